@@ -16,7 +16,7 @@ PEERS += $(if $(wildcard $(FILES)),--filesystem-server "$(FILES)")
 MCP_PROXY = .cache/peers/mcp-proxy/bin/mcp-proxy
 HTTP_PEERS = $(if $(wildcard $(MCP_PROXY)),--http-peer "mcp-proxy:mock/=http://127.0.0.1:{port}/ -- scripts/peers/mcp_proxy $(MCP_PROXY) {port}")
 
-.PHONY: help demo test check conformance soak bench bench-with-peers bench-check benchmark bench-selftest stress-weekly benchmark-report fetch-bench-data openapi-check gate-selftest fuzz differential guide-ssh ssh-loadtest ssh-loadtest-quick ssh-loadtest-full ssh-loadtest-list ssh-loadtest-connection-rate ssh-loadtest-throughput ssh-loadtest-latency ssh-loadtest-metrics ssh-target ssh-mcp
+.PHONY: help demo test check conformance sdk-suite soak bench bench-with-peers bench-check benchmark bench-selftest stress-weekly benchmark-report fetch-bench-data openapi-check packages gate-selftest fuzz differential guide-ssh ssh-loadtest ssh-loadtest-quick ssh-loadtest-full ssh-loadtest-list ssh-loadtest-connection-rate ssh-loadtest-throughput ssh-loadtest-latency ssh-loadtest-metrics ssh-target ssh-mcp
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -33,7 +33,7 @@ test: ## install what the tests need into .cache, then build and test everything
 
 check: ## format, lints, the rules of the house
 	cargo fmt --all --check
-	for apart in crates/pbpk-py crates/pbpk/crosscheck crates/pbpk/fuzz; do cargo fmt --manifest-path $$apart/Cargo.toml --check || exit 1; done
+	for apart in crates/pbpk-py crates/pbpk/crosscheck crates/pbpk/fuzz fuzz; do cargo fmt --manifest-path $$apart/Cargo.toml --check || exit 1; done
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo xtask tidy
 
@@ -41,6 +41,10 @@ conformance: ## the official MCP suite, directly and through Durward; writes doc
 	scripts/setup-tests
 	cargo build --package durward
 	scripts/conformance --durward $(or $(CARGO_TARGET_DIR),target)/debug/durward --write
+
+sdk-suite: ## the official libraries of model APIs, unchanged; the table is docs/models-matrix.md
+	scripts/setup-tests
+	CI=true cargo test --package durward --test it -- models::sdk models::foreign
 
 soak: ## 32 clients, 10,000 calls each, the server killed five times; 10,000 kills amid calls (KILLS); fits; generated models beside a second solver (SEED, MODELS)
 	cargo test --release --package durward --test it serve_soak:: -- --ignored --nocapture --test-threads 1
@@ -132,6 +136,10 @@ ssh-loadtest-latency: ## commands over good and bad lines
 
 ssh-loadtest-metrics: ## the server's metrics
 	$(LOADTEST) --metrics-only
+
+packages: ## a Python wheel and an npm package of the program for this machine, installed from their files, with durward demo run from each (PROFILE=dev: of the debug build)
+	scripts/setup-tests
+	scripts/packages
 
 gate-selftest: ## the gate passes the same build and fails one that is 20 % slower
 	cargo build --release --package durward

@@ -42,7 +42,10 @@ fuzz_target!(|bytes: &[u8]| {
     assert_eq!(noted.leaves, noted_again.leaves);
     assert_eq!(noted.objects, noted_again.objects);
     for (name, raw) in noted.members.iter().chain(&noted.params) {
-        assert!(scan_request(raw.as_bytes(), &bounds).is_ok() || scan.is_err(), "{name}");
+        assert!(
+            scan_request(raw.as_bytes(), &bounds).is_ok() || scan.is_err(),
+            "{name}"
+        );
     }
     let mut declared = NameTree::default();
     declared.declare("a").declare("B");

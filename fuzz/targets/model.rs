@@ -19,7 +19,11 @@ fuzz_target!(|input: (u8, &[u8])| {
     let Ok(body) = Body::read(bytes, endpoint.known()) else {
         return;
     };
-    let _ = (endpoint.max_tokens(&body), endpoint.tools_offered(&body), endpoint.has_images(&body));
+    let _ = (
+        endpoint.max_tokens(&body),
+        endpoint.tools_offered(&body),
+        endpoint.has_images(&body),
+    );
     assert_eq!(body.with(&[]).as_bytes(), bytes);
     let written = body.with(&[("model", "\"m\""), ("stream", "true")]);
     let again = Body::read(written.as_bytes(), endpoint.known()).unwrap();

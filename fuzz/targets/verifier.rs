@@ -52,7 +52,8 @@ fn scene() -> &'static Scene {
                     path: Some("/tmp/a"),
                     ..Decision::default()
                 };
-                open.append(now_ms, &Record::Decision(&decision)).expect("a record");
+                open.append(now_ms, &Record::Decision(&decision))
+                    .expect("a record");
             }
             open.close(now_ms, "stopped").expect("an end");
         }
@@ -105,13 +106,23 @@ fuzz_target!(|input: (u8, bool, &[u8])| {
     let (which, anew, data) = input;
     let scene = scene();
     let (path, original) = &scene.files[usize::from(which) % scene.files.len()];
-    let bytes = if anew { data.to_vec() } else { changed(original, data) };
+    let bytes = if anew {
+        data.to_vec()
+    } else {
+        changed(original, data)
+    };
     fs::write(path, &bytes).expect("the change");
     let found = verdict(scene, &scene.head);
     // The line feed behind the head is not part of it.
     let same = bytes.trim_ascii_end() == original.trim_ascii_end() && *path == scene.head
         || bytes == *original;
     fs::write(path, original).expect("the original");
-    assert!(same || found != Some(Verdict::Sound), "a change was called sound");
-    assert!(!same || found == Some(Verdict::Sound), "nothing was changed");
+    assert!(
+        same || found != Some(Verdict::Sound),
+        "a change was called sound"
+    );
+    assert!(
+        !same || found == Some(Verdict::Sound),
+        "nothing was changed"
+    );
 });

@@ -24,6 +24,8 @@ pub struct Wired {
     pub name: &'static str,
     /// What it is for.
     pub about: &'static str,
+    /// Whether the paths in its calls are this machine's.
+    pub is_local: bool,
     /// The keys that it takes beside `builtin`.
     pub options: &'static [OptionDef],
     /// The key and the word of it with which its options are also taken from the environment, and how they are read.
@@ -47,6 +49,7 @@ pub const ALL: &[Wired] = &[
     Wired {
         name: "echo",
         about: "says back what it is told, adds, and waits; to try out a client, a policy or an approval",
+        is_local: true,
         options: &[],
         environment: None,
         make: |_| made(echo::Echo::new()),
@@ -54,6 +57,7 @@ pub const ALL: &[Wired] = &[
     Wired {
         name: "ssh",
         about: "runs commands on SSH hosts, each judged by its program, options and operands",
+        is_local: false,
         options: ::ssh::OPTIONS,
         environment: None,
         make: ssh,
@@ -61,6 +65,7 @@ pub const ALL: &[Wired] = &[
     Wired {
         name: "simulation",
         about: "loads pharmacokinetic models of the OSP suite, changes their parameters, and runs them as jobs",
+        is_local: true,
         options: simulation::OPTIONS,
         environment: Some((
             "environment",

@@ -25,9 +25,9 @@ pub const HELP: &str = "\
 Examples:
   durward check
   durward check --config durward.yaml --json
-  durward check --start                 what each tool of each server would meet
+  durward check --start                 start the servers and show the policy's decision on each tool
 
-Reads the configuration and every policy that it names. What `durward serve` would refuse at its start is
+Reads the configuration and every policy that it names. Whatever `durward serve` refuses at its start is
 refused here. That there is no server to serve is only a warning: `durward run -- CMD` and
 `durward serve --server` bring their own.
 
@@ -55,7 +55,7 @@ pub struct CheckArgs {
     /// Print it as JSON
     #[arg(long)]
     json: bool,
-    /// Start every server, and list its tools with what the policy says of each
+    /// Start every server and list its tools with the policy's decision on each
     #[arg(long)]
     start: bool,
     /// Exit with 16 on a warning too

@@ -11,12 +11,14 @@ use crate::flags::Given;
 
 /// A proxy between AI agents and the tools they use: it checks every call, records it, and forwards it.
 #[derive(Debug, Parser)]
-#[command(name = "durward", version, about, after_help = EXAMPLES, propagate_version = true)]
+#[command(name = "durward", version = VERSION, about, after_help = EXAMPLES, propagate_version = true)]
+#[command(disable_help_subcommand = true)]
 pub struct Cli {
     /// The directory of journal and keys [default: $XDG_STATE_HOME/durward]
     #[arg(
         long,
         global = true,
+        help_heading = GLOBAL,
         value_name = "DIR",
         env = "DURWARD_STATE_DIR",
         hide_env_values = true
@@ -26,26 +28,32 @@ pub struct Cli {
     #[arg(
         long,
         global = true,
+        help_heading = GLOBAL,
         value_name = "FILE",
         env = "DURWARD_CONFIG",
         hide_env_values = true
     )]
     pub config: Option<PathBuf>,
     /// Read no configuration
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = GLOBAL)]
     pub no_config: bool,
     /// Print more messages on standard error; -vv prints all
-    #[arg(long, short, global = true, action = clap::ArgAction::Count)]
+    #[arg(long, short, global = true, help_heading = GLOBAL, action = clap::ArgAction::Count)]
     pub verbose: u8,
     #[command(subcommand)]
     pub command: Command,
 }
 
 impl Cli {
+    /// The whole command line, as help, completions and manual pages show it.
+    pub fn line() -> clap::Command {
+        crate::help::grouped(Self::command())
+    }
+
     /// Reads the command line, and where some of its values came from. Ends the process where it
     /// cannot be read.
     pub fn read() -> (Self, Given) {
-        let matches = Self::command().get_matches();
+        let matches = Self::line().get_matches();
         let below = matches.subcommand().map_or(&matches, |(_, below)| below);
         let given = Given {
             state_dir: origin(&matches, "state_dir", "--state-dir", "DURWARD_STATE_DIR"),
@@ -78,26 +86,29 @@ fn origin(matches: &ArgMatches, id: &str, flag: &'static str, variable: &'static
     }
 }
 
+/// Version, commit and target.
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("DURWARD_BUILD"), ")");
+
+/// The heading of the options that every command has.
+const GLOBAL: &str = "Global options";
+
 const EXAMPLES: &str = "\
 Examples:
-  durward init                                        a first configuration and policy
-  durward demo                                        a guided tour, everything embedded
-  durward wrap claude-desktop                         guard the servers that a client has already
-  durward run -- npx -y @modelcontextprotocol/server-filesystem /tmp
-  durward run --policy policy.json -- my-mcp-server   guard it with your own rules
-  durward policy explain --tool read_file --path /etc/hosts
-  durward logs show                                   what was decided
-  durward approvals watch                             answer the calls that wait, on a live screen
-  durward audit verify                                verify that the journal has not been altered
+  durward demo                     take a tour with built-in servers
+  durward wrap claude-desktop      guard the servers that a client has already
+  durward approvals watch          answer the calls that wait, on a live screen
+  durward logs --refused           see what was refused, and why
+  durward audit verify             verify that the journal has not been altered
 
-`durward wrap` puts `durward run --` before the commands of the servers in an MCP client's configuration.";
+`durward help COMMAND` describes a command. Reference pages: `durward help policy`, config, reasons,
+events, glossary, cookbook.";
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Guard one MCP server over stdio: one of the configuration, or a command
+    /// Guard MCP servers for one client, over stdio
     #[command(after_help = crate::run::HELP)]
     Run(Box<crate::run::RunArgs>),
-    /// Guard many MCP servers for many clients, over HTTP
+    /// Guard MCP servers for many clients, over HTTP
     #[command(after_help = crate::serve::HELP)]
     Serve(Box<crate::serve::ServeArgs>),
     /// Create, list, rotate and revoke the API keys of `durward serve`
@@ -108,9 +119,9 @@ pub enum Command {
     Check(crate::check::CheckArgs),
     /// Take a guided tour with built-in servers, in a temporary directory
     Demo,
-    /// Write, check, explain and test rules before they apply
+    /// Write, check, explain and test policies
     Policy(crate::policy::PolicyArgs),
-    /// Show which providers and models a name leads to
+    /// Show where a model name is routed
     Models(crate::route::ModelsArgs),
     /// Review and approve changed tool definitions
     #[command(after_help = crate::pins::HELP)]
@@ -123,22 +134,22 @@ pub enum Command {
     /// Write a first configuration and policy
     #[command(after_help = crate::init::HELP)]
     Init(crate::init::InitArgs),
-    /// Show the journal as tables: decisions, operations, policy changes
+    /// Show decisions, operations and policy changes as tables
     #[command(after_help = crate::logs::HELP)]
     Logs(crate::logs::LogsArgs),
-    /// Put a guarded server into an MCP client's configuration
+    /// Add a guarded server to an MCP client's configuration
     #[command(after_help = crate::install::HELP)]
     Install(crate::install::InstallArgs),
-    /// List the tools of the configured servers, and what the policy says of each
+    /// List the tools of the configured servers, with the policy's decision on each
     #[command(after_help = crate::tools::HELP)]
     Tools(crate::tools::ToolsArgs),
     /// Call one tool of a configured server, through the gate
     #[command(after_help = crate::tools::call::HELP)]
     Call(crate::tools::call::CallArgs),
-    /// Put durward in front of the servers that an MCP client has already
+    /// Guard the servers that an MCP client already has
     #[command(after_help = crate::wrap::WRAP_HELP)]
     Wrap(crate::wrap::WrapArgs),
-    /// Take durward away from the servers of an MCP client
+    /// Undo `durward wrap`
     #[command(after_help = crate::wrap::UNWRAP_HELP)]
     Unwrap(crate::wrap::UnwrapArgs),
     /// Show the state directory, the journal and running instances
@@ -152,14 +163,17 @@ pub enum Command {
     /// List and answer the calls that wait for approval
     #[command(after_help = crate::approvals::HELP)]
     Approvals(crate::approvals::ApprovalsArgs),
-    /// Explain what happens to a command on an SSH host, and print the built-in rules
+    /// Serve SSH hosts as tools; explain and print the rules for commands
     Ssh(crate::ssh::SshArgs),
     /// Read, run and analyse Open Systems Pharmacology models
     Sim(pbpk::cli::Args),
     /// Measure overhead and load, and run mock servers
     #[command(subcommand)]
     Lab(lab::Args),
-    /// Print a reference page
+    /// Print the help of a command, or a reference page
+    #[command(after_help = crate::help::HELP)]
+    Help(crate::help::HelpArgs),
+    /// Print a page of docs/reference
     #[command(name = "__docs", hide = true)]
     Docs {
         /// commands, reasons, policy or keys
@@ -227,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn every_flag_of_run_and_serve_has_a_key_and_every_named_flag_is_there() {
+    fn p11_every_flag_of_run_and_serve_has_a_key_and_every_named_flag_is_there() {
         let flags = flags();
         assert!(flags.len() > 40, "{}", flags.len());
         for (flag, _) in &flags {

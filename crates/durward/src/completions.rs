@@ -9,7 +9,7 @@ use clap::{Args, Command, ValueEnum};
 pub const COMPLETIONS_HELP: &str = "\
 Examples:
   durward completions bash > ~/.local/share/bash-completion/completions/durward
-  durward completions zsh  > ~/.zfunc/_durward          (with ~/.zfunc in fpath)
+  durward completions zsh > ~/.zfunc/_durward           (with ~/.zfunc in fpath)
   durward completions fish > ~/.config/fish/completions/durward.fish";
 
 pub const MAN_HELP: &str = "\

@@ -31,7 +31,7 @@ const POLICY: &str = r#"{
 "#;
 /// How long the question may take to appear.
 const ASK_WAIT: Duration = Duration::from_secs(20);
-/// Calls per arm of the measurement.
+/// Calls per variant of the measurement.
 const CALLS: usize = 2_000;
 
 /// Why the tour stopped.

@@ -18,10 +18,10 @@ pub struct Given {
 /// What is done about descriptions and definitions.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct ScreeningArgs {
-    /// What happens where a tool's definition is not the one that was approved [default: warn]
+    /// What to do if a tool's definition differs from the approved one [default: warn]
     #[arg(long, value_enum)]
     pub pin: Option<Pin>,
-    /// Take the targets of links out of descriptions
+    /// Remove the targets of links from descriptions
     #[arg(long)]
     pub strip_links: bool,
     /// Cut descriptions to this many characters
@@ -32,11 +32,11 @@ pub struct ScreeningArgs {
 /// How strictly definitions are held to what was approved.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 pub enum Pin {
-    /// Definitions are not looked at
+    /// Do not check definitions
     Off,
-    /// The change is told of, and passes
+    /// Warn, and let the tool pass
     Warn,
-    /// The tool is neither shown nor called until its definition is approved
+    /// Hide the tool and refuse calls until the definition is approved
     Enforce,
 }
 
@@ -75,10 +75,10 @@ fn refusals(word: &str) -> Result<Refusals, String> {
 /// How calls wait for a person.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct ApprovalArgs {
-    /// How long a call waits for a person's answer, in seconds; nobody answering is a no [default: 50]
+    /// How long a call waits for a person's answer, in seconds; without an answer the call is refused [default: 50]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(TIMEOUT_S_MIN..=TIMEOUT_S_MAX))]
     approval_timeout: Option<u64>,
-    /// How long `allow` holds for the very same call, in seconds; 0: never [default: 600]
+    /// How long `allow` is remembered for the same call, in seconds; 0: never [default: 600]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(..=REMEMBER_S_MAX))]
     approval_remember: Option<u64>,
     /// Most calls that may wait for a person at once [default: 1000]
@@ -87,7 +87,7 @@ pub struct ApprovalArgs {
     /// Most calls of one caller that may wait for a person at once [default: 20]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..=PENDING_LIMIT as u64))]
     approval_waiting_max: Option<u64>,
-    /// Most times within a minute that one caller may have a person asked [default: 60]
+    /// Most questions of one caller per minute [default: 60]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..=PENDING_LIMIT as u64))]
     approval_per_minute: Option<u64>,
 }
@@ -114,7 +114,7 @@ impl ApprovalArgs {
 /// How a server is reached.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 pub enum RunTransport {
-    /// HTTP first, three tries; where nobody answers, the command
+    /// HTTP first, three tries; then the command
     Auto,
     /// The command, over its standard streams
     Stdio,
@@ -135,11 +135,11 @@ impl From<RunTransport> for values::Transport {
 /// When journal records are forced to the disk.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 pub enum Sync {
-    /// Once a second: survives the end of the process, may lose the last second with the power
+    /// Once a second: a power failure may lose the last second
     Interval,
-    /// Before each call goes out
+    /// Before each call is sent
     Every,
-    /// When the system likes
+    /// Left to the operating system
     Never,
 }
 

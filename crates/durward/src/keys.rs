@@ -19,7 +19,7 @@ Examples:
   durward keys rotate ci --overlap 1h
   durward keys list
 
-A key is shown once, when it is made; only its digest is kept. A running `durward serve` takes a
+A key is printed once; only a digest is stored. A running `durward serve` picks up a
 change within a second. Once there was a key, nobody without one is answered, even where all were
 revoked. What a key has opened ends with it: sessions, streams, calls that wait for a person. A
 rotation is an end too, unless --overlap keeps the old text good for a while.
@@ -35,43 +35,43 @@ pub struct KeysArgs {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Make a key and show it, once
+    /// Create a key and print it once
     Create {
         /// Its name: callers are `key:NAME` in rules and in the journal
         #[arg(value_name = "NAME", value_parser = server_name)]
         name: String,
-        /// When its time is over, from now: `12h`, `30m` [default: never]
+        /// When it expires, from now: `12h`, `30m` [default: never]
         #[arg(long, value_name = "SPAN", value_parser = some_time)]
         expires: Option<Span>,
-        /// A server that it is good for; repeatable [default: all]
+        /// A server, or a provider of models, that it may use; repeatable [default: all]
         #[arg(long = "scope", value_name = "SERVER", value_parser = server_name)]
         servers: Vec<String>,
-        /// Take scopes that durward.yaml does not name: servers of `durward serve --server`
+        /// Accept scopes that durward.yaml does not name, for servers of `durward serve --server`
         #[arg(long, requires = "servers")]
         unlisted: bool,
         /// A group that its caller belongs to; repeatable [default: none]
         #[arg(long = "group", value_name = "GROUP", value_parser = group_name)]
         groups: Vec<String>,
     },
-    /// List the keys, without their texts
+    /// List the keys, without their secrets
     List {
         /// Print one JSON array
         #[arg(long)]
         json: bool,
     },
-    /// Give a key another text and show it; the old one is no longer good
+    /// Replace the secret of a key and print it; the old one is revoked
     Rotate {
         /// Its name
         #[arg(value_name = "NAME")]
         name: String,
-        /// How long the old text stays good beside the new one, 30 days at most: `1h` [default: not at all]
+        /// How long the old secret stays valid, at most 30 days: `1h` [default: it is revoked at once]
         #[arg(long, value_name = "SPAN", value_parser = overlap)]
         overlap: Option<Span>,
-        /// When the key's time is over, from now: `12h`, `30m` [default: as before]
+        /// When the key expires, from now: `12h`, `30m` [default: as before]
         #[arg(long, value_name = "SPAN", value_parser = some_time)]
         expires: Option<Span>,
     },
-    /// Take a key back
+    /// Revoke a key
     Revoke {
         /// Its name
         #[arg(value_name = "NAME")]
@@ -116,7 +116,9 @@ fn check_scopes(command: &Command, settings: &Settings) -> Result<(), String> {
     else {
         return Ok(());
     };
-    let known: Vec<&str> = settings.servers.iter().map(|s| s.name.as_str()).collect();
+    let providers = settings.models.providers.iter().map(|p| p.name.as_str());
+    let servers_known = settings.servers.iter().map(|s| s.name.as_str());
+    let known: Vec<&str> = servers_known.chain(providers).collect();
     match servers.iter().find(|name| !known.contains(&name.as_str())) {
         Some(unknown) if !known.is_empty() => Err(format!(
             "there is no server \"{unknown}\" in durward.yaml; scopes are: {}\n  hint: --unlisted takes the name of a server of `durward serve --server`",
@@ -199,7 +201,7 @@ fn act(
         }
         Command::Revoke { name } => ring
             .revoke(name, now_ms)
-            .map(|()| format!("{name} is no longer good\n")),
+            .map(|()| format!("{name} is revoked\n")),
         Command::List { json: true } => {
             let entries: Vec<serde_json::Value> =
                 ring.entries().iter().map(|e| object(e, now_ms)).collect();

@@ -6,34 +6,49 @@ use crate::config::values::Size;
 
 /// How much callers may. Every flag left out keeps what it was.
 #[derive(Debug, Clone, Default, clap::Args)]
-#[command(next_help_heading = "Limits")]
 pub struct LimitArgs {
-    /// Calls and lists of one caller in all, as 10/s or 600/m [default: 50/s]
-    #[arg(long = "limit-requests", value_name = "RATE", value_parser = rate)]
+    /// Calls and lists of one caller, as 10/s or 600/m [default: 50/s]
+    #[arg(help_heading = "Limits", long = "limit-requests", value_name = "RATE", value_parser = rate)]
     requests: Option<Rate>,
-    /// How many of them may come at once after a quiet time [default: 200]
-    #[arg(long = "limit-burst", value_name = "N")]
+    /// How many may come at once [default: 200]
+    #[arg(help_heading = "Limits", long = "limit-burst", value_name = "N")]
     burst: Option<u32>,
     /// Calls of one tool by one caller within the window [default: 600]
-    #[arg(long = "limit-tool-calls", value_name = "N")]
+    #[arg(help_heading = "Limits", long = "limit-tool-calls", value_name = "N")]
     tool_calls: Option<u32>,
     /// The window, in seconds [default: 60]
-    #[arg(long = "limit-tool-window", value_name = "SECONDS")]
+    #[arg(
+        help_heading = "Limits",
+        long = "limit-tool-window",
+        value_name = "SECONDS"
+    )]
     tool_window: Option<u64>,
-    /// What happens to a call beyond that: a person is asked, or it is refused [default: hitl]
-    #[arg(long = "limit-then", value_name = "THEN", value_parser = then)]
+    /// What to do with a call beyond that: ask a person, or refuse it [default: hitl]
+    #[arg(help_heading = "Limits", long = "limit-then", value_name = "THEN", value_parser = then)]
     then: Option<Then>,
-    /// Calls of one caller under way at once [default: 256]
-    #[arg(long = "limit-concurrency", value_name = "N")]
+    /// Concurrent calls of one caller [default: 256]
+    #[arg(help_heading = "Limits", long = "limit-concurrency", value_name = "N")]
     concurrency: Option<u32>,
     /// The same, per tool [default: no bound of its own]
-    #[arg(long = "limit-tool-concurrency", value_name = "N")]
+    #[arg(
+        help_heading = "Limits",
+        long = "limit-tool-concurrency",
+        value_name = "N"
+    )]
     tool_concurrency: Option<u32>,
     /// Longest reply that is passed on, as 65536, 64KiB or 1MiB [default: 16MiB]
-    #[arg(long = "limit-response-bytes", value_name = "SIZE")]
+    #[arg(
+        help_heading = "Limits",
+        long = "limit-response-bytes",
+        value_name = "SIZE"
+    )]
     response_bytes: Option<Size>,
-    /// Longest message of a client that is taken [default: 16MiB]
-    #[arg(long = "limit-request-bytes", value_name = "SIZE")]
+    /// Longest message of a client that is accepted [default: 16MiB]
+    #[arg(
+        help_heading = "Limits",
+        long = "limit-request-bytes",
+        value_name = "SIZE"
+    )]
     request_bytes: Option<Size>,
 }
 

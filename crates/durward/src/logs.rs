@@ -15,8 +15,8 @@ pub const HELP: &str = "\
 Examples:
   durward logs list
   durward logs show                                the latest 50 decisions
-  durward logs show --refused                      what was refused lately, and why
-  durward logs show --refused --caller ci --server files
+  durward logs --refused                           the same as logs show --refused: what was refused lately, and why
+  durward logs --refused --caller ci --server files
   durward logs show --type operations --since 1h
   durward logs tail                                decisions as they come; end with Ctrl-C
   durward logs show --type policy-history --json
@@ -29,12 +29,8 @@ Records are in the order of their times, the latest last. `durward audit show` p
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, arg_required_else_help = true)]
 pub struct LogsArgs {
-    /// Print what this run did, over all servers: what x-durward-run named, or the trace id of traceparent
-    #[arg(long, value_name = "ID")]
-    run: Option<String>,
-    /// With --run: print each record as the JSON that was written
-    #[arg(long, requires = "run")]
-    json: bool,
+    #[command(flatten)]
+    select: SelectArgs,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -69,6 +65,13 @@ struct SelectArgs {
     /// Print each record as the JSON that was written
     #[arg(long)]
     json: bool,
+}
+
+impl SelectArgs {
+    /// Whether all of one run is asked for, calls and what became of them.
+    fn is_one_run(&self) -> bool {
+        self.conditions.has_run() && self.sort.is_none() && !self.conditions.refused
+    }
 }
 
 /// The kinds of records, as users of the field name them.
@@ -221,13 +224,12 @@ pub fn run(args: &LogsArgs, context: &Context, out: &mut dyn Write, err: &mut dy
         );
         return audit::CANNOT_VERIFY;
     }
-    let done = match (&args.command, &args.run) {
-        (Some(Command::List { json }), _) => list(*json, context, out, err),
-        (Some(Command::Show(args)), _) => select(args, context, false, out, err),
-        (Some(Command::Tail(args)), _) => select(args, context, true, out, err),
-        (None, Some(run)) => run_of(run, args.json, context, out, err),
-        // The parser asks for one of them.
-        (None, None) => Ok(SOUND),
+    let done = match &args.command {
+        Some(Command::List { json }) => list(*json, context, out, err),
+        Some(Command::Show(args)) => select(args, context, false, out, err),
+        Some(Command::Tail(args)) => select(args, context, true, out, err),
+        None if args.select.is_one_run() => run_of(&args.select, context, out, err),
+        None => select(&args.select, context, false, out, err),
     };
     audit::ended(done, err)
 }
@@ -313,22 +315,21 @@ fn select(
 const RUN_RECORDS_MAX: u64 = 1_000_000;
 
 fn run_of(
-    run: &str,
-    json: bool,
+    args: &SelectArgs,
     context: &Context,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<u8, Failure> {
     let asked = Asked {
         directory: &context.journal,
-        filter: Filter {
-            run_id: Some(run.to_owned()),
+        filter: args.conditions.tighten(Filter {
+            since_ms: args.since.map(|since| since.at_ms(context.now_ms)),
             ..Filter::default()
-        },
+        }),
         limit: RUN_RECORDS_MAX,
         follow: false,
     };
-    print(&asked, Sort::RUN, json, out, err)
+    print(&asked, Sort::RUN, args.json, out, err)
 }
 
 /// Prints the records asked for, as they were written or as a table.

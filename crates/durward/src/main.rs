@@ -14,19 +14,21 @@ mod control;
 mod demo;
 mod failure;
 mod flags;
+mod help;
 mod init;
 mod install;
 mod instance;
 mod journal_rate;
 mod keys;
+mod launch;
 mod limits;
 mod local;
 mod log;
 mod logs;
-mod means;
 mod names;
 mod notices;
 mod notify;
+mod otel;
 mod pins;
 mod places;
 mod plural;
@@ -50,7 +52,6 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::CommandFactory as _;
 use cli::{Cli, Command};
 use config::Settings;
 use failure::EXIT_CONFIGURATION;
@@ -67,6 +68,7 @@ fn main() -> ExitCode {
         Command::Ssh(args) => log::start_at(args.level(), cli.verbose),
         _ => log::start(cli.verbose),
     }
+    state::directory::tell_of_waits(|held| tracing::warn!("{held}"));
     let source = cli.config_source();
     let mut places = Places::find(cli.state_dir, own_binary);
     let (mut out, mut err) = (io::stdout(), log::Tolerant);
@@ -108,9 +110,10 @@ fn main() -> ExitCode {
         Command::Unwrap(args) => wrap::unwrap(&args, &places, &mut out, &mut err),
         Command::Status(args) => status::run(&args, &places, &mut out, &mut err),
         Command::Completions(args) => {
-            completions::completions(&args, Cli::command(), &mut out, &mut err)
+            completions::completions(&args, Cli::line(), &mut out, &mut err)
         }
-        Command::Man(args) => completions::man(&args, Cli::command(), &mut out, &mut err),
+        Command::Man(args) => completions::man(&args, Cli::line(), &mut out, &mut err),
+        Command::Help(args) => reference::lookup::run(&args, &mut out, &mut err),
         Command::Docs { page } => reference::print(&page, &mut out, &mut err),
         Command::JournalRate(args) => journal_rate::run(&args, &places, &mut out, &mut err),
         Command::Lab(args) => {
@@ -149,7 +152,7 @@ fn work_for_another(args: &[OsString], own_binary: &Path) -> Option<ExitCode> {
     let is_worker = args.first()? == simulation::WORKER_COMMAND;
     is_worker.then(|| {
         // Whoever started it has gone, or does not read it: there is nobody to tell.
-        let _ = simulation::work_for_another(io::stdin(), &mut io::stdout().lock());
+        let _ = simulation::work_for_another(io::stdin(), &mut io::stdout());
         ExitCode::SUCCESS
     })
 }
@@ -207,6 +210,7 @@ fn needs_settings(command: &Command) -> bool {
         | Command::Ssh(_)
         | Command::Completions(_)
         | Command::Man(_)
+        | Command::Help(_)
         | Command::Docs { .. }
         | Command::JournalRate(_)
         | Command::Lab(_) => false,

@@ -2,7 +2,6 @@
 
 use std::io::{self, Write};
 
-use clap::CommandFactory as _;
 use gate::facts::{FACTS, ResourceType};
 use gate::policy::{CONDITIONS, Operation, effects, when};
 use gate::{ControlKind, Reason};
@@ -14,28 +13,63 @@ use toolkit::mcp::META_REFUSAL;
 use crate::cli::Cli;
 
 mod events;
+pub mod lookup;
 
-/// The pages' names.
-const PAGES: [&str; 5] = ["commands", "reasons", "events", "policy", "keys"];
+/// A page that the binary prints.
+pub struct Topic {
+    pub name: &'static str,
+    write: fn(&mut dyn Write) -> io::Result<()>,
+}
+
+/// The pages of `durward help`.
+pub const TOPICS: [Topic; 6] = [
+    topic("policy", policy),
+    topic("config", crate::config::keys::page),
+    topic("reasons", reasons),
+    topic("events", events::page),
+    topic("glossary", |out| {
+        out.write_all(include_bytes!("../../../docs/glossary.md"))
+    }),
+    topic("cookbook", |out| {
+        out.write_all(include_bytes!("../../../docs/cookbook.md"))
+    }),
+];
+
+/// Pages of docs/reference that `durward help` does not list, or lists under another name.
+const OTHERS: [Topic; 2] = [
+    topic("commands", commands),
+    topic("keys", crate::config::keys::page),
+];
+
+const fn topic(name: &'static str, write: fn(&mut dyn Write) -> io::Result<()>) -> Topic {
+    Topic { name, write }
+}
+
+/// The page of `durward help` with this name.
+pub fn page_of(name: &str) -> Option<&'static Topic> {
+    TOPICS.iter().find(|topic| topic.name == name)
+}
 
 /// Prints a page; gives the exit code.
 pub fn print(page: &str, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
-    let printed = match page {
-        "commands" => commands(out),
-        "reasons" => reasons(out),
-        "events" => events::page(out),
-        "policy" => policy(out),
-        "keys" => crate::config::keys::page(out),
-        other => {
-            let _ = writeln!(
-                err,
-                "error: no page \"{other}\"; there are: {}",
-                PAGES.join(", ")
-            );
-            return 2;
-        }
+    let other = || OTHERS.iter().find(|topic| topic.name == page);
+    let Some(topic) = page_of(page).or_else(other) else {
+        let names: Vec<&str> = TOPICS
+            .iter()
+            .chain(&OTHERS)
+            .map(|topic| topic.name)
+            .collect();
+        let _ = writeln!(
+            err,
+            "error: no page \"{page}\"; there are: {}",
+            names.join(", ")
+        );
+        return 2;
     };
-    u8::from(printed.is_err())
+    match (topic.write)(out) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => 1,
+        Ok(()) | Err(_) => 0,
+    }
 }
 
 fn commands(out: &mut dyn Write) -> io::Result<()> {
@@ -43,7 +77,7 @@ fn commands(out: &mut dyn Write) -> io::Result<()> {
         out,
         "# Commands\n\nGenerated from the code (`cargo xtask docs`)."
     )?;
-    let mut root = Cli::command().term_width(100);
+    let mut root = Cli::line().term_width(100);
     root.build();
     describe(&mut root, out)
 }
@@ -60,7 +94,9 @@ fn describe(command: &mut clap::Command, out: &mut dyn Write) -> io::Result<()> 
     )?;
     for sub in command
         .get_subcommands_mut()
-        .filter(|sub| !sub.is_hide_set() && sub.get_name() != "help")
+        .filter(|sub| !sub.is_hide_set())
+        // Those that the parser adds say nothing of their own.
+        .filter(|sub| sub.get_name() != "help" || sub.get_after_help().is_some())
     {
         describe(sub, out)?;
     }
@@ -176,7 +212,7 @@ fn refusals(out: &mut dyn Write) -> io::Result<()> {
     )?;
     writeln!(
         out,
-        "declares an output schema the same members are in `_meta`, under `{META_REFUSAL}`, because clients hold `structuredContent` against"
+        "declares an output schema the same members are in `_meta`, under `{META_REFUSAL}`, because clients validate `structuredContent` with"
     )?;
     writeln!(
         out,

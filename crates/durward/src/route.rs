@@ -26,7 +26,7 @@ pub struct ModelsArgs {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Say where the name of a model leads: tiers, targets, endpoints, prices
+    /// Explain where a model name is routed: tiers, targets, endpoints, prices
     #[command(after_help = HELP)]
     Explain(ExplainArgs),
 }

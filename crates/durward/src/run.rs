@@ -15,6 +15,7 @@ use mcp::call::ServerOptions;
 use mcp::stdio::{Ending, Stdio, StdioOptions};
 use mcp::upstream::{Means, Share};
 use net::stdio::{FrameReader, FrameWriter};
+use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::config::{self, Settings};
@@ -23,9 +24,11 @@ use crate::flags::Given;
 use crate::instance::{bind_control, close_journal, listen, open_journal, split_seed};
 use crate::local::{self, LocalView, SystemClock};
 use crate::notify;
+use crate::otel::Telemetry;
 use crate::places::Places;
 use crate::policy::source::{self, Protected};
 use crate::reload::{Asked, Reloader};
+use crate::serve::metrics::Sources;
 
 pub use args::{HELP, RunArgs};
 use plan::Plan;
@@ -103,10 +106,8 @@ fn guard(
     })?;
     let gate = Arc::new(Gate::new(world, Arc::clone(&journal), clock, salt));
     record_start(&gate, plan, &settings, &digest, &session)?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|e| Failure::other(format!("cannot start the runtime: {e}")))?;
+    let telemetry = exported(&settings, &gate)?;
+    let runtime = own_runtime()?;
     let notify = settings.approval.notify.value.clone();
     let ending = runtime.block_on(async {
         let client = net::stdio::own()
@@ -135,12 +136,35 @@ fn guard(
         reloader.abort();
         ended
     });
+    if let Some(telemetry) = &telemetry {
+        telemetry.close();
+    }
     // Whatever remains (a helper thread that still reads standard input) is not waited for.
     runtime.shutdown_background();
     named(
         finish(&ending?, &journal, &gate, &plan.server.shown()),
         missing,
     )
+}
+
+fn own_runtime() -> Result<Runtime, Failure> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| Failure::other(format!("cannot start the runtime: {e}")))
+}
+
+/// The export of what passes the gate, begun, where there is one.
+fn exported(settings: &Settings, gate: &Arc<Gate>) -> Result<Option<Arc<Telemetry>>, Failure> {
+    let telemetry = Telemetry::of(&settings.otel)?;
+    let sources = Sources {
+        face: None,
+        models: None,
+        gates: vec![Arc::clone(gate)],
+        telemetry: telemetry.clone(),
+    };
+    sources.export()?;
+    Ok(telemetry)
 }
 
 fn policy_of(plan: &Plan, places: &Places, err: &mut dyn Write) -> Result<Policy, Failure> {

@@ -30,12 +30,12 @@ pub mod run;
 mod words;
 
 pub use admit::{
-    Admission, Answer, Attempt, Call, Control, ControlKind, Ended, Gate, InFlight, Origin, Outcome,
-    Pass, Permit, Refusal, Spent, Ticket, Unfinished, World,
+    Admission, Answer, Attempt, Call, Control, ControlKind, Ended, Gate, InFlight, Observed,
+    Observer, Origin, Outcome, Pass, Permit, Refusal, Spent, Ticket, Unfinished, World,
 };
 pub use caller::Caller;
 pub use clock::Clock;
 pub use label::{ClosedSet, Explained, Label};
 pub use peer::{PeerId, Targets, Transport};
 pub use reason::Reason;
-pub use run::RunId;
+pub use run::{Parent, RunId};

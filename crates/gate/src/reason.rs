@@ -42,7 +42,7 @@ pub enum Reason {
     UnknownTool,
     /// A call that may change what is found at the places of this one has not ended in time.
     PlaceUnsettled,
-    /// A rule of `inspect:` denies what stands in the message.
+    /// A rule of `inspect:` denies part of the message.
     Inspected,
     /// The decision could not be written down.
     Journal,
@@ -136,10 +136,10 @@ impl Reason {
             Self::NoRule => "refused by the policy: no rule allows this call".into(),
             Self::ProtectedPath => "refused: the call touches a protected path".into(),
             Self::ArgumentsUnread => {
-                "refused: the arguments hold more than is looked through for protected paths (8 MiB, 4096 paths, or readings of readings 8 deep); arguments that servers.NAME.arguments calls content are taken at any length".into()
+                "refused: the arguments are too large to be searched for protected paths (8 MiB, 4096 paths, 8 levels of decoding); declare large texts as content in servers.NAME.arguments".into()
             }
             Self::Undecidable => format!(
-                "refused: rule \"{rule}\" may deny this call, and what decides it cannot be known"
+                "refused: rule \"{rule}\" may deny this call, and a fact that it needs is unknown"
             ),
             Self::ApprovalDenied => {
                 format!("refused: rule \"{rule}\" asks for a person's approval, and it was denied")
@@ -163,22 +163,22 @@ impl Reason {
                 "refused: rule \"{rule}\" asks for approval at the client, and this client cannot be asked (it has not declared elicitation)"
             ),
             Self::ApprovalUnfit => format!(
-                "refused: rule \"{rule}\" asks for approval at the client, and the client's reply is none of the answers that it was offered"
+                "refused: rule \"{rule}\" asks for approval at the client, and the client's reply is not one of the offered answers"
             ),
             Self::DefinitionChanged => {
-                "refused: the tool's definition is not the one that was approved; the person who runs this has to look at it".into()
+                "refused: the tool's definition differs from the approved one; the user has to review it".into()
             }
             Self::PinsUnreadable => {
-                "refused: definitions are pinned, and the pins of this server cannot be read or kept; the person who runs this has to see to it".into()
+                "refused: the pinned definitions of this server cannot be read or written; the user has to repair them".into()
             }
             Self::UnseenName => {
-                "refused: the name holds characters that cannot be seen; it is in no list either".into()
+                "refused: the name contains invisible characters, so it is not listed".into()
             }
             Self::UnknownTool => {
                 "refused: the server has not listed a tool of this name; list its tools and use a name of that list".into()
             }
             Self::PlaceUnsettled => {
-                "refused: another call that may change what is found at this call's places has not ended within 5 seconds; make the call again when that has ended".into()
+                "refused: another call that may change the same files has not ended within 5 seconds; make the call again when it has ended".into()
             }
             Self::Inspected => Self::inspected(rule),
             Self::Journal => "refused: the decision could not be written to the journal".into(),
@@ -187,18 +187,18 @@ impl Reason {
             Self::ToolRateLimit => reached("limits.per_tool on calls of one tool"),
             Self::UnderWayLimit => reached("limits.concurrency on calls under way at once"),
             Self::BudgetSpent => {
-                "refused: less is left of the caller's budget than this call may use; ask for less, or wait for its next window"
+                "refused: this call may use more than is left of the caller's budget; ask for less, or wait for the next window"
                     .into()
             }
             Self::ApprovalTooLate => format!(
-                "refused: rule \"{rule}\" asks for a person's approval of what became known after the decision, and it is too late to ask"
+                "refused: rule \"{rule}\" asks for a person's approval because of a fact that became known after the decision, when it is too late to ask"
             ),
-            Self::FactsChanged => "refused: what became known of this call contradicts what was judged".into(),
+            Self::FactsChanged => "refused: a fact that became known after the decision contradicts it".into(),
         }
     }
 
     fn inspected(rule: &str) -> String {
-        format!("refused: the rule \"{rule}\" denies what stands in the message; leave that out")
+        format!("refused: the rule \"{rule}\" denies part of the message; leave that part out")
     }
 
     /// What the caller can do about it, in sentences for a model.
@@ -237,7 +237,7 @@ impl Reason {
                 "The same call can pass once the other one has ended: make calls on the same files one after the other."
             }
             Self::PinsUnreadable | Self::Journal => {
-                "No call can pass until this is put right: tell the user."
+                "No call can pass until this is repaired: tell the user."
             }
             Self::Draining => "Make the call again when Durward has started again.",
             Self::ApprovalQueueFull

@@ -12,7 +12,21 @@ const TRACE_ID_DIGITS: usize = 32;
 /// The name of a run: 1 to [`RUN_ID_CHARS_MAX`] of the characters `A-Z a-z 0-9 . _ : -`, as the caller chose it, or the
 /// trace id of its `traceparent`. It only joins records: nothing is allowed or refused because of it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct RunId(Arc<str>);
+pub struct RunId {
+    name: Arc<str>,
+    parent: Option<Parent>,
+}
+
+/// The caller's own span, as its `traceparent` names it (W3C Trace Context §3.2.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Parent {
+    /// The trace; not zero.
+    pub trace: u128,
+    /// The span within it; not zero.
+    pub span: u64,
+    /// Whether the caller records its trace.
+    pub is_sampled: bool,
+}
 
 impl RunId {
     /// A name as a caller gave it; `None` where it is no name of a run.
@@ -20,7 +34,10 @@ impl RunId {
     pub fn named(text: &str) -> Option<Self> {
         let is_plain = |c: u8| c.is_ascii_alphanumeric() || b"._:-".contains(&c);
         let fits = (1..=RUN_ID_CHARS_MAX).contains(&text.len());
-        (fits && text.bytes().all(is_plain)).then(|| Self(text.into()))
+        (fits && text.bytes().all(is_plain)).then(|| Self {
+            name: text.into(),
+            parent: None,
+        })
     }
 
     /// The trace id of a `traceparent` (W3C Trace Context §3.2); `None` where that is not one, or its trace id is zero.
@@ -38,22 +55,47 @@ impl RunId {
         let is_valid = lengths == (2, TRACE_ID_DIGITS, 16, 2)
             && version != "ff"
             && may_go_on
-            && [version, trace, parent, flags].into_iter().all(is_hex)
-            && trace.bytes().any(|c| c != b'0')
-            && parent.bytes().any(|c| c != b'0');
-        is_valid.then(|| Self(trace.into()))
+            && [version, trace, parent, flags].into_iter().all(is_hex);
+        if !is_valid {
+            return None;
+        }
+        let flags = u8::from_str_radix(flags, 16).ok()?;
+        let parent = Parent {
+            trace: u128::from_str_radix(trace, 16).ok()?,
+            span: u64::from_str_radix(parent, 16).ok()?,
+            is_sampled: flags & 1 == 1,
+        };
+        (parent.trace != 0 && parent.span != 0).then(|| Self {
+            name: trace.into(),
+            parent: Some(parent),
+        })
+    }
+
+    /// The same run, called from this span where it has none of its own.
+    #[must_use]
+    pub fn or_parent(self, parent: Option<Parent>) -> Self {
+        Self {
+            parent: self.parent.or(parent),
+            ..self
+        }
+    }
+
+    /// The caller's span, where it named one.
+    #[must_use]
+    pub fn parent(&self) -> Option<Parent> {
+        self.parent
     }
 
     /// As it stands in records.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.name
     }
 }
 
 impl fmt::Display for RunId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.name)
     }
 }
 
@@ -80,7 +122,16 @@ mod tests {
             format!("00-{trace}-00f067aa0ba902b7-01"),
             format!("cc-{trace}-00f067aa0ba902b7-01-what-comes-later"),
         ] {
-            assert_eq!(RunId::of_trace(&good).unwrap().as_str(), trace, "{good}");
+            let run = RunId::of_trace(&good).unwrap();
+            assert_eq!(run.as_str(), trace, "{good}");
+            let parent = Parent {
+                trace: 0x4bf9_2f35_77b3_4da6_a3ce_929d_0e0e_4736,
+                span: 0x00f0_67aa_0ba9_02b7,
+                is_sampled: true,
+            };
+            assert_eq!(run.parent(), Some(parent), "{good}");
+            let named = RunId::named("nightly").unwrap().or_parent(run.parent());
+            assert_eq!((named.as_str(), named.parent()), ("nightly", run.parent()));
         }
         for bad in [
             String::new(),

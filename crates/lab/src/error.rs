@@ -15,34 +15,34 @@ pub(crate) const EXIT_ABORTED: u8 = 97;
 pub enum LabError {
     /// The command line cannot be used as given; the text says what to change.
     Usage(String),
-    /// The command of an arm could not be started.
+    /// The command of a variant could not be started.
     Spawn {
-        /// The arm.
+        /// The variant.
         arm: String,
         /// The program that was to run.
         program: String,
         /// What the system said.
         source: io::Error,
     },
-    /// An arm did not answer within its time.
+    /// A variant did not answer within its time.
     Silent {
-        /// The arm.
+        /// The variant.
         arm: String,
         /// What it was asked.
         asked: String,
         /// How long it had, in milliseconds.
         waited_ms: u64,
     },
-    /// An arm ended, closed its pipes or wrote what is no frame.
+    /// A variant ended, closed its pipes or wrote what is no frame.
     Broken {
-        /// The arm.
+        /// The variant.
         arm: String,
         /// What happened, with the end of its standard error where there is one.
         what: String,
     },
-    /// An arm answered, but not what was asked for: its times mean nothing.
+    /// A variant answered, but not what was asked for: its times mean nothing.
     Invalid {
-        /// The arm.
+        /// The variant.
         arm: String,
         /// What was wrong with the answer.
         what: String,
@@ -76,7 +76,7 @@ impl LabError {
         }
     }
 
-    /// The arm that failed, where it was one.
+    /// The variant that failed, where it was one.
     pub(crate) fn arm(&self) -> Option<&str> {
         match self {
             Self::Spawn { arm, .. }
@@ -150,18 +150,21 @@ impl fmt::Display for LabError {
                 arm,
                 program,
                 source,
-            } => write!(f, "arm {arm}: cannot start {program}: {source}"),
+            } => write!(f, "variant {arm}: cannot start {program}: {source}"),
             Self::Silent {
                 arm,
                 asked,
                 waited_ms,
             } => write!(
                 f,
-                "arm {arm}: no answer to {asked} within {waited_ms} ms; --timeout-ms allows more"
+                "variant {arm}: no answer to {asked} within {waited_ms} ms; --timeout-ms allows more"
             ),
-            Self::Broken { arm, what } => write!(f, "arm {arm}: {what}"),
+            Self::Broken { arm, what } => write!(f, "variant {arm}: {what}"),
             Self::Invalid { arm, what } => {
-                write!(f, "arm {arm} is invalid, its times are discarded: {what}")
+                write!(
+                    f,
+                    "variant {arm} is invalid, its times are discarded: {what}"
+                )
             }
             Self::Path { path, source } => write!(f, "cannot use {}: {source}", path.display()),
             Self::System { what, source } => write!(f, "cannot {what}: {source}"),

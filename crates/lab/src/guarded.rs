@@ -1,8 +1,8 @@
 //! Arms that the lab makes itself: a command behind `durward run`, with rules and a state directory that
 //! are gone afterwards.
 
-use crate::arm::Arm;
 use crate::error::LabError;
+use crate::variant::Variant;
 use serde_json::Value;
 use std::ffi::OsString;
 use std::fs;
@@ -66,7 +66,7 @@ impl Workshop {
             .collect()
     }
 
-    /// Where the arm of this name keeps its journal and keys.
+    /// Where the variant of this name keeps its journal and keys.
     pub(crate) fn state(&self, name: &str) -> PathBuf {
         self.file(&format!("state-{}", slug(name)))
     }
@@ -77,7 +77,7 @@ impl Workshop {
         name: &str,
         rules: &Value,
         behind: Behind<'_>,
-    ) -> Result<Arm, LabError> {
+    ) -> Result<Variant, LabError> {
         let mut words = self.guarded(name, &["run", "--name", "mock"], rules)?;
         match behind {
             Behind::Command(command) => {
@@ -86,7 +86,7 @@ impl Workshop {
             }
             Behind::Url(url) => words.extend(["--url", url].map(OsString::from)),
         }
-        Ok(self.placed(name, Arm::new(name, words)))
+        Ok(self.placed(name, Variant::new(name, words)))
     }
 
     /// A server behind `durward serve` with these rules, its journal on; spoken to over HTTP.
@@ -95,7 +95,7 @@ impl Workshop {
         name: &str,
         rules: &Value,
         behind: Behind<'_>,
-    ) -> Result<Arm, LabError> {
+    ) -> Result<Variant, LabError> {
         let listen = ["serve", "--listen", "127.0.0.1:{port}"];
         let mut words = self.guarded(name, &listen, rules)?;
         let server = match behind {
@@ -103,12 +103,12 @@ impl Workshop {
             Behind::Url(url) => url.to_owned(),
         };
         words.extend(["--server".into(), format!("mock={server}").into()]);
-        let arm = Arm::new(name, words).over_http(Some("http://127.0.0.1:{port}/mcp/mock"));
+        let arm = Variant::new(name, words).over_http(Some("http://127.0.0.1:{port}/mcp/mock"));
         Ok(self.placed(name, arm))
     }
 
-    /// An arm whose journal and control socket lie in its state directory.
-    fn placed(&self, name: &str, arm: Arm) -> Arm {
+    /// A variant whose journal and control socket lie in its state directory.
+    fn placed(&self, name: &str, arm: Variant) -> Variant {
         arm.with_journal(self.state(name).join("journal"))
             .with_control(self.state(name).join("run"))
             .without_variable(RUNTIME_VARIABLE)
@@ -131,16 +131,16 @@ impl Workshop {
         Ok(words)
     }
 
-    /// A process between a client over stdio and the first arm over HTTP that only moves frames.
-    pub(crate) fn bridge(&self) -> Arm {
-        Arm::new(
+    /// A process between a client over stdio and the first variant over HTTP that only moves frames.
+    pub(crate) fn bridge(&self) -> Variant {
+        Variant::new(
             "bare bridge",
             self.own(&["lab", "mock", "bridge", "--url", "{direct}"]),
         )
     }
 }
 
-/// What stands behind an arm.
+/// What stands behind a variant.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Behind<'a> {
     /// A server that is started and spoken to over stdio.

@@ -8,7 +8,6 @@
 //! - no percentile is interpolated (but those that `ssh` prints, which are defined so), and no interval pools the calls of several launches.
 
 mod affinity;
-mod arm;
 mod audit;
 mod compare;
 mod driver;
@@ -19,7 +18,7 @@ mod interrupt;
 mod journal;
 mod judge;
 mod load;
-mod moment;
+mod output;
 mod overhead;
 mod person;
 mod policies;
@@ -33,9 +32,10 @@ mod ssh;
 mod standard;
 mod stats;
 mod summary;
-mod telling;
 mod url;
 mod users;
+mod variant;
+mod wall_clock;
 
 pub use audit::AuditArgs;
 pub use compare::{CompareArgs, GateArgs};
@@ -53,7 +53,7 @@ use std::path::PathBuf;
 /// What the lab can do.
 #[derive(Debug, clap::Subcommand)]
 pub enum Args {
-    /// Measure what an arm adds to a direct call
+    /// Measure what a variant adds to a direct call
     Overhead(Box<OverheadArgs>),
     /// Put a target under load: a tool, a URL, or SSH hosts behind a tool server
     Load(Box<LoadArgs>),
@@ -79,7 +79,7 @@ pub enum Args {
 /// What the lab is told by the binary.
 #[derive(Debug, Clone)]
 pub struct Context {
-    /// Our own binary, to start arms from.
+    /// Our own binary, to start variants from.
     pub own_binary: PathBuf,
     /// Its version.
     pub version: &'static str,
@@ -139,7 +139,7 @@ pub fn run(args: Args, context: &Context, out: &mut dyn Write, err: &mut dyn Wri
     };
     done.unwrap_or_else(|error| {
         // Whoever closed one of the two does not want to know.
-        let _ = writeln!(err, "error: {}", telling::plain(&error.to_string()));
+        let _ = writeln!(err, "error: {}", output::plain(&error.to_string()));
         if json {
             let _ = error.document(out);
         }

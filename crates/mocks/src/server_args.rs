@@ -12,7 +12,7 @@ use crate::server::Eras;
 /// Flags of every mock server.
 #[derive(Debug, clap::Args)]
 pub struct ServerArgs {
-    /// Which protocol eras to speak.
+    /// Which protocol revisions to speak: those with sessions, 2026-07-28, or both.
     #[arg(long, value_enum, default_value_t = Eras::Both)]
     pub eras: Eras,
     /// Append one line to FILE for every tools/call that arrives, before it acts.

@@ -120,7 +120,8 @@ impl Cache {
         });
         let body = request.body();
         let is_stateful = STATEFUL.iter().any(|name| body.get(name).is_some());
-        let is_known = request.endpoint() != Endpoint::CountTokens;
+        let endpoint = request.endpoint();
+        let is_known = endpoint != Endpoint::CountTokens && !endpoint.is_passed_through();
         if request.streams() || request.has_own_keys() || is_declined || is_stateful || !is_known {
             return None;
         }

@@ -111,12 +111,12 @@ pub(crate) fn most(request: &ModelRequest, reply_tokens: u64) -> (u64, u64) {
     let read = u64::try_from(body.as_str().len()).unwrap_or(u64::MAX);
     match request.endpoint() {
         Endpoint::CountTokens => (0, 0),
-        Endpoint::Embeddings => (read, 0),
         endpoint @ (Endpoint::Chat | Endpoint::Responses | Endpoint::Messages) => {
             let most = endpoint.max_tokens(body).unwrap_or(reply_tokens);
             let count = body.number("n").unwrap_or(1).max(1);
             (read, most.saturating_mul(count))
         }
+        _ => (read, 0),
     }
 }
 

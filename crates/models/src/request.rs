@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bytes::Bytes;
 use gate::approval::Shown;
 use gate::inspect::Finding;
+use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue};
-use wire::model::{Body, BodyFault, Endpoint};
+use wire::model::{Body, BodyFault, Endpoint, Form, FormFault, is_form};
 
 use crate::key::Key;
 
@@ -30,6 +31,8 @@ const ID: HeaderName = HeaderName::from_static("x-request-id");
 pub struct ModelRequest {
     endpoint: Endpoint,
     body: Body,
+    /// The form that the body was read from, where it was one.
+    form: Option<Box<Form>>,
     model: String,
     streams: bool,
     headers: HeaderMap,
@@ -53,23 +56,31 @@ struct OwnKey {
 pub enum Unreadable {
     /// Its body.
     Body(BodyFault),
+    /// Its form.
+    Form(FormFault),
     /// It names no model, or one with a name that no model has.
     Model,
     /// `stream` is neither true nor false.
     Stream,
     /// A stream is asked for where there is none.
     NoStream,
+    /// A rule of `inspect:` masks a field of a form, which cannot be written anew.
+    Masked,
 }
 
 impl std::fmt::Display for Unreadable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Body(fault) => write!(f, "the body cannot be taken: {fault}"),
+            Self::Form(fault) => write!(f, "the form cannot be taken: {fault}"),
             Self::Model => write!(
                 f,
                 "\"model\" has to be a text of 1 to {MODEL_BYTES_MAX} bytes without control characters"
             ),
             Self::Stream => f.write_str("\"stream\" has to be true or false"),
+            Self::Masked => f.write_str(
+                "a rule of inspect: masks a field of the form, and a form is sent as it came or not at all",
+            ),
             Self::NoStream => f.write_str("replies of this endpoint are not streamed"),
         }
     }
@@ -79,7 +90,7 @@ impl Unreadable {
     /// The member of the body that it is about.
     pub(crate) fn param(&self) -> Option<&'static str> {
         match self {
-            Self::Body(_) => None,
+            Self::Body(_) | Self::Form(_) | Self::Masked => None,
             Self::Model => Some("model"),
             Self::Stream | Self::NoStream => Some("stream"),
         }
@@ -92,7 +103,23 @@ impl ModelRequest {
     /// # Errors
     /// [`Unreadable`].
     pub fn read(endpoint: Endpoint, body: &[u8], headers: &HeaderMap) -> Result<Self, Unreadable> {
-        let body = Body::read(body, endpoint.known()).map_err(Unreadable::Body)?;
+        let kind = headers
+            .get(CONTENT_TYPE)
+            .and_then(|kind| kind.to_str().ok());
+        let kind = kind.filter(|kind| endpoint.takes_form() && is_form(kind));
+        let (form, body) = match kind {
+            None => (None, Body::read(body, endpoint.known())),
+            Some(kind) => {
+                let (form, fields) = Form::read(kind, body).map_err(Unreadable::Form)?;
+                let fields = Body::read(fields.as_bytes(), endpoint.known());
+                (Some(Box::new(form)), fields)
+            }
+        };
+        let body = body.map_err(Unreadable::Body)?;
+        let is_streamed = body.text("stream_format").is_some_and(|own| own == "sse");
+        if is_streamed && !endpoint.streams() {
+            return Err(Unreadable::NoStream);
+        }
         let model = body.text("model").unwrap_or_default().into_owned();
         let is_name = !model.is_empty()
             && model.len() <= MODEL_BYTES_MAX
@@ -115,6 +142,7 @@ impl ModelRequest {
         Ok(Self {
             endpoint,
             body,
+            form,
             model,
             streams,
             headers: forwarded,
@@ -256,10 +284,35 @@ impl ModelRequest {
         Body::read(raw.as_bytes(), &["include_usage"]).ok()
     }
 
+    /// Whether it is a form, which is sent as it came or not at all.
+    pub(crate) fn is_form(&self) -> bool {
+        self.form.is_some()
+    }
+
+    /// What its body is made of.
+    #[must_use]
+    pub fn kind(&self) -> &str {
+        let form = self.form.as_ref();
+        form.map_or("application/json", |form| form.kind())
+    }
+
     /// The body for a provider that calls the model by this name: a stream of chat completions is asked to
     /// say what it used, and all else is as it came.
     #[must_use]
     pub fn body_for(&self, model: &str) -> Bytes {
+        if let Some(form) = &self.form {
+            // A name that cannot stand in it leaves the caller's, which the provider does not know.
+            let own = form
+                .with_model(model)
+                .or_else(|| form.with_model(&self.model));
+            return own.unwrap_or_default().into();
+        }
+        self.fields_for(model)
+    }
+
+    /// The same as JSON, also where it came as a form.
+    #[must_use]
+    pub fn fields_for(&self, model: &str) -> Bytes {
         let mut name = Vec::with_capacity(model.len() + 2);
         wire::text::push_string(&mut name, model);
         let name = String::from_utf8(name).unwrap_or_default();

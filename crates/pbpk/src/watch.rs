@@ -25,8 +25,8 @@ impl fmt::Display for Interrupt {
 
 impl std::error::Error for Interrupt {}
 
-/// Question to the caller: whether to go on.
-pub type Question<'a> = &'a dyn Fn() -> Option<Interrupt>;
+/// Question to the caller: whether to go on. It may be asked on any thread.
+pub type Question<'a> = &'a (dyn Fn() -> Option<Interrupt> + Sync);
 
 /// Units of work between two questions; a unit takes microseconds.
 const UNITS: u32 = 64;
@@ -53,7 +53,16 @@ impl<'a> Watch<'a> {
     /// # Errors
     /// The caller's answer, when it was time to ask and the work is to stop.
     pub fn check(&self) -> Result<(), Interrupt> {
-        let units = self.units.get() + 1;
+        self.work(1)
+    }
+
+    /// Counts so many units of work that were done at once.
+    ///
+    /// # Errors
+    /// As [`Watch::check`].
+    pub fn work(&self, units: usize) -> Result<(), Interrupt> {
+        let units = u32::try_from(units).unwrap_or(UNITS);
+        let units = self.units.get().saturating_add(units);
         if units < UNITS {
             self.units.set(units);
             return Ok(());
@@ -77,14 +86,12 @@ impl<'a> Watch<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
     #[test]
     fn asks_every_so_many_units() {
-        let asked = Cell::new(0);
-        let question = || {
-            asked.set(asked.get() + 1);
-            (asked.get() == 2).then_some(Interrupt::Cancelled)
-        };
+        let asked = AtomicUsize::new(0);
+        let question = || (asked.fetch_add(1, Relaxed) == 1).then_some(Interrupt::Cancelled);
         let watch = Watch::new(Some(&question));
         let stopped = (0..1000).position(|_| watch.check().is_err());
         assert_eq!(stopped, Some(2 * UNITS as usize - 1));

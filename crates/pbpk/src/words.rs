@@ -92,6 +92,22 @@ impl Words {
         flags.iter_mut().try_for_each(|f| self.flag(f))
     }
 
+    /// A text.
+    #[cfg(feature = "cli")]
+    pub(crate) fn text(&mut self, text: &mut String) -> Result<(), Damaged> {
+        let mut length = text.len();
+        self.count(&mut length, usize::MAX)?;
+        let Some(at) = self.at else {
+            self.bytes.extend_from_slice(text.as_bytes());
+            return Ok(());
+        };
+        let to = at.checked_add(length).ok_or(Damaged)?;
+        let bytes = self.bytes.get(at..to).ok_or(Damaged)?;
+        *text = std::str::from_utf8(bytes).map_err(|_| Damaged)?.to_owned();
+        self.at = Some(to);
+        Ok(())
+    }
+
     /// What may be there or not; `pass` tells how it is written where it is.
     pub(crate) fn maybe<T: Default>(
         &mut self,

@@ -210,6 +210,13 @@ impl Target {
     }
 }
 
+/// The SHA-256 of these bytes, in hexadecimal.
+pub(crate) fn hexadecimal_of(bytes: &[u8]) -> String {
+    let mut hash = Context::new(&SHA256);
+    hash.update(bytes);
+    hexadecimal(hash)
+}
+
 fn hexadecimal(hash: Context) -> String {
     let digest = hash.finish();
     let digits = digest.as_ref().iter().map(|byte| format!("{byte:02x}"));

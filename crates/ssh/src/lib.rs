@@ -10,8 +10,11 @@
 
 pub mod command;
 pub mod config;
+mod edits;
+mod end;
 mod environment;
 mod files;
+mod forwards;
 pub mod hosts;
 mod jobs;
 mod metrics;
@@ -19,10 +22,13 @@ mod outputs;
 mod paths;
 mod pool;
 mod random;
+pub mod recording;
 pub mod rules;
 mod server;
 mod sessions;
+mod size;
 mod sudo;
+mod terminals;
 mod tools;
 mod transfers;
 mod trust;
@@ -32,3 +38,5 @@ pub use environment::Environment;
 #[doc(hidden)]
 pub use paths::guarded;
 pub use server::{OPTIONS, Ssh};
+#[doc(hidden)]
+pub use trust::known_key;

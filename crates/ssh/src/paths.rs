@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use toolkit::cancel::Cancel;
 use toolkit::server::{Failure, ReplySink};
 
-use crate::command::{Command, Part};
+use crate::command::{Command, Context, Part};
 use crate::hosts::{Host, Links};
 use crate::pool::Slot;
 use crate::tools::normalised;
@@ -25,6 +25,8 @@ const GUARD: &str = "exec 3<\"$2\" || exit 1; [ ! -e /proc/$$/fd ] || [ \"$(read
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub commands: Vec<Command>,
+    /// Where they run, its links followed, and with which variables.
+    pub context: Context,
     /// Paths that lead elsewhere, with their places.
     pub elsewhere: Map<String, Value>,
     /// Whether the host was asked.
@@ -57,24 +59,34 @@ impl<F: Future<Output = Result<Slot, Failure>>> Asking<'_, F> {
     pub async fn opened(
         self,
         commands: Vec<Command>,
+        context: &Context,
         reply: &ReplySink,
     ) -> Result<Opened, Failure> {
         let uses: Vec<_> = commands.iter().map(Command::uses).collect();
         let operands = uses.iter().flat_map(|uses| &uses.operands);
-        let paths: Vec<&str> = operands
+        let named = operands
             .filter(|operand| operand.part == Part::Path)
-            .map(|operand| operand.text)
-            .collect();
+            .map(|operand| context.place(operand.text));
+        // The directory comes first; what only may be opened is judged, and stays as it is written.
+        let beside: Vec<String> = uses.iter().flat_map(|uses| context.beside(uses)).collect();
+        let paths: Vec<String> = beside.iter().cloned().chain(named).collect();
+        let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
         if paths.is_empty() || self.host.links == Links::Trusted {
             drop(uses);
             return Ok(Opened {
+                context: context.clone(),
                 commands,
                 elsewhere: Map::new(),
                 is_checked: false,
             });
         }
         let (places, elsewhere) = self.judged(&paths, reply).await?;
-        let mut places = places.into_iter();
+        let mut context = context.clone();
+        if let (Some(cwd), Some(place)) = (&mut context.cwd, places.first()) {
+            cwd.clone_from(place);
+            context.is_checked = true;
+        }
+        let mut places = places.into_iter().skip(beside.len());
         let mut run = Vec::with_capacity(commands.len());
         for (command, uses) in commands.iter().zip(&uses) {
             let run_with = command.with_paths(uses, &mut places);
@@ -82,6 +94,7 @@ impl<F: Future<Output = Result<Slot, Failure>>> Asking<'_, F> {
         }
         Ok(Opened {
             commands: run,
+            context,
             elsewhere,
             is_checked: true,
         })

@@ -7,9 +7,12 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use toolkit::server::{Failure, SessionRef};
 
+use crate::command::{Command, Context};
+use crate::forwards::Forwards;
 use crate::hosts::{Host, Limits, Secret};
 use crate::pool::Own;
 use crate::random;
+use crate::terminals::Terminals;
 
 /// All sessions.
 #[derive(Debug, Default)]
@@ -38,6 +41,10 @@ pub(crate) struct Session {
     pub created_ms: u64,
     used: Mutex<Instant>,
     under_way: AtomicUsize,
+    /// Its port forwards, which end with it.
+    pub forwards: Forwards,
+    /// Its terminals, likewise.
+    pub terminals: Terminals,
     /// What `ssh_network_compare` saved, by its scope.
     pub baselines: Mutex<HashMap<&'static str, serde_json::Value>>,
 }
@@ -64,6 +71,8 @@ impl Drop for InUse {
 impl Session {
     pub fn is_in_use(&self) -> bool {
         self.under_way.load(Ordering::Relaxed) > 0
+            || self.forwards.is_in_use()
+            || self.terminals.is_in_use()
     }
 }
 
@@ -108,10 +117,17 @@ impl Sessions {
             }),
             used: Mutex::new(Instant::now()),
             under_way: AtomicUsize::new(0),
+            forwards: Forwards::default(),
+            terminals: Terminals::default(),
             baselines: Mutex::default(),
         });
         all.insert(Arc::clone(&session.id), Arc::clone(&session));
         Ok(session)
+    }
+
+    /// What a session's terminal runs, whoever asks: for the facts of a call.
+    pub fn in_terminal(&self, id: &str, terminal: &str) -> Option<(Command, Context)> {
+        self.all().get(id)?.terminals.command(terminal)
     }
 
     /// The host of a session, whoever asks: for the facts of a call.

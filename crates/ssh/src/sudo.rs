@@ -8,8 +8,9 @@
 use toolkit::server::Failure;
 
 use crate::command::SUDO;
+use crate::end::End;
 use crate::hosts::{Host, Place, Secret, Sudo};
-use crate::upstream::{End, Ended};
+use crate::upstream::Ended;
 
 /// Before what the script says.
 const SAYS: &[u8] = b"durward-sudo:";

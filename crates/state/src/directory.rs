@@ -7,6 +7,7 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
@@ -232,6 +233,16 @@ pub struct DirectoryLock {
     _file: File,
 }
 
+/// Whom this process tells of waits that nobody else is told of.
+static TELL: OnceLock<fn(&Held<'_>)> = OnceLock::new();
+
+/// From now on whoever waits for a lock longer than [`LOCK_TOLD_MS`] is told so, whichever part of this process it is.
+/// To be called once, by the program.
+pub fn tell_of_waits(tell: fn(&Held<'_>)) {
+    // A second one would change nothing of what is told.
+    let _ = TELL.set(tell);
+}
+
 /// Whom to tell that a lock is held by another process: called once, [`LOCK_TOLD_MS`] after the wait began.
 pub type Waiting<'a> = dyn FnMut(&Held<'_>) + 'a;
 
@@ -259,12 +270,16 @@ impl fmt::Display for Held<'_> {
 }
 
 impl DirectoryLock {
-    /// Takes the lock, waiting at most [`LOCK_WAIT_MS_MAX`] for another holder.
+    /// Takes the lock, waiting at most [`LOCK_WAIT_MS_MAX`] for another holder; [`tell_of_waits`] says who is told of it.
     ///
     /// # Errors
     /// [`DirectoryError::Busy`] after that wait, [`DirectoryError::Io`] when the lock file cannot be made.
     pub fn acquire(directory: &Path) -> Result<DirectoryLock, DirectoryError> {
-        DirectoryLock::acquire_telling(directory, &mut |_| {})
+        DirectoryLock::acquire_telling(directory, &mut |held| {
+            if let Some(tell) = TELL.get() {
+                tell(held);
+            }
+        })
     }
 
     /// [`DirectoryLock::acquire`], which tells of a wait that takes long.

@@ -39,6 +39,7 @@ impl Trace {
         let named = text(run).and_then(RunId::named);
         let traced = text(traceparent).and_then(RunId::of_trace);
         let (is_named, is_traced) = (named.is_some(), traced.is_some());
+        let parent = traced.as_ref().and_then(RunId::parent);
         let mut carried = HeaderMap::new();
         // State without a trace says nothing.
         for (name, goes_on) in CARRIED.iter().zip([is_named, is_traced, is_traced]) {
@@ -47,7 +48,7 @@ impl Trace {
             }
         }
         Self {
-            run: named.or(traced),
+            run: named.map(|run| run.or_parent(parent)).or(traced),
             headers: (!carried.is_empty()).then(|| Box::new(carried)),
         }
     }

@@ -34,6 +34,7 @@ const ARROWS: &[(&str, May)] = &[
     ),
     ("ssh", May::Use(&["toolkit", "gate", "net", "state"])),
     ("tables", May::Use(&[])),
+    ("otlp", May::Use(&[])),
     ("pbpk", May::Use(&["tables"])),
     (
         "simulation",

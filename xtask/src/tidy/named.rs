@@ -4,7 +4,11 @@ use super::tree::Tree;
 use crate::finding::Finding;
 
 /// The pages that say what is tested.
-const PAGES: [&str; 2] = ["docs/security.md", "docs/models-tests.md"];
+const PAGES: [&str; 3] = [
+    "docs/security.md",
+    "docs/models-tests.md",
+    "docs/pbpk-tests.md",
+];
 
 /// A claim of a page is worth what its test is.
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {

@@ -36,9 +36,9 @@ enum Command {
     /// Verify that the journal has not been altered and is complete
     #[command(after_help = verify::EXIT_CODES)]
     Verify(verify::VerifyArgs),
-    /// Print the latest records that meet the conditions
+    /// Print the latest matching records
     Show(SelectArgs),
-    /// Print the latest records and, with --follow, those that come
+    /// Print the latest records; with --follow also new ones
     Tail(TailArgs),
 }
 
@@ -100,6 +100,11 @@ pub struct Conditions {
 }
 
 impl Conditions {
+    /// Whether only records of one run are asked for.
+    pub fn has_run(&self) -> bool {
+        self.run.is_some()
+    }
+
     /// The filter, tightened by the conditions.
     pub fn tighten(&self, filter: Filter) -> Filter {
         Filter {

@@ -15,7 +15,7 @@ use crate::plural::count;
 pub(super) const EXIT_CODES: &str = "\
 Exit codes: 0 sound; 1 tampered: each finding is named with its file and line; 2 nothing can be said
 (nothing to read, no key); 3 open: nothing is wrong with what is there, and its end cannot be proven,
-because an instance is running, was killed, or no head was compared.";
+because an instance is running or was killed, or no head was compared.";
 
 /// Arguments of `durward audit verify`.
 #[derive(Debug, Args)]

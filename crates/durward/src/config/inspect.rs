@@ -111,7 +111,7 @@ fn rule(name: &str, section: &Section<'_>) -> Result<Rule, Fault> {
         (Some(_), None) => Finds::Secrets(kinds(section)?),
         (None, Some(_)) => Finds::Patterns(patterns(section)?),
         (Some(_), Some(_)) => {
-            let message = "stands beside secrets; one rule looks for one of the two";
+            let message = "cannot be combined with secrets in one rule";
             return Err(section.fault("patterns", message).hint("write two rules"));
         }
         (None, None) => {

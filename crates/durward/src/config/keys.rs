@@ -5,9 +5,14 @@ use std::io::{self, Write};
 
 use crate::builtin;
 
+mod otel;
 mod table;
 
-pub use table::KEYS;
+use otel::OTEL;
+use table::GENERAL;
+
+/// All keys, in the order of the reference page.
+pub const KEYS: &[Key] = &joined::<{ GENERAL.len() + OTEL.len() }>(GENERAL, OTEL);
 
 /// One key.
 #[derive(Debug, Clone, Copy)]
@@ -24,6 +29,24 @@ pub struct Key {
     pub live: bool,
     /// The flag of `durward run` or `durward serve` that says the same, without its dashes.
     pub flag: Option<&'static str>,
+}
+
+#[expect(
+    clippy::indexing_slicing,
+    reason = "in a constant an index beyond the end does not compile"
+)]
+const fn joined<const N: usize>(first: &[Key], then: &[Key]) -> [Key; N] {
+    let mut out = [first[0]; N];
+    let mut at = 0;
+    while at < N {
+        out[at] = if at < first.len() {
+            first[at]
+        } else {
+            then[at - first.len()]
+        };
+        at += 1;
+    }
+    out
 }
 
 /// The other name of `servers`, as MCP clients have it.

@@ -9,10 +9,12 @@ mod file;
 pub mod inspect;
 pub mod keys;
 mod model_cache;
+mod model_clouds;
 pub mod models;
 mod node;
 pub mod notify;
 mod options;
+pub mod otel;
 mod read;
 pub mod rows;
 mod section;
@@ -54,10 +56,14 @@ pub fn load(source: &Source, places: &Places) -> Result<Settings, String> {
         Source::File(file) => Some(places.absolute(file)),
         Source::Default => file::default(&places.config),
     };
-    match file {
-        None => Ok(Settings::default()),
-        Some(file) => load_file(&file, places),
-    }
+    let mut settings = match file {
+        None => Settings::default(),
+        Some(file) => load_file(&file, places)?,
+    };
+    let insecure = settings.insecure_http.value;
+    let Settings { otel, warnings, .. } = &mut settings;
+    otel.overlay(&places::variable, insecure, warnings);
+    Ok(settings)
 }
 
 /// Whether a text would be taken as the configuration in this file.
@@ -97,7 +103,7 @@ fn load_file(path: &Path, places: &Places) -> Result<Settings, String> {
     if opened.world_readable && reached.any(|http| http.key_in_file) {
         settings.warnings.push(Warning {
             line: None,
-            message: "everybody may read this file, and an api key stands in it".into(),
+            message: "this file contains an api key and everybody may read it".into(),
         });
     }
     Ok(settings)

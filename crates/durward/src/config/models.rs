@@ -8,6 +8,7 @@ use ::models::{Alias, BudgetRule, Most, Per, Price, Rotation};
 use super::expand::{Secret, Text};
 use super::fault::{Fault, Position};
 use super::model_cache::{self, Cache};
+use super::model_clouds;
 use super::rows::{Row, row};
 use super::section::Section;
 use super::server::check_url;
@@ -357,6 +358,7 @@ fn provider(
     section: &Section<'_>,
     warnings: &mut Vec<Warning>,
 ) -> Result<Provider, Fault> {
+    model_clouds::refuse(section)?;
     let Some(kind) = section.choice::<ProviderKind>("kind")? else {
         let words: Vec<&str> = ProviderKind::WORDS.iter().map(|(word, _)| *word).collect();
         return Err(section
@@ -428,7 +430,7 @@ fn keys(
     for (is, message) in [
         (
             literal,
-            "an api key stands in the file; write ${NAME} and set the variable where Durward is started",
+            "the file contains an api key; write ${NAME} and set the variable where Durward is started",
         ),
         (
             !secure && !keys.is_empty(),

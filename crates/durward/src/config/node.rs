@@ -136,7 +136,7 @@ fn fault_of(text: &str, error: &serde_saphyr::Error) -> Fault {
             "a value that begins with ! has to be quoted",
         ),
         serde_saphyr::Error::RecursiveReferencesRequireWeakTypes { .. } => (
-            "an alias refers to what it stands in".to_owned(),
+            "an alias refers to a value that contains it".to_owned(),
             "write the value out",
         ),
         serde_saphyr::Error::MultipleDocuments { .. } => (
@@ -144,7 +144,7 @@ fn fault_of(text: &str, error: &serde_saphyr::Error) -> Fault {
             "take the second --- out",
         ),
         serde_saphyr::Error::UnknownAnchor { .. } => (
-            "an alias refers to nothing that stands before it".to_owned(),
+            "an alias refers to no anchor before it".to_owned(),
             "a value that begins with * has to be quoted",
         ),
         // These come wrapped, or without a name of their own.

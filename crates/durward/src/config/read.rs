@@ -12,6 +12,7 @@ use super::keys::SERVERS_ALIAS;
 use super::models;
 use super::node::{self, Value};
 use super::notify;
+use super::otel;
 use super::section::{ELEMENTS_MAX, Reader, Section};
 use super::server::{self, CALL_TIMEOUT_MS, Server};
 use super::settings::{Origin, SESSION_IDLE_S_MAX, Setting, Settings, THREADS_MAX, Tls, Warning};
@@ -65,6 +66,7 @@ pub fn settings(text: &str, reader: &Reader<'_>) -> Result<Settings, Fault> {
     }
     replace(&mut settings.refusals, top.choice("refusals")?);
     replace(&mut settings.insecure_http, top.choice("insecure_http")?);
+    settings.otel = otel::read(&top, settings.insecure_http.value)?;
     replace(&mut settings.watch, top.choice("watch")?);
     read_breaker(&top, &mut settings)?;
     settings.state_dir = top.path("state_dir")?;

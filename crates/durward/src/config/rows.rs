@@ -78,6 +78,7 @@ impl Settings {
             row("pin", &self.pin, ToString::to_string),
             row("watch", &self.watch, worded),
         ]);
+        rows.extend(self.otel.rows());
         rows
     }
 

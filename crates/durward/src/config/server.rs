@@ -285,7 +285,7 @@ fn http(section: &Section<'_>, warnings: &mut Vec<Warning>) -> Result<Option<Htt
         if *literal {
             warnings.push(Warning {
                 line: Some(at.line),
-                message: "the api key stands in the file; write ${NAME} and set the variable where Durward is started".into(),
+                message: "the file contains the api key; write ${NAME} and set the variable where Durward is started".into(),
             });
         }
         if !secure {
@@ -314,8 +314,24 @@ fn http(section: &Section<'_>, warnings: &mut Vec<Warning>) -> Result<Option<Htt
     }))
 }
 
-fn headers(section: &Section<'_>, has_key: bool) -> Result<Vec<(String, Secret)>, Fault> {
+/// Whether this is a header that can be set.
+pub(super) fn is_header(name: &str, value: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    is_token(name)
+        && !OWN_HEADERS.contains(&lower.as_str())
+        && !value.chars().any(|c| c.is_control() && c != '\t')
+}
+
+fn is_token(name: &str) -> bool {
     let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
+    !name.is_empty() && name.bytes().all(token)
+}
+
+/// The map `headers` of a section.
+pub(super) fn headers(
+    section: &Section<'_>,
+    has_key: bool,
+) -> Result<Vec<(String, Secret)>, Fault> {
     section
         .map("headers")?
         .into_iter()
@@ -323,7 +339,7 @@ fn headers(section: &Section<'_>, has_key: bool) -> Result<Vec<(String, Secret)>
             let lower = name.to_ascii_lowercase();
             let wrong =
                 |why: &str| Fault::new(at, format!("header \"{}\" {why}", name.escape_debug()));
-            if name.is_empty() || !name.bytes().all(token) {
+            if !is_token(&name) {
                 return Err(wrong("has no name that HTTP allows"));
             }
             if OWN_HEADERS.contains(&lower.as_str()) || lower.starts_with("mcp-") {

@@ -15,6 +15,7 @@ use super::fault::Position;
 use super::inspect::Inspect;
 use super::models::Models;
 use super::notify::Notify;
+use super::otel::Otel;
 use super::server::Server;
 use super::values::{Links, Listen, Pin, Share, Size, Span, Sync};
 use crate::builtin::Configured;
@@ -231,6 +232,8 @@ pub struct Settings {
     pub limits: Limits,
     pub approval: Approval,
     pub breaker: Breaker,
+    /// Where spans and metrics are exported to.
+    pub otel: Otel,
     pub sync: Setting<Sync>,
     /// The file that is given each head of the journal.
     pub witness: Option<Setting<PathBuf>>,
@@ -291,6 +294,7 @@ impl Default for Settings {
             limits: Limits::default(),
             approval: Approval::default(),
             breaker: Breaker::default(),
+            otel: Otel::default(),
             sync: Setting::default(Sync::Interval),
             witness: None,
             call_timeout: Setting::default(Span(300_000)),

@@ -63,7 +63,7 @@ fn unknown_keys_are_refused_with_the_nearest() {
         ),
         (
             "\"a\\u202Eb\": 1",
-            "line 1, column 1: unknown key \"a\\u{202e}b\"\n  hint: known here: listen, root, prefix, require_key, share, session_idle, threads, servers, models, inspect, policy, limits, approval, journal, call_timeout, tool_timeout, refusals, insecure_http, breaker, state_dir, confine, tls, allowed_hosts, allowed_origins, descriptions, pin, watch",
+            "line 1, column 1: unknown key \"a\\u{202e}b\"\n  hint: known here: listen, root, prefix, require_key, share, session_idle, threads, servers, models, inspect, policy, limits, approval, journal, call_timeout, tool_timeout, refusals, insecure_http, breaker, state_dir, confine, tls, allowed_hosts, allowed_origins, descriptions, pin, watch, otel",
         ),
     ]);
 }
@@ -208,7 +208,7 @@ fn what_is_no_yaml_is_refused() {
         ),
         (
             "policy: *s3cret",
-            "line 1, column 9: an alias refers to nothing that stands before it\n  hint: a value that begins with * has to be quoted",
+            "line 1, column 9: an alias refers to no anchor before it\n  hint: a value that begins with * has to be quoted",
         ),
         (
             "policy: !secret abc",
@@ -224,7 +224,7 @@ fn what_is_no_yaml_is_refused() {
         ),
         (
             "servers: &a [*a]",
-            "line 1, column 14: an alias refers to what it stands in\n  hint: write the value out",
+            "line 1, column 14: an alias refers to a value that contains it\n  hint: write the value out",
         ),
     ]);
     for text in [

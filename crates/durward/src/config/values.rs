@@ -308,7 +308,7 @@ choice! {
     Share {
         /// Each session has one of its own.
         Session = "session",
-        /// Each caller has one.
+        /// One per caller.
         Caller = "caller",
         /// There is one.
         All = "all",
@@ -339,9 +339,9 @@ choice! {
     Sync {
         /// Once a second.
         Interval = "interval",
-        /// Before each call goes out.
+        /// Before each call is sent.
         Every = "every",
-        /// When the system likes.
+        /// Left to the operating system.
         Never = "never",
     }
 }

@@ -38,9 +38,9 @@ pub struct PinsArgs {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Which servers and tools are known, and what waits
+    /// List servers and tools, and definitions that wait for approval
     List(ListArgs),
-    /// What waits, beside what was approved
+    /// Show waiting definitions as changes to the approved ones
     Diff(DiffArgs),
     /// Approve definitions that wait
     Approve(ApproveArgs),

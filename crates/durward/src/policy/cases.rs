@@ -21,7 +21,7 @@ pub const HELP: &str = "\
 Examples:
   durward policy test cases.json --policy policy.json
 
-FILE is a JSON list of calls with what the policy has to say of them:
+FILE is a JSON list of calls with the expected decision:
   [
     {\"tool\": \"read_file\",  \"args\": {\"path\": \"/tmp/a.txt\"}, \"expect\": \"allow\"},
     {\"tool\": \"write_file\", \"path\": \"/tmp/a.pem\", \"expect\": \"deny\", \"rule\": \"block-pem\"},

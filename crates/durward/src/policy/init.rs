@@ -13,7 +13,7 @@ pub const HELP: &str = "\
 Examples:
   durward policy init                  writes policy.json here
   durward policy init my-rules.json
-  durward policy show my-rules.json    what it says, in the order in which it decides
+  durward policy show my-rules.json    its rules, in the order in which they decide
 
 The file is the starter policy that applies without --policy: tools whose name says that they only
 read pass, every other tool waits for a person. Edit it, then run `durward policy check`.";

@@ -37,22 +37,22 @@ pub struct PolicyArgs {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Write a policy to start from
+    /// Write the starter policy to a file
     #[command(after_help = init::HELP)]
     Init(init::InitArgs),
-    /// Check that a policy loads, and name rules that do nothing
+    /// Validate a policy and warn about rules without effect
     #[command(after_help = check::HELP)]
     Check(check::CheckArgs),
     /// List the rules in the order in which they decide
     #[command(after_help = show::HELP)]
     Show(show::ShowArgs),
-    /// Say what would happen to a call, and why, rule by rule
+    /// Explain what happens to a call, rule by rule
     #[command(after_help = explain::HELP)]
     Explain(explain::ExplainArgs),
-    /// Hold a policy against a file of calls with the expected decisions
+    /// Test a policy with a file of calls and expected decisions
     #[command(after_help = cases::HELP)]
     Test(cases::TestArgs),
-    /// Hold a policy against the decisions in a journal
+    /// Compare a policy with the decisions in a journal
     #[command(after_help = replay::HELP)]
     Replay(replay::ReplayArgs),
 }

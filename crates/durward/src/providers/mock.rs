@@ -52,9 +52,13 @@ impl Mock {
             Endpoint::Embeddings => Api::Embeddings,
             Endpoint::Messages => Api::Messages,
             Endpoint::CountTokens => Api::CountTokens,
+            Endpoint::Rerank => Api::Rerank,
+            Endpoint::Images | Endpoint::ImageEdits | Endpoint::ImageVariations => Api::Images,
+            Endpoint::Speech => Api::Speech,
+            Endpoint::Transcriptions | Endpoint::AudioTranslations => Api::Transcription,
         };
         let number = self.requests.fetch_add(1, Ordering::Relaxed);
-        let reply = answer(api, &request.body_for(to.model), self.options, number);
+        let reply = answer(api, &request.fields_for(to.model), self.options, number);
         let head = Instant::now().checked_add(Duration::from_millis(reply.head_ms));
         match head.filter(|head| *head < to.until) {
             Some(_) if reply.head_ms == 0 => {}

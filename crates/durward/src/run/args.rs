@@ -11,12 +11,12 @@ pub const HELP: &str = "\
 Examples:
   durward run -- npx -y @modelcontextprotocol/server-filesystem /tmp
   durward run files                                   the server \"files\" of durward.yaml
-  durward run                                         all servers of durward.yaml, tools named SERVER__TOOL
+  durward run                                         all servers of durward.yaml (SERVER__TOOL)
   durward run --url https://mcp.example/mcp           a server over Streamable HTTP
 
 Without --policy the starter policy applies: tools whose name says that they only read pass, every
 other tool waits for a person: `durward approvals list` shows what waits, `durward approvals allow ID`
-answers. Nobody answering in time is a no.
+answers. A call that nobody answers in time is refused.
 
 Limits cannot be switched off, only raised. A tool that is called too often waits for a person
 (--limit-then hitl); calls beyond --limit-requests are refused, with data.retry_after_ms.
@@ -59,13 +59,13 @@ pub struct RunArgs {
     /// When journal records are forced to the disk [default: interval]
     #[arg(long, value_enum)]
     pub sync: Option<Sync>,
-    /// Do not take up changes of the configuration and the policy by themselves; SIGHUP still does
+    /// Do not reload the configuration and the policy when the files change; SIGHUP still does
     #[arg(long)]
     pub no_watch: bool,
-    /// Reach the server here, over Streamable HTTP; with a command too, start that where nobody answers
+    /// The URL of the server (Streamable HTTP); if a command is given too, it is started when the URL does not answer
     #[arg(long, value_name = "URL", conflicts_with = "server")]
     pub url: Option<String>,
-    /// How to reach the server [default: auto, which is http first where there is a URL]
+    /// How to reach the server [default: auto]
     #[arg(long, value_enum)]
     pub transport: Option<RunTransport>,
     /// Send the key in this variable of the environment to the server, as a bearer token
@@ -80,7 +80,7 @@ pub struct RunArgs {
     /// Certificate authorities to trust instead of the system's, as PEM
     #[arg(long, value_name = "FILE")]
     pub ca: Option<PathBuf>,
-    /// Allow a URL with http:// to another machine, where anyone on the way can read and change it
+    /// Allow an http:// URL to another machine; anyone on the network path can read and change calls
     #[arg(long)]
     pub insecure_http: bool,
     /// What is done about what servers say of themselves
@@ -94,7 +94,7 @@ pub struct RunArgs {
     pub limits: crate::limits::LimitArgs,
     #[command(flatten)]
     pub prefix: PrefixArgs,
-    /// A server of the configuration, by its name; without one and without a command, all of them
+    /// A server of durward.yaml [default: all of them]
     #[arg(value_name = "SERVER")]
     pub server: Option<String>,
     /// The server's command

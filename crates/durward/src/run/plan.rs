@@ -12,8 +12,8 @@ use crate::config::Settings;
 use crate::config::server::Server;
 use crate::failure::Failure;
 use crate::flags::sync_policy;
+use crate::launch::{Command, HttpFlags, Launch, choose, of_configuration, reached};
 use crate::local::Reads;
-use crate::means::{Command, HttpFlags, Means, means, of_configuration, reached};
 use crate::names;
 use crate::places::Places;
 use crate::{sandbox, screening};
@@ -23,7 +23,7 @@ pub(super) struct Plan {
     /// The server's name in rules and in the journal.
     pub name: String,
     /// How it is started or reached.
-    pub server: Means,
+    pub server: Launch,
     pub policy: Option<PathBuf>,
     pub call_timeout_ms: u64,
     pub tool_timeouts_ms: HashMap<String, u64>,
@@ -79,7 +79,7 @@ impl Plan {
         let name = args.name.clone().or_else(|| args.server.clone());
         Ok(Self {
             name: name.unwrap_or(default_name),
-            server: means(transport, reached, command, builtin)?,
+            server: choose(transport, reached, command, builtin)?,
             policy,
             call_timeout_ms,
             tool_timeouts_ms,

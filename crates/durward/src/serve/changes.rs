@@ -131,7 +131,7 @@ impl Changes {
         let Some((gate, group)) = self.ruled.iter().find(of_its_rules) else {
             return Some(waits);
         };
-        let Some(means) = planned.means().at_once(&planned.name, &self.places) else {
+        let Some(means) = planned.launch().at_once(&planned.name, &self.places) else {
             return Some(waits);
         };
         let options = options(planned, means, Arc::clone(gate), plan, &self.places);

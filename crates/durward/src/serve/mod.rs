@@ -1,14 +1,14 @@
 //! `durward serve`: guard many servers for many clients, over HTTP.
 
+mod authentication;
 mod changes;
 mod descriptors;
 mod faces;
-mod guests;
-mod metrics;
+pub mod metrics;
 mod origin;
 mod plan;
+mod polling;
 mod ready;
-mod rhythm;
 mod router;
 mod signals;
 mod streams;
@@ -40,6 +40,7 @@ use crate::local::{self, SystemClock};
 use crate::names::server_name;
 use crate::notices::Notices;
 use crate::notify;
+use crate::otel::Telemetry;
 use crate::places::Places;
 use crate::providers;
 use crate::reload::{Asked, Beside, Group, Reloader};
@@ -49,11 +50,11 @@ pub use plan::NOTHING_TO_SERVE;
 pub use ready::Ready;
 pub use streams::all;
 
+use authentication::Authentication;
 use faces::Site;
-use guests::Guests;
 use plan::Plan;
+use polling::{Beat, Rhythm};
 use ready::Loaded;
-use rhythm::{Beat, Rhythm};
 use router::Router;
 use signals::Signals;
 
@@ -65,9 +66,9 @@ Examples:
   durward serve --listen 127.0.0.1:9000 --policy policy.json
 
 Clients reach one server at http://ADDRESS/mcp/NAME, and all of them at http://ADDRESS/mcp, where a tool is called
-NAME__TOOL. /health and /metrics say how it goes.
+NAME__TOOL. /health and /metrics report its state.
 
-Exit codes: 0 a signal asked for the end; 1 it could not listen; 10 the journal failed;
+Exit codes: 0 stopped by a signal; 1 cannot listen; 10 the journal failed;
 16 wrong configuration.";
 
 /// Number of the signal for a file that grows beyond its limit (Linux; absent constant in tokio).
@@ -87,10 +88,10 @@ pub struct ServeArgs {
         hide_env_values = true
     )]
     pub policy: Option<PathBuf>,
-    /// A further server: its name, and the command that starts it or the URL where it is; repeatable
+    /// A further server: its name, and the command that starts it or its URL; repeatable
     #[arg(long = "server", value_name = "NAME=COMMAND|URL", value_parser = further)]
     pub servers: Vec<Further>,
-    /// Allow servers' URLs with http:// to another machine, where anyone on the way can read and change calls
+    /// Allow http:// URLs to other machines; anyone on the network path can read and change calls
     #[arg(long)]
     pub insecure_http: bool,
     /// Who shares a server's process, or the session with a server over HTTP [default: session]
@@ -111,18 +112,18 @@ pub struct ServeArgs {
     /// Threads that serve [default: half of the processors; 16 with --sync every, where each waits for the disk]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=THREADS_MAX))]
     pub threads: Option<u64>,
-    /// A further value of Host that is answered to; repeatable
+    /// A further value of Host to accept; repeatable
     #[arg(long = "allow-host", value_name = "HOST[:PORT]")]
     pub allowed_hosts: Vec<String>,
-    /// A further value of Origin that is answered to; repeatable
+    /// A further value of Origin to accept; repeatable
     #[arg(long = "allow-origin", value_name = "ORIGIN")]
     pub allowed_origins: Vec<String>,
-    /// The server that answers at / as well, and at /mcp in the place of all servers
+    /// The server that is also at /, and at /mcp instead of all servers
     #[arg(long, value_name = "NAME")]
     pub root: Option<String>,
     #[command(flatten)]
     pub prefix: PrefixArgs,
-    /// Answer nobody without a key, even where there is none yet
+    /// Refuse requests without a key, even while there are no keys yet
     #[arg(long)]
     pub require_key: bool,
     /// What is done about what servers say of themselves
@@ -137,7 +138,7 @@ pub struct ServeArgs {
     /// How much callers may
     #[command(flatten)]
     pub limits: crate::limits::LimitArgs,
-    /// Certificate to show (PEM), with --tls-key
+    /// TLS certificate (PEM); needs --tls-key
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub tls_cert: Option<PathBuf>,
     /// Its private key (PEM)
@@ -148,11 +149,11 @@ pub struct ServeArgs {
 /// Who shares a server's process.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 pub enum Share {
-    /// Each session has one of its own; where there are no sessions, each caller
+    /// One per session; for clients without sessions, one per caller
     Session,
-    /// Each caller has one
+    /// One per caller
     Caller,
-    /// There is one
+    /// One for all
     All,
 }
 
@@ -270,7 +271,7 @@ fn serve(
         None => None,
     };
     let accounts = budgets.as_ref().and_then(models::Budgets::accounts);
-    let guests = Guests::open(places, plan.require_key)?.with_accounts(accounts);
+    let authentication = Authentication::open(places, plan.require_key)?.with_accounts(accounts);
     let sync = sync_policy(args.sync, settings);
     let runtime = threads::runtime(threads::of(
         args.threads.or(settings.serving.threads.value),
@@ -280,6 +281,7 @@ fn serve(
         Clients::Connect(_) => Some(runtime.block_on(bound(&plan.listen))?),
         Clients::Streams => None,
     };
+    plan.telemetry = Telemetry::of(&settings.otel)?;
     let journal = open_journal(sync, places, instance)?;
     // One for all: what one gate has stamped another may compare.
     let clock = Arc::new(SystemClock::new());
@@ -292,7 +294,7 @@ fn serve(
     let mut ruled = ruled.inspect_err(|_| drop(journal.close(local::now_ms(), "configuration")))?;
     let served = runtime.block_on(async {
         let models = modelled(&mut plan, &ruled, (settings, places), budgets)?;
-        let serving = Serving::new(&plan, &ruled, models, guests, places, err).await?;
+        let serving = Serving::new(&plan, &ruled, models, authentication, places, err).await?;
         let groups = ruled
             .iter()
             .map(|of| (Arc::clone(&of.gate), of.group.clone()));
@@ -311,6 +313,7 @@ fn serve(
             _ => serving.speak(&plan, session, keys, places).await,
         }
     });
+    plan.telemetry.iter().for_each(|export| export.close());
     runtime.shutdown_background();
     let gates = served.inspect_err(|_| {
         // What ended it is said; a failure here is the lesser one.
@@ -514,7 +517,7 @@ impl Serving {
         plan: &Plan,
         ruled: &[Ruled],
         models: Modelled,
-        guests: Guests,
+        authentication: Authentication,
         places: &Places,
         err: &mut dyn Write,
     ) -> Result<Self, Failure> {
@@ -526,7 +529,7 @@ impl Serving {
                 .map(|of| Arc::clone(&of.gate))
                 .ok_or_else(|| Failure::other("a server has no policy"))?;
             let means = server
-                .means()
+                .launch()
                 .settled(&server.name, &gate, places, err)
                 .await?;
             servers.push(changes::options(server, means, gate, plan, places));
@@ -546,11 +549,13 @@ impl Serving {
             models: models.face.clone(),
             accounts: models.accounts,
             gates: gates.clone(),
+            telemetry: plan.telemetry.clone(),
             simulation: plan.simulation().map(str::to_owned),
             root: plan.root.clone(),
         };
+        site.sources().export()?;
         let rhythm = Arc::new(Rhythm::default());
-        let router = Router::new(faces::of(&site), guests, Arc::clone(&rhythm))
+        let router = Router::new(faces::of(&site), authentication, Arc::clone(&rhythm))
             .map_err(|clash| Failure::configuration(clash.to_string()))?;
         Ok(Self {
             gates,

@@ -15,8 +15,9 @@ use crate::config::Settings;
 use crate::config::server::Server;
 use crate::config::values::Listen;
 use crate::failure::Failure;
+use crate::launch::{Command, HttpFlags, Launch, choose, of_configuration, reached};
 use crate::local::Reads;
-use crate::means::{Command, HttpFlags, Means, means, of_configuration, reached};
+use crate::otel::Telemetry;
 use crate::places::Places;
 use crate::providers;
 use crate::screening;
@@ -51,6 +52,8 @@ pub struct Plan {
     pub breaker: toolkit::breaker::Settings,
     /// Where there are model providers.
     pub models: Option<Models>,
+    /// Where spans and metrics are exported to; set when it begins to serve.
+    pub telemetry: Option<Arc<Telemetry>>,
 }
 
 /// Models, made ready.
@@ -71,13 +74,13 @@ pub struct Planned {
     /// How the server reads its arguments.
     pub reads: Reads,
     pub pins: gate::pins::PinOptions,
-    means: Means,
+    launch: Launch,
 }
 
 impl Plan {
     /// The first server that runs simulations: the bridge's own paths are its.
     pub fn simulation(&self) -> Option<&str> {
-        let runs = |planned: &&Planned| matches!(&planned.means, Means::Builtin(builtin) if builtin.wired.name == "simulation");
+        let runs = |planned: &&Planned| matches!(&planned.launch, Launch::Builtin(builtin) if builtin.wired.name == "simulation");
         self.servers
             .iter()
             .find(runs)
@@ -134,6 +137,7 @@ impl Plan {
             servers,
             root: root.cloned(),
             models,
+            telemetry: None,
             share: args
                 .share
                 .map_or(settings.serving.share.value, Into::into)
@@ -319,7 +323,7 @@ impl Planned {
                 .map(|server| server.reads.clone())
                 .unwrap_or_default(),
             pins: screening::pins(&args.screening, settings, server, places),
-            means: means(
+            launch: choose(
                 server.map(|server| server.transport),
                 reached,
                 command,
@@ -330,12 +334,12 @@ impl Planned {
 
     /// Whether the server sees this machine's files.
     pub fn is_local(&self) -> bool {
-        self.means.is_local()
+        self.launch.is_local()
     }
 
     /// How it is started or reached.
-    pub fn means(&self) -> &Means {
-        &self.means
+    pub fn launch(&self) -> &Launch {
+        &self.launch
     }
 }
 

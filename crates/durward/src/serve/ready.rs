@@ -52,7 +52,7 @@ impl Ready {
         listens(&plan.listen)?;
         for server in &plan.servers {
             server
-                .means()
+                .launch()
                 .check(&server.name, places)
                 .map_err(|failure| failure.about(&format!("the server \"{}\"", server.name)))?;
         }
@@ -79,7 +79,7 @@ impl Ready {
     pub fn warn(&self, err: &mut dyn Write) {
         // Standard error that is gone keeps nobody from serving.
         for server in &self.plan.servers {
-            if let Some(missing) = server.means().missing_program() {
+            if let Some(missing) = server.launch().missing_program() {
                 let _ = writeln!(
                     err,
                     "durward: warning: the server \"{}\": {missing}",

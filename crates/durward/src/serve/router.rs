@@ -5,12 +5,12 @@ use std::sync::Arc;
 use gate::Gate;
 use gate::identity::IdentityFault;
 use http::StatusCode;
-use net::http::server::{Handler, Request, Response, plain};
+use net::http::server::{Bodies, Handler, Request, Response, plain};
 use toolkit::face::{Clash, Face, Routes, Scope};
 
-use super::guests::Guests;
+use super::authentication::Authentication;
 use super::origin::Origin;
-use super::rhythm::Rhythm;
+use super::polling::Rhythm;
 
 /// A face as this server routes to it.
 pub type HttpFace = dyn Face<Request, Response>;
@@ -33,8 +33,12 @@ pub fn table(faces: &[Arc<HttpFace>]) -> Result<Routes<Arc<HttpFace>>, Clash> {
 pub struct Router {
     routes: Routes<Arc<HttpFace>>,
     faces: Vec<Arc<HttpFace>>,
-    guests: Guests,
+    authentication: Authentication,
     rhythm: Arc<Rhythm>,
+    /// Room for the bodies that are being read, whichever face reads them.
+    bodies: Arc<Bodies>,
+    /// Whose bodies those of unknown callers count as.
+    nobody: Arc<str>,
 }
 
 impl Router {
@@ -44,21 +48,23 @@ impl Router {
     /// As [`table`].
     pub fn new(
         faces: Vec<Arc<HttpFace>>,
-        guests: Guests,
+        authentication: Authentication,
         rhythm: Arc<Rhythm>,
     ) -> Result<Self, Clash> {
         Ok(Self {
             routes: table(&faces)?,
             faces,
-            guests,
+            authentication,
             rhythm,
+            bodies: Arc::default(),
+            nobody: "".into(),
         })
     }
 
     /// Gives keys and faces their time; what a key had opened ends with it. `gate` is for records that belong
     /// to no server.
     pub fn tick(&self, gate: &Gate) {
-        for caller in self.guests.tick(gate) {
+        for caller in self.authentication.tick(gate) {
             for face in &self.faces {
                 face.expel(&caller);
             }
@@ -75,7 +81,7 @@ impl Router {
         }
     }
 
-    async fn route(&self, request: Request) -> Response {
+    async fn route(&self, mut request: Request) -> Response {
         let path = request.head.uri.path();
         let Some(face) = self.routes.find(path) else {
             let text = "nothing is here; servers are at /mcp/NAME\n";
@@ -84,16 +90,18 @@ impl Router {
         let who = match face.scope(path) {
             Scope::Open => Err(IdentityFault::Missing),
             Scope::Keyed => {
-                let who = self.guests.caller(&request, None).await;
+                let who = self.authentication.caller(&request, None).await;
                 // A token opens model APIs and its own account, and nothing of the operator's.
                 who.and_then(|caller| match caller.token {
                     None => Ok(caller),
                     Some(_) => Err(IdentityFault::OutOfScope),
                 })
             }
-            Scope::Account => self.guests.caller(&request, None).await,
-            Scope::Server(name) => self.guests.caller(&request, Some(name)).await,
+            Scope::Account => self.authentication.caller(&request, None).await,
+            Scope::Server(name) => self.authentication.caller(&request, Some(name)).await,
         };
+        let caller = who.as_ref().map_or(&self.nobody, |caller| &caller.subject);
+        request.takes_of(self.bodies.of(caller));
         face.handle(who, request).await
     }
 }

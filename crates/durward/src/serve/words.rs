@@ -4,7 +4,7 @@
 /// Cuts a command into words.
 ///
 /// # Errors
-/// A sentence, where a quote is not closed or a backslash stands at the end.
+/// A sentence, where a quote is not closed or the text ends in a backslash.
 pub fn split(text: &str) -> Result<Vec<String>, String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -13,7 +13,7 @@ pub fn split(text: &str) -> Result<Vec<String>, String> {
     while let Some(c) = chars.next() {
         match (c, quote) {
             ('\\', None | Some('"')) => {
-                let next = chars.next().ok_or("a backslash stands at the end")?;
+                let next = chars.next().ok_or("the text ends in a backslash")?;
                 word.get_or_insert_default().push(next);
             }
             (c, Some(open)) if c == open => quote = None,

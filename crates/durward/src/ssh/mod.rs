@@ -1,5 +1,7 @@
-//! `durward ssh`: what becomes of a command, the rules and hosts that decide it, and serving the tools.
+//! `durward ssh`: what becomes of a command, the rules and hosts that decide it, recordings of terminals, and serving the
+//! tools.
 
+mod replay;
 mod serve;
 
 use std::io::{self, Write};
@@ -18,6 +20,8 @@ pub use serve::Level;
 
 /// The command would be allowed, or the file is fine.
 const EXIT_ALLOWED: u8 = 0;
+/// A recording is not as it was written.
+const EXIT_CHANGED: u8 = 1;
 /// A person would be asked.
 const EXIT_ASKS: u8 = 3;
 /// The command would be refused.
@@ -54,6 +58,9 @@ enum Command {
     Rules,
     /// Check a file of hosts
     Hosts(HostsArgs),
+    /// Check the recording of a terminal, and play it
+    #[command(after_help = replay::HELP)]
+    Replay(replay::ReplayArgs),
     /// Serve the SSH tools over HTTP, with a built-in configuration
     #[command(after_help = serve::HELP)]
     Serve(serve::SshServeArgs),
@@ -105,6 +112,15 @@ pub fn run(args: &SshArgs, places: &Places, out: &mut dyn Write, err: &mut dyn W
     let done = match &args.command {
         Command::Serve(args) => return serve::run(args, places.clone(), out, err),
         Command::Check(args) => check(args, places, out),
+        Command::Replay(args) => replay::run(args, out, err).map(|checked| {
+            checked.map(|is_unchanged| {
+                if is_unchanged {
+                    EXIT_ALLOWED
+                } else {
+                    EXIT_CHANGED
+                }
+            })
+        }),
         Command::Rules => out
             .write_all(rules::policy().as_bytes())
             .map(|()| Ok(EXIT_ALLOWED)),

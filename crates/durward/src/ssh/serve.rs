@@ -23,7 +23,7 @@ Examples:
   durward ssh serve --profile loadtest --calls-per-minute 60000    for durward lab load ssh
   durward ssh serve --print > durward.yaml        a configuration to change, for durward serve
 
-Clients reach the tools at / and /mcp; /health and /metrics say how it goes. Which commands may run is
+Clients reach the tools at / and /mcp; /health and /metrics report its state. Which commands may run is
 said by the shipped rules (durward ssh rules) unless --policy names others. For TLS, keys of callers and
 everything else, use durward serve with the configuration that --print writes.
 

@@ -223,7 +223,7 @@ fn compare(cases: Vec<Case>) {
 }
 
 #[test]
-fn servers_that_cannot_be_served() {
+fn p11_servers_that_cannot_be_served() {
     compare(of_servers());
 }
 
@@ -243,7 +243,7 @@ fn directories_and_keys_that_cannot_be_trusted() {
 }
 
 #[test]
-fn values_that_are_none() {
+fn p11_values_that_are_none() {
     compare(of_keys());
 }
 

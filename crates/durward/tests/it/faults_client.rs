@@ -282,12 +282,15 @@ fn batch_with_elements_that_are_no_messages() {
     let place = Place::new();
     let mut client = place.guard(&["echo"]);
     client.handshake(Era::Legacy("2025-03-26")).unwrap();
-    let batch = r#"[1,{"jsonrpc":"2.0","id":71,"method":"ping"},{"id":72}]"#;
+    let batch = r#"[1,{"jsonrpc":"2.0","id":71,"method":"ping"},{"id":72},{"jsonrpc":"2.0","id":73,"method":"initialize","params":{}}]"#;
     client.process().send_line(batch.as_bytes()).unwrap();
     let answer = line(&mut client);
     let parts = answer.as_array().expect("an array");
     let errors: Vec<_> = parts.iter().filter(|p| p["error"].is_object()).collect();
-    assert_eq!((parts.len(), errors.len()), (3, 2), "{answer}");
+    assert_eq!((parts.len(), errors.len()), (4, 3), "{answer}");
+    let handshake = parts.iter().find(|part| part["id"] == 73).unwrap();
+    let reason = &handshake["error"]["data"]["reason"];
+    assert_eq!(reason, "batch_not_allowed", "{answer}");
     client.process().send_line(b"[]").unwrap();
     assert_eq!(line(&mut client)["error"]["code"], -32600);
     call_works(&mut client, "after");

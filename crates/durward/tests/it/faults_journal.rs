@@ -2,10 +2,10 @@
 //! and the next run goes on.
 
 use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::io::{BufRead as _, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use crate::support::approver;
 use crate::support::guarded::{
@@ -288,6 +288,30 @@ fn journal_lock_held_by_another() {
     );
     drop(held);
     next_run_works(&place);
+}
+
+/// Other commands say so as well, and go on when the lock is free.
+#[test]
+fn a_lock_that_a_command_waits_for_is_told_of() {
+    let place = Place::new();
+    let keys = place.path("state/keys");
+    state::directory::create_private(&keys).unwrap();
+    let held = state::DirectoryLock::acquire(&keys).unwrap();
+    let mut command = Command::new(binary());
+    command.args(["--no-config", "--state-dir"]);
+    command
+        .arg(place.path("state"))
+        .args(["keys", "create", "ci"]);
+    command.stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut process = command.spawn().unwrap();
+    let mut told = String::new();
+    let mut stderr = BufReader::new(process.stderr.take().unwrap());
+    stderr.read_line(&mut told).unwrap();
+    let holder = std::process::id();
+    let expect = format!(".lock, which process {holder} holds; giving up after 10 s");
+    assert!(told.contains(&expect), "{told}");
+    drop(held);
+    assert!(process.wait().unwrap().success());
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
+use crate::support::components::repository;
 use crate::support::guarded::{LATEST, Place, binary, echo, end, eventually, line};
 use crate::support::serving::Served;
 
@@ -156,4 +157,86 @@ fn p10_a_refused_key_is_recorded_with_its_name_its_server_and_where_it_came_from
     assert_eq!(refused("key:narrow")["message"], expect);
     assert_eq!(refused("key:gone")["reason"], "key_revoked");
     assert_eq!(refused("key:gone")["message"], expect);
+}
+
+#[test]
+fn p03_a_person_has_less_time_to_answer_than_clients_wait() {
+    // The TypeScript and Python SDKs give up after 60 s.
+    const CLIENT_WAITS_S: u64 = 60;
+    let place = Place::new();
+    let help = place.durward(&["run", "--help"]);
+    let help = String::from_utf8(help.stdout).unwrap();
+    let (_, of_flag) = help.split_once("--approval-timeout").unwrap();
+    let (_, default) = of_flag.split_once("[default: ").unwrap();
+    let default: u64 = default.split(']').next().unwrap().trim().parse().unwrap();
+    assert!(default + 5 < CLIENT_WAITS_S, "{default}");
+    let page = std::fs::read_to_string(repository().join("docs/clients.md")).unwrap();
+    assert!(page.contains(&format!("waits {default} s for your answer")));
+}
+
+#[test]
+fn p13_readme_says_how_to_get_the_program_and_reference_and_guides_are_linked() {
+    let read = |name: &str| std::fs::read_to_string(repository().join(name)).unwrap();
+    let readme = read("README.md");
+    let at = |text: &str| {
+        readme
+            .find(text)
+            .unwrap_or_else(|| panic!("README.md has no {text:?}"))
+    };
+    assert!(at("MCP proxy") < at("## Install"), "the first sentences");
+    assert!(at("on your `PATH`") < at("durward wrap "));
+    at("(docs/README.md)");
+    let index = read("docs/README.md");
+    for folder in ["docs/reference", "docs/guides"] {
+        for entry in std::fs::read_dir(repository().join(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.strip_prefix(repository().join("docs")).unwrap();
+            let name = name.to_str().unwrap();
+            assert!(
+                !name.ends_with(".md")
+                    || name == "README.md"
+                    || index.contains(&format!("({name})")),
+                "docs/README.md has no link to {name}"
+            );
+        }
+    }
+    for link in index
+        .split("](")
+        .skip(1)
+        .map(|rest| rest.split(')').next().unwrap())
+    {
+        assert!(repository().join("docs").join(link).exists(), "{link}");
+    }
+    assert!(read("docs/clients.md").contains("\"Authorization\": \"Bearer YOUR-KEY\""));
+}
+
+#[test]
+fn p16_help_has_each_option_under_its_heading() {
+    let place = Place::new();
+    for command in ["run", "serve"] {
+        let help = String::from_utf8(place.durward(&[command, "--help"]).stdout).unwrap();
+        let mut heading = "";
+        let mut seen = 0;
+        for line in help.lines() {
+            let is_heading = !line.starts_with(' ') && line.ends_with(':');
+            let option = line.trim_start();
+            if is_heading {
+                heading = line;
+            } else if ["Limits:", "Global options:"].contains(&heading)
+                && line.starts_with("      --")
+            {
+                let belongs = match heading {
+                    "Limits:" => option.starts_with("--limit-"),
+                    _ => ["--state-dir", "--config", "--no-config"]
+                        .iter()
+                        .any(|global| option.starts_with(global)),
+                };
+                assert!(belongs, "{command}: {option} under {heading}");
+                seen += 1;
+            }
+        }
+        assert_eq!(seen, 12, "{command}: {help}");
+        let positional = help.find("[SERVER]\n").unwrap_or(0);
+        assert!(positional < help.find("Limits:").unwrap(), "{command}");
+    }
 }

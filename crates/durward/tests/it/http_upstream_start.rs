@@ -128,18 +128,24 @@ fn signal_while_a_server_is_looked_for() {
 }
 
 #[test]
-fn transport_chooses_one_of_both() {
+fn h4_transport_chooses_one_of_both_and_its_record_names_it() {
     let web = Web::start(behave);
-    let place = Place::new();
-    let mut client = either(&place, &web.url(), &["--transport", "stdio"]);
-    client.handshake(LATEST).unwrap();
-    call_works(&mut client, "x");
-    assert_eq!((web.connections(), place.counted().len()), (0, 1));
-    let place = Place::new();
-    let mut client = either(&place, &web.url(), &["--transport", "http"]);
-    client.handshake(LATEST).unwrap();
-    call_works(&mut client, "x");
-    assert_eq!((web.texts().len(), place.counted().len()), (1, 0));
+    for (transport, reached, started) in [("stdio", 0, 1), ("http", 1, 0)] {
+        let place = Place::new();
+        let mut client = either(&place, &web.url(), &["--transport", transport]);
+        client.handshake(LATEST).unwrap();
+        call_works(&mut client, "x");
+        assert_eq!(end(client).code, Some(0));
+        assert_eq!(
+            (web.texts().len(), place.counted().len()),
+            (reached, started)
+        );
+        let journal = place.records();
+        let operations = journal.operations();
+        let calls = operations.iter().filter(|r| r["method"] == "tools/call");
+        let named: Vec<_> = calls.map(|record| &record["transport"]).collect();
+        assert_eq!(named, [transport], "{operations:#?}");
+    }
 }
 
 #[test]

@@ -24,7 +24,7 @@ fn long_argument(name: &str) -> Value {
 }
 
 #[test]
-fn run_takes_a_longer_message_where_the_limit_is_raised() {
+fn w4_run_takes_a_longer_message_where_the_limit_is_raised() {
     let place = Place::new();
     let raised = ["--limit-request-bytes", "32MiB"];
     let mut client = place.guard_with(&raised, &["echo"]);
@@ -32,6 +32,31 @@ fn run_takes_a_longer_message_where_the_limit_is_raised() {
     client.send_request("tools/call", long_call()).unwrap();
     let answer = line(&mut client);
     assert_eq!(answer["result"]["content"][0]["text"], "x");
+    assert_eq!(end(client).code, Some(0));
+}
+
+/// How often a process has written, whatever it wrote to.
+fn writes(pid: u32) -> u64 {
+    let counts = fs::read_to_string(format!("/proc/{pid}/io")).unwrap();
+    let mut lines = counts.lines();
+    let count = lines.find_map(|line| line.strip_prefix("syscw: "));
+    count.unwrap().parse().unwrap()
+}
+
+#[test]
+fn w8_a_long_message_costs_few_writes() {
+    const TEXT_BYTES: usize = 5_000_000;
+    /// A reader that takes a page at a time from a full pipe lets a page be written at a time, twice here: there and back.
+    const WRITES_MAX: u64 = 4_000;
+    let place = Place::new();
+    let mut client = place.guard(&["echo"]);
+    client.handshake(LATEST).unwrap();
+    call_works(&mut client, "short");
+    let pid = client.process().pid();
+    let before = writes(pid);
+    call_works(&mut client, &"x".repeat(TEXT_BYTES));
+    let written = writes(pid) - before;
+    assert!(written <= WRITES_MAX, "{written} writes");
     assert_eq!(end(client).code, Some(0));
 }
 
@@ -78,7 +103,7 @@ fn run_refuses_a_message_beyond_a_lowered_limit_and_takes_the_next() {
 }
 
 #[test]
-fn serve_takes_what_the_configuration_in_force_allows() {
+fn w4_serve_takes_what_the_configuration_in_force_allows() {
     let place = Place::new();
     let mock = place.mock(&["echo"]);
     let configured = |limits: &str| {

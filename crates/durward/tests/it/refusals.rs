@@ -30,7 +30,7 @@ fn echo() -> Value {
 }
 
 #[test]
-fn a_refused_tool_call_is_a_result_that_a_model_can_act_on() {
+fn p02_a_refused_tool_call_is_a_result_that_a_model_can_act_on() {
     let place = place();
     let mut client = place.guard(&["echo"]);
     client.handshake(LATEST).unwrap();
@@ -67,7 +67,7 @@ fn a_limit_says_when_to_try_again() {
 }
 
 #[test]
-fn a_refusal_is_an_error_where_flag_or_key_say_so() {
+fn p02_a_refusal_is_an_error_where_flag_or_key_say_so() {
     let refused_with = |mut client: Client| {
         client.handshake(LATEST).unwrap();
         let refused = asked(&mut client, "tools/call", echo());

@@ -10,7 +10,7 @@ fn served() -> Served {
 }
 
 #[test]
-fn a_page_of_an_allowed_origin_may_connect() {
+fn w6_a_page_of_an_allowed_origin_may_connect() {
     let served = served();
     let asks = [
         ORIGIN,
@@ -77,7 +77,7 @@ fn an_encoded_body_is_refused_as_such() {
 }
 
 #[test]
-fn a_silent_call_is_answered_with_a_stream_that_can_be_resumed() {
+fn w1_a_silent_call_is_answered_with_a_stream_that_can_be_resumed() {
     let place = crate::support::guarded::Place::new();
     let mock = place.mock(&["hostile", "--behaviour", "never"]).join(" ");
     let served = Served::start_server(place, &format!("echo={mock}"), &["--call-timeout", "4"]);

@@ -126,6 +126,23 @@ fn batches_are_answered_where_the_revision_has_them() {
 }
 
 #[test]
+fn a_handshake_in_a_batch_reached_a_server_that_was_already_in_use() {
+    let served = Served::start(&[]);
+    let session = served.open("2025-03-26");
+    let handshake = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
+    let body = format!("[{handshake},{}]", call("2", "b"));
+    let answers = served.post(Some(&session), &body).json();
+    let of = |id: u64| {
+        let mut answers = answers.as_array().unwrap().iter();
+        answers.find(|answer| answer["id"] == id).unwrap().clone()
+    };
+    assert_eq!(of(1)["error"]["data"]["reason"], "batch_not_allowed");
+    let said = of(1)["error"]["message"].to_string();
+    assert!(said.contains("may not be in a batch"), "{said}");
+    assert_eq!(of(2)["result"]["content"][0]["text"], "b");
+}
+
+#[test]
 fn keys_open_what_they_are_for_and_sessions_are_their_callers_own() {
     let place = Place::new();
     let keys = |args: &[&str]| {
@@ -173,6 +190,12 @@ fn keys_open_what_they_are_for_and_sessions_are_their_callers_own() {
     assert_eq!(with(&first, "10"), 200);
     assert_eq!(with(&second, "11"), 404, "a session is its caller's own");
     assert_eq!(served.send("GET", "/metrics", &[], "").status, 401);
+    // They tell of every server: a key for one of them does not open them.
+    let metrics = |key: &str| {
+        let headers = [("authorization", key)];
+        served.send("GET", "/metrics", &headers, "").status
+    };
+    assert_eq!((metrics(&first), metrics(&elsewhere)), (200, 403));
     assert_eq!(served.send("GET", "/health", &[], "").status, 200);
     keys(&["revoke", "first"]);
     eventually("the revoked key is refused", || with(&first, "12") == 401);

@@ -162,7 +162,7 @@ fn modern_call(served: &Served, id: &str, tool: &str) -> Answer {
 }
 
 #[test]
-fn what_a_modern_result_asks_of_the_client_is_judged() {
+fn h1_what_a_modern_result_asks_of_the_client_is_judged() {
     let place = Place::new();
     place.write_policy(MODERN_RULES);
     let mock = place.mock(&["conformance"]).join(" ");

@@ -18,7 +18,7 @@ use crate::support::refusals::{is_passed, told};
 use crate::support::serving::Served;
 
 /// Each tool notes that it has begun, and goes on once its file is there.
-const SERVER: &str = r#"
+pub const SERVER: &str = r#"
 import asyncio, os, sys
 from fastmcp import FastMCP
 mcp = FastMCP("real")
@@ -46,18 +46,18 @@ const POLICY: &str = r#"{"version":"1","default_action":"deny","rules":[
     {"id":"secret","effect":"deny","conditions":{"path_pattern":"DIR/secret/**"}}]}"#;
 
 /// The same, and a person is asked before a file is read.
-const ASKS: &str = r#"{"version":"1","default_action":"deny","rules":[
+pub const ASKS: &str = r#"{"version":"1","default_action":"deny","rules":[
     {"id":"open","effect":"allow","conditions":{"path_pattern":"DIR/open/**"}},
     {"id":"ask","effect":"hitl","conditions":{"tool_name":"read_file"}},
     {"id":"secret","effect":"deny","conditions":{"path_pattern":"DIR/secret/**"}}]}"#;
 
 /// The folders, and what the server is told by.
-struct Folders {
+pub struct Folders {
     dir: PathBuf,
 }
 
 impl Folders {
-    fn new(place: &Place, policy: &str) -> Self {
+    pub fn new(place: &Place, policy: &str) -> Self {
         let dir = place.path("files").canonicalize();
         let dir = dir.unwrap_or_else(|_| {
             fs::create_dir(place.path("files")).unwrap();
@@ -78,12 +78,12 @@ impl Folders {
         folders
     }
 
-    fn at(&self, name: &str) -> String {
+    pub fn at(&self, name: &str) -> String {
         self.dir.join(name).to_str().unwrap().to_owned()
     }
 
     /// Lets whoever waits for this go on.
-    fn go(&self, name: &str) {
+    pub fn go(&self, name: &str) {
         fs::write(self.dir.join("signs").join(name), "").unwrap();
     }
 
@@ -95,11 +95,11 @@ impl Folders {
     }
 
     #[track_caller]
-    fn until_begun(&self, name: &str) {
+    pub fn until_begun(&self, name: &str) {
         eventually("a tool has begun", || self.has_begun(name));
     }
 
-    fn moves(&self, id: u64, to: &str, after: &str) -> String {
+    pub fn moves(&self, id: u64, to: &str, after: &str) -> String {
         call(
             id,
             "move_file",
@@ -107,7 +107,7 @@ impl Folders {
         )
     }
 
-    fn reads(&self, id: u64, path: &str, after: &str) -> String {
+    pub fn reads(&self, id: u64, path: &str, after: &str) -> String {
         call(
             id,
             "read_file",

@@ -90,7 +90,8 @@ impl State {
             None => Decided::by_policy(&self.world, &facts),
         };
         let is_asked = decided.effect == Effect::Hitl;
-        if is_asked && self.approved_by.as_ref() != Some(&decided.final_rule) {
+        let is_approved = self.is_approved && self.rule == decided.final_rule;
+        if is_asked && !is_approved {
             decided.reason = Some(Reason::ApprovalTooLate);
         }
         let written = decided.write(&self.recorder, &self.world, &facts, &self.origin);
@@ -108,7 +109,8 @@ impl State {
             facts,
             origin: self.origin.clone(),
             targets: self.targets.clone(),
-            approved_by: self.approved_by.clone(),
+            rule: self.rule.clone(),
+            is_approved: self.is_approved,
             begun_ns: self.recorder.clock.mono_ns(),
             stages: Stages::default(),
             sent_ns: self.sent_ns,

@@ -95,6 +95,7 @@ impl<'g, R> Concluding<'g, R> {
             return Admission::Refused(decided.refusal(&call.facts, Reason::Journal));
         };
         if let Some(reason) = decided.reason {
+            decided.observe(op, recorder, &call.facts, &call.origin);
             return Admission::Refused(decided.refusal(&call.facts, reason));
         }
         stages.journal_us = micros(recorder.clock.mono_ns().saturating_sub(judged_ns));
@@ -112,7 +113,8 @@ impl<'g, R> Concluding<'g, R> {
             world,
             facts,
             targets,
-            approved_by: (decided.effect == Effect::Hitl).then_some(decided.final_rule),
+            is_approved: decided.effect == Effect::Hitl,
+            rule: decided.final_rule,
             begun_ns: origin.received_ns.saturating_sub(caller.identity_ns),
             origin,
             stages,

@@ -16,6 +16,7 @@ use crate::run::RunId;
 
 use super::World;
 use super::call::Origin;
+use super::observer::{End, Observed};
 use super::path_facts::{self, PathFact};
 use super::recorder::Recorder;
 use super::refusal::Refusal;
@@ -216,6 +217,24 @@ impl Decided {
         let (op, begun) = self.begin(recorder, world, facts, origin)?;
         recorder.finish(begun, (self.effect, self.reason))?;
         Ok(op)
+    }
+
+    /// Tells the observer that the call ends here, refused.
+    pub fn observe(&self, op: OpId, recorder: &Recorder, facts: &Facts, origin: &Origin) {
+        let Some(reason) = self.reason else {
+            return;
+        };
+        let now_ns = recorder.clock.mono_ns();
+        let waited = self.hitl.as_ref().and_then(|hitl| hitl.waited);
+        recorder.observe(&Observed {
+            op,
+            facts,
+            origin,
+            rule: &self.final_rule,
+            approval: waited.unwrap_or_default(),
+            duration: Micros::from_nanos(now_ns.saturating_sub(origin.received_ns)),
+            end: End::Refused(reason),
+        });
     }
 
     /// Begins to write it.

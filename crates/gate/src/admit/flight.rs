@@ -14,6 +14,7 @@ use crate::run::RunId;
 
 use super::World;
 use super::call::Origin;
+use super::observer::{End, Observed};
 use super::recorder::{Open, Recorder};
 
 /// Most attempts that one operation record lists; further ones are counted.
@@ -36,8 +37,10 @@ pub(super) struct State {
     pub facts: Box<Facts>,
     pub origin: Box<Origin>,
     pub targets: Targets,
-    /// The rule that a person has answered with a yes.
-    pub approved_by: Option<String>,
+    /// The rule that decided.
+    pub rule: String,
+    /// Whether a person has answered that rule with a yes.
+    pub is_approved: bool,
     /// When the call began, identification included.
     pub begun_ns: u64,
     pub stages: Stages,
@@ -286,6 +289,15 @@ fn settle(state: &State, outcome: Outcome, now: u64) {
     };
     // The call is over; a journal that fails here stops the next one at its decision.
     drop(state.recorder.write(&Record::Operation(&record)));
+    state.recorder.observe(&Observed {
+        op: state.op,
+        facts,
+        origin,
+        rule: &state.rule,
+        approval: stages.approval_us,
+        duration: total,
+        end: End::Operation(&record),
+    });
 }
 
 impl Attempt {

@@ -34,6 +34,14 @@ impl Gate {
         }
     }
 
+    /// The facts of what a call of this caller may still become, with the labels of the caller's session as they are
+    /// now: rules that name labels hold for a further target as for the first.
+    #[must_use]
+    pub fn labelled(&self, caller: &Caller, mut facts: Facts) -> Facts {
+        self.state_labels(&self.world(), &mut facts, caller);
+        facts
+    }
+
     /// A server has said something to this caller that answers no call of theirs; `labels` are those that the
     /// inspection gives it.
     pub fn heard(&self, caller: &Arc<str>, server: &Arc<str>, labels: Labels) {

@@ -10,9 +10,9 @@ use crate::reason::Reason;
 use super::call::{Call, Origin};
 use super::control::ControlKind;
 use super::decide::Decided;
+use super::early_refusals::{Due, Tally};
 use super::pass::Control;
 use super::refusal::Refusal;
-use super::turned_away::{Due, Tally};
 use super::{Gate, World};
 
 /// A call that ends before the policy is asked.
@@ -74,7 +74,7 @@ impl Gate {
         if first && written.is_ok() {
             written = decided
                 .write(&self.recorder, world, facts, origin)
-                .map(|_| ());
+                .map(|op| decided.observe(op, &self.recorder, facts, origin));
         }
         let reason = match written {
             Ok(()) if !self.has_failed() => why.reason,

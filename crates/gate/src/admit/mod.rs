@@ -2,14 +2,17 @@
 //! journal. Whoever wants to know what happens to a call reads this file.
 
 mod beside;
+mod by_tool;
 mod call;
 mod conclude;
 mod control;
 mod decide;
+mod early_refusals;
 mod flight;
 mod labelled;
 mod limited;
 mod narrow;
+mod observer;
 mod pass;
 mod path_facts;
 mod recorder;
@@ -17,7 +20,6 @@ mod recovered;
 mod refusal;
 mod tally;
 mod ticket;
-mod turned_away;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -36,20 +38,22 @@ use crate::peer::PeerId;
 use crate::policy::Policy;
 use crate::reason::Reason;
 
+pub use by_tool::{OTHER_TOOL, SERVERS_MAX, TOOLS_MAX, ToolCount};
 pub use call::{Call, Origin};
 pub use control::ControlKind;
+pub use early_refusals::{TALLIES_MAX, TALLY_MS};
 pub use flight::{ATTEMPTS_MAX, Attempt, Ended, InFlight, Outcome};
+pub use observer::{End, Observed, Observer, REFUSED};
 pub use pass::{Answer, Control, Pass, Permit, Spent};
 pub use recovered::Unfinished;
 pub use refusal::Refusal;
 pub use tally::{TIME_CLASSES_US, Tallied};
 pub use ticket::Ticket;
-pub use turned_away::{TALLIES_MAX, TALLY_MS};
 
 use decide::Decided;
+use early_refusals::TurnedAway;
 use recorder::Recorder;
 use ticket::ToAsk;
-use turned_away::TurnedAway;
 
 /// What becomes of a call.
 #[must_use = "an admission that is dropped forgets its call"]
@@ -222,6 +226,23 @@ impl Gate {
     #[must_use]
     pub fn tallied(&self) -> Tallied {
         self.recorder.tally.read()
+    }
+
+    /// From now on calls are counted by tool, for [`Gate::tool_counts`].
+    pub fn count_tools(&self) {
+        self.recorder.by_tool.get_or_init(Default::default);
+    }
+
+    /// How often each tool was called since [`Gate::count_tools`], by how that ended.
+    #[must_use]
+    pub fn tool_counts(&self) -> Vec<ToolCount> {
+        let by_tool = self.recorder.by_tool.get();
+        by_tool.map(by_tool::ByTool::read).unwrap_or_default()
+    }
+
+    /// From now on `observer` is told of each call that is over. There is one for good: whether this is it.
+    pub fn set_observer(&self, observer: Arc<dyn Observer>) -> bool {
+        self.recorder.observer.set(observer).is_ok()
     }
 
     /// Keyed digest of bytes that must be comparable but not readable.

@@ -1,14 +1,16 @@
 //! The journal and the clock, as the gate and its flights share them.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::clock::Clock;
 use crate::effect::Effect;
 use crate::journal::{Appending, Decision, Journal, JournalError, OpId, Record};
 use crate::reason::Reason;
 
+use super::by_tool::ByTool;
 use super::control::ControlKind;
+use super::observer::{Observed, Observer};
 use super::tally::Tally;
 
 /// Writes records and remembers whether that failed.
@@ -21,6 +23,9 @@ pub(super) struct Recorder {
     failed: AtomicBool,
     control: [AtomicU64; ControlKind::ALL.len()],
     pub tally: Tally,
+    /// Counts by tool, where somebody reads them.
+    pub by_tool: OnceLock<ByTool>,
+    pub observer: OnceLock<Arc<dyn Observer>>,
     /// Calls that were let pass and are not over.
     open: AtomicUsize,
 }
@@ -51,6 +56,8 @@ impl Recorder {
             failed: AtomicBool::new(false),
             control: Default::default(),
             tally: Tally::default(),
+            by_tool: OnceLock::new(),
+            observer: OnceLock::new(),
             open: AtomicUsize::new(0),
         }
     }
@@ -101,6 +108,16 @@ impl Recorder {
             .finish()
             .map(|_| self.tally.count_decision(effect, reason))
             .inspect_err(|error| self.remember(error))
+    }
+
+    /// A call is over, and its last record is written.
+    pub fn observe(&self, call: &Observed<'_>) {
+        if let Some(by_tool) = self.by_tool.get() {
+            by_tool.count(call);
+        }
+        if let Some(observer) = self.observer.get() {
+            observer.observe(call);
+        }
     }
 
     pub fn tick(&self) -> Result<(), JournalError> {

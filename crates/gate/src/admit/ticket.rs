@@ -104,7 +104,11 @@ impl<R> Held<R> {
             &self.call.facts,
             &self.call.origin,
         ) {
-            Ok(_) => reason,
+            Ok(op) => {
+                let Call { facts, origin, .. } = &self.call;
+                self.decided.observe(op, &self.recorder, facts, origin);
+                reason
+            }
             Err(_) => Reason::Journal,
         };
         self.decided.refusal(&self.call.facts, reason)
@@ -157,9 +161,10 @@ impl Gate {
             deadline_ns,
         } = ask;
         let binding = decided.remember.then(|| {
-            let digest = call.origin.arguments_digest;
+            let shown = call.request.arguments();
+            let asked = (shown.as_deref(), call.origin.arguments_digest);
             let policy = world.policy.digest();
-            Binding::of(&call.facts, digest, policy, &decided.final_rule)
+            Binding::of(&call.facts, asked, policy, &decided.final_rule)
         });
         let binding = binding.flatten();
         if let Some(grant) =

@@ -1,9 +1,10 @@
 //! What has been allowed for a while. A grant fits exactly what was approved: the same caller, tool and
-//! definition, the same arguments leading to the same places, under the same policy.
+//! definition, all that was shown of the request, leading to the same places, in a session with the same
+//! labels, under the same policy.
 
 use std::collections::HashMap;
 
-use crate::facts::{Fact, Facts};
+use crate::facts::{Fact, FactId, Facts};
 use crate::journal::Digest;
 
 use crate::channel::Channel;
@@ -17,10 +18,11 @@ const GRANTS_MAX: usize = 10_000;
 pub(crate) struct Binding([u8; 32]);
 
 impl Binding {
-    /// `None` where the paths are not known: nothing could be compared.
+    /// `shown` is all that a person is shown of the request, `arguments` the digest of its arguments. `None` where
+    /// the paths are not known: nothing could be compared.
     pub fn of(
         facts: &Facts,
-        arguments: Option<Digest>,
+        (shown, arguments): (Option<&str>, Option<Digest>),
         policy_digest: &str,
         rule: &str,
     ) -> Option<Self> {
@@ -52,7 +54,15 @@ impl Binding {
                 put(place);
             }
         }
+        for (row, value) in facts.kept_beside() {
+            // Which call gave a label does not matter, as long as the labels are the same.
+            if row.id != FactId::LabelledBy {
+                put(row.name);
+                put(&format!("{value:?}"));
+            }
+        }
         put(&arguments.map_or_else(String::new, |digest| digest.to_string()));
+        put(shown.unwrap_or_default());
         Some(Self(*hasher.finalize().as_bytes()))
     }
 

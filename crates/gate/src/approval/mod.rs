@@ -315,8 +315,11 @@ impl Approvals {
         let remember_ms = inner.options.remember_ms;
         let (binding, held_ms) = match answer.choice {
             _ if remember_ms == 0 => return,
-            Choice::Allow => (binding, remember_ms),
-            Choice::Session => (binding.in_session(session_id), SESSION_MS_MAX),
+            Choice::Session if !session_id.is_empty() => {
+                (binding.in_session(session_id), SESSION_MS_MAX)
+            }
+            // Where there is no session, none can end.
+            Choice::Allow | Choice::Session => (binding, remember_ms),
             Choice::Once | Choice::Deny => return,
         };
         let held_ns = held_ms.saturating_mul(1_000_000);

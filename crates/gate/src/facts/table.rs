@@ -121,6 +121,13 @@ facts! {
     Program "program": Text, Plain, "the program that a command runs, as written";
     Argv "argv": Texts, Digest, "list of a command's words after the quotes are read, the program first";
     Operands "operands": Texts, Digest, "list of a command's words that are neither its program nor options";
+    Cwd "cwd": Text, Plain, "the directory that a command runs in, where the call names one; else null";
+    EnvNames "env_names": Texts, Plain, "list of the names of the variables that a call sets for its command; null where it sets none";
+    Env "env": Texts, Digest, "the same with their values, as NAME=VALUE";
+    Typed "typed": Text, Digest, "what a call types into a terminal, the Enter key as a carriage return; null where it types nothing";
+    Forward "forward": Text, Plain, "local, remote or dynamic where the call opens a port forward over SSH; else null";
+    ForwardListen "forward_listen": Text, Plain, "the address and port at which a port forward listens, as ADDRESS:PORT; null where there is none";
+    ForwardTargets "forward_targets": Texts, Plain, "list of all that a port forward leads to, as HOST:PORT; null where there is none";
     Model "model": Texts, Plain, "list of the names of the model that is called: as the caller wrote it, as PROVIDER/MODEL, and the provider's own name for it; null where no model is called";
     Provider "provider": Text, Plain, "the model provider that the call goes to; null where no model is called";
     Stream "stream": Text, Plain, "yes where a model's reply is streamed, else no; null where no model is called";

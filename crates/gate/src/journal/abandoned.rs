@@ -12,7 +12,7 @@ use super::audit::lines::{Ended, Lines};
 use super::body::{Continues, Header, Own};
 use super::chain::{self, EntryHash, Line, SegmentId};
 use super::head::End;
-use super::{PublicKey, body, shelf};
+use super::{PublicKey, body, segment_files};
 
 const READ_BYTES: usize = 1 << 18;
 
@@ -60,9 +60,9 @@ impl Abandoned {
 
 /// The files of a directory by the segment that their names state.
 pub(super) fn by_segment(directory: &Path) -> io::Result<HashMap<SegmentId, PathBuf>> {
-    let paths = shelf::segments(directory)?.into_iter();
+    let paths = segment_files::segments(directory)?.into_iter();
     Ok(paths
-        .filter_map(|path| shelf::id_of(&path).map(|id| (id, path)))
+        .filter_map(|path| segment_files::id_of(&path).map(|id| (id, path)))
         .collect())
 }
 

@@ -8,7 +8,7 @@ use super::abandoned::{self, ADOPTED_MAX, Found};
 use super::chain::SegmentId;
 use super::head::{End, Head, Keeper, State, Step};
 use super::segment::{Opening, Segment};
-use super::{JournalError, JournalOptions, Keys, retention, shelf};
+use super::{JournalError, JournalOptions, Keys, retention, segment_files};
 
 /// What every segment of one running journal is begun with. The caller holds the directory's lock.
 pub(super) struct Begin<'a> {
@@ -89,7 +89,7 @@ impl Begin<'_> {
     fn announce(&self, opening: &mut Opening, look: bool) -> Result<Option<Head>, JournalError> {
         let pick = |opening: &mut Opening, head: Option<&Head>| {
             if look {
-                let found = shelf::continuable(self.directory, self.keys.public(), head)?;
+                let found = segment_files::continuable(self.directory, self.keys.public(), head)?;
                 opening.continues = found.map(|(continues, _)| continues);
                 opening.after_ms = found.and_then(|(_, named_ms)| named_ms);
             }

@@ -25,7 +25,7 @@ mod options;
 mod record;
 mod retention;
 mod segment;
-mod shelf;
+mod segment_files;
 mod writer;
 
 pub use chain::{

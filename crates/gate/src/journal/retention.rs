@@ -10,7 +10,7 @@ use super::body::Own;
 use super::chain::SegmentId;
 use super::head::{Keeper, Step};
 use super::segment::{Declined, Segment};
-use super::{JournalError, Keys, shelf};
+use super::{JournalError, Keys, segment_files};
 
 struct Old {
     path: PathBuf,
@@ -33,8 +33,8 @@ pub(super) fn retire(
         error,
     };
     let mut old = Vec::new();
-    for path in shelf::segments(directory).map_err(failed)? {
-        let Some(id) = shelf::id_of(&path).filter(|id| *id != current.id) else {
+    for path in segment_files::segments(directory).map_err(failed)? {
+        let Some(id) = segment_files::id_of(&path).filter(|id| *id != current.id) else {
             continue;
         };
         let size_bytes = fs::metadata(&path).map_err(failed)?.len();
@@ -92,7 +92,7 @@ fn forget(
     let ids: Vec<_> = going.iter().map(|segment| segment.id).collect();
     let latest_ms = going
         .iter()
-        .filter_map(|old| shelf::named_ms(&old.path))
+        .filter_map(|old| segment_files::named_ms(&old.path))
         .max();
     let kept = keeper.change(now_ms, true, &mut |head| {
         head.drop_ends(&ids);
@@ -107,7 +107,7 @@ fn forget(
 
 fn record(keys: &Keys, current: &Segment, going: &[Old], now_ms: i64) -> Result<(), JournalError> {
     for segment in going {
-        let end = shelf::end(&segment.path, segment.id, keys.public());
+        let end = segment_files::end(&segment.path, segment.id, keys.public());
         let end = end.map_err(|error| JournalError::Read {
             path: segment.path.clone(),
             error,

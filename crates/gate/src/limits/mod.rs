@@ -36,7 +36,7 @@ pub const RESPONSE_BYTES: u64 = 16 * 1024 * 1024;
 pub const RESPONSE_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// Smallest reply bound that can be configured, in bytes: errors and handshakes find room in it.
 pub const RESPONSE_BYTES_MIN: u64 = 1_024;
-/// Longest message of a client that is taken, unless configured otherwise, in bytes.
+/// Longest message of a client that is accepted, unless configured otherwise, in bytes.
 pub const REQUEST_BYTES: u64 = 16 * 1024 * 1024;
 /// The most that it can be.
 pub const REQUEST_BYTES_MAX: u64 = 128 * 1024 * 1024;
@@ -72,7 +72,7 @@ impl Then {
 pub struct Limits {
     /// Judged calls and lists of one caller, over all of its sessions: how many in a time.
     pub requests: Rate,
-    /// How many of them may come at once after a quiet time.
+    /// How many may come at once.
     pub requests_burst: u32,
     /// Calls of one tool by one caller within a window.
     pub tool_calls_max: u32,
@@ -86,7 +86,7 @@ pub struct Limits {
     pub tool_under_way_max: Option<u32>,
     /// Longest reply that is passed on, in bytes.
     pub response_bytes_max: u64,
-    /// Longest message of a client that is taken, in bytes.
+    /// Longest message of a client that is accepted, in bytes.
     pub request_bytes_max: u64,
 }
 

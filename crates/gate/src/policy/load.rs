@@ -154,7 +154,7 @@ fn rule_parts<'a>(doc: Document<'a>, text: &'a str) -> Result<Parts<'a>, PolicyE
             name if ConditionDef::named(name).is_some() => {
                 return Err(doc.error(
                     entry.value.get(),
-                    format!("{name} is a condition and stands beside the conditions"),
+                    format!("{name} is a condition; put it into \"conditions\""),
                     Some(format!("put it into \"conditions\": {{\"{name}\": …}}")),
                 ));
             }

@@ -9,7 +9,9 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use crate::journal_support::{NOW_MS, Place};
 use gate::approval::{Answer, Channel, Choice, Declined, Options, Outcome, Shown, display};
-use gate::facts::{Fact, Facts, ResourceType};
+use gate::facts::{Fact, FactId, Facts, ResourceType};
+use gate::flow::Cause;
+use gate::labels::{Label, Labels};
 use gate::paths::canonical::Meaning;
 use gate::paths::{PathArgument, Role};
 use gate::policy::Policy;
@@ -97,15 +99,26 @@ impl Scene {
     }
 
     fn admit(&self, facts: &Facts, arguments: &str) -> Admission<Request> {
+        self.admit_in("s", facts, (arguments, arguments))
+    }
+
+    /// A call in this session with these arguments, and all that is shown of it.
+    fn admit_in(
+        &self,
+        session: &str,
+        facts: &Facts,
+        (arguments, shown): (&str, &str),
+    ) -> Admission<Request> {
         now(self.gate.admit(Call {
             caller: Caller::local(&facts.subject_id),
             facts: facts.clone().into(),
             targets: PeerId::server("files").into(),
             origin: Box::new(Origin {
+                session_id: session.into(),
                 arguments_digest: Some(self.gate.digest(arguments.as_bytes())),
                 ..Origin::default()
             }),
-            request: Request(arguments.to_owned()),
+            request: Request(shown.to_owned()),
         }))
     }
 
@@ -277,6 +290,70 @@ fn a_grant_fits_only_what_was_approved() {
             matches!(other, Admission::Pending(_)),
             "{facts:?} {other:?}"
         );
+    }
+}
+
+#[test]
+fn a_remembered_yes_covered_parameters_that_nobody_was_shown() {
+    let scene = Scene::new(Options::default());
+    scene.allow(&write(), "x");
+    // The same arguments, and an answer to the server's question beside them.
+    let beside = r#"{"arguments":"x","inputResponses":{"account":"all"}}"#;
+    let other = scene.admit_in("s", &write(), ("x", beside));
+    assert!(matches!(other, Admission::Pending(_)), "{other:?}");
+}
+
+#[test]
+fn a_remembered_yes_covered_a_session_that_had_become_untrusted_since() {
+    let scene = Scene::new(Options::default());
+    scene.allow(&write(), "x");
+    let cause = Cause {
+        server: "web".into(),
+        tool: None,
+        op: None,
+    };
+    let world = scene.gate.world();
+    let labels = Label::ALL.into_iter().collect::<Labels>();
+    let now_ns = scene.time.mono_ns();
+    let sessions = world.flow.sessions();
+    sessions.label(&"ann".into(), labels, &cause, now_ns);
+    let other = scene.admit(&write(), "x");
+    assert!(matches!(other, Admission::Pending(_)), "{other:?}");
+}
+
+#[test]
+fn a_remembered_yes_covered_another_machine_of_the_same_name() {
+    let scene = Scene::new(Options::default());
+    let at = |host: &str| {
+        let mut facts = write();
+        facts.set(FactId::Host, Fact::Known(host.into())).unwrap();
+        facts
+    };
+    scene.allow(&at("web1.example"), "x");
+    let again = scene.admit(&at("web1.example"), "x");
+    assert!(matches!(again, Admission::Permit(_)), "{again:?}");
+    let other = scene.admit(&at("db1.example"), "x");
+    assert!(matches!(other, Admission::Pending(_)), "{other:?}");
+}
+
+#[test]
+fn a_yes_for_the_session_held_for_half_a_day_where_there_was_no_session() {
+    let scene = Scene::new(Options::default());
+    for (session, is_remembered) in [("s", true), ("", false)] {
+        let Admission::Pending(ticket) = scene.admit_in(session, &write(), (session, session))
+        else {
+            panic!("not asked");
+        };
+        scene.answer(&ticket, Choice::Session).unwrap();
+        let resumed = scene.gate.resume(ticket, write());
+        assert!(matches!(resumed, Admission::Permit(_)), "{resumed:?}");
+        scene.pass_ns(600 * S - 1);
+        let soon = scene.admit_in(session, &write(), (session, session));
+        assert!(matches!(soon, Admission::Permit(_)), "{soon:?}");
+        scene.pass_ns(1);
+        let late = scene.admit_in(session, &write(), (session, session));
+        let passes = matches!(late, Admission::Permit(_));
+        assert_eq!(passes, is_remembered, "{session:?}: {late:?}");
     }
 }
 

@@ -100,7 +100,7 @@ fn sixteen_threads_rotate_without_a_gap() {
 }
 
 #[test]
-fn the_latest_records_of_instances_that_run_at_once_are_in_the_order_of_time() {
+fn p01_the_latest_records_of_instances_that_run_at_once_are_in_the_order_of_time() {
     let place = Place::kept("order");
     // The second instance began later; the first writes on beside it.
     let journals: Vec<_> = (0..3).map(|at| place.open_with_later(at)).collect();

@@ -175,9 +175,9 @@ fn members_that_cannot_mean_what_they_seem_to_are_named() {
             r#""tool_name":["x","{read,write}_*"]"#,
             "stand for themselves",
         ),
-        (r#""subject_id":"key:ci-*""#, "compared as it stands"),
-        (r#""extension":[".pem",".tar.gz"]"#, "behind the last dot"),
-        (r#""extension":".p*""#, "behind the last dot"),
+        (r#""subject_id":"key:ci-*""#, "compared literally"),
+        (r#""extension":[".pem",".tar.gz"]"#, "after the last dot"),
+        (r#""extension":".p*""#, "after the last dot"),
         (r#""scheme":["ftp","https://"]"#, "is no scheme"),
     ];
     for (conditions, expect) in cases {

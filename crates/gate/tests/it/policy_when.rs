@@ -36,7 +36,7 @@ fn a_bad_one_is_refused_with_line_and_column() {
         ),
         (
             r#"{"rules":[{"effect":"deny","when":"true","conditions":{"tool_name":"*"}}]}"#,
-            "line 1, column 35: when is a condition and stands beside the conditions\n  hint: put it into",
+            "line 1, column 35: when is a condition; put it into \"conditions\"\n  hint: put it into",
         ),
     ];
     for (policy, says) in cases {

@@ -5,10 +5,10 @@ use crate::error::LabError;
 use crate::judge::{
     self, EXIT_REGRESSED, Judgement, Metric, Quantity, Rule, judge, parse, percent,
 };
+use crate::output::plain;
 use crate::stats::Interval;
 use crate::stats::gate::Verdict;
 use crate::summary::Summary;
-use crate::telling::plain;
 use serde::Serialize;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -51,8 +51,8 @@ pub struct GateArgs {
     /// A rule; repeatable
     #[arg(long, value_name = "RULE", required = true, value_parser = parse)]
     rule: Vec<Rule>,
-    /// Judge only this arm; repeatable [default: all but the first]
-    #[arg(long, value_name = "NAME")]
+    /// Judge only this variant; repeatable [default: all but the first]
+    #[arg(long = "variant", alias = "arm", value_name = "NAME")]
     arm: Vec<String>,
     /// What no verdict means
     #[arg(long, value_enum, default_value_t = Unsure::Warn)]
@@ -78,7 +78,7 @@ struct Compared {
     rows: Vec<Row>,
 }
 
-/// One quantity of one arm in both measurements: times in microseconds, rates as shares.
+/// One quantity of one variant in both measurements: times in microseconds, rates as shares.
 #[derive(Debug, Serialize)]
 struct Row {
     arm: String,
@@ -163,7 +163,7 @@ pub(crate) fn run(
     }
     if rows.is_empty() {
         return Err(LabError::Incomparable(
-            "the measurements have no arm in common: name them alike".into(),
+            "the measurements have no variant in common: name them alike".into(),
         ));
     }
     let written = if args.json {
@@ -238,12 +238,12 @@ pub(crate) fn gate(
     })
 }
 
-/// The arms that were named, or all but the first; never none, for then nothing would be judged.
+/// The variants that were named, or all but the first; never none, for then nothing would be judged.
 fn arms_to_judge(named: &[String], new: &Summary) -> Result<Vec<String>, LabError> {
     let known: Vec<&str> = new.measurement.arms().collect();
     if let Some(stranger) = named.iter().find(|name| !known.contains(&name.as_str())) {
         return Err(LabError::Usage(format!(
-            "the judged measurement has no arm {stranger}; it has {}",
+            "the judged measurement has no variant {stranger}; it has {}",
             known.join(", ")
         )));
     }
@@ -258,7 +258,7 @@ fn arms_to_judge(named: &[String], new: &Summary) -> Result<Vec<String>, LabErro
     };
     match arms.is_empty() {
         true => Err(LabError::Incomparable(
-            "the judged measurement has no arm: nothing was measured".into(),
+            "the judged measurement has no variant: nothing was measured".into(),
         )),
         false => Ok(arms),
     }
@@ -270,7 +270,7 @@ fn table(rows: &[Row], out: &mut dyn Write) -> io::Result<()> {
     writeln!(
         out,
         "{:wide$}  {:15} {:>10} {:>10}  change",
-        "arm", "", "base us", "new us"
+        "variant", "", "base us", "new us"
     )?;
     for row in rows {
         let change = match (&row.change, &row.missing) {

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// How much of the answers of two arms must be equal for their times to be compared.
+/// How much of the answers of two variants must be equal for their times to be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Answers {
     /// The whole result.
@@ -122,7 +122,7 @@ impl<'a> Envelope<'a> {
     }
 }
 
-/// What every answer of an arm must be, learnt from its first.
+/// What every answer of a variant must be, learnt from its first.
 #[derive(Debug, Clone)]
 pub(crate) struct Expectation {
     answers: Answers,
@@ -142,7 +142,7 @@ impl Expectation {
         }
     }
 
-    /// The part of the answer that other arms must give too; nothing for refusals and before the first.
+    /// The part of the answer that other variants must give too; nothing for refusals and before the first.
     pub(crate) fn value(&self) -> Option<&Value> {
         self.value.as_ref()
     }

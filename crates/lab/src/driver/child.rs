@@ -1,10 +1,10 @@
-//! A started arm: its pipes, the end of its standard error, and how it is ended.
+//! A started variant: its pipes, the end of its standard error, and how it is ended.
 
 use super::guard::Guard;
-use super::keeper;
+use super::reaper;
 use super::scratch::{self, Scratch};
-use crate::arm::Arm;
 use crate::error::LabError;
+use crate::variant::Variant;
 use crate::{interrupt, processes};
 use std::collections::VecDeque;
 use std::io::{self, Read};
@@ -54,8 +54,8 @@ struct Complaint {
 /// The end of what was written.
 type Tail = Arc<Mutex<VecDeque<u8>>>;
 
-/// Starts an arm in a process group of its own. It inherits the processor affinity of this thread.
-pub(crate) fn spawn(arm: &Arm, timeout_ms: u64) -> Result<Spawned, LabError> {
+/// Starts a variant in a process group of its own. It inherits the processor affinity of this thread.
+pub(crate) fn spawn(arm: &Variant, timeout_ms: u64) -> Result<Spawned, LabError> {
     let failed = |source| LabError::Spawn {
         arm: arm.name.clone(),
         program: arm.program().to_string_lossy().into_owned(),
@@ -80,7 +80,7 @@ pub(crate) fn spawn(arm: &Arm, timeout_ms: u64) -> Result<Spawned, LabError> {
             .spawn()
             .map_err(failed)?,
     );
-    keeper::keep(child.0.id());
+    reaper::keep(child.0.id());
     let pipes = (
         child.0.stdin.take(),
         child.0.stdout.take(),
@@ -160,7 +160,7 @@ impl Process {
         keep_tail(output, Arc::clone(&self.complaint.tail));
     }
 
-    /// A fault of the arm with the end of what it wrote.
+    /// A fault of the variant with the end of what it wrote.
     pub(super) fn broken(&mut self, mut what: String) -> LabError {
         let said = self.complaint.said();
         if !said.is_empty() {
@@ -197,7 +197,7 @@ impl Drop for Reaped {
             // It was killed: the wait is short.
             let _ = self.0.wait();
         }
-        keeper::forget(self.0.id());
+        reaper::forget(self.0.id());
     }
 }
 

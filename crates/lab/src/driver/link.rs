@@ -1,14 +1,14 @@
-//! An arm that is ready for calls, whatever its transport.
+//! A variant that is ready for calls, whatever its transport.
 
+use super::concurrent::Reply;
 use super::flock::{Flock, Landed};
 use super::served::Served;
 use super::session::HttpSession;
-use super::volley::Reply;
 use super::{Answer, Connection, Operation, Protocol, Question, nanoseconds, spawn};
-use crate::arm::{Arm, Transport};
 use crate::error::LabError;
+use crate::variant::{Transport, Variant};
 
-/// How an arm is spoken to.
+/// How a variant is spoken to.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Manner<'a> {
     pub(crate) operation: &'a Operation,
@@ -18,7 +18,7 @@ pub(crate) struct Manner<'a> {
     pub(crate) timeout_ms: u64,
 }
 
-/// An arm, started and greeted.
+/// A variant, started and greeted.
 #[derive(Debug)]
 pub(crate) enum Link {
     /// A child behind pipes.
@@ -37,8 +37,8 @@ pub(crate) struct HttpLink {
 }
 
 impl Link {
-    /// Starts an arm and shakes hands; nanoseconds from the start to the answer to that.
-    pub(crate) fn open(arm: &Arm, manner: Manner<'_>) -> Result<(Self, u64), LabError> {
+    /// Starts a variant and shakes hands; nanoseconds from the start to the answer to that.
+    pub(crate) fn open(arm: &Variant, manner: Manner<'_>) -> Result<(Self, u64), LabError> {
         match arm.transport() {
             Transport::Stdio => {
                 let mut connection = Connection::new(spawn(arm, manner.timeout_ms)?);
@@ -134,7 +134,7 @@ impl Link {
         }
     }
 
-    /// Ends the arm.
+    /// Ends the variant.
     pub(crate) fn close(self) {
         match self {
             Self::Stdio(connection) => connection.close(),
@@ -144,7 +144,7 @@ impl Link {
 }
 
 impl HttpLink {
-    fn open(arm: &Arm, manner: Manner<'_>) -> Result<(Self, u64), LabError> {
+    fn open(arm: &Variant, manner: Manner<'_>) -> Result<(Self, u64), LabError> {
         let mut served = Served::start(arm, manner.timeout_ms)?;
         let connect = |served: &Served| {
             let Manner {

@@ -8,27 +8,27 @@
 
 mod answer;
 mod child;
+mod concurrent;
 mod flock;
 mod guard;
 mod http;
-mod keeper;
 mod link;
 mod question;
+mod reaper;
 mod scratch;
 mod served;
 mod session;
 mod template;
-mod volley;
 
 pub(crate) use answer::{Answer, Answers, Expectation, difference};
 pub(crate) use child::{Process, Spawned, spawn};
+pub(crate) use concurrent::Reply;
 pub(crate) use flock::{Flock, Landed};
 pub(crate) use http::{HttpConnection, HttpReply};
 pub(crate) use link::{Link, Manner};
 pub(crate) use question::{Operation, Protocol, Question};
 pub(crate) use served::Served;
 pub(crate) use session::HttpSession;
-pub(crate) use volley::Reply;
 
 use crate::error::LabError;
 use answer::Envelope;
@@ -44,7 +44,7 @@ const PIECE_BYTES: usize = 128 * 1024;
 /// How many lines that answer nothing (notifications, requests of the server) one call may bring.
 const STRAY_LINES_MAX: usize = 10_000;
 
-/// One arm, started: a server and the questions put to it.
+/// One variant, started: a server and the questions put to it.
 #[derive(Debug)]
 pub(crate) struct Connection {
     process: Process,

@@ -4,7 +4,7 @@ use crate::error::LabError;
 use serde_json::{Value, json};
 use std::io::Write as _;
 
-/// The protocol revision spoken to every arm.
+/// The protocol revision spoken to every variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Protocol {
     /// `initialize`, then the session.

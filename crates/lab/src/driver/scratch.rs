@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::arm::Arm;
 use crate::error::LabError;
+use crate::variant::Variant;
 
 /// Names the state directory of every `durward` whose command names none.
 pub(super) const VARIABLE: &str = "DURWARD_STATE_DIR";
@@ -17,9 +17,9 @@ static NEXT: AtomicU32 = AtomicU32::new(0);
 pub(super) struct Scratch(PathBuf);
 
 impl Scratch {
-    /// One for this arm; none where it is said where its journal or its socket is. What the arm's own command
+    /// One for this variant; none where it is said where its journal or its socket is. What the variant's own command
     /// says outranks it.
-    pub(super) fn of(arm: &Arm) -> Result<Option<Self>, LabError> {
+    pub(super) fn of(arm: &Variant) -> Result<Option<Self>, LabError> {
         if arm.journal().is_some() || arm.control().is_some() {
             return Ok(None);
         }
@@ -54,7 +54,7 @@ mod tests {
     fn p07_each_arm_has_a_state_directory_of_its_own() {
         let said = |name: &str| {
             let words = ["sh", "-c", "printf %s \"$DURWARD_STATE_DIR\""];
-            let arm = Arm::new(name, words.map(Into::into).to_vec());
+            let arm = Variant::new(name, words.map(Into::into).to_vec());
             let mut spawned = spawn(&arm, 10_000).unwrap();
             let mut text = String::new();
             spawned.output.read_to_string(&mut text).unwrap();
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn an_arm_whose_journal_is_named_keeps_it() {
-        let arm = Arm::new("a", vec!["true".into()]).with_journal("/x/journal".into());
+        let arm = Variant::new("a", vec!["true".into()]).with_journal("/x/journal".into());
         assert!(Scratch::of(&arm).unwrap().is_none());
     }
 }

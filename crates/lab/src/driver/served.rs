@@ -1,9 +1,9 @@
 //! A server over HTTP: one that runs already, or one that is started and waited for.
 
 use super::child::{Process, Spawned, spawn};
-use crate::arm::{Arm, Transport};
 use crate::error::LabError;
 use crate::url::Url;
+use crate::variant::{Transport, Variant};
 use std::io::{self, BufRead, BufReader};
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
@@ -25,8 +25,8 @@ pub(crate) struct Served {
 }
 
 impl Served {
-    /// Starts the command of an arm, where it has one, and waits until somebody listens at its address.
-    pub(crate) fn start(arm: &Arm, timeout_ms: u64) -> Result<Self, LabError> {
+    /// Starts the command of a variant, where it has one, and waits until somebody listens at its address.
+    pub(crate) fn start(arm: &Variant, timeout_ms: u64) -> Result<Self, LabError> {
         debug_assert_eq!(arm.transport(), Transport::Http, "asked for by the plan");
         let arm = arm.at_port(arm.wants_port().then(free_port).transpose()?);
         let begun = Instant::now();

@@ -9,9 +9,9 @@ pub(crate) use rule::{Metric, Rule, parse};
 pub(crate) use verdict::{Judged, Judgement};
 
 use crate::error::LabError;
+use crate::output::plain;
 use crate::stats::Interval;
 use crate::stats::gate::Verdict;
-use crate::telling::plain;
 use rule::{Limit, absolute};
 use std::io::{self, Write};
 
@@ -30,7 +30,7 @@ pub(crate) fn lines(judged: &Judgement, out: &mut dyn Write) -> io::Result<()> {
     })
 }
 
-/// Holds one rule against one arm.
+/// Holds one rule against one variant.
 ///
 /// # Errors
 /// [`LabError::Incomparable`] where a side can't have the quantity.
@@ -84,7 +84,7 @@ fn quantity<'a>(
 ) -> Result<&'a Quantity, LabError> {
     side.quantity(arm, rule.metric).ok_or_else(|| {
         LabError::Incomparable(format!(
-            "the {which} has no {} of {arm}, so that {} cannot be judged; leave the rule out, or name other arms with --arm",
+            "the {which} has no {} of {arm}, so that {} cannot be judged; leave the rule out, or name other variants with --variant",
             rule.metric.name(),
             rule.text
         ))

@@ -6,7 +6,7 @@ use super::rule::Metric;
 use crate::stats::Interval;
 use crate::stats::gate::Change;
 
-/// The quantities of every arm of a measurement.
+/// The quantities of every variant of a measurement.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Measurement {
     pub(crate) confidence: f64,
@@ -14,7 +14,7 @@ pub(crate) struct Measurement {
     pub(crate) arms: Vec<ArmQuantities>,
 }
 
-/// The quantities of one arm.
+/// The quantities of one variant.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ArmQuantities {
     pub(crate) name: String,
@@ -42,12 +42,12 @@ pub(crate) enum Quantity {
 }
 
 impl Measurement {
-    /// The names of the arms, the baseline first.
+    /// The names of the variants, the baseline first.
     pub(crate) fn arms(&self) -> impl Iterator<Item = &str> {
         self.arms.iter().map(|arm| arm.name.as_str())
     }
 
-    /// A quantity of an arm; nothing where a measurement of this kind has none such.
+    /// A quantity of a variant; nothing where a measurement of this kind has none such.
     pub(crate) fn quantity(&self, arm: &str, metric: Metric) -> Option<&Quantity> {
         let found = self.arms.iter().find(|known| known.name == arm)?;
         let mut quantities = found.quantities.iter();

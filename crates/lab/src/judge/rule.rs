@@ -17,10 +17,10 @@ pub(crate) enum Metric {
     P99,
     #[serde(rename = "mean")]
     Mean,
-    /// The median of paired differences with the baseline arm.
+    /// The median of paired differences with the baseline variant.
     #[serde(rename = "overhead")]
     Overhead,
-    /// What no stage of an arm's journal explains, percentiles of calls.
+    /// What no stage of a variant's journal explains, percentiles of calls.
     #[serde(rename = "unexplained.p50")]
     UnexplainedP50,
     #[serde(rename = "unexplained.p95")]

@@ -22,7 +22,7 @@ pub(crate) struct Judgement {
     pub(crate) rules: Vec<Judged>,
 }
 
-/// One rule held against one arm.
+/// One rule held against one variant.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Judged {
     pub(crate) rule: String,

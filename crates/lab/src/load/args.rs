@@ -2,13 +2,13 @@
 
 use super::pace::Pace;
 use super::target::Aim;
-use crate::arm::{Arm, Transport, check_name};
 use crate::driver::{Answers, Operation, Protocol};
 use crate::error::LabError;
 use crate::judge::{Rule, parse};
+use crate::output::ProgressFlags;
 use crate::profile::Way;
 use crate::ssh::SshLoadArgs;
-use crate::telling::Telling;
+use crate::variant::{Transport, Variant, check_name};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -103,7 +103,7 @@ pub struct LoadArgs {
     pub(crate) json: bool,
     /// How progress is told
     #[command(flatten)]
-    pub(super) telling: Telling,
+    pub(super) progress: ProgressFlags,
 }
 
 /// Scenarios with steps of their own.
@@ -265,7 +265,7 @@ impl LoadArgs {
                 answers: self.answers,
             },
             (Scenario::Tool, false) => Aim::Stdio {
-                arm: Arm::parse("target", target, Transport::Stdio)?,
+                arm: Variant::parse("target", target, Transport::Stdio)?,
                 operation: self.operation()?,
                 protocol: self.protocol,
                 answers: self.answers,

@@ -10,7 +10,7 @@ use crate::stats::Times;
 use crate::summary::{Summarised, Summary};
 
 impl Load {
-    /// The quantities of every phase, as arms.
+    /// The quantities of every phase, as variants.
     pub(crate) fn measurement(&self) -> Measurement {
         Measurement {
             confidence: crate::stats::CONFIDENCE,

@@ -31,7 +31,7 @@ use crate::judge::EXIT_REGRESSED;
 use crate::progress::Progress;
 use crate::run::{Manifest, RunDirectory, Sampler, write_whole};
 use crate::stats::gate::Verdict;
-use crate::{Context, moment};
+use crate::{Context, wall_clock};
 use std::io::Write;
 
 /// Runs `lab load`.
@@ -52,8 +52,8 @@ pub(crate) fn run(
         run.document("manifest.json", &manifest)?;
     }
     let sampler = run.as_ref().map(Sampler::start).transpose()?;
-    let started_ms = moment::now_ms();
-    let mut progress = Progress::new(&mut *err, args.telling.kind(context));
+    let started_ms = wall_clock::now_ms();
+    let mut progress = Progress::new(&mut *err, args.progress.kind(context));
     let profiled = args
         .profile
         .zip(run.as_ref().map(|run| run.file("perf.data")));

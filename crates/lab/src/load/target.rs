@@ -1,17 +1,17 @@
 //! What is called: a server behind pipes, an MCP server over HTTP, any HTTP server. Each worker has its own.
 
 use super::http::{HttpTarget, McpHttpTarget, Url};
-use crate::arm::Arm;
 use crate::driver::{self, Answer, Answers, Connection, Operation, Protocol, Question};
 use crate::error::LabError;
 use crate::run::Status;
+use crate::variant::Variant;
 use serde_json::Value;
 
 /// Where calls go, and what they are.
 #[derive(Debug, Clone)]
 pub(crate) enum Aim {
     Stdio {
-        arm: Arm,
+        arm: Variant,
         operation: Operation,
         protocol: Protocol,
         answers: Answers,

@@ -5,19 +5,19 @@ use super::measure::{Lap, Measured, Plan, comparisons};
 use super::stages::StageFigures;
 use super::usage::{self, ProcessFigures};
 use crate::Context;
-use crate::arm::Arm;
 use crate::host::{self, Host};
 use crate::run;
 use crate::stats::{Interval, Sorted, hodges_lehmann, mean, median, variance};
+use crate::variant::Variant;
 use serde::{Deserialize, Serialize};
 
 /// The name and version of the document.
 pub(crate) const FORMAT: &str = "durward-lab-overhead/1";
-/// How arms and launches are arranged; stands in every result.
-const DESIGN: &str = "each launch starts every arm afresh; within it the arms take turns in random order, reversed \
+/// How variants and launches are arranged; stands in every result.
+const DESIGN: &str = "each launch starts every variant afresh; within it the variants take turns in random order, reversed \
 in every second round; call i of an arm is paired with call i of the baseline; a launch counts as the median \
 of its paired differences; intervals are Student's t over launches, from 20 launches on a bootstrap over launches; percentiles are nearest-rank";
-/// A spread of standard deviation over median from which an arm counts as unstable, as in the access
+/// A spread of standard deviation over median from which a variant counts as unstable, as in the access
 /// proxy's paper.
 const UNSTABLE: f64 = 0.5;
 /// A load average per core from which a warning is due.
@@ -48,7 +48,7 @@ pub(crate) struct Analysis {
     #[serde(default)]
     pub(crate) failure: Option<String>,
     pub(crate) confidence: f64,
-    /// The core that client, arms and servers shared.
+    /// The core that client, variants and servers shared.
     pub(crate) pinned_core: Option<usize>,
     pub(crate) host: Host,
     pub(crate) load_average_before: Option<[f64; 3]>,
@@ -58,11 +58,11 @@ pub(crate) struct Analysis {
     pub(crate) warnings: Vec<String>,
 }
 
-/// One arm by itself.
+/// One variant by itself.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ArmFigures {
     #[serde(flatten)]
-    pub(crate) arm: Arm,
+    pub(crate) arm: Variant,
     /// Counted calls of all launches.
     pub(crate) calls: usize,
     /// Percentiles of a launch, averaged over launches.
@@ -86,13 +86,13 @@ pub(crate) struct ArmFigures {
     pub(crate) per_launch: Vec<LaunchFigures>,
     /// What its processes used, itself first.
     pub(crate) processes: Vec<ProcessFigures>,
-    /// The watch held against the arm's own journal; nothing for an arm without one.
+    /// The watch held against the variant's own journal; nothing for a variant without one.
     pub(crate) stages: Option<StageFigures>,
-    /// Why there are no stages although the arm has a journal.
+    /// Why there are no stages although the variant has a journal.
     pub(crate) stages_missing: Option<String>,
 }
 
-/// One arm in one launch.
+/// One variant in one launch.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct LaunchFigures {
     pub(crate) p50_us: Option<f64>,
@@ -104,7 +104,7 @@ pub(crate) struct LaunchFigures {
     pub(crate) max_us: f64,
 }
 
-/// An arm against the baseline.
+/// A variant against the baseline.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Comparison {
     pub(crate) arm: String,
@@ -173,7 +173,7 @@ impl Analysis {
 }
 
 impl ArmFigures {
-    fn of<'a>(arm: &Arm, laps: impl Iterator<Item = &'a Lap>, confidence: f64) -> Self {
+    fn of<'a>(arm: &Variant, laps: impl Iterator<Item = &'a Lap>, confidence: f64) -> Self {
         let laps: Vec<&Lap> = laps.collect();
         let sorted: Vec<Sorted> = laps
             .iter()
@@ -228,7 +228,7 @@ impl ArmFigures {
     }
 }
 
-/// The stages of an arm that has a journal, or why they cannot be told.
+/// The stages of a variant that has a journal, or why they cannot be told.
 fn stages(laps: &[&Lap], confidence: f64) -> (Option<StageFigures>, Option<String>) {
     let explained: Result<Vec<_>, &String> = laps
         .iter()
@@ -248,7 +248,7 @@ fn told(launches: &[Sorted], q: f64, confidence: f64) -> Option<Interval> {
 }
 
 impl Comparison {
-    /// Compares the laps of an arm with those of the baseline, launch by launch.
+    /// Compares the laps of a variant with those of the baseline, launch by launch.
     pub(super) fn of(arm: &str, baseline: &str, pairs: &[(&Lap, &Lap)], confidence: f64) -> Self {
         let overheads: Vec<f64> = pairs
             .iter()

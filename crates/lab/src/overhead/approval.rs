@@ -5,7 +5,7 @@ use super::measure::{Lap, Plan};
 use crate::stats::{Interval, median};
 use serde::{Deserialize, Serialize};
 
-/// The wait of an arm whose calls a person was asked about.
+/// The wait of a variant whose calls a person was asked about.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Approval {
     /// The fixed time from a question to its answer, in microseconds.
@@ -17,7 +17,7 @@ pub(crate) struct Approval {
 }
 
 impl Approval {
-    /// The figures of an arm beside the baseline; nothing where nobody was asked.
+    /// The figures of a variant beside the baseline; nothing where nobody was asked.
     pub(super) fn of(plan: &Plan, pairs: &[(&Lap, &Lap)]) -> Option<Self> {
         let delay_us = plan.person.as_ref()?.delay_us()?;
         let held: Vec<f64> = pairs.iter().map(|(_, lap)| median(&lap.held_us)).collect();

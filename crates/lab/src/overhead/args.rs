@@ -1,18 +1,18 @@
 //! The command line of `lab overhead`.
 
 use super::Plan;
-use crate::arm::{Arm, Transport};
 use crate::driver::{Answers, Operation, Protocol};
 use crate::error::LabError;
+use crate::output::ProgressFlags;
 use crate::person::Person;
 use crate::policies::Effect;
 use crate::profile::Way;
-use crate::telling::Telling;
+use crate::variant::{Transport, Variant};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Measure what an arm adds to a direct call, with an interval.
+/// Measure what a variant adds to a direct call, with an interval.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example: what a bare relay costs, everything on core 1
@@ -29,23 +29,23 @@ A client over stdio before a server over HTTP, beside that server itself and a b
 
 A person asked before each call, 8 of them open at once
   durward lab overhead --direct 'durward lab mock echo' --rules 4 --path hitl --concurrency 8 --approver-delay-ms 5
-Exit codes: 0 measured; 1 an arm failed, was silent or is invalid, or the run could not be stored; 2 wrong usage; 97
+Exit codes: 0 measured; 1 a variant failed, was silent or is invalid, or the run could not be stored; 2 wrong usage; 97
 stopped by Ctrl-C. What whole launches gave is kept below --out in each case.")]
 pub struct OverheadArgs {
-    /// The command of the baseline arm, named direct; over HTTP an address, URL -- CMD, or a command
+    /// The command of the baseline variant, named direct; over HTTP an address, URL -- CMD, or a command
     #[arg(long, value_name = "CMD")]
     direct: Option<String>,
-    /// The command of an arm in the middle, named proxied (proxied2, ...), in which {direct} stands for the address
-    /// of the first arm; repeatable
+    /// The command of a variant in the middle, named proxied (proxied2, ...), in which {direct} stands for the address
+    /// of the first variant; repeatable
     #[arg(long, value_name = "CMD")]
     proxied: Vec<String>,
-    /// A further arm; the first of all arms is the baseline; repeatable
-    #[arg(long, value_name = "NAME=CMD")]
+    /// A further variant; the first of all variants is the baseline; repeatable
+    #[arg(long = "variant", alias = "arm", value_name = "NAME=CMD")]
     arm: Vec<String>,
-    /// How all arms are spoken to
+    /// How all variants are spoken to
     #[arg(long, value_enum, default_value_t = Transport::Stdio)]
     transport: Transport,
-    /// Whether the arms in the middle are spoken to as the first one is
+    /// Whether the variants in the middle are spoken to as the first one is
     #[arg(long, value_enum, default_value_t = Topology::Same)]
     topology: Topology,
     /// What is timed
@@ -57,19 +57,19 @@ pub struct OverheadArgs {
     /// Its arguments
     #[arg(long, value_name = "JSON", default_value = r#"{"text":"hello"}"#)]
     tool_args: String,
-    /// Fresh starts of every arm
+    /// Fresh starts of every variant
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     launches: u32,
-    /// Timed calls per arm and launch
+    /// Timed calls per variant and launch
     #[arg(long, alias = "pairs", default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     runs: u32,
-    /// Calls per arm and launch that are made first and not counted
+    /// Calls per variant and launch that are made first and not counted
     #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(0..=100_000))]
     warmup: u32,
-    /// Calls in a row before the next arm has its turn [default: a quarter of the runs; 1 with --delay-us]
+    /// Calls in a row before the next variant has its turn [default: a quarter of the runs; 1 with --delay-us]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     turn: Option<u32>,
-    /// Pause before every call of every arm, outside the watch, in microseconds
+    /// Pause before every call of every variant, outside the watch, in microseconds
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=DELAY_US_MAX))]
     delay_us: u64,
     /// The same in seconds, as the access proxy's script takes it
@@ -87,13 +87,13 @@ pub struct OverheadArgs {
     /// Half an interval that is always narrow enough for an adaptive measurement, in microseconds
     #[arg(long, default_value_t = 50.0, value_parser = half_width)]
     half_width_us: f64,
-    /// Add an arm of `durward run` with so many rules before the direct command; a list
+    /// Add a variant of `durward run` with so many rules before the direct command; a list
     #[arg(long, value_name = "N,...", value_delimiter = ',', requires = "direct", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(super) rules: Vec<u32>,
-    /// An arm writes a journal to this directory: hold its stages against the watch; repeatable
+    /// A variant writes a journal to this directory: hold its stages against the watch; repeatable
     #[arg(long, value_name = "NAME=DIR")]
     journal: Vec<String>,
-    /// Keep client, arms and servers on this core
+    /// Keep client, variants and servers on this core
     #[arg(long, value_name = "CORE")]
     pin: Option<usize>,
     /// What the order of the turns is drawn from
@@ -105,17 +105,17 @@ pub struct OverheadArgs {
     /// Confidence of the intervals
     #[arg(long, default_value_t = 0.95, value_parser = confidence)]
     confidence: f64,
-    /// What the arms' answers must share
+    /// What the variants' answers must share
     #[arg(long, value_enum, default_value_t = Answers::Same)]
     answers: Answers,
-    /// What happens to the call on its way; with deny every arm but the baseline must refuse it, with hitl ask a
+    /// What happens to the call on its way; with deny every variant but the baseline must refuse it, with hitl ask a
     /// person first, whom the lab plays
     #[arg(long, value_enum, default_value_t = Path::Allow)]
     path: Path,
     /// How long the person of --path hitl takes over each question, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=60_000))]
     approver_delay_ms: u64,
-    /// Where an arm makes its control socket, for --path hitl; repeatable
+    /// Where a variant makes its control socket, for --path hitl; repeatable
     #[arg(long, value_name = "NAME=DIR")]
     control: Vec<String>,
     /// The protocol revision
@@ -130,7 +130,7 @@ pub struct OverheadArgs {
     /// Keep manifest, summary and every single time in a new directory below this one
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,
-    /// Call each arm for two seconds more, under a profile that is kept with the run
+    /// Call each variant for two seconds more, under a profile that is kept with the run
     #[arg(long, value_name = "WAY", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "auto", requires = "out")]
     pub(super) profile: Option<Way>,
     /// Write the JSON document to this file as well
@@ -141,19 +141,19 @@ pub struct OverheadArgs {
     pub(crate) json: bool,
     /// How progress is told
     #[command(flatten)]
-    pub(super) telling: Telling,
+    pub(super) progress: ProgressFlags,
 }
 
-/// How the arm that only moves frames is called.
+/// How the variant that only moves frames is called.
 pub(super) const BARE_BRIDGE: &str = "bare bridge";
 /// The longest pause between two calls, in microseconds.
 const DELAY_US_MAX: u64 = 60_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Topology {
-    /// All arms over one transport.
+    /// All variants over one transport.
     Same,
-    /// The first arm over HTTP, the others over stdio; a bare bridge is added.
+    /// The first variant over HTTP, the others over stdio; a bare bridge is added.
     Bridge,
 }
 
@@ -167,11 +167,11 @@ enum Op {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Path {
-    /// Every arm answers it.
+    /// Every variant answers it.
     Allow,
-    /// The arms in the middle refuse it.
+    /// The variants in the middle refuse it.
     Deny,
-    /// The arms in the middle ask a person first, and an automatic approver says yes.
+    /// The variants in the middle ask a person first, and an automatic approver says yes.
     Hitl,
 }
 
@@ -207,8 +207,8 @@ fn half_width(text: &str) -> Result<f64, String> {
 }
 
 impl OverheadArgs {
-    /// What is to be done. `made` are the arms that the lab makes itself.
-    pub(super) fn plan(&self, made: Vec<Arm>) -> Result<Plan, LabError> {
+    /// What is to be done. `made` are the variants that the lab makes itself.
+    pub(super) fn plan(&self, made: Vec<Variant>) -> Result<Plan, LabError> {
         let person = self.person()?;
         let delay_us = self.delay.unwrap_or(self.delay_us);
         if self.concurrency > 1 && delay_us > 0 {
@@ -254,7 +254,7 @@ impl OverheadArgs {
         })
     }
 
-    /// Who answers the questions of the arms in the middle.
+    /// Who answers the questions of the variants in the middle.
     fn person(&self) -> Result<Option<Person>, LabError> {
         if self.path != Path::Hitl {
             return Ok(None);
@@ -271,7 +271,7 @@ impl OverheadArgs {
         }))
     }
 
-    /// What the rule about the measured tool wants, in the arms that the lab makes.
+    /// What the rule about the measured tool wants, in the variants that the lab makes.
     pub(super) fn effect(&self) -> Effect {
         match self.path {
             Path::Allow => Effect::Allow,
@@ -281,9 +281,9 @@ impl OverheadArgs {
     }
 
     /// The direct command, where there is one.
-    pub(super) fn direct(&self) -> Result<Option<Arm>, LabError> {
+    pub(super) fn direct(&self) -> Result<Option<Variant>, LabError> {
         let line = self.direct.as_deref();
-        line.map(|line| Arm::parse("direct", line, self.first_transport()))
+        line.map(|line| Variant::parse("direct", line, self.first_transport()))
             .transpose()
     }
 
@@ -292,7 +292,7 @@ impl OverheadArgs {
         self.topology == Topology::Bridge
     }
 
-    /// How many of the first arms the others are held against: over a bridge, the bare one too.
+    /// How many of the first variants the others are held against: over a bridge, the bare one too.
     fn references(&self) -> usize {
         match self.topology {
             Topology::Same => 1,
@@ -307,7 +307,7 @@ impl OverheadArgs {
         }
     }
 
-    /// The transport of the arms behind the first one.
+    /// The transport of the variants behind the first one.
     fn further_transport(&self) -> Transport {
         match self.topology {
             Topology::Same => self.transport,
@@ -323,16 +323,16 @@ impl OverheadArgs {
         }
     }
 
-    fn arms(&self, made: Vec<Arm>) -> Result<Vec<Arm>, LabError> {
-        let mut arms: Vec<Arm> = self.direct()?.into_iter().collect();
+    fn arms(&self, made: Vec<Variant>) -> Result<Vec<Variant>, LabError> {
+        let mut arms: Vec<Variant> = self.direct()?.into_iter().collect();
         let transport = self.further_transport();
         if self.is_bridge() && (arms.is_empty() || !self.arm.is_empty()) {
             return Err(LabError::Usage(
-                "--topology bridge takes the server over HTTP as --direct and what stands before it as --proxied"
+                "--topology bridge takes the server over HTTP as --direct and the proxy as --proxied"
                     .into(),
             ));
         }
-        let (bridge, made): (Vec<Arm>, Vec<Arm>) =
+        let (bridge, made): (Vec<Variant>, Vec<Variant>) =
             made.into_iter().partition(|arm| arm.name == BARE_BRIDGE);
         arms.extend(bridge);
         for (number, line) in (1..).zip(&self.proxied) {
@@ -340,14 +340,14 @@ impl OverheadArgs {
                 1 => "proxied".to_owned(),
                 more => format!("proxied{more}"),
             };
-            arms.push(Arm::parse(&name, line, transport)?);
+            arms.push(Variant::parse(&name, line, transport)?);
         }
         for text in &self.arm {
             let (name, line) = text
                 .split_once('=')
                 .filter(|(name, _)| !name.is_empty())
-                .ok_or_else(|| LabError::Usage(format!("--arm takes NAME=CMD, not {text}")))?;
-            arms.push(Arm::parse(name, line, transport)?);
+                .ok_or_else(|| LabError::Usage(format!("--variant takes NAME=CMD, not {text}")))?;
+            arms.push(Variant::parse(name, line, transport)?);
         }
         arms.extend(made);
         if self.is_bridge() && arms.len() < 3 {
@@ -355,29 +355,32 @@ impl OverheadArgs {
                 "--topology bridge compares with something: give --proxied or --rules".into(),
             ));
         }
-        if arms.first().is_some_and(Arm::wants_direct) {
+        if arms.first().is_some_and(Variant::wants_direct) {
             return Err(LabError::Usage(
-                "the first arm cannot stand before itself; {direct} is for the others".into(),
+                "the first variant cannot stand before itself; {direct} is for the others".into(),
             ));
         }
         if arms.len() < 2 {
             return Err(LabError::Usage(
-                "a comparison needs two commands: give --direct and --proxied, or --arm NAME=CMD twice"
+                "a comparison needs two commands: give --direct and --proxied, or --variant NAME=CMD twice"
                     .into(),
             ));
         }
-        place(&mut arms, "--journal", &self.journal, Arm::with_journal)?;
-        place(&mut arms, "--control", &self.control, Arm::with_control)?;
-        let seatless = |arm: &&Arm| self.path == Path::Hitl && arm.control().is_none();
+        place(&mut arms, "--journal", &self.journal, Variant::with_journal)?;
+        place(&mut arms, "--control", &self.control, Variant::with_control)?;
+        let seatless = |arm: &&Variant| self.path == Path::Hitl && arm.control().is_none();
         if let Some(arm) = arms.iter().skip(self.references()).find(seatless) {
             return Err(LabError::Usage(format!(
-                "--path hitl needs the control socket of arm {}: give --control {}=DIR, or let --rules make the arm",
+                "--path hitl needs the control socket of variant {}: give --control {}=DIR, or let --rules make the variant",
                 arm.name, arm.name
             )));
         }
         for (at, arm) in arms.iter().enumerate() {
             if arms.iter().take(at).any(|other| other.name == arm.name) {
-                return Err(LabError::Usage(format!("two arms are named {}", arm.name)));
+                return Err(LabError::Usage(format!(
+                    "two variants are named {}",
+                    arm.name
+                )));
             }
         }
         Ok(arms)
@@ -393,19 +396,19 @@ impl OverheadArgs {
     }
 }
 
-/// Gives the arms that are named the directory that is named.
+/// Gives the variants that are named the directory that is named.
 fn place(
-    arms: &mut [Arm],
+    arms: &mut [Variant],
     flag: &str,
     texts: &[String],
-    with: fn(Arm, PathBuf) -> Arm,
+    with: fn(Variant, PathBuf) -> Variant,
 ) -> Result<(), LabError> {
     for text in texts {
         let (name, directory) = text
             .split_once('=')
             .ok_or_else(|| LabError::Usage(format!("{flag} takes NAME=DIR, not {text}")))?;
         let arm = arms.iter_mut().find(|arm| arm.name == name);
-        let arm = arm.ok_or_else(|| LabError::Usage(format!("no arm is named {name}")))?;
+        let arm = arm.ok_or_else(|| LabError::Usage(format!("no variant is named {name}")))?;
         *arm = with(arm.clone(), directory.into());
     }
     Ok(())

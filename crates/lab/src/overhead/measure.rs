@@ -6,15 +6,15 @@ use super::monitor::Monitor;
 use super::stages::{self, Explained};
 use super::usage::{self, Usage};
 use crate::affinity::Pinned;
-use crate::arm::Arm;
 use crate::driver::{
     Answers, Expectation, Link, Manner, Operation, Protocol, Question, Reply, difference,
 };
 use crate::error::LabError;
-use crate::moment;
 use crate::person::{Person, Seat};
 use crate::processes::Member;
 use crate::stats::Random;
+use crate::variant::Variant;
+use crate::wall_clock;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -30,7 +30,7 @@ const PRECISE_SHARE: f64 = 0.05;
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
     /// The first is the baseline.
-    pub(crate) arms: Vec<Arm>,
+    pub(crate) arms: Vec<Variant>,
     pub(crate) operation: Operation,
     pub(crate) protocol: Protocol,
     pub(crate) launches: u32,
@@ -38,10 +38,10 @@ pub(crate) struct Plan {
     pub(crate) launches_max: u32,
     /// Half an interval that is always narrow enough, in microseconds.
     pub(crate) half_width_us: f64,
-    /// Counted calls per arm and launch.
+    /// Counted calls per variant and launch.
     pub(crate) runs: u32,
     pub(crate) warmup: u32,
-    /// Calls in a row before the next arm's turn.
+    /// Calls in a row before the next variant's turn.
     pub(crate) turn: u32,
     /// Calls under way at once.
     pub(crate) concurrency: u32,
@@ -51,15 +51,15 @@ pub(crate) struct Plan {
     pub(crate) timeout_ms: u64,
     pub(crate) confidence: f64,
     pub(crate) answers: Answers,
-    /// Whether all arms but the references must refuse.
+    /// Whether all variants but the references must refuse.
     pub(crate) deny: bool,
-    /// How many of the first arms the later ones are held against, one after the other.
+    /// How many of the first variants the later ones are held against, one after the other.
     pub(crate) references: usize,
-    /// Who sits at the control sockets of all arms but the baseline.
+    /// Who sits at the control sockets of all variants but the baseline.
     pub(crate) person: Option<Person>,
 }
 
-/// The times of one arm in one launch. The vectors hold one entry per counted call.
+/// The times of one variant in one launch. The vectors hold one entry per counted call.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Lap {
     /// From spawn to the answer to the handshake, in microseconds.
@@ -75,13 +75,13 @@ pub(crate) struct Lap {
     /// The id that each went out under.
     pub(crate) ids: Vec<u64>,
     pub(crate) usage: Vec<Usage>,
-    /// What the arm's journal says of the counted calls, or why it says nothing; nothing without a journal.
+    /// What the variant's journal says of the counted calls, or why it says nothing; nothing without a journal.
     pub(crate) explained: Option<Result<Explained, String>>,
     /// How long the approver held each question before the answer, in microseconds; nothing without one.
     pub(crate) held_us: Vec<f64>,
 }
 
-/// A launch holds a lap for every arm, in the order of the plan.
+/// A launch holds a lap for every variant, in the order of the plan.
 pub(crate) type Launch = Vec<Lap>;
 
 /// What was measured.
@@ -95,11 +95,11 @@ pub(crate) struct Measured {
 }
 
 struct Lane<'a> {
-    arm: &'a Arm,
+    arm: &'a Variant,
     /// Ends before the process does.
     seat: Option<Seat>,
     link: Link,
-    /// What this arm is asked: the plan's operation by the arm's own name for the tool.
+    /// What this variant is asked: the plan's operation by the variant's own name for the tool.
     question: Question,
     expectation: Expectation,
     lap: Lap,
@@ -108,12 +108,12 @@ struct Lane<'a> {
     segments: BTreeSet<PathBuf>,
 }
 
-/// Measures. After Ctrl-C, and where an arm fails in a later launch, those that were whole are given.
+/// Measures. After Ctrl-C, and where a variant fails in a later launch, those that were whole are given.
 pub(crate) fn measure(plan: &Plan, monitor: &mut Monitor<'_>) -> Result<Measured, LabError> {
     let _pinned = plan.pin.map(Pinned::to).transpose()?;
     let mut random = Random::new(plan.seed);
     let mut measured = Measured::default();
-    // What the arms answered in the first launch binds all later ones.
+    // What the variants answered in the first launch binds all later ones.
     let mut agreed: Option<Value> = None;
     for number in 1..=plan.launches_max {
         if number > plan.launches && is_precise(plan, &measured.launches) {
@@ -144,7 +144,7 @@ pub(crate) fn measure(plan: &Plan, monitor: &mut Monitor<'_>) -> Result<Measured
     Ok(measured)
 }
 
-/// Every arm beside each reference before it.
+/// Every variant beside each reference before it.
 pub(super) fn comparisons(plan: &Plan, launches: &[Launch]) -> Vec<Comparison> {
     let mut found = Vec::new();
     for (reference, baseline) in plan.arms.iter().enumerate().take(plan.references) {
@@ -209,7 +209,7 @@ fn launch(
             .filter_map(|lane| Some((lane.arm.name.clone(), lane.link.pid()?)));
         sampler.watch(targets.collect());
     }
-    // The warm-up also finds out whether the arms answer alike, before anything is counted.
+    // The warm-up also finds out whether the variants answer alike, before anything is counted.
     for lane in &mut lanes {
         lane.lap.first_us = microseconds(lane.call()?);
         for _ in 1..plan.warmup {
@@ -241,7 +241,7 @@ fn launch(
     Ok(laps)
 }
 
-/// The first arm also answers the calls of those that lead to it.
+/// The first variant also answers the calls of those that lead to it.
 fn share_calls(lanes: &mut [Lane<'_>]) {
     let others = lanes.iter().skip(1).filter(|lane| lane.arm.wants_direct());
     let calls: usize = others.map(|lane| lane.calls).sum();
@@ -250,11 +250,11 @@ fn share_calls(lanes: &mut [Lane<'_>]) {
     }
 }
 
-/// Starts every arm in the given order, the first one first where others need its address; gives them in the
+/// Starts every variant in the given order, the first one first where others need its address; gives them in the
 /// plan's.
 fn open<'a>(plan: &'a Plan, order: &[usize]) -> Result<Vec<Lane<'a>>, LabError> {
     let mut order = order.to_vec();
-    if plan.arms.iter().any(Arm::wants_direct) {
+    if plan.arms.iter().any(Variant::wants_direct) {
         order.sort_by_key(|at| *at > 0);
     }
     let mut direct = None;
@@ -313,8 +313,13 @@ impl Lap {
 }
 
 impl<'a> Lane<'a> {
-    /// Starts an arm; `direct` is where the first one is.
-    fn open(plan: &Plan, arm: &'a Arm, at: usize, direct: Option<&str>) -> Result<Self, LabError> {
+    /// Starts a variant; `direct` is where the first one is.
+    fn open(
+        plan: &Plan,
+        arm: &'a Variant,
+        at: usize,
+        direct: Option<&str>,
+    ) -> Result<Self, LabError> {
         let segments = arm.journal().map(stages::known).unwrap_or_default();
         let placed = direct.map(|direct| arm.behind(direct));
         let operation = match arm.tool() {
@@ -358,7 +363,7 @@ impl<'a> Lane<'a> {
         }
         for _ in 0..calls {
             monitor.go_on()?;
-            moment::pause(Duration::from_micros(plan.delay_us));
+            wall_clock::pause(Duration::from_micros(plan.delay_us));
             let begun = Instant::now();
             let elapsed = self.call()?;
             let (id, bytes) = self.link.last();

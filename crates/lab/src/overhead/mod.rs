@@ -1,8 +1,8 @@
-//! What a process in the middle costs: the same calls to the same server, direct and through each arm.
+//! What a process in the middle costs: the same calls to the same server, direct and through each variant.
 //!
-//! Design: a launch starts every arm afresh. Within it the arms take turns; the order of the turns is
+//! Design: a launch starts every variant afresh. Within it the variants take turns; the order of the turns is
 //! random for each launch and reversed in every second round (ABBA), so that drift and warmth fall on
-//! all arms alike. Call i of an arm is paired with call i of the baseline in the same launch; the launch's
+//! all variants alike. Call i of a variant is paired with call i of the baseline in the same launch; the launch's
 //! estimate is the median of these differences; the interval is Student's t over launches, from 20 launches
 //! on a bootstrap over them.
 
@@ -29,7 +29,6 @@ pub(crate) use monitor::Monitor;
 pub(crate) use report::{loads, point, text, whole};
 use store::Store;
 
-use crate::arm::{Arm, Transport};
 use crate::driver::Link;
 use crate::error::{EXIT_ABORTED, EXIT_FAILED, LabError};
 use crate::guarded::{Behind, Workshop, slug};
@@ -37,7 +36,8 @@ use crate::interrupt::Interrupt;
 use crate::profile::{Calls, Way};
 use crate::progress::Progress;
 use crate::run::{Manifest, RunDirectory, Sampler, write_document, write_whole};
-use crate::{Context, host, moment, policies, profile};
+use crate::variant::{Transport, Variant};
+use crate::{Context, host, policies, profile, wall_clock};
 use std::io::Write;
 
 /// Runs `lab overhead`.
@@ -58,9 +58,9 @@ pub(crate) fn run(
         .transpose()?;
     let manifest = Manifest::of("overhead", &format!("{plan:?}"), plan.seed, context);
     let sampler = run.as_ref().map(Sampler::start).transpose()?;
-    let started_ms = moment::now_ms();
+    let started_ms = wall_clock::now_ms();
     let store = run.map(|run| Store::begin(run, manifest, started_ms));
-    let progress = Progress::new(&mut *err, args.telling.kind(context));
+    let progress = Progress::new(&mut *err, args.progress.kind(context));
     let mut monitor = Monitor::new(progress, interrupt);
     monitor.sampler = sampler;
     monitor.store = store.transpose()?;
@@ -129,7 +129,7 @@ fn finish(
     }
 }
 
-/// Profiles every arm, one after the other; a profile that cannot be made is told of, and no failure.
+/// Profiles every variant, one after the other; a profile that cannot be made is told of, and no failure.
 fn profiles(
     plan: &Plan,
     way: Way,
@@ -145,7 +145,7 @@ fn profiles(
     let first = plan
         .arms
         .first()
-        .filter(|_| plan.arms.iter().any(Arm::wants_direct));
+        .filter(|_| plan.arms.iter().any(Variant::wants_direct));
     let first = first.map(|arm| profile::open(arm, alone)).transpose()?;
     let direct = first.as_ref().and_then(Link::url);
     for (at, arm) in plan.arms.iter().enumerate() {
@@ -161,7 +161,7 @@ fn profiles(
             Ok(page) => write_whole(&run.file(&format!("profile-{name}.txt")), page.as_bytes())?,
             Err(why) => {
                 // Who does not read it misses a page and nothing else.
-                let _ = writeln!(err, "warning: no profile of arm {}: {why}", arm.name);
+                let _ = writeln!(err, "warning: no profile of variant {}: {why}", arm.name);
             }
         }
     }
@@ -171,8 +171,8 @@ fn profiles(
     Ok(())
 }
 
-/// The arms of `--rules` and `--topology`.
-fn made(args: &OverheadArgs, workshop: Option<&Workshop>) -> Result<Vec<Arm>, LabError> {
+/// The variants of `--rules` and `--topology`.
+fn made(args: &OverheadArgs, workshop: Option<&Workshop>) -> Result<Vec<Variant>, LabError> {
     let (Some(workshop), Some(direct)) = (workshop, args.direct()?) else {
         return Ok(Vec::new());
     };

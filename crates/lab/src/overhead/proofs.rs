@@ -26,7 +26,7 @@ enum Shape {
 
 struct Machine {
     random: Random,
-    /// What the machine adds to every call of either arm, in microseconds.
+    /// What the machine adds to every call of either variant, in microseconds.
     wander: f64,
 }
 
@@ -43,7 +43,7 @@ impl Machine {
         self.random.lognormal(base, 0.25) + self.wander + added * jitter
     }
 
-    /// Both arms of one launch, in turns, the order reversed in every second round.
+    /// Both variants of one launch, in turns, the order reversed in every second round.
     fn launch(&mut self, added: f64, shape: Shape, calls: usize) -> (Lap, Lap) {
         let base = 10.0 * (0.05 * self.random.normal()).exp();
         let mode = 1.0 + 0.03 * self.random.normal();

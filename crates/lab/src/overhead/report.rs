@@ -40,7 +40,7 @@ pub(crate) fn text(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     writeln!(
         out,
         "{:wide$}  {:>9} {:>9} {:>9} {:>9}  {:>9}",
-        "arm", "p50 us", "p95 us", "p99 us", "max us", "start ms"
+        "variant", "p50 us", "p95 us", "p99 us", "max us", "start ms"
     )?;
     for arm in &analysis.arms {
         writeln!(
@@ -62,7 +62,7 @@ pub(crate) fn text(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// What each arm adds, and what of it was a person's time.
+/// What each variant adds, and what of it was a person's time.
 fn comparisons(analysis: &Analysis, wide: usize, out: &mut dyn Write) -> io::Result<()> {
     for found in &analysis.comparisons {
         writeln!(

@@ -1,6 +1,6 @@
 //! The watch held against the journal: outside = Σ stages + unexplained, call by call.
 //!
-//! What is unexplained is the way there and back (two pipes, two wake-ups), what the arm does outside its
+//! What is unexplained is the way there and back (two pipes, two wake-ups), what the variant does outside its
 //! own stages, and everything that it does not know of itself. A call that was refused has no operation:
 //! its decision tells the time of the policy, and the rest is unexplained. Lists are no calls, and leave no
 //! record.
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 const OPERATION: &str = "operation";
 const DECISION: &str = "decision";
 
-/// One launch of an arm: means over its counted calls.
+/// One launch of a variant: means over its counted calls.
 #[derive(Debug, Clone)]
 pub(crate) struct Explained {
     calls: usize,
@@ -28,14 +28,14 @@ pub(crate) struct Explained {
     unexplained_p95_us: Option<f64>,
 }
 
-/// All launches of an arm.
+/// All launches of a variant.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct StageFigures {
     /// Counted calls whose record was found.
     pub(crate) calls: usize,
     /// The mean call by the watch.
     pub(crate) outside_us: Interval,
-    /// Mean time per stage, by the arm's own journal, in the order of a call.
+    /// Mean time per stage, by the variant's own journal, in the order of a call.
     pub(crate) stages: Vec<Stage>,
     /// What no stage explains, the mean of calls.
     pub(crate) unexplained_us: Interval,
@@ -128,7 +128,7 @@ fn of(lap: &Lap, records: &BTreeMap<u64, Body>, kind: &str) -> Result<Explained,
 }
 
 impl StageFigures {
-    /// The figures of an arm; nothing without a launch.
+    /// The figures of a variant; nothing without a launch.
     pub(crate) fn of(launches: &[&Explained], confidence: f64) -> Option<Self> {
         if launches.is_empty() {
             return None;

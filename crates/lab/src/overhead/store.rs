@@ -88,7 +88,7 @@ impl Store {
     }
 }
 
-/// One histogram per launch and arm.
+/// One histogram per launch and variant.
 fn histograms(
     run: &RunDirectory,
     plan: &Plan,

@@ -31,7 +31,7 @@ impl Summarised for Analysis {
 }
 
 impl Analysis {
-    /// The quantities of every arm, its name behind `prefix`.
+    /// The quantities of every variant, its name behind `prefix`.
     pub(crate) fn measurement(&self, prefix: &str) -> Measurement {
         let arms = self.arms.iter().map(|arm| ArmQuantities {
             name: format!("{prefix}{}", arm.arm.name),

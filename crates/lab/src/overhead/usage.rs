@@ -1,11 +1,11 @@
-//! What the processes of an arm used: processor time, memory, descriptors.
+//! What the processes of a variant used: processor time, memory, descriptors.
 
 use crate::processes::{self, Member};
 use crate::stats::mean;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// One process of an arm over one launch.
+/// One process of a variant over one launch.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Usage {
     command: String,
@@ -17,10 +17,10 @@ pub(crate) struct Usage {
     switches_per_call: f64,
 }
 
-/// One process of an arm over all launches.
+/// One process of a variant over all launches.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ProcessFigures {
-    /// Its program and first words; a number follows where an arm has several alike.
+    /// Its program and first words; a number follows where a variant has several alike.
     pub(crate) command: String,
     /// Processor time per call, the mean of launches.
     pub(crate) cpu_us_per_call: f64,
@@ -59,7 +59,7 @@ pub(crate) fn end(root: u32, before: &[Member], calls: usize) -> Vec<Usage> {
         .collect()
 }
 
-/// The figures of an arm, one entry per process, in the order of its tree.
+/// The figures of a variant, one entry per process, in the order of its tree.
 pub(crate) fn figures<'a>(launches: impl Iterator<Item = &'a [Usage]>) -> Vec<ProcessFigures> {
     let mut order = Vec::new();
     let mut found: BTreeMap<String, Vec<&Usage>> = BTreeMap::new();

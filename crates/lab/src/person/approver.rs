@@ -29,7 +29,7 @@ struct Shared {
     fault: Mutex<Option<String>>,
 }
 
-/// A thread that answers the questions of one arm.
+/// A thread that answers the questions of one variant.
 #[derive(Debug)]
 pub(crate) struct Approver {
     shared: Arc<Shared>,

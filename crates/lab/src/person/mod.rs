@@ -3,7 +3,7 @@
 //! Invariants, as absences:
 //! - nobody is answered for but the process that the lab started itself, found by its number;
 //! - no yes is remembered: each is for one call;
-//! - no wait is without an end: where questions are not answered any more, the arm is ended and the
+//! - no wait is without an end: where questions are not answered any more, the variant is ended and the
 //!   measurement with it.
 
 mod approver;
@@ -13,15 +13,15 @@ mod waiting;
 #[cfg(test)]
 mod tests;
 
-use crate::arm::Arm;
 use crate::driver::{Link, Operation, Protocol};
 use crate::error::LabError;
+use crate::variant::Variant;
 use approver::Approver;
 use socket::Control;
 use std::time::Duration;
 use waiting::{GATHER_MS_MAX, Waiting};
 
-/// Who sits at the control socket of the arms in the middle.
+/// Who sits at the control socket of the variants in the middle.
 #[derive(Debug, Clone)]
 pub(crate) enum Person {
     /// Says yes to every question, this once, so long after it came.
@@ -40,7 +40,7 @@ pub(crate) enum Person {
     },
 }
 
-/// A person at one started arm.
+/// A person at one started variant.
 #[derive(Debug)]
 pub(crate) enum Seat {
     Approver(Approver),
@@ -48,10 +48,10 @@ pub(crate) enum Seat {
 }
 
 impl Person {
-    /// Takes the seat at an arm that has shaken hands.
+    /// Takes the seat at a variant that has shaken hands.
     pub(crate) fn sit(
         &self,
-        arm: &Arm,
+        arm: &Variant,
         link: &mut Link,
         protocol: Protocol,
     ) -> Result<Seat, LabError> {
@@ -123,7 +123,7 @@ impl Seat {
         }
     }
 
-    /// Ends it while the arm still lives; gives how long each counted call was held, in microseconds.
+    /// Ends it while the variant still lives; gives how long each counted call was held, in microseconds.
     pub(crate) fn leave(self, arm: &str) -> Result<Vec<f64>, LabError> {
         let left = match self {
             Self::Approver(approver) => approver.leave(),

@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long the socket of an arm is looked for, in milliseconds. It is there before the arm answers.
+/// How long the socket of a variant is looked for, in milliseconds. It is there before the variant answers.
 const LOOK_MS_MAX: u64 = 2_000;
 /// How often it is looked for.
 const LOOK_EVERY: Duration = Duration::from_millis(5);

@@ -15,13 +15,13 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const ASKED: &str = r#"{"item":{"asked":{"id":"abcdefgh","tool_name":"echo"}}}"#;
 const TAKEN: &str = r#"{"ok":{"remembered":false}}"#;
 
-/// A process that an arm could be, and a socket under its number.
-struct Arm {
+/// A process that a variant could be, and a socket under its number.
+struct Variant {
     directory: PathBuf,
     process: Child,
 }
 
-impl Arm {
+impl Variant {
     /// What the watching connection is told, and what every request on the others is answered.
     fn new(news: &'static [&'static str], answer: &'static str, hold: bool) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
@@ -65,7 +65,7 @@ impl Arm {
     }
 }
 
-impl Drop for Arm {
+impl Drop for Variant {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
@@ -92,7 +92,7 @@ fn serve(stream: &UnixStream, news: &[&str], answer: &str, hold: bool) {
 
 #[test]
 fn a_question_is_answered_and_its_time_kept() {
-    let arm = Arm::new(
+    let arm = Variant::new(
         &[ASKED, r#"{"item":{"ended":{"id":"abcdefgh"}}}"#, ASKED],
         TAKEN,
         true,
@@ -108,7 +108,7 @@ fn a_question_is_answered_and_its_time_kept() {
 #[test]
 fn questions_that_are_open_together_wait_their_own_time_each() {
     const TEN: [&str; 10] = [ASKED; 10];
-    let arm = Arm::new(&TEN, TAKEN, true);
+    let arm = Variant::new(&TEN, TAKEN, true);
     let approver = arm.approver_of(Duration::from_millis(200), 10);
     let since = Instant::now();
     while approver.held() < 10 && since.elapsed() < PATIENCE {
@@ -145,7 +145,7 @@ fn an_approver_who_cannot_go_on_ends_the_arm_and_says_why() {
     ];
     for (news, answer, hold, part) in cases {
         for at_once in [1, 8] {
-            let mut arm = Arm::new(news, answer, hold);
+            let mut arm = Variant::new(news, answer, hold);
             let approver = arm.approver_of(Duration::ZERO, at_once);
             assert!(arm.ended(), "{part}");
             let fault = approver.leave().unwrap_err();
@@ -156,7 +156,7 @@ fn an_approver_who_cannot_go_on_ends_the_arm_and_says_why() {
 
 #[test]
 fn leaving_is_no_fault_and_ends_nothing() {
-    let mut arm = Arm::new(&[ASKED], TAKEN, true);
+    let mut arm = Variant::new(&[ASKED], TAKEN, true);
     drop(arm.approver());
     arm.approver().leave().unwrap();
     assert!(arm.process.try_wait().unwrap().is_none());
@@ -175,21 +175,21 @@ fn calls_that_do_not_wait_are_counted() {
             "same user",
         ),
     ] {
-        let arm = Arm::new(&[], answer, true);
+        let arm = Variant::new(&[], answer, true);
         let control = Control::of(&arm.directory, arm.process.id()).unwrap();
         let error = Waiting::begin(control, 50, 50).unwrap_err();
         assert!(error.contains(part), "{error}");
     }
-    let arm = Arm::new(&[], r#"{"ok":{"approvals_waiting":50}}"#, true);
+    let arm = Variant::new(&[], r#"{"ok":{"approvals_waiting":50}}"#, true);
     let control = Control::of(&arm.directory, arm.process.id()).unwrap();
     Waiting::begin(control, 50, 50).unwrap().leave().unwrap();
 }
 
 #[test]
 fn a_missing_socket_is_looked_for_and_then_missed() {
-    let arm = Arm::new(&[], TAKEN, true);
+    let arm = Variant::new(&[], TAKEN, true);
     let error = Control::of(&arm.directory, std::process::id()).map(drop);
-    // Ours is the parent of the arm: its socket counts as a descendant's.
+    // Ours is the parent of the variant: its socket counts as a descendant's.
     error.unwrap();
     let error = Control::of(&arm.directory.join("none"), arm.process.id()).unwrap_err();
     assert!(error.contains("no control socket"), "{error}");

@@ -9,7 +9,7 @@ pub(super) const GATHER_MS_MAX: u64 = 5_000;
 /// How often it is looked whether they do.
 const GLANCE: Duration = Duration::from_millis(2);
 
-/// Calls that wait at one arm.
+/// Calls that wait at one variant.
 #[derive(Debug)]
 pub(crate) struct Waiting {
     control: Control,

@@ -6,10 +6,10 @@
 mod perf;
 mod sampling;
 
-use crate::arm::Arm;
 use crate::driver::{Link, Manner, Operation, Protocol};
 use crate::error::LabError;
 use crate::person::Person;
+use crate::variant::Variant;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
@@ -17,11 +17,11 @@ use std::time::{Duration, Instant};
 
 /// How long a profile is at most.
 const SPAN_MAX: Duration = Duration::from_secs(10);
-/// How long an arm is called under one.
+/// How long a variant is called under one.
 const CALLS_SPAN: Duration = Duration::from_secs(2);
-/// Calls of an arm before it.
+/// Calls of a variant before it.
 const WARMUP: u32 = 500;
-/// How long an arm may take over a call, in milliseconds.
+/// How long a variant may take over a call, in milliseconds.
 const TIMEOUT_MS: u64 = 10_000;
 
 /// How a profile is made.
@@ -80,13 +80,13 @@ fn goes_on(stopped: &Receiver<()>, wait: Duration) -> bool {
 pub(crate) struct Calls<'a> {
     pub(crate) operation: &'a Operation,
     pub(crate) protocol: Protocol,
-    /// Who sits at the arm's control socket.
+    /// Who sits at the variant's control socket.
     pub(crate) person: Option<&'a Person>,
 }
 
-/// Starts an arm afresh and calls it under a profile; gives the page, or why there is none.
+/// Starts a variant afresh and calls it under a profile; gives the page, or why there is none.
 pub(crate) fn of_arm(
-    arm: &Arm,
+    arm: &Variant,
     calls: Calls<'_>,
     way: Way,
     data: &Path,
@@ -126,8 +126,8 @@ pub(crate) fn of_arm(
     }))
 }
 
-/// Starts an arm and shakes hands, as for one call after the other.
-pub(crate) fn open(arm: &Arm, calls: Calls<'_>) -> Result<Link, LabError> {
+/// Starts a variant and shakes hands, as for one call after the other.
+pub(crate) fn open(arm: &Variant, calls: Calls<'_>) -> Result<Link, LabError> {
     let manner = Manner {
         operation: calls.operation,
         protocol: calls.protocol,

@@ -65,7 +65,7 @@ fn verdicts(page: &Page, out: &mut String) -> fmt::Result {
         return Ok(());
     };
     out.write_str(
-        "<section><h2>Verdicts</h2><div class=\"scroll\"><table><tr><th>rule</th><th>arm</th><th>observed</th><th>verdict</th></tr>\n",
+        "<section><h2>Verdicts</h2><div class=\"scroll\"><table><tr><th>rule</th><th>variant</th><th>observed</th><th>verdict</th></tr>\n",
     )?;
     for one in &judged.rules {
         writeln!(

@@ -26,7 +26,7 @@ fn write(page: &Page, out: &mut String) -> fmt::Result {
         )?;
     }
     if let Some(judged) = &page.judged {
-        let mut found = Table::new(&["rule", "arm", "observed", "verdict"]);
+        let mut found = Table::new(&["rule", "variant", "observed", "verdict"]);
         found.rows = judged
             .rules
             .iter()

@@ -34,7 +34,7 @@ pub(super) fn read(path: &Path) -> Result<Page, LabError> {
     Ok(Page {
         title: format!("Overhead of {}", analysis.operation),
         lead: format!(
-            "{} launches × {} calls per arm, {} at a time; path {}, MCP {}.",
+            "{} launches × {} calls per variant, {} at a time; path {}, MCP {}.",
             analysis.launches,
             grouped(f64::from(analysis.runs)),
             analysis.concurrency,
@@ -50,7 +50,7 @@ pub(super) fn read(path: &Path) -> Result<Page, LabError> {
     })
 }
 
-/// The number of an arm's colour.
+/// The number of a variant's colour.
 fn series(analysis: &Analysis, name: &str) -> usize {
     let mut names = analysis.arms.iter().map(|arm| arm.arm.name.as_str());
     names.position(|arm| arm == name).unwrap_or_default()
@@ -66,7 +66,7 @@ fn tiles(analysis: &Analysis) -> Vec<Tile> {
     analysis.comparisons.iter().map(tile).collect()
 }
 
-/// An arm, with the baseline where there are several.
+/// A variant, with the baseline where there are several.
 fn compared(analysis: &Analysis, found: &Comparison) -> String {
     let mut baselines = analysis.comparisons.iter().map(|c| &c.baseline);
     match baselines.all(|baseline| *baseline == found.baseline) {
@@ -83,7 +83,7 @@ fn added(analysis: &Analysis) -> Section {
         launches: found.per_launch_overhead_us.clone(),
     });
     let mut table = Table::new(&[
-        "arm",
+        "variant",
         "added, µs",
         "Hodges–Lehmann",
         "added p50",
@@ -105,14 +105,14 @@ fn added(analysis: &Analysis) -> Section {
         })
         .collect();
     Section {
-        title: "What each arm adds".into(),
+        title: "What each variant adds".into(),
         note: format!(
             "Faint dots are launches (the median of paired differences with the baseline), the bar is the {:.0} % interval \
 of their mean. A dash stands where a launch has too few calls for that percentile.",
             analysis.confidence * 100.0
         ),
         charts: vec![Chart::Forest(Forest {
-            title: "added time per call of each arm, with intervals".into(),
+            title: "added time per call of each variant, with intervals".into(),
             rows: rows.collect(),
         })],
         table: Some(table),
@@ -121,7 +121,7 @@ of their mean. A dash stands where a launch has too few calls for that percentil
 
 fn percentiles(analysis: &Analysis) -> Section {
     let mut table = Table::new(&[
-        "arm", "calls", "p50", "p90", "p95", "p99", "min", "max", "spread",
+        "variant", "calls", "p50", "p90", "p95", "p99", "min", "max", "spread",
     ]);
     let mut row = |arm: &ArmFigures| {
         table.rows.push(vec![
@@ -179,7 +179,7 @@ fn launches(analysis: &Analysis) -> Section {
     };
     Section {
         title: "Launch by launch".into(),
-        note: "The median call of every fresh start. Lines that move together show the machine, a line that moves alone shows its arm."
+        note: "The median call of every fresh start. Lines that move together show the machine, a line that moves alone shows its variant."
             .into(),
         charts: vec![Chart::Lines(Lines {
             title: "median call of each launch".into(),
@@ -192,7 +192,7 @@ fn launches(analysis: &Analysis) -> Section {
     }
 }
 
-/// Where the time goes, for arms that keep a journal.
+/// Where the time goes, for variants that keep a journal.
 fn stages(analysis: &Analysis) -> Option<Section> {
     let known: Vec<_> = analysis
         .arms
@@ -200,7 +200,7 @@ fn stages(analysis: &Analysis) -> Option<Section> {
         .filter_map(|arm| Some((arm.arm.name.clone(), arm.stages.as_ref()?)))
         .collect();
     let (_, first) = known.first()?;
-    let mut head = vec!["arm".to_owned(), "outside".to_owned()];
+    let mut head = vec!["variant".to_owned(), "outside".to_owned()];
     head.extend(first.stages.iter().map(|stage| plain(&stage.name)));
     head.push("unexplained".into());
     let rows = known.iter().map(|(name, figures)| {
@@ -223,7 +223,7 @@ fn stages(analysis: &Analysis) -> Option<Section> {
     });
     Some(Section {
         title: "Where the time goes".into(),
-        note: "Means over counted calls, µs: the watch outside = the stages of the arm's own journal + unexplained. \
+        note: "Means over counted calls, µs: the watch outside = the stages of the variant's own journal + unexplained. \
 Upstream holds the server itself; unexplained holds the client's two pipes and all that the arm does not know of itself."
             .into(),
         charts: vec![Chart::Stack(Stack {
@@ -242,7 +242,13 @@ fn plain(stage: &str) -> String {
 }
 
 fn cold(analysis: &Analysis) -> Section {
-    let mut table = Table::new(&["arm", "spawn to handshake", "first call", "both", "added"]);
+    let mut table = Table::new(&[
+        "variant",
+        "spawn to handshake",
+        "first call",
+        "both",
+        "added",
+    ]);
     let milliseconds = |interval: &crate::stats::Interval| whole(&interval.scaled(1e-3));
     table.rows = analysis
         .arms
@@ -269,7 +275,7 @@ fn cold(analysis: &Analysis) -> Section {
 fn processes(analysis: &Analysis) -> Section {
     let mut table = Table::new(&[
         "process",
-        "arm",
+        "variant",
         "CPU µs/call",
         "switches/call",
         "RSS MiB",
@@ -303,14 +309,14 @@ fn processes(analysis: &Analysis) -> Section {
 fn facts(analysis: &Analysis) -> Vec<(String, String)> {
     let pinned = analysis.pinned_core.map_or_else(
         || "nothing".to_owned(),
-        |core| format!("client, arms and servers on core {core}"),
+        |core| format!("client, variants and servers on core {core}"),
     );
     let mut facts = vec![
         ("design", analysis.design.clone()),
         (
             "calls",
             format!(
-                "{} per arm and launch after {} to warm up, turns of {}, {} µs apart",
+                "{} per variant and launch after {} to warm up, turns of {}, {} µs apart",
                 analysis.runs, analysis.warmup, analysis.turn, analysis.delay_us
             ),
         ),

@@ -24,17 +24,17 @@ pub(super) fn section(samples: &[Sample], series: &[String]) -> Option<Section> 
     };
     Some(Section {
         title: "Resources".into(),
-        note: "Sampled once a second. An arm is its whole tree of processes; the generator is the lab itself."
+        note: "Sampled once a second. A variant is its whole tree of processes; the generator is the lab itself."
             .into(),
         charts: vec![
-            chart("processor time of each arm", "% of one core", cpu),
-            chart("resident memory of each arm", "MiB resident", memory),
+            chart("processor time of each variant", "% of one core", cpu),
+            chart("resident memory of each variant", "MiB resident", memory),
         ],
         table: None,
     })
 }
 
-/// One line per arm: the sum over its processes at each moment.
+/// One line per variant: the sum over its processes at each moment.
 fn lines(samples: &[Sample], series: &[String], of: fn(&Sample) -> Option<f64>) -> Vec<Line> {
     let mut sums: BTreeMap<&str, BTreeMap<u64, f64>> = BTreeMap::new();
     for sample in samples {
@@ -47,7 +47,7 @@ fn lines(samples: &[Sample], series: &[String], of: fn(&Sample) -> Option<f64>) 
         .into_iter()
         .map(|(who, values)| Line {
             name: who.to_owned(),
-            // The generator has the colour behind the arms'.
+            // The generator has the colour behind the variants'.
             series: series.iter().position(|s| s == who).unwrap_or(series.len()),
             points: values
                 .into_iter()

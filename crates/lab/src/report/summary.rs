@@ -17,7 +17,7 @@ pub(super) fn read(path: &Path) -> Result<Page, LabError> {
     };
     let metrics: Vec<Metric> = Metric::ALL.into_iter().filter(held).collect();
     let names: Vec<&str> = metrics.iter().map(|metric| metric.name()).collect();
-    let mut table = Table::new(&[&["arm"][..], &names].concat());
+    let mut table = Table::new(&[&["variant"][..], &names].concat());
     for arm in &measurement.arms {
         let cells = metrics.iter().map(|metric| cell(arm, *metric, &summary));
         table
@@ -27,7 +27,7 @@ pub(super) fn read(path: &Path) -> Result<Page, LabError> {
     let traits = summary.likeness.iter();
     Ok(Page {
         title: format!("Measurement: {}", summary.kind),
-        lead: format!("{} arms", measurement.arms.len()),
+        lead: format!("{} variants", measurement.arms.len()),
         tiles: Vec::new(),
         warnings: summary
             .torn

@@ -1,4 +1,4 @@
-//! `latency.hlog`: an HdrHistogram interval log (V2, deflated), one histogram per operation, arm and
+//! `latency.hlog`: an HdrHistogram interval log (V2, deflated), one histogram per operation, variant and
 //! interval. Values are nanoseconds; any HdrHistogram tool can read and merge it.
 
 use super::RunDirectory;
@@ -25,7 +25,7 @@ pub(crate) struct Recorded {
 }
 
 impl Recorded {
-    /// The latencies of one operation of one arm that ended within `length` of `start` (from the
+    /// The latencies of one operation of one variant that ended within `length` of `start` (from the
     /// beginning of the run).
     pub(crate) fn of(
         operation: &str,

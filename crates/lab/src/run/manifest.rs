@@ -2,7 +2,7 @@
 
 use crate::Context;
 use crate::host::{self, Host};
-use crate::moment;
+use crate::wall_clock;
 use serde::{Deserialize, Serialize};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -40,7 +40,7 @@ impl Manifest {
         Self {
             format: FORMAT.into(),
             kind: kind.into(),
-            started: moment::iso(moment::now_ms()),
+            started: wall_clock::iso(wall_clock::now_ms()),
             argv: context.argv.clone(),
             commit: commit(),
             version: context.version.into(),

@@ -17,7 +17,7 @@ pub(crate) use read::{document_of, format_of, operations, parsed, samples, summa
 pub(crate) use resources::{Sample, Sampler};
 
 use crate::error::LabError;
-use crate::moment;
+use crate::wall_clock;
 use serde::Serialize;
 use std::fs;
 use std::io::{self, Write};
@@ -36,7 +36,7 @@ impl RunDirectory {
     /// Makes `<place>/<UTC time>-<name>/` with its `ops` directory; a number follows where the second
     /// already has one.
     pub(crate) fn create(place: &Path, name: &str) -> Result<Self, LabError> {
-        let moment = moment::compact();
+        let moment = wall_clock::compact();
         fs::create_dir_all(place).map_err(|source| LabError::path(place, source))?;
         for number in 1..=SAME_SECOND_MAX {
             let path = match number {

@@ -2,7 +2,7 @@
 
 use super::RunDirectory;
 use crate::error::LabError;
-use crate::moment;
+use crate::wall_clock;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -58,9 +58,9 @@ pub(crate) struct OpRecord {
     pub(crate) latency_ms: f64,
     pub(crate) status: Status,
     pub(crate) arm: String,
-    /// Which fresh start of the arm; 1 where there is one only.
+    /// Which fresh start of the variant; 1 where there is one only.
     pub(crate) launch: u32,
-    /// The call's number in its launch and arm, which pairs it with the baseline's.
+    /// The call's number in its launch and variant, which pairs it with the baseline's.
     pub(crate) pair: u32,
     /// When it was due: the origin of response times. The same as `start_us` where calls follow each other.
     pub(crate) intended_us: f64,
@@ -97,7 +97,7 @@ impl OpsWriter {
 
     /// The wall-clock text of an offset into the run, in microseconds.
     pub(crate) fn stamp(&self, start_us: f64) -> String {
-        moment::iso(self.started_ms + (start_us / 1_000.0) as u64)
+        wall_clock::iso(self.started_ms + (start_us / 1_000.0) as u64)
     }
 
     /// Adds a line.

@@ -3,7 +3,7 @@
 
 use super::RunDirectory;
 use crate::error::LabError;
-use crate::{moment, processes};
+use crate::{processes, wall_clock};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -27,7 +27,7 @@ pub(crate) struct Sample {
     pub(crate) ts: String,
     /// Since the beginning of the run.
     pub(crate) elapsed_ms: u64,
-    /// The arm it belongs to, or `generator`.
+    /// The variant it belongs to, or `generator`.
     pub(crate) who: String,
     pub(crate) pid: u32,
     /// Its program and first words.
@@ -142,7 +142,7 @@ fn look(targets: &Targets, start: Instant, seen: &mut Seen) -> Vec<Sample> {
         })
         .chain(own)
         .collect();
-    let (now, ts) = (start.elapsed(), moment::iso(moment::now_ms()));
+    let (now, ts) = (start.elapsed(), wall_clock::iso(wall_clock::now_ms()));
     // Who was not there at the last look began after it.
     let last = seen.values().map(|(then, _)| *then).max();
     let samples = members.into_iter().map(|(who, member)| {

@@ -22,7 +22,7 @@ use std::io::Write;
 use crate::error::{EXIT_ABORTED, EXIT_FAILED, LabError};
 use crate::host::Host;
 use crate::interrupt::Interrupt;
-use crate::{Context, moment};
+use crate::{Context, wall_clock};
 pub use args::SshLoadArgs;
 use args::{Asked, Plan};
 use figures::Run;
@@ -69,7 +69,7 @@ fn one(
     err: &mut dyn Write,
 ) -> Result<u8, LabError> {
     let place = store::create(&args.results_dir)?;
-    let started_ms = moment::now_ms();
+    let started_ms = wall_clock::now_ms();
     let before =
         Scrape::take(&plan.server).map_err(|wrong| diagnosis::unreachable(plan, &wrong))?;
     let sampler = Sampler::start(plan.server.clone(), plan.scenario.sample_every());

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::client::{Called, Wrong};
-use crate::moment;
+use crate::wall_clock;
 
 /// One call.
 #[derive(Debug, Clone)]
@@ -56,7 +56,7 @@ impl Notes {
             Err(wrong) => (None, Some(wrong)),
         };
         self.worked.ops.push(Op {
-            ts_ms: moment::now_ms(),
+            ts_ms: wall_clock::now_ms(),
             at_s: self.began.elapsed().as_secs_f64(),
             name,
             latency_ms: called.latency_ms,

@@ -148,6 +148,6 @@ fn one(phase: &PhaseTold, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "  {count} {code}")?;
     }
     phase.complaint.as_ref().map_or(Ok(()), |first| {
-        writeln!(out, "  first failure: {}", crate::telling::plain(first))
+        writeln!(out, "  first failure: {}", crate::output::plain(first))
     })
 }

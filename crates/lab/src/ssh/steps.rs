@@ -10,8 +10,8 @@ use super::client::{Called, Client, Wrong};
 use super::phase::{Notes, Phase, Worked};
 use super::scenario::Scenario;
 use crate::interrupt::Interrupt;
-use crate::moment;
 use crate::stats::Random;
+use crate::wall_clock;
 
 /// What is run, one after the other.
 const COMMANDS: [&str; 3] = ["hostname", "whoami", "cat /etc/hostname"];
@@ -191,7 +191,7 @@ impl Floor<'_> {
 
     /// A pause that does not outlast the phase.
     fn nap(&self, long: Duration) {
-        moment::pause(long.min(self.until().saturating_duration_since(Instant::now())));
+        wall_clock::pause(long.min(self.until().saturating_duration_since(Instant::now())));
     }
 
     fn connections(&self, mut client: Client, notes: &mut Notes) {

@@ -8,9 +8,9 @@ use serde_json::{Map, Value, json};
 
 use super::figures::{Run, Told};
 use crate::error::LabError;
-use crate::moment;
 use crate::run::{write_document, write_whole};
 use crate::summary::Document;
+use crate::wall_clock;
 
 /// How many runs may begin in one second at one place.
 const SAME_SECOND_MAX: u32 = 100;
@@ -24,7 +24,7 @@ pub(super) struct Place {
 
 pub(super) fn create(results: &Path) -> Result<Place, LabError> {
     fs::create_dir_all(results).map_err(|source| LabError::path(results, source))?;
-    let moment = moment::compact().replace('T', "_").replace('Z', "");
+    let moment = wall_clock::compact().replace('T', "_").replace('Z', "");
     for number in 1..=SAME_SECOND_MAX {
         let id = match number {
             1 => format!("loadtest_{moment}"),

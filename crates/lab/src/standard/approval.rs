@@ -1,6 +1,6 @@
 //! The rows about people: a call that waits for a yes, and calls that do not while others wait.
 
-use super::scene::{Rules, Scene, Server};
+use super::workspace::{Rules, Server, Workspace};
 use super::{Group, Standard};
 use crate::error::LabError;
 use crate::overhead::{ArmFigures, Plan, whole};
@@ -18,13 +18,13 @@ const CALLS_WAITING: usize = 50;
 pub(super) const RATIO_MAX: f64 = 1.1;
 
 /// A call that goes on as soon as a person who takes no time said yes.
-pub(super) fn asked(scene: &Scene, plan: Plan) -> Result<Plan, LabError> {
+pub(super) fn asked(workspace: &Workspace, plan: Plan) -> Result<Plan, LabError> {
     let server = Server::Files;
     Ok(Plan {
         arms: vec![
-            scene.direct(server),
-            scene.guarded(server, Rules::Asked(4))?,
-            scene.guarded(server, Rules::Asked(1_000))?,
+            workspace.direct(server),
+            workspace.guarded(server, Rules::Asked(4))?,
+            workspace.guarded(server, Rules::Asked(1_000))?,
         ],
         person: Some(Person::Approves {
             delay: Duration::ZERO,
@@ -34,9 +34,9 @@ pub(super) fn asked(scene: &Scene, plan: Plan) -> Result<Plan, LabError> {
     })
 }
 
-/// The same arm twice; in the second, calls wait on the same connection.
-pub(super) fn pending(scene: &Scene, plan: Plan) -> Result<Plan, LabError> {
-    let guarded = |name: &str| scene.guarded_as(name, Server::Files, Rules::Four);
+/// The same variant twice; in the second, calls wait on the same connection.
+pub(super) fn pending(workspace: &Workspace, plan: Plan) -> Result<Plan, LabError> {
+    let guarded = |name: &str| workspace.guarded_as(name, Server::Files, Rules::Four);
     Ok(Plan {
         arms: vec![
             guarded("durward, none waits")?,
@@ -44,7 +44,7 @@ pub(super) fn pending(scene: &Scene, plan: Plan) -> Result<Plan, LabError> {
         ],
         person: Some(Person::Ignores {
             calls: CALLS_WAITING,
-            operation: scene.write(),
+            operation: workspace.write(),
         }),
         ..plan
     })

@@ -12,7 +12,7 @@ pub(super) const RESIDENT_KIB_MAX: u64 = 15 * 1024;
 /// From spawn to the answer to `initialize`, in microseconds.
 pub(super) const START_US_MAX: f64 = 50_000.0;
 
-/// Whether a guarded arm keeps both budgets of the hop; nothing for arms that have none.
+/// Whether a guarded variant keeps both budgets of the hop; nothing for variants that have none.
 pub(super) fn verdict(group: &Group, comparison: &Comparison) -> Option<bool> {
     if !group.budgeted || !comparison.arm.starts_with("durward") {
         return None;

@@ -1,4 +1,4 @@
-//! Where a budget that is missed went: the arm's own stages, the largest first, and where each lies.
+//! Where a budget that is missed went: the variant's own stages, the largest first, and where each lies.
 
 use crate::journal::Stages;
 use crate::overhead::{Analysis, ArmFigures};
@@ -16,15 +16,15 @@ fn place(stage: &str) -> &'static str {
         "approval" => "crates/gate/src/approval",
         "journal" => "crates/gate/src/journal over crates/state/src/log",
         "upstream" => "the server itself and the way to it: crates/mcp upstream, crates/net",
-        _ => "the client's own way to it, wake-ups, and what the arm does outside its stages",
+        _ => "the client's own way to it, wake-ups, and what the variant does outside its stages",
     }
 }
 
-/// The stages of an arm with the largest first, or why there are none.
+/// The stages of a variant with the largest first, or why there are none.
 pub(super) fn of_arm(arm: &ArmFigures) -> String {
     let Some(found) = &arm.stages else {
         let why = arm.stages_missing.as_deref();
-        return why.unwrap_or("the arm keeps no journal").to_owned();
+        return why.unwrap_or("the variant keeps no journal").to_owned();
     };
     let stages = found.stages.iter();
     let mut parts: Vec<(&str, f64)> = stages
@@ -38,7 +38,7 @@ pub(super) fn of_arm(arm: &ArmFigures) -> String {
     )
 }
 
-/// What of a call grew from one arm to another, the largest first.
+/// What of a call grew from one variant to another, the largest first.
 pub(super) fn between(before: &ArmFigures, after: &ArmFigures) -> String {
     let (Some(one), Some(other)) = (&before.stages, &after.stages) else {
         return of_arm(after);
@@ -52,7 +52,7 @@ pub(super) fn between(before: &ArmFigures, after: &ArmFigures) -> String {
     format!("more than without: {}", listed(parts))
 }
 
-/// The named arm of a measurement.
+/// The named variant of a measurement.
 pub(super) fn in_analysis(analysis: &Analysis, arm: &str) -> Option<String> {
     let mut arms = analysis.arms.iter();
     arms.find(|known| known.arm.name == arm).map(of_arm)

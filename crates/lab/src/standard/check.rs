@@ -234,7 +234,7 @@ fn row(
     }
 }
 
-/// Policy and journal by the arms' own stages.
+/// Policy and journal by the variants' own stages.
 fn stages(standard: &Standard) -> Vec<Row> {
     let arms = || {
         standard

@@ -1,11 +1,11 @@
 //! What `durward run` costs while nothing happens: memory, and the time from its start to its first answer.
 
-use super::scene::{Rules, Scene, Server};
-use crate::arm::Arm;
+use super::workspace::{Rules, Server, Workspace};
 use crate::driver::{self, Connection, Protocol};
 use crate::error::LabError;
 use crate::stats::Interval;
-use crate::{moment, processes};
+use crate::variant::Variant;
+use crate::{processes, wall_clock};
 use serde::Serialize;
 use std::time::Duration;
 
@@ -32,10 +32,14 @@ pub(super) struct Idle {
 }
 
 /// Measures with `launches` fresh starts, in turns with the server by itself.
-pub(super) fn measure(scene: &Scene, launches: u32, confidence: f64) -> Result<Idle, LabError> {
-    let direct = scene.direct(Server::Files);
-    let guarded = scene.guarded(Server::Files, Rules::Mixed(50))?;
-    let question = scene.read().question(Protocol::Legacy);
+pub(super) fn measure(
+    workspace: &Workspace,
+    launches: u32,
+    confidence: f64,
+) -> Result<Idle, LabError> {
+    let direct = workspace.direct(Server::Files);
+    let guarded = workspace.guarded(Server::Files, Rules::Mixed(50))?;
+    let question = workspace.read().question(Protocol::Legacy);
     let (mut starts, mut direct_starts) = (Vec::new(), Vec::new());
     let (mut resident_kib, mut helpers_kib) = (0, 0);
     for number in 0..launches {
@@ -64,15 +68,15 @@ pub(super) fn measure(scene: &Scene, launches: u32, confidence: f64) -> Result<I
     })
 }
 
-fn start(arm: &Arm) -> Result<(Connection, f64), LabError> {
+fn start(arm: &Variant) -> Result<(Connection, f64), LabError> {
     let mut connection = Connection::new(driver::spawn(arm, TIMEOUT_MS)?);
     let nanoseconds = connection.open(Protocol::Legacy)?;
     Ok((connection, nanoseconds as f64 / 1_000.0))
 }
 
-/// Memory of the arm's own process, and of all others of its tree but the server, in KiB.
+/// Memory of the variant's own process, and of all others of its tree but the server, in KiB.
 fn resting_memory(connection: &Connection) -> (u64, u64) {
-    moment::pause(REST);
+    wall_clock::pause(REST);
     let pid = connection.process().pid();
     let (mut own, mut helpers) = (0, 0);
     for member in processes::tree(pid) {

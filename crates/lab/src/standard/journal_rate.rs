@@ -1,7 +1,7 @@
 //! How many records a second the journal takes from writers that write at once. Over any front the calls
 //! would be the bound and not the journal, so our own binary writes one by itself, from a hidden command.
 
-use super::scene::Scene;
+use super::workspace::Workspace;
 use crate::Context;
 use crate::error::LabError;
 use crate::stats::Interval;
@@ -45,14 +45,14 @@ struct Told {
 
 /// Measures so many rounds.
 pub(super) fn measure(
-    scene: &Scene,
+    workspace: &Workspace,
     context: &Context,
     rounds: u32,
     confidence: f64,
 ) -> Result<JournalRate, LabError> {
     let rates = |sync: &str, records: u32, rounds: u32| -> Result<Interval, LabError> {
         let found: Result<Vec<f64>, LabError> = (0..rounds)
-            .map(|_| round(scene, context, sync, records))
+            .map(|_| round(workspace, context, sync, records))
             .collect();
         Ok(Interval::over_launches(&found?, confidence))
     };
@@ -61,13 +61,18 @@ pub(super) fn measure(
         records: RECORDS,
         per_second: rates("interval", RECORDS, rounds)?,
         every_per_second: rates("every", RECORDS_EVERY, ROUNDS_EVERY)?,
-        disk_per_second: disk(scene)?,
+        disk_per_second: disk(workspace)?,
     })
 }
 
 /// One round: a fresh journal, gone afterwards.
-fn round(scene: &Scene, context: &Context, sync: &str, records: u32) -> Result<f64, LabError> {
-    let directory = scene.file("journal-rate");
+fn round(
+    workspace: &Workspace,
+    context: &Context,
+    sync: &str,
+    records: u32,
+) -> Result<f64, LabError> {
+    let directory = workspace.file("journal-rate");
     let output = std::process::Command::new(&context.own_binary)
         .arg("__journal-rate")
         .arg(&directory)
@@ -76,7 +81,7 @@ fn round(scene: &Scene, context: &Context, sync: &str, records: u32) -> Result<f
         .output()
         .map_err(|source| LabError::path(&context.own_binary, source))?;
     let told = serde_json::from_slice::<Told>(&output.stdout);
-    // What is left of a failed round is removed with the scene.
+    // What is left of a failed round is removed with the workspace.
     let _ = std::fs::remove_dir_all(&directory);
     told.map(|told| told.per_second)
         .map_err(|_| LabError::Invalid {
@@ -89,8 +94,8 @@ fn round(scene: &Scene, context: &Context, sync: &str, records: u32) -> Result<f
 }
 
 /// What the disk keeps by itself.
-fn disk(scene: &Scene) -> Result<f64, LabError> {
-    let path = scene.file("disk-rate");
+fn disk(workspace: &Workspace) -> Result<f64, LabError> {
+    let path = workspace.file("disk-rate");
     let write = || {
         let mut file = std::fs::File::create(&path)?;
         let start = Instant::now();

@@ -36,7 +36,7 @@ fn write(standard: &Standard, page: &mut String) -> fmt::Result {
     standard.journal_rate.write(page)?;
     idle(standard, page)?;
     if let Some(profile) = &standard.profile {
-        writeln!(page, "\nProfile of the arm with 50 rules: {profile}")?;
+        writeln!(page, "\nProfile of the variant with 50 rules: {profile}")?;
     }
     short(standard, page)?;
     earlier::write(&standard.runs, page)
@@ -51,7 +51,7 @@ fn short(standard: &Standard, page: &mut String) -> fmt::Result {
     writeln!(page, "\n## What is short\n")?;
     writeln!(
         page,
-        "Stages of the arm's own journal, the largest first. {}.\n",
+        "Stages of the variant's own journal, the largest first. {}.\n",
         causes::legend()
     )?;
     for (what, cause) in rows {
@@ -76,7 +76,7 @@ and the others do not match. Limits are on, and raised beyond what is asked for.
     )?;
     writeln!(
         page,
-        "- **How**: {} launches; {}. {} calls per arm and launch after {} to warm up, turns of {}, seed {}, {}. \
+        "- **How**: {} launches; {}. {} calls per variant and launch after {} to warm up, turns of {}, seed {}, {}. \
 The client blocks on its pipes; the watch runs from before the write to after the read of the answer; every id and \
 every answer is checked, and an arm whose answers differ from the direct ones stops the run.",
         first.launches,
@@ -120,7 +120,7 @@ where the upper end of the interval keeps it: added p50 ≤ {} µs, added p99 �
     warnings(standard, page)
 }
 
-/// Every warning once; those about arms with the table they belong to.
+/// Every warning once; those about variants with the table they belong to.
 fn warnings(standard: &Standard, page: &mut String) -> fmt::Result {
     let mut warnings: Vec<String> = Vec::new();
     for group in &standard.groups {
@@ -152,7 +152,7 @@ fn table(group: &Group, page: &mut String) -> fmt::Result {
     writeln!(page, "\n## {}\n", group.title)?;
     writeln!(
         page,
-        "| arm | p50 | p95 | p99 | max | added p50 | added p99 | budget |"
+        "| variant | p50 | p95 | p99 | max | added p50 | added p99 | budget |"
     )?;
     writeln!(page, "|---|--:|--:|--:|--:|--:|--:|---|")?;
     for figures in &group.analysis.arms {
@@ -185,19 +185,19 @@ fn row(
     )
 }
 
-/// Where the time of each guarded arm goes, by its own journal.
+/// Where the time of each guarded variant goes, by its own journal.
 fn stages(standard: &Standard, page: &mut String) -> fmt::Result {
     writeln!(page, "\n## Where the time goes\n")?;
     writeln!(
         page,
-        "Mean of a call, µs: outside (the watch) = the stages of the arm's own journal + unexplained (two pipes and wake-ups, \
+        "Mean of a call, µs: outside (the watch) = the stages of the variant's own journal + unexplained (two pipes and wake-ups, \
 and what the arm does outside its stages). Of a refused call the journal has the time of the policy; lists are no calls, and \
 leave no record.\n"
     )?;
     let names = crate::journal::Stages::NAMES.map(|name| name.trim_end_matches("_us"));
     writeln!(
         page,
-        "| table | arm | outside | {} | unexplained |",
+        "| table | variant | outside | {} | unexplained |",
         names.join(" | ")
     )?;
     writeln!(page, "|---|---|--:|{}--:|", "--:|".repeat(names.len()))?;
@@ -283,7 +283,7 @@ fn milliseconds(interval: &Interval) -> String {
 impl Standard {
     fn journal_line(&self) -> String {
         format!(
-            "The journal of the arm with 50 rules verifies: {}",
+            "The journal of the variant with 50 rules verifies: {}",
             self.journal
         )
     }

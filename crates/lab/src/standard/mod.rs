@@ -11,9 +11,9 @@ mod markdown;
 mod own_cost;
 mod peers;
 mod plans;
-mod scene;
 mod stdio_rate;
 mod web;
+mod workspace;
 
 use crate::driver::Protocol;
 use crate::error::LabError;
@@ -30,12 +30,12 @@ use idle::Idle;
 use journal_rate::JournalRate;
 use own_cost::OwnCost;
 use peers::{Absent, forgiving};
-use scene::{Rules, Scene, Server};
 use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use stdio_rate::StdioRate;
 use web::{Peer, Web};
+use workspace::{Rules, Server, Workspace};
 
 /// Measure the standard set: echo and files, direct, behind a bare relay, behind `durward run`
 #[derive(Debug, clap::Args)]
@@ -54,7 +54,7 @@ pub struct StandardArgs {
     /// Three short launches: indicative
     #[arg(long)]
     quick: bool,
-    /// Keep client, arms and servers on this core [default: the last one]
+    /// Keep client, variants and servers on this core [default: the last one]
     #[arg(long, value_name = "CORE")]
     pin: Option<usize>,
     /// What the order of the turns is drawn from
@@ -69,7 +69,7 @@ pub struct StandardArgs {
     /// The official filesystem server: its command, to which the directory that it may see is added
     #[arg(long, value_name = "CMD")]
     filesystem_server: Option<String>,
-    /// A peer over HTTP: what stands before its tools' names, its address and its command, to which `-- CMD` or `--url URL`
+    /// A peer over HTTP: the prefix of its tools' names, its address and its command, to which `-- CMD` or `--url URL`
     /// of the server is added; repeatable
     #[arg(long, value_name = "NAME[:PREFIX]=URL -- CMD")]
     http_peer: Vec<Peer>,
@@ -85,7 +85,7 @@ pub struct StandardArgs {
 #[derive(Debug, Serialize)]
 struct Group {
     title: &'static str,
-    /// Whether the budget of the hop is held against its guarded arms.
+    /// Whether the budget of the hop is held against its guarded variants.
     budgeted: bool,
     #[serde(flatten)]
     analysis: Analysis,
@@ -181,7 +181,7 @@ pub(crate) fn run(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<u8, LabError> {
-    let scene = Scene::set(&context.own_binary, args.filesystem_server.as_deref())?;
+    let workspace = Workspace::set(&context.own_binary, args.filesystem_server.as_deref())?;
     let mut session = Session {
         context,
         interrupt: Interrupt::listen()?,
@@ -189,7 +189,7 @@ pub(crate) fn run(
         absent: Vec::new(),
     };
     let (mut groups, mut web) = (Vec::new(), Web::default());
-    let rest = measure(args, &scene, &mut session, &mut groups, &mut web);
+    let rest = measure(args, &workspace, &mut session, &mut groups, &mut web);
     let rest = match rest {
         Ok(rest) => rest,
         Err(error) if groups.is_empty() => return Err(error),
@@ -226,7 +226,7 @@ pub(crate) fn run(
     }
     if budget::short(&standard) || args.profile.is_some() {
         let way = args.profile.unwrap_or(Way::Auto);
-        standard.profile = Some(profile_beside(args.write.as_deref(), &scene, way)?);
+        standard.profile = Some(profile_beside(args.write.as_deref(), &workspace, way)?);
     }
     let before = args
         .write
@@ -245,7 +245,7 @@ pub(crate) fn run(
 /// given.
 fn measure(
     args: &StandardArgs,
-    scene: &Scene,
+    workspace: &Workspace,
     session: &mut Session<'_>,
     groups: &mut Vec<Group>,
     web: &mut Web,
@@ -262,7 +262,7 @@ fn measure(
             warmup: 400,
         },
     };
-    for (title, budgeted, mut plan) in plans::plans(args, scene, &size)? {
+    for (title, budgeted, mut plan) in plans::plans(args, workspace, &size)? {
         let analysis = session.compared(title, args, &mut plan)?;
         groups.extend(analysis.map(|analysis| Group {
             title,
@@ -270,17 +270,17 @@ fn measure(
             analysis,
         }));
     }
-    web::measure(args, scene, &size, session, web)?;
+    web::measure(args, workspace, &size, session, web)?;
     session.say("calls a second over stdio");
     let interrupt = session.interrupt.clone();
-    let stdio_rates = stdio_rate::measure(args, scene, &interrupt, &mut session.absent)?;
+    let stdio_rates = stdio_rate::measure(args, workspace, &interrupt, &mut session.absent)?;
     session.say("start and rest");
-    let state = scene.state(Server::Files, Rules::Mixed(50));
+    let state = workspace.state(Server::Files, Rules::Mixed(50));
     Ok(Standard {
         stdio_rates,
-        idle: idle::measure(scene, size.launches, 0.95)?,
-        own_cost: own_cost::measure(scene)?,
-        journal_rate: journal_rate::measure(scene, session.context, size.launches, 0.95)?,
+        idle: idle::measure(workspace, size.launches, 0.95)?,
+        own_cost: own_cost::measure(workspace)?,
+        journal_rate: journal_rate::measure(workspace, session.context, size.launches, 0.95)?,
         journal: verify(&state.join("journal"), "durward, 50 rules", session.context)?,
         format: "",
         quick: args.quick,
@@ -292,7 +292,7 @@ fn measure(
     })
 }
 
-/// The arms of all comparisons, each behind the title of its own.
+/// The variants of all comparisons, each behind the title of its own.
 fn summary(groups: &[Group], web: &Web, quick: bool) -> Summary {
     let titled = groups.iter().map(|group| (group.title, &group.analysis));
     let web = web
@@ -374,7 +374,7 @@ impl Torn<'_> {
     }
 }
 
-/// Asks our own binary whether an arm's journal is what was written.
+/// Asks our own binary whether a variant's journal is what was written.
 fn verify(journal: &Path, arm: &str, context: &Context) -> Result<String, LabError> {
     let state = journal.parent().unwrap_or(journal);
     let output = std::process::Command::new(&context.own_binary)
@@ -394,19 +394,23 @@ fn verify(journal: &Path, arm: &str, context: &Context) -> Result<String, LabErr
     })
 }
 
-/// Profiles the arm with 50 rules; gives the name of the file, or why there is none.
-fn profile_beside(beside: Option<&Path>, scene: &Scene, way: Way) -> Result<String, LabError> {
+/// Profiles the variant with 50 rules; gives the name of the file, or why there is none.
+fn profile_beside(
+    beside: Option<&Path>,
+    workspace: &Workspace,
+    way: Way,
+) -> Result<String, LabError> {
     let Some(beside) = beside else {
         return Ok("none: --write names the place for it".into());
     };
-    let arm = scene.guarded(Server::Files, Rules::Mixed(50))?;
-    let operation = scene.read();
+    let arm = workspace.guarded(Server::Files, Rules::Mixed(50))?;
+    let operation = workspace.read();
     let calls = Calls {
         operation: &operation,
         protocol: Protocol::Legacy,
         person: None,
     };
-    let text = match profile::of_arm(&arm, calls, way, &scene.file("perf.data"))? {
+    let text = match profile::of_arm(&arm, calls, way, &workspace.file("perf.data"))? {
         Ok(text) => text,
         Err(why) => return Ok(format!("none: {why}")),
     };
@@ -414,7 +418,7 @@ fn profile_beside(beside: Option<&Path>, scene: &Scene, way: Way) -> Result<Stri
     let name = format!("{stem}-profile.txt");
     let file = beside.with_file_name(&name);
     // The directory's name changes with every run and tells nothing.
-    let text = text.replace(&*scene.file("").to_string_lossy(), "/tmp/");
+    let text = text.replace(&*workspace.file("").to_string_lossy(), "/tmp/");
     std::fs::write(&file, text).map_err(|source| LabError::path(&file, source))?;
     Ok(name)
 }

@@ -6,7 +6,7 @@
 //! core, which it charges to whoever wakes and which no client could avoid. Beside it stands the floor: a
 //! loop that writes a prepared frame, reads the answer and looks at nothing, against the same server.
 
-use super::scene::{Scene, Server};
+use super::workspace::{Server, Workspace};
 use crate::affinity::{self, Pinned};
 use crate::driver::{
     self, Answers, Expectation, HttpSession, Link, Manner, Operation, Protocol, Question, Spawned,
@@ -41,11 +41,11 @@ pub(super) struct OwnCost {
 }
 
 /// Measures both drivers.
-pub(super) fn measure(scene: &Scene) -> Result<OwnCost, LabError> {
+pub(super) fn measure(workspace: &Workspace) -> Result<OwnCost, LabError> {
     let _pinned = affinity::last_core().map(Pinned::to).transpose()?;
     let operation = Operation::call("echo", serde_json::json!({ "text": "hello" }))?;
-    let stdio_us = stdio(scene, &operation)?;
-    let stdio_floor_us = floor(scene, &operation)?;
+    let stdio_us = stdio(workspace, &operation)?;
+    let stdio_floor_us = floor(workspace, &operation)?;
     let (http_us, http_per_second) = http(&operation)?;
     Ok(OwnCost {
         stdio_us,
@@ -75,14 +75,14 @@ fn best(mut call: impl FnMut() -> Result<(), LabError>) -> Result<(f64, f64), La
 }
 
 /// The driver as every measurement over stdio uses it.
-fn stdio(scene: &Scene, operation: &Operation) -> Result<f64, LabError> {
+fn stdio(workspace: &Workspace, operation: &Operation) -> Result<f64, LabError> {
     let manner = Manner {
         operation,
         protocol: Protocol::Legacy,
         width: 1,
         timeout_ms: TIMEOUT_MS,
     };
-    let (mut link, _) = Link::open(&scene.direct(Server::Echo), manner)?;
+    let (mut link, _) = Link::open(&workspace.direct(Server::Echo), manner)?;
     let question = operation.question(Protocol::Legacy);
     let mut expectation = Expectation::new(Answers::Same, false);
     let mut took = Vec::with_capacity(CALLS as usize);
@@ -96,7 +96,7 @@ fn stdio(scene: &Scene, operation: &Operation) -> Result<f64, LabError> {
 }
 
 /// The least that a client over pipes can do.
-fn floor(scene: &Scene, operation: &Operation) -> Result<f64, LabError> {
+fn floor(workspace: &Workspace, operation: &Operation) -> Result<f64, LabError> {
     let failed = |source| LabError::System {
         what: "speak to the echo server",
         source,
@@ -105,7 +105,7 @@ fn floor(scene: &Scene, operation: &Operation) -> Result<f64, LabError> {
         process,
         mut input,
         mut output,
-    } = driver::spawn(&scene.direct(Server::Echo), TIMEOUT_MS)?;
+    } = driver::spawn(&workspace.direct(Server::Echo), TIMEOUT_MS)?;
     let mut frame = Vec::new();
     operation.question(Protocol::Modern).render(1, &mut frame);
     let mut line = vec![0; 64 * 1024];

@@ -2,12 +2,12 @@
 //! not measured.
 
 use super::StandardArgs;
-use crate::arm::Arm;
 use crate::error::LabError;
+use crate::variant::Variant;
 use serde::Serialize;
 use std::fmt::{self, Write as _};
 
-/// A table or an arm that is missing.
+/// A table or a variant that is missing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Absent {
     /// What would have been measured.
@@ -18,7 +18,7 @@ pub(super) struct Absent {
     pub(super) ours: bool,
 }
 
-/// Whether an arm of this name is a peer.
+/// Whether a variant of this name is a peer.
 fn is_peer(args: &StandardArgs, name: &str) -> bool {
     let named = args.peer.iter().filter_map(|text| text.split_once('='));
     let mut names = named.map(|(name, _)| name);
@@ -30,9 +30,9 @@ fn is_peer(args: &StandardArgs, name: &str) -> bool {
 pub(super) fn forgiving<T>(
     title: &str,
     args: &StandardArgs,
-    arms: &mut Vec<Arm>,
+    arms: &mut Vec<Variant>,
     absent: &mut Vec<Absent>,
-    mut measure: impl FnMut(&[Arm]) -> Result<T, LabError>,
+    mut measure: impl FnMut(&[Variant]) -> Result<T, LabError>,
 ) -> Result<Option<T>, LabError> {
     loop {
         let error = match measure(arms) {
@@ -71,7 +71,7 @@ pub(super) fn write(absent: &[Absent], page: &mut String) -> fmt::Result {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arm::Transport;
+    use crate::variant::Transport;
     use clap::{Args as _, FromArgMatches as _};
 
     fn args() -> StandardArgs {
@@ -80,8 +80,8 @@ mod tests {
         StandardArgs::from_arg_matches(&command.get_matches_from(words)).unwrap()
     }
 
-    fn arms(names: &[&str]) -> Vec<Arm> {
-        let arm = |name: &&str| Arm::parse(name, "true", Transport::Stdio).unwrap();
+    fn arms(names: &[&str]) -> Vec<Variant> {
+        let arm = |name: &&str| Variant::parse(name, "true", Transport::Stdio).unwrap();
         names.iter().map(arm).collect()
     }
 
@@ -108,7 +108,7 @@ mod tests {
         let mut page = String::new();
         write(&absent, &mut page).unwrap();
         assert!(
-            page.contains("- **Absent**: calls: Dead: arm Dead: it died."),
+            page.contains("- **Absent**: calls: Dead: variant Dead: it died."),
             "{page}"
         );
     }

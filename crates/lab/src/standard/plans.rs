@@ -1,12 +1,12 @@
 //! The comparisons of the standard set.
 
-use super::scene::{Rules, Scene, Server};
+use super::workspace::{Rules, Server, Workspace};
 use super::{Size, StandardArgs, approval};
 use crate::affinity;
-use crate::arm::{Arm, Transport};
 use crate::driver::{Answers, Operation, Protocol};
 use crate::error::LabError;
 use crate::overhead::Plan;
+use crate::variant::{Transport, Variant};
 
 const OFFICIAL: &str = "`tools/call read_file`, the official filesystem server";
 /// Timed and untimed calls of a launch beside peers, which take a hundred times as long.
@@ -19,29 +19,29 @@ pub(super) type Named = (&'static str, bool, Plan);
 /// All comparisons, in the order of the page.
 pub(super) fn plans(
     args: &StandardArgs,
-    scene: &Scene,
+    workspace: &Workspace,
     size: &Size,
 ) -> Result<Vec<Named>, LabError> {
     let (echo, files) = (Server::Echo, Server::Files);
-    let guarded = |server, rules| scene.guarded(server, rules);
+    let guarded = |server, rules| workspace.guarded(server, rules);
     let plan = |arms, operation| plain(args, size, arms, operation);
     let hello = hello()?;
     let echo_arms = vec![
-        scene.direct(echo),
-        scene.relayed(echo),
+        workspace.direct(echo),
+        workspace.relayed(echo),
         guarded(echo, Rules::AllowAll)?,
     ];
     let files_arms = vec![
-        scene.direct(files),
-        scene.relayed(files),
+        workspace.direct(files),
+        workspace.relayed(files),
         guarded(files, Rules::AllowAll)?,
         guarded(files, Rules::Four)?,
         guarded(files, Rules::Mixed(50))?,
         guarded(files, Rules::Mixed(1_000))?,
     ];
-    let denied = denied(scene, plan(Vec::new(), scene.read_forbidden()))?;
-    let asked = approval::asked(scene, plan(Vec::new(), scene.read()))?;
-    let pending = approval::pending(scene, plan(Vec::new(), scene.read()))?;
+    let denied = denied(workspace, plan(Vec::new(), workspace.read_forbidden()))?;
+    let asked = approval::asked(workspace, plan(Vec::new(), workspace.read()))?;
+    let pending = approval::pending(workspace, plan(Vec::new(), workspace.read()))?;
     let abreast = |concurrency| Plan {
         concurrency,
         ..plan(echo_arms.clone(), hello.clone())
@@ -55,7 +55,7 @@ pub(super) fn plans(
         (
             "`tools/call read_file`, allowed",
             true,
-            plan(files_arms, scene.read()),
+            plan(files_arms, workspace.read()),
         ),
         (
             "`tools/list` (echo)",
@@ -76,25 +76,25 @@ pub(super) fn plans(
             abreast(32),
         ),
     ];
-    if scene.has_official() {
-        let official = official(scene, plan(Vec::new(), scene.read()))?;
+    if workspace.has_official() {
+        let official = official(workspace, plan(Vec::new(), workspace.read()))?;
         plans.push((OFFICIAL, false, official));
     }
     if !args.peer.is_empty() {
-        let beside = beside_peers(args, scene, plan(echo_arms, hello))?;
+        let beside = beside_peers(args, workspace, plan(echo_arms, hello))?;
         plans.push(("`tools/call echo`, beside peers", false, beside));
     }
     Ok(plans)
 }
 
 /// Reads that a rule refuses.
-fn denied(scene: &Scene, plan: Plan) -> Result<Plan, LabError> {
+fn denied(workspace: &Workspace, plan: Plan) -> Result<Plan, LabError> {
     let server = Server::Files;
     Ok(Plan {
         arms: vec![
-            scene.direct(server),
-            scene.guarded(server, Rules::Four)?,
-            scene.guarded(server, Rules::Mixed(1_000))?,
+            workspace.direct(server),
+            workspace.guarded(server, Rules::Four)?,
+            workspace.guarded(server, Rules::Mixed(1_000))?,
         ],
         deny: true,
         ..plan
@@ -102,14 +102,14 @@ fn denied(scene: &Scene, plan: Plan) -> Result<Plan, LabError> {
 }
 
 /// Reads by the official filesystem server, which takes a hundred times as long as ours.
-fn official(scene: &Scene, plan: Plan) -> Result<Plan, LabError> {
+fn official(workspace: &Workspace, plan: Plan) -> Result<Plan, LabError> {
     let server = Server::Official;
     Ok(Plan {
         arms: vec![
-            scene.direct(server),
-            scene.relayed(server),
-            scene.guarded(server, Rules::Four)?,
-            scene.guarded(server, Rules::Mixed(1_000))?,
+            workspace.direct(server),
+            workspace.relayed(server),
+            workspace.guarded(server, Rules::Four)?,
+            workspace.guarded(server, Rules::Mixed(1_000))?,
         ],
         runs: PEER_RUNS,
         warmup: PEER_WARMUP,
@@ -126,7 +126,7 @@ pub(super) fn hello() -> Result<Operation, LabError> {
 pub(super) fn plain(
     args: &StandardArgs,
     size: &Size,
-    arms: Vec<Arm>,
+    arms: Vec<Variant>,
     operation: Operation,
 ) -> Plan {
     Plan {
@@ -153,18 +153,19 @@ pub(super) fn plain(
 }
 
 /// A peer that the command line names, without its server.
-pub(super) fn named_peer(text: &str) -> Result<Arm, LabError> {
+pub(super) fn named_peer(text: &str) -> Result<Variant, LabError> {
     let (name, line) = text
         .split_once('=')
         .filter(|(name, _)| !name.is_empty())
         .ok_or_else(|| LabError::Usage(format!("--peer takes NAME=CMD, not {text}")))?;
-    Arm::parse(name, line, Transport::Stdio)
+    Variant::parse(name, line, Transport::Stdio)
 }
 
 /// The same comparison with the peers that were named, each before the echo server.
-fn beside_peers(args: &StandardArgs, scene: &Scene, plan: Plan) -> Result<Plan, LabError> {
-    let peer = |text: &String| Ok(named_peer(text)?.before(scene.direct(Server::Echo).command()));
-    let peers: Result<Vec<Arm>, LabError> = args.peer.iter().map(peer).collect();
+fn beside_peers(args: &StandardArgs, workspace: &Workspace, plan: Plan) -> Result<Plan, LabError> {
+    let peer =
+        |text: &String| Ok(named_peer(text)?.before(workspace.direct(Server::Echo).command()));
+    let peers: Result<Vec<Variant>, LabError> = args.peer.iter().map(peer).collect();
     let mut arms = plan.arms;
     arms.extend(peers?);
     Ok(Plan {

@@ -1,36 +1,36 @@
-//! Calls a second over stdio: one connection, so many calls under way on it at any time. Client, arm and
+//! Calls a second over stdio: one connection, so many calls under way on it at any time. Client, variant and
 //! server share all cores, nothing is pinned.
 
 use super::StandardArgs;
 use super::peers::{Absent, forgiving};
 use super::plans::{hello, named_peer};
-use super::scene::{Scene, Server};
 use super::web::decisions;
-use crate::arm::Arm;
+use super::workspace::{Server, Workspace};
 use crate::driver::{Answers, Expectation, Link, Manner, Operation, Protocol, Question, Reply};
 use crate::error::LabError;
 use crate::interrupt::Interrupt;
 use crate::stats::{Interval, Random, Sorted, mean};
+use crate::variant::Variant;
 use serde::Serialize;
 use std::fmt::{self, Write as _};
 use std::time::{Duration, Instant};
 
 /// Calls under way at once.
 const WIDTHS: [usize; 3] = [1, 8, 32];
-/// Calls of the first volley, which tells how fast the arm is about.
+/// Calls of the first volley, which tells how fast the variant is about.
 const FEELER_CALLS: u32 = 64;
 /// How long a round is made before it counts, and how long it counts.
 const WARM: Duration = Duration::from_millis(300);
 const SPAN: Duration = Duration::from_millis(1_000);
 /// The most calls of one volley.
 const CALLS_MAX: u32 = 400_000;
-/// Fresh starts of every arm, and fewer for an indicative run.
+/// Fresh starts of every variant, and fewer for an indicative run.
 const LAUNCHES: u32 = 5;
 const LAUNCHES_QUICK: u32 = 3;
 const TIMEOUT_MS: u64 = 10_000;
 const CONFIDENCE: f64 = 0.95;
 
-/// One arm with so many calls under way.
+/// One variant with so many calls under way.
 #[derive(Debug, Serialize)]
 pub(super) struct StdioRate {
     pub(super) arm: String,
@@ -53,21 +53,21 @@ struct Round {
     answered: u64,
 }
 
-/// Measures all arms with every width, in random order within each launch.
+/// Measures all variants with every width, in random order within each launch.
 pub(super) fn measure(
     args: &StandardArgs,
-    scene: &Scene,
+    workspace: &Workspace,
     interrupt: &Interrupt,
     absent: &mut Vec<Absent>,
 ) -> Result<Vec<StdioRate>, LabError> {
     let echo = Server::Echo;
     let mut arms = vec![
-        scene.direct(echo),
-        scene.relayed(echo),
-        scene.guarded_echo()?,
+        workspace.direct(echo),
+        workspace.relayed(echo),
+        workspace.guarded_echo()?,
     ];
     for text in &args.peer {
-        arms.push(named_peer(text)?.before(scene.direct(echo).command()));
+        arms.push(named_peer(text)?.before(workspace.direct(echo).command()));
     }
     let launches = if args.quick { LAUNCHES_QUICK } else { LAUNCHES };
     let mut all = Vec::new();
@@ -82,7 +82,7 @@ pub(super) fn measure(
 }
 
 fn of_width(
-    arms: &[Arm],
+    arms: &[Variant],
     width: usize,
     launches: u32,
     args: &StandardArgs,
@@ -109,7 +109,7 @@ fn of_width(
         .collect()
 }
 
-fn told(arm: &Arm, width: usize, rounds: &[Round], before: u64) -> Result<StdioRate, LabError> {
+fn told(arm: &Variant, width: usize, rounds: &[Round], before: u64) -> Result<StdioRate, LabError> {
     let all = |of: fn(&Round) -> f64| rounds.iter().map(of).collect::<Vec<f64>>();
     let answered = rounds.iter().map(|round| round.answered).sum();
     let decided = match arm.journal() {
@@ -136,8 +136,13 @@ fn told(arm: &Arm, width: usize, rounds: &[Round], before: u64) -> Result<StdioR
     })
 }
 
-/// One fresh start of an arm.
-fn round(arm: &Arm, operation: &Operation, width: usize, quick: bool) -> Result<Round, LabError> {
+/// One fresh start of a variant.
+fn round(
+    arm: &Variant,
+    operation: &Operation,
+    width: usize,
+    quick: bool,
+) -> Result<Round, LabError> {
     let manner = Manner {
         operation,
         protocol: Protocol::Legacy,
@@ -213,12 +218,12 @@ pub(super) fn write(rates: &[StdioRate], page: &mut String) -> fmt::Result {
     writeln!(page, "\n## Calls a second over stdio\n")?;
     writeln!(
         page,
-        "`tools/call echo` on one connection, so many calls under way on it at any time; client, arm and server share all cores, \
+        "`tools/call echo` on one connection, so many calls under way on it at any time; client, variant and server share all cores, \
 nothing is pinned. Every id and answer is checked, and the journal of ours holds a decision for every answer.\n"
     )?;
     writeln!(
         page,
-        "| under way | arm | calls/s | p50 | p99 | answered | decided |\n|--:|---|--:|--:|--:|--:|--:|"
+        "| under way | variant | calls/s | p50 | p99 | answered | decided |\n|--:|---|--:|--:|--:|--:|--:|"
     )?;
     for rate in rates {
         writeln!(

@@ -1,5 +1,5 @@
 //! A small seeded generator (SplitMix64, Steele, Lea and Flood 2014): the same seed gives the same order of
-//! arms on every machine. Not for secrets.
+//! variants on every machine. Not for secrets.
 
 /// The generator's state.
 #[derive(Debug, Clone)]

@@ -21,7 +21,7 @@ use user::User;
 
 use crate::error::{EXIT_ABORTED, EXIT_FAILED, LabError};
 use crate::interrupt::Interrupt;
-use crate::moment;
+use crate::wall_clock;
 
 /// The longest sleep between two beginnings.
 const NAP_MAX: Duration = Duration::from_millis(50);
@@ -69,7 +69,8 @@ pub(crate) fn run(
 /// Starts the users one after the other, and waits for all of them.
 fn all(plan: &Plan, interrupt: &Interrupt, began: Instant) -> Tally {
     let until = began + plan.run_time;
-    let salt = moment::now_ms().wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u64::from(std::process::id());
+    let salt =
+        wall_clock::now_ms().wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u64::from(std::process::id());
     let mut kinds = plan.kinds.iter().cycle();
     std::thread::scope(|scope| {
         let mut working = Vec::new();

@@ -36,7 +36,7 @@ pub(super) fn read(body: &[u8]) -> Result<Reply, String> {
             return Err(format!("a line of the stream is no data: {}", start(line)));
         };
         if is_over {
-            return Err("something stands behind [DONE]".to_owned());
+            return Err("there is data after [DONE]".to_owned());
         }
         if data == "[DONE]" {
             is_over = true;
@@ -195,7 +195,7 @@ mod tests {
                 &[ROLE, r#"{"error":{"message":"x"}}"#],
                 "ends with an error",
             ),
-            (&[ROLE, STOP, "[DONE]", STOP], "behind [DONE]"),
+            (&[ROLE, STOP, "[DONE]", STOP], "after [DONE]"),
             (&["{"], "no JSON"),
         ];
         for (parts, says) in cases {

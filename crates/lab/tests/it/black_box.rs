@@ -113,12 +113,12 @@ fn wrong_usage_is_two() {
     refused(
         &overhead(&echo, &echo, &["--arm", "x"]),
         2,
-        "--arm takes NAME=CMD",
+        "--variant takes NAME=CMD",
     );
     refused(
         &overhead(&echo, &echo, &["--arm", "direct=x"]),
         2,
-        "two arms are named direct",
+        "two variants are named direct",
     );
     refused(
         &overhead(&echo, &echo, &["--pin", "4095"]),
@@ -149,7 +149,7 @@ fn a_server_that_dies_is_named_with_its_code() {
     refused(
         &overhead(&hostile("slow --delay-ms 0"), &hostile("die"), &BAIT),
         1,
-        "arm proxied: the server ended during tools/call",
+        "variant proxied: the server ended during tools/call",
     );
     refused(
         &overhead(&mock("echo"), "sh -c 'echo it broke >&2; exit 7'", &[]),
@@ -351,7 +351,7 @@ fn what_cannot_be_compared_says_so() {
     }
     let gate = |more: &[&str]| lab(&[&["gate", "--baseline", &good, &good][..], more].concat());
     let unknown = gate(&["--rule", "p50 <= +10%", "--arm", "nobody"]);
-    refused(&unknown, 2, "no arm nobody; it has direct, proxied");
+    refused(&unknown, 2, "no variant nobody; it has direct, proxied");
     let never = gate(&["--rule", "ttft.p95 < 1s"]);
     refused(&never, 1, "has no ttft.p95 of proxied");
 }
@@ -406,7 +406,7 @@ fn a_person_needs_a_place_to_sit() {
         (
             &["--path", "hitl", "--control", "x=/y"],
             2,
-            "no arm is named x",
+            "no variant is named x",
         ),
         (&there, 1, "no control socket in /nowhere"),
         (

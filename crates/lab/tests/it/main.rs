@@ -15,6 +15,7 @@ mod load_honest;
 mod load_http;
 mod over_http;
 mod profiles;
+mod scaling;
 mod ssh_target;
 mod summaries;
 mod support;

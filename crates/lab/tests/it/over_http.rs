@@ -241,7 +241,7 @@ fn a_server_that_misbehaves_in_a_call_is_named() {
     };
     let calm = mock("hostile --http 127.0.0.1:0 --at 100000 --behaviour never");
     for (behaviour, part) in [
-        ("die", "arm proxied"),
+        ("die", "variant proxied"),
         ("never", "no answer to tools/call within 400 ms"),
     ] {
         let proxied = hostile(behaviour);

@@ -88,7 +88,7 @@ fn a_profile_that_cannot_be_made_costs_no_measurement() {
     assert!(output.status.success(), "{}", stderr(&output));
     let said = stderr(&output);
     assert!(
-        said.contains("no profile of arm direct: perf cannot be started"),
+        said.contains("no profile of variant direct: perf cannot be started"),
         "{said}"
     );
     assert!(!runs.only().join("profile-direct.txt").exists());

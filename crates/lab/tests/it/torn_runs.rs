@@ -203,7 +203,11 @@ fn a_document_without_arms_passes_no_gate() {
         1,
         "nothing was measured",
     );
-    refused(&lab(&["compare", &empty, &empty]), 1, "no arm in common");
+    refused(
+        &lab(&["compare", &empty, &empty]),
+        1,
+        "no variant in common",
+    );
 }
 
 #[test]

@@ -8,8 +8,8 @@ use gate::journal::Digest;
 use gate::{Caller, ControlKind, Origin, PeerId, RunId};
 use wire::Era;
 
-use super::parked::Lot;
 use super::server::{Reader, Server, Shown};
+use super::suspended::Lot;
 use super::under_way::UnderWay;
 use crate::describe::Context;
 use crate::message::era;

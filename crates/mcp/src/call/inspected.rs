@@ -3,6 +3,7 @@
 
 use gate::Outcome;
 use gate::Reason;
+use gate::facts::ResourceType;
 use gate::inspect::{Finding, RULE_PREFIX, Way};
 use gate::journal::Status;
 use gate::labels::Labels;
@@ -22,8 +23,10 @@ use crate::notes::Note;
 use crate::upstream::News;
 use toolkit::reasons::mcp_error;
 
-/// Members of `params` that are names and numbers of the protocol's own: masked, they would be others.
-const APART: [&str; 4] = ["_meta", "name", "requestState", "progressToken"];
+/// Members of `params` that are the protocol's own: masked, they would be others.
+pub(super) const APART: &[&str] = &["_meta", "requestState"];
+/// The same where a request names a tool or a prompt.
+const APART_WITH_NAME: &[&str] = &["_meta", "requestState", "name"];
 
 impl Server {
     /// A client's message as the inspection leaves it, and what was found in it. The protocol's own traffic
@@ -38,24 +41,27 @@ impl Server {
         if self.gate.inspection().is_none() || canonical.batch().is_some() {
             return Ok((canonical, None));
         }
-        let member = match canonical.envelope() {
+        let (member, apart) = match canonical.envelope() {
             Ok(envelope) => match &envelope.kind {
                 Kind::Request { method, .. } => match method::of(method).class {
-                    Class::Judged(_) => "params",
+                    Class::Judged(Some(ResourceType::Tool | ResourceType::Prompt)) => {
+                        ("params", APART_WITH_NAME)
+                    }
+                    Class::Judged(_) => ("params", APART),
                     Class::Control(_) | Class::List(_) => return Ok((canonical, None)),
                 },
-                Kind::Response { is_error: true, .. } => "error",
-                Kind::Response { .. } => "result",
+                Kind::Response { is_error: true, .. } => ("error", &[][..]),
+                Kind::Response { .. } => ("result", &["_meta"][..]),
                 // One that is judged is looked at then.
                 Kind::Notification { .. } => return Ok((canonical, None)),
             },
             // Its reader says what is wrong with it.
             Err(_) => return Ok((canonical, None)),
         };
-        self.inspected_in(canonical, member)
+        self.inspected_in(canonical, member, apart)
     }
 
-    /// The same for one member of a message.
+    /// The same for one member of a message, but for the members `apart` of that.
     ///
     /// # Errors
     /// Where what is left is no message any more.
@@ -63,6 +69,7 @@ impl Server {
         &self,
         canonical: Canonical,
         member: &str,
+        apart: &[&str],
     ) -> Result<(Canonical, Option<Finding>), WireError> {
         let Some(inspection) = self.gate.inspection() else {
             return Ok((canonical, None));
@@ -74,7 +81,7 @@ impl Server {
             return Ok((canonical, None));
         };
         let raw = canonical.text().get(place.clone()).unwrap_or_default();
-        let (text, finding) = inspection.value(Way::Request, &self.name, raw, &APART);
+        let (text, finding) = inspection.value(Way::Request, &self.name, raw, apart);
         let refuses = |f: &Finding| f.denied_by().or(f.asked_by()).map(str::to_owned);
         let rule = finding.as_ref().and_then(refuses);
         let changed = match (rule, member) {

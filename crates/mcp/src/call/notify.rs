@@ -8,6 +8,7 @@ use wire::Canonical;
 use wire::jsonrpc::{Kind, member};
 
 use super::client::Asker;
+use super::inspected::APART;
 use super::order::Turn;
 use crate::describe;
 use crate::message::shapes;
@@ -19,7 +20,7 @@ impl Asker {
     pub async fn notify(self, frame: Vec<u8>, received_ns: u64) {
         let seen = self.settled();
         let inspected = shapes::of_client(&frame)
-            .and_then(|canonical| self.server.inspected_in(canonical, "params"));
+            .and_then(|canonical| self.server.inspected_in(canonical, "params", APART));
         let call = match inspected {
             Ok((canonical, finding)) => self.described(&canonical, finding.as_ref(), received_ns),
             Err(fault) => Err(fault.message),

@@ -11,8 +11,8 @@ use wire::{Era, Revision};
 
 use super::answer::{self, LAST_EVENT_ID, PROTOCOL_VERSION, SESSION_ID};
 use super::refused::Refused;
-use super::seats::Seat;
 use super::session::{Member, Opening, Session};
+use super::session_limits::Seat;
 use super::streams::{StreamFault, Streams};
 use super::{Caller, Face};
 use crate::call::{Client as _, Question, Server, form};

@@ -5,7 +5,6 @@
 //! who opened it; no session id is given out in the era that has none.
 
 mod answer;
-mod expel;
 mod federated;
 mod inside;
 mod legacy;
@@ -13,8 +12,9 @@ mod modern;
 mod post;
 pub mod refused;
 mod reply;
-mod seats;
+mod revocation;
 mod session;
+mod session_limits;
 mod streams;
 
 use std::collections::HashMap;
@@ -26,20 +26,20 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use ::http::Method;
 pub use gate::Caller;
 use gate::Gate;
-use net::http::server::{Bodies, Request, Response};
+use net::http::server::{Request, Response};
 use tokio::sync::watch;
 use toolkit::breaker::BreakerEvent;
 
 use crate::call::{Lot, Order, Server, ServerOptions};
 use crate::federation::Prefix;
 use crate::notes::{Noted, Notes};
-use expel::Stays;
 use federated::Federations;
 pub use federated::StreamsOptions;
 use gate::journal::EndReason;
 use refused::Refused;
-use seats::Seats;
+use revocation::Stays;
 use session::Sessions;
+use session_limits::Seats;
 
 /// Bounds of the face.
 #[derive(Debug, Clone)]
@@ -102,8 +102,6 @@ pub struct Face {
     seats: Seats,
     lot: Arc<Lot>,
     stays: Stays,
-    /// Room for the messages that are being read.
-    bodies: Bodies,
     notes: Arc<Mutex<Notes>>,
     /// What stands for a session in records where there is none.
     no_session: Arc<str>,
@@ -142,7 +140,6 @@ impl Face {
             seats: Seats::default(),
             lot: Arc::new(Lot::guarded(random)),
             stays: Stays::default(),
-            bodies: Bodies::default(),
             notes: Arc::default(),
             no_session: "".into(),
             quiet: watch::Sender::new(false),

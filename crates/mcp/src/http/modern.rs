@@ -155,7 +155,7 @@ pub(super) fn sessions_only(id: &str, requested: &str) -> Vec<u8> {
 /// The answer to a Modern client whose server only speaks the Legacy era: one that speaks both
 /// learns from it what to do.
 pub(super) fn era_mismatch(id: &str, requested: &str) -> Vec<u8> {
-    let message = "the client speaks the Modern era of the protocol, the server only the Legacy one: open a session with initialize";
+    let message = "the client speaks protocol revision 2026-07-28, the server only earlier ones: open a session with initialize";
     legacy_wanted(id, requested, message)
 }
 

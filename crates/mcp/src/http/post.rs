@@ -10,11 +10,11 @@ use wire::jsonrpc::Kind;
 use wire::{Canonical, Era, Id, Revision, WireError};
 
 use super::answer::{self, PROTOCOL_VERSION, SESSION_ID};
-use super::expel::Passing;
 use super::legacy::{Introduction, legacy_revision};
 use super::modern::{self, Meta};
 use super::refused::Refused;
 use super::reply::legacy_answer;
+use super::revocation::Passing;
 use super::session::Session;
 use super::{Caller, Face};
 use crate::call::{Asked, Asker, Begun, CallGuard, Cancelled, Client as _, Said, Server, ToRead};
@@ -73,7 +73,7 @@ impl Face {
         mut request: Request,
         received_ns: u64,
     ) -> Response {
-        let body = match self.body(caller, &mut request).await {
+        let body = match self.body(&mut request).await {
             Ok(body) => body,
             Err(response) => return *response,
         };
@@ -95,18 +95,13 @@ impl Face {
         self.taken(message, frame, (server, caller), arrival).await
     }
 
-    /// The body of a message of this caller.
-    pub(super) async fn body(
-        &self,
-        caller: &Caller,
-        request: &mut Request,
-    ) -> Result<Whole, Box<Response>> {
+    /// The body of a message.
+    pub(super) async fn body(&self, request: &mut Request) -> Result<Whole, Box<Response>> {
         if let Some(refusal) = unfit(&request.head.headers) {
             return Err(Box::new(refusal));
         }
         request.take_at_most(request::bytes_max(&self.gate));
-        let share = self.bodies.of(&caller.subject);
-        let read = request.read_body_within(Some(share)).await;
+        let read = request.read_whole().await;
         read.map_err(|fault| {
             self.note(Noted::body(fault));
             Box::new(answer::body_fault(fault))
@@ -386,6 +381,7 @@ impl Face {
         let read = shapes::of_client(&frame).and_then(|canonical| {
             let (canonical, finding) = session.server.inspected(canonical)?;
             let kind = canonical.envelope()?.kind;
+            batch::may_hold(&kind)?;
             let came = Came {
                 canonical: &canonical,
                 finding: finding.as_ref(),
@@ -402,7 +398,8 @@ impl Face {
         match read {
             Err(fault) => {
                 self.note(Noted::frame(&fault));
-                Some(frames::bad_frame("null", &fault))
+                let id = salvaged(&frame).unwrap_or_else(|| "null".into());
+                Some(frames::bad_frame(&id, &fault))
             }
             Ok(Message::Request(asker, asked, inside)) => {
                 let id = asked.id().to_owned();

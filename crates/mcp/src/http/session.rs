@@ -10,7 +10,7 @@ use gate::Caller;
 use tokio::sync::watch;
 use wire::{Era, Revision};
 
-use super::seats::Seat;
+use super::session_limits::Seat;
 use super::streams::{NEWS, Streams};
 use crate::call::{Asker, Client, Lists, Lot, Server, Shown, UnderWay, Work};
 use crate::federation::{Abilities, Spelling};

@@ -1,5 +1,6 @@
 //! Batches of the oldest revisions: how many messages one may have, and the one array of their answers.
 
+use wire::jsonrpc::Kind;
 use wire::{WireError, WireErrorKind};
 
 /// Most messages in one batch.
@@ -25,6 +26,20 @@ pub fn fits(has_batches: Option<bool>, length: usize) -> Result<(), WireError> {
             fault(WireErrorKind::TooMany, "a batch has 1 to 256 messages")
         }
         Some(true) => Ok(()),
+    }
+}
+
+/// Whether a batch may hold this message: a handshake settles what the others mean, and stands alone.
+///
+/// # Errors
+/// What its client is told.
+pub fn may_hold(kind: &Kind<'_>) -> Result<(), WireError> {
+    match kind {
+        Kind::Request { method, .. } if method == "initialize" => {
+            let message = "initialize may not be in a batch; send it alone, before anything else";
+            Err(WireError::new(WireErrorKind::BatchNotAllowed, 0, message))
+        }
+        _ => Ok(()),
     }
 }
 

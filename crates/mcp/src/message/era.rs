@@ -1,4 +1,4 @@
-//! Telling that client and server speak different eras, from what the server answers. Nothing here
+//! Finds out that client and server have no protocol revision in common, from what the server answers. Nothing here
 //! bridges them.
 
 use gate::ClosedSet;

@@ -50,7 +50,7 @@ pub enum UpstreamFault {
     NoPlace,
     /// The server failed so often in a row that it is left alone for a while; nothing was sent.
     CircuitOpen,
-    /// The client and the server speak different eras of the protocol.
+    /// The client and the server have no protocol revision in common.
     EraMismatch,
     /// We end, and the call had not ended in time.
     Stopping,
@@ -118,7 +118,7 @@ impl UpstreamFault {
             Self::Timeout => "the server did not answer in time; what it has done is not known",
             Self::Garbage => "the server's answer was not a valid message",
             Self::Oversize => {
-                "the server's answer was longer than any that is taken; raise limits.response_bytes if it is right"
+                "the server's answer is too long; raise limits.response_bytes to accept it"
             }
             Self::TooLarge => {
                 "the server's answer was longer than the limit on replies; ask for less at a time"
@@ -128,18 +128,18 @@ impl UpstreamFault {
                 "the server cannot be reached, nothing was sent; try again when it is up"
             }
             Self::Tls => {
-                "there is no secure connection to the server; check its certificate and ours"
+                "no secure connection to the server; check its certificate and that of durward"
             }
             Self::Broken => {
                 "the connection broke before the server answered; what it has done is not known"
             }
-            Self::Unauthorized => "the server wants other credentials; check the key it is given",
+            Self::Unauthorized => "the server rejected the credentials; check the configured key",
             Self::Overloaded => "the server is overloaded and did nothing; try again later",
             Self::HttpStatus => "the server answered with an http error instead of a message",
             Self::Redirected => {
-                "the server redirects elsewhere, which is not followed; give the new url if it is right"
+                "the server redirects elsewhere, and redirects are not followed; configure the new url if it is right"
             }
-            Self::UnfitReply => "the server's reply is not what the transport asks for",
+            Self::UnfitReply => "the server's reply does not follow the rules of the transport",
             Self::NoAnswer => {
                 "the server's reply ended without an answer; what it has done is not known"
             }
@@ -148,13 +148,13 @@ impl UpstreamFault {
                 "all processes of the server are in use; try again when a session has ended"
             }
             Self::CircuitOpen => {
-                "the server failed too often in a row and is left alone for a while; nothing was sent"
+                "the server failed too often in a row and gets no calls for a while; nothing was sent"
             }
             Self::EraMismatch => {
-                "the client and the server speak different eras of the protocol, one with initialize, the other 2026-07-28 without; use a client or server of the other's era"
+                "the client and the server have no protocol revision in common: one needs initialize, the other speaks only 2026-07-28; use a client or a server with a common revision"
             }
             Self::Stopping => {
-                "durward ends and the call had not ended in time; it was cancelled, and what the server has done is not known"
+                "durward stopped before the call ended; the call was cancelled, and what the server has done is not known"
             }
         }
     }

@@ -23,7 +23,7 @@ use crate::call::{
     Begun, CallGuard, Cancelled, Client as _, ENTRIES_MAX, Lists, Said, Server, ServerOptions,
     UnderWay,
 };
-use crate::message::batch::fits;
+use crate::message::batch::{fits, may_hold};
 use crate::message::frames::{self, UpstreamFault};
 use crate::message::{request, shapes};
 use crate::notes::{Note, Noted};
@@ -188,7 +188,11 @@ impl Stdio {
         let part = Part::of(self.outbox());
         for element in elements {
             let part = Some(part.clone());
-            match shapes::of_client(&element) {
+            let read = shapes::of_client(&element).and_then(|canonical| {
+                may_hold(&canonical.envelope()?.kind)?;
+                Ok(canonical)
+            });
+            match read {
                 Ok(canonical) => self.on_client_message(canonical, received_ns, part),
                 Err(fault) => self.take(Err(fault), element, part),
             }

@@ -5,8 +5,8 @@
 //! leaves except through [`Link::request`] and [`Link::send`], which take only the gate's passes.
 
 mod exchange;
-mod hearing;
 mod link;
+mod notifications;
 mod places;
 mod pool;
 mod route;
@@ -28,8 +28,8 @@ use wire::jsonrpc::{Envelope, Kind};
 use wire::{Bounds, scan_request};
 
 pub use exchange::{Exchange, Incoming, News};
-pub use hearing::{Heard, Hearing};
 pub use link::{IN_FLIGHT_MAX, Link, Naming, Unsent};
+pub use notifications::{Heard, Hearing};
 pub use places::{QUEUE_MAX, QUEUE_OF_CALLER_MAX, QUEUE_WAIT_MS_MAX};
 pub use pool::{CHILDREN_MAX, Means, Pool, SESSIONS_MAX, Share};
 pub use slot::Slot;

@@ -1,9 +1,13 @@
 //! Room for the processes of one server, or the sessions with it: a part of it for each caller, all of it for all.
+//!
+//! A quarter of all is kept for callers who have none: each of them finds one there, however much two others have taken.
 
 use std::collections::HashMap;
+use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Poll;
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -24,6 +28,8 @@ const CALLERS_MAX: usize = 1_024;
 #[derive(Debug)]
 pub(crate) struct Places {
     all: Arc<Semaphore>,
+    /// Those that are not kept for callers who have none.
+    common: Arc<Semaphore>,
     max: usize,
     queued: AtomicUsize,
     callers: Mutex<HashMap<Arc<str>, Arc<Own>>>,
@@ -33,6 +39,8 @@ pub(crate) struct Places {
 #[derive(Debug)]
 struct Own {
     places: Arc<Semaphore>,
+    /// The one place that a caller may have whoever else has how many.
+    first: Arc<Semaphore>,
     queued: AtomicUsize,
 }
 
@@ -40,13 +48,23 @@ struct Own {
 #[derive(Debug)]
 pub(crate) struct Place {
     _all: OwnedSemaphorePermit,
-    _own: Option<(Arc<Own>, OwnedSemaphorePermit)>,
+    _own: Option<Taken>,
+}
+
+/// What a place takes of its caller's part.
+#[derive(Debug)]
+struct Taken {
+    _own: Arc<Own>,
+    _place: OwnedSemaphorePermit,
+    /// The caller's first, one of those that are kept for nobody, or both.
+    _kinds: (OwnedSemaphorePermit, Option<OwnedSemaphorePermit>),
 }
 
 impl Places {
     pub fn new(max: usize) -> Self {
         Self {
             all: Arc::new(Semaphore::new(max)),
+            common: Arc::new(Semaphore::new(max - max.div_ceil(4))),
             max,
             queued: AtomicUsize::new(0),
             callers: Mutex::default(),
@@ -77,6 +95,7 @@ impl Places {
         let own = callers.entry(Arc::clone(caller)).or_insert_with(|| {
             Arc::new(Own {
                 places: Arc::new(Semaphore::new(self.of_caller_max())),
+                first: Arc::new(Semaphore::new(1)),
                 queued: AtomicUsize::new(0),
             })
         });
@@ -105,18 +124,27 @@ impl Places {
                 return Some(place);
             }
             let _queued = Queued::join(&self.queued, QUEUE_MAX)?;
-            let all = in_time(free(&self.all, || make_room(None))).await?;
+            let (_, all) = in_time(free(&[&self.all], || make_room(None))).await?;
             return Some(Place {
                 _all: all,
                 _own: None,
             });
         };
         let own = self.own(caller);
-        let first = Arc::clone(&own.places).try_acquire_owned().ok();
-        let both = first.and_then(|own| Some((self.take_free()?, own)));
-        if let Some((place, permit)) = both {
+        let kinds = [&own.first, &self.common];
+        let taken = |place, (which, kind)| {
+            // A first place is one of those that are kept only where no other is free.
+            let common = (which == 0).then(|| now(&[&self.common])).flatten();
+            Taken {
+                _own: Arc::clone(&own),
+                _place: place,
+                _kinds: (kind, common.map(|(_, common)| common)),
+            }
+        };
+        let both = now(&[&own.places]).and_then(|(_, place)| Some(taken(place, now(&kinds)?)));
+        if let Some((taken, place)) = both.and_then(|taken| Some((taken, self.take_free()?))) {
             return Some(Place {
-                _own: Some((own, permit)),
+                _own: Some(taken),
                 ..place
             });
         }
@@ -124,14 +152,15 @@ impl Places {
         let _queued = Queued::join(&self.queued, QUEUE_MAX)?;
         // The caller's own first: who has none left takes nothing of the others'.
         let waiting = async {
-            let permit = free(&own.places, || make_room(Some(caller))).await?;
-            Some((free(&self.all, || make_room(None)).await?, permit))
+            let (_, place) = free(&[&own.places], || make_room(Some(caller))).await?;
+            let kind = free(&kinds, || make_room(Some(caller)) || make_room(None)).await?;
+            let (_, all) = free(&[&self.all], || make_room(None)).await?;
+            Some(Place {
+                _all: all,
+                _own: Some(taken(place, kind)),
+            })
         };
-        let (all, permit) = in_time(waiting).await?;
-        Some(Place {
-            _all: all,
-            _own: Some((Arc::clone(&own), permit)),
-        })
+        in_time(waiting).await
     }
 }
 
@@ -140,20 +169,37 @@ async fn in_time<T>(waiting: impl Future<Output = Option<T>>) -> Option<T> {
     tokio::time::timeout(wait, waiting).await.ok().flatten()
 }
 
-/// A permit as soon as one is free. Who waits makes room once, as soon as there is room to be made.
-async fn free(
-    places: &Arc<Semaphore>,
-    make_room: impl Fn() -> bool,
-) -> Option<OwnedSemaphorePermit> {
-    if let Ok(permit) = Arc::clone(places).try_acquire_owned() {
-        return Some(permit);
+/// Which of several a permit is of, and the permit.
+type Found = (usize, OwnedSemaphorePermit);
+
+/// A permit of any of these that is free now; of the first where several are.
+fn now(places: &[&Arc<Semaphore>]) -> Option<Found> {
+    let mut places = places.iter().enumerate();
+    places.find_map(|(at, places)| Some((at, Arc::clone(places).try_acquire_owned().ok()?)))
+}
+
+/// A permit of any of these as soon as one is free. Who waits makes room once, as soon as there is room to be made.
+async fn free(places: &[&Arc<Semaphore>], make_room: impl Fn() -> bool) -> Option<Found> {
+    if let Some(found) = now(places) {
+        return Some(found);
     }
-    let mut free = pin!(Arc::clone(places).acquire_owned());
+    let mut waiting: Vec<_> = places
+        .iter()
+        .map(|places| Box::pin(Arc::clone(places).acquire_owned()))
+        .collect();
+    let mut any = pin!(poll_fn(|cx| {
+        for (at, one) in waiting.iter_mut().enumerate() {
+            if let Poll::Ready(permit) = one.as_mut().poll(cx) {
+                return Poll::Ready(permit.ok().map(|permit| (at, permit)));
+            }
+        }
+        Poll::Pending
+    }));
     let mut look = tokio::time::interval(Duration::from_millis(GIVE_UP_EVERY_MS));
     let mut has_made_room = false;
     loop {
         tokio::select! {
-            permit = &mut free => return permit.ok(),
+            found = &mut any => return found,
             _ = look.tick(), if !has_made_room => has_made_room = make_room(),
         }
     }
@@ -178,11 +224,11 @@ impl Drop for Queued<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::task::{Context, Poll, Waker};
+    use std::task::{Context, Waker};
 
     use super::*;
 
-    fn now(places: &Places, caller: Option<&Arc<str>>) -> Option<Place> {
+    fn taken(places: &Places, caller: Option<&Arc<str>>) -> Option<Place> {
         let mut cx = Context::from_waker(Waker::noop());
         match pin!(places.take(caller, |_| false)).poll(&mut cx) {
             Poll::Ready(place) => place,
@@ -194,22 +240,60 @@ mod tests {
     async fn j18_no_caller_takes_what_the_others_need() {
         let places = Places::new(32);
         let (one, other) = (Arc::from("one"), Arc::from("other"));
-        let held: Vec<Place> = (0..40).filter_map(|_| now(&places, Some(&one))).collect();
+        let held: Vec<Place> = (0..40).filter_map(|_| taken(&places, Some(&one))).collect();
         assert_eq!((held.len(), places.taken()), (16, 16));
-        assert!(now(&places, Some(&other)).is_some());
+        assert!(taken(&places, Some(&other)).is_some());
         drop(held);
         assert_eq!(places.taken(), 0);
         // Who is alone has them all.
-        let held: Vec<Place> = (0..40).filter_map(|_| now(&places, None)).collect();
+        let held: Vec<Place> = (0..40).filter_map(|_| taken(&places, None)).collect();
         assert_eq!(held.len(), 32);
+    }
+
+    #[tokio::test]
+    async fn j18_two_callers_that_take_all_they_may_leave_places_for_others() {
+        for max in [4, 5, 8, 32] {
+            let places = Places::new(max);
+            let mut held = Vec::new();
+            for caller in ["one", "other"] {
+                let caller = Arc::from(caller);
+                held.extend((0..2 * max).filter_map(|_| taken(&places, Some(&caller))));
+            }
+            assert!(places.taken() < max, "{max}");
+            let late: Arc<str> = "late".into();
+            let first = taken(&places, Some(&late));
+            assert!(first.is_some(), "{max}");
+            // Its second one is not kept for it.
+            assert!(taken(&places, Some(&late)).is_none(), "{max}");
+        }
+    }
+
+    #[tokio::test]
+    async fn who_has_a_place_waits_for_what_is_kept_for_nobody() {
+        let places = Places::new(4);
+        let (one, other) = (Arc::from("one"), Arc::from("other"));
+        let mut ones: Vec<_> = (0..3).filter_map(|_| taken(&places, Some(&one))).collect();
+        let others = taken(&places, Some(&other));
+        assert_eq!((ones.len(), others.is_some(), places.taken()), (2, true, 3));
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut waiting = Box::pin(places.take(Some(&other), |_| false));
+        assert!(waiting.as_mut().poll(&mut cx).is_pending());
+        drop(ones.pop());
+        assert!(matches!(
+            waiting.as_mut().poll(&mut cx),
+            Poll::Ready(Some(_))
+        ));
+        // Whoever has given up all has a first place again.
+        drop((ones, others));
+        assert!(taken(&places, Some(&one)).is_some());
     }
 
     #[tokio::test]
     async fn waiting_of_one_caller_leaves_room_in_the_queue() {
         let places = Places::new(2);
         let (one, other) = (Arc::from("one"), Arc::from("other"));
-        let _one = now(&places, Some(&one)).unwrap();
-        let _other = now(&places, Some(&other)).unwrap();
+        let _one = taken(&places, Some(&one)).unwrap();
+        let _other = taken(&places, Some(&other)).unwrap();
         let mut cx = Context::from_waker(Waker::noop());
         let mut waiting = Vec::new();
         for number in 0..100 {
@@ -231,8 +315,8 @@ mod tests {
         let places = Places::new(4);
         let one = Arc::from("one");
         let held = Mutex::new(vec![
-            now(&places, Some(&one)).unwrap(),
-            now(&places, Some(&one)).unwrap(),
+            taken(&places, Some(&one)).unwrap(),
+            taken(&places, Some(&one)).unwrap(),
         ]);
         let given_up = |caller: Option<&Arc<str>>| {
             assert_eq!(caller, Some(&one));

@@ -91,10 +91,10 @@ impl Means {
 /// Who shares a server's process, or the session with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Share {
-    /// Each session has one of its own; where there are no sessions, each caller.
+    /// One per session; for clients without sessions, one per caller.
     #[default]
     Session,
-    /// Each caller has one.
+    /// One per caller.
     Caller,
     /// There is one.
     All,

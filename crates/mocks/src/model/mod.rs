@@ -3,16 +3,17 @@
 //! The name of the model says how it behaves. A name that is not in the table of [`Manner`] says one fixed
 //! sentence. No network, no clock: whoever plays the script waits.
 
+mod behaviour;
 mod chat;
 mod embeddings;
-mod manner;
 mod messages;
+mod others;
 mod responses;
 mod script;
 
 use serde_json::{Value, json};
 
-pub use manner::Manner;
+pub use behaviour::Manner;
 pub use script::TOKENS;
 
 /// How a scripted model works.
@@ -41,6 +42,14 @@ pub enum Api {
     Messages,
     /// Anthropic's count of a message's tokens.
     CountTokens,
+    /// Documents in the order of their use for a question.
+    Rerank,
+    /// Images.
+    Images,
+    /// Text that is said.
+    Speech,
+    /// Speech that is written down.
+    Transcription,
 }
 
 /// One step of a reply's body.
@@ -98,12 +107,17 @@ pub fn answer(api: Api, body: &[u8], options: Options, number: u64) -> Reply {
         (Api::Responses, true) => responses::stream(&script, wait),
         (Api::Responses, false) => whole(&responses::whole(&script), script.ms(wait)),
         (Api::Embeddings, _) => whole(&embeddings::whole(&request), 0),
+        (Api::Rerank, _) => whole(&others::rerank(&request), 0),
+        (Api::Images, _) => whole(&others::images(), 0),
+        (Api::Transcription, _) => vec![Step::Bytes(others::transcription(&request).1)],
+        (Api::Speech, _) => vec![Step::Bytes(others::SPEECH.to_vec())],
         (Api::CountTokens, _) => whole(&json!({ "input_tokens": script.prompt_tokens }), 0),
     };
-    let kind = if streams {
-        "text/event-stream"
-    } else {
-        "application/json"
+    let kind = match api {
+        _ if streams => "text/event-stream",
+        Api::Speech => "audio/wav",
+        Api::Transcription => others::transcription(&request).0,
+        _ => "application/json",
     };
     Reply {
         status: 200,
@@ -135,7 +149,7 @@ fn failure(api: Api, status: u16, message: &str) -> Reply {
         Api::Messages | Api::CountTokens => {
             json!({ "type": "error", "error": { "type": kind, "message": message } })
         }
-        Api::Chat | Api::Responses | Api::Embeddings => {
+        _ => {
             json!({ "error": { "message": message, "type": kind, "param": null, "code": code } })
         }
     };

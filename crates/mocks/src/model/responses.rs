@@ -12,7 +12,7 @@ fn response(script: &Script, status: &str, output: &[Value]) -> Value {
     let ended = status != "in_progress";
     let usage = json!({
         "input_tokens": script.prompt_tokens,
-        "input_tokens_details": { "cached_tokens": 0 },
+        "input_tokens_details": { "cached_tokens": 0, "cache_write_tokens": 0 },
         "output_tokens": script.output_tokens(),
         "output_tokens_details": { "reasoning_tokens": 0 },
         "total_tokens": script.prompt_tokens + script.output_tokens(),

@@ -5,9 +5,9 @@
 //! not do what is peculiar about it ends the mock.
 
 mod check;
+mod delay;
 mod run;
 mod serve;
-mod twin;
 mod variant;
 
 use std::fmt::Write as _;
@@ -24,8 +24,8 @@ use russh::keys::ssh_key::private::Ed25519Keypair;
 use tokio::net::TcpListener;
 
 use crate::MockError;
+use delay::Ways;
 use serve::Shared;
-use twin::Ways;
 use variant::{Admits, LINES, TWIN_PORTS, VARIANTS, Variant};
 
 /// What the help says at its end.
@@ -117,7 +117,7 @@ async fn serve_all(args: &SshTargetArgs) -> Result<u8, MockError> {
             } else {
                 Ways::There
             };
-            tokio::spawn(twin::run(listener, address, *line, ways));
+            tokio::spawn(delay::run(listener, address, *line, ways));
             all.push(Listens {
                 variant,
                 name: format!("{}-far", variant.name),

@@ -8,7 +8,7 @@ use net::http::server::single;
 use toolkit::Trace;
 
 use super::describe;
-use crate::catalogue::{Leg, Route};
+use crate::catalogue::{Leg, Route, Target};
 use crate::prices::Prices;
 use crate::request::ModelRequest;
 
@@ -34,8 +34,11 @@ pub(crate) async fn admit(
     prices: &Prices,
 ) -> Result<Admitted, Refusal> {
     let turn = route.turn(|target| prices.estimate(&request, target));
+    let turn = turn.into_iter();
+    let turn = turn.filter(|leg| may_ask(&caller, &leg.target)).collect();
     let legs = eligible(gate, turn, |leg| {
-        describe(&request, &leg.target, &caller, prices)
+        let facts = describe(&request, &leg.target, &caller, prices);
+        gate.labelled(&caller, facts)
     });
     let Some(first) = legs.first() else {
         return Err(nowhere());
@@ -70,6 +73,12 @@ pub(crate) async fn admit(
             }
         }
     }
+}
+
+/// Whether the caller's key is good for this target. The tokens of accounts are for all models; the servers that they
+/// are good for come from the configuration.
+pub(crate) fn may_ask(caller: &Caller, target: &Target) -> bool {
+    caller.token.is_some() || caller.may_reach(target.provider().peer().name())
 }
 
 /// Leaves out the targets that are certainly refused, as a list leaves them out.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use gate::journal::{Micros, Status};
 use gate::{Attempt, Caller, InFlight, Outcome, Pass as _, Permit, Spent};
+use http::header::CONTENT_TYPE;
 use state::Reservation;
 use tokio::time::{Instant, sleep};
 use toolkit::breaker::{BreakerPass, Verdict};
@@ -43,6 +44,8 @@ struct Tries<'t> {
     /// Given back where no target serves the call.
     reservation: Option<Reservation>,
     until: Instant,
+    /// By which the next start settles the call, where this process is killed.
+    note: Option<Follow>,
 }
 
 /// An attempt that came to nothing, with what the next one needs.
@@ -82,6 +85,7 @@ pub(crate) async fn serve(
         },
         reservation,
         until,
+        note: None,
     };
     tries.all(legs, spent).await
 }
@@ -191,15 +195,25 @@ impl<'t> Tries<'t> {
         let began = Instant::now();
         let answering = leg.load.begin();
         self.trail.attempts += 1;
+        let provider = leg.target.provider().peer().name();
+        let held = self.reservation.as_ref();
+        // The note of an earlier attempt goes once there is that of this one.
+        self.note = Follow::begin(self.terms, &self.flight, provider, held);
         let to = Address {
             model: leg.target.model(),
             until: self.until,
         };
         let (spent, fault) = match leg.target.provider().send(spent, to).await {
-            Sent::Unserved(spent, fault) => (spent, fault),
+            Sent::Unserved(spent, fault) => {
+                let provider = leg.target.provider().peer().name();
+                let gate = &self.terms.gate;
+                (
+                    spent,
+                    inspect::fault(gate, provider, fault, &mut self.flight),
+                )
+            }
             Sent::Reply(mut reply) if reply.spent.request().streams() => {
                 self.trail.left_out = std::mem::take(&mut reply.left_out);
-                let provider = leg.target.provider().peer().name();
                 match Relay::begin(self.terms, reply, provider, self.until).await {
                     Ok(relay) => {
                         return Ok(self.streamed(leg, relay, (pass, began, answering)));
@@ -216,6 +230,7 @@ impl<'t> Tries<'t> {
             }) => {
                 self.trail.left_out = left_out;
                 let request = spent.request();
+                let is_passed = request.endpoint().is_passed_through();
                 match read(self.terms, request, format, body.as_mut(), self.until).await {
                     Ok((body, tokens)) => {
                         leg.load.took(began.elapsed());
@@ -224,11 +239,11 @@ impl<'t> Tries<'t> {
                             Ok(body) => {
                                 self.noted(leg, Status::Success, None, began);
                                 pass.settle(Verdict::Success, self.terms.gate.mono_ns());
-                                let whole = Whole { body, headers };
-                                let used = (tokens, self.trail.cost);
-                                let (flight, reservation) = (self.flight, self.reservation);
-                                let whole = whole.of(self.terms, flight, reservation, used);
-                                return Ok(Served::Whole(whole, self.trail));
+                                let mut headers = headers;
+                                if !is_passed {
+                                    headers.remove(CONTENT_TYPE);
+                                }
+                                return Ok(self.whole(Whole { body, headers }, tokens));
                             }
                             Err(fault) => (spent, fault),
                         }
@@ -242,6 +257,14 @@ impl<'t> Tries<'t> {
         Err(Box::new((self, spent, fault)))
     }
 
+    /// The whole reply settles the call.
+    fn whole(self, whole: Whole, tokens: Tokens) -> Served {
+        let used = (tokens, self.trail.cost);
+        let whole = whole.of(self.terms, self.flight, self.reservation, used);
+        drop(self.note);
+        Served::Whole(whole, self.trail)
+    }
+
     /// From here on the stream settles the call.
     fn streamed(
         self,
@@ -253,14 +276,12 @@ impl<'t> Tries<'t> {
         let peer = leg.target.provider().peer().clone();
         let door = self.terms.doors.open(&self.caller.subject);
         let price = self.terms.prices.find(&leg.target).copied();
-        let (flight, held) = (self.flight, self.reservation.as_ref());
-        let note = Follow::begin(self.terms, &flight, peer.name(), held);
         relay.take_over(
-            flight,
+            self.flight,
             (pass, door),
             (self.reservation, price),
             (peer, began),
-            (answering, note),
+            (answering, self.note),
         );
         Served::Stream(relay, self.trail)
     }

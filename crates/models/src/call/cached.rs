@@ -17,6 +17,7 @@ use crate::request::ModelRequest;
 /// Whether the rules let a call go to a further target without asking anybody.
 pub(super) fn may_go_to(terms: &Terms, leg: &Leg, caller: &Caller, request: &ModelRequest) -> bool {
     let facts = describe(request, &leg.target, caller, &terms.prices);
+    let facts = terms.gate.labelled(caller, facts);
     let world = terms.gate.world();
     facts.quarantine.is_none() && world.policy.judge(&facts).verdict().effect == Effect::Allow
 }

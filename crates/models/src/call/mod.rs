@@ -4,8 +4,8 @@ mod admit;
 mod attempt;
 mod cached;
 mod describe;
-mod doors;
 mod note;
+mod open_streams;
 mod reader;
 mod relay;
 mod whole;
@@ -25,12 +25,12 @@ use crate::tally::Tally;
 use state::Underway;
 use state::counter::Lefts;
 
-pub(crate) use admit::{Admitted, admit, origin};
+pub(crate) use admit::{Admitted, admit, may_ask, origin};
 pub(crate) use attempt::{Served, serve};
 pub(crate) use cached::{answer, remembered};
 pub(crate) use describe::{describe, of_target};
-pub(crate) use doors::Doors;
 pub use note::settle_left;
+pub(crate) use open_streams::Doors;
 pub(crate) use relay::Relay;
 pub(crate) use whole::Whole;
 

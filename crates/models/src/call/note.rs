@@ -1,5 +1,5 @@
-//! The note of a stream under way: who is charged for it, and how much was used so far. What a kill cuts is settled
-//! by it at the next start.
+//! The note of a call under way: who is charged for it, and how much was used so far. What a kill cuts, before the
+//! first byte or in the middle, is settled by it at the next start.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ struct About {
     accounts: Vec<(String, i64, u8)>,
 }
 
-/// A note that follows its stream.
+/// A note that follows its call.
 #[derive(Debug)]
 pub(crate) struct Follow {
     note: Note,
@@ -31,7 +31,7 @@ pub(crate) struct Follow {
 }
 
 impl Follow {
-    /// Notes that a stream has begun; `None` where no notes are kept, or this one could not be.
+    /// Notes that a call is on its way; `None` where no notes are kept, or this one could not be.
     pub fn begin(
         terms: &Terms,
         flight: &InFlight,
@@ -55,9 +55,7 @@ impl Follow {
         match underway.begin(&text, written) {
             Ok(note) => Some(Self { note, written }),
             Err(error) => {
-                tracing::warn!(
-                    "a stream is not noted, and a kill would lose what it uses: {error}"
-                );
+                tracing::warn!("a call is not noted, and a kill would lose what it uses: {error}");
                 None
             }
         }

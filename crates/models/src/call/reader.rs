@@ -22,7 +22,7 @@ impl Reader {
     pub fn new(terms: &Terms, request: &ModelRequest, format: Option<Format>) -> Self {
         match (format, Front::of(request.endpoint())) {
             (Some(from), Some(to)) => {
-                let stamp = stamp(terms, request.id());
+                let stamp = stamp(terms, request);
                 Self::Other(Box::new(Translator::new(from, to, stamp)))
             }
             _ => Self::Same(Watch::new(request.endpoint())),

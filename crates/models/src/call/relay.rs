@@ -3,6 +3,7 @@
 //! Each event is looked at and passed on as it is. What was used is told by the provider, or counted by what
 //! went by. The call is settled once: at the end, or where the caller has gone and this is dropped.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::future::{Future as _, poll_fn};
 use std::pin::Pin;
@@ -21,8 +22,8 @@ use toolkit::breaker::{BreakerPass, Verdict};
 use wire::SseParser;
 use wire::model::{Endpoint, ErrorText, Said, Tokens, error_event, read_of};
 
-use super::doors::Door;
 use super::note::Follow;
+use super::open_streams::Door;
 use super::reader::Reader;
 use super::{Terms, earlier, usage};
 use crate::budget::settle;
@@ -283,8 +284,12 @@ impl Relay {
 
     /// Says in the dialect's own words that the stream ends here, where it does not end well.
     fn say_trouble(&mut self, trouble: Trouble) {
+        let failure = match (self.watch.failure(), &mut self.held) {
+            (Some(said), Some(held)) => held.sentence(said).map(Cow::Owned),
+            (said, _) => said.map(Cow::Borrowed),
+        };
         let error = ErrorText {
-            message: self.watch.failure().unwrap_or(trouble.sentence()),
+            message: failure.as_deref().unwrap_or(trouble.sentence()),
             kind: "api_error",
             code: trouble.label(),
             param: None,

@@ -57,11 +57,15 @@ pub(super) async fn read(
 ) -> Result<(Bytes, Tokens), Trouble> {
     let all = timeout_at(until, collect(body, terms.reply_bytes_max));
     let all = all.await.unwrap_or(Err(Trouble::TooSlow))?;
+    let endpoint = request.endpoint();
+    if endpoint.replies_in_any_kind() && !all.is_empty() {
+        let text = std::str::from_utf8(&all).unwrap_or_default();
+        return Ok((all.clone(), of_reply(endpoint, text)));
+    }
     let text = std::str::from_utf8(&all).map_err(|_| Trouble::Malformed)?;
     if members(text).is_empty() {
         return Err(Trouble::Malformed);
     }
-    let endpoint = request.endpoint();
     let counted = |tokens: Tokens, reply: &str| {
         let read = read_of(endpoint, request.body());
         tokens.or_counted(read, || written_of(endpoint, reply))
@@ -70,17 +74,18 @@ pub(super) async fn read(
         let tokens = counted(of_reply(endpoint, text), text);
         return Ok((all, tokens));
     };
-    let said = translate::reply(from, to, text, stamp(terms, request.id()));
+    let said = translate::reply(from, to, text, stamp(terms, request));
     let (body, tokens) = said.ok_or(Trouble::Malformed)?;
     let tokens = counted(tokens, std::str::from_utf8(&body).unwrap_or_default());
     Ok((body.into(), tokens))
 }
 
 /// What a translated reply is given that its provider may not have given it.
-pub(super) fn stamp<'i>(terms: &Terms, id: &'i str) -> Stamp<'i> {
+pub(super) fn stamp<'r>(terms: &Terms, request: &'r ModelRequest) -> Stamp<'r> {
     Stamp {
         created: u64::try_from(terms.gate.wall_ms() / 1_000).unwrap_or(0),
-        id,
+        id: request.id(),
+        asked: request.body().as_str(),
     }
 }
 

@@ -212,6 +212,10 @@ impl Answer {
     /// A whole reply.
     pub fn whole(&self, whole: Whole, trail: &Trail) -> Response {
         let mut response = self.json(StatusCode::OK, whole.body);
+        if let Some(kind) = whole.headers.get(CONTENT_TYPE) {
+            let kind = passed_kind(kind);
+            response.headers_mut().insert(CONTENT_TYPE, kind);
+        }
         forward(&whole.headers, response.headers_mut());
         trace(response.headers_mut(), trail);
         response
@@ -251,6 +255,27 @@ fn kind(dialect: Dialect, status: StatusCode) -> &'static str {
         (Dialect::Anthropic, 504) => "timeout_error",
         (Dialect::Anthropic, 400..=499) => "invalid_request_error",
         (Dialect::Anthropic, _) => "api_error",
+    }
+}
+
+/// The kinds of replies that are passed on as such; whatever else a provider says is bytes to a browser.
+const KINDS: [&str; 6] = [
+    "application/json",
+    "application/x-subrip",
+    "audio/",
+    "image/",
+    "text/plain",
+    "text/vtt",
+];
+
+fn passed_kind(kind: &HeaderValue) -> HeaderValue {
+    let text = kind.to_str().unwrap_or_default().to_ascii_lowercase();
+    // An image that is a document can hold a script.
+    let is_passed = KINDS.iter().any(|known| text.starts_with(known)) && !text.contains("svg");
+    if is_passed {
+        kind.clone()
+    } else {
+        HeaderValue::from_static("application/octet-stream")
     }
 }
 

@@ -9,11 +9,12 @@ use net::http::server::Response;
 
 use super::Face;
 use super::answer::Answer;
-use crate::call::{of_target, origin};
+use crate::call::{may_ask, of_target, origin};
 use crate::catalogue::Route;
 
 /// What is said of a model's age: nobody knows it.
-const CREATED: &str = "\"created\":0,\"created_at\":\"1970-01-01T00:00:00Z\"";
+const CREATED: &str =
+    "\"created\":0,\"created_at\":\"1970-01-01T00:00:00Z\",\"lifecycle\":\"active\"";
 
 impl Face {
     /// All models that the caller may use, in a form that the clients of both dialects read.
@@ -72,7 +73,7 @@ impl Face {
     }
 
     fn may_use(&self, caller: &Caller, name: &str, route: &Arc<Route>) -> bool {
-        let mut targets = route.targets();
+        let mut targets = route.targets().filter(|target| may_ask(caller, target));
         targets.any(|target| {
             let facts = of_target(name, target, caller);
             self.terms.gate.may_be_listed(&facts)

@@ -188,7 +188,10 @@ impl Face {
         let gate = &self.terms.gate;
         let mut origin = call::origin(answer.id(), headers, received_ns);
         origin.arguments_digest = Some(gate.digest(&body));
-        let Some(route) = self.catalogue.find(asked.model()) else {
+        let route = self.catalogue.find(asked.model());
+        // What lies beyond its key is not there for a caller.
+        let is_theirs = |route: &Arc<Route>| route.targets().any(|of| call::may_ask(&caller, of));
+        let Some(route) = route.filter(is_theirs) else {
             let facts = Facts::of(&caller);
             return match gate.admit_stray(&facts, &origin) {
                 Ok(()) => answer.no_model(asked.model()),
@@ -279,6 +282,8 @@ impl Face {
         };
         let mut left = match text {
             Cow::Borrowed(_) => asked,
+            // Its files stand between what is masked.
+            Cow::Owned(_) if asked.is_form() => return Err(Unreadable::Masked),
             Cow::Owned(text) => asked.with_body(text.as_bytes(), headers)?,
         };
         left.set_finding(finding);

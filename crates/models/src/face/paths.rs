@@ -76,7 +76,9 @@ mod tests {
             ("/v1", Place::Elsewhere),
             ("/v1/", Place::Elsewhere),
             ("/v1/chat", Place::Elsewhere),
-            ("/v1/images/generations", Place::Elsewhere),
+            ("/v1/images/generations", Place::Ask(Endpoint::Images)),
+            ("/audio/speech", Place::Ask(Endpoint::Speech)),
+            ("/v1/images", Place::Elsewhere),
             ("/v1/chat//completions", Place::Elsewhere),
         ];
         for (path, expect) in cases {

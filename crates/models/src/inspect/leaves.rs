@@ -79,7 +79,7 @@ fn deltas(endpoint: Endpoint, event: &Value) -> Vec<(String, String)> {
             let group = format!("{item}/{}/{}/", parts.join("/"), kind(event));
             vec![("/delta".to_owned(), group)]
         }
-        Endpoint::Responses | Endpoint::Embeddings | Endpoint::CountTokens => Vec::new(),
+        _ => Vec::new(),
     }
 }
 
@@ -141,7 +141,7 @@ pub(super) fn ended(endpoint: Endpoint, event: &Value) -> Ended {
             }
             _ => Ended::None,
         },
-        Endpoint::Embeddings | Endpoint::CountTokens => Ended::All,
+        _ => Ended::All,
     }
 }
 

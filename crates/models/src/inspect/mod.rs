@@ -12,6 +12,8 @@ use bytes::Bytes;
 use gate::inspect::{Finding, Inspection, RULE_PREFIX, Way};
 use gate::{Gate, InFlight, Reason};
 use serde_json::Value;
+use wire::model::members;
+use wire::text::push_string;
 
 use crate::provider::{Fault, Remedy, Trouble};
 
@@ -53,8 +55,17 @@ pub(crate) fn reply(
     let Some(inspection) = gate.inspection() else {
         return Ok(body);
     };
-    // It was read as a text before.
-    let text = std::str::from_utf8(&body).unwrap_or_default();
+    // What is no text, such as sound, is not looked at.
+    let Ok(text) = std::str::from_utf8(&body) else {
+        return Ok(body);
+    };
+    let plain = members(text).is_empty().then(|| {
+        let mut quoted = Vec::with_capacity(text.len() + 2);
+        push_string(&mut quoted, text);
+        String::from_utf8(quoted).unwrap_or_default()
+    });
+    let is_plain = plain.is_some();
+    let text = plain.as_deref().unwrap_or(text);
     let (text, finding) = inspection.value(Way::Result, provider, text, &[]);
     let Some(finding) = finding else {
         return Ok(body);
@@ -68,10 +79,48 @@ pub(crate) fn reply(
     let Ok(mut value) = serde_json::from_str::<Value>(&text) else {
         return Err(withheld(RULE_PREFIX));
     };
+    if let Value::String(text) = &mut value
+        && is_plain
+    {
+        return Ok(std::mem::take(text).into());
+    }
     if leaves::drop_tokens(&mut value) {
         return Ok(value.to_string().into());
     }
     Ok(text.into_owned().into())
+}
+
+/// A provider's error as the rules leave it. Where they do not let it pass, the caller is told so and nothing of it;
+/// what helps against it stays the same.
+pub(crate) fn fault(gate: &Gate, provider: &str, mut fault: Fault, flight: &mut InFlight) -> Fault {
+    let Some((status, body)) = fault.answer.take() else {
+        return fault;
+    };
+    match reply(gate, provider, body, flight) {
+        Ok(body) => fault.answer = Some((status, body)),
+        Err(withheld) => fault.told = withheld.told,
+    }
+    fault
+}
+
+/// A sentence of a provider as the rules leave it; none where they do not let it pass. What is found is added to
+/// `finding`.
+fn sentence(
+    inspection: &Inspection,
+    provider: &str,
+    text: &str,
+    finding: &mut Option<Finding>,
+) -> Option<String> {
+    let raw = Value::from(text).to_string();
+    let (left, found) = inspection.value(Way::Result, provider, &raw, &[]);
+    if let Some(found) = found {
+        let is_denied = found.denied_by().or(found.asked_by()).is_some();
+        finding.get_or_insert_default().join(&found);
+        if is_denied {
+            return None;
+        }
+    }
+    serde_json::from_str(&left).ok()
 }
 
 /// A reply that a rule does not let pass.

@@ -69,6 +69,12 @@ impl Held {
         })
     }
 
+    /// A sentence that the provider has said outside of its events, as the rules leave it; none where they do not let
+    /// it pass.
+    pub fn sentence(&mut self, text: &str) -> Option<String> {
+        super::sentence(&self.inspection, &self.provider, text, &mut self.finding)
+    }
+
     /// Whether anything is held back.
     pub fn is_waiting(&self) -> bool {
         !self.events.is_empty()

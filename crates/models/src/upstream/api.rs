@@ -29,15 +29,17 @@ impl Api {
     /// Whether it has the endpoint itself.
     pub(super) fn has(self, endpoint: Endpoint) -> bool {
         match self {
+            // OpenAI itself ranks nothing.
+            Self::OpenAi if endpoint == Endpoint::Rerank => false,
             Self::OpenAi | Self::Compatible => {
-                matches!(
-                    endpoint,
-                    Endpoint::Chat | Endpoint::Responses | Endpoint::Embeddings
-                )
+                !matches!(endpoint, Endpoint::Messages | Endpoint::CountTokens)
             }
             Self::Anthropic => matches!(endpoint, Endpoint::Messages | Endpoint::CountTokens),
             Self::Gemini => false,
-            Self::Azure => matches!(endpoint, Endpoint::Chat | Endpoint::Embeddings),
+            Self::Azure => {
+                let is_passed = endpoint.is_passed_through() && endpoint != Endpoint::Rerank;
+                is_passed || matches!(endpoint, Endpoint::Chat | Endpoint::Embeddings)
+            }
         }
     }
 

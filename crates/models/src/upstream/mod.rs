@@ -39,7 +39,7 @@ const CONNECTIONS_MAX: usize = 4_096;
 pub struct HttpProviderOptions {
     /// Its name.
     pub name: String,
-    /// Where its API is: what stands in front of `/chat/completions` or `/messages`.
+    /// Where its API is: the part of the URL before `/chat/completions` or `/messages`.
     pub base_url: String,
     /// Whether that may be `http` on another machine.
     pub insecure: bool,
@@ -149,8 +149,12 @@ impl HttpProvider {
         } else {
             request.common_headers()
         };
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        let accept = if request.streams() {
+        let kind = HeaderValue::try_from(request.kind());
+        let kind = kind.unwrap_or(HeaderValue::from_static("application/json"));
+        headers.insert(CONTENT_TYPE, kind);
+        let accept = if request.endpoint().is_passed_through() {
+            "*/*"
+        } else if request.streams() {
             "text/event-stream"
         } else {
             "application/json"

@@ -183,8 +183,28 @@ async fn log_lines(stderr: ChildStderr, name: String) {
             Ok(0) | Err(_) => return,
             Ok(_) => {
                 let text = String::from_utf8_lossy(line.trim_ascii_end());
-                tracing::info!(target: "upstream", server = %name, "{}", text.escape_debug());
+                tracing::info!(target: "upstream", server = %name, "{}", shown(&text));
             }
         }
+    }
+}
+
+/// A line as a person reads it: characters that a terminal would act on are escaped, quotes and backslashes are not.
+fn shown(line: &str) -> String {
+    let escaped = line.escape_debug().to_string();
+    escaped
+        .replace("\\'", "'")
+        .replace("\\\"", "\"")
+        .replace("\\\\", "\\")
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn p16_lines_of_servers_keep_their_quotes_and_lose_what_a_terminal_acts_on() {
+        assert_eq!(
+            super::shown("it's \"C:\\x\" e\u{301}\u{1b}[31m\u{202e}"),
+            "it's \"C:\\x\" e\u{301}\\u{1b}[31m\\u{202e}"
+        );
     }
 }

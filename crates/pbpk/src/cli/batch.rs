@@ -33,7 +33,7 @@ struct Done {
 pub(super) fn run(
     args: &BatchArgs,
     out: &mut dyn Write,
-    err: &mut dyn Write,
+    err: &mut (dyn Write + Send),
 ) -> Result<(), Failure> {
     let name = args.file.display();
     let text = std::fs::read_to_string(&args.file)

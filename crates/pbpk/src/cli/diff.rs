@@ -18,7 +18,7 @@ type Row = [String; 4];
 pub(super) fn run(
     args: &DiffArgs,
     out: &mut dyn Write,
-    err: &mut dyn Write,
+    err: &mut (dyn Write + Send),
 ) -> Result<(), Failure> {
     let deadline = model::Deadline::none();
     let mut open = |file: &std::path::PathBuf| -> Result<Instance, Failure> {

@@ -15,7 +15,7 @@ const DEPTH_MAX: usize = 64;
 pub(super) fn run(
     args: &ExplainArgs,
     out: &mut dyn Write,
-    err: &mut dyn Write,
+    err: &mut (dyn Write + Send),
 ) -> Result<(), Failure> {
     let deadline = model::Deadline::none();
     let model = model::open(&args.model, &deadline, err)?;

@@ -11,7 +11,7 @@ use crate::model::Source;
 pub(super) fn run(
     args: &ExportArgs,
     out: &mut dyn Write,
-    err: &mut dyn Write,
+    err: &mut (dyn Write + Send),
 ) -> Result<(), Failure> {
     let mut opened = model::open(&args.model, &model::Deadline::none(), err)?;
     let outputs = opened.outputs();

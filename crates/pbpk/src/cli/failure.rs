@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use super::{FAILED, MISUSED, OK};
 use crate::compile::CompileError;
 use crate::error::{LoadError, SetError};
+use crate::population::PlanError;
 use crate::run::RunFailure;
 
 /// A message, perhaps a hint, and the exit code.
@@ -39,7 +40,7 @@ impl Failure {
     }
 
     /// Writes the message and returns the code. A reader that went away is no failure.
-    pub(super) fn report(&self, err: &mut dyn Write) -> u8 {
+    pub(super) fn report(&self, err: &mut (dyn Write + Send)) -> u8 {
         if self.code == OK {
             return OK;
         }
@@ -106,6 +107,15 @@ impl From<SetError> for Failure {
 impl From<CompileError> for Failure {
     fn from(e: CompileError) -> Self {
         Self::failed(e.to_string())
+    }
+}
+
+impl From<PlanError> for Failure {
+    fn from(e: PlanError) -> Self {
+        match e {
+            PlanError::Set(e) => e.into(),
+            PlanError::Compile(e) => e.into(),
+        }
     }
 }
 

@@ -12,7 +12,11 @@ use crate::fit::{Errors, Fit, FitError, Observation, Parameter, Problem, fit};
 use crate::model::{Kind, Model};
 use crate::path;
 
-pub(super) fn run(args: &FitArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), Failure> {
+pub(super) fn run(
+    args: &FitArgs,
+    out: &mut dyn Write,
+    err: &mut (dyn Write + Send),
+) -> Result<(), Failure> {
     let deadline = model::Deadline::new(&args.solver)?;
     let unused = !args.solver.times.is_empty() || args.solver.locate_events;
     if unused || args.solver.max_steps.is_some() || args.solver.once_at_start {
@@ -150,7 +154,7 @@ struct Data {
     observations: Vec<Observation>,
 }
 
-fn data(args: &FitArgs, model: &Model, err: &mut dyn Write) -> Result<Data, Failure> {
+fn data(args: &FitArgs, model: &Model, err: &mut (dyn Write + Send)) -> Result<Data, Failure> {
     let weights = weights(args, model)?;
     let mut data = Data {
         outputs: Vec::new(),

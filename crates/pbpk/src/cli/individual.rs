@@ -14,7 +14,7 @@ use crate::population::Plan;
 pub(super) fn run(
     args: &IndividualArgs,
     out: &mut dyn Write,
-    err: &mut dyn Write,
+    err: &mut (dyn Write + Send),
 ) -> Result<(), Failure> {
     let people = population::read(&args.population)?;
     let row = people.find(args.id).ok_or_else(|| {

@@ -11,7 +11,7 @@ use crate::model::{Format, Kind, Model, Precision};
 pub(super) fn run(
     args: &InfoArgs,
     out: &mut dyn Write,
-    err: &mut dyn Write,
+    err: &mut (dyn Write + Send),
 ) -> Result<(), Failure> {
     let model = model::open(&args.model, &model::Deadline::none(), err)?;
     let text = if args.json {

@@ -6,6 +6,7 @@
 
 mod args;
 mod batch;
+mod cache;
 mod diff;
 mod explain;
 mod export;
@@ -38,11 +39,11 @@ pub const FAILED: u8 = 1;
 pub const MISUSED: u8 = 2;
 
 /// Carries out one command and returns the exit code.
-pub fn run(args: Args, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+pub fn run(args: Args, out: &mut dyn Write, err: &mut (dyn Write + Send)) -> u8 {
     carry_out(&args, out, err)
 }
 
-fn carry_out(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+fn carry_out(args: &Args, out: &mut dyn Write, err: &mut (dyn Write + Send)) -> u8 {
     let done = match &args.command {
         Command::Info(a) => info::run(a, out, err),
         Command::Params(a) => params::run(a, out, err),

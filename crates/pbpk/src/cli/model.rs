@@ -1,10 +1,9 @@
 //! Opening a model, choosing outputs, running.
 
-use std::cell::RefCell;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::args::{ModelArgs, OutputArgs, SolverArgs, UnitArgs};
@@ -55,7 +54,7 @@ impl Deadline {
 pub(super) fn open(
     args: &ModelArgs,
     deadline: &Deadline,
-    err: &mut dyn Write,
+    err: &mut (dyn Write + Send),
 ) -> Result<Model, Failure> {
     let options = Options {
         strict: args.strict,
@@ -73,7 +72,7 @@ pub(super) fn open(
 pub(super) fn outputs(
     model: &Model,
     args: &OutputArgs,
-    err: &mut dyn Write,
+    err: &mut (dyn Write + Send),
 ) -> Result<Vec<usize>, Failure> {
     if !args.outputs.is_empty() {
         let mut chosen = Vec::new();
@@ -162,7 +161,7 @@ pub(super) fn run(
     instance: &Instance,
     args: &SolverArgs,
     deadline: &Deadline,
-    err: &mut dyn Write,
+    err: &mut (dyn Write + Send),
 ) -> Result<Results, Failure> {
     run_with(instance, &options(args), deadline, err)
 }
@@ -172,13 +171,13 @@ pub(super) fn run_with(
     instance: &Instance,
     options: &RunOptions<'_>,
     deadline: &Deadline,
-    err: &mut dyn Write,
+    err: &mut (dyn Write + Send),
 ) -> Result<Results, Failure> {
     let begun = Instant::now();
     let interrupt = || deadline.ask();
-    let shown = RefCell::new((err, 0_u32));
+    let shown = Mutex::new((err, 0_u32));
     let progress = |fraction: f64| {
-        let mut shown = shown.borrow_mut();
+        let mut shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
         // Tenths of the way; a cast from float to integer saturates.
         let tenths = (fraction * 10.0) as u32;
         if tenths > shown.1 && begun.elapsed() > QUIET {
@@ -193,7 +192,7 @@ pub(super) fn run_with(
         ..*options
     };
     let done = crate::run::run(instance, &options);
-    let (err, _) = shown.into_inner();
+    let (err, _) = shown.into_inner().unwrap_or_else(PoisonError::into_inner);
     let warnings = match &done {
         Ok(results) => results.warnings.as_slice(),
         // The last is the error itself.

@@ -13,7 +13,7 @@ use crate::{path, usage};
 pub(super) fn run(
     args: &ParamsArgs,
     out: &mut dyn Write,
-    err: &mut dyn Write,
+    err: &mut (dyn Write + Send),
 ) -> Result<(), Failure> {
     let model = model::open(&args.model, &model::Deadline::none(), err)?;
     let chosen = chosen(&model, args)?;

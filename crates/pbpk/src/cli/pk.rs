@@ -16,7 +16,11 @@ use crate::pk::{Application, Curve, Dosing, Measure, UserParameter, analyse};
 /// One computed parameter: output, name, value, unit.
 type Row = (String, String, f64, String);
 
-pub(super) fn run(args: &PkArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), Failure> {
+pub(super) fn run(
+    args: &PkArgs,
+    out: &mut dyn Write,
+    err: &mut (dyn Write + Send),
+) -> Result<(), Failure> {
     let user = args
         .user
         .iter()
@@ -56,19 +60,7 @@ pub(super) fn run(args: &PkArgs, out: &mut dyn Write, err: &mut dyn Write) -> Re
         }
     }
     if args.json {
-        let text = Json::object(|j| {
-            j.list(
-                "parameters",
-                rows.iter(),
-                |j, (output, name, value, unit)| {
-                    j.string("output", output);
-                    j.string("parameter", name);
-                    j.number("value", *value);
-                    j.string("unit", unit);
-                },
-            );
-        });
-        return Ok(out.write_all(text.as_bytes())?);
+        return Ok(out.write_all(as_json(&rows).as_bytes())?);
     }
     let cells = |(output, name, value, unit): &Row| {
         vec![
@@ -85,6 +77,22 @@ pub(super) fn run(args: &PkArgs, out: &mut dyn Write, err: &mut dyn Write) -> Re
         &rows,
         usize::MAX,
     )?)
+}
+
+/// The rows as one JSON object.
+fn as_json(rows: &[Row]) -> String {
+    Json::object(|j| {
+        j.list(
+            "parameters",
+            rows.iter(),
+            |j, (output, name, value, unit)| {
+                j.string("output", output);
+                j.string("parameter", name);
+                j.number("value", *value);
+                j.string("unit", unit);
+            },
+        );
+    })
 }
 
 /// The rows as a workbook of one sheet.

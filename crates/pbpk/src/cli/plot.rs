@@ -13,7 +13,7 @@ use crate::plot::{self, Overlay, PlotOptions, Points, TerminalOptions, TimeUnit}
 pub(super) fn run(
     args: &PlotArgs,
     out: &mut dyn Write,
-    err: &mut dyn Write,
+    err: &mut (dyn Write + Send),
 ) -> Result<(), Failure> {
     model::check_units(&args.unit)?;
     let deadline = model::Deadline::new(&args.solver)?;
@@ -82,7 +82,7 @@ fn points(
     observed: Vec<Observed>,
     instance: &Instance,
     displays: &[Option<Display>],
-    err: &mut dyn Write,
+    err: &mut (dyn Write + Send),
 ) -> Result<Vec<Points>, Failure> {
     let outputs = instance.structure().outputs();
     let quantities = &instance.structure().model().quantities;

@@ -3,25 +3,28 @@
 mod bands;
 mod columns;
 mod figures;
+mod kept;
 mod parts;
+mod people;
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
-use std::io::{BufReader, Write};
-use std::path::Path;
+use std::fs;
+use std::io::Write;
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use super::args::{MergeArgs, PopulationArgs};
+use super::cache::{Cache, Stamp};
 use super::failure::Failure;
 use super::model;
 use crate::csv;
-use crate::population::{
-    Cohort, Column, Correlation, Distribution, Plan, Population, Varied, run_chunk,
-};
+use crate::population::{Ageing, Plan, Population, run_chunk};
 use crate::run::{Results, RunOptions};
+use kept::{Kept, Made};
 use parts::{POPULATION, Parts, Shard, digest, write_whole};
+pub(super) use people::read;
 
 /// Most threads.
 const THREADS_MAX: usize = 256;
@@ -33,31 +36,27 @@ const WARNINGS_MAX: usize = 20;
 pub(super) fn run(
     args: &PopulationArgs,
     out: &mut dyn Write,
-    err: &mut dyn Write,
+    err: &mut (dyn Write + Send),
 ) -> Result<(), Failure> {
     let deadline = model::Deadline::new(&args.solver)?;
     let threads = model::threads(args.threads)?.min(THREADS_MAX);
     check_percentiles(&args.percentiles)?;
     let shard = shard(args)?;
-    let population = population(args)?;
+    let population = people::population(args)?;
+    let cache = Cache::open(&args.cache)?;
+    let stamp = Stamp::of(&args.model.model).ok();
     let model = model::open(&args.model, &deadline, err)?;
     let outputs = model::outputs(&model, &args.output, err)?;
     let base = model::individual(model, outputs, &args.model, &deadline)?;
-    let (plan, unmatched) = Plan::new(base, &population)?;
-    for path in &unmatched {
-        writeln!(err, "warning: the model has no '{path}'; it is left out")?;
-    }
-    if args.strict_paths && !unmatched.is_empty() {
-        let message = format!("{} columns name nothing in the model", unmatched.len());
-        return Err(Failure::misuse(message));
-    }
+    let kept = Kept::new(cache, stamp, args, &base)?;
+    let (plan, ageing) = people::bound(args, base, &population, err)?;
     let io =
         |e: std::io::Error| Failure::failed(format!("cannot write to {}: {e}", args.out.display()));
     fs::create_dir_all(&args.out).map_err(io)?;
     let parts = Parts::open(
         &args.out,
         head(&plan),
-        inputs(args, &population)?,
+        inputs(args, &population, ageing.as_ref())?,
         population.len(),
         args.chunk,
     )?;
@@ -69,11 +68,15 @@ pub(super) fn run(
         parts: &parts,
         shard,
         deadline: &deadline,
+        kept: kept.as_ref(),
         next: AtomicUsize::new(0),
         failed: Mutex::new(None),
         warnings: Mutex::new(BTreeSet::new()),
     };
     work.all(threads, err)?;
+    if let Some(kept) = &kept {
+        kept.report(err)?;
+    }
     for warning in work.warnings.into_inner().unwrap_or_default() {
         writeln!(err, "warning: {warning}")?;
     }
@@ -163,82 +166,12 @@ fn figures(args: &PopulationArgs, plan: &Plan, population: &Population) -> std::
     Ok(())
 }
 
-/// Reads a population file.
-pub(super) fn read(file: &Path) -> Result<Population, Failure> {
-    let name = file.display();
-    let opened =
-        File::open(file).map_err(|e| Failure::failed(format!("cannot read {name}: {e}")))?;
-    Population::read(&mut BufReader::new(opened))
-        .map_err(|e| Failure::failed(format!("{name}: {e}")))
-}
-
-/// The table that was named, or the cohort that was described.
-fn population(args: &PopulationArgs) -> Result<Population, Failure> {
-    let misuse = |e: crate::population::PopulationError| Failure::misuse(e.to_string());
-    match (&args.population, args.size) {
-        (Some(file), None) => read(file),
-        (None, Some(size)) => Cohort {
-            size,
-            seed: args.seed,
-            varied: args
-                .vary
-                .iter()
-                .map(|text| varied(text))
-                .collect::<Result<_, _>>()?,
-            latin: args.latin,
-            correlations: args
-                .correlate
-                .iter()
-                .map(|text| correlated(text, &args.vary))
-                .collect::<Result<_, _>>()?,
-        }
-        .draw()
-        .map_err(misuse),
-        _ => Err(Failure::misuse(
-            "give either a population file or --size".to_owned(),
-        )),
-    }
-}
-
-/// `PATH=DISTRIBUTION` or `PATH [unit]=DISTRIBUTION`.
-fn varied(text: &str) -> Result<Varied, Failure> {
-    let wrong = |what: &str| Failure::misuse(format!("--vary '{text}': {what}"));
-    let (name, spread) = text.rsplit_once('=').ok_or_else(|| wrong("no '='"))?;
-    let (path, unit) = csv::split_unit(name.trim());
-    Ok(Varied {
-        column: Column {
-            path: path.to_owned(),
-            unit: unit.to_owned(),
-        },
-        distribution: Distribution::parse(spread).map_err(|e| wrong(&e))?,
-    })
-}
-
-/// `PATH~PATH=NUMBER`: places of both among the drawn parameters, and the correlation.
-fn correlated(text: &str, vary: &[String]) -> Result<Correlation, Failure> {
-    let wrong = |what: &str| Failure::misuse(format!("--correlate '{text}': {what}"));
-    let (names, number) = text.rsplit_once('=').ok_or_else(|| wrong("no '='"))?;
-    let (a, b) = names
-        .split_once('~')
-        .ok_or_else(|| wrong("no '~' between the paths"))?;
-    let place = |name: &str| {
-        let wanted = csv::split_unit(name.trim()).0;
-        let found = vary.iter().position(|v| {
-            let path = v.rsplit_once('=').map_or("", |(path, _)| path);
-            csv::split_unit(path.trim()).0 == wanted
-        });
-        found.ok_or_else(|| wrong(&format!("'{wanted}' is not drawn; name it with --vary")))
-    };
-    let value = number.trim().parse::<f64>();
-    Ok(Correlation {
-        first: place(a)?,
-        second: place(b)?,
-        value: value.map_err(|_| wrong("the correlation is not a number"))?,
-    })
-}
-
 /// A digest of everything that the results depend on.
-fn inputs(args: &PopulationArgs, population: &Population) -> Result<u64, Failure> {
+fn inputs(
+    args: &PopulationArgs,
+    population: &Population,
+    ageing: Option<&Ageing>,
+) -> Result<u64, Failure> {
     let name = args.model.model.display();
     let model = fs::read(&args.model.model)
         .map_err(|e| Failure::failed(format!("cannot read {name}: {e}")))?;
@@ -259,7 +192,7 @@ fn inputs(args: &PopulationArgs, population: &Population) -> Result<u64, Failure
         s.double_times,
         args.chunk
     );
-    let table = population.to_csv();
+    let table = population.to_csv() + &ageing.map_or_else(String::new, |a| format!("{a:?}"));
     Ok(digest(&[&model, settings.as_bytes(), table.as_bytes()]))
 }
 
@@ -271,6 +204,7 @@ struct Work<'a> {
     parts: &'a Parts,
     shard: Shard,
     deadline: &'a model::Deadline,
+    kept: Option<&'a Kept>,
     next: AtomicUsize,
     failed: Mutex<Option<Failure>>,
     warnings: Mutex<BTreeSet<String>>,
@@ -278,7 +212,7 @@ struct Work<'a> {
 
 impl Work<'_> {
     /// Runs all parts that are not there yet; the parts that were done stay when one fails.
-    fn all(&self, threads: usize, err: &mut dyn Write) -> Result<(), Failure> {
+    fn all(&self, threads: usize, err: &mut (dyn Write + Send)) -> Result<(), Failure> {
         let (begun, found) = (Instant::now(), self.parts.done(self.shard).0);
         let (tell, told) = mpsc::sync_channel(threads);
         std::thread::scope(|scope| {
@@ -333,40 +267,49 @@ impl Work<'_> {
             interrupt: Some(&interrupt),
             ..model::options(&self.args.solver)
         };
-        let (mut text, mut failures) = (String::new(), String::new());
-        let mut times = Times::default();
-        let mut warnings = BTreeSet::new();
         let range = self.parts.range(part);
-        let ran = run_chunk(
-            self.plan,
-            self.population,
-            range,
-            &options,
-            |outcome| match outcome.result {
-                Ok(results) => {
-                    rows(&mut text, outcome.id, &results, &mut times);
-                    warnings.extend(results.warnings);
-                }
-                Err(why) => {
-                    failures.push_str(&outcome.id.to_string());
-                    failures.push(',');
-                    csv::push_field(&mut failures, &why);
-                    failures.push('\n');
-                }
-            },
-        );
+        let make = || self.made(range.clone(), &options);
+        let mut made = match self.kept {
+            Some(kept) => kept.or_make(self.plan, self.population, &range, make)?,
+            None => make()?,
+        };
         if let Ok(mut all) = self.warnings.lock() {
-            all.append(&mut warnings);
+            all.append(&mut made.warnings);
             while all.len() > WARNINGS_MAX {
                 all.pop_last();
             }
         }
+        let written = self.parts.write(part, &made.rows, &made.failures);
+        written.map_err(|e| Failure::failed(format!("cannot write a part: {e}")))
+    }
+
+    /// Runs the individuals of a range of rows.
+    fn made(&self, range: Range<usize>, options: &RunOptions<'_>) -> Result<Made, Failure> {
+        let mut made = Made::default();
+        let mut times = Times::default();
+        let ran = run_chunk(
+            self.plan,
+            self.population,
+            range,
+            options,
+            |outcome| match outcome.result {
+                Ok(results) => {
+                    rows(&mut made.rows, outcome.id, &results, &mut times);
+                    made.warnings.extend(results.warnings);
+                }
+                Err(why) => {
+                    made.failures.push_str(&outcome.id.to_string());
+                    made.failures.push(',');
+                    csv::push_field(&mut made.failures, &why);
+                    made.failures.push('\n');
+                }
+            },
+        );
         ran.map_err(|cause| {
             Failure::failed(format!("{cause}; the parts that were done are kept"))
                 .with_hint("the same command goes on where it stopped")
         })?;
-        let written = self.parts.write(part, &text, &failures);
-        written.map_err(|e| Failure::failed(format!("cannot write a part: {e}")))
+        Ok(made)
     }
 }
 

@@ -20,7 +20,7 @@ type Row = (String, String, String, f64);
 pub(super) fn run(
     args: &SensitivityArgs,
     out: &mut dyn Write,
-    err: &mut dyn Write,
+    err: &mut (dyn Write + Send),
 ) -> Result<(), Failure> {
     let scheme = scheme(args)?;
     let deadline = model::Deadline::new(&args.solver)?;
@@ -116,7 +116,7 @@ fn by_scheme(
     parameters: &[usize],
     scheme: &Scheme,
     deadline: &model::Deadline,
-    err: &mut dyn Write,
+    err: &mut (dyn Write + Send),
 ) -> Result<Vec<Row>, Failure> {
     let results = model::run(instance, &args.solver, deadline, err)?;
     let base = figures(instance, &results);
@@ -157,7 +157,7 @@ fn exact(
     parameters: &[usize],
     deadline: &model::Deadline,
     out: &mut dyn Write,
-    err: &mut dyn Write,
+    err: &mut (dyn Write + Send),
 ) -> Result<Vec<Row>, Failure> {
     let options = RunOptions {
         sensitivity_to: parameters,

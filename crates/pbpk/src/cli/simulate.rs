@@ -3,20 +3,29 @@
 use std::io::Write;
 
 use super::args::RunArgs;
+use super::cache::{Cache, Inputs, Stamp};
 use super::failure::Failure;
 use super::json::Json;
 use super::{model, table};
+use crate::compile::Instance;
 use crate::csv;
 use crate::run::Results;
 
-pub(super) fn run(args: &RunArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), Failure> {
+pub(super) fn run(
+    args: &RunArgs,
+    out: &mut dyn Write,
+    err: &mut (dyn Write + Send),
+) -> Result<(), Failure> {
     model::check_units(&args.unit)?;
     let deadline = model::Deadline::new(&args.solver)?;
+    let cache = Cache::open(&args.cache)?;
+    let stamp = Stamp::of(&args.model.model).ok();
     let model = model::open(&args.model, &deadline, err)?;
     let outputs = model::outputs(&model, &args.output, err)?;
     let instance = model::individual(model, outputs, &args.model, &deadline)?;
     let displays = model::displays(&instance, &args.unit)?;
-    let results = model::run(&instance, &args.solver, &deadline, err)?;
+    let kept = cache.as_ref().zip(stamp.as_ref());
+    let results = results(args, kept, &instance, &deadline, err)?;
     let results = model::in_units(results, &displays);
     if let Some(file) = &args.csv {
         let curves = model::curves(&results);
@@ -41,6 +50,38 @@ pub(super) fn run(args: &RunArgs, out: &mut dyn Write, err: &mut dyn Write) -> R
         statistics(&results, err)?;
     }
     Ok(())
+}
+
+/// The results of the run: computed, or those of an earlier run with the same inputs.
+fn results(
+    args: &RunArgs,
+    kept: Option<(&Cache, &Stamp)>,
+    instance: &Instance,
+    deadline: &model::Deadline,
+    err: &mut (dyn Write + Send),
+) -> Result<Results, Failure> {
+    let Some((cache, stamp)) = kept else {
+        return model::run(instance, &args.solver, deadline, err);
+    };
+    let options = model::options(&args.solver);
+    let inputs = Inputs::new(&args.model, stamp, instance, &options)
+        .map_err(|e| Failure::failed(format!("cannot make the key of the cache: {e}")))?;
+    let key = inputs.map(|inputs| inputs.key("run", &[]));
+    let found = key.and_then(|key| cache.get(&key));
+    if let Some(found) = found.and_then(|bytes| Results::from_bytes(instance, bytes)) {
+        for warning in &found.warnings {
+            writeln!(err, "warning: {warning}")?;
+        }
+        writeln!(err, "taken from the cache")?;
+        return Ok(found);
+    }
+    let results = model::run(instance, &args.solver, deadline, err)?;
+    if let Some(key) = key
+        && let Err(e) = cache.put(&key, &results.to_bytes())
+    {
+        writeln!(err, "warning: the cache cannot be written: {e}")?;
+    }
+    Ok(results)
 }
 
 /// Most outputs in a summary of a run for which none were named.
@@ -153,7 +194,7 @@ fn counts(s: &crate::solve::Statistics) -> [(&'static str, usize); 9] {
     ]
 }
 
-fn statistics(results: &Results, err: &mut dyn Write) -> std::io::Result<()> {
+fn statistics(results: &Results, err: &mut (dyn Write + Send)) -> std::io::Result<()> {
     for (name, count) in counts(&results.statistics) {
         writeln!(err, "{name} {count}")?;
     }

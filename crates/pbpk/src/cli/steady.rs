@@ -19,7 +19,7 @@ type Row = (String, String, f64, f64);
 pub(super) fn run(
     args: &SteadyArgs,
     out: &mut dyn Write,
-    err: &mut dyn Write,
+    err: &mut (dyn Write + Send),
 ) -> Result<(), Failure> {
     let defaults = SteadyOptions::default();
     let wanted = SteadyOptions {

@@ -79,8 +79,8 @@ impl Dependencies {
             }
         }
         if order.len() < n {
-            let circle = cycle::find(n, |q| of(q).iter().map(|u| *u as usize).collect());
-            return Err(circle.unwrap_or_default());
+            let uses = |q: usize| of(q).iter().map(|u| *u as usize).collect();
+            return Err(cycle::of(n, uses));
         }
         let mut rank = vec![0; n];
         for (r, &q) in order.iter().enumerate() {

@@ -11,6 +11,9 @@ use crate::watch::{Interrupt, Watch};
 /// Derivatives by state, ascending; states that are not listed do not matter.
 type Gradient = Vec<(u32, Id)>;
 
+/// Entries of a gradient that make a unit of work.
+const ENTRIES_OF_A_UNIT: usize = 16;
+
 /// The gradient of each root.
 pub(super) fn gradients(
     graph: &mut Graph,
@@ -29,6 +32,7 @@ pub(super) fn gradients(
                 .unwrap_or(&[])
         };
         let gradient = gradient(graph, id, &node, of);
+        watch.work(gradient.len() / ENTRIES_OF_A_UNIT)?;
         known[id as usize] = Some(gradient);
     }
     let of = |r: &Id| known.get(*r as usize).cloned().flatten();

@@ -16,6 +16,7 @@ use crate::formula::{
     Binary, Rule, Unary, apply_binary, apply_select, apply_unary, divide, multiply,
 };
 use crate::place::Place;
+use crate::watch::{Interrupt, Watch};
 
 /// Sums with more terms run one by one.
 const TERMS_MAX: usize = 12;
@@ -80,11 +81,12 @@ struct Waiting {
 }
 
 impl Waiting {
-    fn new(code: &[Instruction], terms: &[u32]) -> Self {
+    fn new(code: &[Instruction], terms: &[u32], watch: &Watch<'_>) -> Result<Self, Interrupt> {
         let mut writer: HashMap<u32, usize, BuildHasherDefault<NodeHasher>> = HashMap::default();
         let mut open = vec![0; code.len()];
         let mut pairs = Vec::new();
         for (i, instruction) in code.iter().enumerate() {
+            watch.check()?;
             instruction.reads(terms, |slot| {
                 if let Some(&by) = writer.get(&slot) {
                     open[i] += 1;
@@ -93,13 +95,15 @@ impl Waiting {
             });
             writer.insert(instruction.to(), i);
         }
+        watch.ask()?;
         pairs.sort_unstable();
+        watch.ask()?;
         let from = |i: usize| pairs.partition_point(|p| (p.0 as usize) < i) as u32;
-        Self {
+        Ok(Self {
             open,
             start: (0..=code.len()).map(from).collect(),
             users: pairs.iter().map(|p| p.1).collect(),
-        }
+        })
     }
 
     /// Calls `each` with every instruction that waits for nothing more when this one is done.
@@ -116,8 +120,15 @@ impl Waiting {
 
 /// Brings the code into groups, operands before their users: of the kinds that are ready, always the one with the most
 /// instructions, and all of them that its own results make ready.
-pub(super) fn arrange(code: &mut Vec<Instruction>, terms: &[u32]) -> Vec<Group> {
-    let mut waiting = Waiting::new(code, terms);
+///
+/// # Errors
+/// That of the watch.
+pub(super) fn arrange(
+    code: &mut Vec<Instruction>,
+    terms: &[u32],
+    watch: &Watch<'_>,
+) -> Result<Vec<Group>, Interrupt> {
+    let mut waiting = Waiting::new(code, terms, watch)?;
     let mut ready: BTreeMap<Kind, BinaryHeap<Reverse<usize>>> = BTreeMap::new();
     let kinds: Vec<Kind> = code.iter().map(Kind::of).collect();
     for i in (0..code.len()).filter(|i| waiting.open[*i] == 0) {
@@ -133,6 +144,7 @@ pub(super) fn arrange(code: &mut Vec<Instruction>, terms: &[u32]) -> Vec<Group> 
     while let Some(kind) = largest(&ready) {
         let from = arranged.len();
         while let Some(Reverse(i)) = ready.get_mut(&kind).and_then(BinaryHeap::pop) {
+            watch.check()?;
             arranged.push(code[i]);
             waiting.done(i, |next| {
                 ready.entry(kinds[next]).or_default().push(Reverse(next));
@@ -149,7 +161,7 @@ pub(super) fn arrange(code: &mut Vec<Instruction>, terms: &[u32]) -> Vec<Group> 
         }
     }
     *code = arranged;
-    groups
+    Ok(groups)
 }
 
 /// The array: a slice, or one so long that 16-bit places need no look at its length.

@@ -50,6 +50,11 @@ impl Changes {
         Ok(Self { positions, touched })
     }
 
+    /// The quantities that are set.
+    pub(crate) fn positions(&self) -> &[usize] {
+        &self.positions
+    }
+
     /// The same changes, computing only what a run reads: an individual of these is for runs alone, its other numbers are
     /// not computed anew.
     #[must_use]

@@ -11,6 +11,7 @@ use super::groups::{self, Group, Lists, Numbers, SHORT_SLOTS};
 use crate::formula::{Binary, Rule, Unary, apply_binary, apply_select, apply_unary, multiply};
 use crate::model::Table;
 use crate::place::Place;
+use crate::watch::{Interrupt, Watch};
 
 /// One instruction; numbers are slots of the array.
 #[derive(Debug, Clone, Copy)]
@@ -265,6 +266,7 @@ pub(super) fn guarded_sum(constant: f64, factors: impl Iterator<Item = (f64, f64
 /// Assigns slots to nodes as programs need them, so that what is used together lies together.
 pub(super) struct Emitter<'a> {
     graph: &'a Graph,
+    watch: &'a Watch<'a>,
     slots: Vec<u32>,
     next: u32,
     /// Slots of literals and of folded quantities.
@@ -276,12 +278,15 @@ pub(super) struct Emitter<'a> {
 }
 
 const NONE: u32 = u32::MAX;
+/// Terms of a sum that make a unit of work.
+const TERMS_OF_A_UNIT: usize = 16;
 
 impl<'a> Emitter<'a> {
     /// An emitter whose first slots are the time and the states.
-    pub(super) fn new(graph: &'a Graph, states: u32) -> Self {
+    pub(super) fn new(graph: &'a Graph, states: u32, watch: &'a Watch<'a>) -> Self {
         let mut emitter = Self {
             graph,
+            watch,
             slots: vec![NONE; graph.nodes.len()],
             next: states + 1,
             literals: Vec::new(),
@@ -343,15 +348,18 @@ impl<'a> Emitter<'a> {
     }
 
     /// Code for the varying nodes that `roots` need.
-    pub(super) fn program(&mut self, roots: &[Id]) -> Program {
+    ///
+    /// # Errors
+    /// That of the watch, as of all that follow.
+    pub(super) fn program(&mut self, roots: &[Id]) -> Result<Program, Interrupt> {
         let needed = self.graph.needed(roots, Graph::varies);
-        let mut program = self.emit(&needed);
-        program.groups = groups::arrange(&mut program.code, &program.terms);
-        program
+        let mut program = self.emit(&needed)?;
+        program.groups = groups::arrange(&mut program.code, &program.terms, self.watch)?;
+        Ok(program)
     }
 
     /// As [`Emitter::program`], with the values of the roots side by side: also the first of their slots.
-    pub(super) fn block(&mut self, roots: &[Id]) -> (Program, u32) {
+    pub(super) fn block(&mut self, roots: &[Id]) -> Result<(Program, u32), Interrupt> {
         let first = self.new_slots(roots.len());
         let mut copied = Vec::new();
         for (slot, &root) in (first..).zip(roots) {
@@ -362,34 +370,37 @@ impl<'a> Emitter<'a> {
             }
         }
         let needed = self.graph.needed(roots, Graph::varies);
-        let mut program = self.emit(&needed);
+        let mut program = self.emit(&needed)?;
         for (to, root) in copied {
             let a = self.slot(root);
             program.code.push(Instruction::Copy { to, a });
         }
-        program.groups = groups::arrange(&mut program.code, &program.terms);
-        (program, first)
+        program.groups = groups::arrange(&mut program.code, &program.terms, self.watch)?;
+        Ok((program, first))
     }
 
     /// Code for everything noted that does not vary; last, when all programs are emitted.
-    pub(super) fn prologue(&mut self) -> Program {
+    pub(super) fn prologue(&mut self) -> Result<Program, Interrupt> {
         let roots = std::mem::take(&mut self.constants);
         let needed = self.graph.needed(&roots, |graph, id| !graph.varies(id));
-        let mut program = self.emit(&needed);
+        let mut program = self.emit(&needed)?;
         for (to, id) in std::mem::take(&mut self.copies) {
             let a = self.slot(id);
             program.code.push(Instruction::Copy { to, a });
         }
-        program
+        Ok(program)
     }
 
-    fn emit(&mut self, nodes: &[Id]) -> Program {
+    fn emit(&mut self, nodes: &[Id]) -> Result<Program, Interrupt> {
         let mut program = Program::default();
         for &id in nodes {
+            let before = program.terms.len();
             let instruction = self.instruction(id, &mut program.terms);
             program.code.extend(instruction);
+            self.watch
+                .work(1 + (program.terms.len() - before) / TERMS_OF_A_UNIT)?;
         }
-        program
+        Ok(program)
     }
 
     /// The instruction that computes a node; nothing for what is given.

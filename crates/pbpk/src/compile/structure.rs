@@ -103,9 +103,17 @@ impl Structure {
             Stopped::Circle(found) => circle(found),
             Stopped::Interrupted(cause) => CompileError::Interrupted { cause },
         })?);
+        let ask = || {
+            watch
+                .ask()
+                .map_err(|cause| CompileError::Interrupted { cause })
+        };
+        ask()?;
         let targets = dependencies::targets(&model);
         let constants = dependencies::constants(&model, &start.order, &targets);
+        ask()?;
         let needs_code = needs_code(&model, &start, &base, &targets);
+        ask()?;
         let mut is_state = vec![false; model.quantities.len()];
         for &q in &states {
             if let Some(is_state) = is_state.get_mut(q) {

@@ -191,44 +191,49 @@ impl Variant {
             ..Self::default()
         };
         watch.ask()?;
-        variant.emit(&graph, roots, is_static);
+        variant.emit(&graph, roots, is_static, watch)?;
         watch.ask()?;
         Ok(variant)
     }
 
     /// Writes the code of all roots; what does not vary comes last, into the prologue.
-    fn emit(&mut self, graph: &Graph, roots: Roots, is_static: Vec<Vec<bool>>) {
-        let mut emitter = Emitter::new(graph, roots.rates.len() as u32);
+    fn emit(
+        &mut self,
+        graph: &Graph,
+        roots: Roots,
+        is_static: Vec<Vec<bool>>,
+        watch: &Watch<'_>,
+    ) -> Result<(), Interrupt> {
+        let mut emitter = Emitter::new(graph, roots.rates.len() as u32, watch);
         let rates;
-        (self.rhs, rates) = emitter.block(&roots.rates);
+        (self.rhs, rates) = emitter.block(&roots.rates)?;
         self.rates = rates..rates + roots.rates.len() as u32;
         let mut code = |roots: &[Id]| {
-            let program = emitter.program(roots);
-            (
-                program,
-                roots.iter().map(|r| emitter.slot(*r)).collect::<Vec<u32>>(),
-            )
+            let program = emitter.program(roots)?;
+            let slots = roots.iter().map(|r| emitter.slot(*r));
+            Ok::<_, Interrupt>((program, slots.collect::<Vec<u32>>()))
         };
-        (self.jacobian, self.jacobian_slots) = code(&roots.jacobian);
-        (self.conditions, self.condition_slots) = code(&roots.conditions);
+        (self.jacobian, self.jacobian_slots) = code(&roots.jacobian)?;
+        (self.conditions, self.condition_slots) = code(&roots.conditions)?;
         let one = |(root, is_static): (&Id, bool)| {
-            let (program, slots) = code(std::slice::from_ref(root));
-            AssignmentCode {
+            let (program, slots) = code(std::slice::from_ref(root))?;
+            Ok(AssignmentCode {
                 program,
                 slot: slots[0],
                 is_static,
-            }
+            })
         };
-        self.assignments = grouped(&roots.assignments, is_static, one);
+        self.assignments = grouped(&roots.assignments, is_static, one)?;
         let outputs;
-        (self.outputs, outputs) = emitter.block(&roots.outputs);
+        (self.outputs, outputs) = emitter.block(&roots.outputs)?;
         self.values = outputs..outputs + roots.outputs.len() as u32;
-        self.prologue = emitter.prologue();
+        self.prologue = emitter.prologue()?;
         self.slots = emitter.slots();
         self.list();
         self.literals = emitter.literals;
         self.inputs = emitter.inputs;
         self.pattern = roots.pattern;
+        Ok(())
     }
 
     /// Lists the operands of all programs that run often.
@@ -313,8 +318,8 @@ fn event_roots(
 fn grouped<T>(
     roots: &[Vec<Id>],
     flags: Vec<Vec<bool>>,
-    mut each: impl FnMut((&Id, bool)) -> T,
-) -> Vec<Vec<T>> {
+    mut each: impl FnMut((&Id, bool)) -> Result<T, Interrupt>,
+) -> Result<Vec<Vec<T>>, Interrupt> {
     roots
         .iter()
         .zip(flags)

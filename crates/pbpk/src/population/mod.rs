@@ -4,21 +4,27 @@
 //! The model is compiled once. [`run_chunk`] is pure: its result depends on the model, the rows of its range and the
 //! options, not on what ran before or beside it.
 
+mod ageing;
 mod cohort;
 mod correlation;
 mod table;
 
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
+pub use ageing::Ageing;
 pub use cohort::{Cohort, Distribution, Varied};
 pub use correlation::Correlation;
 pub use table::{Column, Population, PopulationError};
 
-use crate::compile::{Changes, Instance};
+use crate::compile::{Changes, CompileError, Instance, Structure};
 use crate::error::SetError;
-use crate::model::Quantity;
+use crate::model::{Formula, FormulaKind, Kind, Model, Quantity, Source, Table};
 use crate::path;
 use crate::run::{Results, RunOptions, run};
+use crate::watch::{Interrupt, Watch};
 
 /// Most individuals of a population.
 pub const INDIVIDUALS_MAX: usize = 10_000_000;
@@ -32,6 +38,63 @@ pub struct Plan {
     for_runs: Changes,
     /// Column of the population for each change, with the factor and offset of its unit.
     columns: Vec<(usize, f64, f64)>,
+    /// Parameters of individuals that follow the time.
+    ageing: BTreeMap<i64, Vec<(usize, Arc<Table>)>>,
+}
+
+/// Why an individual cannot be made.
+#[derive(Debug, Clone, PartialEq)]
+pub enum PlanError {
+    /// A value that cannot be set.
+    Set(SetError),
+    /// A model with tables over time that cannot be compiled.
+    Compile(CompileError),
+}
+
+impl fmt::Display for PlanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Set(e) => e.fmt(f),
+            Self::Compile(e) => e.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for PlanError {}
+
+impl From<SetError> for PlanError {
+    fn from(e: SetError) -> Self {
+        Self::Set(e)
+    }
+}
+
+impl From<CompileError> for PlanError {
+    fn from(e: CompileError) -> Self {
+        Self::Compile(e)
+    }
+}
+
+/// The quantities of a model by the names that tables of the suite give them: with and without the simulation's name.
+struct Names<'a> {
+    by_path: HashMap<&'a str, (usize, &'a Quantity)>,
+    prefix: String,
+}
+
+impl<'a> Names<'a> {
+    fn new(model: &'a Model) -> Self {
+        let quantities = model.quantities.iter().enumerate();
+        Self {
+            by_path: quantities.map(|(i, q)| (q.path.as_str(), (i, q))).collect(),
+            prefix: format!("{}{}", model.name, model.delimiter),
+        }
+    }
+
+    fn find(&self, path: &str) -> Option<(usize, &'a Quantity)> {
+        let full = format!("{}{path}", self.prefix);
+        let short = path.strip_prefix(&self.prefix).unwrap_or(path);
+        let mut names = [path, &full, short].into_iter();
+        names.find_map(|name| self.by_path.get(name).copied())
+    }
 }
 
 impl Plan {
@@ -40,22 +103,12 @@ impl Plan {
     /// # Errors
     /// [`SetError`] where a unit does not belong to its quantity, or a quantity cannot be set.
     pub fn new(base: Instance, population: &Population) -> Result<(Self, Vec<String>), SetError> {
-        let structure = std::sync::Arc::clone(base.structure());
+        let structure = Arc::clone(base.structure());
         let model = structure.model();
-        let by_path: std::collections::HashMap<&str, (usize, &Quantity)> = model
-            .quantities
-            .iter()
-            .enumerate()
-            .map(|(i, q)| (q.path.as_str(), (i, q)))
-            .collect();
-        let prefix = format!("{}{}", model.name, model.delimiter);
+        let names = Names::new(model);
         let (mut positions, mut columns, mut unmatched) = (Vec::new(), Vec::new(), Vec::new());
         for (c, column) in population.columns.iter().enumerate() {
-            let full = format!("{prefix}{}", column.path);
-            let short = column.path.strip_prefix(&prefix).unwrap_or(&column.path);
-            let names = [column.path.as_str(), &full, short];
-            let found = names.iter().find_map(|name| by_path.get(name));
-            let Some(&(position, quantity)) = found else {
+            let Some((position, quantity)) = names.find(&column.path) else {
                 unmatched.push(column.path.clone());
                 continue;
             };
@@ -72,14 +125,64 @@ impl Plan {
             base,
             changes,
             columns,
+            ageing: BTreeMap::new(),
         };
         Ok((plan, unmatched))
+    }
+
+    /// Lets parameters of individuals follow the time. These come before what the population says of the same parameters.
+    /// Gives back the paths that the model does not have.
+    ///
+    /// # Errors
+    /// [`SetError::NotSettable`] for what is no parameter, has a rate of its own, or is named twice for an individual.
+    pub fn age(&mut self, ageing: &Ageing) -> Result<Vec<String>, SetError> {
+        let structure = Arc::clone(self.base.structure());
+        let names = Names::new(structure.model());
+        let mut unmatched = Vec::new();
+        for (id, tables) in ageing.tables() {
+            for (path, table) in tables {
+                let Some((position, quantity)) = names.find(path) else {
+                    unmatched.push(path.clone());
+                    continue;
+                };
+                if quantity.kind != Kind::Parameter || !quantity.rhs.is_empty() {
+                    return Err(SetError::NotSettable {
+                        path: quantity.path.clone(),
+                        reason: "only a parameter without a rate can follow ageing data",
+                    });
+                }
+                let own = self.ageing.entry(id).or_default();
+                if own.iter().any(|(other, _)| *other == position) {
+                    return Err(SetError::NotSettable {
+                        path: quantity.path.clone(),
+                        reason: "the ageing data of an individual name it twice",
+                    });
+                }
+                own.push((position, Arc::clone(table)));
+            }
+        }
+        unmatched.sort_unstable();
+        unmatched.dedup();
+        Ok(unmatched)
+    }
+
+    /// The parameters of an individual that follow the time.
+    #[cfg(feature = "cli")]
+    pub(crate) fn aged(&self, id: i64) -> Option<impl fmt::Debug + '_> {
+        self.ageing.get(&id)
     }
 
     /// How many columns set a quantity.
     #[must_use]
     pub fn matched(&self) -> usize {
         self.columns.len()
+    }
+
+    /// For each column that sets a quantity its place in the population, the factor and offset of its unit, and the
+    /// quantity's position.
+    #[cfg(feature = "cli")]
+    pub(crate) fn columns(&self) -> impl std::fmt::Debug + '_ {
+        (&self.columns, self.changes.positions())
     }
 
     /// Path and unit of each output.
@@ -96,9 +199,9 @@ impl Plan {
     /// The individual of a row.
     ///
     /// # Errors
-    /// [`SetError`] where a value is not a number.
-    pub fn individual(&self, population: &Population, row: usize) -> Result<Instance, SetError> {
-        self.changed(&self.changes, population, row)
+    /// [`PlanError`] where a value is not a number.
+    pub fn individual(&self, population: &Population, row: usize) -> Result<Instance, PlanError> {
+        self.changed(&self.changes, population, row, &Watch::default())
     }
 
     /// The base with the values of a row.
@@ -107,7 +210,8 @@ impl Plan {
         changes: &Changes,
         population: &Population,
         row: usize,
-    ) -> Result<Instance, SetError> {
+        watch: &Watch<'_>,
+    ) -> Result<Instance, PlanError> {
         let numbers = population.row(row);
         let value = |&(c, factor, offset): &(usize, f64, f64)| {
             let value = numbers.get(c).copied().unwrap_or(f64::NAN);
@@ -118,8 +222,47 @@ impl Plan {
             }
         };
         let values: Vec<f64> = self.columns.iter().map(value).collect();
+        if let Some(tables) = self.ageing.get(&population.id(row)) {
+            return self.with_tables(tables, &values, watch);
+        }
         let mut individual = self.base.clone();
         individual.set_all(changes, &values)?;
+        Ok(individual)
+    }
+
+    /// The base with tables over time in the place of parameters, and with these values of the columns. It is compiled anew.
+    fn with_tables(
+        &self,
+        tables: &[(usize, Arc<Table>)],
+        values: &[f64],
+        watch: &Watch<'_>,
+    ) -> Result<Instance, PlanError> {
+        let structure = self.base.structure();
+        let mut model = structure.model().clone();
+        for (position, table) in tables {
+            let Some(quantity) = model.quantities.get_mut(*position) else {
+                continue;
+            };
+            quantity.source = Source::Formula(model.formulas.len());
+            model.formulas.push(Formula {
+                name: format!("ageing of '{}'", quantity.path),
+                kind: FormulaKind::Table(Arc::clone(table)),
+            });
+        }
+        let outputs = structure.outputs().to_vec();
+        let compiled = Structure::watched(Arc::new(model), outputs, watch)?;
+        let mut individual = Instance::new(&compiled);
+        let mut set = BTreeMap::new();
+        let of_base = self.base.values().iter().copied().enumerate();
+        set.extend(of_base.filter(|(q, _)| self.base.is_set(*q)));
+        let of_row = values.iter().copied();
+        set.extend(self.changes.positions().iter().copied().zip(of_row));
+        for (position, _) in tables {
+            set.remove(position);
+        }
+        let (positions, values): (Vec<usize>, Vec<f64>) = set.into_iter().unzip();
+        let changes = Changes::new(&individual, positions)?;
+        individual.set_all(&changes, &values)?;
         Ok(individual)
     }
 }
@@ -141,10 +284,12 @@ pub fn run_chunk(
     range: Range<usize>,
     options: &RunOptions<'_>,
     mut each: impl FnMut(Outcome),
-) -> Result<(), crate::watch::Interrupt> {
+) -> Result<(), Interrupt> {
+    let watch = Watch::new(options.interrupt);
     for row in range {
         let id = population.id(row);
-        let result = match plan.changed(&plan.for_runs, population, row) {
+        let result = match plan.changed(&plan.for_runs, population, row, &watch) {
+            Err(PlanError::Compile(CompileError::Interrupted { cause })) => return Err(cause),
             Err(e) => Err(e.to_string()),
             Ok(individual) => match run(&individual, options) {
                 Ok(results) => Ok(results),

@@ -64,6 +64,11 @@ pub enum PopulationError {
         /// What is wrong.
         what: String,
     },
+    /// Ageing data that make no sense.
+    Ageing {
+        /// What is wrong.
+        what: String,
+    },
     /// A distribution that makes no sense.
     Distribution {
         /// Its path.
@@ -85,6 +90,7 @@ impl fmt::Display for PopulationError {
                 f,
                 "a population has 1 to {INDIVIDUALS_MAX} individuals, not {count}"
             ),
+            Self::Ageing { what } => write!(f, "ageing data: {what}"),
             Self::Correlation { what } => write!(f, "correlations: {what}"),
             Self::Distribution { path, what } => write!(f, "distribution of '{path}': {what}"),
         }

@@ -2,10 +2,11 @@
 
 use crate::error::LoadError;
 use crate::model::{Model, Reference, Source};
+use crate::watch::{Interrupt, Watch};
 
 /// Refuses quantities whose (start) values define each other.
-pub(super) fn refuse(model: &Model) -> Result<(), LoadError> {
-    match find(model.quantities.len(), |i| uses(model, i)) {
+pub(super) fn refuse(model: &Model, watch: &Watch<'_>) -> Result<(), LoadError> {
+    match find(model.quantities.len(), |i| uses(model, i), watch)? {
         None => Ok(()),
         Some(circle) => Err(LoadError::Cycle {
             paths: circle.into_iter().map(|i| path(model, i)).collect(),
@@ -36,8 +37,21 @@ fn uses(model: &Model, i: usize) -> Vec<usize> {
     quantities.collect()
 }
 
+/// The circle of a graph that is known to have one.
+pub(crate) fn of(n: usize, uses: impl Fn(usize) -> Vec<usize>) -> Vec<usize> {
+    let found = find(n, uses, &Watch::default());
+    found.ok().flatten().unwrap_or_default()
+}
+
 /// A circle in a graph of `n` nodes, if there is one; depth-first with its own stack.
-pub(crate) fn find(n: usize, uses: impl Fn(usize) -> Vec<usize>) -> Option<Vec<usize>> {
+///
+/// # Errors
+/// That of the watch.
+fn find(
+    n: usize,
+    uses: impl Fn(usize) -> Vec<usize>,
+    watch: &Watch<'_>,
+) -> Result<Option<Vec<usize>>, Interrupt> {
     #[derive(Clone, Copy, PartialEq)]
     enum Mark {
         New,
@@ -55,6 +69,7 @@ pub(crate) fn find(n: usize, uses: impl Fn(usize) -> Vec<usize>) -> Option<Vec<u
             let node = *node;
             match rest.pop() {
                 None => {
+                    watch.check()?;
                     set(&mut marks, node, Mark::Done);
                     path.pop();
                 }
@@ -67,7 +82,7 @@ pub(crate) fn find(n: usize, uses: impl Fn(usize) -> Vec<usize>) -> Option<Vec<u
                         let open = path.iter().map(|(i, _)| *i);
                         let mut circle: Vec<usize> = open.skip_while(|i| *i != next).collect();
                         circle.push(next);
-                        return Some(circle);
+                        return Ok(Some(circle));
                     }
                     _ => {}
                 },
@@ -79,5 +94,5 @@ pub(crate) fn find(n: usize, uses: impl Fn(usize) -> Vec<usize>) -> Option<Vec<u
             *m = mark;
         }
     }
-    None
+    Ok(None)
 }

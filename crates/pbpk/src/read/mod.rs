@@ -55,7 +55,7 @@ pub fn watched(
     if let Some(cause) = cause.get() {
         return Err(LoadError::Interrupted { cause });
     }
-    check(read?, options)
+    check(read?, options, watch)
 }
 
 /// A stream that asks at every piece whether to go on.
@@ -165,7 +165,7 @@ pub fn file_watched(path: &Path, options: &Options, watch: &Watch<'_>) -> Result
 }
 
 /// What both formats share: output times and definitions that go in circles.
-fn check(mut model: Model, options: &Options) -> Result<Model, LoadError> {
+fn check(mut model: Model, options: &Options, watch: &Watch<'_>) -> Result<Model, LoadError> {
     if model.grid.is_too_large() {
         return Err(LoadError::Limit {
             what: "output times",
@@ -185,6 +185,6 @@ fn check(mut model: Model, options: &Options) -> Result<Model, LoadError> {
             "{unusable} output times are negative or not finite; they were dropped"
         ));
     }
-    cycle::refuse(&model)?;
+    cycle::refuse(&model, watch)?;
     Ok(model)
 }

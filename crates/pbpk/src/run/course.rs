@@ -2,11 +2,11 @@
 
 use super::events::State;
 use super::schedule::{self, Schedule};
-use super::system::Running;
+use super::system::{Progress, Running};
 use super::{Results, RunError, RunOptions, START, derivatives, locate, negative};
 use crate::compile::Instance;
 use crate::model::SolverSettings;
-use crate::solve::{Bdf, Options, SolveError};
+use crate::solve::{Bdf, Options};
 use crate::watch::Watch;
 
 /// The output times: those of the options, else the file's.
@@ -20,6 +20,7 @@ pub(super) fn times(model: &crate::model::Model, options: &RunOptions<'_>) -> Ve
 /// A run with everything that it needs to go on.
 pub(super) struct Course<'a> {
     options: RunOptions<'a>,
+    progress: Progress<'a>,
     pub(super) times: Vec<f64>,
     pub(super) settings: SolverSettings,
     schedule: Schedule,
@@ -55,8 +56,10 @@ impl<'a> Course<'a> {
             derivatives::prepare(&mut state, instance, options)?;
         }
         results.reserve(times.len(), options.sink.is_some());
+        let end = times.last().copied().unwrap_or(START);
         Ok(Self {
             options: *options,
+            progress: Progress::new(options.progress, end),
             target: vec![0.0; state.y.len()],
             times,
             settings,
@@ -129,7 +132,8 @@ impl<'a> Course<'a> {
             solver.set_stop(self.schedule.stop_from(self.next));
             let way = (self.from, point.time);
             let (state, options) = (&mut self.state, &self.options);
-            before = advance(solver, state, way, options, warnings, &mut self.target)?;
+            let (target, progress) = (&mut self.target, &self.progress);
+            before = advance(solver, state, way, options, progress, warnings, target)?;
             results.statistics = solver.statistics();
             self.from = point.time;
         }
@@ -139,9 +143,7 @@ impl<'a> Course<'a> {
                 let (structure, y) = (self.state.structure(), &self.state.y);
                 negative::check(structure, y, self.settings.abs_tol, point.time)?;
             }
-            if let Some(progress) = self.options.progress {
-                progress(point.time_fraction(&self.times));
-            }
+            self.progress.tell(point.time);
         }
         let changed = point.test
             && self
@@ -180,6 +182,7 @@ impl<'a> Course<'a> {
             tangents: state.tangents.as_mut(),
             stop: None,
             interrupt: self.options.interrupt,
+            progress: &self.progress,
             warnings,
         };
         let solver = Bdf::with_symbolic(&system, solver_options, symbolic);
@@ -231,6 +234,7 @@ pub(super) fn restart(
         tangents: state.tangents.as_mut(),
         stop: None,
         interrupt: options.interrupt,
+        progress: &Progress::default(),
         warnings,
     };
     let mut started = solver.start(&mut system, time, &state.y);
@@ -247,17 +251,20 @@ fn advance(
     state: &mut State,
     (from, to): (f64, f64),
     options: &RunOptions<'_>,
+    progress: &Progress<'_>,
     warnings: &mut Vec<String>,
     target: &mut [f64],
 ) -> Result<Option<Vec<bool>>, RunError> {
     if options.locate_events && state.has_open_events() {
-        return locate::advance(solver, state, (from, to), options, warnings, target).map(Some);
+        let way = (from, to);
+        return locate::advance(solver, state, way, options, progress, warnings, target).map(Some);
     }
     let mut system = Running {
         engine: &mut state.engine,
         tangents: state.tangents.as_mut(),
         stop: solver.stop(),
         interrupt: options.interrupt,
+        progress,
         warnings,
     };
     match solver.advance_to(&mut system, to, target) {
@@ -269,7 +276,6 @@ fn advance(
             }
             Ok(None)
         }
-        Err(SolveError::Interrupted { time, cause }) => Err(RunError::Interrupted { time, cause }),
         Err(source) => Err(state.failure(to, source)),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::course::restart;
 use super::events::State;
-use super::system::Running;
+use super::system::{Progress, Running};
 use super::{RunError, RunOptions};
 use crate::solve::Bdf;
 
@@ -21,6 +21,7 @@ pub(super) fn advance(
     state: &mut State,
     (start, end): (f64, f64),
     options: &RunOptions<'_>,
+    progress: &Progress<'_>,
     warnings: &mut Vec<String>,
     target: &mut [f64],
 ) -> Result<Vec<bool>, RunError> {
@@ -32,7 +33,8 @@ pub(super) fn advance(
         // The interpolant reaches back over one step: first what is left of the last one, then one more.
         if solver.time() <= from {
             let wanted = just_beyond(solver, end);
-            step(solver, state, wanted, end, options, warnings, target)?;
+            let way = (wanted, end);
+            step(solver, state, way, options, progress, warnings, target)?;
             steps += 1;
         }
         if steps > limit {
@@ -64,7 +66,8 @@ pub(super) fn advance(
         from = moment;
         before = state.truths(moment, &state.y.clone());
         if !state.has_open_events() {
-            step(solver, state, end, end, options, warnings, target)?;
+            let way = (end, end);
+            step(solver, state, way, options, progress, warnings, target)?;
             state.y.copy_from_slice(target);
             return Ok(before);
         }
@@ -105,9 +108,9 @@ fn look(
 fn step(
     solver: &mut Bdf,
     state: &mut State,
-    wanted: f64,
-    end: f64,
+    (wanted, end): (f64, f64),
     options: &RunOptions<'_>,
+    progress: &Progress<'_>,
     warnings: &mut Vec<String>,
     target: &mut [f64],
 ) -> Result<(), RunError> {
@@ -116,6 +119,7 @@ fn step(
         tangents: None,
         stop: solver.stop(),
         interrupt: options.interrupt,
+        progress,
         warnings,
     };
     let advanced = solver.advance_to(&mut system, wanted, target);

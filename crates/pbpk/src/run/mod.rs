@@ -35,9 +35,13 @@ const REL_TOL_TIGHT: f64 = 1e-9;
 const ABS_TOL_TIGHT: f64 = 1e-12;
 
 /// Takes the time of a row and its values, one for each output.
-pub type Sink<'a> = &'a dyn Fn(f64, &[f64]);
+pub type Sink<'a> = &'a (dyn Fn(f64, &[f64]) + Sync);
 
-/// What a run may do differently from its file.
+/// Told of the part of the time span that is done, from 0 to 1.
+pub type Tell<'a> = &'a (dyn Fn(f64) + Sync);
+
+/// What a run may do differently from its file. The options are `Send` and `Sync`, and so have to be the functions in them:
+/// a server may make them on one thread and run on another.
 #[derive(Clone, Copy, Default)]
 pub struct RunOptions<'a> {
     /// Relative tolerance instead of the file's.
@@ -62,8 +66,9 @@ pub struct RunOptions<'a> {
     pub sensitivity_to: &'a [usize],
     /// Cancellation and deadline.
     pub interrupt: Option<Question<'a>>,
-    /// Told of the fraction done, at output times.
-    pub progress: Option<&'a dyn Fn(f64)>,
+    /// Told of the part done: at output times, and between them at each thousandth of the time span that is reached. Where a
+    /// run begins anew with reduced tolerances, so does what is told.
+    pub progress: Option<Tell<'a>>,
     /// Given every row of outputs at its time, instead of keeping them in [`Results::values`]. Where a run begins anew with
     /// reduced tolerances, the rows begin anew with their first time.
     pub sink: Option<Sink<'a>>,

@@ -9,6 +9,12 @@ use super::events::State;
 use crate::compile::Instance;
 use crate::model::SolverSettings;
 use crate::solve::Statistics;
+#[cfg(feature = "cli")]
+use crate::words::{Damaged, Words};
+
+/// Most numbers of results that are read.
+#[cfg(feature = "cli")]
+const NUMBERS_MAX: usize = 1 << 30;
 
 /// Output values by time, with what it took.
 #[derive(Debug, Clone, PartialEq)]
@@ -99,6 +105,48 @@ impl Results {
             sink(t, &self.values[start..]);
             self.values.clear();
         }
+    }
+
+    /// As bytes: everything but what the individual says itself.
+    #[cfg(feature = "cli")]
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let mut words = Words::to_write();
+        let mut copy = self.clone();
+        // Writing never fails.
+        let _ = copy.pass(&mut words);
+        words.into_bytes()
+    }
+
+    /// Results of this individual that were written as bytes.
+    #[cfg(feature = "cli")]
+    pub(crate) fn from_bytes(instance: &Instance, bytes: Vec<u8>) -> Option<Self> {
+        let mut results = Self::new(instance);
+        let mut words = Words::to_read(bytes);
+        results.pass(&mut words).ok()?;
+        let fits = results.values.len() == results.times.len() * results.paths.len();
+        (words.is_read() && fits).then_some(results)
+    }
+
+    #[cfg(feature = "cli")]
+    fn pass(&mut self, words: &mut Words) -> Result<(), Damaged> {
+        for numbers in [&mut self.times, &mut self.values, &mut self.derivatives] {
+            words.list(numbers, NUMBERS_MAX, Words::number)?;
+        }
+        self.statistics.pass(words)?;
+        let s = &mut self.settings;
+        for number in [
+            &mut s.abs_tol,
+            &mut s.rel_tol,
+            &mut s.h0,
+            &mut s.h_min,
+            &mut s.h_max,
+        ] {
+            words.number(number)?;
+        }
+        words.word(&mut s.max_steps)?;
+        words.flag(&mut s.use_jacobian)?;
+        words.flag(&mut s.check_negative)?;
+        words.list(&mut self.warnings, NUMBERS_MAX, Words::text)
     }
 
     /// Values of one output by time.

@@ -40,15 +40,6 @@ const PLAIN: Point = Point {
     stop: false,
 };
 
-impl Point {
-    pub(super) fn time_fraction(&self, times: &[f64]) -> f64 {
-        match times.last() {
-            Some(end) if *end > START => (self.time - START) / (end - START),
-            _ => 1.0,
-        }
-    }
-}
-
 /// All points after the start, ascending.
 pub(super) struct Schedule {
     /// Whether 0 is an output time.

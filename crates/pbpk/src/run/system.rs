@@ -1,11 +1,55 @@
 //! The code as the solver's system.
 
-use super::Question;
+use super::{Question, START, Tell};
 use crate::compile::{Engine, Tangents};
 use crate::solve::{Interrupt, Pattern, System};
+use std::cell::Cell;
 
 /// Not-finite rates that are written down one by one; further ones are only counted.
 const LOGGED_MAX: usize = 10;
+
+/// Parts of the time span at which progress is told.
+const TOLD_PARTS: f64 = 1000.0;
+
+/// What is told of the part done.
+#[derive(Default)]
+pub(super) struct Progress<'b> {
+    tell: Option<Tell<'b>>,
+    span: f64,
+    /// The time told last.
+    told: Cell<f64>,
+}
+
+impl<'b> Progress<'b> {
+    /// Tells of the way from the start to this time.
+    pub(super) fn new(tell: Option<Tell<'b>>, end: f64) -> Self {
+        Self {
+            tell,
+            span: end - START,
+            told: Cell::new(START),
+        }
+    }
+
+    /// The solution has come as far as `t`, perhaps beyond the end; told where that is a good bit further than before.
+    fn reached(&self, t: f64) {
+        if self.tell.is_some() && (t - self.told.get()) * TOLD_PARTS >= self.span {
+            self.tell(t);
+        }
+    }
+
+    /// Tells of the time `t`.
+    pub(super) fn tell(&self, t: f64) {
+        if let Some(tell) = self.tell {
+            self.told.set(t);
+            let part = if self.span > 0.0 {
+                (t - START) / self.span
+            } else {
+                1.0
+            };
+            tell(part.min(1.0));
+        }
+    }
+}
 
 /// Code, question to the caller, and log.
 pub(super) struct Running<'a, 'b> {
@@ -14,6 +58,7 @@ pub(super) struct Running<'a, 'b> {
     /// Where the system may jump next: on the way there the rates of before the jump count.
     pub(super) stop: Option<f64>,
     pub(super) interrupt: Option<Question<'b>>,
+    pub(super) progress: &'a Progress<'b>,
     pub(super) warnings: &'a mut Vec<String>,
 }
 
@@ -53,7 +98,8 @@ impl System for Running<'_, '_> {
         }
     }
 
-    fn interrupted(&mut self) -> Option<Interrupt> {
+    fn interrupted(&mut self, t: f64) -> Option<Interrupt> {
+        self.progress.reached(t);
         self.interrupt.and_then(|ask| ask())
     }
 

@@ -137,7 +137,7 @@ impl Bdf {
         if *system.pattern() != self.linear.pattern {
             system.pattern().check(n)?;
             let pattern = system.pattern().clone();
-            let mut ask = || match system.interrupted() {
+            let mut ask = || match system.interrupted(t0) {
                 None => Ok(()),
                 Some(cause) => Err(SolveError::Interrupted { time: t0, cause }),
             };
@@ -220,12 +220,7 @@ impl Bdf {
         let limit = self.options.steps_max();
         let mut taken = 0;
         while self.t < t - self.fuzz() {
-            if let Some(cause) = system.interrupted() {
-                return Err(SolveError::Interrupted {
-                    time: self.t,
-                    cause,
-                });
-            }
+            self.ask(system, self.t)?;
             if taken >= limit {
                 return Err(SolveError::TooManySteps {
                     time: self.t,
@@ -327,6 +322,18 @@ impl Bdf {
         Ok(())
     }
 
+    /// Asks whether to go on; the solution has reached `time`.
+    pub(super) fn ask<S: System + ?Sized>(
+        &self,
+        system: &mut S,
+        time: f64,
+    ) -> Result<(), SolveError> {
+        match system.interrupted(time) {
+            None => Ok(()),
+            Some(cause) => Err(SolveError::Interrupted { time, cause }),
+        }
+    }
+
     /// Takes one accepted step, however many attempts that needs.
     fn step<S: System + ?Sized>(&mut self, system: &mut S) -> Result<(), SolveError> {
         if let Some(stop) = self.stop {
@@ -340,6 +347,9 @@ impl Bdf {
         let mut failures = Failures::default();
         let mut attempt = Attempt::First;
         let error = loop {
+            if attempt != Attempt::First {
+                self.ask(system, from)?;
+            }
             self.t = from + self.history.h;
             if self.t == from {
                 return Err(SolveError::Convergence {

@@ -120,7 +120,7 @@ impl Linear {
         statistics.factorisations += 1;
         let outcome = self
             .factors
-            .refactor_asking(gamma, &self.jacobian, &mut || system.interrupted());
+            .refactor_asking(gamma, &self.jacobian, &mut || system.interrupted(t));
         if self.factors.is_dense() {
             statistics.dense_factorisations += 1;
         }

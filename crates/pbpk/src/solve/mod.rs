@@ -111,8 +111,10 @@ pub trait System {
         ds.fill(0.0);
     }
 
-    /// Asked once before each internal step; `Some` ends the run with [`SolveError::Interrupted`].
-    fn interrupted(&mut self) -> Option<Interrupt> {
+    /// Asked before each internal step and each attempt at one, and now and then in long factorisations, with the time that
+    /// the solution has reached; `Some` ends the run with [`SolveError::Interrupted`].
+    fn interrupted(&mut self, t: f64) -> Option<Interrupt> {
+        let _ = t;
         None
     }
 

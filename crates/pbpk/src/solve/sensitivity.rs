@@ -6,7 +6,7 @@
 
 use super::bdf::Bdf;
 use super::history::History;
-use super::lu::Factors;
+use super::lu::{FactorError, Factors};
 use super::{SolveError, System};
 
 /// Sensitivities beside a [`Bdf`]: rows of `width` numbers, one row for each state.
@@ -111,9 +111,20 @@ impl Bdf {
             *e = gamma * s - inverse * z;
         }
         let (time, step) = (self.t, self.history.h);
-        let factored = own.factors.refactor(gamma, &own.jacobian);
-        factored.map_err(|_| SolveError::Convergence { time, step })?;
-        own.factors.solve_rows(&mut own.correction, own.width);
+        let stopped = |cause| SolveError::Interrupted { time, cause };
+        let mut ask = || system.interrupted(time);
+        if let Some(cause) = ask() {
+            return Err(stopped(cause));
+        }
+        let factored = own.factors.refactor_asking(gamma, &own.jacobian, &mut ask);
+        factored.map_err(|error| match error {
+            FactorError::Interrupted(cause) => stopped(cause),
+            FactorError::Singular => SolveError::Convergence { time, step },
+        })?;
+        let solved = own
+            .factors
+            .solve_rows_asking(&mut own.correction, own.width, &mut ask);
+        solved.map_err(stopped)?;
         own.history.accept(&own.correction, &self.coefficients.l);
         Ok(())
     }

@@ -49,7 +49,8 @@ impl Bdf {
 }
 
 impl Statistics {
-    fn pass(&mut self, words: &mut Words) -> Result<(), Damaged> {
+    /// Writes or reads all counts.
+    pub(crate) fn pass(&mut self, words: &mut Words) -> Result<(), Damaged> {
         for count in [
             &mut self.steps,
             &mut self.rhs,

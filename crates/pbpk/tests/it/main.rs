@@ -11,7 +11,9 @@
     reason = "a test fails where its helpers do"
 )]
 
+mod ageing;
 mod batch;
+mod cache;
 mod cases;
 mod cli;
 mod common;
@@ -39,4 +41,5 @@ mod sensitivity;
 mod solve_lu;
 mod solve_problems;
 mod steady;
+mod stopping;
 mod units;

@@ -1,6 +1,6 @@
 //! Runs in pieces and runs without a table: checkpoints and sinks give the bits of a run as a whole.
 
-use std::cell::RefCell;
+use std::sync::Mutex;
 
 use crate::common::{instance, load};
 use pbpk::compile::Instance;
@@ -109,9 +109,9 @@ fn a_checkpoint_that_is_damaged_or_anothers_is_refused() {
 fn a_sink_is_given_every_row_and_nothing_is_kept() {
     let individual = example();
     let whole = run(&individual, &RunOptions::default()).unwrap();
-    let rows = RefCell::new((Vec::new(), Vec::new()));
+    let rows = Mutex::new((Vec::new(), Vec::new()));
     let sink = |time: f64, row: &[f64]| {
-        let mut rows = rows.borrow_mut();
+        let mut rows = rows.lock().unwrap();
         rows.0.push(time);
         rows.1.extend_from_slice(row);
     };
@@ -121,7 +121,7 @@ fn a_sink_is_given_every_row_and_nothing_is_kept() {
     };
     let results = run(&individual, &options).unwrap();
     assert!(results.values.is_empty());
-    let rows = rows.into_inner();
+    let rows = rows.into_inner().unwrap();
     assert_eq!(
         (bits(&rows.0), bits(&rows.1)),
         (bits(&whole.times), bits(&whole.values))

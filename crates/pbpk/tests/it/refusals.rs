@@ -1,5 +1,7 @@
 //! What must fail: with the stated kind of error, by line or path, never with a crash.
 
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
 use crate::common::{self, data, instance, load};
 use pbpk::error::LoadError;
 use pbpk::formula::FormulaError;
@@ -406,11 +408,8 @@ fn a_model_that_cannot_start_names_the_state() {
 fn cancellation_and_deadline_end_a_run_inside() {
     let i = instance(load("simmodel/VersionTest.xml"));
     for cause in [Interrupt::Cancelled, Interrupt::Deadline] {
-        let asked = std::cell::Cell::new(0);
-        let ask = || {
-            asked.set(asked.get() + 1);
-            (asked.get() > 50).then_some(cause)
-        };
+        let asked = AtomicUsize::new(0);
+        let ask = || (asked.fetch_add(1, Relaxed) >= 50).then_some(cause);
         let failure = pbpk::run::run(
             &i,
             &RunOptions {
@@ -420,7 +419,7 @@ fn cancellation_and_deadline_end_a_run_inside() {
         )
         .unwrap_err();
         assert!(matches!(failure.error, RunError::Interrupted { cause: c, .. } if c == cause));
-        assert_eq!(asked.get(), 51);
+        assert_eq!(asked.into_inner(), 51);
     }
 }
 
@@ -456,14 +455,11 @@ fn a_directory_and_a_missing_file() {
 fn reading_and_compiling_can_be_interrupted() {
     use pbpk::watch::{Interrupt, Watch};
     let file = common::data("pkml/pksim_S1_concentrBased.pkml");
-    let asked = std::cell::Cell::new(0_usize);
+    let asked = AtomicUsize::new(0);
     // Every question is answered with a stop, one after another, until the work gets through.
     let attempt = |allowed: usize| {
-        asked.set(0);
-        let ask = || {
-            asked.set(asked.get() + 1);
-            (asked.get() > allowed).then_some(Interrupt::Cancelled)
-        };
+        asked.store(0, Relaxed);
+        let ask = || (asked.fetch_add(1, Relaxed) >= allowed).then_some(Interrupt::Cancelled);
         let watch = Watch::new(Some(&ask));
         let model = match pbpk::read::file_watched(&file, &Default::default(), &watch) {
             Ok(model) => model,
@@ -474,7 +470,7 @@ fn reading_and_compiling_can_be_interrupted() {
         made.map(|_| ()).map_err(|e| e.to_string())
     };
     attempt(usize::MAX).unwrap();
-    let questions = asked.get();
+    let questions = asked.load(Relaxed);
     assert!(questions >= 20, "{questions}");
     for allowed in [0, 1, questions / 2, questions - 1] {
         let error = attempt(allowed).unwrap_err();

@@ -46,7 +46,7 @@ impl System for Problem {
     fn jacobian(&mut self, t: f64, y: &[f64], values: &mut [f64]) {
         (self.jac)(t, y, values);
     }
-    fn interrupted(&mut self) -> Option<Interrupt> {
+    fn interrupted(&mut self, _t: f64) -> Option<Interrupt> {
         self.interrupt_after
             .filter(|&n| self.evaluations >= n)
             .map(|_| Interrupt::Deadline)

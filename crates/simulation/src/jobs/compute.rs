@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pbpk::compile::Instance;
 use pbpk::population::{Plan, Population, run_chunk};
-use pbpk::run::{Results, RunError, RunOptions, run};
+use pbpk::run::{Results, RunError, RunOptions, Tell, run};
 use pbpk::watch::{Interrupt, Question, Watch};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -85,7 +85,7 @@ impl Computer {
         &self,
         piece: &Piece,
         ask: Question<'_>,
-        progress: &dyn Fn(f64),
+        progress: Tell<'_>,
     ) -> Result<Computed, Fault> {
         #[cfg(feature = "slowed")]
         let _slowed = Slowed(std::time::Instant::now());

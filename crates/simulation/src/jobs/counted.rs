@@ -1,6 +1,5 @@
 //! How many individuals of a population are done, counted over the threads that compute it.
 
-use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -24,7 +23,7 @@ pub(super) struct Counted<'a> {
 pub(super) struct Part<'a> {
     of: &'a Counted<'a>,
     size: usize,
-    done: Cell<usize>,
+    done: AtomicUsize,
 }
 
 impl<'a> Counted<'a> {
@@ -53,7 +52,7 @@ impl<'a> Counted<'a> {
         Part {
             of: self,
             size,
-            done: Cell::new(0),
+            done: AtomicUsize::new(0),
         }
     }
 
@@ -97,10 +96,9 @@ impl Part<'_> {
     }
 
     fn count(&self, done: usize) {
-        let before = self.done.get();
+        let before = self.done.fetch_max(done, Ordering::Relaxed);
         if done > before {
             self.of.done.fetch_add(done - before, Ordering::Relaxed);
-            self.done.set(done);
         }
     }
 }

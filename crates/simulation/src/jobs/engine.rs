@@ -7,6 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use net::worker::Worker;
+use pbpk::run::Tell;
 
 use super::compute::{Computed, Computer, Piece};
 use super::stop::Stop;
@@ -55,7 +56,7 @@ impl Engine {
         &self,
         piece: &Piece,
         stop: &Stop<'_>,
-        progress: &dyn Fn(f64),
+        progress: Tell<'_>,
     ) -> Result<Computed, Fault> {
         if self.program.as_os_str().is_empty() {
             return self.here.compute(piece, &|| stop.ask(), progress);
@@ -116,7 +117,7 @@ fn converse(
     worker: &mut Worker,
     piece: &Piece,
     stop: &Stop<'_>,
-    progress: &dyn Fn(f64),
+    progress: Tell<'_>,
 ) -> Option<Result<Computed, Fault>> {
     let speaker = worker.speaker();
     let process = worker.id();

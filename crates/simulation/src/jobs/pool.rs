@@ -12,6 +12,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use gate::Clock;
+use pbpk::run::Tell;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use state::KvError;
@@ -208,12 +209,7 @@ impl Keeper {
         let _ = self.jobs.finish(&claimed.attempt, end, self.now_ms());
     }
 
-    fn run(
-        &self,
-        claimed: &Claimed,
-        stop: &Stop<'_>,
-        progress: &dyn Fn(f64),
-    ) -> Result<String, Fault> {
+    fn run(&self, claimed: &Claimed, stop: &Stop<'_>, progress: Tell<'_>) -> Result<String, Fault> {
         let work: Work = serde_json::from_value(claimed.job.request.clone()).map_err(|error| {
             Fault::new(
                 Kind::InternalError,

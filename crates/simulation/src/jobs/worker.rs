@@ -4,9 +4,9 @@
 //! started it is gone.
 
 use std::io::{self, Read, Write};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use net::worker::{Frame, read, write};
@@ -39,7 +39,7 @@ pub(super) const FAULT: u8 = b'f';
 const PROGRESS_MS: u128 = 50;
 
 /// Computes pieces until the input ends.
-pub fn work(input: impl Read + Send + 'static, output: &mut impl Write) -> io::Result<()> {
+pub fn work(input: impl Read + Send + 'static, output: &mut (impl Write + Send)) -> io::Result<()> {
     let stop = Arc::new(AtomicBool::new(false));
     let (sender, pieces) = sync_channel::<Frame>(1);
     let told = Arc::clone(&stop);
@@ -82,12 +82,12 @@ fn answer(
     computer: &Computer,
     piece: &[u8],
     stop: &AtomicBool,
-    output: &mut impl Write,
+    output: &mut (impl Write + Send),
 ) -> io::Result<()> {
     let ask = || stop.load(Ordering::Relaxed).then_some(Interrupt::Cancelled);
-    let told = std::cell::RefCell::new((Instant::now(), &mut *output));
+    let told = Mutex::new((Instant::now(), &mut *output));
     let progress = |done: f64| {
-        let mut told = told.borrow_mut();
+        let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
         if told.0.elapsed().as_millis() >= PROGRESS_MS {
             told.0 = Instant::now();
             // Whoever does not read progress does not read the result either.

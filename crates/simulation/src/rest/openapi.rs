@@ -37,7 +37,7 @@ pub(super) fn document() -> Result<Value, ToolFault> {
         "openapi": "3.1.0",
         "info": {
             "title": "Durward: simulations", "version": env!("CARGO_PKG_VERSION"),
-            "description": "Every call is judged by the rules and stands in the journal as a call of its tool.",
+            "description": "Every call is judged by the rules and recorded in the journal as a call of its tool.",
         },
         "paths": paths,
         "components": {

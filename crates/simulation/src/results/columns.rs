@@ -190,17 +190,15 @@ mod tests {
 
     #[test]
     fn writing_stops_when_it_is_told_to() {
-        let asked = std::cell::Cell::new(0);
+        let asked = std::sync::atomic::AtomicUsize::new(0);
         let large = Columns {
             times: vec![0.0; 2 * BLOCK],
             ..Columns::default()
         };
-        let ask = || {
-            asked.set(asked.get() + 1);
-            (asked.get() == 2).then_some(Interrupt::Deadline)
-        };
+        let count = || asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
+        let ask = || (count() == 2).then_some(Interrupt::Deadline);
         assert_eq!(large.encode(&ask), Err(Interrupt::Deadline));
-        assert_eq!(asked.get(), 2);
+        assert_eq!(asked.into_inner(), 2);
     }
 
     #[test]

@@ -2,12 +2,12 @@
 
 mod columns;
 mod index;
+mod numbers;
 mod place;
 mod signoffs;
-mod told;
 
 pub use columns::{Column, Columns};
 pub use index::{Index, Kept, Snapshot};
+pub use numbers::{metrics, series};
 pub use place::Place;
 pub use signoffs::{Action, Signoff, is_whole};
-pub use told::{metrics, series};

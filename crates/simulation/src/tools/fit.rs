@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use pbpk::compile::{Instance, Structure};
 use pbpk::fit::{Errors, Fit, FitError, Observation, Parameter, Problem, fit};
 use pbpk::path;
-use pbpk::watch::{Interrupt, Watch};
+use pbpk::watch::{Interrupt, Question, Watch};
 use serde_json::{Value, json};
 use toolkit::server::Args;
 
@@ -40,7 +40,8 @@ pub(super) fn run(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault>
         _ => return Err(Fault::input("errors", "errors is log or absolute").code("value_error")),
     };
     let until = Instant::now() + Duration::from_millis(context.service.configured.job_timeout_ms);
-    let ask = || match context.cancel.is_cancelled() {
+    let cancel = &context.cancel;
+    let ask = || match cancel.is_cancelled() {
         true => Some(Interrupt::Cancelled),
         false => (Instant::now() >= until).then_some(Interrupt::Deadline),
     };
@@ -105,7 +106,7 @@ fn individual(
     context: &Context<'_>,
     start: &Loaded,
     observed: &[Observed],
-    ask: &dyn Fn() -> Option<Interrupt>,
+    ask: Question<'_>,
 ) -> Result<Instance, Fault> {
     let mut outputs: Vec<String> = observed.iter().map(|one| one.output.clone()).collect();
     for output in &outputs {

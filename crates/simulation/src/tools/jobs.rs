@@ -108,12 +108,8 @@ pub(super) fn smoke(
         .into_iter()
         .map(|path| format!("{path}: no such quantity"))
         .collect();
-    let ask = || {
-        context
-            .cancel
-            .is_cancelled()
-            .then_some(Interrupt::Cancelled)
-    };
+    let cancel = &context.cancel;
+    let ask = || cancel.is_cancelled().then_some(Interrupt::Cancelled);
     let options = RunOptions {
         interrupt: Some(&ask),
         ..RunOptions::default()

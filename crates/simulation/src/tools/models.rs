@@ -51,12 +51,8 @@ pub(super) fn load(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault
 
 /// Reads a model file; ends early where nobody waits any more.
 pub(super) fn read(context: &Context<'_>, file: &Path, id: &str) -> Result<Loaded, Fault> {
-    let ask = || {
-        context
-            .cancel
-            .is_cancelled()
-            .then_some(Interrupt::Cancelled)
-    };
+    let cancel = &context.cancel;
+    let ask = || cancel.is_cancelled().then_some(Interrupt::Cancelled);
     let read = context
         .service
         .library

@@ -78,12 +78,8 @@ fn consistency(context: &Context<'_>, loaded: &Loaded) -> Vec<Check> {
 
 /// Whether a run ends, and every number of its curves is one and not below zero where that is forbidden.
 fn behaviour(context: &Context<'_>, loaded: &Loaded) -> Vec<Check> {
-    let ask = || {
-        context
-            .cancel
-            .is_cancelled()
-            .then_some(Interrupt::Cancelled)
-    };
+    let cancel = &context.cancel;
+    let ask = || cancel.is_cancelled().then_some(Interrupt::Cancelled);
     let options = RunOptions {
         interrupt: Some(&ask),
         ..RunOptions::default()

@@ -4,12 +4,15 @@
 //! Nothing expands: `*`, `~` and `$HOME` are the characters that they are. What only a shell can do (pipes,
 //! redirections, substitutions, a second command) cannot be read, and is refused before anything else.
 
+mod context;
+mod looks;
 mod program;
 mod quote;
 mod words;
 
 use std::fmt;
 
+pub use context::{Context, VALUE_CHARS_MAX, VARIABLES_MAX, check_name, is_of};
 pub(crate) use program::SUDO;
 pub use program::{Operand, Part, Uses};
 pub use quote::{QuoteFault, quoted};

@@ -6,6 +6,8 @@
 
 use gate::facts::Operation;
 
+use super::looks::looks;
+
 /// The part that an operand plays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
@@ -274,6 +276,13 @@ fn by_looks(text: &str, word: usize) -> Operand<'_> {
     Operand { text, word, part }
 }
 
+/// Whether a word of a program that takes no files is a path all the same.
+fn is_whole(text: &str) -> bool {
+    ["/", "~", "./", "../"]
+        .iter()
+        .any(|begin| text.starts_with(begin))
+}
+
 fn path(text: &str, word: usize) -> Operand<'_> {
     Operand {
         text,
@@ -284,6 +293,7 @@ fn path(text: &str, word: usize) -> Operand<'_> {
 
 impl Program {
     fn uses<'c>(&self, words: &'c [String]) -> Uses<'c> {
+        let is_looking = looks(self.name, words);
         let mut seen = Seen {
             program: self,
             operands: Vec::new(),
@@ -317,6 +327,13 @@ impl Program {
             _ => false,
         };
         let changed = seen.is_changed || by_operands;
+        if is_looking == Some(false) {
+            return Uses {
+                operands: seen.operands,
+                operation: Operation::Unknown,
+                side_effects: UNKNOWN,
+            };
+        }
         Uses {
             operands: seen.operands,
             operation: if changed {
@@ -342,7 +359,7 @@ impl<'c> Seen<'_, 'c> {
         let is_path = match self.program.operands {
             Operands::Paths => true,
             Operands::PatternAndPaths => std::mem::replace(&mut self.has_pattern, true),
-            Operands::Others => false,
+            Operands::Others => is_whole(text),
         };
         let part = if is_path { Part::Path } else { Part::Other };
         // Standard input is no place.
@@ -362,7 +379,9 @@ impl<'c> Seen<'_, 'c> {
             .any(|known| is_it(known));
         self.has_pattern |= gives_pattern;
         let is_path = self.program.paths.iter().any(|known| is_it(known));
-        if let (true, Some((word, value))) = (is_path, value) {
+        let by_looks = self.program.operands == Operands::Others;
+        let is_path = |value| is_path || by_looks && is_whole(value);
+        if let Some((word, value)) = value.filter(|(_, value)| is_path(value)) {
             self.operands.push(path(value, word));
         }
     }
@@ -404,6 +423,11 @@ impl<'c> Seen<'_, 'c> {
                 return;
             }
             self.option(&option, None);
+            let after = word.get(from + letter.len_utf8()..).unwrap_or("");
+            if self.program.operands == Operands::Others && is_whole(after) {
+                self.operands.push(path(after, at));
+                return;
+            }
         }
     }
 }

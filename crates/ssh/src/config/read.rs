@@ -161,7 +161,7 @@ fn criteria(words: Vec<String>) -> Result<Vec<Criterion>, String> {
         let kind = match name.to_ascii_lowercase().as_str() {
             "all" => {
                 if !criteria.is_empty() || words.next().is_some() {
-                    return Err("Match all stands alone".into());
+                    return Err("Match all takes no other criteria".into());
                 }
                 Kind::All
             }

@@ -51,7 +51,7 @@ pub fn expanded(text: &str, allowed: &str, tokens: &Tokens<'_>) -> Result<String
             Some('u') => out.push_str(tokens.local_user),
             Some('d') => out.push_str(tokens.home),
             Some(other) => return Err(format!("{text}: %{other} is not known here")),
-            None => return Err(format!("{text}: a % stands at the end; write %%")),
+            None => return Err(format!("{text}: the text ends in %; write %%")),
         }
     }
     Ok(out)

@@ -86,6 +86,7 @@ impl Client<'_> {
             jump: way,
             trust: trust(applies.strict.as_deref())?,
             links: Links::default(),
+            env: Vec::new(),
             known_hosts: Some(self.known(&applies, &tokens)?),
         })
     }

@@ -9,6 +9,7 @@ use serde::Deserialize;
 
 use super::client::Client;
 use super::{Credential, Host, Hosts, Limits, Links, Place, Proof, Sudo, Trust};
+use crate::command::check_name as check_variable;
 use crate::config::{Config, Person};
 
 /// Most hosts of a file.
@@ -46,6 +47,11 @@ struct FileText {
     hosts: BTreeMap<String, HostText>,
     /// A configuration of OpenSSH's: its hosts are hosts here.
     ssh_config: Option<PathBuf>,
+    /// Terminals are recorded here.
+    recordings: Option<PathBuf>,
+    /// Variables that callers may set for their commands, at every host.
+    #[serde(default)]
+    env: Vec<String>,
     #[serde(default)]
     local_folders: BTreeMap<String, PathBuf>,
     #[serde(default)]
@@ -94,6 +100,9 @@ struct HostText {
     trust: Trust,
     #[serde(default)]
     links: Links,
+    /// Beside those of all hosts.
+    #[serde(default)]
+    env: Vec<String>,
 }
 
 impl Hosts {
@@ -193,23 +202,7 @@ impl Reading<'_> {
         }
         for (name, text) in &self.read.hosts {
             let mut host = self.host(name, text, &credentials)?;
-            for (at, jump) in text.jump.iter().enumerate() {
-                if at >= JUMPS_MAX {
-                    return fault(format!(
-                        "hosts.{name}.jump has more than {JUMPS_MAX} members"
-                    ));
-                }
-                let Some(over) = self.read.hosts.get(jump) else {
-                    return fault(format!("hosts.{name}.jump: there is no host \"{jump}\""));
-                };
-                if jump == name || !over.jump.is_empty() {
-                    return fault(format!(
-                        "hosts.{name}.jump: \"{jump}\" has a way of its own; list every machine on the way here instead"
-                    ));
-                }
-                host.jump
-                    .push(Arc::new(self.host(jump, over, &credentials)?));
-            }
+            self.jumps(name, text, &credentials, &mut host)?;
             hosts.insert(name.clone(), Arc::new(host));
         }
         if hosts.len() > HOSTS_MAX {
@@ -231,8 +224,10 @@ impl Reading<'_> {
             }
             local_folders.insert(name.clone(), folder);
         }
+        let recordings = self.recordings()?;
         Ok(Hosts {
             hosts,
+            recordings,
             local_folders,
             unusable,
             known_hosts: self
@@ -244,6 +239,46 @@ impl Reading<'_> {
                 .collect(),
             limits: self.read.limits,
         })
+    }
+
+    /// The folder of recordings.
+    fn recordings(&self) -> Result<Option<PathBuf>, HostsFault> {
+        let recordings = self.read.recordings.as_deref().map(|path| self.at(path));
+        if let Some(folder) = recordings.as_ref().filter(|folder| !folder.is_dir()) {
+            let folder = folder.display();
+            return fault(format!(
+                "recordings: {folder} is no directory; make it first"
+            ));
+        }
+        Ok(recordings)
+    }
+
+    /// The machines on the way to a host of the file.
+    fn jumps(
+        &self,
+        name: &str,
+        text: &HostText,
+        credentials: &BTreeMap<&str, Arc<Credential>>,
+        host: &mut Host,
+    ) -> Result<(), HostsFault> {
+        for (at, jump) in text.jump.iter().enumerate() {
+            if at >= JUMPS_MAX {
+                return fault(format!(
+                    "hosts.{name}.jump has more than {JUMPS_MAX} members"
+                ));
+            }
+            let Some(over) = self.read.hosts.get(jump) else {
+                return fault(format!("hosts.{name}.jump: there is no host \"{jump}\""));
+            };
+            if jump == name || !over.jump.is_empty() {
+                return fault(format!(
+                    "hosts.{name}.jump: \"{jump}\" has a way of its own; list every machine on the way here instead"
+                ));
+            }
+            host.jump
+                .push(Arc::new(self.host(jump, over, credentials)?));
+        }
+        Ok(())
     }
 
     fn at(&self, path: &Path) -> PathBuf {
@@ -266,6 +301,7 @@ impl Reading<'_> {
             let host = self.client_host(name)?;
             return Ok(Host {
                 links: text.links,
+                env: self.env(name, &text.env)?,
                 ..host
             });
         };
@@ -282,14 +318,36 @@ impl Reading<'_> {
             jump: Vec::new(),
             trust: text.trust,
             links: text.links,
+            env: self.env(name, &text.env)?,
             known_hosts: None,
         })
     }
 
+    /// Variables of all hosts, and this one's.
+    fn env(&self, name: &str, own: &[String]) -> Result<Vec<String>, HostsFault> {
+        let all = [
+            ("env".to_owned(), self.read.env.as_slice()),
+            (format!("hosts.{name}.env"), own),
+        ];
+        let mut names = Vec::new();
+        for (place, patterns) in all {
+            for pattern in patterns {
+                let begin = pattern.strip_suffix('*').unwrap_or(pattern);
+                check_variable(begin).map_err(|fault| HostsFault {
+                    wrong: format!("{place}: {pattern}: {fault}"),
+                })?;
+                names.push(pattern.clone());
+            }
+        }
+        Ok(names)
+    }
+
     fn client_host(&self, name: &str) -> Result<Host, HostsFault> {
         check_name(name)?;
+        let env = self.env(name, &[])?;
+        let with = |host: Host| Host { env, ..host };
         match &self.client {
-            Some(client) => client.host(name).map_err(|wrong| HostsFault {
+            Some(client) => client.host(name).map(with).map_err(|wrong| HostsFault {
                 wrong: format!("hosts.{name}: {wrong}"),
             }),
             None => fault(format!(

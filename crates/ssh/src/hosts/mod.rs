@@ -26,6 +26,8 @@ pub struct Hosts {
     pub(crate) limits: Limits,
     /// Folders of this machine that transfers may use, by name.
     pub(crate) local_folders: crate::files::Folders,
+    /// The folder with recordings of terminals; without one, none are made.
+    pub(crate) recordings: Option<PathBuf>,
     /// Hosts of a configuration of OpenSSH's that cannot be used, and why.
     pub(crate) unusable: BTreeMap<String, String>,
 }
@@ -47,6 +49,8 @@ pub struct Host {
     pub trust: Trust,
     /// What becomes of a path that leads elsewhere.
     pub links: Links,
+    /// Variables that a call may set for its commands: names, or their beginnings and `*`.
+    pub env: Vec<String>,
     /// Its own files of known hosts; without any, those of all hosts.
     pub known_hosts: Option<Vec<PathBuf>>,
 }
@@ -201,6 +205,22 @@ pub struct Limits {
     pub answer_bytes_max: usize,
     /// Most bytes of a file that is moved.
     pub transfer_bytes_max: u64,
+    /// Most port forwards of a session.
+    pub forwards_max: usize,
+    /// Most connections of a forward at a time.
+    pub forward_connections_max: usize,
+    /// A forward without a connection for so long ends.
+    pub forward_idle_ms_max: u64,
+    /// Most terminals of a session.
+    pub terminals_max: usize,
+    /// A terminal's time where its call gives none.
+    pub terminal_ms_default: u64,
+    /// Longest time of a terminal.
+    pub terminal_ms_max: u64,
+    /// Most bytes of a terminal's output that can still be read; older ones go first.
+    pub terminal_bytes_max: usize,
+    /// Most bytes of the recording of a terminal; then the terminal ends.
+    pub recording_bytes_max: u64,
     /// Most sessions.
     pub sessions_max: usize,
     /// A session without a call for so long ends.
@@ -225,6 +245,14 @@ impl Default for Limits {
             jobs_running_max: 8,
             answer_bytes_max: 256 * 1024,
             transfer_bytes_max: 1024 * 1024 * 1024,
+            forwards_max: 8,
+            forward_connections_max: 32,
+            forward_idle_ms_max: 10 * 60_000,
+            terminals_max: 4,
+            terminal_ms_default: 10 * 60_000,
+            terminal_ms_max: 60 * 60_000,
+            terminal_bytes_max: 1024 * 1024,
+            recording_bytes_max: 64 * 1024 * 1024,
             sessions_max: 50,
             session_idle_ms_max: 30 * 60_000,
         }

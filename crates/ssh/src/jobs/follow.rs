@@ -11,9 +11,10 @@ use toolkit::server::Failure;
 
 use super::script::{self, From, Look, Remote, Stands};
 use super::{Keeper, Note, Work, blocking, fault};
+use crate::end::End as Ending;
 use crate::hosts::Host;
 use crate::outputs::{STREAMS, now_ms};
-use crate::upstream::{self, End as Ending, Ended, Order};
+use crate::upstream::{self, Ended, Order};
 
 /// How long after the first look the second comes; then twice as long each time.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
@@ -155,7 +156,11 @@ impl Followed<'_> {
         let most = self.keeper.hosts.limits.job_stream_bytes_max;
         let order = self
             .remote
-            .start(&work.argv, work.stdin.into_bytes(), most)
+            .start(
+                &[work.before, work.argv].concat(),
+                work.stdin.into_bytes(),
+                most,
+            )
             .map_err(|fault| Failure::new("unfit_arguments", fault.to_string()))?;
         let ended = self.run(order).await?;
         match &ended.end {

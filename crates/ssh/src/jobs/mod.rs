@@ -31,6 +31,9 @@ pub(crate) struct Work {
     pub host: String,
     /// As it was judged, links followed.
     pub argv: Vec<String>,
+    /// The words by which it gets its directory and its variables.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub before: Vec<String>,
     #[serde(default)]
     pub stdin: String,
 }

@@ -111,6 +111,7 @@ impl Remote {
                 stream_bytes_max: bytes + AROUND_BYTES,
             },
             spill: None,
+            terminal: None,
             mark: None,
         })
     }

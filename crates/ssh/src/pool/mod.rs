@@ -16,9 +16,11 @@ pub(crate) use fault::SlotFault;
 use lane::Lane;
 pub(crate) use lane::Slot;
 use toolkit::measure::{Measure, Measured};
+use toolkit::server::Failure;
 
 use crate::Environment;
 use crate::hosts::{Host, Hosts, Place, Secret};
+use crate::upstream::{Connection, Way};
 
 /// How often idle connections are looked for.
 const TIDY_EVERY: Duration = Duration::from_secs(2);
@@ -130,13 +132,32 @@ impl Pool {
             tokio::spawn(tidy(Arc::downgrade(self)));
         });
         let lane = self.lane(host, own)?;
-        let way = crate::upstream::Way {
+        lane.slot(&self.way(own)).await
+    }
+
+    fn way<'p>(&'p self, own: Option<&'p Own>) -> Way<'p> {
+        Way {
             known_hosts: &self.hosts.known_hosts,
             environment: &self.environment,
             password: own.and_then(|own| own.password.as_ref()),
             limits: &self.hosts.limits,
+            takes_incoming: false,
+        }
+    }
+
+    /// A connection beside the pool's, whose channels are its holder's.
+    pub async fn connection(
+        &self,
+        host: &Arc<Host>,
+        own: Option<&Own>,
+        takes_incoming: bool,
+    ) -> Result<Connection, Failure> {
+        let way = Way {
+            takes_incoming,
+            ..self.way(own)
         };
-        lane.slot(&way).await
+        let opened = Connection::open(host, &way).await;
+        opened.map_err(|fault| SlotFault::Connect(fault).of(host))
     }
 
     /// Closes the connections of an owner that is gone.

@@ -11,7 +11,7 @@ mod places;
 use gate::facts::{Direction, Fact, Facts, ResourceType};
 use serde_json::{Value, json};
 
-use crate::command::{Command, CommandFault};
+use crate::command::{Command, CommandFault, Context};
 use forms::FORMS;
 
 /// The tools that run one command.
@@ -36,7 +36,7 @@ const SEVERAL: [&str; 6] = [
 /// The tools that read files and directories over SFTP.
 const READ: [&str; 2] = ["ssh_get", "ssh_list_dir"];
 /// The tools that run none.
-const NONE: [&str; 8] = [
+const NONE: [&str; 12] = [
     "ssh_read_output",
     "ssh_connect",
     "ssh_disconnect",
@@ -45,7 +45,14 @@ const NONE: [&str; 8] = [
     "ssh_job_status",
     "ssh_job_output",
     "ssh_job_cancel",
+    "ssh_forward_list",
+    "ssh_forward_close",
+    "ssh_terminal_read",
+    "ssh_terminal_close",
 ];
+
+/// Holds for variables that may do more than change how a program's output looks.
+const SETS_MORE: &str = "env_names != null && env_names.exists(name, !(name in ['LANG', 'LANGUAGE', 'TZ', 'TERM', 'COLUMNS', 'LINES', 'NO_COLOR'] || name.startsWith('LC_')))";
 
 /// The shipped policy, as JSON.
 #[must_use]
@@ -77,8 +84,38 @@ pub fn policy() -> String {
         &[("tool_name", json!(NONE))],
     ));
     rules.extend(of_services());
+    rules.extend(of_terminals());
     let policy = json!({"version": "1", "default_action": "deny", "rules": rules});
     format!("{policy:#}\n")
+}
+
+/// Programs on terminals: what is typed may do anything that they can do. Forwards have no rule: without one, none
+/// is opened.
+fn of_terminals() -> [Value; 2] {
+    let looks: Vec<&str> = FORMS
+        .iter()
+        .filter(|group| group.when.is_none())
+        .flat_map(|group| group.forms)
+        .copied()
+        .collect();
+    let open = [
+        ("tool_name", json!("ssh_terminal_open")),
+        ("argv", json!(looks)),
+    ];
+    [
+        rule(
+            "ssh-ask-terminal",
+            "a program that only looks runs on a terminal by a person's yes",
+            "hitl",
+            &open,
+        ),
+        rule(
+            "ssh-ask-typing",
+            "what is typed into a terminal is seen by a person first",
+            "hitl",
+            &[("tool_name", json!("ssh_terminal_send"))],
+        ),
+    ]
 }
 
 /// Services, by their own user's rights and by sudo.
@@ -103,8 +140,14 @@ fn of_services() -> [Value; 2] {
 }
 
 /// What no other rule lets pass.
-fn refused() -> [Value; 3] {
+fn refused() -> [Value; 4] {
     [
+        rule(
+            "ssh-ask-variables",
+            "variables other than those of language, time zone and colour are set by a person's yes",
+            "hitl",
+            &[("when", json!(SETS_MORE))],
+        ),
         rule(
             "ssh-deny-secrets",
             "keys, passwords and what processes keep to themselves",
@@ -140,9 +183,9 @@ fn of_files() -> [Value; 2] {
         ),
         rule(
             "ssh-ask-put",
-            "a file is written by a person's yes",
+            "a file is written or changed by a person's yes",
             "hitl",
-            &[("tool_name", json!("ssh_put"))],
+            &[("tool_name", json!(["ssh_put", "ssh_edit_file"]))],
         ),
     ]
 }
@@ -174,7 +217,7 @@ pub fn facts(line: &str, host: Option<&str>) -> Result<Facts, CommandFault> {
     };
     let host = host.map_or(Fact::Unknown, |host| Fact::Known(host.into()));
     let _ = facts.set(gate::facts::FactId::Host, host);
-    crate::server::state(&[command], &mut facts);
+    crate::server::state(&[command], &Context::default(), &mut facts);
     Ok(facts)
 }
 

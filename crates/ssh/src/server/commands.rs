@@ -6,10 +6,10 @@ use toolkit::server::{Answer, Failure, ReplySink, ToolCall};
 
 use super::Ssh;
 use super::run::To;
-use crate::command::Command;
+use crate::command::{Command, Context};
+use crate::end::End;
 use crate::paths;
 use crate::tools::{self, Tool};
-use crate::upstream::End;
 
 impl Ssh {
     pub(super) async fn one(
@@ -25,12 +25,17 @@ impl Ssh {
         let commands = tools::commands(tool, args)?;
         let opened = self
             .asking(&To::from(&*session))
-            .opened(commands, reply)
+            .opened(commands, &tools::context(args)?, reply)
             .await?;
         let Some(command) = opened.commands.first() else {
             return Err(Failure::new("unfit_arguments", "there is no command"));
         };
-        let mut order = tools::order(command.argv(), args, &session.host, self.limits())?;
+        let mut order = tools::order(
+            (command.argv(), &opened.context),
+            args,
+            &session.host,
+            self.limits(),
+        )?;
         order.spill = self.outputs.spill(&call.session().caller);
         let ended = self.run(&session, order, reply.cancel()).await?;
         if tool == Tool::Hostname {
@@ -63,7 +68,7 @@ impl Ssh {
         let commands = tools::commands(Tool::CatFile, args)?;
         let opened = self
             .asking(&To::from(&*session))
-            .opened(commands, reply)
+            .opened(commands, &Context::default(), reply)
             .await?;
         let argv = opened.commands.first().map_or(&[][..], Command::argv);
         let Some(place) = argv.last() else {
@@ -73,7 +78,8 @@ impl Ssh {
             .is_checked
             .then(|| paths::guarded(asked.bytes_read(), place));
         let argv = guarded.as_deref().unwrap_or(argv);
-        let mut order = tools::order(argv, args, &session.host, self.limits())?;
+        let none = Context::default();
+        let mut order = tools::order((argv, &none), args, &session.host, self.limits())?;
         order.bounds.stream_bytes_max = usize::try_from(asked.most).unwrap_or(usize::MAX);
         let ended = self.run(&session, order, reply.cancel()).await?;
         tools::of_file(&asked, place, &ended)
@@ -90,9 +96,13 @@ impl Ssh {
             self.sessions
                 .take(args.text("session_id")?, call.session(), self.limits())?;
         let commands = tools::commands(tool, args)?;
+        let none = Context::default();
         let orders: Result<Vec<_>, Failure> = commands
             .iter()
-            .map(|command| tools::order(command.argv(), args, &session.host, self.limits()))
+            .map(|command| {
+                let what = (command.argv(), &none);
+                tools::order(what, args, &session.host, self.limits())
+            })
             .collect();
         let runs = orders?
             .into_iter()
@@ -113,12 +123,15 @@ impl Ssh {
         let commands = tools::commands(Tool::Batch, args)?;
         let opened = self
             .asking(&To::from(&*session))
-            .opened(commands.clone(), reply)
+            .opened(commands.clone(), &tools::context(args)?, reply)
             .await?;
         let orders: Result<Vec<_>, Failure> = opened
             .commands
             .iter()
-            .map(|command| tools::order(command.argv(), args, &session.host, self.limits()))
+            .map(|command| {
+                let what = (command.argv(), &opened.context);
+                tools::order(what, args, &session.host, self.limits())
+            })
             .collect();
         let (orders, total) = (orders?, commands.len());
         let mut results = Vec::new();

@@ -2,13 +2,17 @@
 
 use std::sync::Arc;
 
-use gate::facts::{Fact, FactId, Facts};
+use gate::facts::{Fact, FactId, Facts, Operation, Stated};
+use serde_json::Value;
+use toolkit::server::{Args, Unfit};
 
-use crate::command::{Command, Part};
-use crate::paths;
+use super::Ssh;
+use crate::command::{Command, Context, Part};
+use crate::{paths, tools};
 
 /// States what commands are: the facts that rules look at.
-pub(crate) fn state(commands: &[Command], facts: &mut Facts) {
+pub(crate) fn state(commands: &[Command], context: &Context, facts: &mut Facts) {
+    state_context(context, facts);
     let mut argv: Vec<Arc<str>> = Vec::new();
     let mut operands: Vec<Arc<str>> = Vec::new();
     let mut places = Vec::new();
@@ -17,10 +21,13 @@ pub(crate) fn state(commands: &[Command], facts: &mut Facts) {
             argv.push(gate::facts::COMMANDS_APART.into());
         }
         argv.extend(command.argv().iter().map(|word| Arc::from(word.as_str())));
-        for operand in command.uses().operands {
+        let uses = command.uses();
+        let beside = context.beside(&uses);
+        places.extend(beside.iter().map(|path| paths::argument(path)));
+        for operand in uses.operands {
             operands.push(operand.text.into());
             if operand.part == Part::Path {
-                places.push(paths::argument(operand.text));
+                places.push(paths::argument(&context.place(operand.text)));
             }
         }
     }
@@ -51,4 +58,39 @@ pub(crate) fn state(commands: &[Command], facts: &mut Facts) {
     } else {
         Fact::Known(places)
     };
+}
+
+impl Ssh {
+    /// What is typed into a terminal, and what runs there.
+    pub(super) fn state_typed(&self, args: Args<'_>, facts: &mut Facts) -> Result<(), Unfit> {
+        let text = |name: &str| args.get(name).and_then(Value::as_str).unwrap_or_default();
+        let inside = self
+            .sessions
+            .in_terminal(text("session_id"), text("terminal"));
+        if let Some((command, context)) = inside {
+            state(&[command], &context, facts);
+        }
+        // What a program makes of what is typed, nobody knows.
+        facts.operation = Some(Operation::Unknown);
+        facts.side_effects = Some(&["code_exec", "process_spawn"]);
+        let typed = tools::typed(args)?;
+        let _ = facts.set(FactId::Typed, Fact::Known(typed.as_str().into()));
+        Ok(())
+    }
+}
+
+/// Where they run, and with which variables.
+fn state_context(context: &Context, facts: &mut Facts) {
+    let cwd = context.cwd.as_deref().map(Stated::from);
+    let _ = facts.set(FactId::Cwd, cwd.into());
+    let texts = |of: fn(&(String, String)) -> String| -> Fact<Stated> {
+        if context.env.is_empty() {
+            return Fact::Absent;
+        }
+        Fact::Known(context.env.iter().map(of).map(Arc::from).collect())
+    };
+    let names = texts(|(name, _)| name.clone());
+    let pairs = texts(|(name, value)| format!("{name}={value}"));
+    let _ = facts.set(FactId::EnvNames, names);
+    let _ = facts.set(FactId::Env, pairs);
 }

@@ -9,7 +9,7 @@ use toolkit::server::{Answer, Args, Failure, ReplySink, ToolCall};
 
 use super::Ssh;
 use super::run::To;
-use crate::command::Command;
+use crate::command::{Command, Context};
 use crate::hosts::{Host, Links, Proof};
 use crate::tools::{self, Rolling, Round, Tool};
 use crate::upstream::Ended;
@@ -17,7 +17,7 @@ use crate::upstream::Ended;
 /// A host with what runs there, or why it cannot.
 struct Ready {
     to: To,
-    command: Result<Command, Failure>,
+    command: Result<(Command, Context), Failure>,
 }
 
 impl Ssh {
@@ -30,12 +30,14 @@ impl Ssh {
         let rolling = Rolling::read(args)?;
         let hosts = self.fan_hosts(args)?;
         let commands = tools::commands(Tool::FanOut, args)?;
+        let context = tools::context(args)?;
         // The first host is the one that the call was judged for.
         for host in hosts.iter().skip(1) {
             let name: Arc<str> = host.name.as_str().into();
             reply.found_at(Some(name), Vec::new()).await?;
         }
-        let ready = self.ready(&hosts, &commands, rolling, reply).await?;
+        let what = (commands.as_slice(), &context);
+        let ready = self.ready(&hosts, what, rolling, reply).await?;
         let budget = Budget::new(rolling);
         let (first, rest) = ready.split_at(rolling.canary.min(ready.len()));
         let mut rounds = self.round(first, args, &budget, reply).await;
@@ -77,7 +79,7 @@ impl Ssh {
     async fn ready(
         &self,
         hosts: &[Arc<Host>],
-        commands: &[Command],
+        (commands, context): (&[Command], &Context),
         rolling: Rolling,
         reply: &ReplySink,
     ) -> Result<Vec<Ready>, Failure> {
@@ -87,10 +89,12 @@ impl Ssh {
             let to = To::of(host);
             let mut asking = self.asking(&to);
             asking.further = at > 0;
-            let opened = asking.opened(commands.to_vec(), reply).await;
+            let opened = asking.opened(commands.to_vec(), context, reply).await;
             let command = opened.and_then(|opened| {
                 let command = opened.commands.into_iter().next();
-                command.ok_or_else(|| Failure::new("unfit_arguments", "there is no command"))
+                let context = opened.context;
+                let none = || Failure::new("unfit_arguments", "there is no command");
+                command.map(|command| (command, context)).ok_or_else(none)
             });
             Ready { to, command }
         };
@@ -142,8 +146,13 @@ impl Ssh {
         most: usize,
         cancel: &Cancel,
     ) -> Result<Ended, Failure> {
-        let command = ready.command.as_ref().map_err(Failure::clone)?;
-        let mut order = tools::order(command.argv(), args, &ready.to.host, self.limits())?;
+        let (command, context) = ready.command.as_ref().map_err(Failure::clone)?;
+        let mut order = tools::order(
+            (command.argv(), context),
+            args,
+            &ready.to.host,
+            self.limits(),
+        )?;
         order.bounds.stream_bytes_max = most;
         self.run_at(&ready.to, order, cancel).await
     }

@@ -98,12 +98,13 @@ impl Ssh {
         }
         let opened = self
             .asking(&To::from(&*session))
-            .opened(commands, reply)
+            .opened(commands, &tools::context(args)?, reply)
             .await?;
         let argv = opened.commands.first().map_or(&[][..], Command::argv);
         let work = Work {
             host: session.host.name.clone(),
             argv: argv.to_vec(),
+            before: tools::before(&opened.context, &session.host)?,
             stdin: args.text("stdin").unwrap_or_default().to_owned(),
         };
         let asked_ms = args.get("timeout_ms").and_then(Value::as_u64);

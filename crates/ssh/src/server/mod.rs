@@ -3,9 +3,11 @@
 mod commands;
 mod facts;
 mod fan_out;
+mod forward;
 mod jobs;
 mod listing;
 mod run;
+mod terminal;
 mod transfer;
 
 use std::path::PathBuf;
@@ -24,6 +26,7 @@ use toolkit::server::{
 
 use crate::Environment;
 use crate::config::Person;
+use crate::forwards::Asked as Asking;
 use crate::hosts::{Host, Hosts, Limits, Secret};
 use crate::jobs::Opened;
 use crate::metrics::Metrics;
@@ -258,13 +261,19 @@ impl ToolServer for Ssh {
         );
         facts.paths = Fact::Absent;
         facts.reach = Reach::default();
-        if matches!(tool, Tool::Get | Tool::Put | Tool::ListDir) {
+        if matches!(tool, Tool::Get | Tool::Put | Tool::ListDir | Tool::Edit) {
             let asked = tools::Asked::read(args)?;
             facts.paths = Fact::Known(vec![paths::argument(asked.path)]);
         }
+        if tool == Tool::ForwardOpen {
+            Asking::read(args)?.state(facts);
+        }
+        if tool == Tool::TerminalSend {
+            self.state_typed(args, facts)?;
+        }
         let commands = tools::commands(tool, args)?;
         if !commands.is_empty() {
-            state(&commands, facts);
+            state(&commands, &tools::context(args)?, facts);
         }
         Ok(())
     }
@@ -293,9 +302,17 @@ impl ToolServer for Ssh {
             | Tool::Qdisc
             | Tool::Connectivity
             | Tool::Compare => self.network(tool, &call, &cancel).await,
-            Tool::Get | Tool::Put | Tool::ListDir => self.transfer(tool, &call, &reply).await,
+            Tool::Get | Tool::Put | Tool::ListDir | Tool::Edit => {
+                self.transfer(tool, &call, &reply).await
+            }
             Tool::JobStart | Tool::JobStatus | Tool::JobOutput | Tool::JobCancel => {
                 self.job(tool, &call, &reply).await
+            }
+            Tool::ForwardOpen | Tool::ForwardList | Tool::ForwardClose => {
+                self.forward(tool, &call).await
+            }
+            Tool::TerminalOpen | Tool::TerminalSend | Tool::TerminalRead | Tool::TerminalClose => {
+                self.terminal(tool, &call, &reply).await
             }
             Tool::ReadOutput => match call.args().text("output") {
                 Ok(output) => {

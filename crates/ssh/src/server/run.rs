@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
+use tokio::task::JoinHandle;
 use toolkit::cancel::Cancel;
 use toolkit::server::Failure;
 
 use super::Ssh;
+use crate::end::End;
 use crate::hosts::Host;
 use crate::paths;
 use crate::pool::{Own, Pool, Slot};
 use crate::sessions::Session;
 use crate::sudo;
-use crate::upstream::{self, End, Ended};
+use crate::upstream::{self, Ended};
 
 /// A host, and whoever has connections of their own there.
 #[derive(Debug, Clone)]
@@ -95,6 +97,28 @@ impl Ssh {
         order: upstream::Order,
         cancel: &Cancel,
     ) -> Result<Ended, Failure> {
+        let stop = Stop(Cancel::default());
+        let running = self.begin(to, order, stop.0.clone(), cancel).await?;
+        tokio::pin!(running);
+        let ended = tokio::select! {
+            ended = &mut running => ended,
+            () = cancel.cancelled() => {
+                stop.0.cancel();
+                running.await
+            }
+        };
+        ended.map_err(|_| Failure::new("internal", "the command's task failed"))
+    }
+
+    /// Begins one command, which runs until its end or until `told` is cancelled. Cancelled before there is a
+    /// channel for it, it does not begin.
+    pub(super) async fn begin(
+        &self,
+        to: &To,
+        order: upstream::Order,
+        told: Cancel,
+        cancel: &Cancel,
+    ) -> Result<JoinHandle<Ended>, Failure> {
         let slot = tokio::select! {
             slot = self.slot(to) => slot?,
             () = cancel.cancelled() => return Err(Failure::new("cancelled", "the command was cancelled before it was sent; it did not run")),
@@ -102,8 +126,6 @@ impl Ssh {
         let Some((channel, taken)) = slot.take() else {
             return Err(Failure::new("connection_lost", "the channel is gone").retryable());
         };
-        let stop = Stop(Cancel::default());
-        let told = stop.0.clone();
         let again = Again {
             pool: Arc::clone(&self.pool),
             to: to.clone(),
@@ -111,7 +133,7 @@ impl Ssh {
         };
         // On a task of its own: killing it takes longer than anybody waits for a call that was given up.
         let (metrics, host) = (Arc::clone(&self.metrics), Arc::clone(&to.host));
-        let running = tokio::spawn(async move {
+        Ok(tokio::spawn(async move {
             let mut ended = upstream::run(channel, order, told).await;
             metrics.command(&host.name, ended.end == End::Exited(0), ended.time);
             again.kill(&mut ended.end).await;
@@ -122,16 +144,17 @@ impl Ssh {
                 });
             }
             ended
-        });
-        tokio::pin!(running);
-        let ended = tokio::select! {
-            ended = &mut running => ended,
-            () = cancel.cancelled() => {
-                stop.0.cancel();
-                running.await
-            }
-        };
-        ended.map_err(|_| Failure::new("internal", "the command's task failed"))
+        }))
+    }
+
+    /// A connection to a host that is nobody else's.
+    pub(super) async fn connection(
+        &self,
+        to: &To,
+        takes_incoming: bool,
+    ) -> Result<upstream::Connection, Failure> {
+        let own = to.own.as_ref();
+        self.pool.connection(&to.host, own, takes_incoming).await
     }
 }
 

@@ -10,7 +10,7 @@ use super::Ssh;
 use super::run::To;
 use crate::tools::{self, Tool};
 use crate::transfers::{self, Transfer};
-use crate::{files, paths, upstream};
+use crate::{edits, files, paths, upstream};
 
 impl Ssh {
     /// Moves a file, or lists a directory.
@@ -26,7 +26,7 @@ impl Ssh {
                 .take(args.text("session_id")?, call.session(), self.limits())?;
         let asked = tools::Asked::read(args)?;
         let local = match tool {
-            Tool::ListDir => PathBuf::new(),
+            Tool::ListDir | Tool::Edit => PathBuf::new(),
             _ => files::place(&self.hosts.local_folders, asked.local)
                 .map_err(|wrong| Failure::new("local_file", wrong))?,
         };
@@ -41,6 +41,11 @@ impl Ssh {
             let (channel, _taken) = slot.take().ok_or_else(lost)?;
             let begun = upstream::Sftp::begin(channel).await;
             let mut sftp = begun.map_err(|error| paths::unled(&session.host, &error))?;
+            if tool == Tool::Edit {
+                let edited = edits::edit(&mut sftp, place, &tools::edits(args)).await?;
+                let ms = began.elapsed().as_secs_f64() * 1e3;
+                return Ok(tools::of_edit(place, &edited, ms));
+            }
             let transfer = Transfer {
                 path: place,
                 local,
@@ -65,7 +70,10 @@ impl Ssh {
         let asked_ms = args.get("timeout_ms").and_then(Value::as_u64);
         let most_ms = self.limits().command_ms_max;
         let time = Duration::from_millis(asked_ms.unwrap_or(most_ms).min(most_ms));
-        let late = "the transfer took too long; what was moved is kept: set resume to go on";
+        let late = match tool {
+            Tool::Edit => "the change took too long; look whether the file was changed",
+            _ => "the transfer took too long; what was moved is kept: set resume to go on",
+        };
         tokio::select! {
             moved = tokio::time::timeout(time, moving) => {
                 moved.map_err(|_| Failure::new("timed_out", late).retryable())?

@@ -7,7 +7,8 @@ use toolkit::server::Failure;
 
 use super::run::{answer, members};
 use crate::command::Command;
-use crate::upstream::{End, Ended};
+use crate::end::End;
+use crate::upstream::Ended;
 
 /// The result of one command of a batch, and whether it did well.
 pub(crate) fn of_batch(command: &Command, ended: Result<Ended, Failure>) -> (Value, bool) {

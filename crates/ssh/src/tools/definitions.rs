@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use toolkit::schema::SchemaFault;
 use toolkit::server::ToolDef;
 
+use super::context::with_context;
 use crate::command::COMMAND_CHARS_MAX;
 
 /// A tool, whatever name it is called by.
@@ -28,11 +29,19 @@ pub(crate) enum Tool {
     Get,
     Put,
     ListDir,
+    Edit,
     FanOut,
     JobStart,
     JobStatus,
     JobOutput,
     JobCancel,
+    ForwardOpen,
+    ForwardList,
+    ForwardClose,
+    TerminalOpen,
+    TerminalSend,
+    TerminalRead,
+    TerminalClose,
 }
 
 /// Most commands of a batch.
@@ -60,11 +69,19 @@ impl Tool {
             "ssh_get" => Self::Get,
             "ssh_put" => Self::Put,
             "ssh_list_dir" => Self::ListDir,
+            "ssh_edit_file" => Self::Edit,
             "ssh_fan_out" => Self::FanOut,
             "ssh_job_start" => Self::JobStart,
             "ssh_job_status" => Self::JobStatus,
             "ssh_job_output" => Self::JobOutput,
             "ssh_job_cancel" => Self::JobCancel,
+            "ssh_forward_open" => Self::ForwardOpen,
+            "ssh_forward_list" => Self::ForwardList,
+            "ssh_forward_close" => Self::ForwardClose,
+            "ssh_terminal_open" => Self::TerminalOpen,
+            "ssh_terminal_send" => Self::TerminalSend,
+            "ssh_terminal_read" => Self::TerminalRead,
+            "ssh_terminal_close" => Self::TerminalClose,
             _ => return None,
         })
     }
@@ -105,6 +122,9 @@ const COMMAND_FACTS: &[FactId] = &[
     FactId::Program,
     FactId::Argv,
     FactId::Operands,
+    FactId::Cwd,
+    FactId::Env,
+    FactId::EnvNames,
 ];
 
 /// All tools, in the order in which they are listed.
@@ -162,6 +182,8 @@ pub(crate) fn all() -> Result<Vec<ToolDef>, SchemaFault> {
     tools.extend(super::network::definitions()?);
     tools.extend(super::transfer::definitions()?);
     tools.extend(super::jobs::definitions()?);
+    tools.extend(super::forward::definitions()?);
+    tools.extend(super::terminal::definitions()?);
     for tool in &mut tools {
         vary(tool);
     }
@@ -172,7 +194,14 @@ pub(crate) fn all() -> Result<Vec<ToolDef>, SchemaFault> {
 fn vary(tool: &mut ToolDef) {
     if !matches!(
         Tool::named(tool.name),
-        Some(Tool::Disconnect | Tool::ReadOutput | Tool::ListSessions | Tool::PoolStats)
+        Some(
+            Tool::Disconnect
+                | Tool::ReadOutput
+                | Tool::ListSessions
+                | Tool::PoolStats
+                | Tool::ForwardOpen
+                | Tool::TerminalSend
+        )
     ) {
         tool.varies = COMMAND_FACTS;
     }
@@ -183,9 +212,14 @@ fn vary(tool: &mut ToolDef) {
             Tool::Get
                 | Tool::Put
                 | Tool::ListDir
+                | Tool::Edit
                 | Tool::JobStatus
                 | Tool::JobOutput
                 | Tool::JobCancel
+                | Tool::ForwardList
+                | Tool::ForwardClose
+                | Tool::TerminalRead
+                | Tool::TerminalClose
         )
     ) {
         tool.varies = &[FactId::Host];
@@ -214,12 +248,12 @@ fn run(name: &'static str, title: &'static str) -> Result<ToolDef, SchemaFault> 
         title,
         "Runs one program on the host of a session, and gives its output, its errors and its exit code apart. There is no shell: one program and its words.",
         object(
-            json!({
+            with_context(json!({
                 "session_id": session(),
                 "command": command(),
                 "stdin": {"type": "string", "maxLength": 1_000_000, "description": "What the program reads."},
                 "timeout_ms": timeout()
-            }),
+            })),
             &["session_id", "command"],
         ),
     )?
@@ -233,12 +267,12 @@ fn batch() -> Result<ToolDef, SchemaFault> {
         "Run several commands",
         "Runs up to five commands. All are read and judged before the first one runs; without stop_on_error they run at the same time.",
         object(
-            json!({
+            with_context(json!({
                 "session_id": session(),
                 "commands": {"type": "array", "minItems": 1, "maxItems": BATCH_MAX, "items": command()},
                 "stop_on_error": {"type": "boolean", "default": false, "description": "Run one after the other, and stop at the first that fails."},
                 "timeout_ms": timeout()
-            }),
+            })),
             &["session_id", "commands"],
         ),
     )?

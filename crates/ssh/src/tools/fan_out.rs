@@ -6,10 +6,12 @@ use serde_json::{Map, Value, json};
 use toolkit::schema::SchemaFault;
 use toolkit::server::{Answer, Args, Failure, ToolDef, Unfit};
 
+use super::context::with_context;
 use super::definitions::{command, object, runs, timeout};
 use super::run::{answer, members};
+use crate::end::End;
 use crate::hosts::Hosts;
-use crate::upstream::{End, Ended};
+use crate::upstream::Ended;
 
 /// Most hosts of one call.
 pub(crate) const HOSTS_MAX: usize = 500;
@@ -106,14 +108,15 @@ pub(super) fn definition() -> Result<ToolDef, SchemaFault> {
         "Run a command on many hosts",
         "Runs one program on many hosts: first on a few (the canary), then on the rest, some at a time; it stops when too many fail. Hosts that say the same are told together. Every host is judged before the first one runs.",
         object(
-            json!({
+            with_context(json!({
                 "hosts": {"type": "array", "minItems": 1, "maxItems": NAMES_MAX, "items": {"type": "string", "minLength": 1, "maxLength": 253}, "description": "Names of the operator's list; * stands for any characters."},
                 "command": command(),
                 "canary": count(0, HOSTS_MAX as u64, 1, "So many hosts run first; unless all of them succeed, no other does."),
                 "at_once": count(1, AT_ONCE_MAX, 10, "Hosts at a time."),
                 "failures_max": count(0, HOSTS_MAX as u64, 0, "No further host begins once more than so many have failed."),
+                "stdin": {"type": "string", "maxLength": 1_000_000, "description": "What the program reads, the same on every host."},
                 "timeout_ms": timeout()
-            }),
+            })),
             &["hosts", "command"],
         ),
     )?

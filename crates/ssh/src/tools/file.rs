@@ -6,7 +6,8 @@ use serde_json::json;
 use toolkit::server::{Answer, Args, Content, Failure, Unfit};
 
 use super::run::answer;
-use crate::upstream::{End, Ended};
+use crate::end::End;
+use crate::upstream::Ended;
 
 /// How much is looked at to tell text from other bytes.
 const LOOKED_AT_BYTES: usize = 1_024;

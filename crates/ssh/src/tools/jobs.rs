@@ -6,6 +6,7 @@ use toolkit::jobs::{Job, JobId, JobState};
 use toolkit::schema::SchemaFault;
 use toolkit::server::{Answer, Args, Role, ToolDef, Unfit};
 
+use super::context::with_context;
 use super::definitions::{command, object, part, part_of, runs, session};
 use crate::jobs::Note;
 
@@ -68,13 +69,13 @@ pub(super) fn definitions() -> Result<[ToolDef; 4], SchemaFault> {
         "Start a job",
         "Starts one program at the host of a session and comes back at once. The job goes on when the session, the connection or Durward ends; ssh_job_status says how it is, ssh_job_output reads what it wrote.",
         object(
-            json!({
+            with_context(json!({
                 "session_id": session(),
                 "command": command(),
                 "stdin": {"type": "string", "maxLength": STDIN_CHARS_MAX, "description": "What the program reads."},
                 "timeout_ms": {"type": "integer", "minimum": 1000, "maximum": 604_800_000_u64, "description": "The job is killed after so many milliseconds; without it, after a day."},
                 "idempotency_key": {"type": "string", "minLength": 1, "maxLength": 256, "description": "A second call with the same key and arguments gives the job that the first one started."}
-            }),
+            })),
             &["session_id", "command"],
         ),
     )?

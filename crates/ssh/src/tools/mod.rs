@@ -1,15 +1,19 @@
 //! The tools: what they are, which commands they run, and what they answer.
 
 mod batch;
+mod context;
 mod definitions;
 mod fan_out;
 mod file;
+mod forward;
 mod jobs;
 mod network;
 mod run;
+mod terminal;
 mod transfer;
 
 pub(crate) use batch::{of_batch, together};
+pub(crate) use context::context;
 pub(crate) use definitions::{Tool, all};
 pub(crate) use fan_out::{
     Rolling, Round, hosts as fan_hosts, of_fan_out, stream_bytes_max as fan_stream_bytes_max,
@@ -17,8 +21,9 @@ pub(crate) use fan_out::{
 pub(crate) use file::{FileAsked, normalised, of_file};
 pub(crate) use jobs::{Named, of_job};
 pub(crate) use network::answer as of_network;
-pub(crate) use run::{answer, order};
-pub(crate) use transfer::{Asked, of_directory, of_transfer};
+pub(crate) use run::{answer, before, order};
+pub(crate) use terminal::{of_terminal, size, typed, wanted};
+pub(crate) use transfer::{Asked, edits, of_directory, of_edit, of_transfer};
 
 use serde_json::Value;
 use toolkit::server::{Args, Unfit};
@@ -36,7 +41,7 @@ pub(crate) fn commands(tool: Tool, args: Args<'_>) -> Result<Vec<Command>, Unfit
         Command::of(argv).map_err(|fault| Unfit::member(member, fault.to_string()))
     };
     match tool {
-        Tool::Run | Tool::JobStart | Tool::FanOut => {
+        Tool::Run | Tool::JobStart | Tool::FanOut | Tool::TerminalOpen => {
             Ok(vec![read("command", args.text("command")?)?])
         }
         Tool::Hostname => Ok(vec![read("command", "hostname")?]),
@@ -70,8 +75,15 @@ pub(crate) fn commands(tool: Tool, args: Args<'_>) -> Result<Vec<Command>, Unfit
         | Tool::Get
         | Tool::Put
         | Tool::ListDir
+        | Tool::Edit
         | Tool::JobStatus
         | Tool::JobOutput
-        | Tool::JobCancel => Ok(Vec::new()),
+        | Tool::JobCancel
+        | Tool::ForwardOpen
+        | Tool::ForwardList
+        | Tool::ForwardClose
+        | Tool::TerminalSend
+        | Tool::TerminalRead
+        | Tool::TerminalClose => Ok(Vec::new()),
     }
 }

@@ -6,24 +6,47 @@ use serde_json::{Map, Value, json};
 use toolkit::outputs::shown;
 use toolkit::server::{Answer, Args, Content, Failure};
 
-use crate::command::quoted;
+use crate::command::{Context, is_of, quoted};
+use crate::end::End;
 use crate::hosts::{Host, Limits};
 use crate::sudo;
-use crate::upstream::{Bounds, End, Ended, Mark, Order};
+use crate::upstream::{Bounds, Ended, Mark, Order};
 
 /// The user whose processes sshd passes no signals to.
 const ROOT: &str = "root";
 
-/// The order for these words, on behalf of a call.
+/// The words before a command's own, where the host takes its variables.
+pub(crate) fn before(context: &Context, host: &Host) -> Result<Vec<String>, Failure> {
+    let allowed = |name: &str| host.env.iter().any(|pattern| is_of(pattern, name));
+    if let Some((name, _)) = context.env.iter().find(|(name, _)| !allowed(name)) {
+        let listed = host.env.join(", ");
+        let wrong = match listed.as_str() {
+            "" => format!(
+                "{} takes no variables from callers; its env in the file of hosts would list them",
+                host.name
+            ),
+            listed => format!("{} takes {listed}, and not {name}", host.name),
+        };
+        return Err(Failure::new("env_not_allowed", wrong));
+    }
+    Ok(context.before())
+}
+
+/// The order for a command where it runs, on behalf of a call.
 pub(crate) fn order(
-    argv: &[String],
+    (argv, context): (&[String], &Context),
     args: Args<'_>,
     host: &Host,
     limits: &Limits,
 ) -> Result<Order, Failure> {
     let unfit =
         |fault: crate::command::QuoteFault| Failure::new("unfit_arguments", fault.to_string());
+    let before = before(context, host)?;
     let by_sudo = sudo::is(argv);
+    if by_sudo && !context.env.is_empty() {
+        let wrong = "sudo passes no variables on: leave env out";
+        return Err(Failure::new("env_not_allowed", wrong));
+    }
     let words;
     let argv = if by_sudo {
         words = sudo::words(argv, host)?;
@@ -31,6 +54,7 @@ pub(crate) fn order(
     } else {
         argv
     };
+    let argv = &[before.as_slice(), argv].concat();
     let mark = if host.credential.user == ROOT {
         Mark::new()
     } else {
@@ -55,6 +79,7 @@ pub(crate) fn order(
             stream_bytes_max: limits.answer_bytes_max,
         },
         spill: None,
+        terminal: None,
         mark,
     })
 }

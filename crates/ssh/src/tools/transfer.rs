@@ -5,11 +5,15 @@ use toolkit::schema::SchemaFault;
 use toolkit::server::{Answer, Args, ToolDef, Unfit};
 
 use super::definitions::{PATH_CHARS_MAX, object, session};
+use crate::edits::{Edit, Edited};
 use crate::transfers::Moved;
 use crate::upstream::Entry;
 
 /// Most entries of a directory in one answer.
 const ENTRIES_MAX: u64 = 10_000;
+/// Most texts that one call replaces, and the longest of them, in characters.
+const EDITS_MAX: usize = 64;
+const EDIT_CHARS_MAX: usize = 65_536;
 /// Longest `FOLDER/FILE`.
 const LOCAL_CHARS_MAX: usize = 300;
 
@@ -33,7 +37,67 @@ impl<'a> Asked<'a> {
     }
 }
 
-pub(super) fn definitions() -> Result<[ToolDef; 3], SchemaFault> {
+/// What a call changes in a file.
+pub(crate) fn edits(args: Args<'_>) -> Vec<Edit> {
+    let listed = args.get("edits").and_then(Value::as_array);
+    let text = |edit: &Value, name: &str| edit.get(name)?.as_str().map(str::to_owned);
+    let edits = listed.into_iter().flatten().filter_map(|edit| {
+        let (old, new) = (text(edit, "old_text")?, text(edit, "new_text")?);
+        Some(Edit { old, new })
+    });
+    edits.collect()
+}
+
+/// The answer for a file that was changed.
+pub(crate) fn of_edit(place: &str, edited: &Edited, ms: f64) -> Answer {
+    let [before, after] = &edited.sha256;
+    Answer::data(json!({
+        "path": place, "bytes": edited.bytes, "sha256_before": before, "sha256": after, "duration_ms": ms,
+    }))
+}
+
+fn edit() -> Result<ToolDef, SchemaFault> {
+    let path = json!({"type": "string", "minLength": 1, "maxLength": PATH_CHARS_MAX, "description": "The whole path at the host."});
+    let text = |what: &str, least: u32| json!({"type": "string", "minLength": least, "maxLength": EDIT_CHARS_MAX, "description": what});
+    let edit = json!({
+        "type": "object",
+        "properties": {
+            "old_text": text("Text that is in the file exactly once; with line ends as they are there.", 1),
+            "new_text": text("What takes its place.", 0)
+        },
+        "required": ["old_text", "new_text"], "additionalProperties": false
+    });
+    let tool = ToolDef::new(
+        "ssh_edit_file",
+        "Change a file",
+        "Replaces texts in a text file of the host, all or none of them. Whoever is asked sees the change line by line.",
+        object(
+            json!({
+                "session_id": session(), "path": path,
+                "edits": {"type": "array", "minItems": 1, "maxItems": EDITS_MAX, "items": edit},
+                "timeout_ms": {"type": "integer", "minimum": 1, "maximum": 86_400_000}
+            }),
+            &["session_id", "path", "edits"],
+        ),
+    )?
+    .with_output(json!({
+        "type": "object",
+        "properties": {
+            "path": {"type": "string"}, "bytes": {"type": "integer"},
+            "sha256_before": {"type": "string"}, "sha256": {"type": "string"}, "duration_ms": {"type": "number"}
+        },
+        "required": ["path", "bytes", "sha256_before", "sha256"]
+    }))?;
+    Ok(ToolDef {
+        operation: gate::facts::Operation::Write,
+        side_effects: &["fs_read", "fs_write"],
+        idempotent: false,
+        open_world: true,
+        ..tool
+    })
+}
+
+pub(super) fn definitions() -> Result<[ToolDef; 4], SchemaFault> {
     let path = |what: &str| json!({"type": "string", "minLength": 1, "maxLength": PATH_CHARS_MAX, "description": what});
     let local = json!({"type": "string", "minLength": 3, "maxLength": LOCAL_CHARS_MAX, "description": "FOLDER/FILE: a file of one of the operator's local folders."});
     let flag = |what: &str| json!({"type": "boolean", "default": false, "description": what});
@@ -82,6 +146,7 @@ pub(super) fn definitions() -> Result<[ToolDef; 3], SchemaFault> {
             ..moves(put, gate::facts::Operation::Write)
         },
         list()?,
+        edit()?,
     ])
 }
 

@@ -125,5 +125,19 @@ impl KnownHosts {
     }
 }
 
+/// What a text says, as a file of known hosts, of a key: for tests from outside.
+#[must_use]
+pub fn known_key(text: &str, host: &str, kind: &str, blob: &[u8]) -> &'static str {
+    let known = KnownHosts {
+        lines: lines(text).collect(),
+    };
+    match known.judge(host, kind, blob) {
+        Verdict::Known => "known",
+        Verdict::Unknown => "unknown",
+        Verdict::Changed => "changed",
+        Verdict::Revoked => "revoked",
+    }
+}
+
 #[cfg(test)]
 mod tests;

@@ -1,18 +1,23 @@
 //! One connection to a host, over the machines on the way.
 
 use std::borrow::Cow;
+use std::io;
+use std::net::IpAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use russh::client::{self, Handle, Msg};
 use russh::keys::Algorithm;
 use russh::{Disconnect, Preferred};
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::mpsc;
 
 use super::fault::{ConnectFault, OpenFault};
+use super::forward::INCOMING_MAX;
 use super::login;
 use super::verify::Verifier;
+use crate::forwards::Target;
 use crate::hosts::{Host, Limits, Secret};
 use crate::trust::{KnownHosts, filed_as};
 
@@ -26,6 +31,8 @@ pub(crate) struct Connection {
     handle: Handle<Verifier>,
     /// What it runs over; they close after it.
     _way: Vec<Handle<Verifier>>,
+    /// Connections of a port at the host, until somebody takes them.
+    incoming: Mutex<Option<mpsc::Receiver<russh::Channel<Msg>>>>,
 }
 
 /// A channel for one command.
@@ -39,6 +46,8 @@ pub(crate) struct Way<'w> {
     /// The caller's password.
     pub password: Option<&'w Secret>,
     pub limits: &'w Limits,
+    /// The host may open channels here, for a port that listens there.
+    pub takes_incoming: bool,
 }
 
 impl Connection {
@@ -64,48 +73,22 @@ impl Connection {
         let mut hops: Vec<Arc<Host>> = host.jump.clone();
         hops.push(Arc::clone(host));
         let last = hops.len();
+        let (sender, incoming) = mpsc::channel(INCOMING_MAX);
         for (at, hop) in hops.iter().enumerate() {
             let files = hop.known_hosts.as_deref().unwrap_or(way.known_hosts);
             let known = KnownHosts::read(files)
                 .map_err(|wrong| ConnectFault::new("known_hosts_unreadable", wrong))?;
             let known = Arc::new(known);
+            let takes = way.takes_incoming && at + 1 == last;
+            let to = takes.then(|| sender.clone());
             let mut handle = match path.last() {
                 None => {
-                    let stream = net::outbound::tcp::connect(
-                        &hop.address,
-                        hop.port,
-                        way.limits.connect_wait(),
-                    )
-                    .await
-                    .map_err(|error| {
-                        ConnectFault::new(
-                            "unreachable",
-                            format!("{} cannot be reached: {error}", hop.name),
-                        )
-                        .retryable()
-                    })?;
-                    begin(hop, way, &known, stream).await?
+                    let stream = direct(hop, way).await?;
+                    begin(hop, way, (&known, to), stream).await?
                 }
                 Some(over) => {
-                    let through = over
-                        .channel_open_direct_tcpip(
-                            hop.address.as_str(),
-                            u32::from(hop.port),
-                            "127.0.0.1",
-                            0,
-                        )
-                        .await
-                        .map_err(|error| {
-                            ConnectFault::new(
-                                "unreachable",
-                                format!(
-                                    "{} cannot be reached over the machine before it: {error}",
-                                    hop.name
-                                ),
-                            )
-                            .retryable()
-                        })?;
-                    begin(hop, way, &known, through.into_stream()).await?
+                    let through = through(over, hop).await?;
+                    begin(hop, way, (&known, to), through.into_stream()).await?
                 }
             };
             let given = if at + 1 == last { way.password } else { None };
@@ -118,7 +101,11 @@ impl Connection {
             path.push(handle);
         }
         match path.pop() {
-            Some(handle) => Ok(Self { handle, _way: path }),
+            Some(handle) => Ok(Self {
+                handle,
+                _way: path,
+                incoming: Mutex::new(Some(incoming)),
+            }),
             None => Err(ConnectFault::new(
                 "unreachable",
                 "there is no machine to connect to",
@@ -129,6 +116,32 @@ impl Connection {
     /// Opens a channel.
     pub async fn channel(&self) -> Result<Channel, OpenFault> {
         Ok(Channel(self.handle.channel_open_session().await?))
+    }
+
+    /// Reaches a target from the host.
+    pub async fn direct(&self, target: &Target) -> io::Result<russh::ChannelStream<Msg>> {
+        let port = u32::from(target.port);
+        let opening =
+            self.handle
+                .channel_open_direct_tcpip(target.host.as_str(), port, "127.0.0.1", 0);
+        let channel = opening.await.map_err(io::Error::other)?;
+        Ok(channel.into_stream())
+    }
+
+    /// Has the host listen at a port; gives which one.
+    pub async fn listen(&self, address: IpAddr, port: u16) -> Result<u16, String> {
+        let asked = self.handle.tcpip_forward(address.to_string(), port.into());
+        match asked.await {
+            Ok(given) if port == 0 => u16::try_from(given).map_err(|error| error.to_string()),
+            Ok(_) => Ok(port),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// The connections of that port; given once.
+    pub fn incoming(&self) -> Option<mpsc::Receiver<russh::Channel<Msg>>> {
+        let mut incoming = self.incoming.lock().unwrap_or_else(PoisonError::into_inner);
+        incoming.take()
     }
 
     /// Whether it is gone.
@@ -143,10 +156,33 @@ impl Connection {
     }
 }
 
+/// A stream to a machine that is reached from here.
+async fn direct(hop: &Host, way: &Way<'_>) -> Result<tokio::net::TcpStream, ConnectFault> {
+    let wait = way.limits.connect_wait();
+    let connected = net::outbound::tcp::connect(&hop.address, hop.port, wait).await;
+    connected.map_err(|error| {
+        let wrong = format!("{} cannot be reached: {error}", hop.name);
+        ConnectFault::new("unreachable", wrong).retryable()
+    })
+}
+
+/// A channel to a machine that is reached over another one.
+async fn through(over: &Handle<Verifier>, hop: &Host) -> Result<russh::Channel<Msg>, ConnectFault> {
+    let (address, port) = (hop.address.as_str(), u32::from(hop.port));
+    let opened = over.channel_open_direct_tcpip(address, port, "127.0.0.1", 0);
+    opened.await.map_err(|error| {
+        let wrong = format!(
+            "{} cannot be reached over the machine before it: {error}",
+            hop.name
+        );
+        ConnectFault::new("unreachable", wrong).retryable()
+    })
+}
+
 async fn begin<S>(
     hop: &Host,
     way: &Way<'_>,
-    known: &Arc<KnownHosts>,
+    (known, incoming): (&Arc<KnownHosts>, Option<mpsc::Sender<russh::Channel<Msg>>>),
     stream: S,
 ) -> Result<Handle<Verifier>, ConnectFault>
 where
@@ -168,6 +204,7 @@ where
         address: hop.address.clone(),
         trust: hop.trust,
         write_to: files.first().cloned(),
+        incoming,
     };
     client::connect_stream(Arc::new(config), stream, verifier).await
 }

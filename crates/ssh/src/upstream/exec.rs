@@ -9,18 +9,24 @@ use std::time::Duration;
 
 use russh::client::Msg;
 use russh::{ChannelMsg, ChannelReadHalf, ChannelWriteHalf, Sig};
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 use toolkit::cancel::Cancel;
 
 use super::connection::Channel;
 use super::mark::Mark;
+use crate::end::End;
 use crate::hosts::Secret;
 use crate::outputs::{Spill, Spilled};
+use crate::size::Size;
+use crate::terminals::Inside;
 
 /// How long a command has after TERM, and after KILL.
 const GRACE: Duration = Duration::from_secs(2);
 /// How long output may still come after a command has ended: what it left behind may hold its streams.
 const AFTER_END: Duration = Duration::from_millis(300);
+/// What a terminal says that it is.
+const TERM: &str = "xterm-256color";
 /// The number of the stream of errors.
 const STDERR: u32 = 1;
 
@@ -36,6 +42,8 @@ pub(crate) struct Order {
     pub bounds: Bounds,
     /// Where output goes that is too long for an answer.
     pub spill: Option<Spill>,
+    /// The terminal that it runs on, where it does: there its output goes, and thence its input comes.
+    pub terminal: Option<Inside>,
     /// The variable by which its processes are found, where sshd passes no signals on.
     pub mark: Option<Mark>,
 }
@@ -88,27 +96,6 @@ pub(crate) struct Kept {
     pub length: u64,
 }
 
-/// How a command ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum End {
-    /// With this code.
-    Exited(u32),
-    /// By this signal.
-    Signalled(String),
-    /// The server closed the channel without saying how.
-    Untold,
-    /// The server refused to run it: it did not run.
-    Refused,
-    /// The connection was lost before it was sent: it did not run.
-    Unsent,
-    /// The connection was lost: it may have run, and may still run.
-    Lost,
-    /// It was stopped at its time; whether its end was seen.
-    TimedOut { seen: bool },
-    /// It was stopped because nobody waits for it; whether its end was seen.
-    Cancelled { seen: bool },
-}
-
 #[derive(Clone, Copy, PartialEq)]
 enum Stage {
     Running,
@@ -118,30 +105,88 @@ enum Stage {
     Over,
 }
 
+/// Where output goes beside the answer.
+struct Out {
+    spill: Option<Spill>,
+    terminal: Option<Inside>,
+}
+
+impl Out {
+    /// Takes in what came; false where it cannot be recorded.
+    async fn take(&mut self, message: &ChannelMsg, running: &Running) -> bool {
+        if let Some(spill) = &mut self.spill {
+            running.spill(message, spill).await;
+        }
+        let (Some(terminal), ChannelMsg::Data { data }) = (&mut self.terminal, message) else {
+            return true;
+        };
+        terminal.screen.push(data);
+        match &mut terminal.recorder {
+            Some(recorder) => match recorder.output(data).await {
+                Ok(()) => true,
+                Err(error) => {
+                    tracing::warn!(%error, "a terminal is stopped because it cannot be recorded");
+                    false
+                }
+            },
+            None => true,
+        }
+    }
+
+    async fn finish(self, end: &End) -> Option<Spilled> {
+        if let Some(terminal) = self.terminal {
+            let mut hash = None;
+            if let Some(recorder) = terminal.recorder {
+                let recorded = recorder.finish(&end.to_string()).await;
+                let lost =
+                    |error: &std::io::Error| tracing::warn!(%error, "a recording has no end");
+                hash = recorded.inspect_err(lost).ok();
+            }
+            terminal.screen.end(end.clone(), hash);
+        }
+        match self.spill {
+            Some(spill) => spill.finish().await,
+            None => None,
+        }
+    }
+}
+
 /// Runs a command to its end.
 pub(crate) async fn run(channel: Channel, mut order: Order, cancel: Cancel) -> Ended {
-    let mut spill = order.spill.take();
-    let mut ended = follow(channel, order, &mut spill, cancel).await;
-    if let Some(spill) = spill {
-        ended.spilled = spill.finish().await;
-    }
+    let mut out = Out {
+        spill: order.spill.take(),
+        terminal: order.terminal.take(),
+    };
+    let mut ended = follow(channel, order, &mut out, cancel).await;
+    ended.spilled = out.finish(&ended.end).await;
     ended
 }
 
-async fn follow(
-    channel: Channel,
-    order: Order,
-    spill: &mut Option<Spill>,
-    cancel: Cancel,
-) -> Ended {
+/// Sends a command, on a terminal where it has one; false where the connection is lost.
+async fn send(write: &ChannelWriteHalf<Msg>, line: String, size: Option<Size>) -> bool {
+    if let Some(Size { columns, rows }) = size {
+        let asked = write.request_pty(true, TERM, columns, rows, 0, 0, &[]);
+        if asked.await.is_err() {
+            return false;
+        }
+    }
+    write.exec(true, line).await.is_ok()
+}
+
+async fn follow(channel: Channel, order: Order, out: &mut Out, cancel: Cancel) -> Ended {
     let began = Instant::now();
     let mut running = Running::new(began, order.bounds);
     let (mut read, write) = channel.0.split();
     let write = Arc::new(write);
-    if write.exec(true, order.line).await.is_err() {
+    let size = out.terminal.as_ref().map(|terminal| terminal.size);
+    if !send(&write, order.line, size).await {
         return running.ended(End::Unsent, None);
     }
-    let feeding = feed(Arc::clone(&write), order.secret, order.stdin);
+    let typed = out
+        .terminal
+        .as_mut()
+        .and_then(|terminal| terminal.typed.take());
+    let feeding = feed(Arc::clone(&write), order.secret, order.stdin, typed);
     tokio::pin!(feeding);
     let mut is_fed = false;
     loop {
@@ -157,8 +202,9 @@ async fn follow(
                     return running.ended(End::Refused, None);
                 }
                 Some(message) => {
-                    if let Some(spill) = spill {
-                        running.spill(&message, spill).await;
+                    if !out.take(&message, &running).await && running.may_be_stopped() {
+                        running.stop(End::Cancelled { seen: false });
+                        let _ = write.signal(Sig::TERM).await;
                     }
                     running.take(message);
                 }
@@ -184,8 +230,21 @@ async fn follow(
     }
 }
 
-/// Gives a command its input, and says that there is no more.
-async fn feed(write: Arc<ChannelWriteHalf<Msg>>, secret: Option<Secret>, stdin: Vec<u8>) {
+/// Gives a command its input, and says that there is no more; on a terminal, what is typed as it comes.
+async fn feed(
+    write: Arc<ChannelWriteHalf<Msg>>,
+    secret: Option<Secret>,
+    stdin: Vec<u8>,
+    typed: Option<mpsc::Receiver<Vec<u8>>>,
+) {
+    if let Some(mut typed) = typed {
+        while let Some(bytes) = typed.recv().await {
+            if write.data_bytes(bytes).await.is_err() {
+                return;
+            }
+        }
+        return;
+    }
     if let Some(secret) = secret {
         let line = [secret.expose().as_bytes(), b"\n"].concat();
         if write.data_bytes(line).await.is_err() {

@@ -8,8 +8,9 @@ use std::time::Duration;
 use toolkit::cancel::Cancel;
 
 use super::connection::Channel;
-use super::exec::{Bounds, End, Order, run};
+use super::exec::{Bounds, Order, run};
 use crate::command::quoted;
+use crate::end::End;
 use crate::random;
 
 /// The variable's name.
@@ -64,6 +65,7 @@ impl Mark {
                 stream_bytes_max: 0,
             },
             spill: None,
+            terminal: None,
             mark: None,
         };
         Box::pin(run(channel, order, Cancel::default())).await.end == End::Exited(0)

@@ -3,13 +3,15 @@
 mod connection;
 mod exec;
 mod fault;
+mod forward;
 mod login;
 mod mark;
 mod sftp;
 mod verify;
 
 pub(crate) use connection::{Channel, Connection, Way};
-pub(crate) use exec::{Bounds, End, Ended, Kept, Order, run};
+pub(crate) use exec::{Bounds, Ended, Kept, Order, run};
 pub(crate) use fault::{ConnectFault, OpenFault};
+pub(crate) use forward::open as open_forward;
 pub(crate) use mark::Mark;
 pub(crate) use sftp::{Entry, Led, Opening, Sftp, Sink};

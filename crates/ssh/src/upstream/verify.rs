@@ -4,9 +4,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use russh::client::Handler;
+use russh::client::{ChannelOpenHandle, Handler, Msg, Session};
 use russh::keys::ssh_key::HashAlg;
 use russh::keys::{Certificate, PublicKey, PublicKeyOrCertificate};
+use russh::{Channel, ChannelOpenFailure};
+
+use tokio::sync::mpsc;
 
 use super::fault::ConnectFault;
 use crate::hosts::Trust;
@@ -22,6 +25,8 @@ pub(super) struct Verifier {
     pub trust: Trust,
     /// Where a first key is written down.
     pub write_to: Option<PathBuf>,
+    /// Where connections of a port at the host go; without it there is none.
+    pub incoming: Option<mpsc::Sender<Channel<Msg>>>,
 }
 
 impl Handler for Verifier {
@@ -36,6 +41,33 @@ impl Handler for Verifier {
             PublicKeyOrCertificate::Certificate(certificate) => self.certificate(certificate),
         }
         .map(|()| true)
+    }
+
+    /// Channels that nobody asked for are turned away.
+    async fn server_channel_open_forwarded_tcpip(
+        &mut self,
+        channel: Channel<Msg>,
+        _connected_address: &str,
+        _connected_port: u32,
+        _originator_address: &str,
+        _originator_port: u32,
+        reply: ChannelOpenHandle,
+        _session: &mut Session,
+    ) -> Result<(), ConnectFault> {
+        let place = self.incoming.as_ref().map(mpsc::Sender::try_reserve);
+        match place {
+            Some(Ok(place)) => {
+                reply.accept().await;
+                place.send(channel);
+            }
+            Some(Err(_)) => reply.reject(ChannelOpenFailure::ResourceShortage).await,
+            None => {
+                reply
+                    .reject(ChannelOpenFailure::AdministrativelyProhibited)
+                    .await;
+            }
+        }
+        Ok(())
     }
 }
 

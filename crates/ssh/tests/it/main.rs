@@ -11,7 +11,10 @@
 mod access;
 mod client_config;
 mod commands;
+mod context;
+mod edits;
 mod fan_out;
+mod forwards;
 mod jobs;
 mod load;
 mod opened;
@@ -20,6 +23,7 @@ mod random;
 mod stopping;
 mod sudo;
 mod target;
+mod terminals;
 mod tools;
 mod transfers;
 mod words;

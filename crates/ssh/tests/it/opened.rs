@@ -176,6 +176,16 @@ impl Scene {
         program: &str,
         paths: &[String],
     ) -> (Result<Value, String>, BTreeSet<String>) {
+        self.run_in(None, program, paths).await
+    }
+
+    /// The same in a directory.
+    async fn run_in(
+        &self,
+        cwd: Option<&str>,
+        program: &str,
+        paths: &[String],
+    ) -> (Result<Value, String>, BTreeSet<String>) {
         fs::write(&self.trace, "").unwrap();
         fs::set_permissions(&self.trace, fs::Permissions::from_mode(0o666)).unwrap();
         let words: Vec<String> = paths.iter().map(|path| quoted(path)).collect();
@@ -185,7 +195,11 @@ impl Scene {
             self.trace.display(),
             words.join(" ")
         );
-        let said = self.client.run(&self.session, &command).await;
+        let mut arguments = json!({"session_id": self.session, "command": command});
+        if let Some(cwd) = cwd {
+            arguments["cwd"] = cwd.into();
+        }
+        let said = self.client.call("ssh_run_command", arguments).await;
         (said, traced(&self.trace, &self.tree.root))
     }
 }
@@ -214,7 +228,30 @@ async fn programs_open_the_places_that_were_judged_however_paths_are_spelled() {
             "stat -c %s",
         ][random.below(6)];
         let places: BTreeSet<String> = paths.iter().map(|path| Tree::place(path)).collect();
-        let (said, opened) = on.run(program, &paths).await;
+        // Half of them are written from a directory, which may be a link itself.
+        let from = on.tree.folders[random.below(on.tree.folders.len())].clone();
+        let cwd = Some(from.as_str()).filter(|_| random.below(2) == 0);
+        let words: Vec<String> = paths
+            .iter()
+            .map(|path| {
+                match cwd
+                    .and_then(|cwd| path.strip_prefix(cwd))
+                    .filter(|below| below.starts_with('/'))
+                {
+                    Some(below) => format!(".{below}"),
+                    None => path.clone(),
+                }
+            })
+            .collect();
+        let (said, opened) = on.run_in(cwd, program, &words).await;
+        if let (Some(cwd), Err(wrong)) = (cwd, &said) {
+            // A directory that is refused refuses all that is run there.
+            let is_there = on.tree.is_refused(&Tree::place(cwd)) || cwd.contains("/refused");
+            if is_there && wrong.contains("not-there") {
+                assert_eq!(opened, BTreeSet::new(), "seed {seed}: {cwd}");
+                continue;
+            }
+        }
         let about = format!("seed {seed}: {program} {paths:?}");
         // A path is refused as it is spelled, too: one through the refused folder and out again.
         let is_forbidden = places.iter().any(|place| on.tree.is_refused(place));
@@ -296,6 +333,51 @@ async fn links_that_change_all_the_time_open_no_place_that_was_refused() {
             !opened.contains(&link.display().to_string()),
             "seed {seed}: {opened:?}"
         );
+    }
+    stop.store(true, Ordering::Relaxed);
+    turning.join().unwrap();
+}
+
+#[tokio::test]
+async fn a_directory_that_changes_all_the_time_is_entered_where_it_was_judged() {
+    if !has("sshd") || !has("strace") {
+        return;
+    }
+    let (seed, mut random) = Random::fresh();
+    let on = Scene::new(&mut random).await;
+    let root = on.tree.root.clone();
+    let (allowed, forbidden) = (root.join("open"), root.join("refused"));
+    fs::create_dir(&allowed).unwrap();
+    fs::write(allowed.join("same"), "plain\n").unwrap();
+    fs::write(forbidden.join("same"), "secret\n").unwrap();
+    let link = root.join("turning");
+    symlink(&allowed, &link).unwrap();
+    let stop = Arc::new(AtomicBool::new(false));
+    let turning = {
+        let (stop, link) = (Arc::clone(&stop), link.clone());
+        std::thread::spawn(move || {
+            let next = link.with_extension("next");
+            for to in [forbidden, allowed].iter().cycle() {
+                if stop.load(Ordering::Relaxed) {
+                    return;
+                }
+                symlink(to, &next).unwrap();
+                fs::rename(&next, &link).unwrap();
+            }
+        })
+    };
+    let cwd = link.display().to_string();
+    for round in 0..ROUNDS / 2 {
+        let word = ["./same", "same"][round % 2].to_owned();
+        let (said, opened) = on.run_in(Some(&cwd), "cat", &[word]).await;
+        // A relative name does not show in the trace where it is.
+        let is_told = said.is_ok_and(|said| said["structuredContent"]["stdout"] == "secret\n");
+        assert!(!is_told, "seed {seed}");
+        let wrong: Vec<&String> = opened
+            .iter()
+            .filter(|place| on.tree.is_refused(place))
+            .collect();
+        assert!(wrong.is_empty(), "seed {seed}: {wrong:?}");
     }
     stop.store(true, Ordering::Relaxed);
     turning.join().unwrap();

@@ -329,6 +329,16 @@ impl Target {
         Hosts::of(&text, &self.folder).unwrap()
     }
 
+    /// The same as the user of this target's shell.
+    pub fn hosts_as(&self, more: &str) -> Hosts {
+        let more = more.replace("PORT", &self.port.to_string());
+        let text = format!(
+            "known_hosts: [known_hosts]\ncredentials:\n  me: {{ user: {}, key: user }}\nhosts:\n{more}",
+            self.user,
+        );
+        Hosts::of(&text, &self.folder).unwrap()
+    }
+
     pub fn client(&self) -> Client {
         Client::new(self.hosts(""), None)
     }

@@ -135,6 +135,29 @@ fn under_every_what_is_over_is_synced_as_well() {
 }
 
 #[test]
+fn records_that_are_begun_together_share_one_write_and_under_every_one_sync() {
+    for (policy, most) in [(SyncPolicy::Every, 1), (SELDOM, 0)] {
+        let medium = Counting::default();
+        let log = FileLog::on(Box::new(medium.clone()), policy).unwrap();
+        let begin = |record: &str| {
+            log.begin_with(|batch| {
+                batch.extend_from_slice(record.as_bytes());
+                Ok::<_, LogError>(())
+            })
+        };
+        let begun: Vec<_> = (0..32).map(|_| begin("decision\n").unwrap().1).collect();
+        assert_eq!(medium.writes(), 0);
+        for composed in begun {
+            log.finish(composed).unwrap();
+            // All of them, from the first that is finished.
+            assert_eq!(medium.text(), "decision\n".repeat(32));
+        }
+        let syncs = medium.0.syncs.load(Ordering::Acquire);
+        assert_eq!((medium.writes(), syncs), (1, most));
+    }
+}
+
+#[test]
 fn a_failure_to_write_what_is_over_meets_the_next_one() {
     let medium = Counting::default();
     let log = FileLog::on(Box::new(medium.clone()), SELDOM).unwrap();

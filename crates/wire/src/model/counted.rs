@@ -26,11 +26,11 @@ const TEXTS: [&str; 6] = [
 #[must_use]
 pub fn read_of(endpoint: Endpoint, body: &Body) -> u64 {
     match endpoint {
-        // Counting uses no model.
-        Endpoint::CountTokens => 0,
         Endpoint::Chat | Endpoint::Responses | Endpoint::Embeddings | Endpoint::Messages => {
             tokens(READ.iter().filter_map(|name| body.get(name)).map(str::len))
         }
+        // Counting uses no model, and who hears or draws is not paid by the letter.
+        _ => 0,
     }
 }
 

@@ -24,17 +24,78 @@ pub enum Endpoint {
     Messages,
     /// `/v1/messages/count_tokens`.
     CountTokens,
+    /// `/v1/rerank`.
+    Rerank,
+    /// `/v1/images/generations`.
+    Images,
+    /// `/v1/images/edits`.
+    ImageEdits,
+    /// `/v1/images/variations`.
+    ImageVariations,
+    /// `/v1/audio/speech`.
+    Speech,
+    /// `/v1/audio/transcriptions`.
+    Transcriptions,
+    /// `/v1/audio/translations`.
+    AudioTranslations,
 }
 
 impl Endpoint {
     /// All.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 12] = [
         Self::Chat,
         Self::Responses,
         Self::Embeddings,
         Self::Messages,
         Self::CountTokens,
+        Self::Rerank,
+        Self::Images,
+        Self::ImageEdits,
+        Self::ImageVariations,
+        Self::Speech,
+        Self::Transcriptions,
+        Self::AudioTranslations,
     ];
+
+    /// Whether its replies are passed on as they are, whatever they are made of.
+    #[must_use]
+    pub fn is_passed_through(self) -> bool {
+        match self {
+            Self::Rerank
+            | Self::Images
+            | Self::ImageEdits
+            | Self::ImageVariations
+            | Self::Speech
+            | Self::Transcriptions
+            | Self::AudioTranslations => true,
+            Self::Chat
+            | Self::Responses
+            | Self::Embeddings
+            | Self::Messages
+            | Self::CountTokens => false,
+        }
+    }
+
+    /// Whether its replies may be something else than JSON: sound, or a text with times.
+    #[must_use]
+    pub fn replies_in_any_kind(self) -> bool {
+        matches!(
+            self,
+            Self::Speech | Self::Transcriptions | Self::AudioTranslations
+        )
+    }
+
+    /// Whether its requests may be forms, with files in them.
+    #[must_use]
+    pub fn takes_form(self) -> bool {
+        matches!(
+            self,
+            Self::ImageEdits
+                | Self::ImageVariations
+                | Self::Transcriptions
+                | Self::AudioTranslations
+        )
+    }
 
     /// Its path behind the API's base, without a slash in front. Rules and records call it by this name.
     #[must_use]
@@ -45,6 +106,13 @@ impl Endpoint {
             Self::Embeddings => "embeddings",
             Self::Messages => "messages",
             Self::CountTokens => "messages/count_tokens",
+            Self::Rerank => "rerank",
+            Self::Images => "images/generations",
+            Self::ImageEdits => "images/edits",
+            Self::ImageVariations => "images/variations",
+            Self::Speech => "audio/speech",
+            Self::Transcriptions => "audio/transcriptions",
+            Self::AudioTranslations => "audio/translations",
         }
     }
 
@@ -52,18 +120,15 @@ impl Endpoint {
     #[must_use]
     pub fn dialect(self) -> Dialect {
         match self {
-            Self::Chat | Self::Responses | Self::Embeddings => Dialect::OpenAi,
             Self::Messages | Self::CountTokens => Dialect::Anthropic,
+            _ => Dialect::OpenAi,
         }
     }
 
     /// Whether its replies can be streamed.
     #[must_use]
     pub fn streams(self) -> bool {
-        match self {
-            Self::Chat | Self::Responses | Self::Messages => true,
-            Self::Embeddings | Self::CountTokens => false,
-        }
+        matches!(self, Self::Chat | Self::Responses | Self::Messages)
     }
 
     /// The members of a request that the gate reads or writes.
@@ -74,6 +139,7 @@ impl Endpoint {
             Self::Responses => responses::KNOWN,
             Self::Embeddings => &["model", "input"],
             Self::Messages | Self::CountTokens => anthropic::KNOWN,
+            _ => &["model", "stream", "stream_format", "prompt"],
         }
     }
 
@@ -84,7 +150,7 @@ impl Endpoint {
             Self::Chat => &["max_tokens", "max_completion_tokens"],
             Self::Responses => &["max_output_tokens"],
             Self::Messages => &["max_tokens"],
-            Self::Embeddings | Self::CountTokens => &[],
+            _ => &[],
         };
         names.iter().filter_map(|name| body.number(name)).max()
     }
@@ -109,6 +175,9 @@ impl Endpoint {
     /// Whether a request shows the model an image.
     #[must_use]
     pub fn has_images(self, body: &Body) -> bool {
+        if matches!(self, Self::ImageEdits | Self::ImageVariations) {
+            return true;
+        }
         let text = body.as_str();
         if !text.contains("image") && !text.contains("\\u") {
             return false;
@@ -116,7 +185,7 @@ impl Endpoint {
         let turns = match self {
             Self::Chat | Self::Messages | Self::CountTokens => "messages",
             Self::Responses => "input",
-            Self::Embeddings => return false,
+            _ => return false,
         };
         let turns = json::elements(body.get(turns).unwrap_or_default());
         turns

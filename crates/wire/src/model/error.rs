@@ -53,10 +53,6 @@ pub fn error_event(endpoint: Endpoint, error: &ErrorText<'_>) -> Vec<u8> {
             out.extend_from_slice(b"event: error\ndata: ");
             out.extend_from_slice(&error_body(Dialect::Anthropic, error));
         }
-        Endpoint::Chat | Endpoint::Embeddings => {
-            out.extend_from_slice(b"data: ");
-            out.extend_from_slice(&error_body(Dialect::OpenAi, error));
-        }
         Endpoint::Responses => {
             // Some clients read the flat members, others those under `error`.
             out.extend_from_slice(
@@ -68,6 +64,10 @@ pub fn error_event(endpoint: Endpoint, error: &ErrorText<'_>) -> Vec<u8> {
             out.extend_from_slice(b",\"param\":null,\"error\":");
             push_openai(&mut out, error);
             out.push(b'}');
+        }
+        _ => {
+            out.extend_from_slice(b"data: ");
+            out.extend_from_slice(&error_body(Dialect::OpenAi, error));
         }
     }
     out.extend_from_slice(b"\n\n");

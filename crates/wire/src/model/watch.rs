@@ -52,9 +52,9 @@ impl Watch {
             return Said::Malformed;
         };
         match self.endpoint {
-            Endpoint::Chat | Endpoint::Embeddings => openai::chunk(&mut self.state, data),
             Endpoint::Messages | Endpoint::CountTokens => anthropic::event(&mut self.state, data),
             Endpoint::Responses => responses::event(&mut self.state, data),
+            _ => openai::chunk(&mut self.state, data),
         }
     }
 

@@ -52,7 +52,7 @@ fn rules_that_cannot_be_are_refused_with_what_to_write() {
         ),
         (
             "a: { patterns: [x], secrets: all, action: mask }",
-            "inspect.a.patterns stands beside secrets; one rule looks for one of the two\n  hint: write two rules",
+            "inspect.a.patterns cannot be combined with secrets in one rule\n  hint: write two rules",
         ),
         (
             "a: { secrets: all, action: label }",

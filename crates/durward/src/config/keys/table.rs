@@ -2,7 +2,7 @@
 
 use super::Key;
 
-const fn key(
+pub(super) const fn key(
     path: &'static str,
     form: &'static str,
     default: &'static str,
@@ -44,8 +44,8 @@ impl Key {
     }
 }
 
-/// All keys, in the order of the reference page.
-pub const KEYS: &[Key] = &[
+/// All keys but those of the export, in the order of the reference page.
+pub(super) const GENERAL: &[Key] = &[
     key(
         "listen",
         "address:port, or unix:PATH",
@@ -275,7 +275,7 @@ pub const KEYS: &[Key] = &[
         "models.providers.*.base_url",
         "http or https URL",
         "the API's own; `azure` has none",
-        "what stands in front of `/chat/completions`, `/messages`, `/models/NAME:generateContent` or `/openai/deployments`",
+        "the part of the URL before `/chat/completions`, `/messages`, `/models/NAME:generateContent` or `/openai/deployments`",
     ),
     key(
         "models.providers.*.api_version",
@@ -473,7 +473,7 @@ pub const KEYS: &[Key] = &[
         "inspect",
         "a map of rules by name",
         "nothing is looked for",
-        "what is looked for in requests and results, and what is done where it is found; the rule's name stands in the place of what is masked",
+        "what is looked for in requests and results, and what is done where it is found; masked text is replaced by the rule's name",
     ),
     live(
         "inspect.*.secrets",

@@ -73,6 +73,17 @@ insecure_http: true
 watch: false
 breaker: { failures: 4, open: 2s, open_max: 1m }
 pin: off
+otel:
+  endpoint: "https://otel.example:4318/"
+  headers: { x-key: "${TOKEN}" }
+  protocol: http/protobuf
+  traces: false
+  metrics: false
+  sampling: 0.25
+  timeout: 2s
+  interval: 15s
+  queue: 512
+  service: gate
 "#;
 
 #[test]
@@ -90,7 +101,10 @@ fn every_key_of_the_catalogue_is_read() {
             "{} is not read",
             key.path
         );
-        assert_ne!(row.value, key.default, "{}", key.path);
+        // There is one protocol.
+        if key.path != "otel.protocol" {
+            assert_ne!(row.value, key.default, "{}", key.path);
+        }
     }
     for row in &rows {
         assert!(
@@ -162,6 +176,16 @@ fn every_key_of_the_catalogue_is_read() {
             "500",
             "off",
             "false",
+            "https://otel.example:4318/",
+            "x-key: ***",
+            "http/protobuf",
+            "false",
+            "false",
+            "0.25",
+            "2s",
+            "15s",
+            "512",
+            "gate",
         ]
     );
 }

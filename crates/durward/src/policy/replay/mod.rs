@@ -1,6 +1,6 @@
 //! `durward policy replay`: what would another policy have said of the calls that came?
 
-mod outlook;
+mod outcomes;
 mod record;
 mod report;
 
@@ -13,7 +13,7 @@ use gate::policy::{Effect, Policy};
 
 use super::source::{self, PolicyFile, Protected};
 use super::{Context, EXIT_DIFFERENT, EXIT_FINE, Failure};
-use outlook::Outlook;
+use outcomes::Outlook;
 use record::{Judged, Recorded};
 use report::Report;
 

@@ -1,33 +1,31 @@
-//! `/metrics`: counts and times, for whoever has a key.
+//! `/metrics`: counts and times of all servers, for whoever has a key that is good for all of them.
 
 use std::sync::Arc;
 
+use gate::Caller;
 use gate::identity::IdentityFault;
-use gate::{Caller, Gate};
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, StatusCode};
 use net::http::server::{Request, Response, ResponseBody, plain};
 use toolkit::face::{Face, Route};
 use toolkit::server::BoxFuture;
 
-use super::super::metrics;
+use super::super::metrics::Sources;
 use super::super::router::HttpFace;
 use super::{Site, only_looking, refused};
 
 struct Metrics {
     routes: [Route; 1],
-    mcp: Arc<mcp::http::Face>,
-    models: Option<Arc<models::Face>>,
-    gates: Vec<Arc<Gate>>,
+    sources: Sources,
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "one shape for all faces")]
 pub(super) fn face(site: &Site) -> Option<Arc<HttpFace>> {
+    let sources = site.sources();
+    sources.count();
     Some(Arc::new(Metrics {
         routes: [Route::Exact("/metrics".into())],
-        mcp: Arc::clone(&site.mcp),
-        models: site.models.clone(),
-        gates: site.gates.clone(),
+        sources,
     }))
 }
 
@@ -36,10 +34,12 @@ impl Metrics {
         if let Some(refused) = only_looking(&request.head) {
             return refused;
         }
-        if let Err(fault) = who {
-            return refused(fault);
+        match who {
+            Err(fault) => return refused(fault),
+            Ok(caller) if caller.servers.is_some() => return refused(IdentityFault::OutOfScope),
+            Ok(_) => {}
         }
-        let mut response = match metrics::text(&self.mcp, self.models.as_deref(), &self.gates) {
+        let mut response = match self.sources.text() {
             Ok(text) => http::Response::new(ResponseBody::from(text.into_bytes())),
             Err(_) => plain(StatusCode::INTERNAL_SERVER_ERROR, "no metrics\n"),
         };

@@ -17,7 +17,9 @@ use http::request::Parts;
 use http::{HeaderValue, Method, StatusCode};
 use net::http::server::{Response, plain};
 
+use super::metrics::Sources;
 use super::router::HttpFace;
+use crate::otel::Telemetry;
 
 /// What the faces are made of.
 pub struct Site {
@@ -29,10 +31,24 @@ pub struct Site {
     pub accounts: Option<Arc<::models::AccountsFace>>,
     /// The gates of all sets of rules.
     pub gates: Vec<Arc<Gate>>,
+    /// The export, where there is one.
+    pub telemetry: Option<Arc<Telemetry>>,
     /// The first server that runs simulations, where there is one.
     pub simulation: Option<String>,
     /// The server that answers at `/` and `/mcp` as well.
     pub root: Option<String>,
+}
+
+impl Site {
+    /// What its metrics are read from.
+    pub fn sources(&self) -> Sources {
+        Sources {
+            face: Some(Arc::clone(&self.mcp)),
+            models: self.models.clone(),
+            gates: self.gates.clone(),
+            telemetry: self.telemetry.clone(),
+        }
+    }
 }
 
 /// Makes one of the faces, where there is something behind it.

@@ -14,6 +14,7 @@ from langchain_openai import ChatOpenAI, OpenAIEmbeddings
 from pydantic import BaseModel
 
 SENTENCE = "This is a MOCK response for load testing."
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 base, key = sys.argv[1:3]
 set_tracing_disabled(True)
 CHECKS = []
@@ -35,8 +36,14 @@ def weather(city: str) -> str:
     return f"sunny in {city}"
 
 
+@tool
+def clock(city: str) -> str:
+    """Says the time."""
+    return f"noon in {city}"
+
+
 def chat(**more):
-    return ChatOpenAI(base_url=base, api_key=key, model="smart", **more)
+    return ChatOpenAI(**({"base_url": base, "api_key": key, "model": "smart"} | more))
 
 
 @check
@@ -56,6 +63,31 @@ def langchain_stream():
 def langchain_tools():
     reply = chat().bind_tools([weather]).invoke("hello")
     assert reply.tool_calls[0]["name"] == "weather" and reply.tool_calls[0]["args"] == {"city": "mock"}
+
+
+@check
+def langchain_parallel_tools():
+    reply = chat(model="local/parallel-tools").bind_tools([weather, clock]).invoke("hello")
+    assert [call["name"] for call in reply.tool_calls] == ["weather", "clock"]
+
+
+@check
+def langchain_images():
+    parts = [{"type": "text", "text": "what is it?"}, {"type": "image", "base64": PIXEL, "mime_type": "image/png"}]
+    assert chat().invoke([HumanMessage(parts)]).content == SENTENCE
+
+
+@check
+def langchain_cancel_and_retries():
+    events = chat(model="slow/echo-nothing").stream("hello")
+    next(events)
+    events.close()
+    try:
+        chat(model="local/fault-500", max_retries=5).invoke("hello")
+    except openai.InternalServerError as error:
+        assert error.request.headers["x-stainless-retry-count"] == "0", "what was repeated here is not repeated"
+    else:
+        raise AssertionError("a failure was taken for an answer")
 
 
 @check
@@ -91,16 +123,76 @@ def look(city: str) -> str:
     return f"sunny in {city}"
 
 
-def agent(kind, tools):
+@function_tool
+def listen(city: str) -> str:
+    """Listens."""
+    return f"quiet in {city}"
+
+
+BOTH = (OpenAIChatCompletionsModel, OpenAIResponsesModel)
+
+
+def agent(kind, tools, model="smart", **more):
     client = openai.AsyncOpenAI(base_url=base, api_key=key)
-    return Agent(name="a", instructions="be brief", model=kind(model="smart", openai_client=client), tools=tools)
+    return Agent(name="a", instructions="be brief", model=kind(model=model, openai_client=client), tools=tools, **more)
+
+
+def run_agent(own, said="hello"):
+    return asyncio.run(Runner.run(own, said, run_config=RunConfig(tracing_disabled=True)))
 
 
 @check
 def agents_run_a_tool_on_both_apis():
-    for kind in (OpenAIChatCompletionsModel, OpenAIResponsesModel):
-        result = asyncio.run(Runner.run(agent(kind, [look]), "hello", run_config=RunConfig(tracing_disabled=True)))
+    for kind in BOTH:
+        result = run_agent(agent(kind, [look]))
         assert result.final_output == "The tool said: sunny in mock", (kind, result.final_output)
+
+
+@check
+def agents_run_parallel_tools_and_tell_usage():
+    for kind in BOTH:
+        result = run_agent(agent(kind, [look, listen], model="local/parallel-tools"))
+        calls = [item.raw_item.name for item in result.new_items if item.type == "tool_call_item"]
+        assert calls == ["look", "listen"], (kind, calls)
+        usage = result.context_wrapper.usage
+        assert usage.requests == 2 and usage.output_tokens > 0, (kind, usage)
+
+
+@check
+def agents_structured_output():
+    for kind in BOTH:
+        assert run_agent(agent(kind, [], output_type=City)).final_output == City(name="mock", size=7), kind
+
+
+@check
+def agents_images():
+    image = {"type": "input_image", "detail": "auto", "image_url": f"data:image/png;base64,{PIXEL}"}
+    said = [{"role": "user", "content": [{"type": "input_text", "text": "what is it?"}, image]}]
+    for kind in BOTH:
+        assert run_agent(agent(kind, []), said).final_output == SENTENCE, kind
+
+
+@check
+def agents_errors_are_told_once():
+    for kind in BOTH:
+        try:
+            run_agent(agent(kind, [], model="local/fault-500"))
+        except openai.InternalServerError as error:
+            assert error.request.headers["x-stainless-retry-count"] == "0", kind
+        else:
+            raise AssertionError("a failure was taken for an answer")
+
+
+@check
+def agents_cancel():
+    async def run(kind):
+        result = Runner.run_streamed(agent(kind, [], model="slow/echo-nothing"), "hello")
+        async for _ in result.stream_events():
+            result.cancel()
+        return result.is_complete
+
+    for kind in BOTH:
+        assert asyncio.run(run(kind)), kind
 
 
 @check
@@ -111,7 +203,7 @@ def agents_stream_on_both_apis():
             pass
         return result.final_output
 
-    for kind in (OpenAIChatCompletionsModel, OpenAIResponsesModel):
+    for kind in BOTH:
         assert asyncio.run(run(kind)) == SENTENCE, kind
 
 

@@ -118,6 +118,26 @@ fn a_cursor_of_nobody_is_refused_and_a_batch_is_answered_as_one() {
 }
 
 #[test]
+fn a_second_handshake_reaches_no_server() {
+    let place = Place::new();
+    let policy = place.path("policy.json");
+    // One server, whose names stand bare: all that is not known otherwise goes to it.
+    let servers = json!({"a": echo_mock(&place)});
+    configured(&place, &json!({"servers": servers, "policy": policy}));
+    let mut client = run_all(&place, &[]);
+    client
+        .handshake(mocks::client::Era::Legacy("2025-03-26"))
+        .unwrap();
+    let again = r#"{"jsonrpc":"2.0","id":73,"method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}"#;
+    for sent in [again.to_owned(), format!("[{again}]")] {
+        client.process().send_line(sent.as_bytes()).unwrap();
+        let line = String::from_utf8(client.process().read_line().unwrap()).unwrap();
+        assert!(line.contains("initialize is sent once"), "{sent} {line}");
+        assert!(line.contains("\"id\":73"), "{line}");
+    }
+}
+
+#[test]
 fn the_client_of_all_servers_is_told_when_the_rules_of_one_change() {
     let place = Place::new();
     let (mine, policy) = (place.path("a.json"), place.path("policy.json"));

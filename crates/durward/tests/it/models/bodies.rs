@@ -132,9 +132,9 @@ fn paths_are_taken_with_and_without_v1_and_unknown_ones_are_told() {
         assert_eq!(served.send("POST", path, &[], &body).status, 200, "{path}");
     }
     let cases = [
-        ("/v1/audio/speech", "POST", 404, "endpoint_not_served"),
-        ("/v1/images/generations", "POST", 404, "endpoint_not_served"),
-        ("/v1/rerank", "POST", 404, "endpoint_not_served"),
+        ("/v1/audio", "POST", 404, "endpoint_not_served"),
+        ("/v1/files", "POST", 404, "endpoint_not_served"),
+        ("/v1/rerank", "GET", 405, "method_not_allowed"),
         ("/v1/chat/completions", "GET", 405, "method_not_allowed"),
         ("/v1/models", "POST", 405, "method_not_allowed"),
     ];

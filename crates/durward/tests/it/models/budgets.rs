@@ -159,6 +159,50 @@ fn accounts_journal_and_the_provider_agree_after_a_kill_in_the_middle_of_streams
 }
 
 #[test]
+fn calls_that_a_kill_cuts_before_their_first_byte_are_settled_at_the_next_start() {
+    let mut served = serve(&yaml("5ms", "{ tokens: 1000000 }"), &[]);
+    let open: Vec<_> = ENDPOINTS
+        .iter()
+        .flat_map(|path| [(path, false), (path, true)])
+        .map(|(path, streams)| {
+            let mut stream = served.connect();
+            let body = request(path, "a/fault-silent", streams).to_string();
+            write_request(
+                &mut stream,
+                "POST",
+                path,
+                &[("x-request-id", "unheard")],
+                &body,
+            );
+            stream
+        })
+        .collect();
+    let underway = served.place.path("state/underway");
+    eventually("all are noted", || {
+        let notes = std::fs::read(&underway).unwrap_or_default();
+        let count = |part: &[u8]| part.windows(9).filter(|own| own == b"\"unheard\"").count();
+        count(&notes) == open.len()
+    });
+    served.process.kill().unwrap();
+    drop(open);
+    let (_, mut place) = served.ended();
+    for _ in 0..2 {
+        place = Served::start_ruled(place).stop().1;
+        let records = place.records();
+        let cut = records.operations();
+        assert_eq!(cut.len(), 6, "{cut:?}");
+        for own in &cut {
+            assert_eq!(own["reason"], "settled_at_recovery", "{own}");
+            assert!(own["usage"]["output_tokens"].is_null(), "{own}");
+            let is_decided = |one: &&serde_json::Value| one["op"] == own["op"];
+            assert!(records.decisions().iter().any(is_decided), "{own}");
+        }
+        assert_eq!((used(&place), journalled(&place)), (0, 0));
+        drop(place.verified());
+    }
+}
+
+#[test]
 fn wrong_budgets_are_refused_by_name() {
     for (budget, says) in [
         ("{}", "has neither tokens nor cost"),

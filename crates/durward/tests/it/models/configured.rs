@@ -46,6 +46,14 @@ fn wrong_configurations_are_refused_with_the_place() {
             "models: { providers: { a: { kind: mock, model: x } } }".to_owned(),
             "did you mean \"models\"?",
         ),
+        (
+            "models: { providers: { a: { kind: bedrock } } }".to_owned(),
+            "signed requests to Bedrock are not built",
+        ),
+        (
+            "models: { providers: { a: { kind: vertex } } }".to_owned(),
+            "tokens of service accounts are not built",
+        ),
         (with("s: { tiers: [] }"), "has no target"),
         (
             with("s: { tiers: [t] }, t: { tiers: [[s, a/x]] }"),

@@ -27,13 +27,13 @@ fn explain_says_where_a_name_leads() {
 smart: rotate weighted, all attempts within 9s
   tier 1
     far/big  google  weight 3
-      translates chat/completions, messages
+      translates chat/completions, responses, messages
       $1.25 read, $10.00 written, for a million tokens
     near/a  mock  weight 1
-      serves chat/completions, responses, embeddings, messages, messages/count_tokens
+      serves chat/completions, responses, embeddings, messages, messages/count_tokens, rerank, images/generations, images/edits, images/variations, audio/speech, audio/transcriptions, audio/translations
   tier 2
     near/b  mock  weight 1
-      serves chat/completions, responses, embeddings, messages, messages/count_tokens
+      serves chat/completions, responses, embeddings, messages, messages/count_tokens, rerank, images/generations, images/edits, images/variations, audio/speech, audio/transcriptions, audio/translations
 ";
     assert_eq!(out, expect);
     let (code, out, _) = explain("near/anything", &["--json"]);

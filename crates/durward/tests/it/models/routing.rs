@@ -1,5 +1,7 @@
 //! Where calls go: tiers, rotation, fallback, keys, breakers.
 
+use serde_json::json;
+
 use super::support::{ENDPOINTS, Upstream, ask, code, events, serve};
 use crate::support::serving::Served;
 use crate::support::web::reply;
@@ -153,9 +155,17 @@ fn an_endpoint_that_a_provider_does_not_speak_is_passed_over_or_told() {
         "models:\n  providers:\n    {far}\n    near: {{ kind: mock, latency: 0ms }}\n  aliases: {{ any: {{ tiers: [far/x, near/y] }} }}\n"
     );
     let served = serve(&yaml, &[]);
-    assert_eq!(target(&served, "/v1/responses", "any", true), "near/y");
-    assert_eq!(target(&served, "/v1/messages", "any", true), "far/x");
-    let answer = ask(&served, "/v1/responses", "far/x", false);
+    for path in ENDPOINTS {
+        assert_eq!(target(&served, path, "any", true), "far/x", "{path}");
+    }
+    let body = |model: &str| json!({ "model": model, "input": "x" }).to_string();
+    let answer = served.send("POST", "/v1/embeddings", &[], &body("any"));
+    assert_eq!(
+        answer.header("x-durward-target"),
+        Some("near/y"),
+        "{answer:?}"
+    );
+    let answer = served.send("POST", "/v1/embeddings", &[], &body("far/x"));
     assert_eq!(answer.status, 404, "{answer:?}");
     assert_eq!(code(&answer.json()), "endpoint_not_spoken");
 }

@@ -67,18 +67,12 @@ fn across(kind: &str, second: &str) -> (Served, Served, String) {
 /// Runs a Python driver; everything in it has to hold.
 #[track_caller]
 fn drive(script: &str, base: &str, key: &str, least: usize) {
-    drive_but(script, base, key, least, "");
-}
-
-/// The same without one check.
-#[track_caller]
-fn drive_but(script: &str, base: &str, key: &str, least: usize, but: &str) {
     let Some(python) = components::models_python() else {
         return;
     };
     let script = components::models_driver(script);
     let mut command = Command::new(python);
-    all_hold(command.arg(script).args([base, key, but]), least);
+    all_hold(command.arg(script).args([base, key]), least);
 }
 
 /// Runs the TypeScript driver for one library; everything in it has to hold.
@@ -110,7 +104,7 @@ fn openai_python() {
         "openai_sdk.py",
         &format!("http://{}/v1", served.address),
         &key,
-        19,
+        23,
     );
 }
 
@@ -121,7 +115,7 @@ fn openai_python_before_an_openai_provider() {
         "openai_sdk.py",
         &format!("http://{}/v1", served.address),
         &key,
-        19,
+        23,
     );
 }
 
@@ -132,7 +126,7 @@ fn anthropic_python() {
         "anthropic_sdk.py",
         &format!("http://{}", served.address),
         &key,
-        15,
+        16,
     );
 }
 
@@ -143,7 +137,7 @@ fn anthropic_python_before_an_anthropic_provider() {
         "anthropic_sdk.py",
         &format!("http://{}", served.address),
         &key,
-        15,
+        16,
     );
 }
 
@@ -151,15 +145,36 @@ fn anthropic_python_before_an_anthropic_provider() {
 fn openai_python_before_an_anthropic_provider() {
     let (_behind, served, key) = across("anthropic", "openai");
     let base = format!("http://{}/v1", served.address);
-    // Responses are not translated yet.
-    drive_but("openai_sdk.py", &base, &key, 18, "responses");
+    drive("openai_sdk.py", &base, &key, 23);
 }
 
 #[test]
 fn anthropic_python_before_an_openai_provider() {
     let (_behind, served, key) = across("openai", "anthropic");
     let base = format!("http://{}", served.address);
-    drive("anthropic_sdk.py", &base, &key, 15);
+    drive("anthropic_sdk.py", &base, &key, 16);
+}
+
+/// The replies of the scripted provider, and those that are translated, have the form of the libraries' own types.
+#[test]
+fn every_reply_event_and_error_is_of_the_libraries_own_types() {
+    let Some(python) = components::models_python() else {
+        return;
+    };
+    let (plain, key) = keyed(MOCKS);
+    let (_messages, before_messages, second) = across("anthropic", "openai");
+    let (_chat, before_chat, third) = across("openai", "anthropic");
+    let mut command = Command::new(python);
+    command.arg(components::models_driver("schemas.py"));
+    for (served, key, left_out) in [
+        (&plain, &key, "-"),
+        (&before_messages, &second, "embeddings,images,audio"),
+        (&before_chat, &third, "count_tokens"),
+    ] {
+        let base = format!("http://{}", served.address);
+        command.args([&base, key, "local", left_out]);
+    }
+    all_hold(&mut command, 8 + 5 + 7);
 }
 
 #[test]
@@ -169,24 +184,24 @@ fn langchain_and_openai_agents() {
         "frameworks.py",
         &format!("http://{}/v1", served.address),
         &key,
-        9,
+        17,
     );
 }
 
 #[test]
 fn openai_typescript() {
     let (served, key) = keyed(MOCKS);
-    drive_typescript("openai", &format!("http://{}/v1", served.address), &key, 11);
+    drive_typescript("openai", &format!("http://{}/v1", served.address), &key, 17);
 }
 
 #[test]
 fn anthropic_typescript() {
     let (served, key) = keyed(MOCKS);
-    drive_typescript("anthropic", &format!("http://{}", served.address), &key, 8);
+    drive_typescript("anthropic", &format!("http://{}", served.address), &key, 12);
 }
 
 #[test]
 fn ai_sdk() {
     let (served, key) = keyed(MOCKS);
-    drive_typescript("ai-sdk", &format!("http://{}/v1", served.address), &key, 7);
+    drive_typescript("ai-sdk", &format!("http://{}/v1", served.address), &key, 10);
 }

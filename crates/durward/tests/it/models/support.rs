@@ -16,12 +16,13 @@ use crate::support::web::{Request, Then, Web, Wire};
 pub const ENDPOINTS: [&str; 3] = ["/v1/chat/completions", "/v1/messages", "/v1/responses"];
 
 /// Each endpoint, and that of a provider which speaks the same dialect or another one.
-pub const PAIRS: [(&str, &str); 5] = [
+pub const PAIRS: [(&str, &str); 6] = [
     (ENDPOINTS[0], ENDPOINTS[0]),
     (ENDPOINTS[1], ENDPOINTS[1]),
     (ENDPOINTS[2], ENDPOINTS[2]),
     (ENDPOINTS[0], ENDPOINTS[1]),
     (ENDPOINTS[1], ENDPOINTS[0]),
+    (ENDPOINTS[2], ENDPOINTS[1]),
 ];
 
 /// Allows models and nothing else.

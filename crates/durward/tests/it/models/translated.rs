@@ -6,9 +6,10 @@ use super::support::{Upstream, ask, code, events, request, serve};
 use crate::support::serving::Served;
 
 /// Each endpoint that can be asked, and the path of a provider that speaks another dialect.
-const PAIRS: [(&str, &str); 2] = [
+const PAIRS: [(&str, &str); 3] = [
     ("/v1/chat/completions", "/v1/messages"),
     ("/v1/messages", "/v1/chat/completions"),
+    ("/v1/responses", "/v1/messages"),
 ];
 
 const SENTENCE: &str = "This is a MOCK response for load testing.";
@@ -24,7 +25,9 @@ fn before(upstream: &Upstream, path: &str) -> Served {
 /// What a whole reply says.
 fn said(reply: &Value) -> &str {
     let chat = reply.pointer("/choices/0/message/content");
-    let text = chat.or_else(|| reply.pointer("/content/0/text"));
+    let messages = || reply.pointer("/content/0/text");
+    let text = chat.or_else(messages);
+    let text = text.or_else(|| reply.pointer("/output/0/content/0/text"));
     text.and_then(Value::as_str).unwrap_or_default()
 }
 
@@ -46,14 +49,16 @@ fn a_provider_of_another_dialect_answers_whole_and_streamed() {
             .filter_map(|data| {
                 let data: Value = serde_json::from_str(data).ok()?;
                 let chat = data.pointer("/choices/0/delta/content");
-                let text = chat.or_else(|| data.pointer("/delta/text"))?;
+                let messages = chat.or_else(|| data.pointer("/delta/text"));
+                let text = messages.or_else(|| data.get("delta"))?;
                 text.as_str().map(str::to_owned)
             })
             .collect();
         assert_eq!(text, SENTENCE, "{answer:?}");
         let last = events.last().unwrap();
-        assert!(last == "[DONE]" || last.contains("message_stop"), "{last}");
-        assert!(!answer.body.contains("\"usage\"") || path == "/v1/messages");
+        let ends = ["[DONE]", "message_stop", "response.completed"];
+        assert!(ends.iter().any(|end| last.contains(end)), "{last}");
+        assert!(!answer.body.contains("\"usage\"") || path != PAIRS[0].0);
         let (_, place) = served.stop();
         let records = place.records();
         let operations = records.operations();
@@ -73,6 +78,7 @@ fn what_cannot_be_said_is_refused_by_its_name_and_goes_to_a_provider_that_unders
     for (path, spoken, name, value) in [
         (PAIRS[0].0, PAIRS[0].1, "seed", json!(7)),
         (PAIRS[1].0, PAIRS[1].1, "top_k", json!(7)),
+        (PAIRS[2].0, PAIRS[2].1, "conversation", json!("c")),
     ] {
         let upstream = Upstream::start();
         let far = upstream.configured("far", spoken);
@@ -159,7 +165,8 @@ fn a_stream_of_another_dialect_that_is_cut_stalls_or_is_garbled_says_so() {
             let last = events(&answer).pop().unwrap();
             let error: Value = serde_json::from_str(&last).unwrap();
             assert_eq!(code(&error), expect, "{model}: {answer:?}");
-            assert!(!answer.body.contains("[DONE]") && !answer.body.contains("message_stop"));
+            let ends = ["[DONE]", "message_stop", "response.completed"];
+            assert!(!ends.iter().any(|end| answer.body.contains(end)));
         }
         let (_, place) = served.stop();
         for record in place.records().operations() {

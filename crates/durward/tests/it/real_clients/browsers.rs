@@ -38,7 +38,7 @@ fn lists(answer: &Answer, name: &str, word: &str) -> Need {
     Err(format!("{name} does not list {word}: {answer:?}"))
 }
 
-pub(super) fn a_browser_may_ask_before_it_calls() -> Need {
+pub(super) fn w6_a_browser_may_ask_before_it_calls() -> Need {
     let answer = preflight(&served(), ORIGIN);
     if answer.status != 204 {
         return Err(format!("status {}: {answer:?}", answer.status));
@@ -51,7 +51,7 @@ pub(super) fn a_browser_may_ask_before_it_calls() -> Need {
     lists(&answer, "vary", "origin")
 }
 
-pub(super) fn a_page_of_an_allowed_origin_may_read_its_session() -> Need {
+pub(super) fn w6_a_page_of_an_allowed_origin_may_read_its_session() -> Need {
     let answer = served().send("POST", "/mcp/echo", &[("origin", ORIGIN)], INITIALIZE);
     assert_eq!(answer.status, 200, "{answer:?}");
     lists(&answer, "access-control-allow-origin", ORIGIN)?;
@@ -73,7 +73,7 @@ pub(super) fn a_page_of_another_origin_may_not() -> Need {
     Ok(())
 }
 
-pub(super) fn a_slash_at_the_end_of_the_path_is_no_other_path() -> Need {
+pub(super) fn w8_a_slash_at_the_end_of_the_path_is_no_other_path() -> Need {
     let answer = served().send("POST", "/mcp/echo/", &[], INITIALIZE);
     match answer.status {
         200 => Ok(()),
@@ -81,7 +81,7 @@ pub(super) fn a_slash_at_the_end_of_the_path_is_no_other_path() -> Need {
     }
 }
 
-pub(super) fn a_compressed_body_is_an_unsupported_type() -> Need {
+pub(super) fn w8_a_compressed_body_is_an_unsupported_type() -> Need {
     let served = served();
     let session = served.open("2025-11-25");
     let headers = [
@@ -125,7 +125,7 @@ fn listens(place: &Place, listen: &str, works: impl Fn(&str) -> Need) -> Need {
     found
 }
 
-pub(super) fn a_name_may_be_listened_at() -> Need {
+pub(super) fn w8_a_name_may_be_listened_at() -> Need {
     listens(&Place::new(), "localhost:0", |line| {
         let address = line.rsplit('/').next().unwrap();
         TcpStream::connect(address)
@@ -134,7 +134,7 @@ pub(super) fn a_name_may_be_listened_at() -> Need {
     })
 }
 
-pub(super) fn a_socket_in_the_file_system_may_be_listened_at() -> Need {
+pub(super) fn w8_a_socket_in_the_file_system_may_be_listened_at() -> Need {
     let place = Place::new();
     let socket = place.path("s.sock");
     let listen = format!("unix:{}", socket.display());

@@ -104,7 +104,7 @@ fn allow_after(place: &Place, wait: Duration) {
 }
 
 #[test]
-fn a_quiet_call_and_an_approval_of_ninety_seconds_get_through_nginx() {
+fn w1_a_quiet_call_and_an_approval_of_ninety_seconds_get_through_nginx() {
     let Some(program) = components::nginx() else {
         return;
     };

@@ -57,7 +57,7 @@ fn heard(said: &AtomicBool) -> Need {
     }
 }
 
-pub(super) fn what_a_server_says_on_initialized_reaches_a_client_of_run() -> Need {
+pub(super) fn w2_what_a_server_says_on_initialized_reaches_a_client_of_run() -> Need {
     let place = Place::new();
     let (web, said) = eager();
     let mut client = place.guard_reached(&["--url", &web.url()]);
@@ -70,7 +70,7 @@ pub(super) fn what_a_server_says_on_initialized_reaches_a_client_of_run() -> Nee
     }
 }
 
-pub(super) fn what_a_server_says_on_initialized_reaches_a_client_of_serve() -> Need {
+pub(super) fn w2_what_a_server_says_on_initialized_reaches_a_client_of_serve() -> Need {
     let (web, said) = eager();
     let served = Served::start_server(Place::new(), &format!("echo={}", web.url()), &[]);
     let session = served.open("2025-11-25");
@@ -152,7 +152,7 @@ fn mock_with(words: &str) -> i32 {
     found.expect("the mock runs")
 }
 
-pub(super) fn a_server_that_is_started_again_is_subscribed_to_again() -> Need {
+pub(super) fn w5_a_server_that_is_started_again_is_subscribed_to_again() -> Need {
     told_again(
         "resources/subscribe",
         r#"{"uri":"test://watched-resource"}"#,
@@ -170,12 +170,12 @@ pub(super) fn a_subscription_is_not_renewed_under_another_policy() -> Need {
     }
 }
 
-pub(super) fn a_server_that_is_started_again_logs_at_the_same_level() -> Need {
+pub(super) fn w5_a_server_that_is_started_again_logs_at_the_same_level() -> Need {
     told_again("logging/setLevel", r#"{"level":"error"}"#)
 }
 
 /// HTTP with a stream of its own, as 2024-11-05 had it.
-pub(super) fn a_server_of_the_older_transport_is_named_as_such() -> Need {
+pub(super) fn w8_a_server_of_the_older_transport_is_named_as_such() -> Need {
     let web = Web::start(|request, wire| {
         if request.method == "GET" {
             wire.write_all(EVENTS_HEAD.as_bytes())?;

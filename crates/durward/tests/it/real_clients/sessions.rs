@@ -12,7 +12,7 @@ use crate::support::serving::{Answer, Served, call, read_answer, write_request};
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
 
 /// Clients that never say goodbye: each session has a server of its own, of which there are 32 at most.
-pub(super) fn sessions_that_were_left_behind_make_room_for_new_ones() -> Need {
+pub(super) fn w3_sessions_that_were_left_behind_make_room_for_new_ones() -> Need {
     let served = Served::start(&[]);
     let mut first = None;
     for number in 1..=33 {
@@ -37,7 +37,7 @@ pub(super) fn sessions_that_were_left_behind_make_room_for_new_ones() -> Need {
 
 /// The number of processes is a key.
 #[test]
-fn as_many_servers_run_as_are_configured() {
+fn w3_as_many_servers_run_as_are_configured() {
     let place = Place::new();
     let mock = place.mock(&["echo"]);
     let server = serde_json::json!({
@@ -56,7 +56,7 @@ fn as_many_servers_run_as_are_configured() {
 }
 
 /// A server may send its text twice, as FastMCP does: 16 MiB are not for ever enough.
-pub(super) fn a_reply_beyond_sixteen_mib_passes_where_the_limit_is_raised() -> Need {
+pub(super) fn w4_a_reply_beyond_sixteen_mib_passes_where_the_limit_is_raised() -> Need {
     const BYTES: usize = 17 << 20;
     let place = Place::new();
     let mut client = place.guard_with(
@@ -84,7 +84,7 @@ pub(super) fn a_reply_beyond_sixteen_mib_passes_where_the_limit_is_raised() -> N
 }
 
 /// A client that is still writing must be able to read why it is refused.
-pub(super) fn a_body_that_is_too_long_is_read_before_the_connection_is_closed() -> Need {
+pub(super) fn w4_a_body_that_is_too_long_is_read_before_the_connection_is_closed() -> Need {
     let served = Served::start(&[]);
     let session = served.open("2025-11-25");
     let long = call("7", &"x".repeat(17 << 20));
@@ -112,7 +112,7 @@ pub(super) fn a_body_that_is_too_long_is_read_before_the_connection_is_closed() 
 }
 
 /// H5: who a caller is takes time, and a record of its call says how much.
-pub(super) fn the_time_that_a_key_takes_is_recorded() -> Need {
+pub(super) fn h5_the_time_that_a_key_takes_is_recorded() -> Need {
     let place = Place::new();
     let args = [
         "--no-config",

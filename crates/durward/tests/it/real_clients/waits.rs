@@ -53,7 +53,7 @@ fn head(
     }
 }
 
-pub(super) fn a_quiet_call_is_answered_with_headers_at_once() -> Need {
+pub(super) fn w1_a_quiet_call_is_answered_with_headers_at_once() -> Need {
     let served = quiet();
     let mut reader = head_of_a_call(&served)?;
     // The priming event: it has an id, by which the stream can be resumed.
@@ -61,7 +61,7 @@ pub(super) fn a_quiet_call_is_answered_with_headers_at_once() -> Need {
     primed.then_some(()).ok_or("no priming event".to_owned())
 }
 
-pub(super) fn a_call_that_waits_for_a_person_is_answered_with_headers_at_once() -> Need {
+pub(super) fn w1_a_call_that_waits_for_a_person_is_answered_with_headers_at_once() -> Need {
     let place = Place::new();
     place.write_policy(ASK);
     let served = Served::start_in(place, &[]);
@@ -70,7 +70,7 @@ pub(super) fn a_call_that_waits_for_a_person_is_answered_with_headers_at_once() 
     head_of_a_call(&served).map(drop)
 }
 
-pub(super) fn a_quiet_stream_carries_a_comment_every_fifteen_seconds() -> Need {
+pub(super) fn w1_a_quiet_stream_carries_a_comment_every_fifteen_seconds() -> Need {
     let served = quiet();
     let mut reader = head_of_a_call(&served)?;
     for number in 1..=2 {
@@ -104,7 +104,7 @@ fn read_until(
 }
 
 /// W7: the client was asked and answered something else than it was offered.
-pub(super) fn an_unfit_answer_of_a_person_is_told_as_such() -> Need {
+pub(super) fn w7_an_unfit_answer_of_a_person_is_told_as_such() -> Need {
     let place = Place::new();
     place.write_policy(
         r#"{"rules":[{"id":"ask","effect":"hitl","conditions":{"tool_name":"*"},"approvers":["client"]}]}"#,

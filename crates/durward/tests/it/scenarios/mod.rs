@@ -1,5 +1,6 @@
 //! The scenario table and its tests. `table` holds the rows, `red_today` what is known to be wrong, `judge`
-//! compares; everything drives the real binary from outside.
+//! compares; everything drives the real binary from outside. `input_required_*` hold row H1 on both edges, `list_after_reload`
+//! row H2, `hitl_progress` row H3.
 
 mod cell;
 mod edge;

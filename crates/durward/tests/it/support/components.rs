@@ -66,6 +66,11 @@ pub fn schemathesis() -> Option<PathBuf> {
     component("schemathesis-venv/bin/schemathesis")
 }
 
+/// A Python that can import opentelemetry-proto.
+pub fn otel_python() -> Option<PathBuf> {
+    component("otel-venv/bin/python")
+}
+
 /// The folder of the TypeScript libraries of model APIs.
 pub fn models_packages() -> Option<PathBuf> {
     component("models-npm/node_modules/openai")?;

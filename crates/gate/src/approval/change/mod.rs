@@ -43,6 +43,9 @@ pub(super) fn of(facts: &Facts, arguments: &str, view: Option<&dyn PathView>) ->
         })
     };
     let Some(view) = view else {
+        if let Write::Replaced(edits) = &write {
+            return Some(replaced(argument, edits));
+        }
         return told("the file is the server's own and cannot be read from here");
     };
     let (place, found) = found(argument, view);
@@ -95,8 +98,27 @@ fn found<'a>(argument: &'a PathArgument, view: &dyn PathView) -> (&'a str, FileT
     best
 }
 
+/// Texts that take the place of others in a file that cannot be read from here: where they stand in it is not known.
+fn replaced(argument: &PathArgument, edits: &[(String, String)]) -> Change {
+    let all: Vec<Line<'_>> = edits
+        .iter()
+        .flat_map(|(old, new)| {
+            // Alone, a text begins at a line 1 that says nothing.
+            let lines = diff::lines(old, new).into_iter();
+            lines.filter(|line| !matches!(line, Line::At(_)))
+        })
+        .collect();
+    let texts = if edits.len() == 1 { "text" } else { "texts" };
+    let what = format!("{} {texts} of the file replaced", edits.len());
+    let place = argument.meaning.places.first().unwrap_or(&argument.text);
+    rendered(place, &what, &all)
+}
+
 fn difference(place: &str, what: &str, old: &str, new: &str) -> Change {
-    let all = diff::lines(old, new);
+    rendered(place, what, &diff::lines(old, new))
+}
+
+fn rendered(place: &str, what: &str, all: &[Line<'_>]) -> Change {
     let count = |wanted: fn(&Line<'_>) -> bool| all.iter().filter(|line| wanted(line)).count();
     let taken = count(|line| matches!(line, Line::Old(_)));
     let added = count(|line| matches!(line, Line::New(_)));

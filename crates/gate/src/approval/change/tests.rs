@@ -160,3 +160,19 @@ fn what_is_too_long_to_be_shown_is_said() {
         ["/new: the file is the server's own and cannot be read from here"]
     );
 }
+
+#[test]
+fn what_is_replaced_in_a_file_elsewhere_is_shown_without_the_file() {
+    let edits = r#"{"path":"/etc/x","edits":[{"old_text":"a\nb\n","new_text":"a\nc\n"},{"old_text":"d","new_text":""}]}"#;
+    let change = of(&call("ssh_edit_file", &["/etc/x"]), edits, None).unwrap();
+    assert_eq!(
+        change.lines,
+        [
+            "/etc/x: 2 texts of the file replaced, 2 lines removed, 1 added",
+            " a",
+            "-b",
+            "+c",
+            "-d",
+        ]
+    );
+}

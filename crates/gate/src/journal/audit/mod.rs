@@ -4,9 +4,9 @@
 //! with a panic. Nothing here writes.
 
 mod anchors;
+mod completeness;
 mod filter;
 mod finding;
-mod held;
 mod join;
 pub(super) mod lines;
 mod read;

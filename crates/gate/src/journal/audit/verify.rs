@@ -7,12 +7,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::anchors::{self, Anchors, By, Claims, Seen};
+use super::completeness::Held;
 use super::finding::{Note, Problem, VerifyReport};
-use super::held::Held;
 use super::join::{self, Join, Loose};
 use super::scan::{Scan, Scanned};
 use crate::journal::body::{Continues, Header};
-use crate::journal::{PublicKey, SegmentId, shelf};
+use crate::journal::{PublicKey, SegmentId, segment_files};
 
 /// Findings that a report holds; more are counted.
 pub const FINDINGS_MAX: usize = 1_000;
@@ -83,9 +83,9 @@ pub(super) fn failed(path: &Path) -> impl FnOnce(io::Error) -> AuditError {
 /// The segment files of a directory, or the one file.
 pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>, AuditError> {
     if fs::metadata(path).map_err(failed(path))?.is_dir() {
-        return shelf::segments(path).map_err(failed(path));
+        return segment_files::segments(path).map_err(failed(path));
     }
-    match shelf::id_of(path) {
+    match segment_files::id_of(path) {
         Some(_) => Ok(vec![path.to_path_buf()]),
         None => Err(AuditError::NotASegment {
             path: path.to_path_buf(),
@@ -231,8 +231,8 @@ fn entry(path: PathBuf, report: &mut VerifyReport) -> Result<Entry, AuditError> 
         .unwrap_or_default()
         .to_string_lossy()
         .into_owned();
-    let header = shelf::header(&path).map_err(failed(&path))?;
-    let Some(named) = shelf::id_of(&path) else {
+    let header = segment_files::header(&path).map_err(failed(&path))?;
+    let Some(named) = segment_files::id_of(&path) else {
         return Err(AuditError::NotASegment { path });
     };
     let stated = header.as_ref().map(|header| header.segment);
@@ -347,12 +347,12 @@ fn chain(
 /// Compares the time in a file's name with the one that its segment was given: that of the header, or the one behind the
 /// continued segment's where that is later.
 fn dated(entry: &Entry, before: Option<&Entry>, report: &mut VerifyReport) {
-    let named_ms = shelf::named_ms(&entry.path);
-    let misnamed = shelf::id_of(&entry.path) != Some(entry.id);
+    let named_ms = segment_files::named_ms(&entry.path);
+    let misnamed = segment_files::id_of(&entry.path) != Some(entry.id);
     let (Some(header), Some(named_ms), false) = (&entry.header, named_ms, misnamed) else {
         return;
     };
-    let after_ms = before.and_then(|before| shelf::named_ms(&before.path));
+    let after_ms = before.and_then(|before| segment_files::named_ms(&before.path));
     let right = match (header.continues, after_ms) {
         (None, _) => named_ms == header.time_ms,
         (Some(_), Some(after_ms)) => named_ms == header.time_ms.max(after_ms.saturating_add(1)),

@@ -10,8 +10,8 @@
 //!   names an abandoned or a retired segment;
 //! - its serial never falls.
 
-mod courier;
-mod keeper;
+mod publisher;
+mod store;
 mod witness;
 
 use serde::{Deserialize, Serialize};
@@ -19,9 +19,9 @@ use serde::{Deserialize, Serialize};
 use super::chain::{EntryHash, SegmentId};
 use super::{PublicKey, hex};
 
-pub(super) use courier::Courier;
-pub(super) use keeper::{Keeper, Kept, first};
-pub use keeper::{Step, Steps};
+pub(super) use publisher::Courier;
+pub(super) use store::{Keeper, Kept, first};
+pub use store::{Step, Steps};
 pub use witness::{FileWitness, WITNESS_BYTES_MAX, Witness};
 
 /// File of the head, in the key directory.

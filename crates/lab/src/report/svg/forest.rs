@@ -9,7 +9,7 @@ const ROW: f64 = 54.0;
 const TOP: f64 = 8.0;
 const FOOT: f64 = 40.0;
 
-/// What each arm adds.
+/// What each variant adds.
 #[derive(Debug)]
 pub(in crate::report) struct Forest {
     pub(in crate::report) title: String,

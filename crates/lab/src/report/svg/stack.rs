@@ -1,4 +1,4 @@
-//! Where the time of a call goes: one bar per arm, one piece per stage.
+//! Where the time of a call goes: one bar per variant, one piece per stage.
 
 use super::super::numbers;
 use super::canvas::{Anchor, Canvas, colour};

@@ -12,7 +12,7 @@ pub(super) use rows::{Verdict, rows, thousands};
 pub(super) use tables::write;
 
 use super::peers::forgiving;
-use super::scene::Scene;
+use super::workspace::Workspace;
 use super::{Session, Size, StandardArgs};
 use crate::error::LabError;
 use crate::overhead::{Analysis, Plan};
@@ -61,7 +61,7 @@ impl Hop {
         }
     }
 
-    /// The arm that the budget counts from.
+    /// The variant that the budget counts from.
     pub(super) fn baseline(self) -> &'static str {
         match self {
             Self::HttpToStdio | Self::HttpToHttp => "direct",
@@ -74,13 +74,13 @@ impl Hop {
 /// whatever ends it.
 pub(super) fn measure(
     args: &StandardArgs,
-    scene: &Scene,
+    workspace: &Workspace,
     size: &Size,
     session: &mut Session<'_>,
     web: &mut Web,
 ) -> Result<(), LabError> {
     web.absent = plans::absent(args);
-    for (hop, mut plan) in plans::plans(args, scene, size)? {
+    for (hop, mut plan) in plans::plans(args, workspace, size)? {
         let analysis = session.compared(hop.title(), args, &mut plan)?;
         let groups = analysis.map(|analysis| WebGroup { hop, analysis });
         web.groups.extend(groups);

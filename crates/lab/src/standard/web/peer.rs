@@ -1,7 +1,7 @@
 //! A peer over HTTP: how it is started, and what it calls the tool.
 
-use crate::arm::{Arm, Transport};
 use crate::error::LabError;
+use crate::variant::{Transport, Variant};
 use std::ffi::OsString;
 
 /// A peer as the command line names it: `NAME[:PREFIX]=URL -- CMD`.
@@ -23,7 +23,7 @@ impl std::str::FromStr for Peer {
         if name.is_empty() || line.is_empty() {
             return Err(wrong());
         }
-        Arm::parse(name, line, Transport::Http).map_err(|error| error.to_string())?;
+        Variant::parse(name, line, Transport::Http).map_err(|error| error.to_string())?;
         Ok(Self {
             name: name.into(),
             prefix: prefix.into(),
@@ -38,9 +38,9 @@ impl Peer {
         &self.name
     }
 
-    /// The arm of this peer before a server over stdio (a command) or over HTTP (`--url URL`).
-    pub(super) fn before(&self, server: &[OsString], tool: &str) -> Result<Arm, LabError> {
-        let arm = Arm::parse(&self.name, &self.line, Transport::Http)?.before(server);
+    /// The variant of this peer before a server over stdio (a command) or over HTTP (`--url URL`).
+    pub(super) fn before(&self, server: &[OsString], tool: &str) -> Result<Variant, LabError> {
+        let arm = Variant::parse(&self.name, &self.line, Transport::Http)?.before(server);
         Ok(match self.prefix.as_str() {
             "" => arm,
             prefix => arm.with_tool(&format!("{prefix}{tool}")),

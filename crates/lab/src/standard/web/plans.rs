@@ -1,13 +1,13 @@
 //! The comparisons over HTTP.
 
 use super::Hop;
-use crate::arm::Arm;
 use crate::driver::{Answers, Operation};
 use crate::error::LabError;
 use crate::overhead::Plan;
 use crate::standard::plans::{hello, named_peer, plain};
-use crate::standard::scene::{Scene, Server};
+use crate::standard::workspace::{Server, Workspace};
 use crate::standard::{Size, StandardArgs};
+use crate::variant::Variant;
 use std::ffi::OsString;
 
 /// The tool that is called.
@@ -19,12 +19,12 @@ const PEER_WARMUP: u32 = 10;
 /// All comparisons over HTTP, in the order of the page.
 pub(super) fn plans(
     args: &StandardArgs,
-    scene: &Scene,
+    workspace: &Workspace,
     size: &Size,
 ) -> Result<Vec<(Hop, Plan)>, LabError> {
     let hello = hello()?;
-    let direct = || scene.direct_http();
-    let peers = |server: &[OsString]| -> Result<Vec<Arm>, LabError> {
+    let direct = || workspace.direct_http();
+    let peers = |server: &[OsString]| -> Result<Vec<Variant>, LabError> {
         args.http_peer
             .iter()
             .map(|peer| peer.before(server, TOOL))
@@ -32,17 +32,17 @@ pub(super) fn plans(
     };
     let mut to_stdio = vec![
         direct(),
-        scene.relayed_http(Server::Echo),
-        scene.served(Server::Echo)?,
+        workspace.relayed_http(Server::Echo),
+        workspace.served(Server::Echo)?,
     ];
     let mut behind = vec!["--".into()];
-    behind.extend(scene.server(Server::Echo));
+    behind.extend(workspace.server(Server::Echo));
     to_stdio.extend(peers(&behind)?);
-    let mut to_http = vec![direct(), scene.tunnelled(), scene.served_http()?];
+    let mut to_http = vec![direct(), workspace.tunnelled(), workspace.served_http()?];
     to_http.extend(peers(&["--url".into(), "{direct}".into()])?);
-    let bridged = vec![direct(), scene.bridged(), scene.guarded_http()?];
+    let bridged = vec![direct(), workspace.bridged(), workspace.guarded_http()?];
     let beside = beside_peers(args, bridged.clone())?;
-    let plan = |arms: Vec<Arm>, hello: &Operation| Plan {
+    let plan = |arms: Vec<Variant>, hello: &Operation| Plan {
         // Some proxies add members of their own to an answer.
         answers: Answers::Content,
         ..plain(args, size, arms, hello.clone())
@@ -73,8 +73,11 @@ pub(super) fn plans(
     Ok(plans)
 }
 
-/// The bridge and ours with the peers that were named, each before the first arm; nothing without peers.
-fn beside_peers(args: &StandardArgs, mut arms: Vec<Arm>) -> Result<Option<Vec<Arm>>, LabError> {
+/// The bridge and ours with the peers that were named, each before the first variant; nothing without peers.
+fn beside_peers(
+    args: &StandardArgs,
+    mut arms: Vec<Variant>,
+) -> Result<Option<Vec<Variant>>, LabError> {
     for text in &args.peer {
         arms.push(named_peer(text)?.before(&["{direct}".into()]));
     }

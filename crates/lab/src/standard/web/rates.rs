@@ -1,16 +1,16 @@
-//! Calls a second with many connections, each with a session of its own: client, arm and server share all
+//! Calls a second with many connections, each with a session of its own: client, variant and server share all
 //! cores. One thread drives all connections, so that little of the machine is the generator's.
 
 use super::Hop;
 use crate::Context;
-use crate::arm::Arm;
 use crate::driver::{Answers, Expectation, Flock, HttpSession, Landed, Operation, Served};
 use crate::error::LabError;
 use crate::interrupt::Interrupt;
 use crate::journal;
 use crate::overhead::Plan;
 use crate::stats::{Interval, Random, Sorted};
-use crate::{moment, processes};
+use crate::variant::Variant;
+use crate::{processes, wall_clock};
 use serde::Serialize;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -21,12 +21,12 @@ pub(super) const CONNECTIONS: usize = 32;
 const WARM: Duration = Duration::from_millis(400);
 /// How long they count.
 const SPAN: Duration = Duration::from_millis(1_500);
-/// Fresh starts of every arm.
+/// Fresh starts of every variant.
 const LAUNCHES: u32 = 5;
-/// How long an arm rests, greeted, before its memory is read.
+/// How long a variant rests, greeted, before its memory is read.
 const REST: Duration = Duration::from_millis(500);
 
-/// One arm with many connections.
+/// One variant with many connections.
 #[derive(Debug, Serialize)]
 pub(super) struct Rate {
     pub(super) hop: Hop,
@@ -62,7 +62,7 @@ struct Round {
     answered: u64,
 }
 
-/// Measures all arms of a plan, in random order within each launch.
+/// Measures all variants of a plan, in random order within each launch.
 pub(super) fn measure(
     hop: Hop,
     plan: &Plan,
@@ -93,7 +93,7 @@ pub(super) fn measure(
 fn told(
     hop: Hop,
     plan: &Plan,
-    arm: &Arm,
+    arm: &Variant,
     rounds: &[Round],
     before: u64,
     context: &Context,
@@ -131,8 +131,8 @@ fn told(
     })
 }
 
-/// How many calls the arm's journal has decided so far.
-pub(in super::super) fn decisions(arm: &Arm) -> Result<u64, LabError> {
+/// How many calls the variant's journal has decided so far.
+pub(in super::super) fn decisions(arm: &Variant) -> Result<u64, LabError> {
     let Some(directory) = arm.journal().filter(|directory| Path::exists(directory)) else {
         return Ok(0);
     };
@@ -145,8 +145,8 @@ pub(in super::super) fn decisions(arm: &Arm) -> Result<u64, LabError> {
     Ok(found)
 }
 
-/// One fresh start of an arm, and of the server that it leads to.
-fn launch(plan: &Plan, arm: &Arm, quick: bool) -> Result<Round, LabError> {
+/// One fresh start of a variant, and of the server that it leads to.
+fn launch(plan: &Plan, arm: &Variant, quick: bool) -> Result<Round, LabError> {
     let direct = plan.arms.first().filter(|_| arm.wants_direct());
     let direct = direct
         .map(|direct| Served::start(direct, plan.timeout_ms))
@@ -175,7 +175,7 @@ fn load(plan: &Plan, operation: &Operation, served: &Served, quick: bool) -> Res
     let connect =
         || HttpSession::open(served.url(), &[], operation, plan.protocol, plan.timeout_ms);
     let first = connect()?;
-    moment::pause(REST);
+    wall_clock::pause(REST);
     let resting_kib = resident_kib(served);
     let others = (1..CONNECTIONS).map(|_| connect());
     let sessions: Result<Vec<HttpSession>, String> =
@@ -214,13 +214,13 @@ fn load(plan: &Plan, operation: &Operation, served: &Served, quick: bool) -> Res
     })
 }
 
-/// Resident memory of an arm's own process.
+/// Resident memory of a variant's own process.
 fn resident_kib(served: &Served) -> u64 {
     let own = served.pid().and_then(processes::member);
     own.map_or(0, |member| member.resident_kib)
 }
 
-/// Memory of what else an arm started, without the servers behind it.
+/// Memory of what else a variant started, without the servers behind it.
 fn helpers_kib(served: &Served) -> u64 {
     let Some(root) = served.pid() else { return 0 };
     processes::tree(root)

@@ -21,7 +21,7 @@ pub(in super::super) struct Verdict {
     pub(in super::super) measured: String,
     /// The best peer's name and figure, and ours over that.
     pub(in super::super) peer: Option<(String, f64)>,
-    /// Where the time goes, by the stages of our arm.
+    /// Where the time goes, by the stages of our variant.
     pub(in super::super) cause: String,
     /// Whether there is a peer that could be had.
     pub(in super::super) wants_peer: bool,
@@ -43,12 +43,12 @@ impl Hop {
     }
 }
 
-/// Whether this is our own arm.
+/// Whether this is our own variant.
 pub(super) fn is_ours(arm: &str) -> bool {
     arm.starts_with("durward")
 }
 
-/// Whether the added latency of our arm is within its budgets; nothing for other arms and baselines.
+/// Whether the added latency of our variant is within its budgets; nothing for other variants and baselines.
 pub(super) fn is_kept(hop: Hop, found: &Comparison) -> Option<bool> {
     if !is_ours(&found.arm) || found.baseline != hop.baseline() {
         return None;

@@ -39,7 +39,7 @@ fn latencies(group: &WebGroup, page: &mut String) -> fmt::Result {
         .iter()
         .map(|name| format!(" added p50 over {name} | added p99 over {name} |"))
         .collect();
-    writeln!(page, "| arm | p50 | p95 | p99 |{heads} budget |")?;
+    writeln!(page, "| variant | p50 | p95 | p99 |{heads} budget |")?;
     writeln!(
         page,
         "|---|--:|--:|--:|{}---|",
@@ -82,13 +82,13 @@ fn rates(rates: &[Rate], page: &mut String) -> fmt::Result {
     writeln!(page, "\n### {CONNECTIONS} connections\n")?;
     writeln!(
         page,
-        "Calls a second; client, arm and servers share all cores, nothing is pinned. Each connection has a session of its own, \
+        "Calls a second; client, variant and servers share all cores, nothing is pinned. Each connection has a session of its own, \
 one thread drives them all; every id and answer is checked. Memory: the arm's own process; beside it what else it started but the servers (watchers of children), \
 with their part of shared pages.\n"
     )?;
     writeln!(
         page,
-        "| hop | arm | calls/s | p50 | p99 | resting MiB | loaded MiB | others MiB | answered | decided | |\n|---|---|--:|--:|--:|--:|--:|--:|--:|--:|---|"
+        "| hop | variant | calls/s | p50 | p99 | resting MiB | loaded MiB | others MiB | answered | decided | |\n|---|---|--:|--:|--:|--:|--:|--:|--:|--:|---|"
     )?;
     for rate in rates {
         let kept = rate

@@ -20,8 +20,8 @@ use wire::Revision;
 
 use super::Face;
 use super::legacy::Introduction;
-use super::seats::Seat;
 use super::session::Session;
+use super::session_limits::Seat;
 use super::streams::Streams;
 use crate::call::Server;
 use crate::federation::{Missing, Spelling};

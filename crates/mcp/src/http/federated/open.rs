@@ -16,8 +16,8 @@ use wire::{Era, Revision};
 
 use super::super::Face;
 use super::super::legacy::{Introduction, NotOpened, ToOpen};
-use super::super::seats::Seat;
 use super::super::session::Member;
+use super::super::session_limits::Seat;
 use super::super::streams::{NEWS, Streams};
 use super::{Absent, Federation};
 use crate::call::Server;

@@ -47,7 +47,7 @@ impl Face {
         mut request: Request,
         received_ns: u64,
     ) -> Response {
-        let body = match self.body(caller, &mut request).await {
+        let body = match self.body(&mut request).await {
             Ok(body) => body,
             Err(response) => return *response,
         };

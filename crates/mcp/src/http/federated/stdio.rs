@@ -30,6 +30,9 @@ use crate::stdio::Ending;
 const LINES_MAX: usize = 1_024;
 /// Most requests that are under way.
 const REQUESTS_MAX: usize = 1_024;
+/// What a client is told that sends a second handshake in a session, or one in a batch.
+const OPEN_ALREADY: &str =
+    "the session is open; initialize is sent once, alone, before anything else";
 /// How often the journal's health is looked at, in milliseconds.
 const TICK_MS: u64 = 250;
 /// How long the client may take to read what is left at the end, in milliseconds.
@@ -163,6 +166,9 @@ impl Face {
             self.told_all(federation, canonical, &kind).await;
             return None;
         };
+        if method == "initialize" {
+            return Some(frames::error(id.raw(), -32600, OPEN_ALREADY, None));
+        }
         match self
             .routed(federation, canonical, (*id, method), &arrival)
             .await

@@ -5,7 +5,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::path::Place;
-use super::{Asked, Done, told};
+use super::{Asked, Done, documents};
 use crate::accounts::AccountFault;
 use crate::accounts::Accounts;
 use crate::accounts::change::{Level, NewUser, UserChange};
@@ -57,7 +57,7 @@ impl Accounts {
                 };
                 let (user, text) = self.add_user(new, asked.now_ms)?;
                 let changed = format!("user {} made", user.name);
-                Ok((told::registered(&user, &text), Some(changed)))
+                Ok((documents::registered(&user, &text), Some(changed)))
             }
             Place::Users(None) => self.list_users(asked),
             Place::Users(Some(name)) => self.one_user(asked, name),
@@ -67,7 +67,7 @@ impl Accounts {
             }
             Place::Groups(level, None) => self.list_groups(asked, *level),
             Place::Groups(level, Some(name)) => self.one_group(asked, *level, name),
-            Place::Register | Place::Me | Place::Keys(_) | Place::Tokens(_) => {
+            Place::Page | Place::Register | Place::Me | Place::Keys(_) | Place::Tokens(_) => {
                 Err(AccountFault::Absent("path"))
             }
         }
@@ -79,7 +79,7 @@ impl Accounts {
         let users = roll.users.values().filter(|user| user.name > after);
         let mut users: Vec<_> = users
             .take(LIST_MAX + 1)
-            .map(|user| told::of_user(user))
+            .map(|user| documents::of_user(user))
             .collect();
         let has_more = users.len() > LIST_MAX;
         users.truncate(LIST_MAX);
@@ -107,7 +107,7 @@ impl Accounts {
     }
 
     fn with_budgets(&self, user: &User, now_ms: i64) -> Value {
-        let mut value = told::of_user(user);
+        let mut value = documents::of_user(user);
         if let Some(members) = value.as_object_mut() {
             members.insert("budgets".to_owned(), self.used_by(user, now_ms));
         }
@@ -151,7 +151,7 @@ impl Accounts {
 
     fn group(&self, level: Level, name: &str, team: &Team, now_ms: i64) -> Value {
         let holder = format!("{} {name}", level.word());
-        told::of_group(name, team, self.used_of(&holder, &team.budgets, now_ms))
+        documents::of_group(name, team, self.used_of(&holder, &team.budgets, now_ms))
     }
 }
 

@@ -1,8 +1,9 @@
 //! Accounts over HTTP: registration, a user's own account, and the administrator's paths.
 
 mod admin;
+mod documents;
+mod page;
 mod path;
-mod told;
 mod user;
 
 use std::fmt;
@@ -24,6 +25,7 @@ use wire::model::Dialect;
 use super::{Answer, Ids, Told, request_id};
 use crate::accounts::change::NewUser;
 use crate::accounts::{AccountFault, Accounts};
+use page::Page;
 use path::Place;
 
 /// Largest body of a request about accounts, in bytes.
@@ -41,6 +43,7 @@ pub struct AccountsFace {
     gate: Arc<Gate>,
     ids: Ids,
     registrations: MemoryCounter,
+    page: Page,
 }
 
 impl fmt::Debug for AccountsFace {
@@ -76,6 +79,7 @@ impl AccountsFace {
             gate,
             ids: Ids::new(salt),
             registrations: MemoryCounter::default(),
+            page: Page::new(),
         }
     }
 
@@ -88,7 +92,7 @@ impl AccountsFace {
         };
         let caller = match who {
             Ok(caller) => Some(caller),
-            Err(_) if place == Place::Register => None,
+            Err(_) if matches!(place, Place::Register | Place::Page) => None,
             Err(fault) => return answer.unknown_caller(fault),
         };
         let known = place.methods();
@@ -96,6 +100,10 @@ impl AccountsFace {
         if !known.split(", ").any(|word| word == method.as_str()) {
             return answer.method(known);
         }
+        if place == Place::Page {
+            return self.page.answer();
+        }
+        request.take_at_most(BODY_BYTES_MAX);
         let body = match request.read_body().await {
             Ok(body) => body,
             Err(fault) => {
@@ -103,10 +111,6 @@ impl AccountsFace {
                 return answer.error(fault.status(), told);
             }
         };
-        if body.len() > BODY_BYTES_MAX {
-            let told = Told::new("body_too_long", "the body is longer than 64 KiB");
-            return answer.error(StatusCode::PAYLOAD_TOO_LARGE, told);
-        }
         let asked = Asked {
             query: request.head.uri.query().map(str::to_owned),
             place,
@@ -186,6 +190,7 @@ impl AccountsFace {
 impl Accounts {
     fn act(&self, asked: &Asked) -> Done {
         match &asked.place {
+            Place::Page => Err(AccountFault::NoAccount),
             Place::Register => self.register(asked),
             Place::Me | Place::Keys(_) | Place::Tokens(_) => {
                 let caller = asked.caller.as_ref().ok_or(AccountFault::NoAccount)?;
@@ -210,7 +215,7 @@ impl Accounts {
         };
         let (user, text) = self.add_user(new, asked.now_ms)?;
         let changed = format!("user {} has registered", user.name);
-        Ok((told::registered(&user, &text), Some(changed)))
+        Ok((documents::registered(&user, &text), Some(changed)))
     }
 }
 
@@ -233,7 +238,7 @@ impl toolkit::face::Face<Request, Response> for AccountsFace {
 
     fn scope<'p>(&'p self, path: &'p str) -> Scope<'p> {
         match path::place(path) {
-            Some(Place::Register) => Scope::Open,
+            Some(Place::Register | Place::Page) => Scope::Open,
             Some(_) | None => Scope::Account,
         }
     }

@@ -7,6 +7,8 @@ use crate::accounts::change::Level;
 /// What a path is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Place {
+    /// `/account`: the page for people.
+    Page,
     /// `/v1/auth/register`
     Register,
     /// `/v1/user/me`
@@ -28,7 +30,7 @@ impl Place {
     pub fn methods(&self) -> &'static str {
         match self {
             Self::Register => "POST",
-            Self::Me => "GET",
+            Self::Page | Self::Me => "GET",
             Self::Keys(None)
             | Self::Tokens(None)
             | Self::Users(None)
@@ -44,6 +46,7 @@ impl Place {
 /// The paths that are claimed.
 pub(super) fn routes() -> Vec<Route> {
     vec![
+        Route::Exact("/account".into()),
         Route::Exact("/v1/auth/register".into()),
         Route::Prefix("/v1/user".into()),
         Route::Prefix("/admin".into()),
@@ -57,6 +60,7 @@ pub(super) fn place(path: &str) -> Option<Place> {
     let own = |part: Option<&str>| part.map(str::to_owned);
     let first = (next(), next());
     let place = match first {
+        (Some("account"), None) => Place::Page,
         (Some("v1"), Some("auth")) => (next()? == "register").then_some(Place::Register)?,
         (Some("v1"), Some("user")) => match next()? {
             "me" => Place::Me,
@@ -88,6 +92,8 @@ mod tests {
         let some = |text: &str| Some(text.to_owned());
         let cases = [
             ("/v1/auth/register", Some(Place::Register)),
+            ("/account", Some(Place::Page)),
+            ("/account/x", None),
             ("/v1/user/me", Some(Place::Me)),
             ("/v1/user/keys", Some(Place::Keys(None))),
             ("/v1/user/keys/", Some(Place::Keys(None))),

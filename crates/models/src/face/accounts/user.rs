@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
 use super::path::Place;
-use super::{Asked, Done, told};
+use super::{Asked, Done, documents};
 use crate::accounts::AccountFault;
 use crate::accounts::Accounts;
 use crate::accounts::change::NewToken;
@@ -31,7 +31,7 @@ impl Accounts {
             }
             Place::Tokens(id) => self.tokens(asked, user, id.as_deref()),
             _ => {
-                let mut value = told::of_user(user);
+                let mut value = documents::of_user(user);
                 if let Some(members) = value.as_object_mut() {
                     members.insert("budgets".to_owned(), self.used_by(user, asked.now_ms));
                 }
@@ -45,7 +45,7 @@ impl Accounts {
         let mut keys = BTreeMap::new();
         for (provider, key) in texts {
             if keys.insert(provider.clone(), Zeroizing::new(key)).is_some() {
-                return Err(AccountFault::Unfit(format!("{provider} stands twice")));
+                return Err(AccountFault::Unfit(format!("{provider} is given twice")));
             }
         }
         let updated: Vec<String> = keys.keys().cloned().collect();
@@ -68,7 +68,7 @@ impl Accounts {
         if asked.method == Method::POST {
             let new: NewToken = asked.read()?;
             let (token, text) = self.add_token(&user.name, new, asked.now_ms)?;
-            let mut value = told::of_token(&token, self.used_with(&token, asked.now_ms));
+            let mut value = documents::of_token(&token, self.used_with(&token, asked.now_ms));
             if let Some(members) = value.as_object_mut() {
                 members.insert("token".to_owned(), text.into());
             }
@@ -78,7 +78,7 @@ impl Accounts {
         let own = self.roll().tokens_of(&user.name);
         let tokens: Vec<Value> = own
             .iter()
-            .map(|(_, token)| told::of_token(token, self.used_with(token, asked.now_ms)))
+            .map(|(_, token)| documents::of_token(token, self.used_with(token, asked.now_ms)))
             .collect();
         Ok((json!({ "data": tokens }), None))
     }

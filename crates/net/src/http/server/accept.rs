@@ -17,7 +17,7 @@ use tokio_rustls::TlsAcceptor;
 use super::body::{Request, Response, Sent};
 use super::heads::Strict;
 use super::listen::{Listener, Stream, Taken};
-use super::patience::{Limits, Patient, Waiting};
+use super::timeouts::{Limits, Patient, Waiting};
 use super::user::{Ends, READERS};
 use super::{Handler, Options, plain};
 
@@ -274,6 +274,7 @@ async fn answer<H: Handler>(
         body,
         body_bytes_max: shared.options.body_bytes_max,
         body_wait_ms_max: shared.options.body_wait_ms_max,
+        share: None,
     };
     shared.handler.handle(request).await
 }

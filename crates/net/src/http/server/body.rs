@@ -13,9 +13,9 @@ use hyper::body::{Body, Frame, Incoming, SizeHint};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use super::body_budget::{Room, Share};
 use super::listen::Peer;
-use super::patience::Waiting;
-use super::room::{Room, Share};
+use super::timeouts::Waiting;
 use super::user::Ends;
 
 /// Most of a body beyond its bound that is read before the connection is closed, in bytes.
@@ -32,6 +32,8 @@ pub struct Request {
     pub(super) body: Incoming,
     pub(super) body_bytes_max: usize,
     pub(super) body_wait_ms_max: u64,
+    /// Where its body finds room.
+    pub(super) share: Option<Share>,
 }
 
 /// Why a body was not taken.
@@ -102,28 +104,34 @@ impl Request {
         self.body_bytes_max = body_bytes_max;
     }
 
+    /// Its body takes of this caller's share of the room for all bodies.
+    pub fn takes_of(&mut self, share: Share) {
+        self.share = Some(share);
+    }
+
     /// Reads the body to its end. A body that came in one piece is not copied.
     ///
     /// # Errors
     /// A [`BodyFault`]; the connection is then closed after the answer.
     pub async fn read_body(&mut self) -> Result<Bytes, BodyFault> {
-        let body = self.read_body_within(None).await?;
+        let body = self.read_whole().await?;
         Ok(body.bytes)
     }
 
-    /// The same where its caller's share has room, which is waited for as long as a body may take.
+    /// The same with the room that it takes. Where its caller's share has none, that is waited for as long as a body
+    /// may take.
     ///
     /// # Errors
     /// As [`Request::read_body`].
-    pub async fn read_body_within(&mut self, share: Option<Share<'_>>) -> Result<Whole, BodyFault> {
-        let read = self.whole_body(share).await;
+    pub async fn read_whole(&mut self) -> Result<Whole, BodyFault> {
+        let read = self.whole_body().await;
         if matches!(read, Err(BodyFault::TooLong)) {
             self.drain().await;
         }
         read
     }
 
-    async fn whole_body(&mut self, share: Option<Share<'_>>) -> Result<Whole, BodyFault> {
+    async fn whole_body(&mut self) -> Result<Whole, BodyFault> {
         let announced = usize::try_from(self.body.size_hint().lower()).unwrap_or(usize::MAX);
         if announced > self.body_bytes_max {
             return Err(BodyFault::TooLong);
@@ -135,7 +143,7 @@ impl Request {
             bytes_max: self.body_bytes_max,
             announced,
             until: Instant::now() + Duration::from_millis(self.body_wait_ms_max),
-            share,
+            share: self.share.clone(),
             room: None,
         };
         let bytes = whole.collect(&mut self.body).await?;
@@ -176,17 +184,17 @@ pub struct Whole {
 }
 
 /// A body on its way in.
-struct Collecting<'b> {
+struct Collecting {
     bytes_max: usize,
     /// How long it will be at least.
     announced: usize,
     until: Instant,
-    share: Option<Share<'b>>,
+    share: Option<Share>,
     /// Found as soon as there is more than one piece.
     room: Option<Room>,
 }
 
-impl Collecting<'_> {
+impl Collecting {
     async fn collect(&mut self, body: &mut Incoming) -> Result<Bytes, BodyFault> {
         let Some(first) = self.next(body).await? else {
             return Ok(Bytes::new());
@@ -223,7 +231,7 @@ impl Collecting<'_> {
     }
 
     async fn find_room(&mut self, bytes: usize) -> Result<(), BodyFault> {
-        let Some(share) = self.share else {
+        let Some(share) = &self.share else {
             return Ok(());
         };
         let room = self.room.get_or_insert_with(|| share.room());

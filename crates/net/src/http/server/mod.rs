@@ -7,11 +7,11 @@
 
 mod accept;
 mod body;
+mod body_budget;
 mod heads;
 mod listen;
 mod names;
-mod patience;
-mod room;
+mod timeouts;
 mod tls;
 mod user;
 
@@ -19,9 +19,9 @@ pub use accept::{Drained, serve};
 pub use body::{
     BodyFault, Parts, Request, Response, ResponseBody, StreamClosed, StreamSender, Whole, stream,
 };
+pub use body_budget::{BODIES_BYTES_MAX, BODIES_OF_CALLER_BYTES_MAX, Bodies, Share};
 pub use listen::{Listener, Peer, Socket};
 pub use names::{NameFault, Names};
-pub use room::{BODIES_BYTES_MAX, BODIES_OF_CALLER_BYTES_MAX, Bodies, Share};
 pub use rustls::ServerConfig as TlsConfig;
 pub use tls::{TlsFault, server_config};
 pub use user::users_can_be_known;

@@ -1,7 +1,7 @@
 //! Bytes through the whole library.
 
-use std::cell::Cell;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use pbpk::compile::{Instance, Structure};
 use pbpk::run::RunOptions;
@@ -22,11 +22,8 @@ pub fn read_and_run(bytes: &[u8]) {
         return;
     };
     let instance = Instance::new(&structure);
-    let steps = Cell::new(0);
-    let ask = || {
-        steps.set(steps.get() + 1);
-        (steps.get() > STEPS_MAX).then_some(Interrupt::Cancelled)
-    };
+    let steps = AtomicUsize::new(0);
+    let ask = || (steps.fetch_add(1, Relaxed) >= STEPS_MAX).then_some(Interrupt::Cancelled);
     let options = RunOptions {
         times: Some(&times),
         max_steps: Some(50),

@@ -39,6 +39,17 @@ pub struct UnitArgs {
     pub time_unit: String,
 }
 
+/// Where results are kept for the next time.
+#[derive(Debug, Default, ClapArgs)]
+pub struct CacheArgs {
+    /// Keep results in this folder, and take them from there where model, inputs, tolerances and engine are the same
+    #[arg(long, value_name = "FOLDER")]
+    pub cache: Option<PathBuf>,
+    /// Most that this folder holds, in MiB; the oldest results go first
+    #[arg(long, value_name = "MIB", default_value_t = 1024, requires = "cache")]
+    pub cache_size: u64,
+}
+
 /// How to run.
 #[derive(Debug, ClapArgs)]
 pub struct SolverArgs {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 
-use super::{ModelArgs, OutputArgs, SolverArgs};
+use super::{CacheArgs, ModelArgs, OutputArgs, SolverArgs};
 
 /// Arguments of `population`.
 #[derive(Debug, ClapArgs)]
@@ -25,6 +25,11 @@ pub struct PopulationArgs {
     pub output: OutputArgs,
     #[command(flatten)]
     pub solver: SolverArgs,
+    #[command(flatten)]
+    pub cache: CacheArgs,
+    /// Parameters of individuals that follow the time: the suite's table of IndividualId, ParameterPath, Time and Value (CSV)
+    #[arg(long, alias = "aging", value_name = "FILE")]
+    pub ageing: Option<PathBuf>,
     /// Folder for the results
     #[arg(long, value_name = "FOLDER")]
     pub out: PathBuf,

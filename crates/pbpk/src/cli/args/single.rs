@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 
-use super::{ModelArgs, OutputArgs, SolverArgs, UnitArgs};
+use super::{CacheArgs, ModelArgs, OutputArgs, SolverArgs, UnitArgs};
 
 /// Arguments of `run`.
 #[derive(Debug, ClapArgs)]
@@ -16,7 +16,10 @@ use super::{ModelArgs, OutputArgs, SolverArgs, UnitArgs};
 
 The CSV starts with `Time [min]`, then one column `path [unit]` for each output; base units unless --unit says
 otherwise, full double precision, nan inf -inf. Without --csv a summary is printed: of the outputs named, else of
-the 30 largest of the file's.")]
+the 30 largest of the file's.
+
+With --cache a run is not repeated where model file, values, outputs, times, tolerances and this
+program are those of a run that is kept: the numbers are the same, bit by bit.")]
 pub struct RunArgs {
     #[command(flatten)]
     pub model: ModelArgs,
@@ -26,6 +29,8 @@ pub struct RunArgs {
     pub solver: SolverArgs,
     #[command(flatten)]
     pub unit: UnitArgs,
+    #[command(flatten)]
+    pub cache: CacheArgs,
     /// Write results to this file; - for standard output
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,

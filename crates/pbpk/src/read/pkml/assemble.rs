@@ -50,7 +50,7 @@ pub(super) fn assemble(raw: Raw, watch: &Watch<'_>) -> Result<Model, LoadError> 
         warnings,
         watch,
     };
-    assembly.quantities();
+    assembly.quantities()?;
     assembly.sources()?;
     assembly.rates()?;
     let events = assembly.events()?;
@@ -88,8 +88,9 @@ pub(super) fn assemble(raw: Raw, watch: &Watch<'_>) -> Result<Model, LoadError> 
 
 impl Assembly<'_> {
     /// First the positions, so that formulas can refer forwards.
-    fn quantities(&mut self) {
+    fn quantities(&mut self) -> Result<(), LoadError> {
         for (i, entity) in self.entities.iter().enumerate() {
+            self.watch.check()?;
             let kind = match entity.kind {
                 EntityKind::Amount => Kind::Variable,
                 EntityKind::Observer => Kind::Observer,
@@ -103,6 +104,7 @@ impl Assembly<'_> {
             let quantity = self.quantity(i, entity, kind);
             self.place(i, quantity);
         }
+        Ok(())
     }
 
     fn place(&mut self, entity: usize, quantity: Quantity) -> usize {

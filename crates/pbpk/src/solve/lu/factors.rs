@@ -14,6 +14,9 @@ use std::sync::Arc;
 /// A pivot below this part of the terms it was formed from has lost all its digits.
 const PIVOT_MIN_RELATIVE: f64 = 1e-12;
 
+/// After this many multiplications, and the rest of a row, it is asked whether to go on.
+pub(super) const OPERATIONS_UNASKED_MAX: usize = 1 << 20;
+
 /// Why `I − γJ` was not factorised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FactorError {
@@ -114,7 +117,7 @@ impl Factors {
             self.full(room, gamma, jacobian)
         } else {
             self.scatter(gamma, jacobian);
-            if self.eliminate() {
+            if self.eliminate(ask)? {
                 self.lay_out();
                 return Ok(());
             }
@@ -161,22 +164,28 @@ impl Factors {
     }
 
     /// Eliminates; false at the first pivot that is tiny or not a number.
-    fn eliminate(&mut self) -> bool {
+    fn eliminate(
+        &mut self,
+        ask: &mut dyn FnMut() -> Option<Interrupt>,
+    ) -> Result<bool, FactorError> {
         let s = &*self.symbolic;
         let Some(list) = &s.elimination else {
-            return self.eliminate_rows();
+            return self.eliminate_rows(ask);
         };
         for (own, &place) in self.own.iter_mut().zip(&s.diagonal) {
             *own = self.values[place as usize];
         }
-        list.run(&mut self.values, &mut self.inverse, |i, pivot| {
-            is_sound(pivot, self.own[i])
-        })
+        let sound = |i: usize, pivot| is_sound(pivot, self.own[i]);
+        Ok(list.run(&mut self.values, &mut self.inverse, sound))
     }
 
     /// As [`Factors::eliminate`], row by row.
-    fn eliminate_rows(&mut self) -> bool {
+    fn eliminate_rows(
+        &mut self,
+        ask: &mut dyn FnMut() -> Option<Interrupt>,
+    ) -> Result<bool, FactorError> {
         let s = &*self.symbolic;
+        let mut unasked = 0;
         let work = self.row.as_mut_slice();
         for i in 0..s.n {
             let (from, to, diagonal) = (
@@ -196,6 +205,7 @@ impl Factors {
                 let multiplier = work[k] * self.inverse[k];
                 work[k] = multiplier;
                 let upper = s.diagonal[k] as usize + 1..s.row_ptr[k + 1] as usize;
+                unasked += upper.len();
                 for (&j, &u) in s.cols[upper.clone()].iter().zip(&above[upper]) {
                     work[j as usize] -= multiplier * u;
                 }
@@ -205,11 +215,17 @@ impl Factors {
             }
             let pivot = work[i];
             if !is_sound(pivot, own) {
-                return false;
+                return Ok(false);
             }
             self.inverse[i] = 1.0 / pivot;
+            if unasked > OPERATIONS_UNASKED_MAX {
+                unasked = 0;
+                if let Some(cause) = ask() {
+                    return Err(FactorError::Interrupted(cause));
+                }
+            }
         }
-        true
+        Ok(true)
     }
 
     /// Replaces `b` by the solution `x` of `(I − γJ)·x = b`.
@@ -235,12 +251,29 @@ impl Factors {
 
     /// As [`Factors::solve`] for `width` right-hand sides at once: a row of `b` for each state.
     pub fn solve_rows(&mut self, b: &mut [f64], width: usize) {
+        // Nobody says that it should stop.
+        let _ = self.solve_rows_asking(b, width, &mut || None);
+    }
+
+    /// As [`Factors::solve_rows`]; a long one calls `ask` now and then.
+    ///
+    /// # Errors
+    /// The answer; `b` then holds no solution.
+    pub fn solve_rows_asking(
+        &mut self,
+        b: &mut [f64],
+        width: usize,
+        ask: &mut dyn FnMut() -> Option<Interrupt>,
+    ) -> Result<(), Interrupt> {
         if width == 0 {
-            return;
+            return Ok(());
         }
         if self.dense.is_some() {
             let mut one = vec![0.0; self.symbolic.n];
             for k in 0..width {
+                if let Some(cause) = ask() {
+                    return Err(cause);
+                }
                 for (x, row) in one.iter_mut().zip(b.chunks_exact(width)) {
                     *x = row[k];
                 }
@@ -249,14 +282,24 @@ impl Factors {
                     row[k] = *x;
                 }
             }
-            return;
+            return Ok(());
         }
         self.rows.resize(b.len(), 0.0);
         for (row, &state) in self.rows.chunks_exact_mut(width).zip(&self.symbolic.order) {
             row.copy_from_slice(&b[state as usize * width..][..width]);
         }
         let s = &*self.symbolic;
+        let mut unasked = 0;
+        let mut ask_in_time = |width: usize| {
+            unasked += width;
+            if unasked <= OPERATIONS_UNASKED_MAX {
+                return Ok(());
+            }
+            unasked = 0;
+            ask().map_or(Ok(()), Err)
+        };
         for (entry, value) in s.lower.iter().zip(&self.forward) {
+            ask_in_time(width)?;
             subtract(&mut self.rows, width, entry, *value);
         }
         for (row, inverse) in self.rows.chunks_exact_mut(width).zip(&self.inverse) {
@@ -265,11 +308,13 @@ impl Factors {
             }
         }
         for (entry, value) in s.upper.iter().zip(&self.back) {
+            ask_in_time(width)?;
             subtract(&mut self.rows, width, entry, *value);
         }
         for (row, &state) in self.rows.chunks_exact(width).zip(&self.symbolic.order) {
             b[state as usize * width..][..width].copy_from_slice(row);
         }
+        Ok(())
     }
 
     /// Lays the numbers out in the order in which the substitutions need them, rows of the upper factor

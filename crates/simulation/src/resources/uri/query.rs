@@ -40,7 +40,7 @@ pub(super) fn members(query: &str, part: &Part) -> Result<Map<String, Value>, St
                 all.push(value);
             }
         } else if members.insert(name.to_owned(), value).is_some() {
-            return Err(format!("{name} stands twice in the query"));
+            return Err(format!("{name} is given twice in the query"));
         }
     }
     Ok(members)

@@ -9,8 +9,9 @@ use serde_json::{Map, Value, json};
 use toolkit::server::{Answer, Args, Failure, Unfit};
 
 use super::Tool;
+use crate::end::End;
 use crate::sessions::Session;
-use crate::upstream::{End, Ended};
+use crate::upstream::Ended;
 
 /// Most characters of a packet filter's rules in an answer.
 const RULES_CHARS_MAX: usize = 64 * 1024;

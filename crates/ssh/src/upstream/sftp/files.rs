@@ -8,8 +8,13 @@ use super::{NAME, STATUS, Sftp};
 const OPEN: u8 = 3;
 const CLOSE: u8 = 4;
 const FSTAT: u8 = 8;
+const FSETSTAT: u8 = 10;
 const OPENDIR: u8 = 11;
 const READDIR: u8 = 12;
+const REMOVE: u8 = 13;
+const EXTENDED: u8 = 200;
+/// OpenSSH's way to put a file in the place of another one at once.
+const POSIX_RENAME: &[u8] = b"posix-rename@openssh.com";
 const HANDLE: u8 = 102;
 const ATTRS: u8 = 105;
 /// A status: there is no more.
@@ -149,7 +154,34 @@ impl Sftp {
 
     /// Closes a file; what was written is then there.
     pub async fn close(&mut self, handle: Handle) -> io::Result<()> {
-        let (_, rest) = self.asked(CLOSE, &[&field(&handle.0)?]).await?;
+        self.done(CLOSE, &[&field(&handle.0)?]).await
+    }
+
+    /// Sets the mode of an open file.
+    pub async fn set_mode(&mut self, handle: &Handle, mode: u32) -> io::Result<()> {
+        let named = field(&handle.0)?;
+        let fields: [&[u8]; 3] = [&named, &HAS_MODE.to_be_bytes(), &mode.to_be_bytes()];
+        self.done(FSETSTAT, &fields).await
+    }
+
+    /// Puts a file in the place of another one.
+    pub async fn replace(&mut self, from: &str, to: &str) -> io::Result<()> {
+        let fields = [
+            field(POSIX_RENAME)?,
+            field(from.as_bytes())?,
+            field(to.as_bytes())?,
+        ];
+        let fields: Vec<&[u8]> = fields.iter().map(Vec::as_slice).collect();
+        self.done(EXTENDED, &fields).await
+    }
+
+    /// Removes a file.
+    pub async fn remove(&mut self, path: &str) -> io::Result<()> {
+        self.done(REMOVE, &[&field(path.as_bytes())?]).await
+    }
+
+    async fn done(&mut self, kind: u8, fields: &[&[u8]]) -> io::Result<()> {
+        let (_, rest) = self.asked(kind, fields).await?;
         match Reading(&rest).number()? {
             OK => Ok(()),
             _ => Err(refused(&rest)),

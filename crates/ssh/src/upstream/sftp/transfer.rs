@@ -8,6 +8,26 @@ use super::packet::{Reading, field};
 use super::{STATUS, Sftp};
 use crate::files::Source;
 
+/// Where what is written comes from, in order.
+pub(crate) trait Feed: Send {
+    /// The next bytes, at most so many; none at the end.
+    fn next(&mut self, most: usize) -> impl Future<Output = io::Result<Vec<u8>>> + Send;
+}
+
+impl Feed for Source {
+    async fn next(&mut self, most: usize) -> io::Result<Vec<u8>> {
+        Self::next(self, most).await
+    }
+}
+
+impl Feed for &[u8] {
+    async fn next(&mut self, most: usize) -> io::Result<Vec<u8>> {
+        let (next, rest) = self.split_at(most.min(self.len()));
+        *self = rest;
+        Ok(next.to_vec())
+    }
+}
+
 const READ: u8 = 5;
 const WRITE: u8 = 6;
 const DATA: u8 = 103;
@@ -99,7 +119,7 @@ impl Sftp {
         &mut self,
         handle: &Handle,
         from: u64,
-        source: &mut Source,
+        source: &mut impl Feed,
     ) -> io::Result<u64> {
         let named = field(&handle.0)?;
         let (mut next, mut under_way, mut is_over) = (from, 0_usize, false);

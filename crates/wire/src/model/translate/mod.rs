@@ -10,6 +10,9 @@ mod chat;
 mod fields;
 mod gemini;
 mod messages;
+mod openai;
+mod parts;
+mod responses;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -29,6 +32,8 @@ pub enum Front {
     Chat,
     /// Anthropic's messages.
     Messages,
+    /// OpenAI's responses.
+    Responses,
 }
 
 impl Front {
@@ -38,7 +43,8 @@ impl Front {
         match endpoint {
             Endpoint::Chat => Some(Self::Chat),
             Endpoint::Messages => Some(Self::Messages),
-            Endpoint::Responses | Endpoint::Embeddings | Endpoint::CountTokens => None,
+            Endpoint::Responses => Some(Self::Responses),
+            _ => None,
         }
     }
 }
@@ -88,8 +94,10 @@ pub fn request(
     let ask = match from {
         Front::Chat => chat::read_ask(body, &mut left_out)?,
         Front::Messages => messages::read_ask(body, &mut left_out)?,
+        Front::Responses => responses::read_ask(body, &mut left_out)?,
     };
     match ask.turns.last() {
+        None if from == Front::Responses => return wrong("input", "has to have an item"),
         None => return wrong("messages", "has to have a message"),
         Some(last) if last.role == Role::Assistant => {
             return wrong(
@@ -117,6 +125,8 @@ pub struct Stamp<'a> {
     pub created: u64,
     /// The id of a reply that has none of its own.
     pub id: &'a str,
+    /// The request's body: a response repeats some of it.
+    pub asked: &'a str,
 }
 
 /// Says a whole reply in another dialect, and what was used; `None` where it is no reply, or says what the
@@ -134,6 +144,7 @@ pub fn reply(from: Format, to: Front, text: &str, stamp: Stamp<'_>) -> Option<(V
     let body = match to {
         Front::Chat => chat::write_reply(&reply, stamp.created)?,
         Front::Messages => messages::write_reply(&reply)?,
+        Front::Responses => responses::write_reply(&reply, stamp)?,
     };
     Some((body, reply.tokens))
 }

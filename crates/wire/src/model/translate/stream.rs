@@ -4,7 +4,7 @@ use super::super::usage::Tokens;
 use super::super::watch::Said;
 use super::ask::Piece;
 use super::{Format, Front, Stamp};
-use super::{chat, gemini, messages};
+use super::{chat, gemini, messages, responses};
 
 #[derive(Debug)]
 enum Reader {
@@ -17,6 +17,7 @@ enum Reader {
 enum Writer {
     Chat(chat::Writer),
     Messages(messages::Writer),
+    Responses(Box<responses::Writer>),
 }
 
 /// Says a stream in another dialect, event by event.
@@ -48,6 +49,7 @@ impl Translator {
             writer: match to {
                 Front::Chat => Writer::Chat(chat::Writer::new(stamp.created)),
                 Front::Messages => Writer::Messages(messages::Writer::default()),
+                Front::Responses => Writer::Responses(Box::new(responses::Writer::new(stamp))),
             },
             tokens: Tokens::default(),
             pieces: 0,
@@ -104,15 +106,25 @@ impl Translator {
             }
             self.write(piece, out);
         }
+        if matches!(&self.writer, Writer::Responses(writer) if writer.is_full()) {
+            return Said::Malformed;
+        }
         said
     }
 
     fn write(&mut self, piece: &Piece<'_>, out: &mut Vec<u8>) {
         match &mut self.writer {
             Writer::Chat(writer) => writer.write(piece, self.wants_usage, out),
+            // These have to say what was used, also where nobody has told it.
             Writer::Messages(writer) => {
                 if matches!(piece, Piece::End) {
-                    // Messages have to say what was used, also where nobody has told it.
+                    let seen = super::super::watch::used(self.tokens, self.finished, self.pieces);
+                    writer.write(&Piece::Usage(seen), out);
+                }
+                writer.write(piece, out);
+            }
+            Writer::Responses(writer) => {
+                if matches!(piece, Piece::End) {
                     let seen = super::super::watch::used(self.tokens, self.finished, self.pieces);
                     writer.write(&Piece::Usage(seen), out);
                 }

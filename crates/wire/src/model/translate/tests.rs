@@ -27,6 +27,21 @@ const PAIRS: &[(Front, Format, &str)] = &[
         Format::Gemini,
         include_str!("golden/messages_before_gemini.json"),
     ),
+    (
+        Front::Responses,
+        Format::Messages,
+        include_str!("golden/responses_before_messages.json"),
+    ),
+    (
+        Front::Responses,
+        Format::Chat,
+        include_str!("golden/responses_before_chat.json"),
+    ),
+    (
+        Front::Responses,
+        Format::Gemini,
+        include_str!("golden/responses_before_gemini.json"),
+    ),
 ];
 
 const MANNER: Manner<'_> = Manner {
@@ -38,6 +53,7 @@ const MANNER: Manner<'_> = Manner {
 const STAMP: Stamp<'_> = Stamp {
     created: 7,
     id: "own",
+    asked: "",
 };
 
 fn value(bytes: &[u8]) -> Value {
@@ -59,8 +75,11 @@ fn told(from: Format, to: Front, events: &[Value]) -> (Vec<Value>, Vec<Said>) {
     let mut told = Vec::new();
     while let Some(event) = parser.next().unwrap() {
         let data = value(event.data);
-        if to == Front::Messages {
+        if to != Front::Chat {
             assert_eq!(data["type"], value(event.name), "the name repeats the type");
+        }
+        if to == Front::Responses {
+            assert_eq!(data["sequence_number"], told.len(), "no number is left out");
         }
         told.push(short(data));
     }
@@ -77,8 +96,18 @@ fn told(from: Format, to: Front, events: &[Value]) -> (Vec<Value>, Vec<Said>) {
     (told, said)
 }
 
-/// A chunk of chat completions without what all of them have.
-fn short(data: Value) -> Value {
+/// A chunk of chat completions without what all of them have; an event of responses without its number, and
+/// without what a response repeats.
+fn short(mut data: Value) -> Value {
+    if let Some(event) = data.as_object_mut() {
+        event.remove("sequence_number");
+    }
+    let response = data.get_mut("response");
+    if let Some(response) = response.and_then(Value::as_object_mut) {
+        let kept = ["status", "output", "usage", "incomplete_details"];
+        response.retain(|name, _| kept.contains(&name.as_str()));
+        return data;
+    }
     if data["object"] != "chat.completion.chunk" {
         return data;
     }
@@ -103,7 +132,12 @@ fn golden_transcripts() {
             assert_eq!(value(&asked.body), case["asked"], "{name}");
             let left_out = case.get("left_out").cloned().unwrap_or(json!([]));
             assert_eq!(json!(asked.left_out), left_out, "{name}");
-            let answered = reply(*to, *from, &case["reply"].to_string(), STAMP);
+            let body = case["request"].to_string();
+            let stamp = Stamp {
+                asked: &body,
+                ..STAMP
+            };
+            let answered = reply(*to, *from, &case["reply"].to_string(), stamp);
             let (answered, _) = answered.unwrap_or_else(|| panic!("{name}: no reply"));
             assert_eq!(value(&answered), case["answered"], "{name}");
             if let Some(events) = case["events"].as_array() {
@@ -316,6 +350,109 @@ fn what_cannot_be_said_to_gemini_is_refused_by_name() {
     );
     let at = refused(Front::Messages, Format::Gemini, &redacted);
     assert_eq!(at, "messages[0]");
+}
+
+#[test]
+fn what_responses_cannot_say_to_others_is_refused_by_name() {
+    let item = |item: Value| json!({ "input": [item] });
+    let user = |part: Value| json!({ "input": [{ "role": "user", "content": [part] }] });
+    let cases = [
+        (
+            json!({ "previous_response_id": "resp_1" }),
+            "previous_response_id",
+        ),
+        (json!({ "conversation": "conv_1" }), "conversation"),
+        (json!({ "background": true }), "background"),
+        (json!({ "prompt": { "id": "p" } }), "prompt"),
+        (json!({ "truncation": "auto" }), "truncation"),
+        (json!({ "max_tool_calls": 2 }), "max_tool_calls"),
+        (json!({ "top_logprobs": 2 }), "top_logprobs"),
+        (
+            json!({ "include": ["message.output_text.logprobs"] }),
+            "include",
+        ),
+        (json!({ "text": { "verbosity": "low" } }), "text.verbosity"),
+        (
+            json!({ "text": { "format": { "type": "grammar" } } }),
+            "text.format.type",
+        ),
+        (
+            json!({ "reasoning": { "effort": "wild" } }),
+            "reasoning.effort",
+        ),
+        (json!({ "reasoning": { "mode": "pro" } }), "reasoning.mode"),
+        (
+            json!({ "tools": [{ "type": "web_search" }] }),
+            "tools[0].type",
+        ),
+        (
+            json!({ "tools": [{ "type": "custom", "name": "x" }] }),
+            "tools[0].type",
+        ),
+        (
+            json!({ "tool_choice": { "type": "allowed_tools" } }),
+            "tool_choice.type",
+        ),
+        (json!({ "invented_tomorrow": 0 }), "invented_tomorrow"),
+        (json!({ "input": 7 }), "input"),
+        (json!({ "input": [] }), "input"),
+        (json!({ "input": null }), "input"),
+        (
+            item(json!({ "type": "item_reference", "id": "x" })),
+            "input[0].type",
+        ),
+        (item(json!({ "type": "computer_call" })), "input[0].type"),
+        (
+            item(json!({ "role": "critic", "content": "x" })),
+            "input[0].role",
+        ),
+        (
+            item(
+                json!({ "type": "function_call", "call_id": "a", "name": "f", "arguments": "[]" }),
+            ),
+            "input[0].arguments",
+        ),
+        (
+            item(json!({ "type": "function_call_output", "output": "x" })),
+            "input[0].call_id",
+        ),
+        (
+            item(json!({ "role": "assistant", "content": "so be" })),
+            "input[0]",
+        ),
+        (
+            user(json!({ "type": "input_image", "file_id": "f" })),
+            "input[0].content[0].image_url",
+        ),
+        (
+            user(json!({ "type": "input_file", "file_url": "u" })),
+            "input[0].content[0].file_data",
+        ),
+        (
+            user(json!({ "type": "input_audio" })),
+            "input[0].content[0].type",
+        ),
+        (
+            json!({ "input": [{ "role": "user", "content": "x" }, { "type": "reasoning", "content": [{ "type": "reasoning_text", "text": "z" }] }, { "role": "user", "content": "x" }] }),
+            "input[1]",
+        ),
+    ];
+    for (members, at) in cases {
+        let mut body = json!({ "model": "m", "input": "hello" });
+        for (name, value) in members.as_object().unwrap() {
+            body[name] = value.clone();
+        }
+        let said = request(
+            Front::Responses,
+            Format::Messages,
+            &body.to_string(),
+            &MANNER,
+        );
+        assert_eq!(said.unwrap_err().at, at, "{members}");
+    }
+    let stored = json!({ "model": "m", "input": "hello", "store": true }).to_string();
+    let said = request(Front::Responses, Format::Chat, &stored, &MANNER).unwrap();
+    assert_eq!(said.left_out, ["store"]);
 }
 
 #[test]

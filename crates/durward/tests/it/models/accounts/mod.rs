@@ -2,6 +2,7 @@
 
 mod budgets;
 mod keys;
+mod page;
 mod people;
 
 use serde_json::{Value, json};

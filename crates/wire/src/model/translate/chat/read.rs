@@ -2,6 +2,7 @@
 
 use super::super::ask::{Ask, Choice, Effort, Role, Shape, Text, Tool};
 use super::super::fields::{Fields, LeftOut, NO_COUNTERPART, Read, wrong};
+use super::super::openai;
 use super::turns;
 use crate::model::json;
 
@@ -19,13 +20,6 @@ const NEUTRAL: &[(&str, &[&str])] = &[
     ("metadata", &["{}"]),
 ];
 
-/// Hints for the provider's own housekeeping.
-const HINTS: &[&str] = &[
-    "prompt_cache_key",
-    "prompt_cache_options",
-    "prompt_cache_retention",
-];
-
 /// Reads a request.
 pub(in super::super) fn read<'a>(body: &'a str, left_out: &mut LeftOut) -> Read<Ask<'a>> {
     let mut own = Fields::of("", body)?;
@@ -34,7 +28,7 @@ pub(in super::super) fn read<'a>(body: &'a str, left_out: &mut LeftOut) -> Read<
         own.take(name);
     }
     own.neutral(NEUTRAL)?;
-    own.hints(HINTS, left_out);
+    own.hints(openai::HINTS, left_out);
     let mut ask = Ask {
         streams: own.flag("stream")? == Some(true),
         max_tokens: own.number("max_tokens")?,
@@ -140,24 +134,12 @@ fn tool<'a>(at: String, raw: &'a str) -> Read<Tool<'a>> {
 }
 
 fn choice<'a>(own: &mut Fields<'a>) -> Read<Option<Choice<'a>>> {
-    let Some(raw) = own.take("tool_choice") else {
-        return Ok(None);
-    };
-    match raw {
-        "\"auto\"" => return Ok(Some(Choice::Auto)),
-        "\"required\"" => return Ok(Some(Choice::Any)),
-        "\"none\"" => return Ok(Some(Choice::None)),
-        _ => {}
-    }
-    let mut named = Fields::of("tool_choice", raw)?;
-    if named.need("type")? != "function" {
-        return wrong("tool_choice.type", NO_COUNTERPART);
-    }
-    let Some(mut function) = named.object("function")? else {
-        return wrong("tool_choice.function", "is missing");
-    };
-    let name = function.need("name")?;
-    function.end()?;
-    named.end()?;
-    Ok(Some(Choice::Tool(name)))
+    openai::choice(own, |named| {
+        let Some(mut function) = named.object("function")? else {
+            return wrong("tool_choice.function", "is missing");
+        };
+        let name = function.need("name")?;
+        function.end()?;
+        Ok(name)
+    })
 }

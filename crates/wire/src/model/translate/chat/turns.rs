@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::super::ask::{Call, Part, Role, Source, Text, Turn};
 use super::super::fields::{Fields, LeftOut, NO_COUNTERPART, Read, wrong};
+use super::super::parts;
 use crate::model::json;
 
 /// Reads messages; what one side says in several messages becomes one turn.
@@ -141,42 +142,30 @@ fn result<'a>(own: &mut Fields<'a>, left_out: &mut LeftOut) -> Read<Part<'a>> {
 
 /// A content: a text, or parts.
 fn content<'a>(own: &mut Fields<'a>, left_out: &mut LeftOut) -> Read<Vec<Part<'a>>> {
-    let Some(raw) = own.take("content") else {
-        return Ok(Vec::new());
-    };
-    if let Some(text) = json::text(raw) {
-        return Ok(match text.is_empty() {
-            true => Vec::new(),
-            false => vec![Part::Text(text)],
-        });
-    }
-    let at = own.at("content");
-    if !raw.trim_start().starts_with('[') {
-        return wrong(at, "has to be a text or a list of parts");
-    }
-    let mut parts = Vec::new();
-    for (number, raw) in json::elements(raw).into_iter().enumerate() {
-        let mut part = Fields::of(format!("{at}[{number}]"), raw)?;
-        part.hints(&["prompt_cache_breakpoint", "cache_control"], left_out);
-        parts.push(match part.need("type")?.as_ref() {
-            "text" => Part::Text(part.need("text")?),
-            "refusal" => Part::Refusal(part.need("refusal")?),
-            "image_url" => {
-                let Some(mut image) = part.object("image_url")? else {
-                    return wrong(part.at("image_url"), "is missing");
-                };
-                image.hints(&["detail"], left_out);
-                let source = Source::of_url(image.need("url")?);
-                image.end()?;
-                Part::Image(source)
-            }
-            "file" => document(&mut part)?,
-            _ => return wrong(part.at("type"), NO_COUNTERPART),
-        });
-        part.end()?;
-    }
+    let mut parts = parts::read(own, "content", "parts", |own| part(own, left_out))?;
     parts.retain(|part| !matches!(part, Part::Text(text) if text.is_empty()));
     Ok(parts)
+}
+
+fn part<'a>(mut own: Fields<'a>, left_out: &mut LeftOut) -> Read<Part<'a>> {
+    own.hints(&["prompt_cache_breakpoint", "cache_control"], left_out);
+    let part = match own.need("type")?.as_ref() {
+        "text" => Part::Text(own.need("text")?),
+        "refusal" => Part::Refusal(own.need("refusal")?),
+        "image_url" => {
+            let Some(mut image) = own.object("image_url")? else {
+                return wrong(own.at("image_url"), "is missing");
+            };
+            image.hints(&["detail"], left_out);
+            let source = Source::of_url(image.need("url")?);
+            image.end()?;
+            Part::Image(source)
+        }
+        "file" => document(&mut own)?,
+        _ => return wrong(own.at("type"), NO_COUNTERPART),
+    };
+    own.end()?;
+    Ok(part)
 }
 
 fn document<'a>(part: &mut Fields<'a>) -> Read<Part<'a>> {

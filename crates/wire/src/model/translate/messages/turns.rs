@@ -2,6 +2,7 @@
 
 use super::super::ask::{Call, Part, Role, Source, Turn};
 use super::super::fields::{Fields, LeftOut, NO_COUNTERPART, Read, wrong};
+use super::super::parts;
 use crate::model::json;
 
 /// Reads messages.
@@ -41,25 +42,7 @@ fn blocks<'a>(
     left_out: &mut LeftOut,
     inside: bool,
 ) -> Read<Vec<Part<'a>>> {
-    let Some(raw) = own.take(name) else {
-        return Ok(Vec::new());
-    };
-    if let Some(text) = json::text(raw) {
-        return Ok(match text.is_empty() {
-            true => Vec::new(),
-            false => vec![Part::Text(text)],
-        });
-    }
-    let at = own.at(name);
-    if !raw.trim_start().starts_with('[') {
-        return wrong(at, "has to be a text or a list of blocks");
-    }
-    let blocks = json::elements(raw).into_iter().enumerate();
-    let parts = blocks.map(|(number, raw)| {
-        let own = Fields::of(format!("{at}[{number}]"), raw)?;
-        block(own, left_out, inside)
-    });
-    parts.collect()
+    parts::read(own, name, "blocks", |own| block(own, left_out, inside))
 }
 
 fn block<'a>(mut own: Fields<'a>, left_out: &mut LeftOut, inside: bool) -> Read<Part<'a>> {

@@ -1,0 +1,157 @@
+//! Who may call, as HTTP says it: from the `Authorization` header to a caller.
+
+use std::sync::Arc;
+
+use gate::identity::{
+    Authenticate, Credential, IdentityFault, KeyHolders, KeyRing, LocalUser, Turned,
+};
+use gate::journal::{Auth, AuthEvent, Record, Status};
+use gate::{Caller, Clock as _, Gate};
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderName};
+use models::Accounts;
+use models::accounts::TOKEN_PREFIX;
+use net::http::server::{Peer, Request, single};
+
+use crate::failure::Failure;
+use crate::local::{self, SystemClock};
+use crate::places::Places;
+
+/// Where a key is shown by those who do not show it as a bearer's.
+const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+
+/// The holders of keys, at the door.
+pub struct Authentication {
+    holders: KeyHolders,
+    clock: SystemClock,
+}
+
+impl Authentication {
+    /// Reads the keys.
+    pub fn open(places: &Places, required: bool) -> Result<Self, Failure> {
+        let mut broken = None;
+        let mut random = |bytes: &mut [u8]| {
+            if let Err(error) = local::random(bytes) {
+                broken = Some(error);
+            }
+        };
+        let ring = KeyRing::open(&places.keys(), &mut random)
+            .map_err(|error| Failure::configuration(error.to_string()))?;
+        if let Some(error) = broken {
+            return Err(Failure::other(format!("no randomness: {error}")));
+        }
+        let local = LocalUser {
+            caller: Caller::local(&places.user),
+            user: rustix::process::geteuid().as_raw(),
+        };
+        Ok(Self {
+            holders: KeyHolders::new(ring, local, required, local::now_ms()),
+            clock: SystemClock::new(),
+        })
+    }
+
+    /// The same with the holders of accounts.
+    pub fn with_accounts(self, accounts: Option<&Arc<Accounts>>) -> Self {
+        let Some(accounts) = accounts else {
+            return self;
+        };
+        let accounts = Arc::clone(accounts) as Arc<dyn Authenticate>;
+        Self {
+            holders: self.holders.with_accounts(TOKEN_PREFIX, accounts),
+            ..self
+        }
+    }
+
+    /// Whether nobody is answered without a key.
+    pub fn need_keys(&self) -> bool {
+        self.holders.need_keys()
+    }
+
+    /// Who sends this request, to the server of this name if it is for one.
+    pub async fn caller(
+        &self,
+        request: &Request,
+        server: Option<&str>,
+    ) -> Result<Caller, IdentityFault> {
+        let began_ns = self.clock.mono_ns();
+        let user = match self.need_keys() {
+            true => None,
+            false => request.user().await,
+        };
+        let shown = shown(&request.head.headers).for_server(server);
+        let from = match request.peer() {
+            Peer::Address(address) => Some(address.ip().to_canonical()),
+            _ => None,
+        };
+        let shown = shown.from_user(user).sent_from(from);
+        let mut caller = self.holders.identify(&shown, local::now_ms())?;
+        caller.identity_ns = self.clock.mono_ns().saturating_sub(began_ns);
+        Ok(caller)
+    }
+
+    /// Reads the keys again where they have changed, and writes down what was refused. Gives the callers
+    /// whose key was good before and is good no longer.
+    pub fn tick(&self, gate: &Gate) -> Vec<Arc<str>> {
+        let looked = self.holders.look(local::now_ms());
+        match looked.read {
+            Some(Ok(())) => tracing::info!("the keys were read again"),
+            Some(Err(error)) => tracing::error!("the keys that were known stay: {error}"),
+            None => {}
+        }
+        for (turned, count) in self.holders.take_refused() {
+            let user = turned.user.map(|user| format!("uid:{user}"));
+            let message = circumstances(&turned);
+            let record = Auth {
+                status: Some(Status::Failure),
+                subject_id: user.as_deref().or(turned.subject.as_deref()),
+                reason: Some(turned.fault.into()),
+                message: message.as_deref(),
+                coalesced: Some(count),
+                ..Auth::of(event(turned.fault))
+            };
+            // A journal that fails here fails the gate as well.
+            drop(gate.record(&Record::Auth(&record)));
+        }
+        looked.gone
+    }
+}
+
+/// Which server a refused credential was shown for, and from where.
+fn circumstances(turned: &Turned) -> Option<String> {
+    let server = turned.server.as_deref();
+    let server = server.map(|name| format!("for the server \"{}\"", name.escape_debug()));
+    let from = turned.from.map(|from| format!("from {from}"));
+    let parts: Vec<String> = server.into_iter().chain(from).collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// What the record of a refusal is called.
+fn event(fault: IdentityFault) -> AuthEvent {
+    match fault {
+        IdentityFault::OtherUser | IdentityFault::UserUnknown => AuthEvent::UserRefused,
+        IdentityFault::Missing
+        | IdentityFault::Unknown
+        | IdentityFault::Expired
+        | IdentityFault::Revoked
+        | IdentityFault::OutOfScope => AuthEvent::KeyRefused,
+    }
+}
+
+/// What the headers show: nothing, a bearer's text, or something that is neither.
+fn shown(headers: &HeaderMap) -> Credential<'_> {
+    match single(headers, &AUTHORIZATION) {
+        // Clients of Anthropic's API show their key here.
+        Ok(None) => match single(headers, &API_KEY) {
+            Ok(None) => Credential::none(),
+            Ok(Some(text)) => Credential::bearer(text.trim()),
+            Err(_) => Credential::unfit(),
+        },
+        Ok(Some(value)) => match value.split_once(' ') {
+            Some((scheme, text)) if scheme.eq_ignore_ascii_case("bearer") => {
+                Credential::bearer(text.trim())
+            }
+            Some(_) | None => Credential::other(),
+        },
+        Err(_) => Credential::unfit(),
+    }
+}

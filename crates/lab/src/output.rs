@@ -1,0 +1,50 @@
+//! How a command tells its progress.
+
+use crate::Context;
+use crate::progress::Kind;
+
+/// Options that every measuring command has.
+#[derive(Debug, Clone, clap::Args)]
+pub struct ProgressFlags {
+    /// No progress on standard error
+    #[arg(long)]
+    quiet: bool,
+    /// Tell progress line by line, even on a terminal
+    #[arg(long)]
+    no_tui: bool,
+}
+
+impl ProgressFlags {
+    /// The kind of progress that is wanted and possible.
+    pub(crate) fn kind(&self, context: &Context) -> Kind {
+        match (self.quiet, self.no_tui || !context.terminal) {
+            (true, _) => Kind::Quiet,
+            (false, true) => Kind::Lines,
+            (false, false) => Kind::Rewrite,
+        }
+    }
+}
+
+/// Text of others for a terminal: control characters, which could move or colour what follows, are replaced;
+/// lines stay lines.
+pub(crate) fn plain(text: &str) -> String {
+    let shown = |c: char| match c {
+        '\n' => '\n',
+        c if c.is_control() => '\u{fffd}',
+        c => c,
+    };
+    text.chars().map(shown).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_wrote_cannot_command_the_terminal() {
+        assert_eq!(
+            plain("a\u{1b}[31mb\r\nc\u{9b}d"),
+            "a\u{fffd}[31mb\u{fffd}\nc\u{fffd}d"
+        );
+    }
+}

@@ -1,0 +1,265 @@
+//! The place a standard run plays in: a directory that is gone afterwards, and the variants made for it.
+
+use crate::driver::Operation;
+use crate::error::LabError;
+use crate::guarded::{Behind, Workshop};
+use crate::policies::{self, Effect};
+use crate::variant::{Transport, Variant};
+use serde_json::{Value, json};
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The paper's file: five lines, about 200 bytes.
+const TEXT: &str = "The first of five lines of a small test file.\n\
+    The second one holds nothing of interest.\n\
+    The third is a little longer than the second.\n\
+    The fourth is short.\n\
+    The fifth and last line ends the file here.\n";
+
+/// A rule set of the standard run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rules {
+    AllowAll,
+    Four,
+    Mixed(usize),
+    /// So many, of which the first asks a person about every read.
+    Asked(usize),
+}
+
+/// A mock server of the standard run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Server {
+    Echo,
+    Files,
+    /// The official filesystem server, where its command was given.
+    Official,
+}
+
+/// Files, rule sets and state directories. Removed when dropped.
+#[derive(Debug)]
+pub(super) struct Workspace {
+    workshop: Workshop,
+    /// The command of the official filesystem server, without the directory that it may see.
+    official: Vec<OsString>,
+}
+
+impl Rules {
+    /// How tables call it.
+    pub(super) fn name(self) -> String {
+        match self {
+            Self::AllowAll => "allow-all".into(),
+            Self::Four => "4 rules".into(),
+            Self::Mixed(count) => format!("{count} rules"),
+            Self::Asked(count) => format!("{count} rules, a person asked"),
+        }
+    }
+
+    fn document(self) -> Value {
+        match self {
+            Self::AllowAll => policies::allow_all(),
+            Self::Four => policies::four(),
+            Self::Mixed(count) => policies::mixed(count),
+            Self::Asked(count) => policies::mixed_for("read_file", Effect::Hitl, count),
+        }
+    }
+}
+
+impl Workspace {
+    /// Makes the directory and its two files. `official` is the command line of the official filesystem
+    /// server, to which the directory is added.
+    pub(super) fn set(own_binary: &Path, official: Option<&str>) -> Result<Self, LabError> {
+        let official = official
+            .map(|line| Variant::parse("official", line, Transport::Stdio))
+            .transpose()?;
+        let workspace = Self {
+            workshop: Workshop::set(own_binary)?,
+            official: official.map_or(Vec::new(), |arm| arm.command().to_vec()),
+        };
+        let work = workspace.work();
+        fs::create_dir(&work).map_err(|source| LabError::path(&work, source))?;
+        for file in [workspace.readable(), workspace.forbidden()] {
+            fs::write(&file, TEXT).map_err(|source| LabError::path(&file, source))?;
+        }
+        Ok(workspace)
+    }
+
+    fn work(&self) -> PathBuf {
+        self.workshop.file("work")
+    }
+
+    /// A file that every rule set lets the tool `read_file` read.
+    fn readable(&self) -> PathBuf {
+        self.work().join("mcp-acp-test.txt")
+    }
+
+    /// A file whose extension the four rules deny.
+    fn forbidden(&self) -> PathBuf {
+        self.work().join("private.key")
+    }
+
+    /// The paper's call.
+    pub(super) fn read(&self) -> Operation {
+        read_file(&self.readable())
+    }
+
+    /// The same call on a file that the rules deny.
+    pub(super) fn read_forbidden(&self) -> Operation {
+        read_file(&self.forbidden())
+    }
+
+    /// A call about which the four rules ask a person. Nobody says yes to it.
+    pub(super) fn write(&self) -> Operation {
+        Operation::Call {
+            tool: "write_file".into(),
+            arguments: json!({ "path": self.work().join("never.txt"), "content": "no" }),
+        }
+    }
+
+    /// The server by itself.
+    pub(super) fn direct(&self, server: Server) -> Variant {
+        Variant::new("direct", self.server(server))
+    }
+
+    /// The server behind a bare relay.
+    pub(super) fn relayed(&self, server: Server) -> Variant {
+        let mut command = self.own(&["lab", "mock", "relay", "--"]);
+        command.extend(self.server(server));
+        Variant::new("bare relay", command)
+    }
+
+    /// The server behind `durward run`, with a state directory of its own.
+    pub(super) fn guarded(&self, server: Server, rules: Rules) -> Result<Variant, LabError> {
+        let arm = self.guarded_as(&Self::named(server, rules), server, rules)?;
+        Ok(arm.named(format!("durward, {}", rules.name())))
+    }
+
+    /// The echo server behind `durward run` with 50 rules.
+    pub(super) fn guarded_echo(&self) -> Result<Variant, LabError> {
+        let command = self.server(Server::Echo);
+        self.web("stdio rate", |name, rules| {
+            self.workshop.guard(name, rules, Behind::Command(&command))
+        })
+    }
+
+    /// The same under a name, and with a state directory, of its own: for variants that run side by side.
+    pub(super) fn guarded_as(
+        &self,
+        name: &str,
+        server: Server,
+        rules: Rules,
+    ) -> Result<Variant, LabError> {
+        let command = self.server(server);
+        self.workshop
+            .guard(name, &rules.document(), Behind::Command(&command))
+    }
+
+    /// Where the guarded variant keeps its journal and keys.
+    pub(super) fn state(&self, server: Server, rules: Rules) -> PathBuf {
+        self.workshop.state(&Self::named(server, rules))
+    }
+
+    /// The least that a server over HTTP costs.
+    pub(super) fn direct_http(&self) -> Variant {
+        let command = self.own(&["lab", "mock", "echo", "--http", "127.0.0.1:0", "--bare"]);
+        Variant::new("direct", command).over_http(None)
+    }
+
+    /// A bare relay from HTTP to a server over stdio.
+    pub(super) fn relayed_http(&self, server: Server) -> Variant {
+        let mut command = self.own(&["lab", "mock", "relay", "--http", "127.0.0.1:0", "--"]);
+        command.extend(self.server(server));
+        Variant::new("bare relay", command).over_http(None)
+    }
+
+    /// A bare relay before the first variant, HTTP on both sides.
+    pub(super) fn tunnelled(&self) -> Variant {
+        let words = [
+            "lab",
+            "mock",
+            "relay",
+            "--http",
+            "127.0.0.1:0",
+            "--url",
+            "{direct}",
+        ];
+        Variant::new("bare relay", self.own(&words)).over_http(None)
+    }
+
+    /// A bare bridge from stdio to the first variant.
+    pub(super) fn bridged(&self) -> Variant {
+        self.workshop.bridge()
+    }
+
+    /// A server over stdio behind `durward serve` with 50 rules.
+    pub(super) fn served(&self, server: Server) -> Result<Variant, LabError> {
+        let command = self.server(server);
+        self.web("HTTP to stdio", |name, rules| {
+            self.workshop.serve(name, rules, Behind::Command(&command))
+        })
+    }
+
+    /// The first variant behind `durward serve` with 50 rules.
+    pub(super) fn served_http(&self) -> Result<Variant, LabError> {
+        self.web("HTTP to HTTP", |name, rules| {
+            self.workshop.serve(name, rules, Behind::Url("{direct}"))
+        })
+    }
+
+    /// The first variant behind `durward run --url` with 50 rules.
+    pub(super) fn guarded_http(&self) -> Result<Variant, LabError> {
+        self.web("stdio to HTTP", |name, rules| {
+            self.workshop.guard(name, rules, Behind::Url("{direct}"))
+        })
+    }
+
+    fn web(
+        &self,
+        place: &str,
+        make: impl Fn(&str, &Value) -> Result<Variant, LabError>,
+    ) -> Result<Variant, LabError> {
+        let arm = make(place, &policies::mixed_for("echo", Effect::Allow, 50))?;
+        Ok(arm.named("durward, 50 rules".into()))
+    }
+
+    fn named(server: Server, rules: Rules) -> String {
+        format!("{server:?} {}", rules.name())
+    }
+
+    /// A place for a file of the run.
+    pub(super) fn file(&self, name: &str) -> PathBuf {
+        self.workshop.file(name)
+    }
+
+    /// Whether the official filesystem server is there.
+    pub(super) fn has_official(&self) -> bool {
+        !self.official.is_empty()
+    }
+
+    pub(super) fn server(&self, server: Server) -> Vec<OsString> {
+        match server {
+            Server::Echo => self.own(&["lab", "mock", "echo"]),
+            Server::Files => {
+                let mut command = self.own(&["lab", "mock", "files", "--root"]);
+                command.push(self.work().into());
+                command
+            }
+            Server::Official => {
+                let mut command = self.official.clone();
+                command.push(self.work().into());
+                command
+            }
+        }
+    }
+
+    fn own(&self, words: &[&str]) -> Vec<OsString> {
+        self.workshop.own(words)
+    }
+}
+
+fn read_file(path: &Path) -> Operation {
+    Operation::Call {
+        tool: "read_file".into(),
+        arguments: json!({ "path": path }),
+    }
+}

@@ -1,0 +1,137 @@
+//! Parts of a population that are taken from the cache, or computed and put there.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::super::args::PopulationArgs;
+use super::super::cache::{Cache, Inputs, Key, Stamp};
+use super::super::failure::Failure;
+use super::super::model;
+use crate::compile::Instance;
+use crate::population::{Plan, Population};
+use crate::words::{Damaged, Words};
+
+/// Most warnings of a part that are read.
+const WARNINGS_MAX: usize = 1 << 20;
+
+/// What the individuals of a part gave.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Made {
+    /// Rows of the table of results.
+    pub(super) rows: String,
+    /// Rows of the table of failures.
+    pub(super) failures: String,
+    /// Warnings of the runs.
+    pub(super) warnings: BTreeSet<String>,
+}
+
+/// The cache of a population run.
+pub(super) struct Kept {
+    cache: Cache,
+    inputs: Inputs,
+    found: AtomicUsize,
+    /// Why a part could not be kept, the first time.
+    wrong: Mutex<Option<String>>,
+}
+
+impl Made {
+    fn pass(&mut self, words: &mut Words) -> Result<(), Damaged> {
+        words.text(&mut self.rows)?;
+        words.text(&mut self.failures)?;
+        let mut warnings: Vec<String> = self.warnings.iter().cloned().collect();
+        words.list(&mut warnings, WARNINGS_MAX, Words::text)?;
+        self.warnings = warnings.into_iter().collect();
+        Ok(())
+    }
+
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut words = Words::to_write();
+        // Writing never fails.
+        let _ = self.clone().pass(&mut words);
+        words.into_bytes()
+    }
+
+    fn from_bytes(bytes: Vec<u8>) -> Option<Self> {
+        let (mut made, mut words) = (Self::default(), Words::to_read(bytes));
+        made.pass(&mut words).ok()?;
+        words.is_read().then_some(made)
+    }
+}
+
+impl Kept {
+    /// The cache that was asked for, with what all parts have in common; nothing where there is none, or where the model
+    /// was written again meanwhile.
+    pub(super) fn new(
+        cache: Option<Cache>,
+        stamp: Option<Stamp>,
+        args: &PopulationArgs,
+        base: &Instance,
+    ) -> Result<Option<Self>, Failure> {
+        let Some((cache, stamp)) = cache.zip(stamp) else {
+            return Ok(None);
+        };
+        let options = model::options(&args.solver);
+        let inputs = Inputs::new(&args.model, &stamp, base, &options)
+            .map_err(|e| Failure::failed(format!("cannot make the key of the cache: {e}")))?;
+        Ok(inputs.map(|inputs| Self {
+            cache,
+            inputs,
+            found: AtomicUsize::new(0),
+            wrong: Mutex::new(None),
+        }))
+    }
+
+    /// The key of some rows: which quantities they set, and to what.
+    fn key(&self, plan: &Plan, population: &Population, range: &Range<usize>) -> Key {
+        let columns = format!("{:?}", plan.columns());
+        let mut numbers = Vec::new();
+        for row in range.clone() {
+            numbers.extend(population.id(row).to_le_bytes());
+            let values = population.row(row).iter();
+            numbers.extend(values.flat_map(|v| v.to_bits().to_le_bytes()));
+            if let Some(aged) = plan.aged(population.id(row)) {
+                numbers.extend(format!("{aged:?}").into_bytes());
+            }
+        }
+        self.inputs
+            .key("part", &[columns.as_bytes(), numbers.as_slice()])
+    }
+
+    /// What the individuals of these rows gave before, else what `make` makes of them, which is kept.
+    pub(super) fn or_make(
+        &self,
+        plan: &Plan,
+        population: &Population,
+        range: &Range<usize>,
+        make: impl FnOnce() -> Result<Made, Failure>,
+    ) -> Result<Made, Failure> {
+        let key = self.key(plan, population, range);
+        if let Some(made) = self.cache.get(&key).and_then(Made::from_bytes) {
+            self.found.fetch_add(1, Ordering::Relaxed);
+            return Ok(made);
+        }
+        let made = make()?;
+        if let Err(e) = self.cache.put(&key, &made.to_bytes())
+            && let Ok(mut wrong) = self.wrong.lock()
+        {
+            wrong.get_or_insert_with(|| e.to_string());
+        }
+        Ok(made)
+    }
+
+    /// Tells how many parts were there, and what could not be kept.
+    pub(super) fn report(&self, err: &mut dyn Write) -> std::io::Result<()> {
+        let found = self.found.load(Ordering::Relaxed);
+        if found > 0 {
+            writeln!(err, "{found} parts taken from the cache")?;
+        }
+        let wrong = self.wrong.lock().ok().and_then(|mut wrong| wrong.take());
+        match wrong {
+            Some(wrong) => writeln!(err, "warning: the cache cannot be written: {wrong}"),
+            None => Ok(()),
+        }
+    }
+}

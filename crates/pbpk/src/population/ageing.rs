@@ -1,0 +1,78 @@
+//! Ageing data: parameters of single individuals that follow the time, in the suite's table of `IndividualId`,
+//! `ParameterPath`, `Time` (minutes) and `Value` (base units), a row for each point.
+//!
+//! Between two points a value runs straight, before the first and after the last it stays. No event is tested at a point
+//! because of it.
+
+use std::collections::BTreeMap;
+use std::io::BufRead;
+use std::sync::Arc;
+
+use super::table::PopulationError;
+use crate::csv;
+use crate::model::Table;
+
+/// The columns of the table.
+const COLUMNS: [&str; 4] = ["IndividualId", "ParameterPath", "Time", "Value"];
+
+/// Times and values, with the mark of no restart.
+type Points = Vec<(f64, f64, bool)>;
+
+/// Tables over time, by individual and path.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Ageing {
+    tables: BTreeMap<i64, BTreeMap<String, Arc<Table>>>,
+}
+
+impl Ageing {
+    /// Reads the table; its rows may come in any order.
+    ///
+    /// # Errors
+    /// [`PopulationError`]: a column that is not there, a cell that is no number, two values for one time.
+    pub fn read(source: &mut dyn BufRead) -> Result<Self, PopulationError> {
+        let table = csv::read(source)?;
+        let mut places = [0; COLUMNS.len()];
+        for (place, name) in places.iter_mut().zip(COLUMNS) {
+            *place = table.column(name).ok_or_else(|| PopulationError::Ageing {
+                what: format!("there is no column '{name}'"),
+            })?;
+        }
+        let [id, path, time, value] = places;
+        let mut points: BTreeMap<(i64, String), Points> = BTreeMap::new();
+        for (r, row) in table.rows.iter().enumerate() {
+            let text = |i: usize| row.get(i).map_or("", String::as_str);
+            let number = |i: usize| {
+                let number = csv::number(text(i)).filter(|n| n.is_finite());
+                number.ok_or_else(|| PopulationError::Cell {
+                    row: r + 1,
+                    column: table.header.get(i).cloned().unwrap_or_default(),
+                    text: text(i).to_owned(),
+                })
+            };
+            // A cast from float to integer saturates; an id is a small whole number.
+            let key = (number(id)? as i64, text(path).to_owned());
+            let point = (number(time)?, number(value)?, false);
+            points.entry(key).or_default().push(point);
+        }
+        let mut ageing = Self::default();
+        for ((id, path), mut points) in points {
+            points.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let table = Table::new(&points, false).map_err(|e| PopulationError::Ageing {
+                what: format!("individual {id}, '{path}': {e}"),
+            })?;
+            let own = ageing.tables.entry(id).or_default();
+            own.insert(path, Arc::new(table));
+        }
+        Ok(ageing)
+    }
+
+    /// Ids of the individuals of whom there is something.
+    pub fn ids(&self) -> impl Iterator<Item = i64> + '_ {
+        self.tables.keys().copied()
+    }
+
+    /// Tables of each individual, by path.
+    pub(super) fn tables(&self) -> impl Iterator<Item = (i64, &BTreeMap<String, Arc<Table>>)> {
+        self.tables.iter().map(|(id, tables)| (*id, tables))
+    }
+}

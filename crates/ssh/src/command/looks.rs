@@ -1,0 +1,244 @@
+//! Programs that look or change something by their words, and no option alone says which: only forms that are known to
+//! look count as that. Whatever else they are told may do anything.
+
+/// Options of `ip`, `tc` and `bridge` that change what is shown, and nothing else.
+const SHOWS: [&str; 26] = [
+    "-4",
+    "-6",
+    "-a",
+    "-all",
+    "-br",
+    "-brief",
+    "-c",
+    "-color",
+    "-d",
+    "-details",
+    "-h",
+    "-human",
+    "-j",
+    "-json",
+    "-N",
+    "-Numeric",
+    "-o",
+    "-oneline",
+    "-p",
+    "-pretty",
+    "-r",
+    "-resolve",
+    "-s",
+    "-statistics",
+    "-stats",
+    "-0",
+];
+/// The same of `nft`.
+const NFT_SHOWS: [&str; 6] = ["-a", "-j", "-n", "-s", "-t", "-y"];
+const LISTS: [&str; 4] = ["show", "list", "ls", "lst"];
+
+/// Options with which `iptables` lists rules.
+const IPTABLES_LISTS: [&str; 11] = [
+    "-L",
+    "-S",
+    "--list",
+    "--list-rules",
+    "-n",
+    "--numeric",
+    "-v",
+    "--verbose",
+    "-x",
+    "--line-numbers",
+    "-t",
+];
+/// Options with which `hostname` shows a name or an address.
+const HOSTNAME_SHOWS: [&str; 16] = [
+    "-a",
+    "-A",
+    "-d",
+    "-f",
+    "-i",
+    "-I",
+    "-s",
+    "-y",
+    "--alias",
+    "--all-fqdns",
+    "--all-ip-addresses",
+    "--domain",
+    "--fqdn",
+    "--ip-address",
+    "--long",
+    "--short",
+];
+
+/// Whether these words of a program only look; `None` for a program about which that is not asked here.
+pub(super) fn looks(name: &str, words: &[String]) -> Option<bool> {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let (options, operands): (Vec<&str>, Vec<&str>) =
+        words.iter().partition(|word| word.starts_with('-'));
+    let only = |allowed: &[&str]| options.iter().all(|option| allowed.contains(option));
+    let verb = |at: usize| operands.get(at).is_none_or(|verb| LISTS.contains(verb));
+    Some(match name {
+        "ip" => ip(&words),
+        "tc" | "bridge" => only(&SHOWS) && !operands.is_empty() && verb(1),
+        // It puts its words together again and reads several commands in them.
+        "nft" => {
+            let is_one = |word: &&str| {
+                word.chars()
+                    .all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
+            };
+            only(&NFT_SHOWS) && operands.first() == Some(&"list") && operands.iter().all(is_one)
+        }
+        "iptables" | "ip6tables" => {
+            let lists = |word: &&&str| ["-L", "-S", "--list", "--list-rules"].contains(word);
+            only(&IPTABLES_LISTS) && options.iter().any(|word| lists(&word))
+        }
+        "conntrack" => words == ["-L"],
+        "ethtool" => {
+            options.len() <= 1
+                && operands.len() == 1
+                && only(&["-S", "-i", "-k", "-g", "-a", "-c", "-m", "-n", "-T"])
+        }
+        "sysctl" => only(&["-a", "-e", "-n"]) && operands.iter().all(|word| !word.contains('=')),
+        "mount" => words.is_empty(),
+        "hostname" => operands.is_empty() && only(&HOSTNAME_SHOWS),
+        "date" => {
+            operands.iter().all(|word| word.starts_with('+'))
+                && !options.iter().any(|word| sets_date(word))
+        }
+        // `-D` writes a file.
+        "ss" => !options.iter().any(|word| match word.strip_prefix("--") {
+            Some(long) => long.starts_with('k') || long.starts_with("di"),
+            None => word.contains(['K', 'D']),
+        }),
+        _ => return None,
+    })
+}
+
+/// Whether an option of `date` sets it: `-s` may stand behind other letters, and `--set` may be cut short.
+fn sets_date(word: &str) -> bool {
+    match word.strip_prefix("--") {
+        Some(long) => {
+            let name = long.split('=').next().unwrap_or_default();
+            !name.is_empty() && "set".starts_with(name)
+        }
+        // What stands behind these letters is their value.
+        None => {
+            !["-I", "-d", "-r"]
+                .iter()
+                .any(|letter| word.starts_with(letter))
+                && word.contains('s')
+        }
+    }
+}
+
+/// `ip [OPTIONS] OBJECT [show …]`, or in a namespace of a name.
+fn ip(words: &[&str]) -> bool {
+    let mut rest = words;
+    while let [first, others @ ..] = rest {
+        rest = match (*first, others) {
+            ("-n" | "-netns", [_, others @ ..]) => others,
+            (option, _) if SHOWS.contains(&option) => others,
+            _ => break,
+        };
+    }
+    match rest {
+        [object] => !object.starts_with('-') && *object != "monitor",
+        ["netns", verb, ..] => LISTS.contains(verb) || *verb == "identify",
+        [object, verb, ..] => !object.starts_with('-') && LISTS.contains(verb),
+        [] => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gate::facts::Operation;
+
+    use super::super::Command;
+
+    #[test]
+    fn what_is_not_known_to_look_may_do_anything() {
+        let operation = |line: &str| Command::read(line).unwrap().uses().operation;
+        for line in [
+            "ip -j addr show dev eth0",
+            "ip -4 -br link",
+            "ip -n blue route show",
+            "ip netns identify 1",
+            "tc -s qdisc show",
+            "bridge link",
+            "nft -j list ruleset",
+            "iptables -t nat -L -n",
+            "conntrack -L",
+            "ethtool -i eth0",
+            "sysctl net.core",
+            "mount",
+            "hostname -f",
+            "date +%s",
+            "date -u",
+            "date -Iseconds",
+            "ss -tlnp",
+        ] {
+            assert_eq!(operation(line), Operation::Read, "{line}");
+        }
+        for line in [
+            "ip link set eth0 down",
+            "ip link delete show",
+            "ip -batch /tmp/x",
+            "ip -b /tmp/x",
+            "ip -force addr show",
+            "ip netns exec a id",
+            "ip vrf exec a id",
+            "ip addr add 10.0.0.1 dev show",
+            "tc qdisc add dev show",
+            "nft flush ruleset",
+            "nft -f /tmp/x",
+            "nft list 'ruleset; flush ruleset'",
+            "iptables -L -F",
+            "iptables -A INPUT",
+            "conntrack -L -F",
+            "ethtool -s eth0",
+            "ethtool -f eth0",
+            "sysctl net.x=1",
+            "sysctl -w net.x",
+            "sysctl -p",
+            "mount /dev/sda /mnt",
+            "hostname evil",
+            "hostname -F /etc/x",
+            "date -s 12:00",
+            "date --se=12:00",
+            "date -us12:00",
+            "date 01010000",
+            "ss -tK",
+            "ss --kill",
+            "ss -tD /tmp/x",
+            "ss --diag=/tmp/x",
+            "bridge fdb del x",
+        ] {
+            assert_ne!(operation(line), Operation::Read, "{line}");
+        }
+    }
+
+    #[test]
+    fn whole_paths_in_the_words_of_such_programs_are_paths() {
+        let paths = |line: &str| {
+            let command = Command::read(line).unwrap();
+            let uses = command.uses();
+            let paths = uses
+                .operands
+                .iter()
+                .filter(|of| of.part == super::super::Part::Path);
+            paths.map(|of| of.text.to_owned()).collect::<Vec<_>>()
+        };
+        for (line, expected) in [
+            ("date -f /etc/shadow", vec!["/etc/shadow"]),
+            ("date -r/etc/shadow", vec!["/etc/shadow"]),
+            ("date --file=/etc/shadow", vec!["/etc/shadow"]),
+            ("date --file /etc/shadow", vec!["/etc/shadow"]),
+            ("ip -batch /etc/shadow", vec!["/etc/shadow"]),
+            ("dig -f ../x", vec!["../x"]),
+            ("sysctl -p/etc/shadow", vec!["/etc/shadow"]),
+            ("sysctl net/ipv4/ip_forward", vec![]),
+            ("ip route show 10.0.0.0/8", vec![]),
+            ("date +/%Y", vec![]),
+        ] {
+            assert_eq!(paths(line), expected, "{line}");
+        }
+    }
+}
