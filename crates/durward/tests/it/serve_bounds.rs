@@ -4,8 +4,9 @@
 use std::io::{BufReader, Read, Write};
 use std::net::TcpStream;
 use std::thread;
+use std::time::{Duration, Instant};
 
-use crate::support::guarded::{Place, eventually, most_resident_kib, pause};
+use crate::support::guarded::{Place, most_resident_kib, pause};
 use crate::support::serving::{
     Answer, Served, call, modern_call, modern_headers, read_answer, read_head, write_request,
 };
@@ -25,6 +26,8 @@ const ENDLESS_KIB_MAX: u64 = 64 * 1024;
 const CHILDREN_MAX: usize = 32;
 /// Callers that wait for one.
 const QUEUE_MAX: usize = 256;
+/// How long they wait.
+const QUEUE_WAIT: Duration = Duration::from_secs(10);
 
 const HEAD: &str = "POST /mcp/echo HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\naccept: */*\r\n";
 
@@ -204,70 +207,76 @@ fn initialize(served: &Served) -> Answer {
     served.send("POST", "/mcp/echo", &[], body)
 }
 
+/// There is no process for it, and the answer says so.
+#[track_caller]
+fn assert_too_many(refused: &Answer) {
+    let data = &refused.json()["error"]["data"];
+    assert_eq!(data["reason"], "too_many_servers", "{refused:?}");
+    assert_eq!(data["retryable"], true, "{refused:?}");
+    assert_eq!(refused.status, 503, "{refused:?}");
+    assert_eq!(refused.header("retry-after"), Some("5"), "{refused:?}");
+}
+
 #[test]
 fn w3_one_server_process_too_many_is_waited_for_and_refused_by_name() {
     let place = Place::new();
     let mock = place.mock(&["hostile", "--behaviour", "never"]).join(" ");
-    let served = Served::start_server(place, &format!("echo={mock}"), &[]);
+    // Its calls are under way for as long as this takes, on a busy machine too.
+    let flags = ["--call-timeout", "3600"];
+    let served = Served::start_server(place, &format!("echo={mock}"), &flags);
     let mut sessions: Vec<String> = (0..CHILDREN_MAX)
         .map(|_| served.open("2025-11-25"))
         .collect();
     // None has nothing to do: its first call is never answered.
-    let busy: Vec<TcpStream> = sessions
-        .iter()
-        .map(|session| {
-            let mut stream = served.connect();
-            let headers = [("mcp-session-id", session.as_str())];
-            let body = call("0", "x");
-            write_request(&mut stream, "POST", "/mcp/echo", &headers, &body);
-            stream
-        })
-        .collect();
+    let busy = |session: &str| {
+        let mut stream = served.connect();
+        let headers = [("mcp-session-id", session)];
+        write_request(&mut stream, "POST", "/mcp/echo", &headers, &call("0", "x"));
+        stream
+    };
+    let mut calls: Vec<TcpStream> = sessions.iter().map(|session| busy(session)).collect();
     // The head of a silent call comes after a second.
-    for stream in &busy {
+    for stream in &calls {
         let head = read_head(&mut BufReader::new(stream.try_clone().unwrap()));
         assert_eq!(head.status, 200);
     }
     let running = format!("durward_servers {CHILDREN_MAX}\n");
-    assert!(
-        served
-            .send("GET", "/metrics", &[], "")
-            .body
-            .contains(&running)
-    );
+    let metrics = served.send("GET", "/metrics", &[], "").body;
+    assert!(metrics.contains(&running), "{metrics}");
+
+    // One that waits gets what becomes free.
+    let opened = thread::scope(|scope| {
+        let waiting = scope.spawn(|| {
+            loop {
+                let since = Instant::now();
+                let answer = initialize(&served);
+                if let Some(session) = answer.header("mcp-session-id") {
+                    return session.to_owned();
+                }
+                assert_too_many(&answer);
+                assert!(since.elapsed() >= QUEUE_WAIT, "it did not wait");
+            }
+        });
+        let free = sessions.pop().unwrap();
+        let id = ("mcp-session-id", free.as_str());
+        assert_eq!(served.send("DELETE", "/mcp/echo", &[id], "").status, 204);
+        waiting.join().unwrap()
+    });
+    let call_of_opened = busy(&opened);
+    calls.push(call_of_opened.try_clone().unwrap());
+    assert_eq!(read_head(&mut BufReader::new(call_of_opened)).status, 200);
+
+    // Nothing becomes free for these: one more than may wait, or as long as one may, each is refused by name.
     thread::scope(|scope| {
         let waiting: Vec<_> = (0..QUEUE_MAX + 20)
             .map(|_| scope.spawn(|| initialize(&served)))
             .collect();
-        // One more than may wait is refused at once; one that waits gets what becomes free, and what it
-        // leaves idle another gets.
-        eventually("those beyond the queue are refused", || {
-            waiting.iter().filter(|w| w.is_finished()).count() >= 20
-        });
         // A call that needs a process of its own is refused the same way.
         let headers = modern_headers("tools/call", "echo");
         let refused = served.send("POST", "/mcp/echo", &headers, &modern_call("1", "x"));
-        let reason = &refused.json()["error"]["data"]["reason"];
-        assert_eq!(reason, "too_many_servers", "{refused:?}");
-        assert_eq!(refused.status, 503, "{refused:?}");
-        assert_eq!(refused.header("retry-after"), Some("5"), "{refused:?}");
-        let free = sessions.pop().unwrap();
-        let id = ("mcp-session-id", free.as_str());
-        assert_eq!(served.send("DELETE", "/mcp/echo", &[id], "").status, 204);
-        let answers: Vec<Answer> = waiting.into_iter().map(|w| w.join().unwrap()).collect();
-        let opened = answers
-            .iter()
-            .filter(|a| a.header("mcp-session-id").is_some());
-        assert!(opened.count() >= 1);
-        for refused in answers
-            .iter()
-            .filter(|a| a.header("mcp-session-id").is_none())
-        {
-            let data = &refused.json()["error"]["data"];
-            assert_eq!(data["reason"], "too_many_servers", "{refused:?}");
-            assert_eq!(data["retryable"], true, "{refused:?}");
-            assert_eq!(refused.status, 503, "{refused:?}");
-            assert_eq!(refused.header("retry-after"), Some("5"), "{refused:?}");
+        assert_too_many(&refused);
+        for waiting in waiting {
+            assert_too_many(&waiting.join().unwrap());
         }
     });
     others_are_answered(&served, &sessions[0], "1");

@@ -311,6 +311,27 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn one_more_than_may_wait_is_refused_at_once_and_the_first_gets_what_becomes_free() {
+        let places = Places::new(1);
+        let held = taken(&places, None).unwrap();
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut waiting: Vec<_> = (0..QUEUE_MAX)
+            .map(|_| Box::pin(places.take(None, |_| false)))
+            .collect();
+        for one in &mut waiting {
+            assert!(one.as_mut().poll(&mut cx).is_pending());
+        }
+        let one_more = pin!(places.take(None, |_| false)).poll(&mut cx);
+        assert!(matches!(one_more, Poll::Ready(None)));
+        drop(held);
+        assert!(matches!(
+            waiting[0].as_mut().poll(&mut cx),
+            Poll::Ready(Some(_))
+        ));
+        assert!(waiting[1].as_mut().poll(&mut cx).is_pending());
+    }
+
+    #[tokio::test]
     async fn a_caller_makes_room_among_its_own() {
         let places = Places::new(4);
         let one = Arc::from("one");
