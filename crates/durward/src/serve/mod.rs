@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use gate::journal::{Component, Config, ConfigEvent, Journal, Level, Record, System, SystemEvent};
 use gate::{Gate, World};
-use mcp::http::Face;
+use mcp::http::{Activity, Face};
 use net::http::server::{self, Listener};
 use tokio::signal::unix::SignalKind;
 use tokio::sync::Notify;
@@ -657,9 +657,9 @@ impl Serving {
         }
         async move {
             let mut beat = Beat::new(Arc::clone(&rhythm));
-            let (mut busy, mut ended) = (false, false);
+            let (mut activity, mut ended) = (Activity::Nothing, false);
             loop {
-                let mut next = std::pin::pin!(beat.next(busy));
+                let mut next = std::pin::pin!(beat.next(activity));
                 loop {
                     tokio::select! {
                         () = &mut next => break,
@@ -676,9 +676,11 @@ impl Serving {
                     }
                 }
                 // Where there are no notices about the keys, they are looked at all the time.
-                busy = face.look_after()
-                    || !keys.are_given()
-                    || !gates.iter().all(|gate| gate.has_nothing_due());
+                let is_due = !keys.are_given() || !gates.iter().all(|gate| gate.has_nothing_due());
+                activity = match face.look_after() {
+                    _ if is_due => Activity::UnderWay,
+                    of_face => of_face,
+                };
             }
         }
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use mcp::http::Activity;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
@@ -13,7 +14,10 @@ const TICK_MS: u64 = 250;
 /// How long it goes on with that after the last thing that happened, in milliseconds: longer than counts of refusals and
 /// checkpoints of refusals may wait.
 const LINGER_MS: u64 = 5_000;
-/// How often it looks when nothing happens, in milliseconds: whether the journal's file is still there, and what time
+/// How often it looks when nothing happens while something is open, in milliseconds: a session whose client may have been
+/// idle for too long, a stream to be kept alive.
+const OPEN_MS: u64 = 1_000;
+/// How often it looks when nothing happens and nothing is open, in milliseconds: whether the journal's file is still there, and what time
 /// alone changes.
 const REST_MS: u64 = 10_000;
 
@@ -54,14 +58,18 @@ impl Beat {
         }
     }
 
-    /// Waits until it is time to look again. While `busy` that is soon.
-    pub async fn next(&mut self, busy: bool) {
-        if self.is_awake(Instant::now(), busy) {
+    /// Waits until it is time to look again. While something is under way that is soon.
+    pub async fn next(&mut self, activity: Activity) {
+        if self.is_awake(Instant::now(), activity == Activity::UnderWay) {
             return sleep(Duration::from_millis(TICK_MS)).await;
         }
+        let rest_ms = match activity {
+            Activity::Open => OPEN_MS,
+            Activity::Nothing | Activity::UnderWay => REST_MS,
+        };
         tokio::select! {
             () = self.rhythm.woken.notified() => {}
-            () = sleep(Duration::from_millis(REST_MS)) => {}
+            () = sleep(Duration::from_millis(rest_ms)) => {}
         }
         self.rhythm.resting.store(false, Ordering::SeqCst);
     }

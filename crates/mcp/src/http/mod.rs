@@ -83,6 +83,17 @@ pub struct Counts {
     pub servers: usize,
 }
 
+/// How much there is to look after.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Activity {
+    /// No session is open.
+    Nothing,
+    /// Sessions are open, and nothing is asked in them.
+    Open,
+    /// Calls are under way, or wait for their client.
+    UnderWay,
+}
+
 /// What a breaker has counted.
 pub type Counted = [(BreakerEvent, u64); BreakerEvent::ALL.len()];
 
@@ -269,9 +280,9 @@ impl Face {
             .add(noted);
     }
 
-    /// Looks after sessions, processes and notes. To be called a few times a second while there is something to look after,
-    /// which it gives.
-    pub fn look_after(&self) -> bool {
+    /// Looks after sessions, processes and notes. To be called a few times a second while something is under way, and
+    /// about once a second while something is open, which it gives.
+    pub fn look_after(&self) -> Activity {
         self.flush_notes();
         let now_ns = self.gate.mono_ns();
         self.lot.sweep(now_ns);
@@ -285,7 +296,7 @@ impl Face {
             self.end(&session, EndReason::Timeout);
         }
         self.forget_federations(now_ns);
-        let mut is_busy = self.federations.count() > 0;
+        let mut is_busy = !self.lot.is_empty();
         for server in self.all_servers() {
             is_busy |= server.pool.sweep(self.options.server_idle_ms_max);
         }
@@ -296,7 +307,13 @@ impl Face {
             self.sessions.keep_alive();
             self.federations.keep_alive();
         }
-        is_busy || self.sessions.count() > 0 || !self.lot.is_empty()
+        if is_busy {
+            Activity::UnderWay
+        } else if self.sessions.count() + self.federations.count() > 0 {
+            Activity::Open
+        } else {
+            Activity::Nothing
+        }
     }
 
     fn flush_notes(&self) {

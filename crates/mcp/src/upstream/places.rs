@@ -324,10 +324,8 @@ mod tests {
         let one_more = pin!(places.take(None, |_| false)).poll(&mut cx);
         assert!(matches!(one_more, Poll::Ready(None)));
         drop(held);
-        assert!(matches!(
-            waiting[0].as_mut().poll(&mut cx),
-            Poll::Ready(Some(_))
-        ));
+        let first = waiting[0].as_mut().poll(&mut cx);
+        assert!(matches!(first, Poll::Ready(Some(_))));
         assert!(waiting[1].as_mut().poll(&mut cx).is_pending());
     }
 

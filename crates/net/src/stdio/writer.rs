@@ -41,6 +41,12 @@ impl FrameWriter {
         self.held = true;
     }
 
+    /// Whether frames are only kept.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        self.held
+    }
+
     /// Sends what was kept since [`FrameWriter::hold`], as far as the descriptor takes it at once.
     ///
     /// # Errors

@@ -4,6 +4,7 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 use std::time::Duration;
 
 use gate::{PeerId, Spent};
@@ -21,6 +22,8 @@ use crate::upstream::{Frame, Link, ServerCommand, frame_at, message_bytes_max};
 
 /// How often deadlines and notes are looked at, in milliseconds.
 const TICK_MS: u64 = 250;
+/// The same while nothing is under way: a call that begins then is given up so much later at most, in milliseconds.
+const IDLE_TICK_MS: u64 = 1_000;
 /// How long a request may wait for a server that does not read, in milliseconds.
 const ROOM_WAIT_MS: u64 = 10_000;
 /// How long what an ended server has left behind is read, in milliseconds.
@@ -41,6 +44,12 @@ pub struct Process {
     stopping: AtomicBool,
     /// The server no longer reads.
     broken: AtomicBool,
+    /// Many send, each from a task of its own: what they send before the driver's next turn leaves together.
+    gathers: AtomicBool,
+    /// Something was sent since the driver's last turn.
+    has_sent: AtomicBool,
+    /// The driver has let others come first that are ready.
+    has_yielded: AtomicBool,
 }
 
 /// Starts a child.
@@ -60,6 +69,9 @@ pub(in crate::upstream) fn start(
         room: Notify::new(),
         stopping: AtomicBool::new(false),
         broken: AtomicBool::new(false),
+        gathers: AtomicBool::new(false),
+        has_sent: AtomicBool::new(false),
+        has_yielded: AtomicBool::new(false),
     };
     Ok((Arc::new(process), child))
 }
@@ -72,6 +84,10 @@ impl Process {
     fn write(&self, write: impl FnOnce(&mut FrameWriter) -> io::Result<()>) -> io::Result<()> {
         let mut writer = self.writer();
         let writer = writer.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
+        // Who is alone is not kept waiting.
+        if self.gathers.load(Ordering::Relaxed) && self.has_sent.swap(true, Ordering::Relaxed) {
+            writer.hold();
+        }
         let sent = write(writer);
         if sent.is_err() {
             self.broken.store(true, Ordering::Release);
@@ -83,11 +99,24 @@ impl Process {
     }
 
     async fn flush(&self) -> io::Result<()> {
+        if self.is_gathering() && !self.has_yielded.swap(true, Ordering::Relaxed) {
+            tokio::task::yield_now().await;
+        }
+        self.has_yielded.store(false, Ordering::Relaxed);
         std::future::poll_fn(|cx| match self.writer().as_mut() {
-            Some(writer) => writer.poll_flush(cx),
-            None => std::task::Poll::Ready(Ok(())),
+            Some(writer) => {
+                if writer.is_held() {
+                    writer.release()?;
+                }
+                writer.poll_flush(cx)
+            }
+            None => Poll::Ready(Ok(())),
         })
         .await
+    }
+
+    fn is_gathering(&self) -> bool {
+        self.writer().as_ref().is_some_and(FrameWriter::is_held)
     }
 
     fn has_queued(&self) -> bool {
@@ -195,6 +224,7 @@ impl Driver {
 
     /// Drives the child until either side ends it.
     pub(in crate::upstream) async fn run(mut self) {
+        self.process.gathers.store(true, Ordering::Relaxed);
         let mut tick = tokio::time::interval(Duration::from_millis(TICK_MS));
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
@@ -202,6 +232,9 @@ impl Driver {
                 turn = self.turn(true) => turn,
                 _ = tick.tick() => {
                     self.link.look_after();
+                    if self.link.is_idle() {
+                        tick.reset_after(Duration::from_millis(IDLE_TICK_MS));
+                    }
                     continue;
                 }
             };
@@ -242,6 +275,7 @@ impl Driver {
             if process.stopping.load(Ordering::Acquire) || process.broken.load(Ordering::Acquire) {
                 return Turn::Over;
             }
+            process.has_sent.store(false, Ordering::Relaxed);
             let queued = process.has_queued();
             tokio::select! {
                 read = reader.fill(), if may_read => return Turn::Read(matches!(read, Ok(true))),
@@ -310,9 +344,68 @@ impl Driver {
 
     /// Ends the child and everything that it started.
     pub async fn stop(mut self) {
+        if self.process.is_gathering() {
+            // What was sent last: it may be told that a call is cancelled.
+            self.release();
+        }
         *self.process.writer() = None;
         self.process.room.notify_waiters();
         self.child.stop().await;
         self.link.flush_notes();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+
+    use super::*;
+
+    /// A server that reads what it is sent when the test does.
+    fn process() -> (io::PipeReader, Process) {
+        let (never_read, _) = io::pipe().unwrap();
+        let (reader, writer) = io::pipe().unwrap();
+        let (_, writer) = net::stdio::over(never_read.into(), writer.into()).unwrap();
+        let process = Process {
+            id: PeerId::server("p"),
+            program: String::new(),
+            writer: Mutex::new(Some(writer)),
+            wake: Notify::new(),
+            room: Notify::new(),
+            stopping: AtomicBool::new(false),
+            broken: AtomicBool::new(false),
+            gathers: AtomicBool::new(true),
+            has_sent: AtomicBool::new(false),
+            has_yielded: AtomicBool::new(false),
+        };
+        (reader, process)
+    }
+
+    #[tokio::test]
+    async fn what_several_send_before_the_drivers_turn_leaves_together() {
+        let (mut reader, process) = process();
+        // The pipe is known to take something from here on.
+        process.write(|w| w.send(b"0")).unwrap();
+        process.flush().await.unwrap();
+        let mut seen = [0; 64];
+        assert_eq!(reader.read(&mut seen).unwrap(), 2);
+        process.has_sent.store(false, Ordering::Relaxed);
+        process.write(|w| w.send(b"1")).unwrap();
+        process.write(|w| w.send(b"2")).unwrap();
+        process.write(|w| w.send_parts(&[b"3", b"4"])).unwrap();
+        assert_eq!(reader.read(&mut seen).unwrap(), 2, "the first is at once");
+        assert!(process.has_queued());
+        process.wake.notified().await;
+        // Whoever stops waiting for a flush keeps nothing from leaving with the next.
+        {
+            let mut flush = std::pin::pin!(process.flush());
+            let first = std::future::poll_fn(|cx| Poll::Ready(flush.as_mut().poll(cx))).await;
+            assert!(first.is_pending(), "others that are ready come first");
+        }
+        process.write(|w| w.send(b"5")).unwrap();
+        process.flush().await.unwrap();
+        assert_eq!(reader.read(&mut seen).unwrap(), 7);
+        assert_eq!(&seen[..7], b"2\n34\n5\n");
+        assert!(!process.has_queued() && !process.is_gathering());
     }
 }
