@@ -25,6 +25,9 @@ demo: ## build, then a short guided tour on embedded parts
 	cargo build --release --package durward
 	cargo run --quiet --release --package durward -- demo
 
+# Most tests wait for processes and clocks: four at a time even where there are two cores.
+export RUST_TEST_THREADS ?= $(shell cores=$$(getconf _NPROCESSORS_ONLN); echo $$((cores > 4 ? cores : 4)))
+
 test: ## install what the tests need into .cache, then build and test everything
 	scripts/setup-tests
 	cargo test --workspace
