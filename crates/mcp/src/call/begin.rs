@@ -271,7 +271,10 @@ impl Asker {
         const TRIES_MAX: usize = 3;
         let mut pass = pass;
         for _ in 0..TRIES_MAX {
-            let link = self.server.pool.link(&self.slot).await?;
+            let link = match self.server.pool.running_in(&self.slot) {
+                Some(link) => link,
+                None => Box::pin(self.server.pool.link(&self.slot)).await?,
+            };
             link.has_room().await?;
             match link.request(pass, marks, deadline_ns) {
                 Ok(sent) => return Ok(sent),

@@ -342,7 +342,7 @@ impl Run {
         for (method, text) in wanted {
             let id = self.id().to_owned();
             let frame = Frame::from(text.into_bytes());
-            let admission = self.asker.admit(&id, &method, frame, None).await;
+            let admission = Box::pin(self.asker.admit(&id, &method, frame, None)).await;
             if let Err(said) = self.take(&mut judging, method, admission) {
                 return Err(Some(said));
             }

@@ -187,7 +187,7 @@ impl Run {
                 let question = Question { id, method, frame };
                 let client = &self.asker.client;
                 let late = self.late.get_or_insert_with(|| Late::new(client)).sender();
-                let passed = self.asker.pass_on(&link, question, Some(late)).await;
+                let passed = Box::pin(self.asker.pass_on(&link, question, Some(late))).await;
                 passed.map(Said::Emit)
             }
         }

@@ -119,12 +119,13 @@ impl Face {
         match message {
             Message::Answered(response) => response,
             Message::Initialize { id, client } => {
-                self.open(server, caller, frame, id, client).await
+                Box::pin(self.open(server, caller, frame, id, client)).await
             }
             Message::Request(asker, asked, inside) => {
                 let id = asked.id().to_owned();
                 let (session, guard) = inside.unzip();
-                match asker.begin(frame, asked, guard).await {
+                // What it needs only until it is sent is not carried along while it is answered.
+                match Box::pin(asker.begin(frame, asked, guard)).await {
                     Begun::Answered(answer) => answer::json(StatusCode::OK, answer),
                     Begun::Full(answer) => answer::full(answer),
                     Begun::EraMismatch => self.era_mismatch(&id),
@@ -139,12 +140,14 @@ impl Face {
                 }
             }
             Message::Notification(session, method, cancelled) => {
-                self.notified(&session, &method, cancelled, frame).await;
+                Box::pin(self.notified(&session, &method, cancelled, frame)).await;
                 answer::accepted()
             }
             Message::Stray => answer::accepted(),
             Message::Answer(session, key) => self.answered(&session, &key, frame),
-            Message::Batch(session, elements) => self.batch(&session, elements, arrival).await,
+            Message::Batch(session, elements) => {
+                Box::pin(self.batch(&session, elements, arrival)).await
+            }
         }
     }
 
@@ -420,7 +423,7 @@ impl Face {
                 }
             }
             Ok(Message::Notification(session, method, cancelled)) => {
-                self.notified(&session, &method, cancelled, frame).await;
+                Box::pin(self.notified(&session, &method, cancelled, frame)).await;
                 None
             }
             Ok(Message::Answer(session, key)) => {

@@ -23,7 +23,9 @@ const SILENT_MS_MAX: u64 = 1_000;
 /// What a call says first, within the time that it may stay silent.
 async fn first_of(run: &mut Run) -> Option<Said> {
     let wait = Duration::from_millis(SILENT_MS_MAX);
-    timeout(wait, run.next()).await.ok()
+    // Where it lies until it is over: what is given by value is moved.
+    let next = std::pin::pin!(run.next());
+    timeout(wait, next).await.ok()
 }
 
 /// Answers a request of a session.

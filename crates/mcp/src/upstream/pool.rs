@@ -289,13 +289,19 @@ impl Pool {
         }
     }
 
+    /// The running process of a slot, where there is one.
+    #[must_use]
+    pub fn running_in(&self, slot: &Slot) -> Option<Arc<Link>> {
+        slot.used_ns.store(self.gate.mono_ns(), Ordering::Relaxed);
+        slot.current()
+    }
+
     /// The running process of a slot, started where there is none.
     ///
     /// # Errors
     /// Why there is none.
     pub async fn link(&self, slot: &Arc<Slot>) -> Result<Arc<Link>, Failure> {
-        slot.used_ns.store(self.gate.mono_ns(), Ordering::Relaxed);
-        if let Some(link) = slot.current() {
+        if let Some(link) = self.running_in(slot) {
             return Ok(link);
         }
         if slot.naming == Naming::AsSpelled {

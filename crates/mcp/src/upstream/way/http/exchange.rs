@@ -65,18 +65,14 @@ impl Exchange {
     pub(super) fn new(session: Arc<HttpSession>, outline: Outline, body: Bytes) -> Self {
         let outline = Arc::new(outline);
         let held_back = outline.is_request().then(|| session.held_back()).flatten();
-        let begun = open::open(
-            Arc::clone(&session),
-            Arc::clone(&outline),
-            body.clone(),
-            RETRIES_MAX,
-        );
+        let what = (Arc::clone(&session), Arc::clone(&outline), body.clone());
         let opening = async move {
             if let Some(mut held_back) = held_back {
                 // Without a session there is nobody to be told, which is seen soon enough.
                 drop(held_back.wait_for(|held| !*held).await);
             }
-            begun.await
+            let (session, outline, body) = what;
+            open::open(session, outline, body, RETRIES_MAX).await
         };
         Self {
             session,

@@ -107,7 +107,7 @@ pub(super) async fn open(
             Read::Opened(opened) => return Ok((opened, retries)),
             Read::SessionUnknown if renewed => return Err(Fault::SessionLost.into()),
             Read::SessionUnknown => {
-                renew::renew(&session, generation).await?;
+                Box::pin(renew::renew(&session, generation)).await?;
                 renewed = true;
             }
         }
@@ -174,7 +174,8 @@ async fn read(session: &HttpSession, outline: &Outline, mut reply: Reply) -> Res
         return Err(Fault::UnfitReply.because("it is compressed, which was not asked for"));
     }
     if !status.is_success() {
-        return refused(session, outline, reply).await;
+        // Rare, and so large that every call would carry room for it.
+        return Box::pin(refused(session, outline, reply)).await;
     }
     if outline.method == "initialize" {
         let id = session_id_of(&reply).map_err(|()| {
