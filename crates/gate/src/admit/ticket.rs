@@ -188,6 +188,7 @@ impl Gate {
             approvers,
             labelled_by: labelled_by(&call.facts),
             view: call.request.view(),
+            seen: call.request.seen(),
             binding,
             created_ms: self.recorder.clock.wall_ms(),
             deadline_ns,

@@ -1,5 +1,7 @@
 //! A request judged and sent, or kept until a person has answered.
 
+use std::sync::Arc;
+
 use gate::facts::Facts;
 use gate::{Admission, Call, ControlKind, Origin, Pass, Reason, Ticket};
 
@@ -72,7 +74,14 @@ impl Asker {
             ..
         } = *asked;
         let view = self.server.view.clone();
-        let carried = |bytes| Frame { bytes, read, view };
+        let builtin = self.server.builtin().map(Arc::clone);
+        let carried = |bytes| Frame {
+            bytes,
+            read,
+            view,
+            builtin,
+            seen: None,
+        };
         let deadline_ns = match listed {
             Listed::Known => received_ns.saturating_add(names.timeout_ns),
             // The server's time begins now.

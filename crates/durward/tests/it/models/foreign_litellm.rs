@@ -1,0 +1,168 @@
+//! LiteLLM's proxy as a provider that others wrote: its scripted replies, whole and streamed, as OpenAI's API and as
+//! Anthropic's.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::{Value, json};
+
+use super::foreign::{FRONTS, Said, ask, streamed, whole, word};
+use super::support::{code, serve};
+use crate::support::components;
+use crate::support::guarded::{Place, eventually};
+use crate::support::serving::Served;
+
+/// The dialects in which the proxy is asked: a provider's name and its kind.
+const BACKS: [(&str, &str); 2] = [("o", "openai"), ("a", "anthropic")];
+const KEY: &str = "sk-of-the-proxy";
+const SAID: &str = "Hello there, stranger!";
+
+struct Proxy {
+    child: Child,
+    port: u16,
+    _place: Place,
+}
+
+/// The models of the proxy, each with a script.
+fn models() -> Value {
+    let call = json!({"id": "call_w", "type": "function", "function": {"name": "weather", "arguments": "{\"city\": \"Rome\"}"}});
+    let scripts = [
+        ("hello", json!({"mock_response": SAID})),
+        (
+            "tool",
+            json!({"mock_response": "", "mock_tool_calls": [call]}),
+        ),
+        ("busy", json!({"mock_response": "litellm.RateLimitError"})),
+        (
+            "broken",
+            json!({"mock_response": "litellm.InternalServerError"}),
+        ),
+    ];
+    let listed = scripts.map(|(name, mut params)| {
+        params["model"] = json!("openai/any");
+        params["api_key"] = json!("none");
+        json!({"model_name": name, "litellm_params": params})
+    });
+    json!({
+        "model_list": listed,
+        "general_settings": {"master_key": KEY},
+        "router_settings": {"num_retries": 0, "disable_cooldowns": true}
+    })
+}
+
+impl Proxy {
+    /// `None` where it is not installed.
+    fn start() -> Option<Self> {
+        let program = components::litellm()?;
+        let place = Place::new();
+        std::fs::write(place.path("litellm.yaml"), models().to_string()).unwrap();
+        let free = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = free.local_addr().unwrap().port();
+        drop(free);
+        let child = Command::new(program)
+            .args(["--config", "litellm.yaml", "--host", "127.0.0.1"])
+            .args(["--port", &port.to_string()])
+            .current_dir(&place.dir)
+            // It would else fetch a list of prices.
+            .env("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let proxy = Self {
+            child,
+            port,
+            _place: place,
+        };
+        eventually("LiteLLM answers", || proxy.is_alive().unwrap_or(false));
+        Some(proxy)
+    }
+
+    fn is_alive(&self) -> io::Result<bool> {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
+        stream.write_all(
+            b"GET /health/liveliness HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n",
+        )?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        Ok(answer.starts_with("HTTP/1.1 200"))
+    }
+
+    fn before(&self) -> Served {
+        let providers = BACKS.map(|(name, kind)| {
+            format!(
+                "{name}: {{ kind: {kind}, base_url: \"http://127.0.0.1:{}/v1\", api_key: {KEY} }}",
+                self.port
+            )
+        });
+        serve(
+            &format!("models: {{ providers: {{ {} }} }}", providers.join(", ")),
+            &[],
+        )
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What a model says through every endpoint and dialect, streamed and not.
+fn everywhere(served: &Served, model: &str, more: &Value) -> Vec<(String, Said)> {
+    let mut all = Vec::new();
+    for path in FRONTS {
+        for (back, _) in BACKS {
+            for streams in [false, true] {
+                let mut more = more.clone();
+                more["model"] = json!(format!("{back}/{model}"));
+                more["stream"] = json!(streams);
+                let answer = ask(served, path, back, "hello", &more);
+                let place = format!("{path} before {back}, stream {streams}");
+                assert_eq!(answer.status, 200, "{place}: {answer:?}");
+                let said = if streams {
+                    streamed(&answer)
+                } else {
+                    whole(&answer.json())
+                };
+                all.push((place, said));
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn its_replies_and_its_faults_are_told_in_each_callers_dialect() {
+    let Some(proxy) = Proxy::start() else {
+        return;
+    };
+    let served = proxy.before();
+    for (place, said) in everywhere(&served, "hello", &json!({})) {
+        assert_eq!(said.text, SAID, "{place}");
+        assert_eq!(said.stop, word(&place, "stop", "end_turn"), "{place}");
+    }
+    let (_, place) = served.stop();
+    let records = place.journal();
+    for operation in records.operations() {
+        let output = operation["usage"]["output_tokens"].as_u64();
+        assert!(output > Some(0), "{operation}");
+    }
+    for path in FRONTS {
+        for (back, _) in BACKS {
+            for (model, status, label) in [
+                ("busy", 429, "provider_rate_limited"),
+                ("broken", 502, "provider_error"),
+            ] {
+                // A key that rests, or a breaker that opens, is another test's.
+                let served = proxy.before();
+                let more = json!({"model": format!("{back}/{model}")});
+                let answer = ask(&served, path, back, "hello", &more);
+                let told = (answer.status, code(&answer.json()).to_owned());
+                assert_eq!(told, (status, label.to_owned()), "{path} {back} {answer:?}");
+            }
+        }
+    }
+}
