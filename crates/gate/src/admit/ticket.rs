@@ -204,12 +204,11 @@ impl Gate {
                 return self.conclude(call, decided, world, stages, self.mono_ns());
             }
         };
-        let approvers = approvers.to_vec();
         Admission::Pending(Box::new(Ticket {
             id,
             slot,
             deadline_ns,
-            approvers,
+            approvers: approvers.to_vec(),
             held: Some(Box::new(Held {
                 recorder: Arc::clone(&self.recorder),
                 approvals: Arc::clone(&self.approvals),

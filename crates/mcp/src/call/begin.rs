@@ -73,15 +73,8 @@ impl Asker {
             read,
             ..
         } = *asked;
-        let view = self.server.view.clone();
-        let builtin = self.server.builtin().map(Arc::clone);
-        let carried = |bytes| Frame {
-            bytes,
-            read,
-            view,
-            builtin,
-            seen: None,
-        };
+        let server = Arc::clone(&self.server);
+        let carried = |bytes| server.carried(bytes, read);
         let deadline_ns = match listed {
             Listed::Known => received_ns.saturating_add(names.timeout_ns),
             // The server's time begins now.

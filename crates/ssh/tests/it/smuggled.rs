@@ -77,7 +77,7 @@ const FILES: &[&str] = &[
     "x",
     "../x",
     "-",
-    "/root/.ssh/id_ed25519",
+    "/home/me/.ssh/id_ed25519",
 ];
 
 /// Programs that read words from a file that is named behind `@`.
