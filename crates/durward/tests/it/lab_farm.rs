@@ -8,6 +8,13 @@ use crate::support::guarded::{Place, binary, eventually};
 
 const SPACES: [&str; 3] = ["durward-agent", "durward-mcp", "durward-target"];
 
+/// Where limits are, in either version.
+const GROUPS: [&str; 3] = [
+    "/sys/fs/cgroup/durward-farm",
+    "/sys/fs/cgroup/memory/durward-farm",
+    "/sys/fs/cgroup/cpu/durward-farm",
+];
+
 fn farm(place: &Place, words: &[&str]) -> (Option<i32>, String) {
     let output = place.durward(&[&["lab", "farm"], words].concat());
     let text = [output.stdout, output.stderr].concat();
@@ -49,7 +56,9 @@ fn there_is_nothing() {
     for link in ["durward-farm0", "dwf-agent", "dwf-mcp", "dwf-target"] {
         assert!(!Path::new("/sys/class/net").join(link).exists(), "{link}");
     }
-    assert!(!Path::new("/sys/fs/cgroup/durward-farm").exists());
+    for group in GROUPS {
+        assert!(!Path::new(group).exists(), "{group}");
+    }
 }
 
 /// Takes the farm away, whatever became of the test.
@@ -89,16 +98,15 @@ fn three_hosts_on_a_bridge_carry_a_load_test_and_leave_nothing() {
             "{own}"
         );
         let line = said.lines().find(|line| line.starts_with(host)).unwrap();
-        let limits = Path::new("/sys/fs/cgroup/durward-farm").join(host);
-        let group = ["run", host, "--", "cat", "/proc/self/cgroup"];
-        match line.contains("no limits: ") {
-            true => assert!(!limits.join("memory.max").exists(), "{line}"),
-            false => assert!(
-                farm(&place, &group)
-                    .1
-                    .contains(&format!("durward-farm/{host}"))
-            ),
-        }
+        let (_, groups) = farm(&place, &["run", host, "--", "cat", "/proc/self/cgroup"]);
+        let limited = !line.contains("no limits: ");
+        assert_eq!(
+            groups.contains(&format!("durward-farm/{host}")),
+            limited,
+            "{line}"
+        );
+        let limits = GROUPS.map(|root| Path::new(root).join(host));
+        assert_eq!(limits.iter().any(|own| own.exists()), limited, "{line}");
     }
     let (code, _) = farm(&place, &["run", "agent", "--", "sh", "-c", "exit 7"]);
     assert_eq!(code, Some(7));

@@ -1,60 +1,102 @@
-//! The limits of the farm's hosts: control groups of version 2.
+//! The limits of the farm's hosts: control groups, of version 2 or of version 1.
 
 use super::Host;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 const ROOT: &str = "/sys/fs/cgroup";
+const FARM: &str = "durward-farm";
 /// The period over which processor time is counted, in microseconds.
 const PERIOD_US: u64 = 100_000;
 
-fn farm() -> PathBuf {
-    Path::new(ROOT).join("durward-farm")
+/// A control group and what is written into its files.
+struct Group {
+    /// Where the hierarchy begins.
+    root: PathBuf,
+    files: Vec<(&'static str, String)>,
 }
 
-fn of(host: Host) -> PathBuf {
-    farm().join(host.name())
+impl Group {
+    fn of(self, host: Host) -> PathBuf {
+        self.root.join(FARM).join(host.name())
+    }
+}
+
+fn is_unified() -> bool {
+    Path::new(ROOT).join("cgroup.controllers").exists()
+}
+
+/// The groups of a host: one of version 2, or one for each controller of version 1.
+fn groups(host: Host) -> Vec<Group> {
+    let bytes = (host.memory_mib() * 1024 * 1024).to_string();
+    let quota = host.cpus() * PERIOD_US;
+    let root = Path::new(ROOT);
+    if is_unified() {
+        let cpu = format!("{quota} {PERIOD_US}");
+        let files = vec![("memory.max", bytes), ("cpu.max", cpu)];
+        let root = root.to_path_buf();
+        return vec![Group { root, files }];
+    }
+    let cpu = vec![
+        ("cpu.cfs_period_us", PERIOD_US.to_string()),
+        ("cpu.cfs_quota_us", quota.to_string()),
+    ];
+    let group = |name: &str, files| Group {
+        root: root.join(name),
+        files,
+    };
+    let memory = vec![("memory.limit_in_bytes", bytes)];
+    vec![group("memory", memory), group("cpu", cpu)]
 }
 
 /// Sets a host's limits.
 ///
 /// # Errors
-/// Why not, in words.
+/// Why not, in words; then it has none of them.
 pub(super) fn set(host: Host) -> Result<(), String> {
-    let controllers = Path::new(ROOT).join("cgroup.controllers");
-    let there =
-        fs::read_to_string(controllers).map_err(|_| "no cgroups of version 2".to_owned())?;
-    let has = |name: &str| there.split_whitespace().any(|known| known == name);
-    if !has("memory") || !has("cpu") {
-        return Err("the cgroup has no controllers for memory and CPUs".to_owned());
+    let done = groups(host)
+        .into_iter()
+        .try_for_each(|group| one(group, host));
+    if done.is_err() {
+        remove(host);
     }
-    let told = |path: &Path, error: &std::io::Error| format!("{}: {error}", path.display());
-    let write = |path: PathBuf, text: &str| fs::write(&path, text).map_err(|e| told(&path, &e));
-    let group = of(host);
-    write(
-        Path::new(ROOT).join("cgroup.subtree_control"),
-        "+memory +cpu",
-    )?;
-    fs::create_dir_all(farm()).map_err(|error| told(&farm(), &error))?;
-    write(farm().join("cgroup.subtree_control"), "+memory +cpu")?;
-    fs::create_dir_all(&group).map_err(|error| told(&group, &error))?;
-    let bytes = host.memory_mib() * 1024 * 1024;
-    write(group.join("memory.max"), &bytes.to_string())?;
-    let quota = host.cpus() * PERIOD_US;
-    write(group.join("cpu.max"), &format!("{quota} {PERIOD_US}"))
+    done
 }
 
-/// The file by which a process enters a host's limits, where there are any.
-pub(super) fn entrance(host: Host) -> Option<String> {
-    let file = of(host).join("cgroup.procs");
-    of(host)
-        .join("memory.max")
-        .exists()
-        .then(|| file.display().to_string())
+fn one(group: Group, host: Host) -> Result<(), String> {
+    let told = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
+    let write = |path: PathBuf, text: &str| fs::write(&path, text).map_err(|e| told(&path, e));
+    if !group.root.is_dir() {
+        return Err(format!("there is no {}", group.root.display()));
+    }
+    let farm = group.root.join(FARM);
+    fs::create_dir_all(&farm).map_err(|error| told(&farm, error))?;
+    if is_unified() {
+        for above in [&group.root, &farm] {
+            write(above.join("cgroup.subtree_control"), "+memory +cpu")?;
+        }
+    }
+    let own = farm.join(host.name());
+    fs::create_dir_all(&own).map_err(|error| told(&own, error))?;
+    for (name, value) in &group.files {
+        write(own.join(name), value)?;
+    }
+    Ok(())
 }
 
-/// Removes a host's limits, and those of all with the last one. What is still in use stays.
+/// The files by which a process enters a host's limits; none where it has no limits.
+pub(super) fn entrances(host: Host) -> Vec<String> {
+    let all = groups(host).into_iter().map(|group| group.of(host));
+    all.filter(|own| own.is_dir())
+        .map(|own| own.join("cgroup.procs").display().to_string())
+        .collect()
+}
+
+/// Removes a host's limits, and what is above them with the last one. What is still in use stays.
 pub(super) fn remove(host: Host) {
-    let _ = fs::remove_dir(of(host));
-    let _ = fs::remove_dir(farm());
+    for group in groups(host) {
+        let farm = group.root.join(FARM);
+        let _ = fs::remove_dir(group.of(host));
+        let _ = fs::remove_dir(farm);
+    }
 }

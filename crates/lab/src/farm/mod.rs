@@ -26,7 +26,7 @@ enum Action {
     #[command(after_help = "\
 Hosts: agent 10.178.0.5 (512 MiB, 2 CPUs), mcp 10.178.0.10 (1 GiB, 4 CPUs), target 10.178.0.20 (1 GiB, 4 CPUs), on a bridge
 with 10.178.0.1. It takes root and `ip` of iproute2, and changes nothing else of this machine's network. Without them the hosts
-are on loopback. The limits take cgroups of version 2; where they cannot be set, that is said.
+are on loopback. Where the limits (cgroups) cannot be set, that is said.
 
 Examples:
   durward lab farm up
@@ -183,10 +183,13 @@ fn down() -> Result<usize, LabError> {
 fn run_in(host: Host, command: &[String]) -> u8 {
     let mut words: Vec<String> = Vec::new();
     if net::is_up(host) {
-        if let Some(file) = groups::entrance(host) {
+        let entrances = groups::entrances(host);
+        if !entrances.is_empty() {
             // The shell goes in, and becomes the command.
-            let script = "echo $$ > \"$0\" && exec \"$@\"";
-            words.extend(["sh", "-c", script, &file].map(str::to_owned));
+            let script = "while [ \"$1\" != -- ]; do echo $$ > \"$1\" || exit 126; shift; done; shift; exec \"$@\"";
+            words.extend(["sh", "-c", script, "sh"].map(str::to_owned));
+            words.extend(entrances);
+            words.push("--".to_owned());
         }
         words.extend(["ip", "netns", "exec", &host.namespace()].map(str::to_owned));
     }

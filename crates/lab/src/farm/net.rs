@@ -12,6 +12,9 @@ const BRIDGE_ADDRESS: &str = "10.178.0.1/24";
 /// How long processes have to end by themselves.
 const TERM_TIME: Duration = Duration::from_secs(5);
 
+/// How often is looked whether they have ended.
+const LOOK_TIME: Duration = Duration::from_millis(20);
+
 /// What `ip` says to these words, or why it fails.
 fn ip(words: &[&str]) -> Result<String, String> {
     let output = Command::new("ip").args(words).output();
@@ -119,7 +122,7 @@ pub(super) fn end_processes() -> Result<usize, LabError> {
             }
             break;
         }
-        std::thread::yield_now();
+        std::thread::park_timeout(LOOK_TIME);
     }
     // A killed process is gone when its number is nobody's, or its parent's to look at.
     let gone = Instant::now() + TERM_TIME;
@@ -134,7 +137,7 @@ pub(super) fn end_processes() -> Result<usize, LabError> {
                     .into(),
             });
         }
-        std::thread::yield_now();
+        std::thread::park_timeout(LOOK_TIME);
     }
     Ok(all.len())
 }
