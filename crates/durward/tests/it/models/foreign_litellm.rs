@@ -15,12 +15,12 @@ use crate::support::serving::Served;
 
 /// The dialects in which the proxy is asked: a provider's name and its kind.
 const BACKS: [(&str, &str); 2] = [("o", "openai"), ("a", "anthropic")];
-const KEY: &str = "sk-of-the-proxy";
+pub(super) const KEY: &str = "sk-of-the-proxy";
 const SAID: &str = "Hello there, stranger!";
 
-struct Proxy {
+pub(super) struct Proxy {
     child: Child,
-    port: u16,
+    pub port: u16,
     _place: Place,
 }
 
@@ -48,8 +48,13 @@ fn models(provider: u16) -> Value {
         params["api_key"] = json!("none");
         json!({"model_name": name, "litellm_params": params})
     });
+    configured(&listed)
+}
+
+/// The proxy with these models. It repeats nothing and lets nothing rest: that is ours to do.
+pub(super) fn configured(models: &[Value]) -> Value {
     json!({
-        "model_list": listed,
+        "model_list": models,
         "general_settings": {"master_key": KEY},
         "router_settings": {"num_retries": 0, "disable_cooldowns": true}
     })
@@ -57,10 +62,10 @@ fn models(provider: u16) -> Value {
 
 impl Proxy {
     /// `None` where it is not installed.
-    fn start(provider: u16) -> Option<Self> {
+    pub fn start(configuration: &Value) -> Option<Self> {
         let program = components::litellm()?;
         let place = Place::new();
-        std::fs::write(place.path("litellm.yaml"), models(provider).to_string()).unwrap();
+        std::fs::write(place.path("litellm.yaml"), configuration.to_string()).unwrap();
         let free = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = free.local_addr().unwrap().port();
         drop(free);
@@ -140,7 +145,7 @@ fn everywhere(served: &Served, model: &str, backs: &[&str], ways: &[bool]) -> Ve
 fn its_replies_and_its_faults_are_told_in_each_callers_dialect() {
     let mock = "models: { providers: { m: { kind: mock, latency: 0ms } } }";
     let provider = serve(mock, &[]);
-    let Some(proxy) = Proxy::start(provider.address.port()) else {
+    let Some(proxy) = Proxy::start(&models(provider.address.port())) else {
         return;
     };
     let served = proxy.before();
@@ -160,6 +165,10 @@ fn its_replies_and_its_faults_are_told_in_each_callers_dialect() {
         let calls = [("weather".to_owned(), json!({"city": "Rome"}))];
         assert_eq!(said.calls, calls, "{place}");
     }
+    // The usage that nobody asked for is left out, also where a choice stands beside it.
+    let more = json!({"model": "o/far", "stream": true});
+    let streamed = ask(&served, FRONTS[0], "o", "hello", &more);
+    assert!(!streamed.body.contains("\"usage\":{"), "{}", streamed.body);
     // What it translates itself it streams in both dialects.
     let translated = everywhere(&served, "far", &["o", "a"], &[false, true]);
     let first = translated[0].1.text.clone();
