@@ -68,6 +68,8 @@ bench-with-peers:
 	cargo run --quiet --profile dist --package durward -- lab standard --write BENCHMARKS.md $(PEERS) $(HTTP_PEERS)
 	scripts/bench_pbpk.py $(DATA) --out .cache/bench-pbpk.md && { echo; cat .cache/bench-pbpk.md; } >> BENCHMARKS.md
 	scripts/bench_simulation.py run --durward $(TARGET)/dist/durward --scenario stress --out .cache/benchmarks --markdown .cache/bench-simulation.md && { echo; cat .cache/bench-simulation.md; } >> BENCHMARKS.md
+	scripts/bench_ssh.py --durward $(TARGET)/dist/durward --out .cache/bench-ssh.md && { echo; cat .cache/bench-ssh.md; } >> BENCHMARKS.md
+	scripts/bench_gateways.py --durward $(TARGET)/dist/durward --out .cache/bench-gateways.md && { echo; cat .cache/bench-gateways.md; } >> BENCHMARKS.md
 
 bench-check: ## measure, and hold every budget of the design against it; fails where one is missed
 	cargo build --profile dist --package durward

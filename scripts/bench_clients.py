@@ -1,4 +1,4 @@
-"""Clients of the simulation server for measurements: over its REST paths, over MCP by HTTP, and over MCP by standard streams.
+"""Clients of built-in servers for measurements: over REST paths, over MCP by HTTP, and over MCP by standard streams.
 
 Each starts, or reaches, a Durward with a journal; each answer is checked, because what failed is no fast answer.
 """
@@ -29,17 +29,19 @@ def moment(time_told):
 
 
 class Place:
-    """A folder with a configuration, models, and rules that let all pass."""
+    """A folder with a configuration of one server, by default with models to simulate, and rules that let all pass but what is refused."""
 
-    def __init__(self, durward, folder, models=None):
+    def __init__(self, durward, folder, models=None, server=None, refused=()):
         self.durward, self.place = str(pathlib.Path(durward).resolve()), folder
         models = models or folder / "models"
         models.mkdir(exist_ok=True)
-        server = {"builtin": "simulation", "models": [str(models)], "results_bytes": "64GiB", "simulations_max": 1000}
+        server = server or {"builtin": "simulation", "models": [str(models)], "results_bytes": "64GiB", "simulations_max": 1000}
+        self.name = {"simulation": "pbpk"}.get(server["builtin"], server["builtin"])
         # What is JSON is YAML too.
-        (folder / "durward.yaml").write_text(json.dumps({"servers": {"pbpk": server}}) + "\n")
-        rules = {"rules": [{"id": "all", "effect": "allow", "conditions": {"mcp_method": "*"}}, {"id": "tools", "effect": "allow", "conditions": {"tool_name": "*"}}]}
-        (folder / "policy.json").write_text(json.dumps(rules))
+        (folder / "durward.yaml").write_text(json.dumps({"servers": {self.name: server}}) + "\n")
+        rules = [{"id": f"refused-{number}", "effect": "deny", "conditions": one} for number, one in enumerate(refused)]
+        rules += [{"id": "all", "effect": "allow", "conditions": {"mcp_method": "*"}}, {"id": "tools", "effect": "allow", "conditions": {"tool_name": "*"}}]
+        (folder / "policy.json").write_text(json.dumps({"rules": rules}))
 
     def start(self, *words, **streams):
         """Starts the program with its state in this folder."""
@@ -52,8 +54,8 @@ class Place:
 class Server(Place):
     """A `durward serve` of its own."""
 
-    def __init__(self, durward, place, models=None, transport="rest"):
-        super().__init__(durward, place, models)
+    def __init__(self, durward, place, models=None, transport="rest", **more):
+        super().__init__(durward, place, models, **more)
         self.transport = transport
         self.process = self.start("serve", "--listen", "127.0.0.1:0")
         line = self.process.stdout.readline().strip()
@@ -100,7 +102,7 @@ class Http:
     """One kept connection."""
 
     def __init__(self, server):
-        self.process = server.process
+        self.process, self.name = server.process, server.name
         self.connection = http.client.HTTPConnection(server.host, server.port, timeout=WAIT_S)
         self.connection.connect()
         self.connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -203,7 +205,7 @@ class McpHttp(Http, Mcp):
         self.open()
 
     def exchange(self, message):
-        took, body, headers = self.ask("POST", "/mcp/pbpk", message, **self.headers)
+        took, body, headers = self.ask("POST", f"/mcp/{self.name}", message, **self.headers)
         if session := headers["mcp-session-id"]:
             self.headers |= {"Mcp-Session-Id": session, "MCP-Protocol-Version": PROTOCOL}
         if headers["content-type"].startswith("application/json"):
@@ -212,7 +214,7 @@ class McpHttp(Http, Mcp):
         return took, next(event for event in events if event.get("id") == message["id"])
 
     def notify(self, method):
-        self.ask("POST", "/mcp/pbpk", {"jsonrpc": "2.0", "method": method}, **self.headers)
+        self.ask("POST", f"/mcp/{self.name}", {"jsonrpc": "2.0", "method": method}, **self.headers)
 
 
 class McpStdio(Mcp):

@@ -130,13 +130,7 @@ impl PathView for LocalView {
         if file.take(most).read_to_end(&mut bytes).is_err() {
             return FileText::Unreadable;
         }
-        if bytes.len() > bytes_max {
-            return FileText::TooLong;
-        }
-        match String::from_utf8(bytes) {
-            Ok(text) if !text.contains('\0') => FileText::Text(text),
-            Ok(_) | Err(_) => FileText::Binary,
-        }
+        FileText::of(bytes, bytes_max)
     }
 
     fn read_link(&self, path: &str) -> Link {

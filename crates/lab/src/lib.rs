@@ -12,6 +12,7 @@ mod audit;
 mod compare;
 mod driver;
 mod error;
+mod farm;
 mod guarded;
 mod host;
 mod interrupt;
@@ -40,6 +41,7 @@ mod wall_clock;
 pub use audit::AuditArgs;
 pub use compare::{CompareArgs, GateArgs};
 pub use error::LabError;
+pub use farm::FarmArgs;
 pub use load::LoadArgs;
 pub use overhead::OverheadArgs;
 pub use report::ReportArgs;
@@ -71,6 +73,8 @@ pub enum Args {
     Gate(GateArgs),
     /// Show a stored measurement as a page: Markdown, HTML or JUnit
     Report(ReportArgs),
+    /// The three hosts of the SSH load-testing guide as network namespaces
+    Farm(FarmArgs),
     /// A process to test and to measure against
     #[command(subcommand)]
     Mock(mocks::Args),
@@ -108,7 +112,7 @@ impl Args {
             Self::AuditLatency(args) => args.json,
             Self::Compare(args) => args.json,
             Self::Gate(args) => args.json,
-            Self::Report(_) | Self::Mock(_) => false,
+            Self::Report(_) | Self::Farm(_) | Self::Mock(_) => false,
         }
     }
 }
@@ -130,6 +134,7 @@ pub fn run(args: Args, context: &Context, out: &mut dyn Write, err: &mut dyn Wri
         Args::Compare(args) => compare::run(&args, context, out),
         Args::Gate(args) => compare::gate(&args, context, out),
         Args::Report(args) => report::run(&args, out),
+        Args::Farm(args) => farm::run(&args, out),
         Args::Mock(mock) => {
             return mocks::run(mock).unwrap_or_else(|error| {
                 let _ = writeln!(err, "error: {error}");

@@ -127,7 +127,7 @@ impl<F: Future<Output = Result<Slot, Failure>>> Asking<'_, F> {
     }
 
     /// Where each of these paths leads.
-    async fn led(self, paths: &[&str], cancel: &Cancel) -> Result<Vec<String>, Failure> {
+    pub async fn led(self, paths: &[&str], cancel: &Cancel) -> Result<Vec<String>, Failure> {
         let Self {
             host, slots, wait, ..
         } = self;

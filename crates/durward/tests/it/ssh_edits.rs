@@ -27,9 +27,10 @@ fn a_change_of_a_file_is_shown_line_by_line_and_is_what_is_done() {
     let hosts = fs::read_to_string(place.path("ssh_hosts.yaml")).unwrap();
     fs::write(
         place.path("ssh_hosts.yaml"),
-        format!("{hosts}env: [APP_*]\n"),
+        format!("{hosts}env: [APP_*]\nlocal_folders: {{ drop: drop }}\n"),
     )
     .unwrap();
+    fs::create_dir(place.path("drop")).unwrap();
     let file = place.path("app.conf");
     fs::write(&file, "one\ntwo\nthree\n").unwrap();
     let mut client = place.guard_configured("durward.yaml", &[], "ssh");
@@ -38,7 +39,7 @@ fn a_change_of_a_file_is_shown_line_by_line_and_is_what_is_done() {
         .call_tool("ssh_connect", json!({"host": "web"}))
         .unwrap();
     let session = said.result().unwrap()["structuredContent"]["session_id"].clone();
-    let mut asked = |tool: &str, mut arguments: Value, answer: &str| {
+    let mut asked = |tool: &str, mut arguments: Value, answer: &str, meanwhile: &dyn Fn()| {
         arguments["session_id"] = session.clone();
         let params = json!({"name": tool, "arguments": arguments});
         client.send_request("tools/call", params).unwrap();
@@ -49,14 +50,16 @@ fn a_change_of_a_file_is_shown_line_by_line_and_is_what_is_done() {
         };
         eventually("a question waits", || waiting().is_some());
         let question = waiting().unwrap();
+        meanwhile();
         let id = question["id"].as_str().unwrap();
         assert!(place.durward(&["approvals", answer, id]).status.success());
         (question, line(&mut client))
     };
+    let nothing = || {};
     let at = file.display().to_string();
     let edits = json!([{"old_text": "two\n", "new_text": "2\nzwei\n"}]);
     let arguments = json!({"path": at, "edits": edits});
-    let (question, _) = asked("ssh_edit_file", arguments.clone(), "deny");
+    let (question, _) = asked("ssh_edit_file", arguments.clone(), "deny", &nothing);
     let shown = json!([
         format!("{at}: 1 text of the file replaced, 1 line removed, 2 added"),
         "-two",
@@ -65,11 +68,42 @@ fn a_change_of_a_file_is_shown_line_by_line_and_is_what_is_done() {
     ]);
     assert_eq!(question["change"], shown, "{question}");
     assert_eq!(fs::read_to_string(&file).unwrap(), "one\ntwo\nthree\n");
-    let (_, done) = asked("ssh_edit_file", arguments, "allow");
+    let (_, done) = asked("ssh_edit_file", arguments, "allow", &nothing);
     assert!(done.to_string().contains("sha256_before"), "{done}");
     assert_eq!(fs::read_to_string(&file).unwrap(), "one\n2\nzwei\nthree\n");
+    // A file that is sent is shown beside what it replaces, and is what was shown.
+    let sent = place.path("drop/app.conf");
+    fs::write(&sent, "one\nzwei\nfour\n").unwrap();
+    let put = json!({"path": at, "local": "drop/app.conf", "overwrite": true});
+    let (question, _) = asked("ssh_put", put.clone(), "deny", &nothing);
+    let shown = json!([
+        format!("{at}: 2 lines removed, 1 added"),
+        " one",
+        "-2",
+        " zwei",
+        "-three",
+        "+four"
+    ]);
+    assert_eq!(question["change"], shown, "{question}");
+    let (_, done) = asked("ssh_put", put, "allow", &nothing);
+    assert!(done.to_string().contains("sha256"), "{done}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "one\nzwei\nfour\n");
+    let other = json!({"path": format!("{at}.new"), "local": "drop/app.conf"});
+    let (question, _) = asked("ssh_put", other.clone(), "deny", &nothing);
+    let first = question["change"][0].as_str().unwrap();
+    assert!(
+        first.ends_with("a new file, 0 lines removed, 3 added"),
+        "{first}"
+    );
+    let before = || fs::write(&sent, "something else\n").unwrap();
+    let (_, done) = asked("ssh_put", other, "allow", &before);
+    assert!(
+        done.to_string().contains("has changed since it was shown"),
+        "{done}"
+    );
+    assert!(!place.path("app.conf.new").exists());
     let run = json!({"command": "printenv APP_KEY", "cwd": "/tmp", "env": {"APP_KEY": SECRET}});
-    let (question, done) = asked("ssh_run_command", run, "allow");
+    let (question, done) = asked("ssh_run_command", run, "allow", &nothing);
     assert_eq!(question["rule"], "ssh-ask-variables", "{question}");
     assert!(
         done.to_string().contains(SECRET),

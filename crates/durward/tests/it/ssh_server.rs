@@ -33,6 +33,12 @@ fn with_text(directory: &Path, text: &str, found: &mut Vec<PathBuf>) {
 /// An sshd of this test's, stopped by its id.
 pub struct Sshd(Child);
 
+impl Sshd {
+    pub fn id(&self) -> u32 {
+        self.0.id()
+    }
+}
+
 impl Drop for Sshd {
     fn drop(&mut self) {
         let _ = self.0.kill();

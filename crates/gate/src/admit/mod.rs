@@ -173,6 +173,7 @@ impl Gate {
                 decided = Decided::refused(Reason::Draining);
                 return self.conclude(call, decided, world, stages, judged);
             }
+            call.request.look().await;
             return self.ask(ToAsk {
                 call,
                 decided,

@@ -188,6 +188,7 @@ impl Gate {
             approvers,
             labelled_by: labelled_by(&call.facts),
             view: call.request.view(),
+            seen: call.request.seen(),
             binding,
             created_ms: self.recorder.clock.wall_ms(),
             deadline_ns,
@@ -203,12 +204,11 @@ impl Gate {
                 return self.conclude(call, decided, world, stages, self.mono_ns());
             }
         };
-        let approvers = approvers.to_vec();
         Admission::Pending(Box::new(Ticket {
             id,
             slot,
             deadline_ns,
-            approvers,
+            approvers: approvers.to_vec(),
             held: Some(Box::new(Held {
                 recorder: Arc::clone(&self.recorder),
                 approvals: Arc::clone(&self.approvals),

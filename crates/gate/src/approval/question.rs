@@ -11,7 +11,7 @@ use crate::facts::Facts;
 use crate::journal::format_utc;
 use crate::paths::{PathView, Role};
 
-use super::change;
+use super::change::{self, Seen};
 use super::display;
 use super::grants::Binding;
 
@@ -25,6 +25,17 @@ pub trait Shown {
 
     /// The file system of the side that will carry it out, where that can be looked at.
     fn view(&self) -> Option<&dyn PathView> {
+        None
+    }
+
+    /// Looks up what the arguments do not say. Called where a person is about to be asked; it changes nothing and has
+    /// an end of its own.
+    fn look(&mut self) -> impl Future<Output = ()> + Send {
+        std::future::ready(())
+    }
+
+    /// The file that would be written, where that was looked up.
+    fn seen(&self) -> Option<&Seen> {
         None
     }
 }
@@ -75,6 +86,8 @@ pub(crate) struct Asking<'a> {
     pub labelled_by: Vec<String>,
     /// The file system of the side that will carry it out.
     pub view: Option<&'a dyn PathView>,
+    /// The file that would be written, where its server has looked it up.
+    pub seen: Option<&'a Seen>,
     /// Set where a yes may be remembered.
     pub binding: Option<Binding>,
     pub created_ms: i64,
@@ -160,7 +173,7 @@ impl Question {
             display::text(text, NAME_CHARS_MAX)
         };
         let raw = asking.arguments.as_deref();
-        let change = raw.and_then(|raw| change::of(asking.facts, raw, asking.view));
+        let change = raw.and_then(|raw| change::of(asking.facts, raw, asking.view, asking.seen));
         let change = change.unwrap_or_default();
         let arguments = raw.map(display::arguments);
         cut.set(change.is_cut || arguments.as_ref().is_some_and(|(_, is_cut)| *is_cut));

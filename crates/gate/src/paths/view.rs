@@ -37,6 +37,20 @@ pub enum FileText {
     Unreadable,
 }
 
+impl FileText {
+    /// What these bytes are: all of a file, at most `bytes_max` of them.
+    #[must_use]
+    pub fn of(bytes: Vec<u8>, bytes_max: usize) -> Self {
+        if bytes.len() > bytes_max {
+            return Self::TooLong;
+        }
+        match String::from_utf8(bytes) {
+            Ok(text) if !text.contains('\0') => Self::Text(text),
+            Ok(_) | Err(_) => Self::Binary,
+        }
+    }
+}
+
 /// What stands at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Link {

@@ -1,5 +1,7 @@
 //! A request judged and sent, or kept until a person has answered.
 
+use std::sync::Arc;
+
 use gate::facts::Facts;
 use gate::{Admission, Call, ControlKind, Origin, Pass, Reason, Ticket};
 
@@ -71,8 +73,8 @@ impl Asker {
             read,
             ..
         } = *asked;
-        let view = self.server.view.clone();
-        let carried = |bytes| Frame { bytes, read, view };
+        let server = Arc::clone(&self.server);
+        let carried = |bytes| server.carried(bytes, read);
         let deadline_ns = match listed {
             Listed::Known => received_ns.saturating_add(names.timeout_ns),
             // The server's time begins now.

@@ -24,7 +24,7 @@ use crate::descriptions::listing::{self, Listed};
 use crate::message::method::List;
 use crate::message::mirrored::Declarations;
 use crate::message::refusal::Refusals;
-use crate::upstream::{Means, Pool, Share};
+use crate::upstream::{Frame, Means, Pool, Share};
 
 /// Most callers without a session of whom it is known what they were shown.
 pub const CALLERS_MAX: usize = 1_024;
@@ -154,6 +154,17 @@ impl Server {
         let fault = server.nothing_shown().read().fault();
         server.tell(fault.into_iter().collect(), session_id);
         server
+    }
+
+    /// A frame on its way to it.
+    pub fn carried(&self, bytes: Vec<u8>, read: Option<Box<toolkit::mcp::Message>>) -> Frame {
+        Frame {
+            bytes,
+            read,
+            view: self.view.clone(),
+            builtin: self.builtin().map(Arc::clone),
+            seen: None,
+        }
     }
 
     /// The server itself, where it is a built-in one.

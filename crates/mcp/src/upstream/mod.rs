@@ -20,9 +20,11 @@ use std::io;
 use std::sync::Arc;
 
 use gate::approval::Shown;
+use gate::approval::change::Seen;
 use gate::paths::PathView;
 use gate::{Gate, Pass, PeerId, Spent};
 use net::outbound::ChildSpec;
+use toolkit::mcp::Builtin;
 use wire::frame::FRAME_BYTES_MAX;
 use wire::jsonrpc::{Envelope, Kind};
 use wire::{Bounds, scan_request};
@@ -55,6 +57,10 @@ pub struct Frame {
     pub read: Option<Box<toolkit::mcp::Message>>,
     /// The file system that its server sees, where it is ours: for the person who is asked.
     pub view: Option<Arc<dyn PathView>>,
+    /// The built-in server that it is for: it looks up what a person is to see.
+    pub builtin: Option<Arc<Builtin>>,
+    /// What that server has looked up.
+    pub seen: Option<Box<Seen>>,
 }
 
 impl fmt::Debug for Frame {
@@ -72,6 +78,8 @@ impl From<Vec<u8>> for Frame {
             bytes,
             read: None,
             view: None,
+            builtin: None,
+            seen: None,
         }
     }
 }
@@ -79,6 +87,16 @@ impl From<Vec<u8>> for Frame {
 impl Shown for Frame {
     fn view(&self) -> Option<&dyn PathView> {
         self.view.as_deref()
+    }
+
+    async fn look(&mut self) {
+        if let (Some(builtin), Some(message)) = (&self.builtin, &self.read) {
+            self.seen = builtin.preview(message).await.map(Box::new);
+        }
+    }
+
+    fn seen(&self) -> Option<&Seen> {
+        self.seen.as_deref()
     }
 
     /// All that the method is given, but `_meta`. Of a tool that is given nothing but arguments, these: its

@@ -1,7 +1,7 @@
 //! SSH servers to test and to measure against, without any rights: seven that differ in one thing each, and a twin
 //! of each behind a bad line. Commands are run by `/bin/sh` as whoever runs the mock, whatever user logs in.
 //!
-//! They listen on one loopback address. Before they are used they are looked at from outside: a server that does
+//! They listen on one address of this machine alone. Before they are used they are looked at from outside: a server that does
 //! not do what is peculiar about it ends the mock.
 
 mod check;
@@ -41,8 +41,10 @@ Examples:
 
 All servers are looked at first: who is let in, what a command says, how long a round trip takes. It ends with its standard input.";
 
-/// The address of all servers: nobody else's machine is ever loaded.
+/// The address of all servers where nothing else is said.
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+/// The address of the target in `lab farm`.
+const FARM_TARGET: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 178, 0, 20));
 /// The port of the first server.
 const FIRST_PORT: u16 = 2222;
 const KEY_FILE: &str = "id_ed25519";
@@ -58,6 +60,10 @@ pub struct SshTargetArgs {
     /// The port of the first server; the others follow, and the twins a hundred further. 0 takes free ports.
     #[arg(long, default_value_t = FIRST_PORT)]
     pub port: u16,
+    /// The address of all servers: 127.0.0.1, or 10.178.0.20 inside of `durward lab farm run target`. There is no other, so
+    /// that nobody else's machine is ever loaded.
+    #[arg(long, value_name = "ADDRESS", default_value_t = LOOPBACK, value_parser = own_address)]
+    pub address: IpAddr,
     /// Only this server, with its twin; repeatable. Default: all seven.
     #[arg(long, value_name = "NAME")]
     pub only: Vec<String>,
@@ -97,7 +103,7 @@ async fn serve_all(args: &SshTargetArgs) -> Result<u8, MockError> {
     let (key, host_key) = (fresh_key()?, fresh_key()?);
     let mut all = Vec::new();
     for (at, variant) in chosen {
-        let (listener, address) = listen(args.port, at).await?;
+        let (listener, address) = listen((args.address, args.port), at).await?;
         let shared = Arc::new(Shared {
             variant,
             key: key.public_key().clone(),
@@ -111,7 +117,7 @@ async fn serve_all(args: &SshTargetArgs) -> Result<u8, MockError> {
             line: None,
         });
         if let (Some(line), false) = (LINES.get(usize::from(at)), args.no_twins) {
-            let (listener, twin) = listen(args.port, at + TWIN_PORTS).await?;
+            let (listener, twin) = listen((args.address, args.port), at + TWIN_PORTS).await?;
             let ways = if args.delay_both {
                 Ways::Both
             } else {
@@ -170,7 +176,17 @@ fn chosen(only: &[String]) -> Result<Vec<(u16, Variant)>, MockError> {
     Ok(all.filter(|(_, variant)| is_chosen(variant)).collect())
 }
 
-async fn listen(first: u16, at: u16) -> Result<(TcpListener, SocketAddr), MockError> {
+fn own_address(text: &str) -> Result<IpAddr, String> {
+    match text.parse() {
+        Ok(address) if [LOOPBACK, FARM_TARGET].contains(&address) => Ok(address),
+        _ => Err("it has to be 127.0.0.1, or 10.178.0.20 in the target of lab farm".to_owned()),
+    }
+}
+
+async fn listen(
+    (to, first): (IpAddr, u16),
+    at: u16,
+) -> Result<(TcpListener, SocketAddr), MockError> {
     let port = match first {
         0 => 0,
         first => first.checked_add(at).ok_or_else(|| {
@@ -179,7 +195,7 @@ async fn listen(first: u16, at: u16) -> Result<(TcpListener, SocketAddr), MockEr
             ))
         })?,
     };
-    let address = SocketAddr::new(LOOPBACK, port);
+    let address = SocketAddr::new(to, port);
     let failed = |source| MockError::Listen { address, source };
     let listener = TcpListener::bind(address).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;

@@ -6,6 +6,7 @@ mod fan_out;
 mod forward;
 mod jobs;
 mod listing;
+mod preview;
 mod run;
 mod terminal;
 mod transfer;
@@ -13,6 +14,7 @@ mod transfer;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use gate::approval::change::Seen;
 use gate::facts::{Fact, FactId, Facts};
 use gate::paths::Reach;
 use serde_json::{Value, json};
@@ -70,6 +72,8 @@ pub struct Ssh {
     outputs: Arc<Kept>,
     jobs: Arc<Opened>,
     metrics: Arc<Metrics>,
+    /// Files that people were shown before they allowed a call.
+    showing: preview::Showing,
 }
 
 impl Ssh {
@@ -87,6 +91,7 @@ impl Ssh {
             outputs: Arc::new(Kept::new(None)),
             jobs: Arc::default(),
             metrics: Arc::default(),
+            showing: preview::Showing::default(),
         })
     }
 
@@ -276,6 +281,13 @@ impl ToolServer for Ssh {
             state(&commands, &tools::context(args)?, facts);
         }
         Ok(())
+    }
+
+    async fn preview(&self, tool: &ToolDef, args: Args<'_>, session: &SessionRef) -> Option<Seen> {
+        match Tool::named(tool.name) {
+            Some(Tool::Put) => self.put_seen(args, session).await,
+            _ => None,
+        }
     }
 
     async fn call(&self, call: ToolCall, reply: ReplySink) -> Outcome {

@@ -30,6 +30,9 @@ impl Ssh {
             _ => files::place(&self.hosts.local_folders, asked.local)
                 .map_err(|wrong| Failure::new("local_file", wrong))?,
         };
+        if tool == Tool::Put {
+            self.is_as_shown(args, &local).await?;
+        }
         let to = To::from(&*session);
         let asking = self.asking(&to);
         let (places, _) = asking.judged(&[asked.path], reply).await?;

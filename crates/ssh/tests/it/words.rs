@@ -108,10 +108,11 @@ fn lines(helper: &str, seed: u64) -> Vec<String> {
     lines.push(line);
     let mut random = Random(seed);
     while lines.len() < 60 {
-        let made = if random.below(2) == 0 {
-            random.line()
-        } else {
-            random.quoted()
+        let made = match random.below(3) {
+            0 => random.line(),
+            1 => random.quoted(),
+            // Options behind `--`, `@file` and assignments are words like others.
+            _ => random.smuggled(),
         };
         let made = format!("{helper} {made}");
         if Command::read(&made).is_ok() {

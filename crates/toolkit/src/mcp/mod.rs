@@ -13,6 +13,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use gate::approval::change::Seen;
 use gate::facts::Facts;
 use gate::journal::OpId;
 use gate::{PeerId, Spent};
@@ -20,8 +21,8 @@ use wire::{Revision, id::IdKey};
 
 use crate::cancel::Cancel;
 use crate::server::{
-    Args, DefinitionFault, DynToolServer, Failure, Identity, Outcome, ReplySink, ResourceAsked,
-    ResourceCall, SessionRef, ToolCall, ToolDef, Unfit, check_tools,
+    Args, DefinitionFault, DynToolServer, Failure, Identity, Outcome, PREVIEW_MS_MAX, ReplySink,
+    ResourceAsked, ResourceCall, SessionRef, ToolCall, ToolDef, Unfit, check_tools,
 };
 pub use exchange::{Arrival, CANCEL_WAIT_MS_MAX, Exchange, Reply};
 use exchange::{Calling, Place};
@@ -168,6 +169,17 @@ impl Builtin {
             .describe(tool, Args::new(members), &message.by, &mut stated)?;
         *facts = stated;
         Ok(())
+    }
+
+    /// What a call would write, for the person who is asked about it; none where its arguments say so themselves.
+    pub async fn preview(&self, message: &Message) -> Option<Seen> {
+        let call = message.call()?;
+        let (tool, members) = (self.tool(call.tool)?, call.arguments.as_ref().ok()?);
+        let looking = self
+            .server
+            .preview_boxed(tool, Args::new(members), &message.by);
+        let most = std::time::Duration::from_millis(PREVIEW_MS_MAX);
+        tokio::time::timeout(most, looking).await.ok()?
     }
 
     fn tool(&self, name: &str) -> Option<&ToolDef> {

@@ -10,6 +10,7 @@ mod resource;
 use std::future::Future;
 use std::pin::Pin;
 
+use gate::approval::change::Seen;
 use gate::facts::Facts;
 
 use crate::measure::Measure;
@@ -24,6 +25,9 @@ pub use reply::{
     Answer, Content, Failure, Found, NEWS_CHARS_MAX, NEWS_MAX, News, Outcome, Progress, ReplySink,
 };
 pub use resource::{Body, Contents, Resource, Template};
+
+/// Most time that a preview takes, in milliseconds.
+pub const PREVIEW_MS_MAX: u64 = 5_000;
 
 /// Who a server says it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +64,18 @@ pub trait ToolServer: Send + Sync {
     ) -> Result<(), Unfit> {
         let _ = (tool, args, session, facts);
         Ok(())
+    }
+
+    /// What a call would write, where its arguments do not say it; asked where a person is about to decide about the
+    /// call. Changes nothing and ends within [`PREVIEW_MS_MAX`] milliseconds.
+    fn preview(
+        &self,
+        tool: &ToolDef,
+        args: Args<'_>,
+        session: &SessionRef,
+    ) -> impl Future<Output = Option<Seen>> + Send {
+        let _ = (tool, args, session);
+        std::future::ready(None)
     }
 
     /// Does what a judged call asks for. The future is polled on a thread that serves others: what computes
@@ -116,6 +132,13 @@ pub trait DynToolServer: Send + Sync {
         session: &SessionRef,
         facts: &mut Facts,
     ) -> Result<(), Unfit>;
+    /// As [`ToolServer::preview`].
+    fn preview_boxed<'a>(
+        &'a self,
+        tool: &'a ToolDef,
+        args: Args<'a>,
+        session: &'a SessionRef,
+    ) -> BoxFuture<'a, Option<Seen>>;
     /// As [`ToolServer::call`].
     fn call_boxed(
         self: std::sync::Arc<Self>,
@@ -154,6 +177,15 @@ impl<S: ToolServer + 'static> DynToolServer for S {
         facts: &mut Facts,
     ) -> Result<(), Unfit> {
         ToolServer::describe(self, tool, args, session, facts)
+    }
+
+    fn preview_boxed<'a>(
+        &'a self,
+        tool: &'a ToolDef,
+        args: Args<'a>,
+        session: &'a SessionRef,
+    ) -> BoxFuture<'a, Option<Seen>> {
+        Box::pin(ToolServer::preview(self, tool, args, session))
     }
 
     fn call_boxed(

@@ -41,11 +41,19 @@ pub(super) fn chunk(state: &mut State, data: &str) -> Said {
     }
     if let Some(usage) = json::member(&members, "usage") {
         state.tokens.overlay(Tokens::read(Dialect::OpenAi, usage));
-        if choices.is_empty() {
+        // Some gateways have a choice there all the same, with nothing in it, behind the last that has.
+        if choices.is_empty() || state.finished && choices.iter().all(|raw| says_nothing(raw)) {
             return Said::UsageOnly;
         }
     }
     Said::Part
+}
+
+/// Whether a choice has neither a part of the reply nor its end.
+fn says_nothing(choice: &str) -> bool {
+    let members = json::members(choice);
+    let delta = json::member(&members, "delta").unwrap_or_default();
+    json::member(&members, "finish_reason").is_none() && json::members(delta).is_empty()
 }
 
 /// Whether a delta has something that the model wrote: the role, and the name of a tool, stand before that.

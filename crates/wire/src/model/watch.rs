@@ -136,6 +136,11 @@ mod tests {
             (watch.used().input, watch.used().output),
             (Some(3), Some(1))
         );
+        // A choice with nothing in it may stand beside the usage, but only once the reply has ended.
+        let beside = r#"{"choices":[{"index":0,"delta":{}}],"usage":{"completion_tokens":1}}"#;
+        let end = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"completion_tokens":1}}"#;
+        let (said, _) = watched(Endpoint::Chat, &[beside, end, beside]);
+        assert_eq!(said, [Said::Part, Said::Part, Said::UsageOnly]);
         for (data, expect) in [
             ("{oops", Said::Malformed),
             ("[1]", Said::Malformed),

@@ -10,7 +10,7 @@ use crate::support::components;
 use crate::support::serving::{Answer, Served};
 
 /// The endpoints that are asked.
-const FRONTS: [&str; 2] = ["/v1/chat/completions", "/v1/messages"];
+pub(super) const FRONTS: [&str; 2] = ["/v1/chat/completions", "/v1/messages"];
 
 /// Every API that is played: a name, and what the configuration says of it behind the server's address.
 const BACKS: [(&str, &str, &str); 4] = [
@@ -77,7 +77,7 @@ impl Drop for Foreign {
 }
 
 /// Asks with this message, and these members beside it.
-fn ask(served: &Served, path: &str, back: &str, text: &str, more: &Value) -> Answer {
+pub(super) fn ask(served: &Served, path: &str, back: &str, text: &str, more: &Value) -> Answer {
     let mut body = json!({ "model": format!("to-{back}"), "max_tokens": 100, "messages": [{ "role": "user", "content": text }] });
     for (name, value) in more.as_object().unwrap() {
         body[name] = value.clone();
@@ -87,11 +87,11 @@ fn ask(served: &Served, path: &str, back: &str, text: &str, more: &Value) -> Ans
 
 /// What was said, what was thought, which tools were called, why it stopped.
 #[derive(Debug, Default, PartialEq)]
-struct Said {
-    text: String,
-    thoughts: String,
-    calls: Vec<(String, Value)>,
-    stop: String,
+pub(super) struct Said {
+    pub text: String,
+    pub thoughts: String,
+    pub calls: Vec<(String, Value)>,
+    pub stop: String,
 }
 
 fn text(value: Option<&Value>) -> &str {
@@ -99,7 +99,7 @@ fn text(value: Option<&Value>) -> &str {
 }
 
 /// Reads a whole reply of either dialect.
-fn whole(reply: &Value) -> Said {
+pub(super) fn whole(reply: &Value) -> Said {
     let mut said = Said::default();
     let Some(blocks) = reply["content"].as_array() else {
         let message = &reply["choices"][0]["message"];
@@ -127,7 +127,7 @@ fn whole(reply: &Value) -> Said {
 }
 
 /// Puts a stream of either dialect together.
-fn streamed(answer: &Answer) -> Said {
+pub(super) fn streamed(answer: &Answer) -> Said {
     let (mut said, mut arguments) = (Said::default(), Vec::<String>::new());
     for data in events(answer) {
         let Ok(event) = serde_json::from_str::<Value>(&data) else {
@@ -191,7 +191,7 @@ fn everywhere(served: &Served, text: &str, more: impl Fn(&str) -> Value) -> Vec<
 }
 
 /// The word of the endpoint's dialect.
-fn word<'w>(place: &str, chat: &'w str, messages: &'w str) -> &'w str {
+pub(super) fn word<'w>(place: &str, chat: &'w str, messages: &'w str) -> &'w str {
     if place.starts_with(FRONTS[0]) {
         chat
     } else {

@@ -10,6 +10,7 @@ mod configured;
 mod defects;
 mod explained;
 mod foreign;
+mod foreign_litellm;
 mod gone;
 mod inherited;
 mod inspected;

@@ -2,6 +2,9 @@
 
 use std::process::Command;
 
+use serde_json::{Value, json};
+
+use super::foreign_litellm::{KEY, Proxy, configured};
 use super::support::place;
 use crate::support::components;
 use crate::support::serving::Served;
@@ -62,6 +65,65 @@ fn across(kind: &str, second: &str) -> (Served, Served, String) {
     );
     let (front, key) = keyed(&yaml);
     (behind, front, key)
+}
+
+/// A gateway whose provider is LiteLLM's proxy, which asks another one of ours in its own translation. `None` where
+/// LiteLLM is not installed.
+fn behind_litellm(kind: &str) -> Option<(Served, Proxy, Served, String)> {
+    let (behind, own) = keyed(MOCKS);
+    let local = [
+        "plain",
+        "parallel-tools",
+        "fault-429",
+        "fault-500",
+        "fault-401",
+        "fault-cut",
+    ];
+    let named = |provider: &str, name: &str| {
+        let base = format!("http://{}/v1", behind.address);
+        let params =
+            json!({"model": format!("openai/{provider}/{name}"), "api_base": base, "api_key": own});
+        json!({"model_name": name, "litellm_params": params})
+    };
+    let mut models: Vec<Value> = local.iter().map(|name| named("local", name)).collect();
+    models.push(named("slow", "echo-nothing"));
+    let proxy = Proxy::start(&configured(&models))?;
+    let provider = format!(
+        "kind: {kind}, base_url: \"http://127.0.0.1:{}/v1\", api_key: {KEY}",
+        proxy.port
+    );
+    let yaml = format!(
+        "models:\n  providers:\n    local: {{ {provider}, models: [{}] }}\n    slow: {{ {provider} }}\n  aliases:\n    smart: {{ tiers: [local/plain] }}\n",
+        local.join(", ")
+    );
+    let (front, key) = keyed(&yaml);
+    Some((behind, proxy, front, key))
+}
+
+/// Runs a Python driver before LiteLLM; all has to hold but what LiteLLM itself does not do.
+#[track_caller]
+fn drive_before_litellm(kind: &str, script: &str, path: &str, lacks: &[&str]) {
+    let Some(python) = components::models_python() else {
+        return;
+    };
+    let Some((_behind, _proxy, front, key)) = behind_litellm(kind) else {
+        return;
+    };
+    let base = format!("http://{}{path}", front.address);
+    let script = components::models_driver(script);
+    let output = Command::new(python)
+        .arg(script)
+        .args([&base, &key])
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let failed: Vec<&str> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("failed ")?.split(':').next())
+        .collect();
+    assert_eq!(failed, lacks, "{text}");
+    let held = text.lines().filter(|line| line.starts_with("ok ")).count();
+    assert!(held >= 15, "{text}");
 }
 
 /// Runs a Python driver; everything in it has to hold.
@@ -153,6 +215,31 @@ fn anthropic_python_before_an_openai_provider() {
     let (_behind, served, key) = across("openai", "anthropic");
     let base = format!("http://{}", served.address);
     drive("anthropic_sdk.py", &base, &key, 16);
+}
+
+#[test]
+fn openai_python_before_litellm() {
+    let lacks = [
+        // Its chunk with the usage has a choice.
+        "usage_in_the_stream",
+        // Its error in a stream has words of its own.
+        "cut_stream",
+        // It knows `dimensions` of some models only.
+        "embeddings",
+        // It ends a stream of responses that was cut as if it were whole.
+        "responses",
+        // It has no variations of images, reads no transcription without details of its tokens, and ranks for others only.
+        "images_made_and_changed",
+        "transcriptions",
+        "rerank",
+    ];
+    drive_before_litellm("openai", "openai_sdk.py", "/v1", &lacks);
+}
+
+#[test]
+fn anthropic_python_before_litellm() {
+    // It tells another reason where the reply was cut short.
+    drive_before_litellm("anthropic", "anthropic_sdk.py", "", &["cut_short"]);
 }
 
 /// The replies of the scripted provider, and those that are translated, have the form of the libraries' own types.

@@ -61,6 +61,11 @@ pub fn aimock() -> Option<PathBuf> {
     component("foreign-npm/node_modules/@copilotkit/aimock/dist/cli.js")
 }
 
+/// LiteLLM's proxy, which plays a provider of models.
+pub fn litellm() -> Option<PathBuf> {
+    component("litellm-venv/bin/litellm")
+}
+
 /// The generator of requests from an OpenAPI document.
 pub fn schemathesis() -> Option<PathBuf> {
     component("schemathesis-venv/bin/schemathesis")

@@ -30,46 +30,105 @@ pub(super) struct Change {
     pub is_cut: bool,
 }
 
+/// A file that a call would write whole, looked up by the server that would write it: what stands there, and what
+/// would.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seen {
+    /// The path at the machine where it is written.
+    pub place: String,
+    /// What stands there, at most [`FILE_BYTES_MAX`] of it.
+    pub old: FileText,
+    /// What would stand there, as much of it.
+    pub new: FileText,
+}
+
+impl Seen {
+    fn change(&self) -> Option<Change> {
+        let place = &self.place;
+        match &self.new {
+            FileText::Text(text) => compared(place, place, &self.old, &Write::Whole(text.clone())),
+            FileText::Binary => told(place, "what would be written is no text"),
+            FileText::TooLong => told(
+                place,
+                "what would be written is longer than 256 KiB, and no difference is shown",
+            ),
+            FileText::Missing | FileText::NotAFile | FileText::Unreadable => told(
+                place,
+                "what would be written cannot be read, and no difference is shown",
+            ),
+        }
+    }
+}
+
+fn told(place: &str, why: &str) -> Option<Change> {
+    let place = display::text(place, LINE_CHARS_MAX);
+    Some(Change {
+        lines: vec![format!("{place}: {why}")],
+        is_cut: false,
+    })
+}
+
 /// What a call would change; none where it writes no text to one file. `arguments` is what would be sent.
-pub(super) fn of(facts: &Facts, arguments: &str, view: Option<&dyn PathView>) -> Option<Change> {
+pub(super) fn of(
+    facts: &Facts,
+    arguments: &str,
+    view: Option<&dyn PathView>,
+    seen: Option<&Seen>,
+) -> Option<Change> {
+    if let Some(seen) = seen {
+        return seen.change();
+    }
     let argument = target(facts)?;
     let write = Write::of(facts.tool_name.known()?, arguments)?;
-    let told = |why: &str| {
-        let place = argument.meaning.places.first().unwrap_or(&argument.text);
-        let place = display::text(place, LINE_CHARS_MAX);
-        Some(Change {
-            lines: vec![format!("{place}: {why}")],
-            is_cut: false,
-        })
-    };
+    let named = argument.meaning.places.first().unwrap_or(&argument.text);
     let Some(view) = view else {
         if let Write::Replaced(edits) = &write {
             return Some(replaced(argument, edits));
         }
-        return told("the file is the server's own and cannot be read from here");
+        return told(
+            named,
+            "the file is the server's own and cannot be read from here",
+        );
     };
     let (place, found) = found(argument, view);
+    if found == FileText::Missing && argument.meaning.uncertain {
+        return told(named, "it cannot be told which file this is");
+    }
+    compared(named, place, &found, &write)
+}
+
+/// What is written beside what stands at `place`, which was asked for as `named`.
+fn compared(named: &str, place: &str, found: &FileText, write: &Write) -> Option<Change> {
     let old = match found {
         FileText::Text(text) => text,
-        FileText::Missing if argument.meaning.uncertain => {
-            return told("it cannot be told which file this is");
-        }
         FileText::Missing => return Some(difference(place, "a new file", "", &write.applied("")?)),
         FileText::Binary => {
-            return told("what is there is no text, and would be replaced or changed");
+            return told(
+                named,
+                "what is there is no text, and would be replaced or changed",
+            );
         }
         FileText::TooLong => {
-            return told("the file is longer than 256 KiB, and no difference is shown");
+            return told(
+                named,
+                "the file is longer than 256 KiB, and no difference is shown",
+            );
         }
-        FileText::NotAFile => return told("there is something there that is no file"),
+        FileText::NotAFile => return told(named, "there is something there that is no file"),
         FileText::Unreadable => {
-            return told("the file cannot be read here, and no difference is shown");
+            return told(
+                named,
+                "the file cannot be read here, and no difference is shown",
+            );
         }
     };
-    match write.applied(&old) {
-        Some(new) if new == old => told("nothing would change"),
-        Some(new) => Some(difference(place, "", &old, &new)),
-        None => told("a text that would be replaced does not stand in the file as it is"),
+    match write.applied(old) {
+        Some(new) if new == *old => told(named, "nothing would change"),
+        Some(new) => Some(difference(place, "", old, &new)),
+        None => told(
+            named,
+            "a text that would be replaced does not stand in the file as it is",
+        ),
     }
 }
 

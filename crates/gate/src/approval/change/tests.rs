@@ -59,7 +59,7 @@ fn shown(tool: &str, arguments: &str) -> Vec<String> {
     } else {
         &[path]
     };
-    let change = of(&call(tool, places), arguments, Some(&files));
+    let change = of(&call(tool, places), arguments, Some(&files), None);
     change.map(|change| change.lines).unwrap_or_default()
 }
 
@@ -151,10 +151,16 @@ fn what_is_too_long_to_be_shown_is_said() {
     let text = "line\n".repeat(LINES_MAX + 5);
     let arguments = serde_json::json!({"path": "/new", "content": text}).to_string();
     let files = Files(HashMap::new());
-    let change = of(&call("write_file", &["/new"]), &arguments, Some(&files)).unwrap();
+    let change = of(
+        &call("write_file", &["/new"]),
+        &arguments,
+        Some(&files),
+        None,
+    )
+    .unwrap();
     assert!(change.is_cut);
     assert_eq!(change.lines.last().unwrap(), "…[5 more lines not shown]");
-    let far = of(&call("write_file", &["/new"]), &arguments, None).unwrap();
+    let far = of(&call("write_file", &["/new"]), &arguments, None, None).unwrap();
     assert_eq!(
         far.lines,
         ["/new: the file is the server's own and cannot be read from here"]
@@ -164,7 +170,7 @@ fn what_is_too_long_to_be_shown_is_said() {
 #[test]
 fn what_is_replaced_in_a_file_elsewhere_is_shown_without_the_file() {
     let edits = r#"{"path":"/etc/x","edits":[{"old_text":"a\nb\n","new_text":"a\nc\n"},{"old_text":"d","new_text":""}]}"#;
-    let change = of(&call("ssh_edit_file", &["/etc/x"]), edits, None).unwrap();
+    let change = of(&call("ssh_edit_file", &["/etc/x"]), edits, None, None).unwrap();
     assert_eq!(
         change.lines,
         [
@@ -175,4 +181,54 @@ fn what_is_replaced_in_a_file_elsewhere_is_shown_without_the_file() {
             "-d",
         ]
     );
+}
+
+#[test]
+fn a_file_that_its_server_has_looked_up_is_shown_beside_what_takes_its_place() {
+    let text = |text: &str| FileText::Text(text.to_owned());
+    let shown = |old: FileText, new: FileText| {
+        let place = "/etc/x".to_owned();
+        let seen = Seen { place, old, new };
+        // The arguments name files alone.
+        let arguments = r#"{"path":"/etc/x","local":"drop/x"}"#;
+        of(&call("ssh_put", &["/etc/x"]), arguments, None, Some(&seen))
+            .unwrap()
+            .lines
+    };
+    let lines = shown(text("one\ntwo\n"), text("one\n2\n"));
+    let both = ["/etc/x: 1 line removed, 1 added", " one", "-two", "+2"];
+    assert_eq!(lines, both);
+    let lines = shown(FileText::Missing, text("one\n"));
+    assert_eq!(
+        lines,
+        ["/etc/x: a new file, 0 lines removed, 1 added", "+one"]
+    );
+    for (old, new, wanted) in [
+        (text("a"), text("a"), "nothing would change"),
+        (FileText::Binary, text("a"), "what is there is no text"),
+        (FileText::TooLong, text("a"), "no difference is shown"),
+        (
+            FileText::Unreadable,
+            text("a"),
+            "the file cannot be read here",
+        ),
+        (
+            text("a"),
+            FileText::Binary,
+            "what would be written is no text",
+        ),
+        (
+            text("a"),
+            FileText::TooLong,
+            "what would be written is longer",
+        ),
+        (
+            text("a"),
+            FileText::Unreadable,
+            "what would be written cannot be read",
+        ),
+    ] {
+        let lines = shown(old, new);
+        assert!(lines.len() == 1 && lines[0].contains(wanted), "{lines:?}");
+    }
 }

@@ -1,0 +1,204 @@
+//! LiteLLM's proxy as a provider that others wrote: its scripted replies, whole and streamed, as OpenAI's API and as
+//! Anthropic's.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::{Value, json};
+
+use super::foreign::{FRONTS, Said, ask, streamed, whole, word};
+use super::support::{code, serve};
+use crate::support::components;
+use crate::support::guarded::{Place, eventually};
+use crate::support::serving::Served;
+
+/// The dialects in which the proxy is asked: a provider's name and its kind.
+const BACKS: [(&str, &str); 2] = [("o", "openai"), ("a", "anthropic")];
+pub(super) const KEY: &str = "sk-of-the-proxy";
+const SAID: &str = "Hello there, stranger!";
+
+pub(super) struct Proxy {
+    child: Child,
+    pub port: u16,
+    _place: Place,
+}
+
+/// The models of the proxy: some with a script, and one that it asks for at a provider, in its own translation.
+fn models(provider: u16) -> Value {
+    let call = json!({"id": "call_w", "type": "function", "function": {"name": "weather", "arguments": "{\"city\": \"Rome\"}"}});
+    let scripts = [
+        ("hello", json!({"mock_response": SAID})),
+        (
+            "tool",
+            json!({"mock_response": "", "mock_tool_calls": [call]}),
+        ),
+        (
+            "far",
+            json!({"api_base": format!("http://127.0.0.1:{provider}/v1")}),
+        ),
+        ("busy", json!({"mock_response": "litellm.RateLimitError"})),
+        (
+            "broken",
+            json!({"mock_response": "litellm.InternalServerError"}),
+        ),
+    ];
+    let listed = scripts.map(|(name, mut params)| {
+        params["model"] = json!("openai/m/echo");
+        params["api_key"] = json!("none");
+        json!({"model_name": name, "litellm_params": params})
+    });
+    configured(&listed)
+}
+
+/// The proxy with these models. It repeats nothing and lets nothing rest: that is ours to do.
+pub(super) fn configured(models: &[Value]) -> Value {
+    json!({
+        "model_list": models,
+        "general_settings": {"master_key": KEY},
+        "router_settings": {"num_retries": 0, "disable_cooldowns": true}
+    })
+}
+
+impl Proxy {
+    /// `None` where it is not installed.
+    pub fn start(configuration: &Value) -> Option<Self> {
+        let program = components::litellm()?;
+        let place = Place::new();
+        std::fs::write(place.path("litellm.yaml"), configuration.to_string()).unwrap();
+        let free = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = free.local_addr().unwrap().port();
+        drop(free);
+        let child = Command::new(program)
+            .args(["--config", "litellm.yaml", "--host", "127.0.0.1"])
+            .args(["--port", &port.to_string()])
+            .current_dir(&place.dir)
+            // It would else fetch a list of prices.
+            .env("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let proxy = Self {
+            child,
+            port,
+            _place: place,
+        };
+        eventually("LiteLLM answers", || proxy.is_alive().unwrap_or(false));
+        Some(proxy)
+    }
+
+    fn is_alive(&self) -> io::Result<bool> {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
+        stream.write_all(
+            b"GET /health/liveliness HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n",
+        )?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        Ok(answer.starts_with("HTTP/1.1 200"))
+    }
+
+    fn before(&self) -> Served {
+        let providers = BACKS.map(|(name, kind)| {
+            format!(
+                "{name}: {{ kind: {kind}, base_url: \"http://127.0.0.1:{}/v1\", api_key: {KEY} }}",
+                self.port
+            )
+        });
+        serve(
+            &format!("models: {{ providers: {{ {} }} }}", providers.join(", ")),
+            &[],
+        )
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What a model says through every endpoint and these dialects, whole and, where that is wanted, streamed.
+fn everywhere(served: &Served, model: &str, backs: &[&str], ways: &[bool]) -> Vec<(String, Said)> {
+    let mut all = Vec::new();
+    for path in FRONTS {
+        for back in backs {
+            for streams in ways.iter().copied() {
+                let more = json!({"model": format!("{back}/{model}"), "stream": streams});
+                let answer = ask(served, path, back, "hello", &more);
+                let place = format!("{path} before {back}, stream {streams}");
+                assert_eq!(answer.status, 200, "{place}: {answer:?}");
+                let said = if streams {
+                    streamed(&answer)
+                } else {
+                    whole(&answer.json())
+                };
+                all.push((place, said));
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn its_replies_and_its_faults_are_told_in_each_callers_dialect() {
+    let mock = "models: { providers: { m: { kind: mock, latency: 0ms } } }";
+    let provider = serve(mock, &[]);
+    let Some(proxy) = Proxy::start(&models(provider.address.port())) else {
+        return;
+    };
+    let served = proxy.before();
+    // Its script does not stream in Anthropic's dialect: it sends a whole reply where a stream was asked for.
+    let mut scripted = everywhere(&served, "hello", &["o"], &[false, true]);
+    scripted.extend(everywhere(&served, "hello", &["a"], &[false]));
+    for (place, said) in scripted {
+        assert_eq!(said.text, SAID, "{place}");
+        assert_eq!(said.stop, word(&place, "stop", "end_turn"), "{place}");
+    }
+    for path in FRONTS {
+        let more = json!({"model": "a/hello", "stream": true});
+        let told = ask(&served, path, "a", "hello", &more).json();
+        assert_eq!(code(&told), "provider_malformed", "{path} {told}");
+    }
+    for (place, said) in everywhere(&served, "tool", &["o"], &[false]) {
+        let calls = [("weather".to_owned(), json!({"city": "Rome"}))];
+        assert_eq!(said.calls, calls, "{place}");
+    }
+    // The usage that nobody asked for is left out, also where a choice stands beside it.
+    let more = json!({"model": "o/far", "stream": true});
+    let streamed = ask(&served, FRONTS[0], "o", "hello", &more);
+    assert!(!streamed.body.contains("\"usage\":{"), "{}", streamed.body);
+    // What it translates itself it streams in both dialects.
+    let translated = everywhere(&served, "far", &["o", "a"], &[false, true]);
+    let first = translated[0].1.text.clone();
+    assert!(first.contains("hello"), "{first}");
+    for (place, said) in translated {
+        assert_eq!(said.text, first, "{place}");
+        assert_eq!(said.stop, word(&place, "stop", "end_turn"), "{place}");
+    }
+    let (_, place) = served.stop();
+    let records = place.journal();
+    let mut good = records.operations();
+    good.retain(|one| one["status"] == "Success");
+    assert!(good.len() >= 16, "{good:#?}");
+    for operation in good {
+        let output = operation["usage"]["output_tokens"].as_u64();
+        assert!(output > Some(0), "{operation}");
+    }
+    for path in FRONTS {
+        for (back, _) in BACKS {
+            for (model, status, label) in [
+                ("busy", 429, "provider_rate_limited"),
+                ("broken", 502, "provider_error"),
+            ] {
+                // A key that rests, or a breaker that opens, is another test's.
+                let served = proxy.before();
+                let more = json!({"model": format!("{back}/{model}")});
+                let answer = ask(&served, path, back, "hello", &more);
+                let told = (answer.status, code(&answer.json()).to_owned());
+                assert_eq!(told, (status, label.to_owned()), "{path} {back} {answer:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! What `ssh_put` would write, for the person who is asked: the file here beside the one at the host.
+//!
+//! What was shown is what is sent: a file that is another one by then is not sent.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use gate::approval::change::{FILE_BYTES_MAX, Seen};
+use gate::paths::view::FileText;
+use toolkit::cancel::Cancel;
+use toolkit::server::{Args, Failure, SessionRef};
+
+use super::Ssh;
+use super::run::To;
+use crate::files::{self, Source, hexadecimal_of};
+use crate::tools::{self, normalised};
+use crate::upstream::{Opening, Sftp};
+
+/// Most files that were shown and are remembered, of all callers.
+const SHOWN_MAX: usize = 256;
+
+/// A file that was shown: whose session, from where, to where.
+type Key = [String; 3];
+
+/// The SHA-256 of the files that were shown.
+#[derive(Debug, Default)]
+pub(super) struct Showing(Mutex<VecDeque<(Key, String)>>);
+
+impl Showing {
+    fn all(&self) -> MutexGuard<'_, VecDeque<(Key, String)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note(&self, key: Key, sha256: String) {
+        let mut all = self.all();
+        all.retain(|(known, _)| *known != key);
+        if all.len() >= SHOWN_MAX {
+            all.pop_front();
+        }
+        all.push_back((key, sha256));
+    }
+
+    /// Takes out what was shown of this file.
+    fn take(&self, key: &Key) -> Option<String> {
+        let mut all = self.all();
+        let at = all.iter().position(|(known, _)| known == key)?;
+        all.remove(at).map(|(_, sha256)| sha256)
+    }
+}
+
+fn key(args: Args<'_>) -> Option<Key> {
+    let text = |name: &str| args.text(name).ok().map(str::to_owned);
+    Some([text("session_id")?, text("local")?, text("path")?])
+}
+
+/// The first bytes of a file here, one more than are shown.
+async fn beginning(local: &Path) -> std::io::Result<Vec<u8>> {
+    Source::open(local).await?.next(FILE_BYTES_MAX + 1).await
+}
+
+impl Ssh {
+    /// What a call would write.
+    pub(super) async fn put_seen(&self, args: Args<'_>, by: &SessionRef) -> Option<Seen> {
+        let asked = tools::Asked::read(args).ok()?;
+        let session = args.text("session_id").ok()?;
+        let session = self.sessions.take(session, by, self.limits()).ok()?;
+        let local = files::place(&self.hosts.local_folders, asked.local).ok()?;
+        let new = match beginning(&local).await {
+            Ok(bytes) => {
+                if bytes.len() <= FILE_BYTES_MAX {
+                    self.showing.note(key(args)?, hexadecimal_of(&bytes));
+                }
+                FileText::of(bytes, FILE_BYTES_MAX)
+            }
+            Err(_) => FileText::Unreadable,
+        };
+        let old = match &new {
+            // Alone, it would tell nothing.
+            FileText::Text(_) => self.text_at(&To::from(&*session), asked.path).await,
+            _ => FileText::Unreadable,
+        };
+        let place = asked.path.to_owned();
+        Some(Seen { place, old, new })
+    }
+
+    /// What stands at a host, where the path leads to itself: a link was judged by nobody yet.
+    async fn text_at(&self, to: &To, path: &str) -> FileText {
+        let led = self.asking(to).led(&[path], &Cancel::default()).await;
+        if !led.is_ok_and(|places| {
+            places
+                .first()
+                .is_some_and(|place| *place == normalised(path))
+        }) {
+            return FileText::Unreadable;
+        }
+        let Ok(slot) = self.slot(to).await else {
+            return FileText::Unreadable;
+        };
+        let Some((channel, _taken)) = slot.take() else {
+            return FileText::Unreadable;
+        };
+        let Ok(mut sftp) = Sftp::begin(channel).await else {
+            return FileText::Unreadable;
+        };
+        let handle = match sftp.open(path, Opening::Read).await {
+            Ok(handle) => handle,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return FileText::Missing,
+            Err(_) => return FileText::Unreadable,
+        };
+        match sftp.told(&handle).await {
+            Ok(told) if told.kind() == "file" => {}
+            Ok(_) => return FileText::NotAFile,
+            Err(_) => return FileText::Unreadable,
+        }
+        let mut bytes = Vec::new();
+        let most = u64::try_from(FILE_BYTES_MAX + 1).unwrap_or(u64::MAX);
+        match sftp.read_into(&handle, 0, most, &mut bytes).await {
+            Ok(_) => FileText::of(bytes, FILE_BYTES_MAX),
+            Err(_) => FileText::Unreadable,
+        }
+    }
+
+    /// Whether the file here is the one that a person was shown; where nobody was shown one, any is.
+    pub(super) async fn is_as_shown(&self, args: Args<'_>, local: &Path) -> Result<(), Failure> {
+        let shown = key(args).and_then(|key| self.showing.take(&key));
+        let Some(shown) = shown else { return Ok(()) };
+        let bytes = beginning(local).await.unwrap_or_default();
+        if hexadecimal_of(&bytes) == shown {
+            return Ok(());
+        }
+        let wrong = "the file has changed since it was shown to whoever allowed the call; nothing was sent: call again";
+        Err(Failure::new("changed", wrong).retryable())
+    }
+}
