@@ -18,7 +18,7 @@ fn the_short_form_of_the_suite_passes_directly_and_through_durward() {
     let complaints = String::from_utf8_lossy(&done.stderr);
     assert!(done.status.success(), "{said}{complaints}");
     for set in ["2026-07-28", "2025-11-25"] {
-        for column in ["direct", "1:1 stdio", "1:1 http"] {
+        for column in ["direct", "1:1 stdio", "1:1 http", "federated"] {
             let line = format!("{set}  {column:10} 6 of 6");
             assert!(said.contains(&line), "{line} is missing: {said}");
         }

@@ -84,14 +84,27 @@ impl Face {
         };
         drop(body);
         let headers = &request.head.headers;
+        let arrival = (received_ns, Trace::of(headers));
+        let inspected = (canonical, finding);
+        self.take((server, caller), headers, inspected, arrival)
+            .await
+    }
+
+    /// Reads an inspected message and does what it asks for.
+    pub(super) async fn take(
+        self: &Arc<Self>,
+        (server, caller): (&Arc<Server>, &Caller),
+        headers: &HeaderMap,
+        (canonical, finding): (Canonical, Option<Finding>),
+        arrival: (u64, Trace),
+    ) -> Response {
         let came = Came {
             canonical: &canonical,
             finding: finding.as_ref(),
-            received_ns,
+            received_ns: arrival.0,
         };
         let message = self.read(server, caller, headers, &came);
         let frame = canonical.into_bytes();
-        let arrival = (received_ns, Trace::of(headers));
         self.taken(message, frame, (server, caller), arrival).await
     }
 
@@ -440,8 +453,13 @@ impl Face {
 
     /// Tells the client that its frame could not be taken.
     pub(super) fn bad_frame(&self, frame: &[u8], fault: &WireError) -> Response {
+        self.bad_message(salvaged(frame), fault)
+    }
+
+    /// The same where the id was salvaged before.
+    pub(super) fn bad_message(&self, id: Option<String>, fault: &WireError) -> Response {
         self.note(Noted::frame(fault));
-        let id = salvaged(frame).unwrap_or_else(|| "null".into());
+        let id = id.unwrap_or_else(|| "null".into());
         answer::json(StatusCode::BAD_REQUEST, frames::bad_frame(&id, fault))
     }
 }

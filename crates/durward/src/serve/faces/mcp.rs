@@ -10,7 +10,10 @@ use toolkit::face::{Face, Route, Scope};
 use toolkit::server::BoxFuture;
 
 use super::super::router::HttpFace;
-use super::{Site, refused};
+use super::{Site, refused, refused_with};
+
+/// What the token of an account is told where all servers are one.
+const TOKEN_FOR_ALL: &str = "the token of an account is not good for all servers at once; ask one server at /mcp/NAME that models.accounts.servers names";
 
 struct Mcp {
     routes: Vec<Route>,
@@ -60,11 +63,15 @@ impl Face<Request, Response> for Mcp {
         request: Request,
     ) -> BoxFuture<'_, Response> {
         Box::pin(async move {
+            let name = name_in(request.head.uri.path(), self.root.as_deref()).map(str::to_owned);
             let caller = match who {
                 Ok(caller) => caller,
+                // A key of the operator's is good for this URL, whatever its scope.
+                Err(fault @ IdentityFault::OutOfScope) if name.is_none() => {
+                    return refused_with(fault, TOKEN_FOR_ALL);
+                }
                 Err(fault) => return refused(fault),
             };
-            let name = name_in(request.head.uri.path(), self.root.as_deref()).map(str::to_owned);
             match name {
                 Some(name) => self.servers.handle(&name, &caller, request).await,
                 None => self.servers.handle_all(&caller, request).await,

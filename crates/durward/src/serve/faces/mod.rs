@@ -71,6 +71,11 @@ pub fn of(site: &Site) -> Vec<Arc<HttpFace>> {
 
 /// The answer to a caller whose key is not good.
 fn refused(fault: IdentityFault) -> Response {
+    refused_with(fault, fault.sentence())
+}
+
+/// The same, in words of the face's own.
+fn refused_with(fault: IdentityFault, text: &'static str) -> Response {
     let (status, challenge) = match fault {
         IdentityFault::Missing | IdentityFault::UserUnknown => {
             (StatusCode::UNAUTHORIZED, "Bearer realm=\"durward\"")
@@ -85,7 +90,7 @@ fn refused(fault: IdentityFault) -> Response {
         ),
         IdentityFault::OtherUser => (StatusCode::FORBIDDEN, "Bearer realm=\"durward\""),
     };
-    let mut response = plain(status, fault.sentence());
+    let mut response = plain(status, text);
     response
         .headers_mut()
         .insert(WWW_AUTHENTICATE, HeaderValue::from_static(challenge));

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{configured, echo_mock};
 use crate::support::guarded::Place;
 use crate::support::served::Served;
-use crate::support::serving::{self, modern, modern_headers};
+use crate::support::serving::{self, modern, modern_call, modern_headers};
 
 fn initialize(version: &str) -> String {
     json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": version,
@@ -102,11 +102,70 @@ fn a_session_ends_with_delete_and_an_era_without_sessions_is_told_what_to_do() {
     let body = modern("9", "tools/list", "");
     let told = served.send("POST", "/mcp", &modern_headers("tools/list", ""), &body);
     assert_eq!(told.status, 400);
+    let message = told.json()["error"]["message"].to_string();
+    assert!(
+        message.contains("open one with initialize, or ask one server at /mcp/NAME"),
+        "{message}"
+    );
     let supported = told.json()["error"]["data"]["supported"].clone();
     assert!(
         supported.as_array().unwrap().contains(&json!("2025-11-25")),
         "{supported}"
     );
+}
+
+#[test]
+fn one_server_under_its_own_names_is_asked_without_a_session() {
+    for (prefix, status) in [("auto", 200), ("always", 400)] {
+        let place = Place::new();
+        let servers = json!({"a": echo_mock(&place)});
+        let policy = place.path("policy.json");
+        configured(
+            &place,
+            &json!({"servers": servers, "policy": policy, "prefix": prefix}),
+        );
+        let other = keys(&place, &["other", "--scope", "b", "--unlisted"]);
+        let own = keys(&place, &["own", "--scope", "a", "--unlisted"]);
+        let served = serving::Served::start_ruled(place);
+        let mut headers = modern_headers("tools/call", "echo");
+        let refused = [&headers[..], &[("authorization", other.as_str())]].concat();
+        let body = modern_call("9", "x");
+        assert_eq!(served.send("POST", "/mcp", &refused, &body).status, 400);
+        headers.push(("authorization", &own));
+        let answer = served.send("POST", "/mcp", &headers, &body);
+        assert_eq!(answer.status, status, "{prefix}: {answer:?}");
+        if status == 200 {
+            let text = &answer.json()["result"]["content"][0]["text"];
+            assert_eq!(text, "x", "{answer:?}");
+        }
+    }
+}
+
+#[test]
+fn the_token_of_an_account_is_told_to_ask_one_server() {
+    let place = Place::new();
+    let servers = json!({"a": {"builtin": "echo"}, "b": {"builtin": "echo"}});
+    let models = json!({"providers": {"m": {"kind": "mock", "latency": "0ms"}},
+        "accounts": {"register": "open", "servers": ["a"]}});
+    let policy = place.path("policy.json");
+    configured(
+        &place,
+        &json!({"servers": servers, "policy": policy, "models": models}),
+    );
+    let served = serving::Served::start_ruled(place);
+    let user = json!({"username": "ann"}).to_string();
+    let made = served.send("POST", "/v1/auth/register", &[], &user).json();
+    let bearer = format!("Bearer {}", made["token"].as_str().unwrap());
+    let own = [("authorization", bearer.as_str())];
+    let opened = |path: &str| served.send("POST", path, &own, &initialize("2025-11-25"));
+    let refused = opened("/mcp");
+    assert_eq!(refused.status, 403);
+    assert!(
+        refused.body.contains("ask one server at /mcp/NAME"),
+        "{refused:?}"
+    );
+    assert_eq!(opened("/mcp/a").status, 200);
+    assert_eq!(opened("/mcp/b").status, 403);
 }
 
 #[test]

@@ -13,12 +13,13 @@ use wire::{Canonical, Revision, WireError};
 use super::super::answer::{self, SESSION_ID};
 use super::super::legacy::listening;
 use super::super::modern::{self, Meta};
-use super::super::post::is_modern;
+use super::super::post::{is_modern, salvaged};
 use super::super::refused::Refused;
 use super::super::{Face, answer as answers};
 use super::Federation;
 use super::messages::Routed;
 use super::open::Opening;
+use crate::call::Server;
 use crate::message::{batch, shapes};
 
 impl Face {
@@ -78,8 +79,15 @@ impl Face {
             Err(fault) => return self.bad_frame(canonical.text().as_bytes(), &fault),
         };
         let meta = Meta::of(&canonical.scan());
+        let is_modern = is_modern(headers, &meta);
+        if is_modern && let Some(server) = self.only_server(caller) {
+            drop(envelope);
+            return self
+                .take_for_one(&server, caller, headers, canonical, arrival)
+                .await;
+        }
         match &envelope.kind {
-            Kind::Request { id, .. } if is_modern(headers, &meta) => {
+            Kind::Request { id, .. } if is_modern => {
                 let version = meta
                     .version
                     .as_deref()
@@ -113,6 +121,31 @@ impl Face {
                     }
                 }
             }
+        }
+    }
+
+    /// The server of all requests, where there is one and its names stay as they are.
+    fn only_server(&self, caller: &Caller) -> Option<Arc<Server>> {
+        let is_bare = self.options.prefix.is_bare(self.all_servers().len());
+        is_bare.then(|| self.servers_of(caller).pop()).flatten()
+    }
+
+    /// Takes a message without a session, as that server's own URL does.
+    async fn take_for_one(
+        self: &Arc<Self>,
+        server: &Arc<Server>,
+        caller: &Caller,
+        headers: &HeaderMap,
+        canonical: Canonical,
+        arrival: (u64, Trace),
+    ) -> Response {
+        let id = salvaged(canonical.text().as_bytes());
+        match server.inspected(canonical) {
+            Ok(inspected) => {
+                self.take((server, caller), headers, inspected, arrival)
+                    .await
+            }
+            Err(fault) => self.bad_message(id, &fault),
         }
     }
 
