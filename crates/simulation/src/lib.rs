@@ -27,7 +27,7 @@ pub use environment::from_environment;
 pub use fault::{Detail, Fault, Kind, envelope};
 pub use jobs::{WORKER_COMMAND, work_for_another};
 pub use options::{BRIDGE, OPTIONS};
-pub use rest::{Calls, Rest};
+pub use rest::{Calls, Rest, Sent};
 pub use server::Simulation;
 pub use tools::ToolFault;
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::caller::Caller;
 use crate::facts::Facts;
 use crate::flow::Cause;
+use crate::inspect::{Finding, Inspected, Inspection};
 use crate::labels::Labels;
 
 use super::flight::InFlight;
@@ -40,6 +41,21 @@ impl Gate {
     pub fn labelled(&self, caller: &Caller, mut facts: Facts) -> Facts {
         self.state_labels(&self.world(), &mut facts, caller);
         facts
+    }
+
+    /// What goes to a caller beside the answers to its calls, as the inspection leaves it: the same as for an answer,
+    /// and its labels are those of the caller's session before this returns.
+    pub fn said<'t>(
+        &self,
+        caller: &Arc<str>,
+        server: &Arc<str>,
+        look: impl FnOnce(&Inspection) -> Inspected<'t>,
+    ) -> Option<Inspected<'t>> {
+        let inspected = self.inspection().map(|inspection| look(&inspection));
+        let finding = inspected.as_ref().and_then(|(_, finding)| finding.as_ref());
+        let labels = finding.map(Finding::labels).unwrap_or_default();
+        self.heard(caller, server, labels);
+        inspected
     }
 
     /// A server has said something to this caller that answers no call of theirs; `labels` are those that the

@@ -50,15 +50,7 @@ pub(super) fn inspect<'t>(
             continue;
         }
         let finding = finding.get_or_insert_default();
-        let mut masks = Vec::new();
-        for hit in &hits {
-            if let Some(rule) = inspection.rule(hit) {
-                finding.add(rule, token.is_name);
-                if rule.action == Action::Mask && !token.is_name {
-                    masks.push((hit, rule.name.as_ref()));
-                }
-            }
-        }
+        let masks = noted(inspection, &hits, token.is_name, finding);
         if masks.is_empty() {
             continue;
         }
@@ -73,6 +65,43 @@ pub(super) fn inspect<'t>(
     };
     out.push_str(raw.get(copied..).unwrap_or_default());
     (Cow::Owned(out), finding)
+}
+
+/// One text that stands in no JSON.
+pub(super) fn inspect_text<'t>(
+    inspection: &Inspection,
+    from: (Way, &str),
+    text: &'t str,
+) -> Inspected<'t> {
+    let hits = inspection.hits(from, None, text);
+    if hits.is_empty() {
+        return (Cow::Borrowed(text), None);
+    }
+    let mut finding = Finding::default();
+    let masks = noted(inspection, &hits, false, &mut finding);
+    match masks.is_empty() {
+        true => (Cow::Borrowed(text), Some(finding)),
+        false => (Cow::Owned(masked(text, &masks)), Some(finding)),
+    }
+}
+
+/// Notes what was found; gives those matches that are masked, with the names of their rules.
+fn noted<'h>(
+    inspection: &'h Inspection,
+    hits: &'h [Hit],
+    is_name: bool,
+    finding: &mut Finding,
+) -> Vec<(&'h Hit, &'h str)> {
+    let mut masks = Vec::new();
+    for hit in hits {
+        if let Some(rule) = inspection.rule(hit) {
+            finding.add(rule, is_name);
+            if rule.action == Action::Mask && !is_name {
+                masks.push((hit, rule.name.as_ref()));
+            }
+        }
+    }
+    masks
 }
 
 /// The text with its matches replaced; those that overlap become one.

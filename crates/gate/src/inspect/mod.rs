@@ -87,6 +87,17 @@ impl Inspection {
         json::inspect(self, (way, server), raw, apart)
     }
 
+    /// Looks at a text that is no JSON, as a whole.
+    #[must_use]
+    pub fn text<'t>(
+        &self,
+        way: Way,
+        server: &str,
+        text: &'t str,
+    ) -> (Cow<'t, str>, Option<Finding>) {
+        json::inspect_text(self, (way, server), text)
+    }
+
     /// What the rules find in one text. `key` is the name of the member that it is the value of.
     fn hits(&self, (way, server): (Way, &str), key: Option<&str>, text: &str) -> Vec<Hit> {
         let mut hits = Vec::new();

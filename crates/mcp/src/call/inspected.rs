@@ -4,9 +4,10 @@
 use gate::Outcome;
 use gate::Reason;
 use gate::facts::ResourceType;
-use gate::inspect::{Finding, RULE_PREFIX, Way};
+use gate::inspect::{Finding, Inspected, Inspection, RULE_PREFIX, Way};
 use gate::journal::Status;
 use gate::labels::Labels;
+use serde_json::{Value, json};
 use wire::jsonrpc::Kind;
 use wire::{Bounds, Canonical, WireError, scan_request};
 
@@ -88,7 +89,7 @@ impl Server {
             // An answer is judged by nobody, so it does not go on.
             (Some(rule), "result" | "error") => {
                 let id = canonical.member("id").unwrap_or("null");
-                Some(withheld(id, &rule))
+                Some(withheld_from(id, &rule))
             }
             _ => matches!(text, std::borrow::Cow::Owned(_)).then(|| {
                 let edits = &mut [(place, text.as_bytes())];
@@ -103,15 +104,26 @@ impl Server {
 }
 
 /// The answer in the place of one that a rule does not let pass.
-fn withheld(id: &str, rule: &str) -> Vec<u8> {
+fn withheld_from(id: &str, rule: &str) -> Vec<u8> {
+    let error = withheld(rule);
+    let message = error.get("message").and_then(Value::as_str);
+    let code = mcp_error(Reason::Inspected);
+    frames::error(id, code, message.unwrap_or_default(), error.get("data"))
+}
+
+/// What a client is told in the place of what a rule does not let pass: code, message and data.
+pub fn withheld(rule: &str) -> Value {
     let rule = format!("{RULE_PREFIX}{rule}");
     let reason = Reason::Inspected;
-    let data = serde_json::json!({
-        "reason": reason.label(),
-        "final_rule": rule,
-        "retryable": reason.is_retryable(),
-    });
-    frames::error(id, mcp_error(reason), &reason.sentence(&rule), Some(&data))
+    json!({
+        "code": mcp_error(reason),
+        "message": reason.sentence(&rule),
+        "data": {
+            "reason": reason.label(),
+            "final_rule": rule,
+            "retryable": reason.is_retryable(),
+        },
+    })
 }
 
 impl Asker {
@@ -119,10 +131,10 @@ impl Asker {
     /// asked about news, so a rule that asks refuses them.
     pub(super) fn inspect_news(&self, news: &mut News) -> bool {
         let gate = &self.server.gate;
-        let Some(inspection) = gate.inspection() else {
+        if gate.inspection().is_none() {
             gate.heard(&self.caller.subject, &self.server.name, Labels::default());
             return true;
-        };
+        }
         let Ok(scan) = scan_request(&news.frame, &Bounds::default()) else {
             return false;
         };
@@ -130,12 +142,7 @@ impl Asker {
         let Some(raw) = find("params") else {
             return true;
         };
-        let server = &self.server.name;
-        let (text, finding) =
-            inspection.value(Way::Result, server, raw, &["_meta", "progressToken"]);
-        let labels = finding.as_ref().map(Finding::labels).unwrap_or_default();
-        gate.heard(&self.caller.subject, server, labels);
-        let Some(finding) = finding else {
+        let Some((text, Some(finding))) = self.said(raw, &["_meta", "progressToken"]) else {
             return true;
         };
         if finding.denied_by().or(finding.asked_by()).is_some() {
@@ -164,13 +171,20 @@ impl Asker {
         true
     }
 
+    /// What the server says beside its answers, as the inspection leaves it.
+    fn said<'t>(&self, raw: &'t str, apart: &[&str]) -> Option<Inspected<'t>> {
+        let server = &self.server.name;
+        let look = |inspection: &Inspection| inspection.value(Way::Result, server, raw, apart);
+        self.server.gate.said(&self.caller.subject, server, look)
+    }
+
     /// A request of the server to its client as the inspection leaves it, and what was found in it.
     pub(super) fn inspect_question(&self, frame: Vec<u8>) -> (Vec<u8>, Option<Finding>) {
         let gate = &self.server.gate;
-        let Some(inspection) = gate.inspection() else {
+        if gate.inspection().is_none() {
             gate.heard(&self.caller.subject, &self.server.name, Labels::default());
             return (frame, None);
-        };
+        }
         let changed = {
             let Ok(scan) = scan_request(&frame, &Bounds::default()) else {
                 return (frame, None);
@@ -178,10 +192,7 @@ impl Asker {
             let Some(raw) = wire::jsonrpc::member(&scan.members, "params") else {
                 return (frame, None);
             };
-            let server = &self.server.name;
-            let (text, finding) = inspection.value(Way::Result, server, raw, &["_meta"]);
-            let labels = finding.as_ref().map(Finding::labels).unwrap_or_default();
-            gate.heard(&self.caller.subject, server, labels);
+            let (text, finding) = self.said(raw, &["_meta"]).unwrap_or_default();
             let place = reply::place(&frame, raw).filter(|_| finding.is_some());
             let changed =
                 place.map(|place| splice::edited(&frame, &mut [(place, text.as_bytes())]));
@@ -217,7 +228,7 @@ impl Run {
         flight.found(&finding);
         // The configuration has no rule that asks about results.
         if let Some(rule) = finding.denied_by().or(finding.asked_by()) {
-            let answer = withheld(&self.names.id, rule);
+            let answer = withheld_from(&self.names.id, rule);
             let code = i64::from(mcp_error(Reason::Inspected));
             if let Some(After::Call(mut flight)) = self.take_after() {
                 flight.reply_arrived();

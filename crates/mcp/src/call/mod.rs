@@ -31,6 +31,7 @@ pub use under_way::SERVER_REQUESTS_MAX;
 
 pub(crate) use begin::Begun;
 pub(crate) use client::{Asker, Client, Work};
+pub(crate) use inspected::withheld;
 pub(crate) use lists::{ENTRIES_MAX, Lists};
 pub(crate) use order::Order;
 pub(crate) use questions::Question;

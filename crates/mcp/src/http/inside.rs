@@ -4,13 +4,15 @@
 use std::sync::Arc;
 
 use ::http::{HeaderMap, HeaderValue};
+use gate::inspect::Way;
 use serde_json::{Value, json};
 use toolkit::face::Behalf;
 
 use super::post::{Came, Message};
 use super::{Face, answer};
-use crate::call::{Begun, Said};
+use crate::call::{Begun, Said, withheld};
 use crate::message::shapes;
+use crate::notes::Note;
 
 /// The revision in which they are written: the one without sessions.
 const REVISION: &str = "2026-07-28";
@@ -64,6 +66,48 @@ impl Face {
             },
         };
         serde_json::from_slice(&frame).ok()
+    }
+}
+
+/// What another face sends beside the answers to its requests.
+#[derive(Debug)]
+pub enum Beside {
+    /// A JSON value: its strings, numbers and names are looked at one by one.
+    Json(String),
+    /// A text, which is looked at as a whole.
+    Text(String),
+}
+
+impl Face {
+    /// Whether anything is looked for in what this server answers.
+    #[must_use]
+    pub fn inspects_results(&self, server: &str) -> bool {
+        let inspection = self.gate.inspection();
+        inspection.is_some_and(|inspection| inspection.looks_at(Way::Result, server))
+    }
+
+    /// What another face sends to a caller beside the answers to its requests, as the inspection leaves it.
+    ///
+    /// # Errors
+    /// Where a rule does not let it pass: the error that a client of ours would get, as JSON-RPC has it.
+    pub fn beside(&self, server: &str, caller: &Arc<str>, sent: Beside) -> Result<String, Value> {
+        let name = Arc::from(server);
+        let (Beside::Json(text) | Beside::Text(text)) = &sent;
+        let inspected = self.gate.said(caller, &name, |inspection| match &sent {
+            Beside::Json(raw) => inspection.value(Way::Result, server, raw, &[]),
+            Beside::Text(text) => inspection.text(Way::Result, server, text),
+        });
+        let Some((left, Some(finding))) = inspected else {
+            return Ok(text.clone());
+        };
+        if let Some(rule) = finding.denied_by().or(finding.asked_by()) {
+            self.note(Note::InspectionDenied.into());
+            return Err(withheld(rule));
+        }
+        if finding.masked() > 0 {
+            self.note(Note::InspectionMasked.into());
+        }
+        Ok(left.into_owned())
     }
 }
 

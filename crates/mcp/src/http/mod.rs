@@ -36,6 +36,7 @@ use crate::notes::{Noted, Notes};
 use federated::Federations;
 pub use federated::StreamsOptions;
 use gate::journal::EndReason;
+pub use inside::Beside;
 use refused::Refused;
 use revocation::Stays;
 use session::Sessions;

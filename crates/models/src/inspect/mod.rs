@@ -13,7 +13,6 @@ use gate::inspect::{Finding, Inspection, RULE_PREFIX, Way};
 use gate::{Gate, InFlight, Reason};
 use serde_json::Value;
 use wire::model::members;
-use wire::text::push_string;
 
 use crate::provider::{Fault, Remedy, Trouble};
 
@@ -59,14 +58,11 @@ pub(crate) fn reply(
     let Ok(text) = std::str::from_utf8(&body) else {
         return Ok(body);
     };
-    let plain = members(text).is_empty().then(|| {
-        let mut quoted = Vec::with_capacity(text.len() + 2);
-        push_string(&mut quoted, text);
-        String::from_utf8(quoted).unwrap_or_default()
-    });
-    let is_plain = plain.is_some();
-    let text = plain.as_deref().unwrap_or(text);
-    let (text, finding) = inspection.value(Way::Result, provider, text, &[]);
+    let is_plain = members(text).is_empty();
+    let (text, finding) = match is_plain {
+        true => inspection.text(Way::Result, provider, text),
+        false => inspection.value(Way::Result, provider, text, &[]),
+    };
     let Some(finding) = finding else {
         return Ok(body);
     };
@@ -76,14 +72,12 @@ pub(crate) fn reply(
     if finding.masked() == 0 {
         return Ok(body);
     }
+    if is_plain {
+        return Ok(text.into_owned().into());
+    }
     let Ok(mut value) = serde_json::from_str::<Value>(&text) else {
         return Err(withheld(RULE_PREFIX));
     };
-    if let Value::String(text) = &mut value
-        && is_plain
-    {
-        return Ok(std::mem::take(text).into());
-    }
     if leaves::drop_tokens(&mut value) {
         return Ok(value.to_string().into());
     }
@@ -111,8 +105,7 @@ fn sentence(
     text: &str,
     finding: &mut Option<Finding>,
 ) -> Option<String> {
-    let raw = Value::from(text).to_string();
-    let (left, found) = inspection.value(Way::Result, provider, &raw, &[]);
+    let (left, found) = inspection.text(Way::Result, provider, text);
     if let Some(found) = found {
         let is_denied = found.denied_by().or(found.asked_by()).is_some();
         finding.get_or_insert_default().join(&found);
@@ -120,7 +113,7 @@ fn sentence(
             return None;
         }
     }
-    serde_json::from_str(&left).ok()
+    Some(left.into_owned())
 }
 
 /// A reply that a rule does not let pass.

@@ -4,6 +4,7 @@
 mod answer;
 mod body;
 mod facade;
+mod inspecting;
 mod openapi;
 mod paths;
 mod resources;
@@ -38,6 +39,29 @@ pub trait Calls: Send + Sync {
         method: &'a str,
         params: Value,
     ) -> BoxFuture<'a, Option<Value>>;
+
+    /// Whether anything is looked for in what this server answers.
+    fn inspects(&self, server: &str) -> bool;
+
+    /// What is sent to a caller beside the answer to a call, as the rules of `inspect:` leave it.
+    ///
+    /// # Errors
+    /// Where a rule does not let it pass: an error as JSON-RPC has it.
+    fn inspected<'a>(
+        &'a self,
+        server: &'a str,
+        caller: &'a Arc<str>,
+        sent: Sent,
+    ) -> BoxFuture<'a, Result<String, Value>>;
+}
+
+/// What is sent beside the answer to a call.
+#[derive(Debug)]
+pub enum Sent {
+    /// A JSON value.
+    Json(String),
+    /// A text.
+    Text(String),
 }
 
 /// The face.

@@ -18,7 +18,7 @@ use toolkit::outputs::OutputReader;
 use toolkit::results::{ByteRange, Ranges};
 
 use super::answer::Answering;
-use super::{Rest, body};
+use super::{Rest, Sent, body};
 use crate::fault::{Fault, Kind};
 use crate::jobs::Keeper;
 use crate::percent::decoded;
@@ -97,8 +97,9 @@ impl Rest {
         let (id, caller) = (JobId::of(job), Arc::clone(&behalf.caller.subject));
         let mut watch = keeper.jobs.watch(&caller, &id)?;
         let (sender, answer) = stream(EVENTS_MAX);
+        let inspected = self.inspecting();
         tokio::spawn(async move {
-            let (mut told, mut said) = (String::new(), Instant::now());
+            let (mut told, mut said) = (Value::Null, Instant::now());
             loop {
                 let looked = {
                     let (keeper, caller, id) =
@@ -106,20 +107,24 @@ impl Rest {
                     tokio::task::spawn_blocking(move || keeper.jobs.get(&caller, &id)).await
                 };
                 let Ok(Ok(job)) = looked else { return };
-                let event = format!("data: {}\n\n", event(&job));
+                let event = event(&job);
                 // A change of state is told at once, progress now and then and under a name of its own.
                 let news = if event != told {
                     told.clone_from(&event);
-                    Some(event)
+                    Some(("", event))
                 } else if said.elapsed() >= PROGRESS {
-                    progressed(&job, keeper.now_ms())
+                    progressed(&job, keeper.now_ms()).map(|told| ("event: progress\n", told))
                 } else {
                     None
                 };
-                if let Some(news) = news {
+                if let Some((name, news)) = news {
                     said = Instant::now();
-                    if sender.send(Bytes::from(news)).await.is_err() {
-                        return;
+                    // One that may not pass is left out, as any other news would be.
+                    if let Ok(news) = inspected.json(&caller, &news).await {
+                        let news = format!("{name}data: {news}\n\n");
+                        if sender.send(Bytes::from(news)).await.is_err() {
+                            return;
+                        }
                     }
                 }
                 if job.state.is_end() {
@@ -163,25 +168,39 @@ impl Rest {
         self.judged("get_population_chunk", behalf, asked).await?;
         let (keeper, subject) = (self.keeper()?, Arc::clone(&behalf.caller.subject));
         let (results, chunk) = (results.to_owned(), chunk.to_owned());
-        let opened =
-            tokio::task::spawn_blocking(move || open(&keeper, &subject, &results, &chunk, form))
-                .await;
-        let opened =
-            opened.map_err(|_| Fault::new(Kind::InternalError, "the chunk cannot be read"))??;
+        let inspected = self.inspecting();
+        let read = inspected.is_on();
+        let opened = tokio::task::spawn_blocking(move || {
+            open(&keeper, &subject, (&results, &chunk), form, read)
+        });
+        let opened = opened
+            .await
+            .map_err(|_| Fault::new(Kind::InternalError, "the chunk cannot be read"))??;
+        let caller = &behalf.caller.subject;
         let response = match opened {
-            Opened::Whole(bytes, kind, file) => whole(bytes, kind, &file),
-            Opened::Columns(reader, chunk) => numbers(reader, &chunk, &head.headers),
+            Opened::Json(text, file) => {
+                let text = inspected.sent(caller, Sent::Json(text)).await?;
+                whole(text.into_bytes(), "application/json", &file)
+            }
+            Opened::Csv(text, file) => {
+                let text = inspected.sent(caller, Sent::Text(text)).await?;
+                whole(text.into_bytes(), "text/csv; charset=utf-8", &file)
+            }
+            Opened::Columns(reader, chunk, text) => {
+                inspected.unchanged(caller, text).await?;
+                numbers(*reader, &chunk, &head.headers)
+            }
         };
         Ok(answering.with(response))
     }
 }
 
-/// How far a job is, as an event named `progress`: the members of its state, and one more.
-fn progressed(job: &Job, now_ms: i64) -> Option<String> {
+/// How far a job is: the members of its state, and one more.
+fn progressed(job: &Job, now_ms: i64) -> Option<Value> {
     let mut told = event(job);
     told.as_object_mut()?
         .insert("progress".to_owned(), progress(job, now_ms)?);
-    Some(format!("event: progress\ndata: {told}\n\n"))
+    Some(told)
 }
 
 fn event(job: &Job) -> Value {
@@ -231,45 +250,43 @@ fn form(head: &Parts) -> Result<Form, Fault> {
     })
 }
 
-/// A chunk, ready to be sent.
+/// A chunk, ready to be sent; texts with the name of their file.
 enum Opened {
-    /// Bytes, their type, and the name of the file.
-    Whole(Vec<u8>, &'static str, String),
-    Columns(OutputReader, Chunk),
+    Json(String, String),
+    Csv(String, String),
+    /// The bytes as they are kept, and what they say as text, where somebody looks at that.
+    Columns(Box<OutputReader>, Chunk, Option<String>),
 }
 
+/// Reads a chunk; `read` where somebody looks at what columns say.
 fn open(
     keeper: &Keeper,
     caller: &str,
-    results: &str,
-    chunk: &str,
+    (results, chunk): (&str, &str),
     form: Form,
+    read: bool,
 ) -> Result<Opened, Fault> {
     let (found, size) = find_chunk(keeper, caller, results, chunk)?;
-    if form == Form::Columns {
-        let reader = keeper
-            .outputs
-            .stream(caller, &found.handle, 0, keeper.now_ms())?;
-        return Ok(Opened::Columns(reader, found));
+    let columns = || keeper.columns(caller, &found.handle);
+    match form {
+        Form::Json => {
+            let told = json!({
+                "resultsId": results, "chunkId": chunk, "series": chunk_series(&columns()?, |_| true),
+                "totalSubjects": size,
+            });
+            Ok(Opened::Json(told.to_string(), format!("{chunk}.json")))
+        }
+        Form::Csv => Ok(Opened::Csv(csv(&columns()?), format!("{chunk}.csv"))),
+        Form::Columns => {
+            let text = match read {
+                true => Some(csv(&columns()?)),
+                false => None,
+            };
+            let now_ms = keeper.now_ms();
+            let reader = keeper.outputs.stream(caller, &found.handle, 0, now_ms)?;
+            Ok(Opened::Columns(Box::new(reader), found, text))
+        }
     }
-    let columns = keeper.columns(caller, &found.handle)?;
-    if form == Form::Csv {
-        let text = csv(&columns);
-        return Ok(Opened::Whole(
-            text.into_bytes(),
-            "text/csv; charset=utf-8",
-            format!("{chunk}.csv"),
-        ));
-    }
-    let told = json!({
-        "resultsId": results, "chunkId": chunk, "series": chunk_series(&columns, |_| true),
-        "totalSubjects": size,
-    });
-    Ok(Opened::Whole(
-        told.to_string().into_bytes(),
-        "application/json",
-        format!("{chunk}.json"),
-    ))
 }
 
 /// One row for each individual and time.

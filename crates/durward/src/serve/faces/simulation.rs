@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use ::mcp::http::Beside;
 use serde_json::Value;
-use simulation::{Calls, Rest};
+use simulation::{Calls, Rest, Sent};
 use toolkit::face::Behalf;
 use toolkit::server::BoxFuture;
 
@@ -21,6 +22,23 @@ impl Calls for ThroughTheGate {
         params: Value,
     ) -> BoxFuture<'a, Option<Value>> {
         Box::pin(self.0.ask(server, behalf, method, params))
+    }
+
+    fn inspects(&self, server: &str) -> bool {
+        self.0.inspects_results(server)
+    }
+
+    fn inspected<'a>(
+        &'a self,
+        server: &'a str,
+        caller: &'a Arc<str>,
+        sent: Sent,
+    ) -> BoxFuture<'a, Result<String, Value>> {
+        let sent = match sent {
+            Sent::Json(text) => Beside::Json(text),
+            Sent::Text(text) => Beside::Text(text),
+        };
+        Box::pin(async move { self.0.beside(server, caller, sent) })
     }
 }
 

@@ -5,6 +5,7 @@ mod curves;
 mod defects;
 mod defects_rest;
 mod faults;
+mod inspected;
 mod jobs;
 mod openapi;
 mod protocol;
