@@ -32,9 +32,24 @@ pub(super) struct Numbers<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Places<P> {
     order: Vec<P>,
-    /// Row and column of each step.
-    lower: Vec<[P; 2]>,
-    upper: Vec<[P; 2]>,
+    lower: Side<P>,
+    upper: Side<P>,
+}
+
+/// The steps of one substitution, row by row.
+#[derive(Debug, Clone, PartialEq)]
+struct Side<P> {
+    runs: Vec<Run>,
+    rows: Vec<P>,
+    /// Column of each step.
+    cols: Vec<P>,
+}
+
+/// Rows of the same number of steps, one after another.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Run {
+    steps: usize,
+    rows: usize,
 }
 
 impl Default for Steps {
@@ -79,11 +94,10 @@ impl Steps {
 
 impl<P: Place> Places<P> {
     fn new(order: &[u32], lower: &[Entry], upper: &[Entry]) -> Self {
-        let both = |e: &Entry| [P::new(e.row), P::new(e.col)];
         Self {
             order: order.iter().map(|place| P::new(*place)).collect(),
-            lower: lower.iter().map(both).collect(),
-            upper: upper.iter().map(both).collect(),
+            lower: Side::new(lower),
+            upper: Side::new(upper),
         }
     }
 
@@ -95,31 +109,92 @@ impl<P: Place> Places<P> {
         for (x, &state) in x.as_mut().iter_mut().zip(&self.order) {
             *x = b[state.wide()];
         }
-        substitute(&self.lower, numbers.forward, x);
+        self.lower.substitute(numbers.forward, x);
         for (x, inverse) in x.as_mut().iter_mut().zip(numbers.inverse) {
             *x *= inverse;
         }
-        substitute(&self.upper, numbers.back, x);
+        self.upper.substitute(numbers.back, x);
         for (x, &state) in x.as_mut().iter().zip(&self.order) {
             b[state.wide()] = *x;
         }
     }
 }
 
-/// `x[row] -= value · x[col]`, step by step.
+impl<P: Place> Side<P> {
+    fn new(entries: &[Entry]) -> Self {
+        let (mut runs, mut rows): (Vec<Run>, Vec<P>) = (Vec::new(), Vec::new());
+        for row in entries.chunk_by(|a, b| a.row == b.row) {
+            rows.push(P::new(row[0].row));
+            match runs.last_mut() {
+                Some(run) if run.steps == row.len() => run.rows += 1,
+                _ => runs.push(Run {
+                    steps: row.len(),
+                    rows: 1,
+                }),
+            }
+        }
+        Self {
+            runs,
+            rows,
+            cols: entries.iter().map(|e| P::new(e.col)).collect(),
+        }
+    }
+
+    /// `x[row] -= value · x[col]`, step by step; a row stays in a register until it is done.
+    #[inline(always)]
+    fn substitute<X>(&self, values: &[f64], x: &mut X)
+    where
+        X: IndexMut<usize, Output = f64> + ?Sized,
+    {
+        let (mut row, mut step) = (0, 0);
+        for run in &self.runs {
+            let (row_end, step_end) = (row + run.rows, step + run.rows * run.steps);
+            let own_rows = &self.rows[row..row_end];
+            let own_cols = &self.cols[step..step_end];
+            let own_values = &values[step..step_end];
+            (row, step) = (row_end, step_end);
+            match run.steps {
+                1 => gather::<1, P, X>(own_rows, own_cols, own_values, x),
+                2 => gather::<2, P, X>(own_rows, own_cols, own_values, x),
+                3 => gather::<3, P, X>(own_rows, own_cols, own_values, x),
+                4 => gather::<4, P, X>(own_rows, own_cols, own_values, x),
+                5 => gather::<5, P, X>(own_rows, own_cols, own_values, x),
+                6 => gather::<6, P, X>(own_rows, own_cols, own_values, x),
+                7 => gather::<7, P, X>(own_rows, own_cols, own_values, x),
+                8 => gather::<8, P, X>(own_rows, own_cols, own_values, x),
+                n => {
+                    let steps = own_cols.chunks_exact(n).zip(own_values.chunks_exact(n));
+                    for (row, (cols, values)) in own_rows.iter().zip(steps) {
+                        left(*row, cols, values, x);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Rows of `STEPS` steps each.
 #[inline(always)]
-fn substitute<P: Place, X>(places: &[[P; 2]], values: &[f64], x: &mut X)
+fn gather<const STEPS: usize, P: Place, X>(rows: &[P], cols: &[P], values: &[f64], x: &mut X)
 where
     X: IndexMut<usize, Output = f64> + ?Sized,
 {
-    let (fours, rest) = places.as_chunks::<4>();
-    let (four_values, rest_values) = values.as_chunks::<4>();
-    for (places, values) in fours.iter().zip(four_values) {
-        for ([row, col], value) in places.iter().zip(values) {
-            x[row.wide()] -= value * x[col.wide()];
-        }
+    let (cols, _) = cols.as_chunks::<STEPS>();
+    let (values, _) = values.as_chunks::<STEPS>();
+    for ((row, cols), values) in rows.iter().zip(cols).zip(values) {
+        left(*row, cols, values, x);
     }
-    for ([row, col], value) in rest.iter().zip(rest_values) {
-        x[row.wide()] -= value * x[col.wide()];
+}
+
+/// What the steps of a row leave of it.
+#[inline(always)]
+fn left<P: Place, X>(row: P, cols: &[P], values: &[f64], x: &mut X)
+where
+    X: IndexMut<usize, Output = f64> + ?Sized,
+{
+    let mut left = x[row.wide()];
+    for (col, value) in cols.iter().zip(values) {
+        left -= value * x[col.wide()];
     }
+    x[row.wide()] = left;
 }

@@ -9,7 +9,7 @@ use super::order;
 use super::steps::Steps;
 use crate::solve::Pattern;
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 use std::convert::Infallible;
 
 /// The sparse elimination is worth while up to this part of the multiplications of a dense one, which runs through memory
@@ -173,10 +173,11 @@ impl Symbolic {
         Ok(symbolic)
     }
 
-    /// Lists the steps of both substitutions by the depth at which their source is known. Steps of one
-    /// depth do not wait for each other, and short inner loops with hard-to-guess ends are avoided.
+    /// Lists the steps of both substitutions row by row, those of a row by the depth at which their source is known. Rows
+    /// of as many steps stand together: short inner loops with hard-to-guess ends are avoided.
     fn substitutions(&mut self, rows: &[Vec<usize>]) {
-        let mut depth = vec![0_usize; self.n];
+        let n = self.n;
+        let mut depth = vec![0_usize; n];
         let mut lower = Vec::new();
         for (i, row) in rows.iter().enumerate() {
             for (within, &j) in row.iter().enumerate().take_while(|(_, j)| **j < i) {
@@ -189,10 +190,9 @@ impl Symbolic {
         for (i, row) in rows.iter().enumerate().rev() {
             for (within, &j) in row.iter().enumerate().rev().take_while(|(_, j)| **j > i) {
                 depth[i] = depth[i].max(depth[j] + 1);
-                upper.push((depth[j], self.n - j, i, within));
+                upper.push((depth[j], n - j, i, within));
             }
         }
-        let n = self.n;
         let entry = |row: usize, col: usize, within: usize, row_ptr: &[u32]| Entry {
             row: narrow(row),
             col: narrow(col),
@@ -200,8 +200,8 @@ impl Symbolic {
         };
         lower.sort_unstable();
         upper.sort_unstable();
-        spread(&mut lower, self.n);
-        spread(&mut upper, self.n);
+        let lower = by_rows(&lower, |&(_, j, i, _)| (i, j), n);
+        let upper = by_rows(&upper, |&(_, j, i, _)| (i, n - j), n);
         self.lower = lower
             .iter()
             .map(|&(_, j, i, w)| entry(i, j, w, &self.row_ptr))
@@ -234,23 +234,43 @@ impl Symbolic {
     }
 }
 
-/// Puts the steps of one depth that change the same row as far apart as they can be, so that they do not wait for each other;
-/// their order for that row stays. A step is its depth, its source, its row and its place there.
-fn spread(steps: &mut [(usize, usize, usize, usize)], n: usize) {
-    let mut met = vec![(usize::MAX, 0_usize); n];
-    let mut turns = Vec::with_capacity(steps.len());
-    for &(depth, _, row, _) in &*steps {
-        let (at, count) = &mut met[row];
-        if std::mem::replace(at, depth) != depth {
-            *count = 0;
-        }
-        turns.push((depth, *count));
-        *count += 1;
+/// Rows with more steps stand in one group, whatever their length.
+const STEPS_MAX: usize = 8;
+
+/// Puts the steps of a row side by side, in the order in which they come, and the rows into groups of as many steps: of the
+/// rows whose sources are known, always the most that are of one length, and those of it that become ready meanwhile.
+/// `place` gives row and column of a step.
+fn by_rows<T: Copy>(steps: &[T], place: impl Fn(&T) -> (usize, usize), n: usize) -> Vec<T> {
+    let mut rows: Vec<Vec<T>> = vec![Vec::new(); n];
+    let mut users: Vec<Vec<usize>> = vec![Vec::new(); n];
+    for step in steps {
+        let (row, col) = place(step);
+        rows[row].push(*step);
+        users[col].push(row);
     }
-    let mut order: Vec<usize> = (0..steps.len()).collect();
-    order.sort_by_key(|i| turns[*i]);
-    let spread: Vec<_> = order.into_iter().map(|i| steps[i]).collect();
-    steps.copy_from_slice(&spread);
+    let mut open: Vec<usize> = rows.iter().map(Vec::len).collect();
+    let mut ready: [VecDeque<usize>; STEPS_MAX + 2] = Default::default();
+    for (row, steps) in rows.iter().enumerate() {
+        if steps.is_empty() {
+            ready[0].push_back(row);
+        }
+    }
+    let mut listed = Vec::with_capacity(steps.len());
+    while let Some(kind) = (0..ready.len()).max_by_key(|k| ready[*k].len()) {
+        if ready[kind].is_empty() {
+            break;
+        }
+        while let Some(row) = ready[kind].pop_front() {
+            listed.extend_from_slice(&rows[row]);
+            for &user in &users[row] {
+                open[user] -= 1;
+                if open[user] == 0 {
+                    ready[rows[user].len().min(STEPS_MAX + 1)].push_back(user);
+                }
+            }
+        }
+    }
+    listed
 }
 
 /// Multiplications of a dense factorisation.
