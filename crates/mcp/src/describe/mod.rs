@@ -172,6 +172,16 @@ pub fn control_request(method: &str, context: &Context<'_>) -> Facts {
     }
 }
 
+/// The arguments of a call, as MCP has them: an object, or nothing. The rules see the members of one, and nothing of a text
+/// that a lenient server might read in its place.
+fn arguments_of<'s>(scan: &Scan<'s>) -> Result<&'s str, &'static str> {
+    let arguments = member(&scan.params, "arguments").unwrap_or_default();
+    match arguments.trim_start().as_bytes().first() {
+        None | Some(b'{' | b'n') => Ok(arguments),
+        Some(_) => Err("the arguments must be an object"),
+    }
+}
+
 /// Describes a client's request.
 ///
 /// # Errors
@@ -198,7 +208,7 @@ pub fn client_request(
     match reaches_for {
         Some(ResourceType::Tool) => {
             let name = text("name").ok_or("tools/call needs the tool's name as a string")?;
-            let arguments = member(&scan.params, "arguments").unwrap_or_default();
+            let arguments = arguments_of(scan)?;
             let below = reads_below(&name, arguments);
             find_paths(&mut facts, &name, &scan.leaves, below, context);
             define(&mut facts, &name, context);
@@ -224,6 +234,7 @@ pub fn client_request(
         }
         Some(ResourceType::Prompt) => {
             let name = text("name").ok_or("prompts/get needs the prompt's name as a string")?;
+            arguments_of(scan)?;
             facts.quarantine = context.definitions.and_then(|d| d.unseen_name(&name));
             find_paths(&mut facts, "", &scan.leaves, false, context);
         }
@@ -526,6 +537,42 @@ mod tests {
                 .map(|argument| argument.meaning.places[0].as_str())
                 .collect();
             assert_eq!(found, places, "{params}");
+        }
+    }
+
+    #[test]
+    fn arguments_that_are_no_object_are_refused() {
+        let cases = [
+            (r#"{"path":"/a"}"#, true),
+            ("{}", true),
+            ("null", true),
+            (r#""/srv/vault/key""#, false),
+            (r#" ["/srv/vault/key"]"#, false),
+            ("7", false),
+            ("true", false),
+        ];
+        let schemas = PathSchemas::default();
+        let context = Context {
+            backend_id: "s",
+            caller: &Caller::local("u"),
+            view: None,
+            schemas: &schemas,
+            roles: &ArgumentRoles::default(),
+            definitions: None,
+            builtin: None,
+        };
+        for (method, kind) in [
+            ("tools/call", ResourceType::Tool),
+            ("prompts/get", ResourceType::Prompt),
+        ] {
+            for (arguments, passes) in cases {
+                let frame = format!(
+                    r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{"name":"t","arguments":{arguments}}}}}"#
+                );
+                let scan = scan_request(frame.as_bytes(), &Bounds::default()).unwrap();
+                let read = client_request(method, Some(kind), &scan, &context);
+                assert_eq!(read.is_ok(), passes, "{method} {arguments}");
+            }
         }
     }
 }
