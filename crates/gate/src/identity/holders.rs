@@ -242,7 +242,11 @@ mod tests {
     use crate::identity::NewKey;
 
     fn ring() -> (std::path::PathBuf, KeyRing, String) {
-        let place = std::env::temp_dir().join(format!("durward-holders-{}", std::process::id()));
+        // Tests run beside each other.
+        static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("durward-holders-{}-{number}", std::process::id());
+        let place = std::env::temp_dir().join(name);
         let mut next = 0_u8;
         let mut random = move |bytes: &mut [u8]| {
             for byte in bytes {

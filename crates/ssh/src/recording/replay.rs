@@ -167,7 +167,11 @@ mod tests {
     use crate::size::Size;
 
     async fn recorded() -> String {
-        let folder = std::env::temp_dir().join(format!("recording-{}", std::process::id()));
+        // Tests run beside each other.
+        static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let name = format!("recording-{}-{number}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&folder).unwrap();
         let size = Size {
             columns: 80,
@@ -185,7 +189,7 @@ mod tests {
         }
         let hash = recorder.finish("exit code 0").await.unwrap();
         let text = std::fs::read_to_string(folder.join(&name)).unwrap();
-        let _ = std::fs::remove_file(folder.join(name));
+        let _ = std::fs::remove_dir_all(folder);
         assert_eq!(read(&text).unwrap().hash.to_string(), hash);
         text
     }
