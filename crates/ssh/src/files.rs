@@ -54,9 +54,15 @@ pub fn place(folders: &Folders, text: &str) -> Result<PathBuf, String> {
     Ok(folder.join(name))
 }
 
+/// Where its bytes come from.
+enum From {
+    File(File),
+    Memory(io::Cursor<Vec<u8>>),
+}
+
 /// A file that is read from here.
 pub struct Source {
-    file: File,
+    from: From,
     /// Its length when it was opened.
     pub length: u64,
     hash: Context,
@@ -81,10 +87,25 @@ impl Source {
             return Err(io::Error::other("it is no plain file"));
         }
         Ok(Self {
-            file,
+            from: From::File(file),
             length: told.len(),
             hash: Context::new(&SHA256),
         })
+    }
+
+    /// The same bytes, whatever is written to the file from now on, where it has at most so many and this SHA-256 (in
+    /// hexadecimal). Nothing may have been read of it.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub async fn held(mut self, most: usize, sha256: &str) -> io::Result<Option<Self>> {
+        let bytes = self.next(most.saturating_add(1)).await?;
+        let is_same = bytes.len() <= most && hexadecimal_of(&bytes) == sha256;
+        Ok(is_same.then(|| Self {
+            length: u64::try_from(bytes.len()).unwrap_or(u64::MAX),
+            from: From::Memory(io::Cursor::new(bytes)),
+            hash: Context::new(&SHA256),
+        }))
     }
 
     /// The next bytes, at most so many; none at the end.
@@ -94,7 +115,10 @@ impl Source {
     pub async fn next(&mut self, most: usize) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::with_capacity(most);
         let most = u64::try_from(most).unwrap_or(u64::MAX);
-        (&mut self.file).take(most).read_to_end(&mut bytes).await?;
+        match &mut self.from {
+            From::File(file) => file.take(most).read_to_end(&mut bytes).await?,
+            From::Memory(held) => held.take(most).read_to_end(&mut bytes).await?,
+        };
         self.hash.update(&bytes);
         Ok(bytes)
     }

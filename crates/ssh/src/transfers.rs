@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use gate::approval::change::FILE_BYTES_MAX;
 use toolkit::server::Failure;
 
 use crate::files::{Source, Target};
@@ -18,6 +19,8 @@ pub(crate) struct Transfer<'a> {
     pub resume: bool,
     /// Most bytes of a file.
     pub most: u64,
+    /// The SHA-256 of the file here, where a person was shown it: another one is not sent.
+    pub shown: Option<&'a str>,
 }
 
 /// A transfer that is over.
@@ -95,6 +98,13 @@ pub(crate) async fn put(sftp: &mut Sftp, of: Transfer<'_>) -> Result<Moved, Fail
     let there = |error| at_host(of.path, &error);
     let here = |error| at_home(&of.local, &error);
     let mut source = Source::open(&of.local).await.map_err(here)?;
+    if let Some(shown) = of.shown {
+        let held = source.held(FILE_BYTES_MAX, shown).await.map_err(here)?;
+        source = held.ok_or_else(|| {
+            let wrong = "the file has changed since it was shown to whoever allowed the call; nothing was sent: call again";
+            Failure::new("changed", wrong).retryable()
+        })?;
+    }
     let bytes = source.length;
     if bytes > of.most {
         return Err(too_long(&of.local.display().to_string(), bytes, of.most));

@@ -319,7 +319,7 @@ fn call_without_an_id_never_reaches_the_server() {
 }
 
 #[test]
-fn call_without_a_tool_name() {
+fn call_without_a_tool_name_or_with_arguments_that_are_no_object() {
     let place = Place::new();
     let mut client = place.guard(&["echo"]);
     client.handshake(LATEST).unwrap();
@@ -327,6 +327,9 @@ fn call_without_a_tool_name() {
         json!({"arguments": {"text": "x"}}),
         json!({"name": 3}),
         json!([1]),
+        // No rule reads these, and a lenient server might.
+        json!({"name": "echo", "arguments": "/etc/shadow"}),
+        json!({"name": "echo", "arguments": ["/etc/shadow"]}),
     ] {
         let reply = client.request("tools/call", params).unwrap();
         assert_eq!(reply.error_code(), Some(-32602), "{}", reply.line());

@@ -11,13 +11,8 @@ use crate::support::guarded::{LATEST, Place, end, eventually, line};
 /// Values that no record may have.
 const SECRET: &str = "canary-77aa-value";
 
-#[test]
-fn a_change_of_a_file_is_shown_line_by_line_and_is_what_is_done() {
-    if !has_sshd() {
-        return;
-    }
-    let place = Place::new();
-    let _sshd = target(&place);
+/// The shipped rules, a folder of files to be sent, and variables that may be set.
+fn prepare(place: &Place) {
     let rules = place.durward(&["ssh", "rules"]);
     let mut rules: Value = serde_json::from_slice(&rules.stdout).unwrap();
     let all = rules["rules"].as_array_mut().unwrap();
@@ -31,6 +26,24 @@ fn a_change_of_a_file_is_shown_line_by_line_and_is_what_is_done() {
     )
     .unwrap();
     fs::create_dir(place.path("drop")).unwrap();
+}
+
+/// The questions that wait, the oldest first.
+fn waiting(place: &Place) -> Vec<Value> {
+    let output = place.durward(&["approvals", "list", "--json"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let read = |line| serde_json::from_str(line).ok();
+    text.lines().filter_map(read).collect()
+}
+
+#[test]
+fn a_change_of_a_file_is_shown_line_by_line_and_is_what_is_done() {
+    if !has_sshd() {
+        return;
+    }
+    let place = Place::new();
+    let _sshd = target(&place);
+    prepare(&place);
     let file = place.path("app.conf");
     fs::write(&file, "one\ntwo\nthree\n").unwrap();
     let mut client = place.guard_configured("durward.yaml", &[], "ssh");
@@ -43,13 +56,8 @@ fn a_change_of_a_file_is_shown_line_by_line_and_is_what_is_done() {
         arguments["session_id"] = session.clone();
         let params = json!({"name": tool, "arguments": arguments});
         client.send_request("tools/call", params).unwrap();
-        let waiting = || {
-            let output = place.durward(&["approvals", "list", "--json"]);
-            let text = String::from_utf8(output.stdout).unwrap();
-            serde_json::from_str::<Value>(text.lines().next()?).ok()
-        };
-        eventually("a question waits", || waiting().is_some());
-        let question = waiting().unwrap();
+        eventually("a question waits", || !waiting(&place).is_empty());
+        let question = waiting(&place).remove(0);
         meanwhile();
         let id = question["id"].as_str().unwrap();
         assert!(place.durward(&["approvals", answer, id]).status.success());
@@ -125,6 +133,51 @@ fn a_change_of_a_file_is_shown_line_by_line_and_is_what_is_done() {
             .iter()
             .any(|record| record.to_string().contains(SECRET))
     );
+}
+
+#[test]
+fn a_yes_to_one_of_two_questions_about_a_file_sends_what_that_one_showed() {
+    if !has_sshd() {
+        return;
+    }
+    let place = Place::new();
+    let _sshd = target(&place);
+    prepare(&place);
+    let sent = place.path("drop/app.conf");
+    let at = place.path("app.conf").display().to_string();
+    let mut client = place.guard_configured("durward.yaml", &[], "ssh");
+    client.handshake(LATEST).unwrap();
+    let said = client
+        .call_tool("ssh_connect", json!({"host": "web"}))
+        .unwrap();
+    let session = said.result().unwrap()["structuredContent"]["session_id"].clone();
+    for (number, text) in ["harmless\n", "evil\n"].into_iter().enumerate() {
+        fs::write(&sent, text).unwrap();
+        let arguments =
+            json!({"session_id": session, "path": at, "local": "drop/app.conf", "overwrite": true});
+        let params = json!({"name": "ssh_put", "arguments": arguments});
+        client.send_request("tools/call", params).unwrap();
+        eventually("it is asked", || waiting(&place).len() == number + 1);
+    }
+    let all = waiting(&place);
+    let shows = |text: &str| {
+        let shows = |question: &&Value| question["change"].to_string().contains(text);
+        let question = all.iter().find(shows).unwrap();
+        question["id"].as_str().unwrap().to_owned()
+    };
+    let (harmless, evil) = (shows("+harmless"), shows("+evil"));
+    let answer = |answer: &str, id: &str| {
+        assert!(place.durward(&["approvals", answer, id]).status.success());
+    };
+    answer("allow", &harmless);
+    let told = line(&mut client).to_string();
+    assert!(told.contains("has changed since it was shown"), "{told}");
+    assert!(!place.path("app.conf").exists());
+    answer("allow", &evil);
+    let told = line(&mut client).to_string();
+    assert!(told.contains("sha256"), "{told}");
+    assert_eq!(fs::read_to_string(&at).unwrap(), "evil\n");
+    assert_eq!(end(client).code, Some(0));
 }
 
 #[test]

@@ -160,7 +160,9 @@ impl Gate {
             asked_ns,
             deadline_ns,
         } = ask;
-        let binding = decided.remember.then(|| {
+        // What a server has looked up is another thing the next time: a yes to it is not one to that.
+        let is_looked_up = call.request.seen().is_some();
+        let binding = (decided.remember && !is_looked_up).then(|| {
             let shown = call.request.arguments();
             let asked = (shown.as_deref(), call.origin.arguments_digest);
             let policy = world.policy.digest();

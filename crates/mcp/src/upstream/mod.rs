@@ -90,8 +90,10 @@ impl Shown for Frame {
     }
 
     async fn look(&mut self) {
-        if let (Some(builtin), Some(message)) = (&self.builtin, &self.read) {
+        if let (Some(builtin), Some(message)) = (&self.builtin, &mut self.read) {
             self.seen = builtin.preview(message).await.map(Box::new);
+            let digest = self.seen.as_ref().and_then(|seen| seen.digest.clone());
+            message.note_shown(digest);
         }
     }
 

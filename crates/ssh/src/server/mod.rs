@@ -72,8 +72,6 @@ pub struct Ssh {
     outputs: Arc<Kept>,
     jobs: Arc<Opened>,
     metrics: Arc<Metrics>,
-    /// Files that people were shown before they allowed a call.
-    showing: preview::Showing,
 }
 
 impl Ssh {
@@ -91,7 +89,6 @@ impl Ssh {
             outputs: Arc::new(Kept::new(None)),
             jobs: Arc::default(),
             metrics: Arc::default(),
-            showing: preview::Showing::default(),
         })
     }
 

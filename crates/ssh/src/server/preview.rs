@@ -2,57 +2,18 @@
 //!
 //! What was shown is what is sent: a file that is another one by then is not sent.
 
-use std::collections::VecDeque;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use gate::approval::change::{FILE_BYTES_MAX, Seen};
 use gate::paths::view::FileText;
 use toolkit::cancel::Cancel;
-use toolkit::server::{Args, Failure, SessionRef};
+use toolkit::server::{Args, SessionRef};
 
 use super::Ssh;
 use super::run::To;
 use crate::files::{self, Source, hexadecimal_of};
 use crate::tools::{self, normalised};
 use crate::upstream::{Opening, Sftp};
-
-/// Most files that were shown and are remembered, of all callers.
-const SHOWN_MAX: usize = 256;
-
-/// A file that was shown: whose session, from where, to where.
-type Key = [String; 3];
-
-/// The SHA-256 of the files that were shown.
-#[derive(Debug, Default)]
-pub(super) struct Showing(Mutex<VecDeque<(Key, String)>>);
-
-impl Showing {
-    fn all(&self) -> MutexGuard<'_, VecDeque<(Key, String)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn note(&self, key: Key, sha256: String) {
-        let mut all = self.all();
-        all.retain(|(known, _)| *known != key);
-        if all.len() >= SHOWN_MAX {
-            all.pop_front();
-        }
-        all.push_back((key, sha256));
-    }
-
-    /// Takes out what was shown of this file.
-    fn take(&self, key: &Key) -> Option<String> {
-        let mut all = self.all();
-        let at = all.iter().position(|(known, _)| known == key)?;
-        all.remove(at).map(|(_, sha256)| sha256)
-    }
-}
-
-fn key(args: Args<'_>) -> Option<Key> {
-    let text = |name: &str| args.text(name).ok().map(str::to_owned);
-    Some([text("session_id")?, text("local")?, text("path")?])
-}
 
 /// The first bytes of a file here, one more than are shown.
 async fn beginning(local: &Path) -> std::io::Result<Vec<u8>> {
@@ -66,14 +27,12 @@ impl Ssh {
         let session = args.text("session_id").ok()?;
         let session = self.sessions.take(session, by, self.limits()).ok()?;
         let local = files::place(&self.hosts.local_folders, asked.local).ok()?;
-        let new = match beginning(&local).await {
+        let (new, digest) = match beginning(&local).await {
             Ok(bytes) => {
-                if bytes.len() <= FILE_BYTES_MAX {
-                    self.showing.note(key(args)?, hexadecimal_of(&bytes));
-                }
-                FileText::of(bytes, FILE_BYTES_MAX)
+                let digest = (bytes.len() <= FILE_BYTES_MAX).then(|| hexadecimal_of(&bytes));
+                (FileText::of(bytes, FILE_BYTES_MAX), digest)
             }
-            Err(_) => FileText::Unreadable,
+            Err(_) => (FileText::Unreadable, None),
         };
         let old = match &new {
             // Alone, it would tell nothing.
@@ -81,7 +40,12 @@ impl Ssh {
             _ => FileText::Unreadable,
         };
         let place = asked.path.to_owned();
-        Some(Seen { place, old, new })
+        Some(Seen {
+            place,
+            old,
+            new,
+            digest,
+        })
     }
 
     /// What stands at a host, where the path leads to itself: a link was judged by nobody yet.
@@ -119,17 +83,5 @@ impl Ssh {
             Ok(_) => FileText::of(bytes, FILE_BYTES_MAX),
             Err(_) => FileText::Unreadable,
         }
-    }
-
-    /// Whether the file here is the one that a person was shown; where nobody was shown one, any is.
-    pub(super) async fn is_as_shown(&self, args: Args<'_>, local: &Path) -> Result<(), Failure> {
-        let shown = key(args).and_then(|key| self.showing.take(&key));
-        let Some(shown) = shown else { return Ok(()) };
-        let bytes = beginning(local).await.unwrap_or_default();
-        if hexadecimal_of(&bytes) == shown {
-            return Ok(());
-        }
-        let wrong = "the file has changed since it was shown to whoever allowed the call; nothing was sent: call again";
-        Err(Failure::new("changed", wrong).retryable())
     }
 }

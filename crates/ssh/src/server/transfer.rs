@@ -30,9 +30,6 @@ impl Ssh {
             _ => files::place(&self.hosts.local_folders, asked.local)
                 .map_err(|wrong| Failure::new("local_file", wrong))?,
         };
-        if tool == Tool::Put {
-            self.is_as_shown(args, &local).await?;
-        }
         let to = To::from(&*session);
         let asking = self.asking(&to);
         let (places, _) = asking.judged(&[asked.path], reply).await?;
@@ -55,6 +52,7 @@ impl Ssh {
                 overwrite: args.is_set("overwrite"),
                 resume: args.is_set("resume"),
                 most: self.limits().transfer_bytes_max,
+                shown: call.shown(),
             };
             let moved = match tool {
                 Tool::Get => transfers::get(&mut sftp, transfer).await?,

@@ -355,6 +355,7 @@ impl BuiltinSession {
             arguments,
             session: asked.by,
             op: asked.op,
+            shown: call.shown,
         };
         let (id, dialect, of) = (asked.id, asked.dialect, Arc::clone(builtin));
         let tool = call.tool;

@@ -65,6 +65,8 @@ enum Asked {
 pub(super) struct ToolAsked {
     pub(super) tool: &'static str,
     pub(super) arguments: Result<Map<String, Value>, Unfit>,
+    /// By what its server knows again what a person was shown of it.
+    pub(super) shown: Option<String>,
 }
 
 /// What is to be done about a request.
@@ -123,6 +125,16 @@ impl Builtin {
 }
 
 impl Message {
+    /// Notes what a person is shown of the call beside its arguments, where something is: its server gets it back with
+    /// the call.
+    pub fn note_shown(&mut self, digest: Option<String>) {
+        if let Content::Request(request) = &mut self.content
+            && let Asked::Call { call: Ok(call), .. } = &mut request.asked
+        {
+            call.shown = digest;
+        }
+    }
+
     /// The tool that it calls, where there is one of that name.
     pub(super) fn call(&self) -> Option<&ToolAsked> {
         match &self.content {
@@ -317,6 +329,7 @@ fn call(scan: &Scan<'_>, tools: &[ToolDef]) -> Result<ToolAsked, Fault> {
         return Err(Fault::UnknownTool(name.into_owned()));
     };
     Ok(ToolAsked {
+        shown: None,
         tool: tool.name,
         arguments: read_arguments(arguments, &tool.input),
     })

@@ -53,6 +53,7 @@ pub struct ToolCall {
     pub(crate) arguments: Map<String, Value>,
     pub(crate) session: SessionRef,
     pub(crate) op: OpId,
+    pub(crate) shown: Option<String>,
 }
 
 impl ToolCall {
@@ -72,6 +73,13 @@ impl ToolCall {
     #[must_use]
     pub fn session(&self) -> &SessionRef {
         &self.session
+    }
+
+    /// The `digest` of what a person was shown of this very call ([`super::ToolServer::preview`]); none where nobody was
+    /// asked.
+    #[must_use]
+    pub fn shown(&self) -> Option<&str> {
+        self.shown.as_deref()
     }
 
     /// The call's name in the journal.

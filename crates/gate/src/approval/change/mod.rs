@@ -40,6 +40,8 @@ pub struct Seen {
     pub old: FileText,
     /// What would stand there, as much of it.
     pub new: FileText,
+    /// By what the server knows again what would stand there: the call that a person allowed brings it back.
+    pub digest: Option<String>,
 }
 
 impl Seen {

@@ -188,7 +188,12 @@ fn a_file_that_its_server_has_looked_up_is_shown_beside_what_takes_its_place() {
     let text = |text: &str| FileText::Text(text.to_owned());
     let shown = |old: FileText, new: FileText| {
         let place = "/etc/x".to_owned();
-        let seen = Seen { place, old, new };
+        let seen = Seen {
+            place,
+            old,
+            new,
+            digest: None,
+        };
         // The arguments name files alone.
         let arguments = r#"{"path":"/etc/x","local":"drop/x"}"#;
         of(&call("ssh_put", &["/etc/x"]), arguments, None, Some(&seen))
