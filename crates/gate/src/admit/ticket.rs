@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use crate::approval::{Approvals, Asking, Binding, Choice, Full, Id, Outcome, Shown, Slot};
+use crate::approval::{Approvals, Asking, Binding, Choice, Id, Outcome, Shown, Slot};
 use crate::channel::Channel;
 use crate::effect::Effect;
 use crate::facts::{Fact, FactId, Facts};
@@ -160,15 +160,7 @@ impl Gate {
             asked_ns,
             deadline_ns,
         } = ask;
-        // What a server has looked up is another thing the next time: a yes to it is not one to that.
-        let is_looked_up = call.request.seen().is_some();
-        let binding = (decided.remember && !is_looked_up).then(|| {
-            let shown = call.request.arguments();
-            let asked = (shown.as_deref(), call.origin.arguments_digest);
-            let policy = world.policy.digest();
-            Binding::of(&call.facts, asked, policy, &decided.final_rule)
-        });
-        let binding = binding.flatten();
+        let binding = binding_of(&call, &decided, &world);
         if let Some(grant) =
             binding.and_then(|b| self.approvals.granted(&b, &call.origin.session_id))
         {
@@ -198,11 +190,7 @@ impl Gate {
         let (id, deadline_ns, slot) = match self.approvals.ask(&asking) {
             Ok(asked) => asked,
             Err(full) => {
-                decided.reason = Some(match full {
-                    Full::Queue => Reason::ApprovalQueueFull,
-                    Full::Caller => Reason::ApprovalTooManyWaiting,
-                    Full::Rate => Reason::ApprovalTooManyAsked,
-                });
+                decided.reason = Some(full.into());
                 return self.conclude(call, decided, world, stages, self.mono_ns());
             }
         };
@@ -342,6 +330,18 @@ impl Gate {
         let hitl = Hitl::without_answer("withdrawn", held.waited());
         held.decline(reason, Some(hitl))
     }
+}
+
+/// What a yes to a call is remembered by, where its rule lets one be. What a server has looked up for
+/// a call is another thing the next time, so a yes to it is not remembered.
+fn binding_of<R: Shown>(call: &Call<R>, decided: &Decided, world: &World) -> Option<Binding> {
+    if !decided.remember || call.request.seen().is_some() {
+        return None;
+    }
+    let shown = call.request.arguments();
+    let asked = (shown.as_deref(), call.origin.arguments_digest);
+    let policy = world.policy.digest();
+    Binding::of(&call.facts, asked, policy, &decided.final_rule)
 }
 
 /// The calls that gave the caller's session its labels.

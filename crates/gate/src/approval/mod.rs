@@ -20,6 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use crate::clock::Clock;
+use crate::reason::Reason;
 
 pub use crate::channel::Channel;
 pub use crate::facts::effects::NEVER_REMEMBERED;
@@ -56,6 +57,16 @@ pub(crate) enum Full {
     Caller,
     /// This caller has asked often enough for a minute.
     Rate,
+}
+
+impl From<Full> for Reason {
+    fn from(full: Full) -> Self {
+        match full {
+            Full::Queue => Self::ApprovalQueueFull,
+            Full::Caller => Self::ApprovalTooManyWaiting,
+            Full::Rate => Self::ApprovalTooManyAsked,
+        }
+    }
 }
 
 /// The queue.
