@@ -130,6 +130,28 @@ fn what_is_not_listed_is_listed_once_more_and_then_refused_whatever_the_policy_a
 }
 
 #[test]
+fn p15_no_person_is_asked_about_a_tool_that_is_not_listed() {
+    for era in [LATEST, Era::Modern] {
+        let place = Place::new();
+        place.write_policy(
+            r#"{"version":"1","default_action":"deny","rules":[
+                {"id":"ask","effect":"hitl","conditions":{"tool_name":"*"}}]}"#,
+        );
+        let web = listing(behave);
+        let mut client = reached(&place, &web, era);
+        // Were a person asked, nobody would answer, and the reason would be another.
+        refused(&called(&mut client, "ghost", json!({})), "unknown_tool");
+        assert_eq!(end(client).code, Some(0));
+        assert_eq!(web.texts(), [] as [&str; 0]);
+        let journal = place.journal();
+        let decision = journal.decisions()[0].clone();
+        assert_eq!(decision["decision"], "deny", "{decision}");
+        assert_eq!(decision["hitl_outcome"], Value::Null, "{decision}");
+        assert_eq!(decision["matched_rules"][0]["id"], "ask", "{decision}");
+    }
+}
+
+#[test]
 fn no_list_is_asked_for_where_no_rule_could_let_the_call_pass() {
     let place = Place::new();
     place.write_policy(

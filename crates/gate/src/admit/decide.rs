@@ -124,7 +124,8 @@ impl Decided {
             remember: effect == Effect::Hitl && may_be_remembered(&judgement),
             hitl: None,
         };
-        if facts.unlisted && effect == Effect::Allow {
+        // A person knows no more of a tool that its server does not list than a rule does.
+        if facts.unlisted && effect != Effect::Deny {
             decided.stop(Reason::UnknownTool);
         } else if facts.unsettled && effect == Effect::Allow {
             decided.stop(Reason::PlaceUnsettled);
