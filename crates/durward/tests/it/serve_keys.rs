@@ -83,7 +83,7 @@ fn a_missing_key_file_does_not_open_the_door() {
 fn what_a_key_has_opened_ends_with_it_and_with_nobody_elses() {
     let place = Place::new();
     place.write_policy(
-        r#"{"rules":[{"id":"ask","effect":"hitl","conditions":{"tool_name":"echo"}},
+        r#"{"rules":[{"id":"ask","effect":"hitl","conditions":{"tool_name":"test_simple_text"}},
             {"id":"rest","effect":"allow","conditions":{"mcp_method":"*"}}]}"#,
     );
     let (going, staying) = (
@@ -113,9 +113,9 @@ fn what_a_key_has_opened_ends_with_it_and_with_nobody_elses() {
     let mut still_listening = subscription(&staying);
     thread::scope(|scope| {
         let waiting = scope.spawn(|| {
-            let mut headers = modern_headers("tools/call", "echo");
+            let mut headers = modern_headers("tools/call", "test_simple_text");
             headers.push(("authorization", going.as_str()));
-            let params = r#""name":"echo","arguments":{"text":"x"}"#;
+            let params = r#""name":"test_simple_text","arguments":{}"#;
             let body = modern("9", "tools/call", params);
             served.send("POST", "/mcp/echo", &headers, &body)
         });
