@@ -18,6 +18,7 @@ use net::stdio::{FrameReader, FrameWriter};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::checker;
 use crate::config::{self, Settings};
 use crate::failure::{EXIT_JOURNAL, Failure};
 use crate::flags::Given;
@@ -97,7 +98,7 @@ fn guard(
         version: "v1".into(),
         limits: plan.limits,
         approval: plan.approval,
-        inspect: settings.inspect.for_gate(),
+        inspect: settings.inspect.for_gate(checker::asking),
         flow: settings.flow(&Arc::default()),
     };
     let mut socket = bind_control(places, &plan.name).inspect_err(|_| {

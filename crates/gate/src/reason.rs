@@ -44,6 +44,8 @@ pub enum Reason {
     PlaceUnsettled,
     /// A rule of `inspect:` denies part of the message.
     Inspected,
+    /// The checker of a rule of `inspect:` could not be asked about the message.
+    Unchecked,
     /// The decision could not be written down.
     Journal,
     /// Durward is shutting down.
@@ -64,7 +66,7 @@ pub enum Reason {
 
 impl Reason {
     /// All, in the order of the reference page.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 28] = [
         Self::DenyRule,
         Self::NoRule,
         Self::ProtectedPath,
@@ -84,6 +86,7 @@ impl Reason {
         Self::UnknownTool,
         Self::PlaceUnsettled,
         Self::Inspected,
+        Self::Unchecked,
         Self::Journal,
         Self::Draining,
         Self::RateLimit,
@@ -117,6 +120,7 @@ impl Reason {
             Self::UnknownTool => "unknown_tool",
             Self::PlaceUnsettled => "place_unsettled",
             Self::Inspected => "inspection_denied",
+            Self::Unchecked => "inspection_unavailable",
             Self::Journal => "journal_failed",
             Self::Draining => "draining",
             Self::RateLimit => "rate_limited",
@@ -181,6 +185,9 @@ impl Reason {
                 "refused: another call that may change the same files has not ended within 5 seconds; make the call again when it has ended".into()
             }
             Self::Inspected => Self::inspected(rule),
+            Self::Unchecked => format!(
+                "refused: the checker of the rule \"{rule}\" did not answer; make the call again later"
+            ),
             Self::Journal => "refused: the decision could not be written to the journal".into(),
             Self::Draining => "refused: shutting down".into(),
             Self::RateLimit => reached("limits.requests on calls and lists of one caller"),
@@ -217,6 +224,9 @@ impl Reason {
             }
             Self::Inspected => {
                 "Make the call without what the rule denies, or tell the user what you need and why."
+            }
+            Self::Unchecked => {
+                "The same call can pass once the checker answers: make it again later, or tell the user."
             }
             Self::ApprovalDenied | Self::ApprovalWithdrawn => {
                 "Do not repeat this call unless the user asks for it."
@@ -259,6 +269,7 @@ impl Reason {
             | Self::ToolRateLimit
             | Self::UnderWayLimit
             | Self::PlaceUnsettled
+            | Self::Unchecked
             | Self::BudgetSpent
             | Self::ApprovalTimeout
             | Self::ApprovalQueueFull

@@ -37,6 +37,7 @@ pub fn mcp_error(reason: Reason) -> i32 {
         | Reason::UnseenName
         | Reason::UnknownTool
         | Reason::Inspected
+        | Reason::Unchecked
         | Reason::Journal
         | Reason::Draining
         | Reason::RateLimit
@@ -75,7 +76,7 @@ pub fn http_status(reason: Reason) -> StatusCode {
         | Reason::BudgetSpent
         | Reason::PlaceUnsettled
         | Reason::UnderWayLimit => StatusCode::TOO_MANY_REQUESTS,
-        Reason::PinsUnreadable | Reason::Journal | Reason::Draining => {
+        Reason::PinsUnreadable | Reason::Unchecked | Reason::Journal | Reason::Draining => {
             StatusCode::SERVICE_UNAVAILABLE
         }
     }

@@ -1,10 +1,12 @@
 //! What is looked for in requests and results, as the file says it.
 
+pub mod checker;
+
 use std::sync::Arc;
 
 use gate::flow::OfServer;
 use gate::inspect::secrets::{self, SECRETS, Secret};
-use gate::inspect::{Action, Finds, Inspection, PATTERNS_MAX, RULES_MAX, Rule, pattern};
+use gate::inspect::{Action, Finds, Inspection, Outside, PATTERNS_MAX, RULES_MAX, Rule, pattern};
 use gate::labels::{Label, Labels};
 use gate::policy::document::nearest;
 
@@ -14,6 +16,7 @@ use super::rows::Row;
 use super::section::Section;
 use super::settings::{Origin, Warning};
 use super::values::{Choice, word};
+use checker::{Checker, Unchecked};
 
 /// Longest name of a rule, in characters.
 const NAME_CHARS_MAX: usize = 64;
@@ -22,6 +25,8 @@ const NAME_CHARS_MAX: usize = 64;
 #[derive(Debug, Clone, Default)]
 pub struct Inspect {
     rules: Vec<Rule>,
+    /// The checkers, by the place of their rules.
+    checkers: Vec<(usize, Checker)>,
     at: Option<Position>,
 }
 
@@ -46,9 +51,21 @@ impl Choice for On {
 }
 
 impl Inspect {
-    /// As the gate takes them.
-    pub fn for_gate(&self) -> Arc<Inspection> {
-        Arc::new(Inspection::new(self.rules.clone()))
+    /// As the gate takes them; `asks` makes what asks the checker of a rule.
+    pub fn for_gate(
+        &self,
+        asks: impl Fn(&Arc<str>, &Checker) -> Arc<dyn gate::inspect::Checker>,
+    ) -> Arc<Inspection> {
+        let mut rules = self.rules.clone();
+        for (at, configured) in &self.checkers {
+            if let Some(rule) = rules.get_mut(*at) {
+                rule.finds = Finds::Outside(Outside {
+                    checker: asks(&rule.name, configured),
+                    passes_unchecked: configured.unchecked == Unchecked::Allow,
+                });
+            }
+        }
+        Arc::new(Inspection::new(rules))
     }
 
     /// What applies, where there is anything.
@@ -76,6 +93,7 @@ pub fn read(
     }
     let mut inspect = Inspect {
         rules: Vec::new(),
+        checkers: Vec::new(),
         at: top.member("inspect").map(|member| member.at),
     };
     for (member, section) in sections {
@@ -87,7 +105,12 @@ pub fn read(
             let hint = "write letters, digits, _ and -, at most 64: the name is shown in the place of what is masked";
             return Err(Fault::new(member.at, message).hint(hint));
         }
-        inspect.rules.push(rule(name, &section)?);
+        let (rule, checker) = rule(name, &section)?;
+        let at = inspect.rules.len();
+        inspect
+            .checkers
+            .extend(checker.map(|checker| (at, checker)));
+        inspect.rules.push(rule);
     }
     for rule in &inspect.rules {
         for server in &rule.servers {
@@ -106,21 +129,8 @@ pub fn read(
     Ok(inspect)
 }
 
-fn rule(name: &str, section: &Section<'_>) -> Result<Rule, Fault> {
-    let finds = match (section.member("secrets"), section.member("patterns")) {
-        (Some(_), None) => Finds::Secrets(kinds(section)?),
-        (None, Some(_)) => Finds::Patterns(patterns(section)?),
-        (Some(_), Some(_)) => {
-            let message = "cannot be combined with secrets in one rule";
-            return Err(section.fault("patterns", message).hint("write two rules"));
-        }
-        (None, None) => {
-            let hint = "write secrets: all, or patterns: [\"REGULAR EXPRESSION\"]";
-            return Err(section
-                .own_fault("does not say what to look for")
-                .hint(hint));
-        }
-    };
+fn rule(name: &str, section: &Section<'_>) -> Result<(Rule, Option<Checker>), Fault> {
+    let (finds, checker) = finds(section)?;
     let Some(action) = section.choice::<Action>("action")? else {
         let hint = "write action: mask, deny, ask or label";
         return Err(section.own_fault("does not say what to do").hint(hint));
@@ -140,7 +150,7 @@ fn rule(name: &str, section: &Section<'_>) -> Result<Rule, Fault> {
     let servers = section
         .list("servers")?
         .map_or_else(Vec::new, |list| list.value);
-    Ok(Rule {
+    let rule = Rule {
         name: name.into(),
         finds,
         requests: on != On::Results,
@@ -148,7 +158,32 @@ fn rule(name: &str, section: &Section<'_>) -> Result<Rule, Fault> {
         servers: servers.into_iter().map(|text| text.value).collect(),
         action: action.value,
         labels,
-    })
+    };
+    Ok((rule, checker))
+}
+
+fn finds(section: &Section<'_>) -> Result<(Finds, Option<Checker>), Fault> {
+    let ways = ["secrets", "patterns", "checker"];
+    let mut said = ways.into_iter().filter(|way| section.member(way).is_some());
+    match (said.next(), said.next()) {
+        (Some(first), Some(second)) => {
+            let message = format!("cannot be combined with {first} in one rule");
+            Err(section.fault(second, message).hint("write two rules"))
+        }
+        (Some("secrets"), None) => Ok((Finds::Secrets(kinds(section)?), None)),
+        (Some("patterns"), None) => Ok((Finds::Patterns(patterns(section)?), None)),
+        (Some(_), None) => {
+            let checker = checker::read(&section.section_as("checker", "inspect.*.checker")?)?;
+            // What it finds stands in its answers.
+            Ok((Finds::Texts(Vec::new()), Some(checker)))
+        }
+        (None, _) => {
+            let hint = "write secrets: all, patterns: [\"REGULAR EXPRESSION\"], or checker: { url: URL, secret: ${NAME} }";
+            Err(section
+                .own_fault("does not say what to look for")
+                .hint(hint))
+        }
+    }
 }
 
 fn kinds(section: &Section<'_>) -> Result<Vec<&'static Secret>, Fault> {

@@ -4,10 +4,8 @@ use net::outbound::http::Target;
 
 use super::expand::Secret;
 use super::fault::Fault;
+use super::inspect::checker::SECRET_BYTES_MIN;
 use super::section::Section;
-
-/// Shortest secret of a webhook, in bytes.
-const SECRET_BYTES_MIN: usize = 16;
 
 /// How a person is told that a call waits.
 #[derive(Debug, Clone)]

@@ -1,19 +1,12 @@
-//! The call as a signed message over HTTP.
-//!
-//! `Durward-Timestamp` is the time in seconds since 1970; `Durward-Signature` is `sha256=` and the HMAC-SHA-256, in
-//! hexadecimal, of the timestamp, a dot and the body. Whoever receives it verifies both before it believes either.
+//! The call as a signed message over HTTP ([`crate::signed`]).
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
-use net::outbound::http::{
-    HeaderMap, HeaderName, HeaderValue, HttpClient, HttpOptions, Lane, Method, Outgoing,
-};
-use ring::hmac;
+use net::outbound::http::{HttpClient, HttpOptions};
 use tokio::time::Instant;
 
 use crate::config::notify::Webhook;
-use crate::local;
+use crate::signed::Key;
 
 /// How long one try may take, in milliseconds.
 const TRY_MS_MAX: u64 = 5_000;
@@ -23,7 +16,7 @@ const PAUSES_MS: [u64; 4] = [500, 1_000, 2_000, 4_000];
 /// Posts to one address.
 pub(super) struct Sender {
     client: HttpClient,
-    key: hmac::Key,
+    key: Key,
 }
 
 /// How a try ended.
@@ -44,7 +37,7 @@ impl Sender {
         let client = HttpClient::new(webhook.target.clone(), &options);
         Ok(Self {
             client: client.map_err(|error| error.to_string())?,
-            key: hmac::Key::new(hmac::HMAC_SHA256, webhook.secret.reveal().as_bytes()),
+            key: Key::new(&webhook.secret),
         })
     }
 
@@ -71,25 +64,7 @@ impl Sender {
     }
 
     async fn try_once(&self, body: &str) -> Tried {
-        let seconds = local::now_ms().div_euclid(1_000).to_string();
-        let signature = signature(&self.key, &seconds, body);
-        let mut headers = HeaderMap::new();
-        for (name, value) in [
-            ("content-type", "application/json"),
-            ("durward-timestamp", seconds.as_str()),
-            ("durward-signature", signature.as_str()),
-        ] {
-            if let Ok(value) = HeaderValue::from_str(value) {
-                headers.insert(HeaderName::from_static(name), value);
-            }
-        }
-        let outgoing = Outgoing {
-            method: Method::POST,
-            headers,
-            body: body.to_owned().into(),
-            lane: Lane::Call,
-            head_ms_max: TRY_MS_MAX,
-        };
+        let outgoing = self.key.message(body.to_owned(), TRY_MS_MAX);
         match self.client.send(&outgoing).await {
             Ok(reply) => match reply.status() {
                 status if status.is_success() => Tried::Done,
@@ -100,31 +75,5 @@ impl Sender {
             },
             Err(fault) => Tried::Again(fault.to_string()),
         }
-    }
-}
-
-fn signature(key: &hmac::Key, seconds: &str, body: &str) -> String {
-    let mut context = hmac::Context::with_key(key);
-    for part in [seconds, ".", body] {
-        context.update(part.as_bytes());
-    }
-    let mut out = "sha256=".to_owned();
-    for byte in context.sign().as_ref() {
-        // Writing to a string does not fail.
-        let _ = write!(out, "{byte:02x}");
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The expected value is of another implementation (`openssl dgst -sha256 -hmac`).
-    #[test]
-    fn signatures_are_hmac_sha_256() {
-        let key = hmac::Key::new(hmac::HMAC_SHA256, b"0123456789abcdef");
-        let expect = "sha256=9eb18f493f8ec135d9eb2dad817c369bb4e9cbfa818657897a7437c1cd8c3a23";
-        assert_eq!(signature(&key, "1700000000", "{\"a\":1}"), expect);
     }
 }

@@ -22,6 +22,7 @@ use serde_json::{Value, json};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 
+use crate::checker;
 use crate::config::keys::KEYS;
 use crate::config::rows::Row;
 use crate::config::{self, Origin, Settings};
@@ -385,7 +386,7 @@ impl Reloader {
             version: version.clone(),
             limits,
             approval,
-            inspect: settings.inspect.for_gate(),
+            inspect: settings.inspect.for_gate(checker::asking),
             flow: settings.flow(self.gate.world().flow.sessions()),
         });
         let restart = needs_restart(&self.asked, &self.in_force.started, &settings);

@@ -11,6 +11,7 @@ use mcp::message::refusal::Refusals;
 use net::http::server::{Listener, Names, Options, server_config};
 
 use super::{Further, ServeArgs, descriptors};
+use crate::checker;
 use crate::config::Settings;
 use crate::config::server::Server;
 use crate::config::values::Listen;
@@ -146,7 +147,7 @@ impl Plan {
             require_key: args.require_key || settings.serving.require_key.value,
             face: face(args, settings),
             approval: args.approval.options(&settings.approval),
-            inspect: settings.inspect.for_gate(),
+            inspect: settings.inspect.for_gate(checker::asking),
             flow: settings.flow(&Arc::default()),
             breaker: settings.breaker.settings(),
             descriptions: screening::descriptions(&args.screening, settings),

@@ -49,6 +49,7 @@ mod http_upstream_sessions;
 mod http_upstream_start;
 mod init_command;
 mod inspected;
+mod inspected_outside;
 mod install_command;
 mod lab_farm;
 mod lab_hitl;

@@ -120,7 +120,7 @@ impl State {
             attempts: Vec::new(),
             attempts_omitted: 0,
             usage: Usage::default(),
-            inspected: Vec::new(),
+            inspected: None,
             beside: Vec::new(),
             ended: None,
         })

@@ -125,7 +125,7 @@ impl<'g, R> Concluding<'g, R> {
             attempts: Vec::new(),
             attempts_omitted: 0,
             usage: Usage::default(),
-            inspected: Vec::new(),
+            inspected: None,
             beside: Vec::new(),
             ended: None,
         });

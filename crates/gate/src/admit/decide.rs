@@ -157,7 +157,7 @@ impl Decided {
             return self;
         }
         if let Some(rule) = finding.denied_by() {
-            self.stop(Reason::Inspected);
+            self.stop(finding.reason());
             self.final_rule = format!("{RULE_PREFIX}{rule}");
         } else if let Some(rule) = finding.asked_by() {
             self.effect = Effect::Hitl;

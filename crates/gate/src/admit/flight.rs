@@ -54,7 +54,7 @@ pub(super) struct State {
     pub attempts_omitted: u64,
     pub usage: Usage,
     /// What the inspection found in what came back.
-    pub inspected: Vec<Arc<str>>,
+    pub inspected: Option<Box<Finding>>,
     /// The same call at further machines; they end as it does, unless they ended before.
     pub beside: Vec<State>,
     /// How it ended at this machine, and when, where that is known before the whole call ends.
@@ -171,10 +171,13 @@ impl InFlight {
         }
     }
 
-    /// Notes what the inspection found in the reply.
+    /// Notes what the inspection found in something that came back.
     pub fn found(&mut self, finding: &Finding) {
         if let Some(state) = &mut self.state {
-            state.inspected = finding.told();
+            match &mut state.inspected {
+                Some(inspected) => inspected.join(finding),
+                None => state.inspected = Some(Box::new(finding.clone())),
+            }
         }
     }
 
@@ -263,6 +266,8 @@ fn settle(state: &State, outcome: Outcome, now: u64) {
     }
     let total = Micros::from_nanos(now.saturating_sub(state.begun_ns));
     let (facts, origin) = (&state.facts, &state.origin);
+    let inspected = state.inspected.as_deref();
+    let inspected = inspected.map(Finding::told).unwrap_or_default();
     let attempts: Vec<RecordedAttempt<'_>> = state.attempts.iter().map(Attempt::borrowed).collect();
     let record = Operation {
         op: state.op,
@@ -285,7 +290,7 @@ fn settle(state: &State, outcome: Outcome, now: u64) {
         attempts: &attempts,
         attempts_omitted: state.attempts_omitted,
         usage: state.usage,
-        inspected: &state.inspected,
+        inspected: &inspected,
     };
     // The call is over; a journal that fails here stops the next one at its decision.
     drop(state.recorder.write(&Record::Operation(&record)));

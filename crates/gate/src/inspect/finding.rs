@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::rule::{Action, Rule};
 use crate::labels::Labels;
+use crate::reason::Reason;
 
 /// What was found in one message: rules and counts, as many as there are rules.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -13,6 +14,8 @@ pub struct Finding {
     asked_by: Option<Arc<str>>,
     labels: Labels,
     masked: u64,
+    /// The rules whose checkers did not answer.
+    unchecked: Vec<Arc<str>>,
 }
 
 impl Finding {
@@ -35,6 +38,16 @@ impl Finding {
         }
     }
 
+    /// Notes that the rule's checker could not be asked.
+    pub(super) fn add_unchecked(&mut self, rule: &Rule, passes: bool) {
+        if !self.unchecked.contains(&rule.name) {
+            self.unchecked.push(Arc::clone(&rule.name));
+        }
+        if !passes {
+            self.deny(rule);
+        }
+    }
+
     /// Adds what was found in another part of the same message.
     pub fn join(&mut self, other: &Self) {
         for (name, count) in &other.found {
@@ -53,6 +66,11 @@ impl Finding {
         }
         self.labels = self.labels.with(other.labels);
         self.masked += other.masked;
+        for name in &other.unchecked {
+            if !self.unchecked.contains(name) {
+                self.unchecked.push(Arc::clone(name));
+            }
+        }
     }
 
     fn deny(&mut self, rule: &Rule) {
@@ -71,6 +89,21 @@ impl Finding {
         self.asked_by.as_deref()
     }
 
+    /// Why the message is refused that it refuses.
+    #[must_use]
+    pub fn reason(&self) -> Reason {
+        match &self.denied_by {
+            Some(rule) if self.unchecked.contains(rule) => Reason::Unchecked,
+            _ => Reason::Inspected,
+        }
+    }
+
+    /// The rules whose checkers could not be asked.
+    #[must_use]
+    pub fn unchecked(&self) -> &[Arc<str>] {
+        &self.unchecked
+    }
+
     /// The labels that the session gets.
     #[must_use]
     pub fn labels(&self) -> Labels {
@@ -83,10 +116,12 @@ impl Finding {
         self.masked
     }
 
-    /// What a record says of it: `RULE:COUNT` for each rule.
+    /// What a record says of it: `RULE:COUNT` for each rule, `RULE:unchecked` where its checker did not answer.
     #[must_use]
     pub fn told(&self) -> Vec<Arc<str>> {
         let one = |(name, count): &(Arc<str>, u64)| Arc::from(format!("{name}:{count}"));
-        self.found.iter().map(one).collect()
+        let unchecked = |name: &Arc<str>| Arc::from(format!("{name}:unchecked"));
+        let found = self.found.iter().map(one);
+        found.chain(self.unchecked.iter().map(unchecked)).collect()
     }
 }

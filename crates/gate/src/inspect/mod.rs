@@ -6,6 +6,7 @@
 
 mod finding;
 mod json;
+mod outside;
 mod pieces;
 mod rule;
 pub mod secrets;
@@ -14,6 +15,7 @@ use std::borrow::Cow;
 
 pub use finding::Finding;
 pub use json::Inspected;
+pub use outside::{About, Checked, Checker, Checking, Outside, Question, TEXTS_MAX};
 pub use pieces::{HELD_BYTES, Pieces};
 pub use rule::{
     Action, Finds, PATTERN_BYTES_MAX, PATTERNS_MAX, RULES_MAX, Rule, RuleFault, Way, pattern,

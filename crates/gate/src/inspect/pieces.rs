@@ -56,6 +56,12 @@ impl Pieces {
         self.end().saturating_sub(self.settled)
     }
 
+    /// What is kept of it: all of it, before anything was handed out.
+    #[must_use]
+    pub fn whole(&self) -> &str {
+        &self.text
+    }
+
     /// Settles what can be; all of it where no more comes. What is found there is added to `finding`.
     pub fn settle(
         &mut self,

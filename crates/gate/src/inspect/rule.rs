@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use regex::{Regex, RegexBuilder};
 
+use super::outside::Outside;
 use super::secrets::{self, Secret};
 use crate::labels::Labels;
 
@@ -59,6 +60,10 @@ pub enum Finds {
     Secrets(Vec<&'static Secret>),
     /// Patterns of the user.
     Patterns(Vec<Regex>),
+    /// What a checker finds.
+    Outside(Outside),
+    /// These texts.
+    Texts(Vec<String>),
 }
 
 /// One rule.
@@ -165,6 +170,17 @@ impl Rule {
                 for kind in kinds {
                     if !secrets::find(kind, key, text, &mut take) {
                         return;
+                    }
+                }
+            }
+            // It is asked once about the whole message.
+            Finds::Outside(_) => {}
+            Finds::Texts(texts) => {
+                for sought in texts.iter().filter(|sought| !sought.is_empty()) {
+                    for (start, _) in text.match_indices(sought.as_str()) {
+                        if !take(start..start + sought.len()) {
+                            return;
+                        }
                     }
                 }
             }

@@ -42,11 +42,20 @@ impl Asker {
     /// Judges and sends a request.
     pub async fn begin(
         self: Box<Self>,
-        frame: Vec<u8>,
+        mut frame: Vec<u8>,
         mut asked: Box<Asked>,
         guard: Option<CallGuard>,
     ) -> Begun {
+        let mut is_withdrawn = false;
+        if let Some(inspection) = self.checks_calls() {
+            let checked = self.checked(&inspection, frame, &mut asked, guard.as_ref());
+            match Box::pin(checked).await {
+                Ok(checked) => (frame, is_withdrawn) = (checked.frame, checked.is_withdrawn),
+                Err(stop) => return stop,
+            }
+        }
         let mut listed = match &asked.step {
+            _ if is_withdrawn => Listed::Withdrawn,
             Step::Unlisted(..) => {
                 let listed = self.listed_first(&frame, &mut asked, guard.as_ref());
                 match Box::pin(listed).await {
@@ -65,28 +74,9 @@ impl Asker {
                 Some(turn)
             }
         };
-        let Asked {
-            marks,
-            names,
-            received_ns,
-            step,
-            read,
-            ..
-        } = *asked;
+        let (called, step, read) = self.called(*asked, &listed, guard, turn);
         let server = Arc::clone(&self.server);
         let carried = |bytes| server.carried(bytes, read);
-        let deadline_ns = match listed {
-            Listed::Known => received_ns.saturating_add(names.timeout_ns),
-            // The server's time begins now.
-            _ => self.deadline_ns(&names),
-        };
-        let called = Box::new(Called {
-            marks,
-            deadline_ns,
-            names,
-            guard,
-            turn,
-        });
         match step {
             Step::Refuse(answer) => Begun::Answered(answer),
             Step::Pass(kind, after, facts, origin) => {
@@ -107,6 +97,29 @@ impl Asker {
                 Box::pin(self.returned(&back, (&facts, &origin), &frame, called)).await
             }
         }
+    }
+
+    /// What is needed to send a request, apart from what becomes of it and what it says to a built-in server.
+    fn called(
+        &self,
+        asked: Asked,
+        listed: &Listed,
+        guard: Option<CallGuard>,
+        turn: Option<Turn>,
+    ) -> (Box<Called>, Step, Option<Box<toolkit::mcp::Message>>) {
+        let deadline_ns = match listed {
+            Listed::Known => asked.received_ns.saturating_add(asked.names.timeout_ns),
+            // The server's time begins now.
+            _ => self.deadline_ns(&asked.names),
+        };
+        let called = Box::new(Called {
+            marks: asked.marks,
+            deadline_ns,
+            names: asked.names,
+            guard,
+            turn,
+        });
+        (called, asked.step, asked.read)
     }
 
     /// Takes a call out of the lot that its client comes back for.

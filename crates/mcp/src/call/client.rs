@@ -10,7 +10,7 @@ use wire::Era;
 
 use super::server::{Reader, Server, Shown};
 use super::suspended::Lot;
-use super::under_way::UnderWay;
+use super::under_way::{CallGuard, Stop, UnderWay, withdrawn};
 use crate::describe::Context;
 use crate::message::era;
 use crate::notes::Noted;
@@ -141,5 +141,25 @@ impl Asker {
             return None;
         }
         self.passed(ControlKind::News, std::mem::take(&mut news.frame))
+    }
+
+    /// Waits for something that a call needs before it is judged: nothing comes of it where the client has gone or
+    /// has taken the call back, and of the latter it is told whether it happened.
+    pub(in crate::call) async fn before_judging<T>(
+        &self,
+        guard: Option<&CallGuard>,
+        wait: impl Future<Output = T>,
+    ) -> (Option<T>, bool) {
+        let stop = Arc::new(Stop::default());
+        if let Some(guard) = guard {
+            guard.waits(&stop);
+        }
+        let came = tokio::select! {
+            came = wait => Some(came),
+            () = withdrawn(&stop) => None,
+            () = self.client.gone() => None,
+        };
+        let is_withdrawn = guard.is_some_and(|guard| guard.goes_on(&stop));
+        (came, is_withdrawn)
     }
 }

@@ -1,6 +1,8 @@
 //! Messages as the inspection leaves them (`gate::inspect`): what is judged, shown, recorded and sent from
 //! here on is the text in which matches are masked.
 
+use std::sync::Arc;
+
 use gate::Outcome;
 use gate::Reason;
 use gate::facts::ResourceType;
@@ -26,8 +28,10 @@ use toolkit::reasons::mcp_error;
 
 /// Members of `params` that are the protocol's own: masked, they would be others.
 pub(super) const APART: &[&str] = &["_meta", "requestState"];
-/// The same where a request names a tool or a prompt.
-const APART_WITH_NAME: &[&str] = &["_meta", "requestState", "name"];
+/// Members of a result that are the protocol's own.
+pub(super) const OF_RESULT: &[&str] = &["requestState"];
+/// The same as [`APART`] where a request names a tool or a prompt.
+pub(super) const APART_WITH_NAME: &[&str] = &["_meta", "requestState", "name"];
 
 impl Server {
     /// A client's message as the inspection leaves it, and what was found in it. The protocol's own traffic
@@ -83,13 +87,16 @@ impl Server {
         };
         let raw = canonical.text().get(place.clone()).unwrap_or_default();
         let (text, finding) = inspection.value(Way::Request, &self.name, raw, apart);
-        let refuses = |f: &Finding| f.denied_by().or(f.asked_by()).map(str::to_owned);
+        let refuses = |f: &Finding| {
+            let rule = f.denied_by().or(f.asked_by())?;
+            Some((f.reason(), rule.to_owned()))
+        };
         let rule = finding.as_ref().and_then(refuses);
         let changed = match (rule, member) {
             // An answer is judged by nobody, so it does not go on.
-            (Some(rule), "result" | "error") => {
+            (Some((reason, rule)), "result" | "error") => {
                 let id = canonical.member("id").unwrap_or("null");
-                Some(withheld_from(id, &rule))
+                Some(withheld_from(id, (reason, &rule)))
             }
             _ => matches!(text, std::borrow::Cow::Owned(_)).then(|| {
                 let edits = &mut [(place, text.as_bytes())];
@@ -104,17 +111,16 @@ impl Server {
 }
 
 /// The answer in the place of one that a rule does not let pass.
-fn withheld_from(id: &str, rule: &str) -> Vec<u8> {
-    let error = withheld(rule);
+pub(super) fn withheld_from(id: &str, refused: (Reason, &str)) -> Vec<u8> {
+    let error = withheld(refused);
     let message = error.get("message").and_then(Value::as_str);
-    let code = mcp_error(Reason::Inspected);
+    let code = mcp_error(refused.0);
     frames::error(id, code, message.unwrap_or_default(), error.get("data"))
 }
 
 /// What a client is told in the place of what a rule does not let pass: code, message and data.
-pub fn withheld(rule: &str) -> Value {
+pub fn withheld((reason, rule): (Reason, &str)) -> Value {
     let rule = format!("{RULE_PREFIX}{rule}");
-    let reason = Reason::Inspected;
     json!({
         "code": mcp_error(reason),
         "message": reason.sentence(&rule),
@@ -211,16 +217,24 @@ impl Run {
     /// # Errors
     /// What the client is told where a rule does not let it pass.
     pub(super) fn inspected(&mut self, reply: Reply) -> Result<Reply, Said> {
-        let Some(After::Call(flight)) = &mut self.after else {
+        let Some(After::Call(flight)) = &self.after else {
             return Ok(reply);
         };
         let Some(inspection) = self.asker.server.gate.inspection() else {
             flight.came_back(Labels::default());
             return Ok(reply);
         };
-        let server = &self.asker.server.name;
-        let (text, finding) =
-            inspection.value(Way::Result, server, reply.payload(), &["requestState"]);
+        let server = Arc::clone(&self.asker.server.name);
+        let inspected = inspection.value(Way::Result, &server, reply.payload(), OF_RESULT);
+        let left = left_of(&reply, inspected);
+        self.left(reply, left)
+    }
+
+    /// The answer to a call as what was found in it leaves it.
+    pub(super) fn left(&mut self, reply: Reply, (changed, finding): Left) -> Result<Reply, Said> {
+        let Some(After::Call(flight)) = &mut self.after else {
+            return Ok(reply);
+        };
         flight.came_back(finding.as_ref().map(Finding::labels).unwrap_or_default());
         let Some(finding) = finding else {
             return Ok(reply);
@@ -228,25 +242,34 @@ impl Run {
         flight.found(&finding);
         // The configuration has no rule that asks about results.
         if let Some(rule) = finding.denied_by().or(finding.asked_by()) {
-            let answer = withheld_from(&self.names.id, rule);
-            let code = i64::from(mcp_error(Reason::Inspected));
+            let reason = finding.reason();
+            let answer = withheld_from(&self.names.id, (reason, rule));
+            let code = i64::from(mcp_error(reason));
             if let Some(After::Call(mut flight)) = self.take_after() {
                 flight.reply_arrived();
                 flight.finish(Outcome {
                     status: Status::Failure,
                     error_code: Some(code),
-                    reason: Some(Reason::Inspected.into()),
+                    reason: Some(reason.into()),
                     ..Outcome::default()
                 });
             }
             return Err(Said::Done(answer, Some(code)));
         }
-        if finding.masked() == 0 {
-            return Ok(reply);
-        }
-        let edits = &mut [(reply.payload.clone(), text.as_bytes())];
-        let frame = splice::edited(&reply.frame, edits);
         // It was a message before, and still is one.
-        Ok(Reply::read(frame).unwrap_or(reply))
+        Ok(changed.and_then(Reply::read).unwrap_or(reply))
     }
+}
+
+/// A frame with its matches masked, where there are any, and what was found in it.
+pub(super) type Left = (Option<Vec<u8>>, Option<Finding>);
+
+/// What the inspection of its payload leaves of a reply.
+pub(super) fn left_of(reply: &Reply, (text, finding): Inspected<'_>) -> Left {
+    let is_masked = finding.as_ref().is_some_and(|finding| finding.masked() > 0);
+    let changed = is_masked.then(|| {
+        let edits = &mut [(reply.payload.clone(), text.as_bytes())];
+        splice::edited(&reply.frame, edits)
+    });
+    (changed, finding)
 }

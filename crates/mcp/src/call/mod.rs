@@ -6,6 +6,7 @@
 //! here, an edge runs what is handed to it.
 
 mod begin;
+mod checked;
 mod client;
 pub mod form;
 pub mod input_required;

@@ -2,7 +2,7 @@
 //! as a request of that name would be. Nobody waits for an answer, and so nobody is asked.
 
 use gate::facts::{ResourceType, Touched};
-use gate::inspect::Finding;
+use gate::inspect::{Finding, Way};
 use gate::{Admission, Call, Outcome, Reason};
 use wire::Canonical;
 use wire::jsonrpc::{Kind, member};
@@ -22,7 +22,7 @@ impl Asker {
         let inspected = shapes::of_client(&frame)
             .and_then(|canonical| self.server.inspected_in(canonical, "params", APART));
         let call = match inspected {
-            Ok((canonical, finding)) => self.described(&canonical, finding.as_ref(), received_ns),
+            Ok((canonical, finding)) => self.checked_notice(canonical, finding, received_ns).await,
             Err(fault) => Err(fault.message),
         };
         let mut call = match call {
@@ -51,6 +51,25 @@ impl Asker {
                 self.client.note(Note::ClientNotificationRefused.with(why));
             }
         }
+    }
+
+    /// A notification as a call, once the checkers have looked at it.
+    async fn checked_notice(
+        &self,
+        canonical: Canonical,
+        finding: Option<Finding>,
+        received_ns: u64,
+    ) -> Result<Call<Frame>, &'static str> {
+        let method = canonical.envelope().map_err(|fault| fault.message)?;
+        let method = match &method.kind {
+            Kind::Notification { method } => method.to_string(),
+            _ => String::new(),
+        };
+        let frame = canonical.into_bytes();
+        let checked = self.checked_beside(Way::Request, &method, frame, finding);
+        let (frame, finding) = checked.await;
+        let canonical = shapes::of_client(&frame).map_err(|fault| fault.message)?;
+        self.described(&canonical, finding.as_ref(), received_ns)
     }
 
     /// Its place among the calls that are not settled, once none of them can change where it leads.

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use gate::inspect::Finding;
+use gate::inspect::{Finding, Way};
 use gate::journal::Status;
 use gate::{Admission, Call, InFlight, Outcome, Reason, Refusal, Ticket};
 use serde_json::value::RawValue;
@@ -108,6 +108,8 @@ impl Asker {
             return Some(frame);
         }
         let (frame, finding) = self.inspect_question(frame);
+        let checked = self.checked_beside(Way::Result, &method, frame, finding);
+        let (frame, finding) = checked.await;
         let admitted = self.admit(&id, &method, Frame::from(frame), finding.as_ref());
         match admitted.await {
             Admission::Pending(ticket) => {

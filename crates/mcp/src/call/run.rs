@@ -150,7 +150,11 @@ impl Run {
         match incoming {
             Incoming::Response(reply) => {
                 self.is_settled();
-                let reply = match self.inspected(reply) {
+                let inspected = match self.inspected(reply) {
+                    Ok(reply) => Box::pin(self.checked(reply)).await,
+                    Err(said) => Err(said),
+                };
+                let reply = match inspected {
                     Ok(reply) => reply,
                     Err(said) => return Some(said),
                 };

@@ -2,7 +2,6 @@
 //! the server is asked for its tools first, on the gate's own behalf; a tool that is not among them no rule
 //! lets pass.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -18,7 +17,7 @@ use super::client::Asker;
 use super::order::Waited;
 use super::questions::Question;
 use super::read::{Asked, Step};
-use super::under_way::{CallGuard, Stop, withdrawn};
+use super::under_way::CallGuard;
 use crate::describe;
 use crate::descriptions::listing;
 use crate::message::era;
@@ -94,16 +93,8 @@ impl Asker {
         let Step::Unlisted(facts, origin) = &asked.step else {
             return Ok(Listed::Known);
         };
-        let stop = Arc::new(Stop::default());
-        if let Some(guard) = guard {
-            guard.waits(&stop);
-        }
-        let listed = tokio::select! {
-            listed = self.list_for(frame, facts, origin) => Some(listed),
-            () = withdrawn(&stop) => None,
-            () = self.client.gone() => None,
-        };
-        let is_withdrawn = guard.is_some_and(|guard| guard.goes_on(&stop));
+        let list = self.list_for(frame, facts, origin);
+        let (listed, is_withdrawn) = self.before_judging(guard, list).await;
         let failure = match listed {
             Some(Ok(failure)) => failure,
             Some(Err(refusal)) => {

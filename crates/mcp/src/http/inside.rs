@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use ::http::{HeaderMap, HeaderValue};
-use gate::inspect::Way;
+use gate::inspect::{About, Finding, Way};
 use serde_json::{Value, json};
 use toolkit::face::Behalf;
 
@@ -90,24 +90,50 @@ impl Face {
     ///
     /// # Errors
     /// Where a rule does not let it pass: the error that a client of ours would get, as JSON-RPC has it.
-    pub fn beside(&self, server: &str, caller: &Arc<str>, sent: Beside) -> Result<String, Value> {
+    pub async fn beside(
+        &self,
+        server: &str,
+        caller: &Arc<str>,
+        sent: Beside,
+    ) -> Result<String, Value> {
         let name = Arc::from(server);
         let (Beside::Json(text) | Beside::Text(text)) = &sent;
         let inspected = self.gate.said(caller, &name, |inspection| match &sent {
             Beside::Json(raw) => inspection.value(Way::Result, server, raw, &[]),
             Beside::Text(text) => inspection.text(Way::Result, server, text),
         });
-        let Some((left, Some(finding))) = inspected else {
-            return Ok(text.clone());
+        let (left, finding) = inspected.unwrap_or((text.into(), None));
+        let left = self.passed(&left, finding)?;
+        let Some(inspection) = self.gate.inspection() else {
+            return Ok(left);
         };
+        let about = About {
+            way: Way::Result,
+            server,
+            caller,
+            method: "",
+            name: None,
+        };
+        let (checked, finding) = match &sent {
+            Beside::Json(_) => inspection.checked(about, &left, &[]).await,
+            Beside::Text(_) => inspection.checked_text(about, &left).await,
+        };
+        let labels = finding.as_ref().map(Finding::labels).unwrap_or_default();
+        self.gate.heard(caller, &name, labels);
+        self.passed(&checked, finding)
+    }
+
+    /// What goes on of it, with a note of what was found.
+    fn passed(&self, left: &str, finding: Option<Finding>) -> Result<String, Value> {
+        let finding = finding.unwrap_or_default();
         if let Some(rule) = finding.denied_by().or(finding.asked_by()) {
             self.note(Note::InspectionDenied.into());
-            return Err(withheld(rule));
+            return Err(withheld((finding.reason(), rule)));
         }
         if finding.masked() > 0 {
             self.note(Note::InspectionMasked.into());
         }
-        Ok(left.into_owned())
+        Ok(left.to_owned())
     }
 }
 

@@ -209,12 +209,12 @@ impl<'t> Tries<'t> {
                 let gate = &self.terms.gate;
                 (
                     spent,
-                    inspect::fault(gate, provider, fault, &mut self.flight),
+                    inspect::fault(gate, provider, fault, &mut self.flight).await,
                 )
             }
             Sent::Reply(mut reply) if reply.spent.request().streams() => {
                 self.trail.left_out = std::mem::take(&mut reply.left_out);
-                match Relay::begin(self.terms, reply, provider, self.until).await {
+                match Relay::begin(self.terms, reply, (provider, &self.flight), self.until).await {
                     Ok(relay) => {
                         return Ok(self.streamed(leg, relay, (pass, began, answering)));
                     }
@@ -235,7 +235,7 @@ impl<'t> Tries<'t> {
                     Ok((body, tokens)) => {
                         leg.load.took(began.elapsed());
                         self.remember(request, leg, &body);
-                        match self.inspected(leg, body, tokens) {
+                        match self.inspected(leg, body, tokens).await {
                             Ok(body) => {
                                 self.noted(leg, Status::Success, None, began);
                                 pass.settle(Verdict::Success, self.terms.gate.mono_ns());
@@ -287,12 +287,12 @@ impl<'t> Tries<'t> {
     }
 
     /// A whole reply as the rules of `inspect:` leave it. What it has used is used, also where it may not pass.
-    fn inspected(&mut self, leg: &Leg, body: Bytes, tokens: Tokens) -> Result<Bytes, Fault> {
+    async fn inspected(&mut self, leg: &Leg, body: Bytes, tokens: Tokens) -> Result<Bytes, Fault> {
         let terms = self.terms;
         let provider = leg.target.provider().peer().name();
         terms.tally.used(provider, tokens);
         self.trail.cost = terms.prices.cost(&leg.target, tokens);
-        let body = inspect::reply(&terms.gate, provider, body, &mut self.flight);
+        let body = inspect::reply(&terms.gate, provider, body, &mut self.flight).await;
         if body.is_err() {
             settle(self.reservation.take(), tokens, self.trail.cost);
             self.flight.used(usage(tokens, self.trail.cost));

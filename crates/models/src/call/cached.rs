@@ -43,7 +43,7 @@ pub(crate) fn remembered<'l>(
 ///
 /// # Errors
 /// Where a rule of `inspect:` does not let the reply pass.
-pub(crate) fn answer(
+pub(crate) async fn answer(
     terms: &Terms,
     (found, leg): (Remembered, &Leg),
     permit: Permit<ModelRequest>,
@@ -62,7 +62,7 @@ pub(crate) fn answer(
     let mut flight = permit.answer_locally();
     settle(reservation, NOTHING, Some(0));
     let provider = leg.target.provider().peer().name();
-    let body: Bytes = match inspect::reply(&terms.gate, provider, found.body, &mut flight) {
+    let body: Bytes = match inspect::reply(&terms.gate, provider, found.body, &mut flight).await {
         Ok(body) => body,
         Err(fault) => {
             flight.finish(Outcome {

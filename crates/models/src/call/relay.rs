@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::future::{Future as _, poll_fn};
+use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -28,7 +28,7 @@ use super::reader::Reader;
 use super::{Terms, earlier, usage};
 use crate::budget::settle;
 use crate::catalogue::Answering;
-use crate::inspect::{self, Held};
+use crate::inspect::{self, Answers, Held, Whose};
 use crate::prices::Price;
 use crate::provider::{Reply, ReplyBody, Trouble};
 use crate::request::ModelRequest;
@@ -54,6 +54,8 @@ pub(crate) struct Relay {
     watch: Reader,
     /// What is looked for in it, and held back for that.
     held: Option<Held>,
+    /// The checkers are asked about it.
+    asking: Option<Pin<Box<dyn Future<Output = Answers> + Send>>>,
     /// What is ready to be passed on.
     ready: Vec<u8>,
     /// How the stream has ended: well, or with some trouble.
@@ -89,7 +91,7 @@ impl Relay {
     pub async fn begin(
         terms: &Terms,
         reply: Reply,
-        provider: &str,
+        (provider, flight): (&str, &InFlight),
         until: Instant,
     ) -> Result<Box<Self>, (Spent<ModelRequest>, Trouble)> {
         let Reply {
@@ -102,7 +104,8 @@ impl Relay {
         let request = spent.request();
         let over_at = Instant::now() + Duration::from_millis(terms.stream_ms_max);
         let (gate, bytes_max) = (&terms.gate, terms.reply_bytes_max);
-        let held = Held::of(gate, provider, request.endpoint(), bytes_max);
+        let whose = Whose::of(flight);
+        let held = Held::of(gate, provider, (request.endpoint(), bytes_max), whose);
         let mut relay = Box::new(Self {
             gate: Arc::clone(&terms.gate),
             tally: Arc::clone(&terms.tally),
@@ -115,6 +118,7 @@ impl Relay {
             parser: SseParser::new(terms.reply_bytes_max),
             watch: Reader::new(terms, request, format),
             held,
+            asking: None,
             ready: Vec::new(),
             end: None,
             has_said: false,
@@ -234,6 +238,26 @@ impl Relay {
                 Ok(())
             }
         }
+    }
+
+    /// Ready when the checkers have said what they have to say about a stream that has ended.
+    fn poll_checked(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(held) = &mut self.held else {
+            return Poll::Ready(());
+        };
+        if self.asking.is_none() {
+            let Some(check) = held.check() else {
+                return Poll::Ready(());
+            };
+            self.asking = Some(Box::pin(check));
+        }
+        if let Some(asking) = &mut self.asking {
+            let answers = std::task::ready!(asking.as_mut().poll(cx));
+            if let Err(trouble) = held.checked(answers) {
+                self.end = Some(Err(trouble));
+            }
+        }
+        Poll::Ready(())
     }
 
     /// The stream ends: what is held back goes before its end, whichever that is.
@@ -379,6 +403,7 @@ impl Parts for Relay {
         }
         std::task::ready!(self.poll_ready(cx));
         if self.end.is_some() {
+            std::task::ready!(self.poll_checked(cx));
             self.let_go();
         }
         if let (Some(Err(trouble)), false) = (self.end, self.has_said) {

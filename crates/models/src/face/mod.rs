@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use gate::facts::Facts;
 use gate::identity::IdentityFault;
+use gate::inspect::{About, Way};
 use gate::{Caller, Gate, Origin, Reason, Refusal};
 use http::{HeaderMap, Method, StatusCode};
 use net::http::server::{Request, Response};
@@ -198,7 +199,7 @@ impl Face {
                 Err(refusal) => answer.refused(&refusal),
             };
         };
-        let mut asked = match self.inspected(asked, &route, headers) {
+        let mut asked = match self.inspected(asked, (&route, &caller), headers).await {
             Ok(asked) => asked,
             Err(fault) => return unreadable(answer, &fault),
         };
@@ -223,7 +224,9 @@ impl Face {
         };
         let terms = &self.terms;
         let served = match call::remembered(terms, &legs, &caller, permit.request()) {
-            Some(found) => call::answer(terms, found, permit, reservation).map_err(|own| *own),
+            Some(found) => call::answer(terms, found, permit, reservation)
+                .await
+                .map_err(|own| *own),
             None => call::serve(terms, &route, &legs, &caller, permit, reservation).await,
         };
         match served {
@@ -260,10 +263,10 @@ impl Face {
     }
 
     /// A request as the rules of `inspect:` leave it.
-    fn inspected(
+    async fn inspected(
         &self,
         asked: ModelRequest,
-        route: &Route,
+        (route, caller): (&Route, &Caller),
         headers: &HeaderMap,
     ) -> Result<ModelRequest, Unreadable> {
         let Some(inspection) = self.terms.gate.inspection() else {
@@ -276,7 +279,25 @@ impl Face {
         providers.sort_unstable();
         providers.dedup();
         let text = asked.body().as_str();
-        let (text, finding) = inspect::request(&inspection, &providers, text);
+        let (mut text, mut finding) = inspect::request(&inspection, &providers, text);
+        let asks = |provider: &&&str| inspection.asks(Way::Request, provider);
+        if let Some(provider) = providers.iter().find(asks) {
+            let about = About {
+                way: Way::Request,
+                server: provider,
+                caller: &caller.subject,
+                method: asked.endpoint().path(),
+                name: Some(asked.model()),
+            };
+            let checked = inspect::checked_request(&inspection, &providers, about, &text);
+            let (left, found) = checked.await;
+            if let Some(found) = found {
+                finding.get_or_insert_default().join(&found);
+            }
+            if let Cow::Owned(left) = left {
+                text = Cow::Owned(left);
+            }
+        }
         let Some(finding) = finding else {
             return Ok(asked);
         };

@@ -9,14 +9,15 @@ mod stream;
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use gate::inspect::{Finding, Inspection, RULE_PREFIX, Way};
+use gate::inspect::{About, Finding, Inspected, Inspection, RULE_PREFIX, Way};
 use gate::{Gate, InFlight, Reason};
 use serde_json::Value;
+use toolkit::reasons::http_status;
 use wire::model::members;
 
 use crate::provider::{Fault, Remedy, Trouble};
 
-pub(crate) use stream::Held;
+pub(crate) use stream::{Answers, Held, Whose};
 
 /// The member of a request that is a name of ours: masked, it would be another model.
 const APART: [&str; 1] = ["model"];
@@ -31,21 +32,35 @@ pub(crate) fn request<'b>(
     ours.value(Way::Request, "", body, &APART)
 }
 
+/// The same as the checkers leave it; `about` names the call.
+pub(crate) async fn checked_request<'b>(
+    inspection: &Inspection,
+    providers: &[&str],
+    about: About<'_>,
+    body: &'b str,
+) -> (Cow<'b, str>, Option<Finding>) {
+    let ours = inspection.for_any(Way::Request, providers);
+    ours.checked(about, body, &APART).await
+}
+
+/// A rule that does not let something pass, and why.
+type Refusing = (Reason, String);
+
 /// Notes in a call what was found in its reply; the rule that does not let it pass.
-pub(crate) fn note(flight: &mut InFlight, finding: &Finding) -> Option<String> {
+pub(crate) fn note(flight: &mut InFlight, finding: &Finding) -> Option<Refusing> {
     flight.found(finding);
     if !finding.labels().is_empty() {
         flight.came_back(finding.labels());
     }
     let rule = finding.denied_by().or(finding.asked_by())?;
-    Some(format!("{RULE_PREFIX}{rule}"))
+    Some((finding.reason(), format!("{RULE_PREFIX}{rule}")))
 }
 
 /// A whole reply as the rules leave it.
 ///
 /// # Errors
 /// What the caller is told where a rule does not let it pass.
-pub(crate) fn reply(
+pub(crate) async fn reply(
     gate: &Gate,
     provider: &str,
     body: Bytes,
@@ -59,38 +74,70 @@ pub(crate) fn reply(
         return Ok(body);
     };
     let is_plain = members(text).is_empty();
-    let (text, finding) = match is_plain {
+    let inspected = match is_plain {
         true => inspection.text(Way::Result, provider, text),
         false => inspection.value(Way::Result, provider, text, &[]),
     };
-    let Some(finding) = finding else {
-        return Ok(body);
+    let text = left(is_plain, inspected, flight)?;
+    let text = match (inspection.asks(Way::Result, provider), flight.about()) {
+        (true, Some((facts, _))) => {
+            let about = About {
+                way: Way::Result,
+                server: provider,
+                caller: &facts.subject_id,
+                method: &facts.method,
+                name: facts.tool_name.known().map(String::as_str),
+            };
+            let checked = match is_plain {
+                true => inspection.checked_text(about, &text).await,
+                false => inspection.checked(about, &text, &[]).await,
+            };
+            Cow::Owned(left(is_plain, checked, flight)?.into_owned())
+        }
+        _ => text,
     };
-    if let Some(rule) = note(flight, &finding) {
-        return Err(withheld(&rule));
+    match text {
+        Cow::Borrowed(_) => Ok(body),
+        Cow::Owned(text) => Ok(text.into()),
     }
-    if finding.masked() == 0 {
-        return Ok(body);
+}
+
+/// What goes on of a text in which this was found.
+fn left<'t>(
+    is_plain: bool,
+    (text, finding): Inspected<'t>,
+    flight: &mut InFlight,
+) -> Result<Cow<'t, str>, Fault> {
+    let Some(finding) = finding else {
+        return Ok(text);
+    };
+    if let Some(refusing) = note(flight, &finding) {
+        return Err(withheld(&refusing));
     }
-    if is_plain {
-        return Ok(text.into_owned().into());
+    if finding.masked() == 0 || is_plain {
+        return Ok(text);
     }
     let Ok(mut value) = serde_json::from_str::<Value>(&text) else {
-        return Err(withheld(RULE_PREFIX));
+        return Err(withheld(&(Reason::Inspected, RULE_PREFIX.to_owned())));
     };
-    if leaves::drop_tokens(&mut value) {
-        return Ok(value.to_string().into());
+    match leaves::drop_tokens(&mut value) {
+        true => Ok(value.to_string().into()),
+        false => Ok(text),
     }
-    Ok(text.into_owned().into())
 }
 
 /// A provider's error as the rules leave it. Where they do not let it pass, the caller is told so and nothing of it;
 /// what helps against it stays the same.
-pub(crate) fn fault(gate: &Gate, provider: &str, mut fault: Fault, flight: &mut InFlight) -> Fault {
+pub(crate) async fn fault(
+    gate: &Gate,
+    provider: &str,
+    mut fault: Fault,
+    flight: &mut InFlight,
+) -> Fault {
     let Some((status, body)) = fault.answer.take() else {
         return fault;
     };
-    match reply(gate, provider, body, flight) {
+    match reply(gate, provider, body, flight).await {
         Ok(body) => fault.answer = Some((status, body)),
         Err(withheld) => fault.told = withheld.told,
     }
@@ -117,10 +164,10 @@ fn sentence(
 }
 
 /// A reply that a rule does not let pass.
-fn withheld(rule: &str) -> Fault {
+fn withheld((reason, rule): &Refusing) -> Fault {
     let trouble = Trouble::Withheld;
     Fault {
-        told: Some((trouble.status(), Reason::Inspected.sentence(rule))),
+        told: Some((http_status(*reason), reason.sentence(rule))),
         ..Fault::of(trouble, Remedy::Nothing)
     }
 }

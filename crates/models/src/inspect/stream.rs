@@ -7,8 +7,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
-use gate::Gate;
-use gate::inspect::{Finding, Inspection, Pieces, Way};
+use gate::facts::Facts;
+use gate::inspect::{About, Finding, Inspection, Pieces, Way};
+use gate::{Gate, InFlight};
 use serde_json::Value;
 use wire::SseParser;
 use wire::model::Endpoint;
@@ -20,6 +21,8 @@ use crate::provider::Trouble;
 /// Most bytes of events that are held back: enough for a match as long as a key file, and for texts that
 /// are streamed beside each other.
 const EVENTS_BYTES_MAX: usize = 1024 * 1024;
+/// The same where checkers look at the whole stream.
+const CHECKED_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Most texts of one stream.
 const LANES_MAX: usize = 1_024;
 
@@ -35,10 +38,37 @@ struct Event {
     parts: Vec<(String, Range<usize>, String)>,
 }
 
+/// Whose stream it is.
+#[derive(Debug, Clone)]
+pub(crate) struct Whose {
+    pub caller: String,
+    pub method: String,
+    pub model: String,
+}
+
+impl Whose {
+    /// Of the call that is under way.
+    pub fn of(flight: &InFlight) -> Self {
+        let facts = flight.about().map(|(facts, _)| facts);
+        let of =
+            |text: fn(&Facts) -> Option<&str>| facts.and_then(text).unwrap_or_default().to_owned();
+        Self {
+            caller: of(|facts| Some(&facts.subject_id)),
+            method: of(|facts| Some(&facts.method)),
+            model: of(|facts| facts.tool_name.known().map(String::as_str)),
+        }
+    }
+}
+
+/// What checkers have said about a stream.
+pub(crate) type Answers = (Inspection, Option<Finding>);
+
 /// What is looked for in one stream, and what of it is held back.
 pub(crate) struct Held {
     inspection: Arc<Inspection>,
     provider: String,
+    /// Whom checkers still have to be asked for: then nothing goes on before the stream has ended.
+    asker: Option<Whose>,
     endpoint: Endpoint,
     parser: SseParser,
     lanes: BTreeMap<String, Pieces>,
@@ -52,11 +82,13 @@ impl Held {
     pub fn of(
         gate: &Gate,
         provider: &str,
-        endpoint: Endpoint,
-        event_bytes_max: usize,
+        (endpoint, event_bytes_max): (Endpoint, usize),
+        whose: Whose,
     ) -> Option<Self> {
         let inspection = gate.inspection()?;
+        let asks = inspection.asks(Way::Result, provider);
         inspection.looks_at(Way::Result, provider).then(|| Self {
+            asker: asks.then_some(whose),
             inspection,
             provider: provider.to_owned(),
             endpoint,
@@ -72,6 +104,10 @@ impl Held {
     /// A sentence that the provider has said outside of its events, as the rules leave it; none where they do not let
     /// it pass.
     pub fn sentence(&mut self, text: &str) -> Option<String> {
+        // No checker has seen it.
+        if self.inspection.asks(Way::Result, &self.provider) {
+            return None;
+        }
         super::sentence(&self.inspection, &self.provider, text, &mut self.finding)
     }
 
@@ -100,6 +136,49 @@ impl Held {
             self.take(event.0, event.1)?;
         }
         self.release(ready)
+    }
+
+    /// What the checkers say of the whole stream, where they have to be asked before anything of it goes on.
+    pub fn check(&self) -> Option<impl Future<Output = Answers> + Send + use<>> {
+        let whose = self.asker.clone()?;
+        let texts = self.lanes.values().map(|lane| Value::from(lane.whole()));
+        let others = self.events.iter().filter(|event| event.parts.is_empty());
+        let others = others.filter_map(|event| event.value.clone());
+        let content = Value::Array(texts.chain(others).collect()).to_string();
+        let (inspection, provider) = (Arc::clone(&self.inspection), self.provider.clone());
+        Some(async move {
+            // What the other rules find in it is counted when it goes on.
+            let (content, _) = inspection.value(Way::Result, &provider, &content, &[]);
+            let about = About {
+                way: Way::Result,
+                server: &provider,
+                caller: &whose.caller,
+                method: &whose.method,
+                name: Some(&whose.model),
+            };
+            inspection.with_answers(about, &content).await
+        })
+    }
+
+    /// Takes what the checkers have said.
+    ///
+    /// # Errors
+    /// What they want masked cannot be.
+    pub fn checked(&mut self, (inspection, found): Answers) -> Result<(), Trouble> {
+        self.asker = None;
+        if let Some(found) = found {
+            self.finding.get_or_insert_default().join(&found);
+        }
+        let of_checkers = inspection.only_texts();
+        self.inspection = Arc::new(inspection);
+        let mut events = std::mem::take(&mut self.events);
+        for event in &mut events {
+            if let Some(value) = &mut event.value {
+                event.is_changed |= self.look_at_rest(&of_checkers, value)?;
+            }
+        }
+        self.events = events;
+        Ok(())
     }
 
     /// Nothing more comes: what is held back goes.
@@ -136,8 +215,10 @@ impl Held {
                         .parts
                         .push((leaf.lane, lane.push(&leaf.text), leaf.at));
                 }
-                event.is_changed = self.look_at_rest(value)?;
-                for (lane, ..) in &event.parts {
+                let inspection = Arc::clone(&self.inspection);
+                event.is_changed = self.look_at_rest(&inspection, value)?;
+                let settled = event.parts.iter().filter(|_| self.asker.is_none());
+                for (lane, ..) in settled {
                     let end = self.lanes.get_mut(lane);
                     let from = (Way::Result, self.provider.as_str());
                     if let Some(lane) = end {
@@ -155,11 +236,13 @@ impl Held {
     }
 
     /// Looks at an event without its parts of texts; whether something was masked.
-    fn look_at_rest(&mut self, value: &mut Value) -> Result<bool, Trouble> {
+    fn look_at_rest(
+        &mut self,
+        inspection: &Inspection,
+        value: &mut Value,
+    ) -> Result<bool, Trouble> {
         let rest = value.to_string();
-        let (masked, found) = self
-            .inspection
-            .value(Way::Result, &self.provider, &rest, &[]);
+        let (masked, found) = inspection.value(Way::Result, &self.provider, &rest, &[]);
         let Some(found) = found else {
             return Ok(false);
         };
@@ -176,6 +259,9 @@ impl Held {
 
     /// Settles the texts that have ended.
     fn settle(&mut self, ended: &Ended) {
+        if self.asker.is_some() {
+            return;
+        }
         for (name, lane) in &mut self.lanes {
             let is_last = match ended {
                 Ended::None => false,
@@ -195,7 +281,11 @@ impl Held {
         if self.finding.as_ref().is_some_and(denies) {
             return Err(Trouble::Withheld);
         }
-        while let Some(event) = self.events.front() {
+        let bytes_max = match self.asker {
+            Some(_) => CHECKED_BYTES_MAX,
+            None => EVENTS_BYTES_MAX,
+        };
+        while let Some(event) = self.events.front().filter(|_| self.asker.is_none()) {
             let settled = |(lane, place, _): &(String, Range<usize>, String)| {
                 let lane = self.lanes.get(lane);
                 lane.is_none_or(|lane| place.end <= lane.settled())
@@ -207,7 +297,7 @@ impl Held {
                 self.write(event, ready);
             }
         }
-        if self.bytes > EVENTS_BYTES_MAX {
+        if self.bytes > bytes_max {
             return Err(Trouble::Withheld);
         }
         Ok(())

@@ -23,8 +23,28 @@ fn rules_that_cannot_be_are_refused_with_what_to_write() {
             "taken",
         ),
         (
+            r#"a: { checker: { url: "http://127.0.0.1:7070/", secret: "0123456789abcdef" }, action: mask }"#,
+            "taken",
+        ),
+        (
+            r#"a: { checker: { url: "http://127.0.0.1:7070/" }, action: mask }"#,
+            "inspect.a.checker has no secret\n  hint: write secret: ${NAME}: questions are signed with it (HMAC-SHA-256)",
+        ),
+        (
+            r#"a: { checker: { secret: "0123456789abcdef" }, action: mask }"#,
+            "inspect.a.checker has no url\n  hint: write url: http://127.0.0.1:PORT/PATH, or https:// to another machine",
+        ),
+        (
+            r#"a: { checker: { url: "http://127.0.0.1:7070/", secret: short }, action: mask }"#,
+            "inspect.a.checker.secret is shorter than 16 bytes",
+        ),
+        (
+            r#"a: { secrets: all, checker: { url: "http://127.0.0.1:7070/", secret: "0123456789abcdef" }, action: mask }"#,
+            "inspect.a.checker cannot be combined with secrets in one rule\n  hint: write two rules",
+        ),
+        (
             "a: { action: mask }",
-            "inspect.a does not say what to look for\n  hint: write secrets: all, or patterns: [\"REGULAR EXPRESSION\"]",
+            "inspect.a does not say what to look for\n  hint: write secrets: all, patterns: [\"REGULAR EXPRESSION\"], or checker: { url: URL, secret: ${NAME} }",
         ),
         (
             "a: { secrets: all }",

@@ -488,6 +488,30 @@ pub(super) const GENERAL: &[Key] = &[
         "whatever matches one of them; at most 64, of 1024 bytes each",
     ),
     live(
+        "inspect.*.checker.url",
+        "https URL, or http to this machine",
+        "",
+        "a program of yours that is asked about each message (docs/security.md)",
+    ),
+    live(
+        "inspect.*.checker.secret",
+        "text of at least 16 bytes",
+        "",
+        "questions to it are signed with this (HMAC-SHA-256); never shown",
+    ),
+    live(
+        "inspect.*.checker.deadline",
+        "duration, 10ms to 30s",
+        "2s",
+        "how long it may take to answer",
+    ),
+    live(
+        "inspect.*.checker.unchecked",
+        "deny or allow",
+        "deny",
+        "what becomes of a message that it did not answer for",
+    ),
+    live(
         "inspect.*.on",
         "requests, results or both",
         "both",

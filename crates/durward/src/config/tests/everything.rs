@@ -49,7 +49,8 @@ models:
   reserve: 100
   cache: { ttl: 30m, bytes: 1MiB, per: tenant }
   accounts: { register: open, requests: 30, admin_group: ops, servers: [files] }
-inspect: { keys: { secrets: [aws, jwt], on: requests, servers: [files], action: mask, labels: [private] } }
+inspect: { keys: { secrets: [aws, jwt], on: requests, servers: [files], action: mask, labels: [private] },
+  dlp: { checker: { url: "https://dlp.example/x", secret: 0123456789abcdef, deadline: 1s, unchecked: allow }, action: deny } }
 policy: ${DIR}/policy.json
 limits:
   requests: { rate: 90/m, burst: 7 }
@@ -136,7 +137,7 @@ fn every_key_of_the_catalogue_is_read() {
             "30m",
             "1MiB",
             "tenant",
-            "keys mask",
+            "keys mask, dlp deny",
             "90/m",
             "7",
             "3",

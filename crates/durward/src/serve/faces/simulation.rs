@@ -38,7 +38,7 @@ impl Calls for ThroughTheGate {
             Sent::Json(text) => Beside::Json(text),
             Sent::Text(text) => Beside::Text(text),
         };
-        Box::pin(async move { self.0.beside(server, caller, sent) })
+        Box::pin(self.0.beside(server, caller, sent))
     }
 }
 

@@ -1,10 +1,13 @@
 //! What the rules of `inspect:` find in requests to models and in their replies, streamed or not.
 
+use std::sync::{Arc, Mutex};
+
 use serde_json::{Value, json};
 
 use super::support::{ENDPOINTS, Upstream, code, events, place, request, serve};
 use crate::support::guarded::eventually;
 use crate::support::serving::{Answer, Served};
+use crate::support::web::{Then, Web, json_reply, send as wire_send};
 
 /// A token that nobody was ever given.
 const SECRET: &str = "ghp_aB3dE6gH9kaB3dE6gH9kaB3dE6gH9kaB3dE6";
@@ -211,4 +214,96 @@ fn a_request_that_a_rule_denies_is_refused_and_one_that_asks_waits_for_a_person(
     let journal = place.journal();
     let decision = journal.decision("asked");
     assert_eq!(decision["final_rule"], "inspect:pay", "{decision}");
+}
+
+/// A checker that names these words wherever they stand, and what it was asked.
+fn checker(words: &'static [&'static str]) -> (Web, Arc<Mutex<Vec<Value>>>) {
+    let asked: Arc<Mutex<Vec<Value>>> = Arc::default();
+    let noted = Arc::clone(&asked);
+    let web = Web::start(move |request, wire| {
+        let question = request.json();
+        let content = question["content"].to_string();
+        let texts: Vec<&&str> = words
+            .iter()
+            .filter(|word| content.contains(**word))
+            .collect();
+        noted.lock().unwrap().push(question);
+        let said = json!({"found": !texts.is_empty(), "texts": texts});
+        wire_send(wire, &json_reply(&said), Then::Keep)
+    });
+    (web, asked)
+}
+
+fn outside(url: &str, rest: &str) -> String {
+    yaml(&format!(
+        "people: {{ checker: {{ url: \"{url}\", secret: sixteen-bytes-and-more, deadline: 5s }}, {rest} }}"
+    ))
+}
+
+#[test]
+fn a_checker_sees_requests_and_whole_replies_streamed_or_not() {
+    let (web, asked) = checker(&["Ada Lovelace"]);
+    let served = serve(&outside(&web.url(), "action: mask, on: results"), &[]);
+    // More than is held back where no checker looks.
+    let filler = "word ".repeat(600);
+    let text = format!("{filler}Ada Lovelace and {filler}");
+    let expect = text.replace("Ada Lovelace", "[masked: people]");
+    let mut count = 0;
+    for (number, path) in ENDPOINTS.iter().enumerate() {
+        for (model, streams) in [("echo", false), ("echo", true), ("spell", true)] {
+            let body = asking(path, &format!("local/{model}"), &text, streams);
+            let id = format!("r-{number}-{model}-{streams}");
+            let answer = send(&served, path, &body, &id);
+            let said = said(path, &answer, streams);
+            assert_eq!(said, expect, "{path} {model} {streams}");
+            // The dialect of responses says a text again, whole, at its end.
+            assert!(
+                !answer.body.contains("Lovelace"),
+                "{path} {model} {streams}"
+            );
+            count += 1;
+        }
+    }
+    {
+        let asked = asked.lock().unwrap();
+        assert_eq!(asked.len(), count, "once for each reply");
+        assert_eq!(asked[0]["server"], "local");
+        assert_eq!(asked[0]["direction"], "result");
+        assert_eq!(asked[0]["method"], "chat/completions");
+    }
+    let (_, place) = served.stop();
+    let journal = place.journal();
+    for operation in journal.operations() {
+        let inspected = operation["inspected"][0].as_str().unwrap();
+        assert!(inspected.starts_with("people:"), "{operation}");
+    }
+
+    let served = serve(&outside(&web.url(), "action: mask, on: requests"), &[]);
+    let body = asking(ENDPOINTS[0], "local/echo", "by Ada Lovelace", false);
+    let answer = send(&served, ENDPOINTS[0], &body, "masked");
+    assert_eq!(said(ENDPOINTS[0], &answer, false), "by [masked: people]");
+}
+
+#[test]
+fn a_reply_that_could_not_be_checked_goes_on_only_where_the_rule_says_so() {
+    let web = Web::start(|_, wire| {
+        let reply = b"HTTP/1.1 500 Oh\r\ncontent-length: 0\r\n\r\n";
+        wire_send(wire, reply, Then::Keep)
+    });
+    for (unchecked, passes) in [("deny", false), ("allow", true)] {
+        let rules = outside(&web.url(), "action: mask, on: results");
+        let rules = rules.replace("deadline: 5s", &format!("unchecked: {unchecked}"));
+        let served = serve(&rules, &[]);
+        for streams in [false, true] {
+            let body = asking(ENDPOINTS[0], "local/echo", "Ada", streams);
+            let answer = send(&served, ENDPOINTS[0], &body, &format!("r-{streams}"));
+            assert_eq!(answer.body.contains("Ada"), passes, "{answer:?}");
+            let status = if passes || streams { 200 } else { 503 };
+            assert_eq!(answer.status, status, "{answer:?}");
+        }
+        let (_, place) = served.stop();
+        for operation in place.journal().operations() {
+            assert_eq!(operation["inspected"], json!(["people:unchecked"]));
+        }
+    }
 }

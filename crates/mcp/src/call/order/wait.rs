@@ -4,9 +4,8 @@ use gate::facts::{Facts, Touched};
 
 use super::super::client::Asker;
 use super::super::read::{Asked, Step};
-use super::super::under_way::{CallGuard, Stop, withdrawn};
+use super::super::under_way::CallGuard;
 use super::turn::Turn;
-use std::sync::Arc;
 
 /// What became of a call that had to wait for others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,21 +43,12 @@ impl Asker {
         asked: &mut Asked,
         guard: Option<&CallGuard>,
     ) -> Waited {
-        let stop = Arc::new(Stop::default());
-        if let Some(guard) = guard {
-            guard.waits(&stop);
-        }
         let read = || {
             // It was read before, so it can be again; else it is judged by what was known then.
             drop(self.read_again(frame, asked));
             asked.step.facts().and_then(Touched::of)
         };
-        let holds = tokio::select! {
-            holds = turn.wait(read) => Some(holds),
-            () = withdrawn(&stop) => None,
-            () = self.client.gone() => None,
-        };
-        let is_withdrawn = guard.is_some_and(|guard| guard.goes_on(&stop));
+        let (holds, is_withdrawn) = self.before_judging(guard, turn.wait(read)).await;
         if let Step::Judge(facts, origin) = &mut asked.step {
             origin.waited = true;
             facts.unsettled = holds == Some(false);

@@ -1,0 +1,217 @@
+//! Messages that checkers of `inspect:` look at (`gate::inspect::Checker`): calls before they are judged, and their
+//! answers before they go on.
+
+use std::sync::Arc;
+
+use gate::facts::Facts;
+use gate::inspect::{About, Finding, Inspection, Way};
+use wire::jsonrpc::{Kind, member};
+use wire::{Bounds, WireError, scan_request};
+
+use super::begin::Begun;
+use super::client::Asker;
+use super::inspected::{APART, APART_WITH_NAME, Left, OF_RESULT, left_of, withheld_from};
+use super::read::{After, Asked, Step, ToRead};
+use super::run::{Run, Said};
+use super::under_way::CallGuard;
+use crate::message::reply::{self, Reply};
+use crate::message::{frames, shapes, splice};
+use toolkit::trace::Trace;
+
+/// What checkers have left of a call.
+pub(super) struct CheckedCall {
+    /// Its frame.
+    pub frame: Vec<u8>,
+    /// Its client has gone meanwhile, or has taken it back.
+    pub is_withdrawn: bool,
+}
+
+impl Asker {
+    /// The rules, where a checker looks at calls of this server.
+    pub(super) fn checks_calls(&self) -> Option<Arc<Inspection>> {
+        self.checks(Way::Request)
+    }
+
+    fn checks(&self, way: Way) -> Option<Arc<Inspection>> {
+        let inspection = self.server.gate.inspection()?;
+        inspection
+            .asks(way, &self.server.name)
+            .then_some(inspection)
+    }
+
+    /// Has the checkers look at a call, and reads it again where they change it; what they found is judged with it.
+    /// The protocol's own traffic is left alone.
+    ///
+    /// # Errors
+    /// What the client is told where the call ends here.
+    pub(super) async fn checked(
+        &self,
+        inspection: &Inspection,
+        frame: Vec<u8>,
+        asked: &mut Asked,
+        guard: Option<&CallGuard>,
+    ) -> Result<CheckedCall, Begun> {
+        let facts = match &asked.step {
+            Step::Judge(facts, _) | Step::Unlisted(facts, _) | Step::Return(_, facts, _) => facts,
+            Step::Pass(..) | Step::Refuse(_) => {
+                return Ok(CheckedCall {
+                    frame,
+                    is_withdrawn: false,
+                });
+            }
+        };
+        let look = self.look(inspection, self.about(Way::Request, facts), &frame);
+        let (looked, is_withdrawn) = self.before_judging(guard, look).await;
+        let Some(looked) = looked else {
+            return Ok(CheckedCall {
+                frame,
+                is_withdrawn: true,
+            });
+        };
+        let bad =
+            |fault: &WireError| Begun::Answered(frames::bad_frame(asked.names.id.as_str(), fault));
+        let (changed, finding) = looked.map_err(|fault| bad(&fault))?;
+        if let Some(finding) = finding {
+            let taken = self.take_finding(changed.as_deref().unwrap_or(&frame), asked, finding);
+            taken.map_err(|instead| *instead)?;
+        }
+        if let Step::Judge(_, origin) | Step::Unlisted(_, origin) = &mut asked.step {
+            origin.waited = true;
+        }
+        Ok(CheckedCall {
+            frame: changed.unwrap_or(frame),
+            is_withdrawn,
+        })
+    }
+
+    /// What the checkers leave of a frame's `params`, where they change them, and what they found.
+    async fn look(
+        &self,
+        inspection: &Inspection,
+        about: About<'_>,
+        frame: &[u8],
+    ) -> Result<Left, WireError> {
+        let scan = scan_request(frame, &Bounds::default())?;
+        let raw = member(&scan.members, "params");
+        let Some((raw, place)) = raw.and_then(|raw| Some((raw, reply::place(frame, raw)?))) else {
+            return Ok((None, None));
+        };
+        let apart = match about.name {
+            Some(_) => APART_WITH_NAME,
+            None => APART,
+        };
+        let (text, finding) = inspection.checked(about, raw, apart).await;
+        let is_masked = finding.as_ref().is_some_and(|finding| finding.masked() > 0);
+        let changed = is_masked.then(|| splice::edited(frame, &mut [(place, text.as_bytes())]));
+        Ok((changed, finding))
+    }
+
+    /// A notification of the client, or a request of its server, as the checkers leave it; what they found is added
+    /// to what was found in it before.
+    pub(super) async fn checked_beside(
+        &self,
+        way: Way,
+        method: &str,
+        frame: Vec<u8>,
+        finding: Option<Finding>,
+    ) -> (Vec<u8>, Option<Finding>) {
+        let Some(inspection) = self.checks(way) else {
+            return (frame, finding);
+        };
+        let about = About {
+            way,
+            server: &self.server.name,
+            caller: &self.caller.subject,
+            method,
+            name: None,
+        };
+        let look = Box::pin(self.look(&inspection, about, &frame));
+        // What is no message is refused by its reader.
+        let Ok((changed, Some(found))) = look.await else {
+            return (frame, finding);
+        };
+        let mut all = finding.unwrap_or_default();
+        all.join(&found);
+        (changed.unwrap_or(frame), Some(all))
+    }
+
+    fn about<'a>(&'a self, way: Way, facts: &'a Facts) -> About<'a> {
+        About {
+            way,
+            server: &self.server.name,
+            caller: &self.caller.subject,
+            method: &facts.method,
+            name: facts.tool_name.known().map(String::as_str),
+        }
+    }
+
+    /// Reads a call again as the checkers left it, with what they found.
+    fn take_finding(
+        &self,
+        frame: &[u8],
+        asked: &mut Asked,
+        found: Finding,
+    ) -> Result<(), Box<Begun>> {
+        if let (Step::Return(..), Some(rule)) = (&asked.step, found.denied_by()) {
+            // The call waits on as it was, and its client may come back for it.
+            let answer = withheld_from(&asked.names.id, (found.reason(), rule));
+            return Err(Box::new(Begun::Answered(answer)));
+        }
+        let (facts, run) = match &asked.step {
+            Step::Judge(facts, origin)
+            | Step::Unlisted(facts, origin)
+            | Step::Return(_, facts, origin) => (facts, origin.run.clone()),
+            Step::Pass(..) | Step::Refuse(_) => return Ok(()),
+        };
+        let mut all = facts.inspected.as_deref().cloned().unwrap_or_default();
+        all.join(&found);
+        let id = asked.names.id.clone();
+        let bad = |fault: &WireError| Box::new(Begun::Answered(frames::bad_frame(&id, fault)));
+        let canonical = shapes::of_client(frame).map_err(|fault| bad(&fault))?;
+        let envelope = canonical.envelope().map_err(|fault| bad(&fault))?;
+        let Kind::Request { id, method } = envelope.kind else {
+            return Ok(());
+        };
+        let trace = Trace {
+            run,
+            headers: asked.marks.trace.clone(),
+        };
+        let mut again = self.read(&ToRead {
+            canonical: &canonical,
+            scan: &canonical.scan(),
+            id,
+            method: &method,
+            received_ns: asked.received_ns,
+            trace: &trace,
+            finding: Some(&all),
+        });
+        if found.masked() == 0 {
+            // They repeat arguments, also those that are masked.
+            again.marks.mirrored = asked.marks.mirrored.take();
+        }
+        *asked = again;
+        Ok(())
+    }
+}
+
+impl Run {
+    /// The answer to a call as the checkers leave it.
+    ///
+    /// # Errors
+    /// What the client is told where a rule does not let it pass.
+    pub(super) async fn checked(&mut self, reply: Reply) -> Result<Reply, Said> {
+        let Some(inspection) = self.asker.checks(Way::Result) else {
+            return Ok(reply);
+        };
+        let Some((facts, _)) = (match &self.after {
+            Some(After::Call(flight)) => flight.about(),
+            _ => None,
+        }) else {
+            return Ok(reply);
+        };
+        let about = self.asker.about(Way::Result, facts);
+        let checked = inspection.checked(about, reply.payload(), OF_RESULT).await;
+        let left = left_of(&reply, checked);
+        self.left(reply, left)
+    }
+}
