@@ -78,6 +78,29 @@ fn a_secret_is_masked_before_the_server_and_the_journal_see_it() {
 }
 
 #[test]
+fn a_secret_in_the_place_of_a_tools_name_is_in_no_record_and_no_answer() {
+    for action in ["mask", "deny"] {
+        let place = place(&format!("keys: {{ secrets: all, action: {action} }}"));
+        let mut client = guarded(&place);
+        for _ in 0..2 {
+            let params = json!({"name": token(), "arguments": {}});
+            let reply = client.request("tools/call", params).unwrap();
+            let answer = reply.line();
+            assert!(!answer.contains(&token()), "{answer}");
+            let answer: Value = serde_json::from_str(answer).unwrap();
+            let reason = told(&answer)["reason"].as_str().unwrap();
+            let expected = ["unknown_tool", "inspection_denied"];
+            assert!(expected.contains(&reason), "{answer}");
+        }
+        assert_eq!(text(&called(&mut client, "plain")), "plain");
+        assert_eq!(end(client).code, Some(0));
+        let journal = place.journal();
+        assert_eq!(journal.decisions()[0]["inspected"], json!(["keys:1"]));
+        assert!(!written(&place).contains(&token()), "{action}");
+    }
+}
+
+#[test]
 fn a_secret_in_a_result_is_masked_on_its_way_back() {
     let place = place("keys: { secrets: [github], on: results, action: mask }");
     let mut client = guarded(&place);

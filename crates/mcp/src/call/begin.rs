@@ -83,7 +83,8 @@ impl Asker {
                 let about = (kind, &*facts, &*origin);
                 self.pass(about, carried(frame), after, called).await
             }
-            Step::Judge(facts, origin) | Step::Unlisted(facts, origin) => {
+            Step::Judge(mut facts, origin) | Step::Unlisted(mut facts, origin) => {
+                self.hide_name(&mut facts);
                 let call = Call {
                     caller: self.caller.clone(),
                     facts,

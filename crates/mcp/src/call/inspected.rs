@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gate::Outcome;
 use gate::Reason;
-use gate::facts::ResourceType;
+use gate::facts::{Fact, Facts, ResourceType};
 use gate::inspect::{Finding, Inspected, Inspection, RULE_PREFIX, Way};
 use gate::journal::Status;
 use gate::labels::Labels;
@@ -133,6 +133,31 @@ pub fn withheld((reason, rule): (Reason, &str)) -> Value {
 }
 
 impl Asker {
+    /// What stands in the place of the name of a tool that the server does not list, and in which a rule finds
+    /// something: the call is refused under any name, and the records keep what they are given.
+    pub(super) fn hide_name(&self, facts: &mut Facts) {
+        let Some(name) = facts.tool_name.known().filter(|_| facts.unlisted) else {
+            return;
+        };
+        let Some(inspection) = self.server.gate.inspection() else {
+            return;
+        };
+        let (left, found) = inspection.text(Way::Request, &self.server.name, name);
+        let Some(found) = found else {
+            return;
+        };
+        // A rule that refuses or asks has no mask of its own.
+        let rule = found.denied_by().or(found.asked_by());
+        let left = match rule {
+            Some(rule) => format!("[{RULE_PREFIX}{rule}]"),
+            None => left.into_owned(),
+        };
+        let mut all = facts.inspected.as_deref().cloned().unwrap_or_default();
+        all.join(&found);
+        facts.state_finding(&all);
+        facts.tool_name = Fact::Known(left);
+    }
+
     /// News of the server as the inspection leaves them; `false` where they may not go on. Nobody can be
     /// asked about news, so a rule that asks refuses them.
     pub(super) fn inspect_news(&self, news: &mut News) -> bool {

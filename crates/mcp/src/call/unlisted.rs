@@ -149,7 +149,9 @@ impl Asker {
         if before > 0 {
             // Who calls again and again what is not there counts as one who lists again and again.
             let (gate, to) = (&self.server.gate, self.server.peer());
-            drop(gate.admit_control(ControlKind::List, facts, origin, &to, ())?);
+            let mut facts = facts.clone();
+            self.hide_name(&mut facts);
+            drop(gate.admit_control(ControlKind::List, &facts, origin, &to, ())?);
         }
         *last = self.list_tools(call).await.err();
         listing.ended.fetch_add(1, Ordering::AcqRel);
