@@ -129,7 +129,10 @@ fn an_answer_to_a_server_that_has_left_reaches_no_other() {
             }
         }
     }
-    configuration["servers"].as_object_mut().unwrap().remove("good");
+    configuration["servers"]
+        .as_object_mut()
+        .unwrap()
+        .remove("good");
     configured(&place, &configuration);
     eventually("the server has left", || {
         client.tools().0.iter().all(|name| name == "evil__go")
