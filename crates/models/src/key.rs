@@ -29,6 +29,12 @@ impl Key {
         self.bearer.clone()
     }
 
+    /// Whether it stands in a text.
+    pub(crate) fn is_in(&self, text: &[u8]) -> bool {
+        let own = self.plain.as_bytes();
+        text.windows(own.len()).any(|part| part == own)
+    }
+
     /// By itself.
     pub(crate) fn plain(&self) -> HeaderValue {
         self.plain.clone()

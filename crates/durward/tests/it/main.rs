@@ -84,6 +84,7 @@ mod serve_headers;
 mod serve_http;
 mod serve_idle;
 mod serve_keys;
+mod serve_keys_lasting;
 mod serve_places;
 mod serve_questions;
 mod serve_reach;

@@ -8,7 +8,7 @@ use crate::support::serving::{self, Answer, Events, Served, call, modern, modern
 
 /// `durward keys` in a place; what it prints.
 #[track_caller]
-fn keys(place: &Place, args: &[&str]) -> String {
+pub fn keys(place: &Place, args: &[&str]) -> String {
     let all = [&["--no-config", "--state-dir", "state", "keys"], args].concat();
     let output = place.durward(&all);
     assert!(output.status.success(), "{output:?}");
@@ -16,7 +16,7 @@ fn keys(place: &Place, args: &[&str]) -> String {
 }
 
 #[track_caller]
-fn bearer(place: &Place, args: &[&str]) -> String {
+pub fn bearer(place: &Place, args: &[&str]) -> String {
     format!("Bearer {}", keys(place, args))
 }
 

@@ -125,6 +125,12 @@ fn duration(seconds: u64) -> String {
     }
 }
 
+/// Whether an id is one of ours; no server's request has such.
+#[must_use]
+pub fn is_own(id: &IdKey) -> bool {
+    matches!(id, IdKey::Text(text) if text.starts_with(ID_PREFIX))
+}
+
 /// Tells the client that the answer is no longer wanted.
 #[must_use]
 pub fn cancelled(id: &IdKey) -> Vec<u8> {

@@ -12,7 +12,7 @@ use wire::id::IdKey;
 use wire::{Id, Revision};
 
 use super::client::Asker;
-use super::form::{self, ID_PREFIX};
+use super::form;
 use super::input_required::only_client;
 use super::lists::Lists;
 use crate::notes::Note;
@@ -223,7 +223,7 @@ impl UnderWay {
     pub(super) fn ask(self: &Arc<Self>, id: &str, link: &Arc<Link>) -> Option<AskGuard> {
         let key = Id::from_raw(id)?.key();
         // The ids of our own questions are nobody else's.
-        if matches!(&key, IdKey::Text(text) if text.starts_with(ID_PREFIX)) {
+        if form::is_own(&key) {
             return None;
         }
         let mut asked = self.asked();

@@ -100,7 +100,8 @@ impl Face {
     }
 
     /// Ends what a caller has opened: sessions with their calls and streams, subscriptions, calls that
-    /// wait for a person, and what was remembered of earlier answers.
+    /// wait for a person, what servers keep for the caller between requests (processes, port forwards), and what was
+    /// remembered of earlier answers.
     pub fn expel(&self, subject_id: &str) {
         self.end_federations(Some(subject_id), EndReason::AuthExpired);
         for session in self.sessions.all() {
@@ -115,6 +116,7 @@ impl Face {
         }
         self.lot.withdraw(|caller, _| caller == subject_id);
         for server in self.all_servers() {
+            server.pool.expel(subject_id);
             server.gate.approvals().forget();
         }
     }

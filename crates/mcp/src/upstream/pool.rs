@@ -234,6 +234,19 @@ impl Pool {
         }
     }
 
+    /// A caller is no longer welcome: what outlasts single requests of this caller's ends, where nobody else shares it.
+    pub fn expel(&self, caller: &str) {
+        let of_caller = |key: &Key| key.caller.as_deref() == Some(caller);
+        let ended: Vec<Arc<Slot>> = {
+            let mut slots = self.slots();
+            let ended = slots.extract_if(|key, _| of_caller(key));
+            ended.map(|(_, slot)| slot).collect()
+        };
+        for slot in ended {
+            slot.end();
+        }
+    }
+
     /// Ends shared processes and sessions that nobody has used for so long; gives whether a call is under way.
     pub fn sweep(&self, idle_ms_max: u64) -> bool {
         let mut is_busy = false;

@@ -1,15 +1,16 @@
 //! Judging a call, and waiting for a person where one has to be asked.
 
 use gate::facts::Facts;
-use gate::{Admission, Call, Caller, Gate, Origin, PeerId, Permit, Refusal, Targets, Transport};
+use gate::{
+    Admission, Call, Caller, Gate, Origin, PeerId, Permit, Reason, Refusal, Targets, Transport,
+};
 use http::header::USER_AGENT;
 use http::{HeaderMap, HeaderName};
 use net::http::server::single;
 use toolkit::Trace;
 
-use super::describe;
+use super::{Terms, describe};
 use crate::catalogue::{Leg, Route, Target};
-use crate::prices::Prices;
 use crate::request::ModelRequest;
 
 /// How much of a caller's header is written down, in bytes.
@@ -24,15 +25,15 @@ pub(crate) struct Admitted {
 }
 
 /// Judges a call by the first of its targets that the rules do not refuse; where they refuse all, by the
-/// first, and so it is recorded.
+/// first, and so it is recorded. One that waits for a person ends with its caller's key.
 pub(crate) async fn admit(
-    gate: &Gate,
+    terms: &Terms,
     caller: Caller,
     route: &Route,
     request: ModelRequest,
     origin: Origin,
-    prices: &Prices,
 ) -> Result<Admitted, Refusal> {
+    let (gate, prices) = (&terms.gate, &terms.prices);
     let turn = route.turn(|target| prices.estimate(&request, target));
     let turn = turn.into_iter();
     let turn = turn.filter(|leg| may_ask(&caller, &leg.target)).collect();
@@ -67,8 +68,14 @@ pub(crate) async fn admit(
             }
             Admission::Refused(refusal) => return Err(refusal),
             Admission::Pending(ticket) => {
-                // Its deadline settles it at the latest.
-                ticket.settled().await;
+                let door = terms.doors.open(&caller.subject);
+                tokio::select! {
+                    // Its deadline settles it at the latest.
+                    () = ticket.settled() => {}
+                    () = door.closed() => {
+                        return Err(gate.decline(*ticket, Reason::ApprovalWithdrawn));
+                    }
+                }
                 admission = gate.resume(ticket, facts.clone());
             }
         }

@@ -57,10 +57,19 @@ fn state(facts: &mut Facts, request: &ModelRequest) -> Result<(), Unfit> {
     let (endpoint, body) = (request.endpoint(), request.body());
     let word = |is: bool| Fact::Known(if is { "yes" } else { "no" }.into());
     facts.set(FactId::Stream, word(request.streams()))?;
-    facts.set(FactId::HasImages, word(endpoint.has_images(body)))?;
-    let tokens = endpoint.max_tokens(body).map(Stated::from);
-    facts.set(FactId::MaxTokens, tokens.into())?;
-    let tools = endpoint.tools_offered(body);
+    facts.set(
+        FactId::HasImages,
+        endpoint.has_images(body).map_or(Fact::Unknown, word),
+    )?;
+    let tokens = match endpoint.has_unread_max(body) {
+        // A provider may take `"5000"` for a number.
+        true => Fact::Unknown,
+        false => endpoint.max_tokens(body).map(Stated::from).into(),
+    };
+    facts.set(FactId::MaxTokens, tokens)?;
+    let Some(tools) = endpoint.tools_offered(body) else {
+        return facts.set(FactId::ToolsOffered, Fact::Unknown);
+    };
     let bytes: usize = tools.iter().map(String::len).sum();
     let tools = if tools.is_empty() {
         Fact::Absent

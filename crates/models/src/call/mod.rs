@@ -5,7 +5,6 @@ mod attempt;
 mod cached;
 mod describe;
 mod note;
-mod open_streams;
 mod reader;
 mod relay;
 mod whole;
@@ -15,6 +14,7 @@ use std::sync::Arc;
 use gate::Gate;
 use gate::journal::Usage;
 use tokio::time::Instant;
+use toolkit::face::Doors;
 use wire::model::Tokens;
 
 use crate::budget::Budgets;
@@ -30,7 +30,6 @@ pub(crate) use attempt::{Served, serve};
 pub(crate) use cached::{answer, remembered};
 pub(crate) use describe::{describe, of_target};
 pub use note::settle_left;
-pub(crate) use open_streams::Doors;
 pub(crate) use relay::Relay;
 pub(crate) use whole::Whole;
 

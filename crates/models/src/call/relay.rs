@@ -19,11 +19,11 @@ use net::http::server::Parts;
 use state::Reservation;
 use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
 use toolkit::breaker::{BreakerPass, Verdict};
+use toolkit::face::Door;
 use wire::SseParser;
 use wire::model::{Endpoint, ErrorText, Said, Tokens, error_event, read_of};
 
 use super::note::Follow;
-use super::open_streams::Door;
 use super::reader::Reader;
 use super::{Terms, earlier, usage};
 use crate::budget::settle;

@@ -213,7 +213,7 @@ impl Face {
             Ok(reservation) => reservation,
             Err(refusal) => return answer.refused(&refusal),
         };
-        let admitted = call::admit(gate, caller, &route, asked, origin, &self.terms.prices).await;
+        let admitted = call::admit(&self.terms, caller, &route, asked, origin).await;
         let Admitted {
             permit,
             caller,

@@ -243,6 +243,11 @@ impl HttpProvider {
             .until
             .min(Instant::now() + Duration::from_millis(replies::ERROR_WAIT_MS_MAX));
         let mut fault = replies::error(reply, until).await;
+        let shows_key = |(_, body): &(StatusCode, Bytes)| key.is_some_and(|key| key.is_in(body));
+        if fault.answer.as_ref().is_some_and(shows_key) {
+            // Some say again what they were sent.
+            fault.answer = None;
+        }
         if written.format.is_some() {
             // The provider's words are not the caller's, so only its sentence goes on.
             let told = fault.answer.take();

@@ -19,7 +19,7 @@ use http::{Method, StatusCode};
 use net::http::server::{Request, Response};
 use serde_json::{Value, json};
 use toolkit::Trace;
-use toolkit::face::{Behalf, Face, Route, Scope};
+use toolkit::face::{Behalf, Doors, Face, Route, Scope};
 use toolkit::mcp::{META_FAILURE, META_REFUSAL};
 use toolkit::server::BoxFuture;
 
@@ -73,6 +73,8 @@ pub struct Rest {
     probed: RwLock<Option<(std::time::Instant, Result<(), String>)>>,
     /// When it was made, in milliseconds since 1970.
     since_ms: i64,
+    /// Streams that are open.
+    doors: Doors,
 }
 
 impl Rest {
@@ -99,6 +101,7 @@ impl Rest {
                 .collect(),
             probed: RwLock::default(),
             since_ms: now_ms(),
+            doors: Doors::default(),
         }
     }
 
@@ -373,7 +376,12 @@ impl Face<Request, Response> for Rest {
         })
     }
 
+    fn expel(&self, caller: &Arc<str>) {
+        self.doors.close(caller);
+    }
+
     fn tick(&self) {
+        self.doors.tidy();
         // A probe is good for a minute.
         let mut probed = self.probed.write().unwrap_or_else(PoisonError::into_inner);
         let old = |(at, _): &(std::time::Instant, _)| at.elapsed().as_secs() >= 60;

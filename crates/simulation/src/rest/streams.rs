@@ -98,7 +98,8 @@ impl Rest {
         let mut watch = keeper.jobs.watch(&caller, &id)?;
         let (sender, answer) = stream(EVENTS_MAX);
         let inspected = self.inspecting();
-        tokio::spawn(async move {
+        let door = self.doors.open(&caller);
+        let telling = async move {
             let (mut told, mut said) = (Value::Null, Instant::now());
             loop {
                 let looked = {
@@ -135,6 +136,13 @@ impl Rest {
                     Err(_) if sender.send(Bytes::from_static(b":\n\n")).await.is_err() => return,
                     Err(_) => {}
                 }
+            }
+        };
+        tokio::spawn(async move {
+            tokio::select! {
+                () = telling => {}
+                // The caller's key is good no longer.
+                () = door.closed() => {}
             }
         });
         let mut response = http::Response::new(answer);

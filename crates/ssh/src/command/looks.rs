@@ -108,8 +108,40 @@ pub(super) fn looks(name: &str, words: &[String]) -> Option<bool> {
             Some(long) => long.starts_with('k') || long.starts_with("di"),
             None => word.contains(['K', 'D']),
         }),
+        // What it reads stands in a file.
+        "sort" | "wc" | "du" | "file" if options.iter().any(|word| reads_names(name, word)) => {
+            false
+        }
+        // At another machine it does what that one is told.
+        "systemctl" if options.iter().any(|word| is_elsewhere(word)) => false,
         _ => return None,
     })
+}
+
+/// Whether an option has a program read the files that another file names; a long one may be cut short.
+fn reads_names(program: &str, word: &str) -> bool {
+    match word.strip_prefix("--") {
+        Some(long) => {
+            let name = long.split('=').next().unwrap_or_default();
+            !name.is_empty()
+                && ["files0-from", "files-from"]
+                    .iter()
+                    .any(|of| of.starts_with(name))
+        }
+        None => program == "file" && word.contains('f'),
+    }
+}
+
+/// Whether an option of `systemctl` has it ask another machine; a long one may be cut short.
+fn is_elsewhere(word: &str) -> bool {
+    match word.strip_prefix("--") {
+        Some(long) => {
+            let name = long.split('=').next().unwrap_or_default();
+            let is = |whole: &str, least: usize| name.len() >= least && whole.starts_with(name);
+            is("host", 2) || is("machine", 1)
+        }
+        None => word.contains(['H', 'M']),
+    }
 }
 
 /// Whether an option of `date` sets it: `-s` may stand behind other letters, and `--set` may be cut short.
@@ -174,6 +206,9 @@ mod tests {
             "date -u",
             "date -Iseconds",
             "ss -tlnp",
+            "sort -u /tmp/x",
+            "file -b /tmp/x",
+            "systemctl status x",
         ] {
             assert_eq!(operation(line), Operation::Read, "{line}");
         }
@@ -210,6 +245,15 @@ mod tests {
             "ss -tD /tmp/x",
             "ss --diag=/tmp/x",
             "bridge fdb del x",
+            "sort --files0-from=/tmp/list",
+            "sort --fil /tmp/list",
+            "wc --f=/tmp/list",
+            "du --files0-from /tmp/list",
+            "file -bf /tmp/list",
+            "file --files-from=/tmp/list",
+            "systemctl -H other status x",
+            "systemctl --ho=other status x",
+            "systemctl status --machine other x",
         ] {
             assert_ne!(operation(line), Operation::Read, "{line}");
         }
@@ -237,6 +281,29 @@ mod tests {
             ("sysctl net/ipv4/ip_forward", vec![]),
             ("ip route show 10.0.0.0/8", vec![]),
             ("date +/%Y", vec![]),
+            // Files that a program reads by an option, however they are spelled.
+            ("date -f .ssh/id", vec![".ssh/id"]),
+            ("date -f.ssh/id", vec![".ssh/id"]),
+            ("date -uf id", vec!["id"]),
+            ("date --file=id", vec!["id"]),
+            ("date --fi id", vec!["id"]),
+            ("date --reference=id", vec!["id"]),
+            ("dig -f .ssh/id", vec![".ssh/id"]),
+            ("dig -k key", vec!["key"]),
+            ("ss -tF .ssh/id", vec![".ssh/id"]),
+            ("ss --filter=id", vec!["id"]),
+            ("mtr --report -F .ssh/id", vec![".ssh/id"]),
+            ("mtr --filename id", vec!["id"]),
+            ("hostname -F id", vec!["id"]),
+            ("sysctl -p id", vec!["id"]),
+            ("sysctl --load=id", vec!["id"]),
+            ("nft -f id", vec!["id"]),
+            ("ip -b .ssh/id", vec![".ssh/id"]),
+            ("ip -force -bat id", vec!["id"]),
+            ("tc -batch id", vec!["id"]),
+            ("blkid -c id", vec!["id"]),
+            ("ip -br link", vec![]),
+            ("date -d yesterday", vec![]),
         ] {
             assert_eq!(paths(line), expected, "{line}");
         }

@@ -86,6 +86,8 @@ const FILES: &[&str] = &["fs_read"];
 const STATE: &[&str] = &[];
 const NET: &[&str] = &["network_egress"];
 const UNKNOWN: &[&str] = &["code_exec", "process_spawn"];
+/// The option by which `ip`, `tc` and `bridge` read commands from a file; it may be cut short.
+const BATCH: &str = "-batch";
 /// Verbs of systemctl that change nothing.
 const LOOKS: [&str; 10] = [
     "status",
@@ -181,15 +183,27 @@ const PROGRAMS: &[Program] = &[
     program("df", Operands::Paths, "BtxT", FILES),
     program("lsof", Operands::Paths, "acdFgikopsTu", STATE),
     program("lsblk", Operands::Paths, "eIMowx", STATE),
-    program("blkid", Operands::Paths, "cLosStUw", STATE),
+    Program {
+        paths: &["-c", "-w", "--cache-file"],
+        long: &["--cache-file"],
+        ..program("blkid", Operands::Paths, "cLosStUw", STATE)
+    },
     program("systemctl", Operands::Others, "HMnopPst", STATE),
     program("true", Operands::Others, "", STATE),
     program("ps", Operands::Others, "CGgOopqstUuw", STATE),
-    program("hostname", Operands::Others, "F", STATE),
+    Program {
+        paths: &["-F", "--file"],
+        long: &["--file"],
+        ..program("hostname", Operands::Others, "F", STATE)
+    },
     program("uname", Operands::Others, "", STATE),
     program("whoami", Operands::Others, "", STATE),
     program("id", Operands::Others, "", STATE),
-    program("date", Operands::Others, "dfrs", STATE),
+    Program {
+        paths: &["-f", "-r", "--file", "--reference"],
+        long: &["--file", "--reference"],
+        ..program("date", Operands::Others, "dfrs", STATE)
+    },
     program("uptime", Operands::Others, "", STATE),
     program("pwd", Operands::Others, "", STATE),
     program("mount", Operands::Others, "", STATE),
@@ -198,24 +212,51 @@ const PROGRAMS: &[Program] = &[
     program("vmstat", Operands::Others, "", STATE),
     program("top", Operands::Others, "dnpouU", STATE),
     program("netstat", Operands::Others, "A", STATE),
-    program("ss", Operands::Others, "AfDFN", STATE),
-    program("ip", Operands::Others, "n", STATE),
+    Program {
+        paths: &["-D", "-F", "--diag", "--filter"],
+        long: &["--diag", "--filter"],
+        ..program("ss", Operands::Others, "AfDFN", STATE)
+    },
+    Program {
+        paths: &[BATCH],
+        ..program("ip", Operands::Others, "n", STATE)
+    },
     program("ethtool", Operands::Others, "", STATE),
-    program("tc", Operands::Others, "", STATE),
-    program("nft", Operands::Others, "fI", STATE),
+    Program {
+        paths: &[BATCH],
+        ..program("tc", Operands::Others, "", STATE)
+    },
+    Program {
+        paths: &["-f", "-I", "--file", "--includepath"],
+        long: &["--file", "--includepath"],
+        ..program("nft", Operands::Others, "fI", STATE)
+    },
     program("iptables", Operands::Others, "t", STATE),
     program("ip6tables", Operands::Others, "t", STATE),
-    program("bridge", Operands::Others, "", STATE),
+    Program {
+        paths: &[BATCH],
+        ..program("bridge", Operands::Others, "", STATE)
+    },
     program("conntrack", Operands::Others, "", STATE),
-    program("sysctl", Operands::Others, "p", STATE),
-    program("dig", Operands::Others, "bcfkpqtxy", NET),
+    Program {
+        paths: &["-p", "--load"],
+        ..program("sysctl", Operands::Others, "p", STATE)
+    },
+    Program {
+        paths: &["-f", "-k"],
+        ..program("dig", Operands::Others, "bcfkpqtxy", NET)
+    },
     program("nslookup", Operands::Others, "", NET),
     program("host", Operands::Others, "ctmNRW", NET),
     program("ping", Operands::Others, "cCIilMmpQSstTwW", NET),
     program("ping6", Operands::Others, "cCIilMmpQSstTwW", NET),
     program("traceroute", Operands::Others, "fgimNpqstwz", NET),
     program("traceroute6", Operands::Others, "fgimNpqstwz", NET),
-    program("mtr", Operands::Others, "acfimsF", NET),
+    Program {
+        paths: &["-F", "--filename"],
+        long: &["--filename"],
+        ..program("mtr", Operands::Others, "acfimsF", NET)
+    },
 ];
 
 /// The program that runs another one as root.
@@ -311,6 +352,9 @@ impl Program {
             }
             if word.len() > 2 && word.starts_with("--") {
                 seen.long((at, word), &mut words);
+            } else if word.len() > 1 && self.paths.contains(&BATCH) && BATCH.starts_with(word) {
+                let value = words.next();
+                seen.option(BATCH, value);
             } else if word.len() > 1 && word.starts_with('-') {
                 seen.short((at, word), &mut words);
             } else {

@@ -3,6 +3,7 @@
 //! The types of request and response are the server's own (`Q`, `S`), so that nothing here knows how bodies
 //! are read and written.
 
+mod doors;
 mod route;
 
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use gate::identity::IdentityFault;
 
 use crate::server::BoxFuture;
 use crate::trace::Trace;
+pub use doors::{Door, Doors};
 pub use route::{Clash, ROUTES_MAX, Route, Routes};
 
 /// On whose behalf a face makes a request of its own, and the run that it belongs to.

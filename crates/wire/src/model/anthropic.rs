@@ -13,6 +13,7 @@ pub(super) const KNOWN: &[&str] = &[
     "stream",
     "max_tokens",
     "tools",
+    "mcp_servers",
 ];
 
 /// Reads the data of one event; its type decides, for the event's name only repeats it.

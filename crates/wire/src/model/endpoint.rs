@@ -1,6 +1,6 @@
 //! The endpoints of model APIs, and what can be known of a request to each.
 
-use super::{anthropic, body::Body, json, openai, responses};
+use super::{anthropic, body::Body, offered, openai, responses};
 
 /// Whose words are spoken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -146,68 +146,39 @@ impl Endpoint {
     /// The most tokens that a request lets the model write.
     #[must_use]
     pub fn max_tokens(self, body: &Body) -> Option<u64> {
-        let names: &[&str] = match self {
+        let names = self.maxima().iter();
+        names.filter_map(|name| body.number(name)).max()
+    }
+
+    /// The members that say so.
+    fn maxima(self) -> &'static [&'static str] {
+        match self {
             Self::Chat => &["max_tokens", "max_completion_tokens"],
             Self::Responses => &["max_output_tokens"],
             Self::Messages => &["max_tokens"],
             _ => &[],
-        };
-        names.iter().filter_map(|name| body.number(name)).max()
+        }
     }
 
-    /// The names of the tools that a request offers the model; one that has no name counts by its type.
+    /// Whether a request names a most that cannot be read here: a provider may read it otherwise.
     #[must_use]
-    pub fn tools_offered(self, body: &Body) -> Vec<String> {
-        let mut out = Vec::new();
-        for list in ["tools", "functions"] {
-            for tool in json::elements(body.get(list).unwrap_or_default()) {
-                let members = json::members(tool);
-                let inner = json::members(json::member(&members, "function").unwrap_or_default());
-                let name = json::member(&inner, "name")
-                    .or_else(|| json::member(&members, "name"))
-                    .or_else(|| json::member(&members, "type"));
-                out.extend(name.and_then(json::text).map(std::borrow::Cow::into_owned));
-            }
-        }
-        out
+    pub fn has_unread_max(self, body: &Body) -> bool {
+        let is_unread = |name: &&str| body.get(name).is_some() && body.number(name).is_none();
+        self.maxima().iter().any(is_unread)
     }
 
-    /// Whether a request shows the model an image.
+    /// The names of the tools that a request offers the model, each by every name that a provider may read; one that
+    /// has no name counts by its type. `None` where they cannot be known.
     #[must_use]
-    pub fn has_images(self, body: &Body) -> bool {
-        if matches!(self, Self::ImageEdits | Self::ImageVariations) {
-            return true;
-        }
-        let text = body.as_str();
-        if !text.contains("image") && !text.contains("\\u") {
-            return false;
-        }
-        let turns = match self {
-            Self::Chat | Self::Messages | Self::CountTokens => "messages",
-            Self::Responses => "input",
-            _ => return false,
-        };
-        let turns = json::elements(body.get(turns).unwrap_or_default());
-        turns
-            .into_iter()
-            .any(|turn| is_image(turn, PARTS_DEPTH_MAX))
+    pub fn tools_offered(self, body: &Body) -> Option<Vec<String>> {
+        offered::tools(self, body)
     }
-}
 
-/// How deep parts of a message are looked for: a message, its parts, a tool's result, its parts.
-const PARTS_DEPTH_MAX: usize = 4;
-
-/// Whether a part of a message is an image, or has one among its own parts.
-fn is_image(part: &str, depth: usize) -> bool {
-    let members = json::members(part);
-    let kind = json::member(&members, "type").and_then(json::text);
-    if matches!(kind.as_deref(), Some("image" | "image_url" | "input_image")) {
-        return true;
+    /// Whether a request shows the model an image. `None` where that cannot be known.
+    #[must_use]
+    pub fn has_images(self, body: &Body) -> Option<bool> {
+        offered::images(self, body)
     }
-    ["content", "output"].into_iter().any(|name| {
-        let inner = json::elements(json::member(&members, name).unwrap_or_default());
-        depth > 0 && inner.into_iter().any(|part| is_image(part, depth - 1))
-    })
 }
 
 #[cfg(test)]
@@ -223,13 +194,24 @@ mod tests {
         let body = Body::read(text.as_bytes(), Endpoint::Chat.known()).unwrap();
         assert_eq!(Endpoint::Chat.max_tokens(&body), Some(9));
         assert_eq!(
-            Endpoint::Chat.tools_offered(&body),
+            Endpoint::Chat.tools_offered(&body).unwrap(),
             ["get_weather", "search", "web_search"]
         );
-        assert!(Endpoint::Chat.has_images(&body));
+        assert_eq!(Endpoint::Chat.has_images(&body), Some(true));
         let plain = r#"{"messages":[{"role":"user","content":[{"type":"text","text":"type: image"}]}],"tools":"no"}"#;
         let body = Body::read(plain.as_bytes(), Endpoint::Messages.known()).unwrap();
-        assert!(!Endpoint::Messages.has_images(&body));
-        assert!(Endpoint::Messages.tools_offered(&body).is_empty());
+        assert_eq!(Endpoint::Messages.has_images(&body), Some(false));
+        assert_eq!(Endpoint::Messages.tools_offered(&body), Some(Vec::new()));
+        for (most, unread) in [
+            ("7", false),
+            ("null", false),
+            ("\"7\"", true),
+            ("-1", true),
+            ("1e30", true),
+        ] {
+            let text = format!(r#"{{"max_completion_tokens":{most}}}"#);
+            let body = Body::read(text.as_bytes(), Endpoint::Chat.known()).unwrap();
+            assert_eq!(Endpoint::Chat.has_unread_max(&body), unread, "{most}");
+        }
     }
 }

@@ -12,6 +12,7 @@ mod endpoint;
 mod error;
 mod form;
 mod json;
+mod offered;
 mod openai;
 mod responses;
 pub mod translate;

@@ -16,6 +16,7 @@ pub(super) const CHAT: &[&str] = &[
     "tools",
     "functions",
     "n",
+    "web_search_options",
 ];
 
 /// Reads the data of one event.

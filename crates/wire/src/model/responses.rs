@@ -6,7 +6,14 @@ use super::usage::Tokens;
 use super::watch::{Said, State};
 
 /// The members of a request that the gate reads or writes.
-pub(super) const KNOWN: &[&str] = &["model", "input", "stream", "max_output_tokens", "tools"];
+pub(super) const KNOWN: &[&str] = &[
+    "model",
+    "input",
+    "prompt",
+    "stream",
+    "max_output_tokens",
+    "tools",
+];
 
 /// Reads the data of one event.
 pub(super) fn event(state: &mut State, data: &str) -> Said {

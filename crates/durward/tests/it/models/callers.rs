@@ -106,6 +106,23 @@ fn rules_see_what_a_request_asks_for() {
             403,
             "no-images",
         ),
+        // What one reader passes over, another takes.
+        (r#""max_tokens":"5000""#, 403, "no-long"),
+        (
+            r#""tools":[{"type":"custom","custom":{"name":"shell"}}]"#,
+            403,
+            "no-tools",
+        ),
+        (
+            r#""tools":[{"function":{"name":"look"},"name":"shell"}]"#,
+            403,
+            "no-tools",
+        ),
+        (
+            r#""messages":[{"role":"user","content":[{"image_url":{"url":"x"}}]}]"#,
+            403,
+            "no-images",
+        ),
     ];
     for (member, status, rule) in cases {
         let body = format!(r#"{{"model":"local/plain",{member}}}"#);

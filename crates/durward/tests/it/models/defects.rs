@@ -70,6 +70,25 @@ fn an_error_of_a_provider_was_not_looked_at() {
 }
 
 #[test]
+fn an_error_of_a_provider_that_repeats_its_key_was_passed_on() {
+    const KEY: &str = "sk-a1b2c3d4e5f6";
+    for (front, behind) in PAIRS {
+        let upstream = Upstream::before(move |_| {
+            let error = json!({ "type": "error", "error": { "type": "x", "message": format!("you sent {KEY}") } });
+            let kind = "application/json";
+            Some(reply("400 Bad Request", "", kind, &error.to_string()))
+        });
+        let provider = upstream.configured("far", behind);
+        let provider = provider.replace("${HOME}", KEY);
+        let served = serve(&format!("models: {{ providers: {{ {provider} }} }}"), &[]);
+        let answer = ask(&served, front, "far/m", "hi", false);
+        assert_eq!(answer.status, 400, "{answer:?}");
+        assert_eq!(upstream.count(), 1);
+        assert!(!answer.body.contains(KEY), "{front} {behind} {answer:?}");
+    }
+}
+
+#[test]
 fn the_last_words_of_a_stream_in_another_dialect_were_not_looked_at() {
     // What a provider says when it gives up is said again in the words of the caller's dialect.
     for (front, behind) in PAIRS.into_iter().filter(|(front, behind)| front != behind) {

@@ -22,6 +22,6 @@ mod records;
 mod rotation;
 mod routing;
 mod sdk;
-mod support;
+pub mod support;
 mod translated;
 mod users;

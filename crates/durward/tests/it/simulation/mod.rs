@@ -30,7 +30,7 @@ const EMPTY: &str = r#"<Simulation version="4" objectPathDelimiter="|"><FormulaL
 </OutputInterval></OutputIntervalList></OutputSchema></Simulation>"#;
 
 /// A place with a model of our own and an empty one.
-fn place() -> Place {
+pub fn place() -> Place {
     let place = Place::new();
     fs::create_dir_all(place.path("models")).unwrap();
     let model = repository().join("crates/pbpk/examples/two_compartment.xml");
@@ -50,7 +50,7 @@ fn place() -> Place {
 }
 
 /// The arguments with which the model is loaded.
-fn load() -> Value {
+pub fn load() -> Value {
     json!({"filePath": "two_compartment.xml", "simulationId": "sim", "confirm": true})
 }
 

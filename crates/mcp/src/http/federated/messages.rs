@@ -14,6 +14,7 @@ use super::super::post::{Came, Message};
 use super::super::session::Session;
 use super::Federation;
 use super::lists::{self, ToList};
+use crate::call::form;
 use crate::federation::{Aim, Missing, aim, edited, id_of_server, scheme, split_name, split_uri};
 use crate::message::method::{self, Class, Notice};
 use crate::message::{frames, shapes};
@@ -258,6 +259,9 @@ impl Face {
         };
         let is_taken = match asked {
             Some((session, own, frame)) => self.answered_in(&session, &own, &frame),
+            // What a server has asked carries its name. Under an id without one that is known, another server may
+            // have asked as well: it is not to learn what the first one was told.
+            None if !federation.is_bare && !form::is_own(&key) => false,
             None => self
                 .members(federation)
                 .iter()

@@ -1,19 +1,20 @@
-//! Streams that are open, by caller: a key that is good no longer ends what was opened with it.
+//! What callers have open that lasts, by caller: a key that is good no longer ends what was opened with it.
 
 use std::collections::HashMap;
+use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::task::Waker;
+use std::task::{Poll, Waker};
 
-/// What one stream watches.
+/// What one thing that lasts watches. It has one watcher.
 #[derive(Debug, Default)]
-pub(crate) struct Door {
+pub struct Door {
     closed: AtomicBool,
     waker: Mutex<Option<Waker>>,
 }
 
 impl Door {
-    /// Whether the stream has to end; else `waker` is woken when it has.
+    /// Whether it has to end; else `waker` is woken when it has.
     pub fn is_closed(&self, waker: &Waker) -> bool {
         let mut own = self.waker.lock().unwrap_or_else(PoisonError::into_inner);
         if !own.as_ref().is_some_and(|own| own.will_wake(waker)) {
@@ -21,6 +22,15 @@ impl Door {
         }
         drop(own);
         self.closed.load(Ordering::Acquire)
+    }
+
+    /// Ready when it has to end.
+    pub async fn closed(&self) {
+        poll_fn(|cx| match self.is_closed(cx.waker()) {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        })
+        .await;
     }
 
     fn close(&self) {
@@ -36,12 +46,13 @@ impl Door {
     }
 }
 
-/// The doors of all streams, by caller. Those of streams that have ended go when the caller opens another.
+/// All doors, by caller. Those that nobody watches any more go when the caller opens another.
 #[derive(Debug, Default)]
-pub(crate) struct Doors(Mutex<HashMap<Arc<str>, Vec<Weak<Door>>>>);
+pub struct Doors(Mutex<HashMap<Arc<str>, Vec<Weak<Door>>>>);
 
 impl Doors {
-    /// A door for a stream of this caller.
+    /// A door for something of this caller.
+    #[must_use]
     pub fn open(&self, caller: &Arc<str>) -> Arc<Door> {
         let door = Arc::default();
         let mut open = self.lock();

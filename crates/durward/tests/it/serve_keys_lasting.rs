@@ -1,0 +1,132 @@
+//! What outlasts a request of a key on faces other than MCP's sessions, and ends with the key all the same.
+
+use std::fs;
+use std::io::{BufReader, Read as _};
+use std::net::{SocketAddr, TcpStream};
+use std::thread;
+
+use serde_json::{Value, json};
+
+use crate::models::support::{ENDPOINTS, code, place as models_place, request};
+use crate::serve_keys::{bearer, keys};
+use crate::simulation::{load, place as simulation_place};
+use crate::ssh_server::{has_sshd, target};
+use crate::support::guarded::{Place, eventually};
+use crate::support::serving::{Events, Served, modern, modern_headers, read_head, write_request};
+
+#[test]
+fn a_model_call_that_waits_for_a_person_ends_with_its_key() {
+    let ask = r#"{"id":"ask-big","effect":"hitl","conditions":{"model":"*/big"}}"#;
+    let yaml = "models: { providers: { a: { kind: mock, latency: 0ms } } }";
+    let place = models_place(yaml, &[ask]);
+    let going = bearer(&place, &["create", "going"]);
+    keys(&place, &["create", "staying"]);
+    let served = Served::start_ruled(place);
+    let waiting = || {
+        let listed = served.place.durward(&["approvals", "list", "--json"]);
+        String::from_utf8(listed.stdout).unwrap()
+    };
+    thread::scope(|scope| {
+        let asked = scope.spawn(|| {
+            let body = request(ENDPOINTS[0], "a/big", false).to_string();
+            let own = [("authorization", going.as_str())];
+            served.send("POST", ENDPOINTS[0], &own, &body)
+        });
+        eventually("a person is asked", || waiting().contains("a/big"));
+        keys(&served.place, &["revoke", "going"]);
+        eventually("nobody is asked any more", || waiting().is_empty());
+        let answer = asked.join().unwrap();
+        assert_eq!(code(&answer.json()), "approval_withdrawn", "{answer:?}");
+    });
+    let (_, place) = served.stop();
+    assert!(place.records().operations().is_empty(), "nothing was sent");
+}
+
+#[test]
+fn a_stream_of_a_jobs_events_ends_with_its_key() {
+    let place = simulation_place();
+    let going = bearer(&place, &["create", "going"]);
+    keys(&place, &["create", "staying"]);
+    let served = Served::start_configured(place);
+    let own = [("authorization", going.as_str())];
+    let good = |path: &str, body: &Value| {
+        let answer = served.send("POST", path, &own, &body.to_string());
+        assert!(answer.status < 300, "{path}: {answer:?}");
+        answer.json()
+    };
+    good("/load_simulation", &load());
+    // Far longer than it takes to see that the key is gone.
+    let asked = json!({"simulationId": "sim", "cohort": {"size": 1_000_000}, "modelPath": "two_compartment.xml",
+        "confirm": true, "outputs": {"timeSeries": [{"path": "Example|Organism|Central|Drug|Concentration"}]}});
+    let job = good("/run_population_simulation", &asked)["jobId"].clone();
+    let path = format!("/jobs/{}/events", job.as_str().unwrap());
+    let mut stream = served.connect();
+    write_request(&mut stream, "GET", &path, &own, "");
+    let mut reader = BufReader::new(stream);
+    let head = read_head(&mut reader);
+    assert_eq!(head.status, 200, "{head:?}");
+    let mut events = Events::over(reader);
+    let mut last = events.message();
+    keys(&served.place, &["revoke", "going"]);
+    while let Some((_, event)) = events.next() {
+        last = event;
+    }
+    let status = last["status"].as_str().unwrap();
+    assert!(["queued", "running"].contains(&status), "{last}");
+}
+
+/// A tool of the SSH server, called by a client that has no session: its structured result.
+#[track_caller]
+fn ssh(served: &Served, key: &str, tool: &str, arguments: &Value) -> Value {
+    let mut headers = modern_headers("tools/call", tool);
+    headers.push(("authorization", key));
+    let params = format!(r#""name":"{tool}","arguments":{arguments}"#);
+    let body = modern("1", "tools/call", &params);
+    let said = served.send("POST", "/mcp/ssh", &headers, &body).json();
+    let result = &said["result"]["structuredContent"];
+    assert!(result.is_object(), "{said}");
+    result.clone()
+}
+
+/// Whether the host answers behind a forward.
+fn leads_on(listening: SocketAddr) -> bool {
+    let mut greeting = [0; 4];
+    let reached = TcpStream::connect(listening).and_then(|mut stream| {
+        let greeted = stream.read_exact(&mut greeting);
+        greeted.map(|()| greeting == *b"SSH-")
+    });
+    reached.unwrap_or(false)
+}
+
+#[test]
+fn a_port_forward_that_was_opened_without_a_session_ends_with_its_key_and_nobody_elses() {
+    if !has_sshd() {
+        return;
+    }
+    let place = Place::new();
+    let _sshd = target(&place);
+    let hosts = fs::read_to_string(place.path("ssh_hosts.yaml")).unwrap();
+    let port = hosts.split("port: ").nth(1).unwrap();
+    let port: u16 = port.split(',').next().unwrap().parse().unwrap();
+    place.write_policy(
+        r#"{"rules":[{"id":"tools","effect":"allow","conditions":{"tool_name":"*"}},
+            {"id":"forwards","effect":"allow","conditions":{"tool_name":"ssh_forward_open","when":"forward == 'local'"}}]}"#,
+    );
+    let (going, staying) = (
+        bearer(&place, &["create", "going"]),
+        bearer(&place, &["create", "staying"]),
+    );
+    let served = Served::start_configured(place);
+    let forward = |key: &str| -> SocketAddr {
+        let id = ssh(&served, key, "ssh_connect", &json!({"host": "web"}))["session_id"].clone();
+        let asked = json!({"session_id": id, "kind": "local", "listen_address": "127.0.0.1", "listen_port": 0,
+            "targets": [format!("127.0.0.1:{port}")]});
+        let opened = ssh(&served, key, "ssh_forward_open", &asked);
+        opened["listening"].as_str().unwrap().parse().unwrap()
+    };
+    let (of_going, of_staying) = (forward(&going), forward(&staying));
+    assert!(leads_on(of_going) && leads_on(of_staying));
+    keys(&served.place, &["revoke", "going"]);
+    eventually("the forward ends", || !leads_on(of_going));
+    assert!(leads_on(of_staying));
+}

@@ -1,0 +1,280 @@
+//! What a request offers a model and shows it, read as the most lenient provider would: names are compared as
+//! [`fold`](crate::fold) does, and whatever one of several readers could take for an image is one.
+
+use std::borrow::Cow;
+
+use super::body::Body;
+use super::endpoint::Endpoint;
+use super::json;
+use crate::fold::same;
+use crate::scan::Member;
+
+/// Types of parts that are images, whatever stands beside.
+const IMAGES: [&str; 7] = [
+    "image",
+    "image_url",
+    "input_image",
+    "image_file",
+    "image_embeds",
+    "image_pil",
+    "computer_screenshot",
+];
+/// Types of tools that are known by their names alone.
+const NAMED: [&str; 2] = ["function", "custom"];
+/// Deepest nesting of parts that is read.
+const PARTS_DEPTH_MAX: usize = 12;
+/// Deepest nesting of tools in tools that is read.
+const TOOLS_DEPTH_MAX: usize = 4;
+
+/// Whether a request refers to a prompt that its provider keeps: nobody here knows what that offers and shows.
+fn is_kept(endpoint: Endpoint, body: &Body) -> bool {
+    endpoint == Endpoint::Responses && body.get("prompt").is_some()
+}
+
+/// The names of the tools that a request offers: each by every name that a provider may read, one that has none by its
+/// type. `None` where they cannot be known.
+pub(super) fn tools(endpoint: Endpoint, body: &Body) -> Option<Vec<String>> {
+    if is_kept(endpoint, body) {
+        return None;
+    }
+    let mut out = Vec::new();
+    for list in ["tools", "functions"] {
+        for tool in json::elements(body.get(list).unwrap_or_default()) {
+            tool_names(endpoint, tool, TOOLS_DEPTH_MAX, &mut out)?;
+        }
+    }
+    // Tools of the provider's own that stand in no list.
+    let own = [
+        (Endpoint::Chat, "web_search_options", "web_search"),
+        (Endpoint::Messages, "mcp_servers", "mcp"),
+        (Endpoint::CountTokens, "mcp_servers", "mcp"),
+    ];
+    for (of, member, name) in own {
+        let is_offered = of == endpoint && body.get(member).is_some_and(|raw| raw != "[]");
+        if is_offered {
+            out.push(name.to_owned());
+        }
+    }
+    out.dedup();
+    Some(out)
+}
+
+/// The members of this name, as a lenient reader compares names.
+fn named<'m>(members: &'m [Member<'m>], name: &'m str) -> impl Iterator<Item = &'m str> {
+    let found = members.iter().filter(move |(own, _)| same(own, name));
+    found.map(|(_, raw)| *raw)
+}
+
+fn tool_names(endpoint: Endpoint, tool: &str, depth: usize, out: &mut Vec<String>) -> Option<()> {
+    let members = json::members(tool);
+    let before = out.len();
+    let texts = |members: &[Member<'_>], name| -> Vec<String> {
+        let texts = named(members, name).filter_map(json::text);
+        texts.map(Cow::into_owned).collect()
+    };
+    out.extend(texts(&members, "name"));
+    for inner in NAMED.into_iter().flat_map(|name| named(&members, name)) {
+        out.extend(texts(&json::members(inner), "name"));
+    }
+    for inner in named(&members, "tools").flat_map(json::elements) {
+        if depth == 0 {
+            return None;
+        }
+        tool_names(endpoint, inner, depth - 1, out)?;
+    }
+    let has_name = out.len() > before;
+    for kind in texts(&members, "type") {
+        // Tools of Anthropic's own have a type and a name that is fixed.
+        let is_own = !NAMED.contains(&kind.as_str())
+            && !matches!(endpoint, Endpoint::Messages | Endpoint::CountTokens);
+        if is_own || !has_name {
+            out.push(kind);
+        }
+    }
+    Some(())
+}
+
+/// Whether a request shows the model an image. `None` where that cannot be known.
+pub(super) fn images(endpoint: Endpoint, body: &Body) -> Option<bool> {
+    if matches!(endpoint, Endpoint::ImageEdits | Endpoint::ImageVariations) {
+        return Some(true);
+    }
+    let turns: &[&str] = match endpoint {
+        Endpoint::Chat => &["messages"],
+        Endpoint::Messages | Endpoint::CountTokens => &["messages", "system"],
+        Endpoint::Responses => &["input"],
+        _ => return Some(false),
+    };
+    let turns = turns.iter().filter_map(|name| body.get(name));
+    match turns
+        .into_iter()
+        .any(|turn| is_image(turn, PARTS_DEPTH_MAX))
+    {
+        true => Some(true),
+        false if is_kept(endpoint, body) => None,
+        false => Some(false),
+    }
+}
+
+/// Whether a part of a message is an image, or has one among its own parts. What is nested too deeply to be read may be
+/// one.
+fn is_image(part: &str, depth: usize) -> bool {
+    const WORDS: [&str; 5] = ["image", "Image", "IMAGE", "screenshot", "\\u"];
+    if !WORDS.iter().any(|word| part.contains(word)) {
+        return false;
+    }
+    if part.starts_with('"') {
+        const DATA: &str = "data:image/";
+        return json::text(part).is_none_or(|text| {
+            let begin = text.get(..DATA.len());
+            begin.is_some_and(|begin| begin.eq_ignore_ascii_case(DATA))
+        });
+    }
+    if depth == 0 {
+        return true;
+    }
+    if json::elements(part)
+        .into_iter()
+        .any(|inner| is_image(inner, depth - 1))
+    {
+        return true;
+    }
+    let members = json::members(part);
+    let mut types = named(&members, "type").filter_map(json::text);
+    if types.any(|kind| IMAGES.iter().any(|image| same(image, &kind))) {
+        return true;
+    }
+    // What a model has told a tool is a text to it.
+    let is_call = named(&members, "type").any(|kind| kind == "\"tool_use\"");
+    members.iter().any(|(name, inner)| {
+        same(name, "image_url") || !(is_call && name == "input") && is_image(inner, depth - 1)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn body(endpoint: Endpoint, text: &str) -> Body {
+        Body::read(text.as_bytes(), endpoint.known()).unwrap()
+    }
+
+    #[test]
+    fn a_tool_counts_by_every_name_that_a_provider_may_read() {
+        use Endpoint::{Chat, Messages, Responses};
+        let cases: [(Endpoint, &str, &[&str]); 12] = [
+            (
+                Chat,
+                r#""tools":[{"type":"function","function":{"name":"a"}}]"#,
+                &["a"],
+            ),
+            (Chat, r#""functions":[{"name":"a"}]"#, &["a"]),
+            (
+                Chat,
+                r#""tools":[{"type":"custom","custom":{"name":"a"}}]"#,
+                &["a"],
+            ),
+            (
+                Chat,
+                r#""tools":[{"function":{"name":"a","Name":"b"}}]"#,
+                &["a", "b"],
+            ),
+            (
+                Chat,
+                r#""tools":[{"function":{"name":"a"},"Function":{"name":"b"}}]"#,
+                &["a", "b"],
+            ),
+            (Chat, r#""web_search_options":{}"#, &["web_search"]),
+            (
+                Responses,
+                r#""tools":[{"type":"function","name":"b","function":{"name":"a"}}]"#,
+                &["b", "a"],
+            ),
+            (
+                Responses,
+                r#""tools":[{"type":"mcp","name":"a"}]"#,
+                &["a", "mcp"],
+            ),
+            (
+                Responses,
+                r#""tools":[{"type":"namespace","name":"n","tools":[{"type":"function","name":"a"}]}]"#,
+                &["n", "a", "namespace"],
+            ),
+            (
+                Messages,
+                r#""tools":[{"type":"bash_20250124","name":"bash"},{"name":"a"}]"#,
+                &["bash", "a"],
+            ),
+            (Messages, r#""mcp_servers":[{"url":"x"}]"#, &["mcp"]),
+            (Messages, r#""mcp_servers":[],"tools":"no""#, &[]),
+        ];
+        for (endpoint, members, expect) in cases {
+            let found = tools(endpoint, &body(endpoint, &format!("{{{members}}}")));
+            assert_eq!(found.unwrap(), expect, "{members}");
+        }
+        let kept = body(Responses, r#"{"prompt":{"id":"p"},"input":"x"}"#);
+        assert_eq!(
+            (tools(Responses, &kept), images(Responses, &kept)),
+            (None, None)
+        );
+        let nested = format!(
+            "{}{{\"name\":\"a\"}}{}",
+            r#"{"tools":["#.repeat(6),
+            "]}".repeat(6)
+        );
+        let deep = body(Responses, &format!(r#"{{"tools":[{nested}]}}"#));
+        assert_eq!(tools(Responses, &deep), None);
+    }
+
+    #[test]
+    fn an_image_is_one_wherever_it_stands_and_a_word_is_none() {
+        use Endpoint::{Chat, Messages, Responses};
+        for (endpoint, turns, expect) in [
+            (
+                Chat,
+                r#""messages":[{"content":[{"image_url":{"url":"x"}}]}]"#,
+                true,
+            ),
+            (
+                Chat,
+                r#""messages":[{"content":{"type":"image_url"}}]"#,
+                true,
+            ),
+            (
+                Chat,
+                r#""messages":[{"content":[{"Type":"Image_URL"}]}]"#,
+                true,
+            ),
+            (
+                Chat,
+                r#""messages":[{"content":[{"type":"file","file":{"file_data":"data:image/png;base64,"}}]}]"#,
+                true,
+            ),
+            (Chat, r#""messages":[{"content":"an image_url"}]"#, false),
+            (
+                Responses,
+                r#""input":[{"output":{"type":"computer_screenshot","file_id":"f"}}]"#,
+                true,
+            ),
+            (
+                Responses,
+                r#""input":[{"type":"message","content":[{"type":"input_text","text":"image"}]}]"#,
+                false,
+            ),
+            (
+                Messages,
+                r#""messages":[{"content":[{"type":"document","source":{"type":"content","content":[{"type":"image"}]}}]}]"#,
+                true,
+            ),
+            (
+                Messages,
+                r#""messages":[{"content":[{"type":"tool_use","input":{"image_url":"x"}}]}]"#,
+                false,
+            ),
+            (Messages, r#""system":[{"type":"im\u0061ge"}]"#, true),
+        ] {
+            let found = images(endpoint, &body(endpoint, &format!("{{{turns}}}")));
+            assert_eq!(found, Some(expect), "{turns}");
+        }
+    }
+}
