@@ -349,6 +349,7 @@ impl Pool {
         }
         let result = reply.payload().to_owned();
         link.agreed_on(request::version_of(&result));
+        link.opened(&result);
         *slot.hello() = Hello {
             initialize: Some(initialize),
             initialized: None,
