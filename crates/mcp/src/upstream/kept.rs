@@ -3,6 +3,7 @@
 //! It is the server's own answer, as it came: what a caller may see of it, and under which names, is made of it
 //! anew each time. It is kept only while the server would say that it has changed, and for a bounded time.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use ahash::AHashMap as HashMap;
@@ -18,6 +19,8 @@ use crate::message::reply::Reply;
 
 /// Most bytes of the lists of one link.
 pub const KEPT_BYTES_MAX: usize = 1 << 20;
+/// The same of all links of one server.
+pub const KEPT_BYTES_OF_SERVER_MAX: usize = 16 << 20;
 /// How old a list may become, in milliseconds.
 pub const KEPT_MS_MAX: u64 = 60_000;
 /// What a page takes beside its text, in bytes: so many pages without entries are bounded as well.
@@ -74,7 +77,11 @@ pub(crate) enum Recalled {
 
 /// The lists of a link.
 #[derive(Debug, Default)]
-pub(super) struct Kept(Mutex<Lists>);
+pub(super) struct Kept {
+    lists: Mutex<Lists>,
+    /// Bytes of all links of the server.
+    of_server: Arc<AtomicUsize>,
+}
 
 #[derive(Debug, Default)]
 struct Lists {
@@ -105,68 +112,75 @@ struct Pages {
 }
 
 impl Lists {
-    fn forget(&mut self, list: List) {
+    /// Forgets a list; gives its bytes.
+    fn forget(&mut self, list: List) -> usize {
         let known = self.all.get_mut(&list);
-        if let Some(pages) = known.and_then(|known| known.pages.take()) {
-            self.bytes = self.bytes.saturating_sub(pages.bytes);
-        }
-    }
-
-    fn page(&mut self, page: &Page, heard: Heard, now_ns: u64) -> Option<Reply> {
-        let pages = self.all.get(&page.list)?.pages.as_ref()?;
-        let age_ns = now_ns.saturating_sub(pages.asked_ns);
-        if pages.heard != heard || age_ns >= KEPT_MS_MAX * 1_000_000 {
-            self.forget(page.list);
-            return None;
-        }
-        pages.all.get(&page.cursor).cloned()
+        let pages = known.and_then(|known| known.pages.take());
+        let bytes = pages.map_or(0, |pages| pages.bytes);
+        self.bytes = self.bytes.saturating_sub(bytes);
+        bytes
     }
 
     fn changes(&self, list: List) -> u64 {
         self.all.get(&list).map_or(0, |known| known.changes)
     }
 
-    /// Keeps a page of a list: the first one, which begins it anew, or the one behind those that are kept.
-    fn keep(&mut self, page: Page, asked: (u64, Heard), next: Option<String>, reply: Reply) {
-        let (list, (asked_ns, heard)) = (page.list, asked);
-        if page.cursor.is_none() {
-            self.forget(list);
-        }
-        let cursor_bytes = page.cursor.as_ref().map_or(0, String::len);
-        let bytes = PAGE_BYTES + reply.frame.len() + cursor_bytes;
+    /// Where a page belongs that takes so many bytes: it is the first one, or the one behind those that are kept.
+    fn place(
+        &mut self,
+        page: &Page,
+        (asked_ns, heard): (u64, Heard),
+        bytes: usize,
+    ) -> Option<&mut Pages> {
         if self.bytes.saturating_add(bytes) > KEPT_BYTES_MAX {
-            return;
+            return None;
         }
-        let known = self.all.entry(list).or_default();
-        let pages = match (&mut known.pages, &page.cursor) {
-            (Some(pages), Some(cursor))
-                if pages.next.as_ref() == Some(cursor) && pages.heard == heard =>
-            {
-                pages
-            }
-            (none @ None, None) => none.insert(Pages {
+        let pages = &mut self.all.entry(page.list).or_default().pages;
+        match &page.cursor {
+            None => Some(pages.get_or_insert_with(|| Pages {
                 asked_ns,
                 heard,
                 all: HashMap::new(),
                 next: None,
                 bytes: 0,
-            }),
-            _ => return,
-        };
-        // A server whose cursors lead in a circle is asked again where that begins.
-        if pages.all.contains_key(&page.cursor) {
-            return;
+            })),
+            Some(cursor) => {
+                let pages = pages.as_mut()?;
+                let follows = pages.next.as_ref() == Some(cursor) && pages.heard == heard;
+                // A server whose cursors lead in a circle is asked again where that begins.
+                (follows && !pages.all.contains_key(&page.cursor)).then_some(pages)
+            }
         }
-        pages.all.insert(page.cursor, reply);
-        pages.next = next;
-        pages.bytes += bytes;
-        self.bytes += bytes;
     }
 }
 
 impl Kept {
+    /// Nothing yet; the links of a server share the count of their bytes.
+    pub fn new(of_server: &Arc<AtomicUsize>) -> Self {
+        Self {
+            lists: Mutex::default(),
+            of_server: Arc::clone(of_server),
+        }
+    }
+
     fn lists(&self) -> MutexGuard<'_, Lists> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.lists.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes room for so many bytes, where the server has it.
+    fn takes(&self, bytes: usize) -> bool {
+        let more = |all: usize| {
+            all.checked_add(bytes)
+                .filter(|all| *all <= KEPT_BYTES_OF_SERVER_MAX)
+        };
+        let taken = self
+            .of_server
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, more);
+        taken.is_ok()
+    }
+
+    fn gives_back(&self, bytes: usize) {
+        self.of_server.fetch_sub(bytes, Ordering::AcqRel);
     }
 
     /// The server has opened a session, with this result.
@@ -182,27 +196,57 @@ impl Kept {
         }
         let mut lists = self.lists();
         for list in changed {
-            lists.forget(*list);
+            self.gives_back(lists.forget(*list));
             lists.all.entry(*list).or_default().changes += 1;
         }
     }
 
     /// Nothing will be asked for any more.
     pub fn clear(&self) {
-        *self.lists() = Lists::default();
+        let lists = std::mem::take(&mut *self.lists());
+        self.gives_back(lists.bytes);
+    }
+
+    fn page(&self, lists: &mut Lists, page: &Page, heard: Heard, now_ns: u64) -> Option<Reply> {
+        let pages = lists.all.get(&page.list)?.pages.as_ref()?;
+        let age_ns = now_ns.saturating_sub(pages.asked_ns);
+        if pages.heard != heard || age_ns >= KEPT_MS_MAX * 1_000_000 {
+            self.gives_back(lists.forget(page.list));
+            return None;
+        }
+        pages.all.get(&page.cursor).cloned()
     }
 
     /// Keeps an answer, unless something has happened since it was asked for.
     pub fn keep(&self, asking: Asking, heard: Option<Heard>, reply: &Reply) {
-        let Some(next) = next_of(asking.page.list, reply) else {
+        let Asking { page, changes, .. } = asking;
+        let Some(next) = next_of(page.list, reply) else {
             return;
         };
         let mut lists = self.lists();
-        let list = asking.page.list;
-        if heard == Some(asking.heard) && lists.changes(list) == asking.changes {
-            let asked = (asking.asked_ns, asking.heard);
-            lists.keep(asking.page, asked, next, reply.clone());
+        if heard != Some(asking.heard) || lists.changes(page.list) != changes {
+            return;
         }
+        if page.cursor.is_none() {
+            self.gives_back(lists.forget(page.list));
+        }
+        let cursor_bytes = page.cursor.as_ref().map_or(0, String::len);
+        let bytes = PAGE_BYTES + reply.frame.len() + cursor_bytes;
+        let Some(pages) = lists.place(&page, (asking.asked_ns, asking.heard), bytes) else {
+            return;
+        };
+        if self.takes(bytes) {
+            pages.all.insert(page.cursor, reply.clone());
+            pages.next = next;
+            pages.bytes += bytes;
+            lists.bytes += bytes;
+        }
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.clear();
     }
 }
 
@@ -233,7 +277,7 @@ impl Link {
         if !announced.has(page.list) {
             return Recalled::Never;
         }
-        if let Some(reply) = lists.page(page, heard, now_ns) {
+        if let Some(reply) = self.kept.page(&mut lists, page, heard, now_ns) {
             drop(lists);
             return Recalled::Kept(Exchange::recalled(self, reply));
         }
@@ -299,7 +343,7 @@ mod tests {
 
     fn has(kept: &Kept, cursor: Option<&str>) -> bool {
         let page = page(cursor);
-        kept.lists().page(&page, (0, 0), 0).is_some()
+        kept.page(&mut kept.lists(), &page, (0, 0), 0).is_some()
     }
 
     #[test]
@@ -362,7 +406,8 @@ mod tests {
         let at = |heard, now_ms: u64| {
             let kept = kept();
             put(&kept, None, None);
-            let found = kept.lists().page(&page(None), heard, now_ms * 1_000_000);
+            let now_ns = now_ms * 1_000_000;
+            let found = kept.page(&mut kept.lists(), &page(None), heard, now_ns);
             assert_eq!(
                 found.is_none(),
                 kept.lists().bytes == 0,
@@ -387,6 +432,26 @@ mod tests {
         kept.keep(rest, Some((0, 0)), &reply(None, KEPT_BYTES_MAX / 2));
         assert!(has(&kept, None) && !has(&kept, Some("2")));
         assert!(kept.lists().bytes <= KEPT_BYTES_MAX);
+    }
+
+    #[test]
+    fn what_all_links_of_a_server_keep_is_bounded_and_given_back() {
+        let of_server = Arc::default();
+        let large = reply(None, KEPT_BYTES_MAX / 2);
+        let links: Vec<Kept> = (0..40).map(|_| Kept::new(&of_server)).collect();
+        let mut found = 0;
+        for kept in &links {
+            kept.keep(asking(kept, None, (0, 0)), Some((0, 0)), &large);
+            assert!(of_server.load(Ordering::Acquire) <= KEPT_BYTES_OF_SERVER_MAX);
+            found += usize::from(has(kept, None));
+        }
+        assert_eq!(found, 31, "with what each takes beside its text");
+        links[0].heard("notifications/tools/list_changed");
+        links[1].clear();
+        put(&links[39], None, None);
+        assert!(has(&links[39], None), "there is room again");
+        drop(links);
+        assert_eq!(of_server.load(Ordering::Acquire), 0);
     }
 
     #[test]

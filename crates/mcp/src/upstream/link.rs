@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ahash::AHashMap as HashMap;
@@ -46,6 +46,8 @@ pub(super) struct Making {
     /// Of the server, whichever its links.
     pub breaker: Arc<Breaker>,
     pub notes: Arc<Mutex<Notes>>,
+    /// Bytes of the lists that all links of the server keep.
+    pub kept_of_server: Arc<AtomicUsize>,
     /// The session that notes are about; empty where there is none.
     pub session_id: Arc<str>,
 }
@@ -111,11 +113,11 @@ pub enum Unsent<P> {
 impl Link {
     pub(super) fn new(made: Making) -> Self {
         Self {
+            kept: Kept::new(&made.kept_of_server),
             made,
             table: Mutex::default(),
             next: AtomicU64::new(1),
             unsolicited: Mailbox::default(),
-            kept: Kept::default(),
             may_batch: AtomicBool::new(true),
         }
     }

@@ -31,7 +31,7 @@ use wire::jsonrpc::{Envelope, Kind};
 use wire::{Bounds, scan_request};
 
 pub use exchange::{Exchange, Incoming, News};
-pub use kept::{KEPT_BYTES_MAX, KEPT_MS_MAX};
+pub use kept::{KEPT_BYTES_MAX, KEPT_BYTES_OF_SERVER_MAX, KEPT_MS_MAX};
 pub(crate) use kept::{Page, Recalled};
 pub use link::{IN_FLIGHT_MAX, Link, Naming, Unsent};
 pub use notifications::{Heard, Hearing};

@@ -77,7 +77,8 @@ impl Link {
     }
 
     fn garbage(&self, frame: &[u8], message: &str) {
-        self.note(Note::ServerGarbage.with(message));
+        let said = Note::ServerGarbage.sentence();
+        self.note(Note::ServerGarbage.with(format!("{said}: {message}")));
         self.fail_salvaged(frame, UpstreamFault::Garbage);
     }
 
