@@ -143,6 +143,15 @@ fn settle(
     if places.is_homeless && keeps_state(command) {
         return Err("there is no place for journal and keys: HOME is not set\n  hint: set HOME, or give --state-dir DIR".into());
     }
+    if keeps_state(command)
+        && let Some(file) = places.file_in_the_way()
+    {
+        return Err(format!(
+            "the state directory cannot be {}: {} is a file\n  hint: name a directory with --state-dir DIR; one that is not there yet is made",
+            places.state.display(),
+            file.display()
+        ));
+    }
     Ok(settings)
 }
 

@@ -83,6 +83,13 @@ impl Places {
         self.runtime = runtime(state);
     }
 
+    /// What stands where the state directory, or one above it, would have to be, and is no directory.
+    pub fn file_in_the_way(&self) -> Option<&Path> {
+        let there = |path: &&Path| std::fs::metadata(path).is_ok();
+        let nearest = self.state.ancestors().find(there)?;
+        (!nearest.is_dir()).then_some(nearest)
+    }
+
     /// A path as seen from where we were started.
     pub fn absolute(&self, path: &Path) -> PathBuf {
         self.current

@@ -3,7 +3,7 @@
 
 use crate::error::LabError;
 use crate::variant::Variant;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -107,6 +107,32 @@ impl Workshop {
         Ok(self.placed(name, arm))
     }
 
+    /// Servers behind `durward serve` with these rules, its journal on; spoken to at the URL of all of them.
+    pub(crate) fn serve_all(
+        &self,
+        name: &str,
+        rules: &Value,
+        servers: &[(String, Vec<OsString>)],
+    ) -> Result<Variant, LabError> {
+        let text = |word: &OsString| word.to_string_lossy().into_owned();
+        let row = |(name, command): &(String, Vec<OsString>)| {
+            let mut words = command.iter().map(text);
+            let program = words.next().unwrap_or_default();
+            let args: Vec<String> = words.collect();
+            (name.clone(), json!({ "command": program, "args": args }))
+        };
+        let servers: serde_json::Map<String, Value> = servers.iter().map(row).collect();
+        let file = self.file(&format!("servers-{}.yaml", slug(name)));
+        // JSON is YAML.
+        fs::write(&file, json!({ "servers": servers }).to_string())
+            .map_err(|source| LabError::path(&file, source))?;
+        let listen = ["serve", "--listen", "127.0.0.1:{port}"];
+        let before = ["--config".into(), file.into()];
+        let words = self.guarded_with(&before, name, &listen, rules)?;
+        let arm = Variant::new(name, words).over_http(Some("http://127.0.0.1:{port}/mcp"));
+        Ok(self.placed(name, arm))
+    }
+
     /// A variant whose journal and control socket lie in its state directory.
     fn placed(&self, name: &str, arm: Variant) -> Variant {
         arm.with_journal(self.state(name).join("journal"))
@@ -121,10 +147,22 @@ impl Workshop {
         command: &[&str],
         rules: &Value,
     ) -> Result<Vec<OsString>, LabError> {
+        self.guarded_with(&["--no-config".into()], name, command, rules)
+    }
+
+    /// The same with these words in front, which say what is configured.
+    fn guarded_with(
+        &self,
+        configured: &[OsString],
+        name: &str,
+        command: &[&str],
+        rules: &Value,
+    ) -> Result<Vec<OsString>, LabError> {
         let policy = self.file(&format!("policy-{}.json", slug(name)));
         fs::write(&policy, rules.to_string()).map_err(|source| LabError::path(&policy, source))?;
-        let mut words = self.own(&["--no-config", "--state-dir"]);
-        words.push(self.state(name).into());
+        let mut words = self.own(&[]);
+        words.extend(configured.iter().cloned());
+        words.extend(["--state-dir".into(), self.state(name).into()]);
         words.extend(command.iter().map(OsString::from));
         words.extend(["--policy".into(), policy.into()]);
         words.extend(RAISED_LIMITS.map(OsString::from));

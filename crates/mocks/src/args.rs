@@ -52,6 +52,12 @@ pub struct EchoArgs {
     /// The period of the stalls, in milliseconds.
     #[arg(long, requires = "stall_ms", value_parser = clap::value_parser!(u64).range(1..=3_600_000))]
     pub stall_every_ms: Option<u64>,
+    /// List so many tools: the four, then echo under other names.
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    pub tools: Option<u16>,
+    /// Say that the list of tools may change (it does not).
+    #[arg(long)]
+    pub announce_changes: bool,
     /// What every mock server accepts.
     #[command(flatten)]
     pub server: ServerArgs,
@@ -128,6 +134,8 @@ pub fn run(args: Args) -> Result<u8, MockError> {
                         period: Duration::from_millis(period),
                         length: Duration::from_millis(length),
                     }),
+                tools: args.tools.map(usize::from),
+                announces: args.announce_changes,
             };
             let (eras, count) = (args.server.eras, args.server.counter()?);
             serve(&args.server, move || Server::new(echo, eras, count.clone()))

@@ -37,7 +37,7 @@ pub fn open(path: &Path) -> Result<Opened, String> {
     // Opening a pipe would wait for its writer.
     let kind = std::fs::metadata(path).map_err(|error| reason(&error))?;
     if !kind.is_file() {
-        return Err("this is not a regular file".into());
+        return Err(no_file(path, kind.is_dir()));
     }
     let file = File::open(path).map_err(|error| reason(&error))?;
     let found = file.metadata().map_err(|error| reason(&error))?;
@@ -69,6 +69,21 @@ pub fn open(path: &Path) -> Result<Opened, String> {
         group_writable: found.mode() & 0o020 != 0,
         world_readable: found.mode() & 0o004 != 0,
     })
+}
+
+/// What is said of something that is no file.
+fn no_file(path: &Path, is_directory: bool) -> String {
+    let inside = path.join(NAME);
+    match is_directory {
+        true if inside.is_file() => {
+            format!(
+                "this is a directory; name the file in it: --config {}",
+                inside.display()
+            )
+        }
+        true => format!("this is a directory; name a file: `durward init` writes one, {NAME}"),
+        false => "this is not a regular file; name one".into(),
+    }
 }
 
 fn reason(error: &io::Error) -> String {

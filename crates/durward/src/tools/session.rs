@@ -22,6 +22,9 @@ const START_MS_MAX: u64 = 60_000;
 /// How long a session may take to end, in milliseconds.
 const END_MS_MAX: u64 = 15_000;
 
+/// Most characters that are shown of an answer.
+const ANSWER_CHARS_MAX: usize = 300;
+
 /// How a session is begun.
 pub(crate) struct Begin<'a> {
     pub settings: &'a Settings,
@@ -68,7 +71,7 @@ impl Session {
         let mut session = Self { client };
         session
             .handshake()
-            .map_err(|error| sentence(name, &error))?;
+            .map_err(|error| no_session(name, &error))?;
         Ok(session)
     }
 
@@ -132,6 +135,37 @@ impl Session {
         let _ = self.client.process().wait_within(until);
         tracing::debug!("the session ended after {} ms", begun.elapsed().as_millis());
     }
+}
+
+/// Why a server opens no session: most often it is none.
+fn no_session(name: &str, error: &ClientError) -> Problem {
+    let what = match error {
+        ClientError::Closed { .. } | ClientError::Io(_) => {
+            "ended before it answered `initialize`; the reason is above".to_owned()
+        }
+        ClientError::Timeout { after, .. } => {
+            format!("has not answered `initialize` within {} s", after.as_secs())
+        }
+        ClientError::Handshake { line } => {
+            format!("opens no session; its answer: {}", answer_in(line))
+        }
+        other => return sentence(name, other),
+    };
+    format!(
+        "{name} {what}\n  hint: is it an MCP server? Look at its `command` and `args` (or `url`) in the configuration"
+    )
+}
+
+/// The message of an error as a client received it.
+fn answer_in(line: &str) -> String {
+    let answer: Value = serde_json::from_str(line).unwrap_or_default();
+    let message = answer.pointer("/error/message").and_then(Value::as_str);
+    let shown: String = message
+        .unwrap_or(line)
+        .chars()
+        .take(ANSWER_CHARS_MAX)
+        .collect();
+    format!("\"{}\"", shown.escape_debug())
 }
 
 fn sentence(name: &str, error: &ClientError) -> Problem {

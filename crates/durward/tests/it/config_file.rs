@@ -189,13 +189,23 @@ fn files_that_cannot_be_trusted_or_read_are_refused() {
         assert_eq!(err, format!("error: {}: {expect}\n", path.display()));
     };
     refuse("none.yaml", "there is no such file");
-    refuse("dir", "this is not a regular file");
+    refuse(
+        "dir",
+        "this is a directory; name a file: `durward init` writes one, durward.yaml",
+    );
+    let inside = world.tmp.join("dir").join("durward.yaml");
+    fs::write(&inside, "{}").unwrap();
+    let named = format!(
+        "this is a directory; name the file in it: --config {}",
+        inside.display()
+    );
+    refuse("dir", &named);
     let status = Command::new("mkfifo")
         .arg(world.tmp.join("pipe"))
         .status()
         .unwrap();
     assert!(status.success());
-    refuse("pipe", "this is not a regular file");
+    refuse("pipe", "this is not a regular file; name one");
     let write = |name: &str, bytes: &[u8]| fs::write(world.tmp.join(name), bytes).unwrap();
     write("open.yaml", b"");
     fs::set_permissions(

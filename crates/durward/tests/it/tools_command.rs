@@ -96,6 +96,46 @@ fn calls_that_cannot_be_made_say_why() {
 }
 
 #[test]
+fn a_program_that_is_no_mcp_server_is_said_to_be_none() {
+    let place = place();
+    let servers = json!({
+        "repeats": {"command": "/bin/cat"},
+        "ends": {"command": "/bin/echo", "args": ["hello"]},
+    });
+    let configuration = json!({"servers": servers, "policy": "policy.json"});
+    fs::write(place.path("durward.yaml"), configuration.to_string()).unwrap();
+    for (words, code, said) in [
+        (&["tools", "repeats"][..], 1, "repeats opens no session"),
+        (&["call", "repeats", "echo"], 4, "repeats opens no session"),
+        (&["tools", "ends"], 1, "ends ended before it answered"),
+    ] {
+        let (found, _, err) = run(&place, words);
+        assert_eq!(found, code, "{words:?}: {err}");
+        assert!(err.contains(said), "{words:?}: {err}");
+        assert!(err.contains("is it an MCP server?"), "{words:?}: {err}");
+        assert!(!err.contains("jsonrpc"), "{words:?}: {err}");
+    }
+}
+
+#[test]
+fn a_file_where_the_state_directory_should_be_is_named() {
+    let place = place();
+    let file = place.path("file");
+    fs::write(&file, "").unwrap();
+    for state in ["file", "file/below"] {
+        for words in [&["keys", "list"][..], &["tools"], &["audit", "verify"]] {
+            let words = [&["--no-config", "--state-dir", state], words].concat();
+            let output = place.durward(&words);
+            let err = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(output.status.code(), Some(16), "{words:?}: {err}");
+            let named = format!("{} is a file", file.display());
+            assert!(err.contains(&named), "{words:?}: {err}");
+            assert!(err.contains("--state-dir DIR"), "{words:?}: {err}");
+        }
+    }
+}
+
+#[test]
 fn tools_are_listed_with_their_verdicts() {
     let place = place();
     let (code, out, err) = run(&place, &["tools"]);

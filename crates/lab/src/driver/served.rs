@@ -80,7 +80,7 @@ impl Served {
     }
 
     /// Why something with it failed.
-    pub(super) fn broken(&mut self, what: String) -> LabError {
+    pub(crate) fn broken(&mut self, what: String) -> LabError {
         match &mut self.process {
             Some(process) => {
                 let ended = process.ended();
@@ -97,7 +97,7 @@ impl Served {
     }
 
     /// Why a call came to no answer.
-    pub(super) fn fault(&mut self, asked: &str, error: &io::Error) -> LabError {
+    pub(crate) fn fault(&mut self, asked: &str, error: &io::Error) -> LabError {
         match error.kind() {
             io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => LabError::Silent {
                 arm: self.arm.clone(),
@@ -111,7 +111,8 @@ impl Served {
         }
     }
 
-    pub(super) fn invalid(&self, what: String) -> LabError {
+    /// Why its answer does not count.
+    pub(crate) fn invalid(&self, what: String) -> LabError {
         LabError::Invalid {
             arm: self.arm.clone(),
             what,

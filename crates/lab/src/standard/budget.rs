@@ -36,6 +36,10 @@ pub(super) fn short(standard: &Standard) -> bool {
     hop || waiting
         || web
         || missing
+        || standard
+            .one_url
+            .as_ref()
+            .is_some_and(|found| !found.is_kept())
         || !standard.journal_rate.is_kept()
         || !memory_kept(standard)
         || !start_kept(standard)

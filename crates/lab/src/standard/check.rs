@@ -1,6 +1,7 @@
 //! The budgets of the design, row by row: measured, peer, ratio, and one of three words.
 
 use super::budget::{self, word};
+use super::one_url::OneUrl;
 use super::stdio_rate::StdioRate;
 use super::{Group, Standard, approval, causes, journal_rate, web};
 use crate::overhead::Comparison;
@@ -60,6 +61,7 @@ fn rows(standard: &Standard) -> Vec<Row> {
     rows.extend(web::rows(&standard.web).into_iter().map(over_http));
     rows.extend(stages(standard));
     rows.push(journal(standard));
+    rows.extend(one_url(standard));
     rows.extend(waiting(standard));
     rows.extend(rest(standard));
     rows.extend(own(standard));
@@ -285,6 +287,21 @@ fn journal(standard: &Standard) -> Row {
     }
 }
 
+/// Lists and calls in front of many servers.
+fn one_url(standard: &Standard) -> Vec<Row> {
+    let held = standard.one_url.iter().flat_map(OneUrl::rows);
+    held.map(|held| Row {
+        what: held.what,
+        budget: held.budget,
+        measured: held.measured,
+        peer: "-".into(),
+        ratio: "-".into(),
+        verdict: word(held.is_kept),
+        cause: held.cause,
+    })
+    .collect()
+}
+
 /// Allowed calls while others wait for a person.
 fn waiting(standard: &Standard) -> Option<Row> {
     let ratio = approval::of(standard)?;
@@ -432,6 +449,7 @@ mod tests {
                 rate("durward, 50 rules", 8, 30_000.0),
                 rate("FastMCP", 8, 300.0),
             ],
+            one_url: None,
             journal_rate: JournalRate {
                 writers: 16,
                 records: 1,

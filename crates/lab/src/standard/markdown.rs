@@ -32,6 +32,9 @@ fn write(standard: &Standard, page: &mut String) -> fmt::Result {
     }
     stdio_rate::write(&standard.stdio_rates, page)?;
     web::write(&standard.web, page)?;
+    if let Some(one_url) = &standard.one_url {
+        one_url.write(page)?;
+    }
     stages(standard, page)?;
     standard.journal_rate.write(page)?;
     idle(standard, page)?;

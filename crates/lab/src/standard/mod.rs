@@ -8,6 +8,7 @@ mod earlier;
 mod idle;
 mod journal_rate;
 mod markdown;
+mod one_url;
 mod own_cost;
 mod peers;
 mod plans;
@@ -28,6 +29,7 @@ use crate::{Context, host, profile};
 use earlier::Headline;
 use idle::Idle;
 use journal_rate::JournalRate;
+use one_url::OneUrl;
 use own_cost::OwnCost;
 use peers::{Absent, forgiving};
 use serde::Serialize;
@@ -101,6 +103,8 @@ struct Standard {
     own_cost: OwnCost,
     web: Web,
     stdio_rates: Vec<StdioRate>,
+    /// Nothing where it could not be measured.
+    one_url: Option<OneUrl>,
     journal_rate: JournalRate,
     /// What could not be measured.
     absent: Vec<Absent>,
@@ -137,6 +141,20 @@ impl Session<'_> {
     /// Says what is measured now. Progress that nobody reads is not missed.
     fn say(&mut self, title: &str) {
         let _ = writeln!(self.err, "{title}");
+    }
+
+    /// Measures lists and calls at the one URL; nothing where they cannot be.
+    fn one_url(
+        &mut self,
+        args: &StandardArgs,
+        workspace: &Workspace,
+    ) -> Result<Option<OneUrl>, LabError> {
+        const TITLE: &str = "all servers at one URL";
+        self.say(TITLE);
+        let interrupt = &self.interrupt;
+        forgiving(TITLE, args, &mut Vec::new(), &mut self.absent, |_| {
+            one_url::measure(workspace, interrupt)
+        })
     }
 
     /// Measures a comparison, without peers that fail; nothing where it cannot be measured at all.
@@ -274,10 +292,12 @@ fn measure(
     session.say("calls a second over stdio");
     let interrupt = session.interrupt.clone();
     let stdio_rates = stdio_rate::measure(args, workspace, &interrupt, &mut session.absent)?;
+    let one_url = session.one_url(args, workspace)?;
     session.say("start and rest");
     let state = workspace.state(Server::Files, Rules::Mixed(50));
     Ok(Standard {
         stdio_rates,
+        one_url,
         idle: idle::measure(workspace, size.launches, 0.95)?,
         own_cost: own_cost::measure(workspace)?,
         journal_rate: journal_rate::measure(workspace, session.context, size.launches, 0.95)?,

@@ -199,6 +199,25 @@ impl Workspace {
         })
     }
 
+    /// So many echo servers with so many tools each, named `s0` and so on, behind the one URL of `durward serve` with
+    /// 50 rules.
+    pub(super) fn served_all(&self, servers: usize, tools: usize) -> Result<Variant, LabError> {
+        let tools = tools.to_string();
+        let words = [
+            "lab",
+            "mock",
+            "echo",
+            "--announce-changes",
+            "--tools",
+            &tools,
+        ];
+        let server = |number| (format!("s{number}"), self.own(&words));
+        let servers: Vec<_> = (0..servers).map(server).collect();
+        self.web("one URL", |name, rules| {
+            self.workshop.serve_all(name, rules, &servers)
+        })
+    }
+
     /// The first variant behind `durward serve` with 50 rules.
     pub(super) fn served_http(&self) -> Result<Variant, LabError> {
         self.web("HTTP to HTTP", |name, rules| {

@@ -15,7 +15,7 @@ use super::unlisted::Listed;
 use super::wait::Asking;
 use crate::message::frames::{self, Failure, UpstreamFault};
 use crate::message::splice::Marks;
-use crate::upstream::{Exchange, Frame, Unsent, spared};
+use crate::upstream::{Exchange, Frame, Page, Recalled, Unsent, spared};
 
 /// What became of a request at once.
 pub(crate) enum Begun {
@@ -36,6 +36,8 @@ struct Called {
     names: Names,
     guard: Option<CallGuard>,
     turn: Option<Turn>,
+    /// The page of a list that it asks for, where its server need not be asked anew.
+    page: Option<Page>,
 }
 
 impl Asker {
@@ -119,6 +121,7 @@ impl Asker {
             names: asked.names,
             guard,
             turn,
+            page: asked.page,
         });
         (called, asked.step, asked.read)
     }
@@ -155,11 +158,32 @@ impl Asker {
             .admit_control(kind, facts, origin, &to, frame);
         match admitted {
             Ok(pass) => {
-                let sent = self.dispatch(pass, &called.marks, called.deadline_ns).await;
-                let sent = sent.map(|(exchange, ())| (exchange, after));
+                let sent = match self.recalled(called.page.as_ref()) {
+                    // What it may ask for is answered: the pass is not spent.
+                    Recalled::Kept(exchange) => Ok(exchange),
+                    recalled => {
+                        let sent = self.dispatch(pass, &called.marks, called.deadline_ns);
+                        sent.await.map(|(mut exchange, ())| {
+                            if let Recalled::Ask(asking) = recalled {
+                                exchange.keeps(asking);
+                            }
+                            exchange
+                        })
+                    }
+                };
+                let sent = sent.map(|exchange| (exchange, after));
                 self.begun(sent, called)
             }
             Err(refusal) => Begun::Answered(self.refused(&called.names, &refusal)),
+        }
+    }
+
+    /// What is known of a page without asking its server.
+    fn recalled(&self, page: Option<&Page>) -> Recalled {
+        let link = || self.server.pool.running_in(&self.slot);
+        match page.and_then(|page| Some((page, link()?))) {
+            Some((page, link)) => link.recall(page),
+            None => Recalled::Never,
         }
     }
 

@@ -69,6 +69,8 @@ pub(crate) struct Asker {
     /// Calls of Modern clients that wait for these to come back.
     pub lot: Arc<Lot>,
     pub client: Arc<dyn Client>,
+    /// Whether a list may be what its server has listed before.
+    pub recalls: bool,
 }
 
 impl Asker {

@@ -9,7 +9,7 @@ use serde_json::Value;
 use wire::jsonrpc::member;
 use wire::scan::Scan;
 
-use super::lists::KINDS;
+use crate::message::announced::KINDS;
 use crate::message::splice::META_SUBSCRIPTION;
 
 /// How often the rules are looked at, in milliseconds.

@@ -11,26 +11,12 @@ use gate::World;
 
 use crate::describe::Context;
 use crate::descriptions::listing;
-use crate::message::method::{List, TOOLS_CHANGED};
+use crate::message::announced::Announced;
+use crate::message::method::List;
 
 /// Most entries of one list that are remembered for a client that is alone. Of a longer list any
 /// reload may change something.
 pub(crate) const ENTRIES_MAX: usize = 10_000;
-
-/// The kinds of lists that a client can be told about: the capability, its notification, its lists.
-pub(super) const KINDS: [(&str, &str, &[List]); 3] = [
-    ("tools", TOOLS_CHANGED, &[List::Tools]),
-    (
-        "resources",
-        "notifications/resources/list_changed",
-        &[List::Resources, List::Templates],
-    ),
-    (
-        "prompts",
-        "notifications/prompts/list_changed",
-        &[List::Prompts],
-    ),
-];
 
 /// All lists.
 const ALL_LISTS: [List; 4] = [List::Tools, List::Resources, List::Templates, List::Prompts];
@@ -43,7 +29,7 @@ pub(crate) struct Lists {
     /// Most entries of one list that are remembered.
     entries_max: usize,
     /// Kinds whose changes the server has said it announces.
-    announced: Vec<&'static str>,
+    announced: Announced,
     seen: HashMap<List, Seen>,
 }
 
@@ -63,28 +49,19 @@ impl Lists {
         Self {
             world,
             entries_max,
-            announced: Vec::new(),
+            announced: Announced::default(),
             seen: HashMap::new(),
         }
     }
 
     /// Learns from the result of `initialize` which changes the server announces.
     pub fn learn_capabilities(&mut self, result: &str) {
-        let result: serde_json::Value = serde_json::from_str(result).unwrap_or_default();
-        let announced = |kind: &&str| {
-            let declared = result.get("capabilities").and_then(|all| all.get(kind));
-            declared.and_then(|kind| kind.get("listChanged")) == Some(&true.into())
-        };
-        self.announced = KINDS
-            .iter()
-            .map(|(kind, ..)| *kind)
-            .filter(announced)
-            .collect();
+        self.announced = Announced::of(result);
     }
 
     /// What a client is told of a server that was started again: each list that it announces may be another.
     pub fn anew(&self) -> Vec<Vec<u8>> {
-        let announced = KINDS.iter().filter(|row| self.announced.contains(&row.0));
+        let announced = self.announced.kinds();
         announced
             .map(|(_, method, _)| changed_frame(method))
             .collect()
@@ -134,9 +111,8 @@ impl Lists {
             seen.world = Arc::clone(world);
         }
         self.world = Arc::clone(world);
-        let told = KINDS.iter().filter(|(kind, _, lists)| {
-            self.announced.contains(kind) && lists.iter().any(|list| differs.contains(list))
-        });
+        let announced = self.announced.kinds();
+        let told = announced.filter(|(.., lists)| lists.iter().any(|list| differs.contains(list)));
         told.map(|(_, method, _)| changed_frame(method)).collect()
     }
 
@@ -179,27 +155,6 @@ mod tests {
 
     fn lists() -> Lists {
         Lists::new(world(), ENTRIES_MAX)
-    }
-
-    #[test]
-    fn only_announced_kinds_count() {
-        for (result, expect) in [
-            (
-                r#"{"capabilities":{"tools":{"listChanged":true},"prompts":{}}}"#,
-                &["tools"][..],
-            ),
-            (
-                r#"{"capabilities":{"prompts":{"listChanged":true},"resources":{"listChanged":true},"tools":{"listChanged":false}}}"#,
-                &["resources", "prompts"],
-            ),
-            (r#"{"capabilities":{"tools":{"listChanged":"yes"}}}"#, &[]),
-            (r#"{"capabilities":[]}"#, &[]),
-            ("nonsense", &[]),
-        ] {
-            let mut lists = lists();
-            lists.learn_capabilities(result);
-            assert_eq!(lists.announced, expect, "{result}");
-        }
     }
 
     #[test]

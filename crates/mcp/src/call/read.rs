@@ -20,7 +20,7 @@ use crate::message::method::{self, Class, List, Treatment};
 use crate::message::splice::{Marks, meta};
 use crate::message::{frames, request, shapes};
 use crate::notes::{Note, Noted};
-use crate::upstream::{Lasting, Subscription};
+use crate::upstream::{Lasting, Page, Subscription};
 use toolkit::trace::{TRACEPARENT, Trace};
 
 /// The method that calls a tool.
@@ -49,6 +49,8 @@ pub(crate) struct Asked {
     pub(super) step: Step,
     /// What had been settled when it was read.
     pub(super) seen: u64,
+    /// The page of a list that it asks for, where its server need not be asked anew.
+    pub(super) page: Option<Page>,
     /// What it says to a built-in server.
     pub(super) read: Option<Box<toolkit::mcp::Message>>,
 }
@@ -137,6 +139,10 @@ impl Asker {
         let seen = self.settled();
         let message = self.message(scan);
         let step = self.step(asked, message.as_deref(), true);
+        let page = match method::of(method).class {
+            Class::List(list) if self.recalls => Page::of(list, scan),
+            _ => None,
+        };
         let is_tool_call = method == TOOLS_CALL;
         let timeout_ns = if method::of(method).is_endless {
             // A subscription lasts as long as its client stays.
@@ -168,6 +174,7 @@ impl Asker {
             received_ns,
             step,
             seen,
+            page,
             read: message,
         }
     }

@@ -268,6 +268,7 @@ impl Face {
                 face: Arc::clone(self),
                 caller: Arc::clone(&caller.subject),
             }),
+            recalls: false,
         };
         let mut asked = asker.read(request);
         if request.finding.is_none_or(|finding| finding.masked() == 0) {

@@ -11,6 +11,7 @@ closed_set! {
         Accept "accept": "the client must accept application/json and text/event-stream";
         MethodNotAllowed "method_not_allowed": "this address does not know the HTTP method";
         ServerUnknown "server_unknown": "no server of this name is served";
+        KeyReachesNoServer "key_reaches_no_server": "this key is good for none of the servers that are served here; make one that is: durward keys create NAME --scope SERVER, or without --scope for all servers";
         SessionMissing "session_missing": "the header Mcp-Session-Id is missing; open a session with initialize";
         SessionUnreadable "session_unreadable": "the header Mcp-Session-Id cannot be read";
         SessionUnknown "session_unknown": "there is no such session, or it has ended; open one with initialize";
@@ -32,6 +33,7 @@ impl Refused {
             Self::Accept => StatusCode::NOT_ACCEPTABLE,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::ServerUnknown | Self::SessionUnknown => StatusCode::NOT_FOUND,
+            Self::KeyReachesNoServer => StatusCode::FORBIDDEN,
             Self::SessionMissing
             | Self::SessionUnreadable
             | Self::ProtocolVersion

@@ -152,6 +152,7 @@ impl Session {
             under_way: Some(Arc::clone(&self.under_way)),
             lot: Arc::clone(&self.lot),
             client: Arc::clone(self) as _,
+            recalls: self.is_member(),
         }
     }
 

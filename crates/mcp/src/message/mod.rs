@@ -1,5 +1,6 @@
 //! What a message is: its method, its names, its reply, and the frames that are ours to write.
 
+pub mod announced;
 pub mod batch;
 pub mod era;
 pub mod frames;

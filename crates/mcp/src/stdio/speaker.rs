@@ -98,6 +98,7 @@ impl Speaker {
             under_way: Some(Arc::clone(&self.under_way)),
             lot: Arc::clone(&self.lot),
             client: Arc::clone(&self.outbox) as _,
+            recalls: false,
         }
     }
 

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Poll, Waker};
 
+use super::kept::Asking;
 use super::link::Link;
 use super::verdict;
 use super::way::Reading;
@@ -123,6 +124,8 @@ pub struct Exchange {
     reading: Reading,
     /// Its server's breaker hears how it ends; dropped before, it was given up.
     leave: Option<BreakerPass>,
+    /// Its answer is a page of a list that may be kept.
+    asking: Option<Asking>,
     ended: bool,
 }
 
@@ -140,8 +143,29 @@ impl Exchange {
             mailbox,
             reading,
             leave: Some(leave),
+            asking: None,
             ended: false,
         }
+    }
+
+    /// One whose answer is known. Its server has nothing to do with it: it has no number there.
+    pub(super) fn recalled(link: &Arc<Link>, reply: Reply) -> Self {
+        let mailbox = Arc::new(Mailbox::default());
+        mailbox.put(Incoming::Response(reply));
+        Self {
+            link: Arc::clone(link),
+            number: 0,
+            mailbox,
+            reading: Reading::Link,
+            leave: None,
+            asking: None,
+            ended: false,
+        }
+    }
+
+    /// Its answer is to be kept, where it was asked of this link.
+    pub(crate) fn keeps(&mut self, asking: Asking) {
+        self.asking = Some(asking).filter(|asking| asking.is_of(&self.link));
     }
 
     /// What comes next. After [`Incoming::Response`], [`Incoming::Fault`] or [`Incoming::Cancelled`]
@@ -156,6 +180,11 @@ impl Exchange {
             }
         };
         self.ended = incoming.is_end();
+        if let Incoming::Response(reply) = &incoming
+            && let Some(asking) = self.asking.take()
+        {
+            self.link.kept.keep(asking, self.link.heard(), reply);
+        }
         if let Some(verdict) = verdict::of(&incoming)
             && let Some(leave) = self.leave.take()
         {

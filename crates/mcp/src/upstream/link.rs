@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ahash::AHashMap as HashMap;
@@ -13,8 +13,10 @@ use wire::id::IdKey;
 use wire::{Id, Revision};
 
 use super::exchange::{Exchange, Incoming, Mailbox};
+use super::kept::{Heard, Kept};
 use super::way::{Peer, Reading};
 use super::{Frame, elsewhere};
+use crate::message::announced::Announced;
 use crate::message::frames::{self, Failure, UpstreamFault};
 use crate::message::splice::Marks;
 use crate::notes::{Noted, Notes};
@@ -44,6 +46,8 @@ pub(super) struct Making {
     /// Of the server, whichever its links.
     pub breaker: Arc<Breaker>,
     pub notes: Arc<Mutex<Notes>>,
+    /// Bytes of the lists that all links of the server keep.
+    pub kept_of_server: Arc<AtomicUsize>,
     /// The session that notes are about; empty where there is none.
     pub session_id: Arc<str>,
 }
@@ -55,6 +59,8 @@ pub struct Link {
     next: AtomicU64,
     /// What belongs to no exchange.
     pub(super) unsolicited: Mailbox,
+    /// What its server has listed.
+    pub(super) kept: Kept,
     /// No revision without batches is agreed on.
     may_batch: AtomicBool,
 }
@@ -107,6 +113,7 @@ pub enum Unsent<P> {
 impl Link {
     pub(super) fn new(made: Making) -> Self {
         Self {
+            kept: Kept::new(&made.kept_of_server),
             made,
             table: Mutex::default(),
             next: AtomicU64::new(1),
@@ -154,6 +161,27 @@ impl Link {
     /// Whether the server may send several messages in one frame.
     pub(super) fn may_batch(&self) -> bool {
         self.may_batch.load(Ordering::Relaxed)
+    }
+
+    /// Client and server have opened a session, with this result.
+    pub(super) fn opened(&self, result: &str) {
+        self.kept.opened(result);
+    }
+
+    /// What the server announces since it opened its session again; none where it has not.
+    pub(super) fn announced_again(&self) -> Option<Announced> {
+        self.made.peer.announced_again()
+    }
+
+    /// For how long everything is heard that the server says by itself; none where it is not.
+    pub(super) fn heard(&self) -> Option<Heard> {
+        self.made.peer.heard()
+    }
+
+    /// Whether the server is not spared.
+    pub(super) fn is_worth_asking(&self) -> bool {
+        let now_ns = self.made.gate.mono_ns();
+        self.made.breaker.worth_trying(now_ns).is_ok()
     }
 
     /// Whether it has ended.
@@ -455,6 +483,7 @@ impl Link {
     /// Nothing is answered from here on, for this reason.
     pub(crate) fn end(&self, why: &Failure) {
         self.table().ended = true;
+        self.kept.clear();
         self.close_all(Some(why));
         self.unsolicited.put(Incoming::Fault(why.clone()));
     }

@@ -5,6 +5,7 @@
 //! leaves except through [`Link::request`] and [`Link::send`], which take only the gate's passes.
 
 mod exchange;
+mod kept;
 mod link;
 mod notifications;
 mod places;
@@ -30,6 +31,8 @@ use wire::jsonrpc::{Envelope, Kind};
 use wire::{Bounds, scan_request};
 
 pub use exchange::{Exchange, Incoming, News};
+pub use kept::{KEPT_BYTES_MAX, KEPT_BYTES_OF_SERVER_MAX, KEPT_MS_MAX};
+pub(crate) use kept::{Page, Recalled};
 pub use link::{IN_FLIGHT_MAX, Link, Naming, Unsent};
 pub use notifications::{Heard, Hearing};
 pub use places::{QUEUE_MAX, QUEUE_OF_CALLER_MAX, QUEUE_WAIT_MS_MAX};

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::io;
 use std::ops::Deref;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -118,6 +118,8 @@ pub struct Pool {
     /// Spares the server where it fails.
     breaker: Arc<Breaker>,
     places: Places,
+    /// Bytes of the lists that its links keep.
+    kept: Arc<AtomicUsize>,
     slots: Mutex<HashMap<Key, Arc<Slot>>>,
     speaks_modern: AtomicU8,
     /// Nothing is started any more.
@@ -152,6 +154,7 @@ impl Pool {
             gate,
             breaker: Breaker::new(breaker),
             places,
+            kept: Arc::default(),
             means,
             slots: Mutex::default(),
             speaks_modern: AtomicU8::new(UNKNOWN),
@@ -362,6 +365,7 @@ impl Pool {
         }
         let result = reply.payload().to_owned();
         link.agreed_on(request::version_of(&result));
+        link.opened(&result);
         *slot.hello() = Hello {
             initialize: Some(initialize),
             initialized: None,
@@ -406,6 +410,7 @@ impl Pool {
             peer,
             breaker: Arc::clone(&self.breaker),
             notes: Arc::default(),
+            kept_of_server: Arc::clone(&self.kept),
             session_id,
         };
         let id = PeerId::server(Arc::clone(&self.name));

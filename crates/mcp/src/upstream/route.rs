@@ -51,13 +51,7 @@ impl Link {
                     cancels,
                 },
             )) => {
-                let mut news = News {
-                    frame,
-                    tie: None,
-                    is_droppable: method::is_droppable(&method),
-                    cancels,
-                    changes_tools: method == method::TOOLS_CHANGED,
-                };
+                let mut news = self.news(frame, &method, cancels);
                 match tie {
                     _ if self.naming() == Naming::AsSpelled => {}
                     Some(tie) if tie.number == own => news.tie = Some((tie.at, tie.is_token)),
@@ -83,7 +77,8 @@ impl Link {
     }
 
     fn garbage(&self, frame: &[u8], message: &str) {
-        self.note(Note::ServerGarbage.with(message));
+        let said = Note::ServerGarbage.sentence();
+        self.note(Note::ServerGarbage.with(format!("{said}: {message}")));
         self.fail_salvaged(frame, UpstreamFault::Garbage);
     }
 
@@ -107,16 +102,22 @@ impl Link {
                 tie,
                 cancels,
             } => {
-                let news = News {
-                    frame,
-                    tie: None,
-                    is_droppable: method::is_droppable(&method),
-                    cancels,
-                    changes_tools: method == method::TOOLS_CHANGED,
-                };
+                let news = self.news(frame, &method, cancels);
                 self.on_notification(news, &method, tie, has_streams);
             }
             Message::Request { id, method } => self.on_request(frame, id, method, has_streams),
+        }
+    }
+
+    /// A notification as it is heard: what it makes untrue is forgotten before anybody reads it.
+    fn news(&self, frame: Vec<u8>, method: &str, cancels: Option<IdKey>) -> News {
+        self.kept.heard(method);
+        News {
+            frame,
+            tie: None,
+            is_droppable: method::is_droppable(method),
+            cancels,
+            changes_tools: method == method::TOOLS_CHANGED,
         }
     }
 

@@ -248,6 +248,7 @@ impl Slot {
         if reply.is_error {
             return Err(UpstreamFault::Died.into());
         }
+        link.opened(reply.payload());
         if let Some(initialized) = hello.initialized {
             let pass = link.control(ControlKind::Handshake, initialized);
             let told = link.initialized(pass).await;

@@ -12,12 +12,16 @@ const DELAY_US_MAX: u64 = 600_000_000;
 const REPLY_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 const TOOLS: &str = include_str!("tools.json");
+/// How many these are.
+const OWN_TOOLS: usize = 4;
+/// What the names of further tools begin with.
+const FURTHER: &str = "echo_";
 const PROMPTS: &str = r#"[{"name":"greeting","title":"Greeting","description":"Greets by name.","arguments":[{"name":"name","required":true}]}]"#;
 const RESOURCES: &str = r#"[{"uri":"mock://echo/motd","name":"motd","title":"Message of the day","description":"A line of text.","mimeType":"text/plain"}]"#;
 const TEMPLATES: &str = r#"[{"uriTemplate":"mock://echo/word/{word}","name":"word","title":"A word","description":"Returns the word.","mimeType":"text/plain"}]"#;
 
 /// Options of the echo server that shape its answers.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Echo {
     /// How long every call takes, unless it names its own delay.
     pub(crate) delay: Duration,
@@ -25,6 +29,10 @@ pub(crate) struct Echo {
     pub(crate) reply_bytes: u64,
     /// When it stands still.
     pub(crate) stall: Option<Stall>,
+    /// How many tools it lists, where they are not its own four.
+    pub(crate) tools: Option<usize>,
+    /// It says that its list may change, though it never does.
+    pub(crate) announces: bool,
 }
 
 /// A server that stands still for `length` at the end of every `period` since `since`.
@@ -77,7 +85,14 @@ impl Surface for Echo {
     }
 
     fn tools(&mut self) -> String {
-        json::one_line(TOOLS)
+        match self.tools {
+            None => json::one_line(TOOLS),
+            Some(count) => some_tools(count),
+        }
+    }
+
+    fn tools_change(&self) -> bool {
+        self.announces
     }
 
     fn call(&mut self, tool: &str, arguments: &str) -> Result<Called, Fault> {
@@ -85,6 +100,7 @@ impl Surface for Echo {
             "echo" | "record" => echo(arguments, false),
             "delayed" => echo(arguments, true),
             "sized" => self.sized(arguments),
+            _ if self.has_further(tool) => echo(arguments, false),
             _ => return Err(Fault::InvalidParams(format!("unknown tool {tool}"))),
         };
         // Bad input is a tool error, which a model can read, not a protocol error (SEP-1303).
@@ -138,6 +154,19 @@ impl Surface for Echo {
     }
 }
 
+/// So many tools: the four first, then such as are `echo` under another name.
+fn some_tools(count: usize) -> String {
+    let own: Vec<&RawValue> = serde_json::from_str(TOOLS).unwrap_or_default();
+    let own = own.into_iter().map(|tool| json::one_line(tool.get()));
+    let further = (1_usize..).map(|number| {
+        format!(
+            r#"{{"name":"{FURTHER}{number}","title":"Echo {number}","description":"Returns its text, as echo does.","annotations":{{"readOnlyHint":true}},"inputSchema":{{"type":"object","properties":{{"text":{{"type":"string","description":"What to return."}}}},"required":["text"],"additionalProperties":false}}}}"#
+        )
+    });
+    let tools: Vec<String> = own.chain(further).take(count).collect();
+    format!("[{}]", tools.join(","))
+}
+
 /// The text goes back in the spelling it came in.
 fn echo(arguments: &str, may_delay: bool) -> Result<(String, Option<Duration>), String> {
     let Text { text, delay_us } =
@@ -158,6 +187,13 @@ fn echo(arguments: &str, may_delay: bool) -> Result<(String, Option<Duration>), 
 }
 
 impl Echo {
+    /// Whether a tool is one of those beyond the four.
+    fn has_further(&self, tool: &str) -> bool {
+        let number = tool.strip_prefix(FURTHER);
+        let number = number.and_then(|number| number.parse::<usize>().ok());
+        number.is_some_and(|number| number > 0 && Some(number + OWN_TOOLS) <= self.tools)
+    }
+
     fn standstill(&self) -> Duration {
         self.stall
             .map_or(Duration::ZERO, |stall| stall.wait(stall.since.elapsed()))
@@ -178,6 +214,22 @@ impl Echo {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn it_lists_as_many_tools_as_asked_for_and_each_works() {
+        for count in [1, 4, 5, 50] {
+            let mut echo = Echo {
+                tools: Some(count),
+                ..Echo::default()
+            };
+            let tools: serde_json::Value = serde_json::from_str(&echo.tools()).unwrap();
+            assert_eq!(tools.as_array().unwrap().len(), count);
+            let last = tools[count - 1]["name"].as_str().unwrap();
+            assert!(echo.call(last, r#"{"text":"x"}"#).is_ok(), "{last}");
+        }
+        let mut echo = Echo::default();
+        assert!(echo.call("echo_1", r#"{"text":"x"}"#).is_err());
+    }
 
     #[test]
     fn a_stall_holds_the_end_of_every_period() {

@@ -50,7 +50,7 @@ impl Bait {
             echo: Echo {
                 delay: Duration::ZERO,
                 reply_bytes: 1024,
-                stall: None,
+                ..Echo::default()
             },
         }
     }
@@ -224,5 +224,9 @@ impl Surface for Bait {
 
     fn ttl_ms(&self) -> u64 {
         0
+    }
+
+    fn tools_change(&self) -> bool {
+        self.behaviour == Behaviour::RugPull && self.pull == Pull::Announced
     }
 }

@@ -121,7 +121,7 @@ mod tests {
         let echo = Echo {
             delay: Duration::ZERO,
             reply_bytes: 1,
-            stall: None,
+            ..Echo::default()
         };
         let mut server = Server::new(echo, Eras::Both, None);
         for frame in FRAMES {
@@ -144,7 +144,7 @@ mod tests {
         let echo = Echo {
             delay: Duration::ZERO,
             reply_bytes: 1,
-            stall: None,
+            ..Echo::default()
         };
         let mut server = Server::new(echo, Eras::Legacy, None);
         check(&mut server, FRAMES[0].as_bytes());

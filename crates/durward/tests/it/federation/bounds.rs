@@ -82,6 +82,32 @@ fn a_key_for_one_server_shows_and_reaches_no_other_at_the_one_url() {
 }
 
 #[test]
+fn a_key_for_no_server_is_told_what_to_do() {
+    let place = Place::new();
+    two(&place);
+    let none = keys(&place, &["none", "--scope", "gone", "--unlisted"]);
+    let served = serving::Served::start_ruled(place);
+    let own = [("authorization", none.as_str())];
+    let told = served.send("POST", "/mcp", &own, &initialize("2025-11-25"));
+    assert_eq!(told.status, 403, "{told:?}");
+    let error = &told.json()["error"];
+    assert_eq!(error["data"]["reason"], "key_reaches_no_server");
+    let message = error["message"].as_str().unwrap();
+    assert!(
+        message.contains("durward keys create NAME --scope SERVER"),
+        "{message}"
+    );
+    // Names of servers are not for everybody.
+    assert!(!message.contains("\"a\""), "{message}");
+    let headers = [&modern_headers("tools/list", "")[..], &own].concat();
+    let told = served.send("POST", "/mcp", &headers, &modern("9", "tools/list", ""));
+    assert_eq!(
+        told.json()["error"]["data"]["reason"],
+        "key_reaches_no_server"
+    );
+}
+
+#[test]
 fn a_session_ends_with_delete_and_an_era_without_sessions_is_told_what_to_do() {
     let place = Place::new();
     two(&place);

@@ -2,6 +2,7 @@
 
 mod bounds;
 mod client;
+mod kept;
 mod lists;
 mod real;
 

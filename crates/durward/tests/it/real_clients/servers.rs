@@ -8,7 +8,7 @@ use mocks::client::Message;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::{Need, within};
-use crate::support::guarded::{LATEST, Place, call_works, eventually};
+use crate::support::guarded::{LATEST, Place, call_works, eventually, mock_with};
 use crate::support::refusals::is_passed;
 use crate::support::serving::Served;
 use crate::support::web::{ACCEPTED, EVENTS_HEAD, Then, Web, behave, event, reply, send};
@@ -137,19 +137,6 @@ fn killed_after(
     };
     eventually("the server is started again", works);
     (served, session, told)
-}
-
-/// The mock that was started with these words.
-fn mock_with(words: &str) -> i32 {
-    let found = fs::read_dir("/proc").unwrap().flatten().find_map(|entry| {
-        let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
-        let line = fs::read(entry.path().join("cmdline")).ok()?;
-        let line = String::from_utf8_lossy(&line).into_owned();
-        let mut args = line.split('\0').skip(1);
-        let is_mock = args.next() == Some("lab") && args.any(|arg| arg == words);
-        is_mock.then_some(pid)
-    });
-    found.expect("the mock runs")
 }
 
 pub(super) fn w5_a_server_that_is_started_again_is_subscribed_to_again() -> Need {

@@ -367,6 +367,19 @@ pub fn marked(name: &str, value: &str) -> Vec<(u32, String)> {
     found
 }
 
+/// The mock that was started with these words.
+pub fn mock_with(words: &str) -> i32 {
+    let found = fs::read_dir("/proc").unwrap().flatten().find_map(|entry| {
+        let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
+        let line = fs::read(entry.path().join("cmdline")).ok()?;
+        let line = String::from_utf8_lossy(&line).into_owned();
+        let mut args = line.split('\0').skip(1);
+        let is_mock = args.next() == Some("lab") && args.any(|arg| arg == words);
+        is_mock.then_some(pid)
+    });
+    found.expect("the mock runs")
+}
+
 /// The most memory that a process has held, in KiB, without the pages of its program.
 pub fn most_resident_kib(pid: u32) -> u64 {
     let status = fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("status"));

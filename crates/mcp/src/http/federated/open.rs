@@ -22,21 +22,14 @@ use super::super::streams::{NEWS, Streams};
 use super::{Absent, Federation};
 use crate::call::Server;
 use crate::federation::{Missing, merged};
+use crate::message::announced::KINDS;
 use crate::message::era;
 use crate::message::frames::{Failure, UpstreamFault};
-use crate::message::method::TOOLS_CHANGED;
 use crate::message::reply::Reply;
 use crate::message::request;
 
 /// How long the answer to `initialize` waits for the servers, in milliseconds. One that takes longer joins later.
 const OPEN_WAIT_MS: u64 = 10_000;
-
-/// What a client is told when a server has joined.
-const CHANGED: [&str; 3] = [
-    TOOLS_CHANGED,
-    "notifications/prompts/list_changed",
-    "notifications/resources/list_changed",
-];
 
 /// What a federation is opened with.
 pub(super) struct Opening<'o> {
@@ -212,7 +205,8 @@ impl Face {
             drop(self.element(session, level, arrival).await);
         }
         if federation.is_open.load(Ordering::Acquire) {
-            for method in CHANGED {
+            // Any list may be longer now.
+            for (_, method, _) in KINDS {
                 let frame = format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{method}\"}}");
                 federation.streams.post(NEWS, frame.as_bytes());
             }

@@ -87,6 +87,14 @@ impl Face {
                 .await;
         }
         match &envelope.kind {
+            // Who has a session keeps it: its servers may come back with a reload.
+            Kind::Request { id, method }
+                if (is_modern || method == "initialize") && self.is_closed_to(caller) =>
+            {
+                let refused = Refused::KeyReachesNoServer;
+                self.note(refused.into());
+                answer::refusal(id.raw(), refused, refused.sentence())
+            }
             Kind::Request { id, .. } if is_modern => {
                 let version = meta
                     .version
@@ -122,6 +130,11 @@ impl Face {
                 }
             }
         }
+    }
+
+    /// Whether there are servers, and none of them is for this caller.
+    fn is_closed_to(&self, caller: &Caller) -> bool {
+        self.servers_of(caller).is_empty() && !self.all_servers().is_empty()
     }
 
     /// The server of all requests, where there is one and its names stay as they are.

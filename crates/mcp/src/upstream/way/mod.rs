@@ -12,7 +12,9 @@ use std::sync::{Arc, Mutex};
 
 use gate::{PeerId, Spent};
 
+use super::kept::Heard;
 use super::{Frame, Link};
+use crate::message::announced::Announced;
 use crate::message::frames::UpstreamFault;
 use crate::message::splice::Marks;
 use crate::notes::Notes;
@@ -93,6 +95,17 @@ pub trait Peer: Send + Sync {
     /// Ready when [`Peer::epoch`] is another than this one; gives it. Never where it does not change.
     fn reopened(&self, _since: u64) -> Going<'_, u64> {
         Box::pin(std::future::pending())
+    }
+
+    /// For how long everything is heard that the server says by itself: what changes with each gap; none where it
+    /// is not heard.
+    fn heard(&self) -> Option<Heard> {
+        Some((0, 0))
+    }
+
+    /// What the server announces since it opened its session again; none where it has not.
+    fn announced_again(&self) -> Option<Announced> {
+        None
     }
 
     /// To be called now and then.

@@ -48,12 +48,14 @@ impl HttpSession {
                 }
                 Ok(reply) => match stream_of(&self, reply) {
                     Ok(mut events) => {
+                        self.listens(Some(generation));
                         while let Ok(Some(frame)) = events.next().await {
                             failures = 0;
                             if sink.send(frame).await.is_err() {
                                 return;
                             }
                         }
+                        self.listens(None);
                         failures += 1;
                         place = events.parser.last_event_id().map(str::to_owned).or(place);
                         wait_ms = events.parser.retry_ms().unwrap_or(wait_ms);

@@ -12,10 +12,12 @@ use tokio::task::AbortHandle;
 use wire::Era;
 
 use super::{Exchange, HttpSession, HttpUpstream, Incoming as Came};
+use crate::message::announced::Announced;
 use crate::message::frames::{Failure, UpstreamFault};
 use crate::message::splice::Marks;
 use crate::notes::{Note, Noted, Notes};
 use crate::upstream::exchange::{Incoming, Mailbox};
+use crate::upstream::kept::Heard;
 use crate::upstream::link::{Link, note};
 use crate::upstream::places::Place;
 use crate::upstream::way::{Going, Peer, Reading};
@@ -190,6 +192,14 @@ impl Peer for Remote {
                 Err(_) => since,
             }
         })
+    }
+
+    fn heard(&self) -> Option<Heard> {
+        self.session.heard()
+    }
+
+    fn announced_again(&self) -> Option<Announced> {
+        self.session.announced_again()
     }
 
     fn tick(&self) {

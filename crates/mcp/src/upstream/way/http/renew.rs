@@ -8,6 +8,7 @@ use wire::{Bounds, scan_reply};
 use super::open::{Events, failure_of, send};
 use super::outline::Outline;
 use super::session::{HttpSession, session_id_of};
+use crate::message::announced::Announced;
 use crate::message::frames::{Failure, UpstreamFault as Fault};
 use crate::upstream::{Frame, message_bytes_max, taken};
 
@@ -47,6 +48,7 @@ pub(super) async fn renew(session: &HttpSession, generation: u64) -> Result<(), 
     let Some(version) = version_in(&answer) else {
         return Err(Fault::SessionLost.because("it does not open a new one"));
     };
+    session.announces(announced_in(&answer));
     session.is_open(id, Some(&version));
     if let Some(initialized) = initialized {
         let body = passed(session, &initialized)?;
@@ -86,6 +88,14 @@ fn is_answer(frame: &[u8]) -> bool {
             Ok(Kind::Response { .. })
         )
     })
+}
+
+/// What the answer to `initialize` announces.
+fn announced_in(answer: &[u8]) -> Announced {
+    let scan = scan_reply(answer, &Bounds::default());
+    let result = scan.as_ref().ok();
+    let result = result.and_then(|scan| member(&scan.members, "result"));
+    Announced::of(result.unwrap_or_default())
 }
 
 /// The revision that the answer to `initialize` settles on.

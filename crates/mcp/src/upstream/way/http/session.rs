@@ -13,7 +13,9 @@ use wire::Era;
 use super::outline::Outline;
 use super::tools::Tools;
 use super::{ASIDE_MS_MAX, Exchange, HttpUpstream, RECONNECT_MS_MAX};
+use crate::message::announced::Announced;
 use crate::upstream::Frame;
+use crate::upstream::kept::Heard;
 
 pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -51,6 +53,12 @@ struct State {
     version: Option<HeaderValue>,
     initialize: Option<Bytes>,
     initialized: Option<Bytes>,
+    /// How often the session had been opened when the stream was that is open now.
+    heard_in: Option<u64>,
+    /// How many such streams there were.
+    streams: u64,
+    /// What the server announces since it opened the session again.
+    announced_again: Option<Announced>,
 }
 
 impl HttpSession {
@@ -143,6 +151,31 @@ impl HttpSession {
     #[must_use]
     pub fn generation(&self) -> u64 {
         *self.opened.borrow()
+    }
+
+    /// The stream of what belongs to no call is open, in the session opened so many times; or it no longer is.
+    pub(super) fn listens(&self, in_session: Option<u64>) {
+        let mut state = self.state();
+        state.heard_in = in_session;
+        state.streams += 1;
+    }
+
+    /// Since when that stream has been open without a gap; none where it is not, or is that of a session before.
+    pub(super) fn heard(&self) -> Option<Heard> {
+        let opened = self.generation();
+        let state = self.state();
+        state.heard_in.filter(|heard_in| *heard_in == opened)?;
+        Some((opened, state.streams))
+    }
+
+    /// The server has opened the session again, with this answer.
+    pub(super) fn announces(&self, announced: Announced) {
+        self.state().announced_again = Some(announced);
+    }
+
+    /// What the server announces since it opened the session again.
+    pub(super) fn announced_again(&self) -> Option<Announced> {
+        self.state().announced_again
     }
 
     /// Tells when the server opens the session again.

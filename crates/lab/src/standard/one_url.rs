@@ -1,0 +1,293 @@
+//! All servers at one URL: how long their one list takes, and what a call costs there beside the same call at its
+//! server's own URL. Nothing is pinned: the list is made by as many threads as there are cores.
+
+use super::budget::word;
+use super::workspace::{Server, Workspace};
+use crate::driver::{Answer, HttpSession, Link, Manner, Operation, Protocol, Question, Served};
+use crate::error::LabError;
+use crate::interrupt::Interrupt;
+use crate::stats::{Sorted, median};
+use crate::wall_clock;
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::fmt::{self, Write as _};
+use std::time::Duration;
+
+/// Servers, and the tools of each.
+const SERVERS: usize = 100;
+const TOOLS: usize = 50;
+/// Lists that count; from 368 on they have a 99th percentile.
+const LISTS: usize = 400;
+/// Turns of calls at each URL, and the calls of one.
+const TURNS: usize = 20;
+const CALLS: usize = 50;
+/// How often the list is asked for until all servers are there, and the pause between.
+const STARTS_MAX: usize = 100;
+const START_PAUSE: Duration = Duration::from_millis(250);
+const TIMEOUT_MS: u64 = 60_000;
+
+/// The 99th percentile of a list, in milliseconds.
+const LIST_P99_MS_MAX: f64 = 5.0;
+/// What a call costs beyond the server itself, beside the same at its server's own URL.
+const RATIO_MAX: f64 = 1.1;
+
+/// Lists and calls at one URL.
+#[derive(Debug, Serialize)]
+pub(super) struct OneUrl {
+    pub(super) servers: usize,
+    pub(super) tools: usize,
+    /// The answer, in bytes.
+    pub(super) list_bytes: usize,
+    /// Of a list whose servers have listed before, in milliseconds.
+    pub(super) list_p50_ms: f64,
+    pub(super) list_p99_ms: f64,
+    /// Medians of a call: at the server itself over pipes, at its own URL, at the one URL; in microseconds.
+    pub(super) direct_us: f64,
+    pub(super) own_url_us: f64,
+    pub(super) one_url_us: f64,
+}
+
+impl OneUrl {
+    /// What a call costs at the one URL beyond the server itself, over what it costs at the server's own.
+    pub(super) fn ratio(&self) -> f64 {
+        let added = |us: f64| (us - self.direct_us).max(0.0);
+        added(self.one_url_us) / added(self.own_url_us).max(1e-9)
+    }
+
+    /// Whether both budgets are kept.
+    pub(super) fn is_kept(&self) -> bool {
+        self.rows().iter().all(|row| row.is_kept)
+    }
+
+    /// What is held against budgets.
+    pub(super) fn rows(&self) -> [Held; 2] {
+        let (servers, tools) = (self.servers, self.tools);
+        [
+            Held {
+                what: format!("one URL, list of {servers} servers × {tools} tools, warm, p99"),
+                budget: format!("≤ {LIST_P99_MS_MAX:.0} ms"),
+                measured: format!("{:.1} ms (p50 {:.1})", self.list_p99_ms, self.list_p50_ms),
+                is_kept: self.list_p99_ms <= LIST_P99_MS_MAX,
+                cause: format!(
+                    "{} entries are read, screened, judged and renamed for each list, {} KB in all (crates/mcp/src/descriptions)",
+                    servers * tools,
+                    self.list_bytes / 1_000
+                ),
+            },
+            Held {
+                what: "one URL, added p50 of a call over the same at its server's own URL".into(),
+                budget: format!("≤ {RATIO_MAX:.2}"),
+                measured: format!("{:.2}", self.ratio()),
+                is_kept: self.ratio() <= RATIO_MAX,
+                cause: format!(
+                    "p50 {:.0} µs at the one URL, {:.0} at its own, {:.0} at the server itself (crates/mcp/src/http/federated)",
+                    self.one_url_us, self.own_url_us, self.direct_us
+                ),
+            },
+        ]
+    }
+
+    /// The section of the page.
+    pub(super) fn write(&self, page: &mut String) -> fmt::Result {
+        writeln!(page, "\n## All servers at one URL\n")?;
+        writeln!(
+            page,
+            "`durward serve` with {} servers (`mock echo --tools {} --announce-changes`), 50 rules; one client at `/mcp` and one at a \
+server's own URL, not pinned. {LISTS} lists after the first whole one, {} bytes each; {} calls at each URL in turns of {CALLS}, and \
+at the server itself over pipes.\n",
+            self.servers,
+            self.tools,
+            self.list_bytes,
+            TURNS * CALLS
+        )?;
+        writeln!(page, "| what | measured | budget | |\n|---|--:|--:|---|")?;
+        for row in self.rows() {
+            let Held {
+                what,
+                budget,
+                measured,
+                ..
+            } = &row;
+            let verdict = word(row.is_kept);
+            writeln!(page, "| {what} | {measured} | {budget} | {verdict} |")?;
+        }
+        writeln!(
+            page,
+            "| p50 of a call: one URL, own URL, the server itself | {:.0}, {:.0}, {:.0} µs | - | |",
+            self.one_url_us, self.own_url_us, self.direct_us
+        )
+    }
+}
+
+/// A figure and its budget.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) what: String,
+    pub(super) budget: String,
+    pub(super) measured: String,
+    pub(super) is_kept: bool,
+    pub(super) cause: String,
+}
+
+/// Measures with one start.
+pub(super) fn measure(workspace: &Workspace, interrupt: &Interrupt) -> Result<OneUrl, LabError> {
+    let mut served = Served::start(&workspace.served_all(SERVERS, TOOLS)?, TIMEOUT_MS)?;
+    let done = measured(workspace, &mut served, interrupt);
+    served.close();
+    done
+}
+
+fn measured(
+    workspace: &Workspace,
+    served: &mut Served,
+    interrupt: &Interrupt,
+) -> Result<OneUrl, LabError> {
+    let call = |tool: &str| Operation::call(tool, json!({ "text": "hello" }));
+    let (bare, prefixed) = (call("echo")?, call("s0__echo")?);
+    let mut at_all = opened(served, "", &prefixed)?;
+    let mut at_one = opened(served, "/s0", &bare)?;
+    let manner = Manner {
+        operation: &bare,
+        protocol: Protocol::Legacy,
+        width: 1,
+        timeout_ms: TIMEOUT_MS,
+    };
+    let (mut direct, _) = Link::open(&workspace.direct(Server::Echo), manner)?;
+    let question = |operation: &Operation| operation.question(Protocol::Legacy);
+    let (list, bare, prefixed) = (
+        question(&Operation::List),
+        question(&bare),
+        question(&prefixed),
+    );
+
+    let list_bytes = whole_list(served, &mut at_all, &list, interrupt)?;
+    let mut lists = Vec::with_capacity(LISTS);
+    for _ in 0..LISTS {
+        lists.push(asked(served, &mut at_all, &list)? / 1e3);
+        stop_if_asked(interrupt)?;
+    }
+    let [mut own, mut one, mut itself] = [Vec::new(), Vec::new(), Vec::new()];
+    for turn in 0..=TURNS {
+        stop_if_asked(interrupt)?;
+        for _ in 0..CALLS {
+            own.push(asked(served, &mut at_one, &bare)?);
+        }
+        for _ in 0..CALLS {
+            one.push(asked(served, &mut at_all, &prefixed)?);
+        }
+        for _ in 0..CALLS {
+            itself.push(direct.ask(&bare)? as f64 / 1e3);
+        }
+        if turn == 0 {
+            // The first turn warms up.
+            for warm in [&mut own, &mut one, &mut itself] {
+                warm.clear();
+            }
+        }
+    }
+    direct.close();
+    at_all.close();
+    at_one.close();
+    let lists = Sorted::new(lists);
+    Ok(OneUrl {
+        servers: SERVERS,
+        tools: TOOLS,
+        list_bytes,
+        list_p50_ms: lists.at(0.5).unwrap_or_default(),
+        list_p99_ms: lists.told(0.99).unwrap_or(f64::INFINITY),
+        direct_us: median(&itself),
+        own_url_us: median(&own),
+        one_url_us: median(&one),
+    })
+}
+
+fn stop_if_asked(interrupt: &Interrupt) -> Result<(), LabError> {
+    match interrupt.is_set() {
+        true => Err(LabError::Aborted),
+        false => Ok(()),
+    }
+}
+
+/// A session at the served URL with this behind it.
+fn opened(
+    served: &mut Served,
+    below: &str,
+    operation: &Operation,
+) -> Result<HttpSession, LabError> {
+    let url = format!("{}{below}", served.url()).parse()?;
+    let opened = HttpSession::open(&url, &[], operation, Protocol::Legacy, TIMEOUT_MS);
+    opened.map_err(|what| served.broken(what))
+}
+
+/// One timed request, in microseconds; its answer is a result.
+fn asked(
+    served: &mut Served,
+    session: &mut HttpSession,
+    question: &Question,
+) -> Result<f64, LabError> {
+    let reply = session.ask(question);
+    let reply = reply.map_err(|(_, error)| served.fault(question.name(), &error))?;
+    if !session.is_known() {
+        match session.answer().map_err(|what| served.invalid(what))? {
+            Answer::Result(_) => {}
+            Answer::Refused { code, message } => {
+                return Err(served.invalid(format!("refused: {code} {message}")));
+            }
+        }
+        session.confirm();
+    }
+    Ok(reply.elapsed_ns as f64 / 1e3)
+}
+
+/// Asks until every server has listed all of its tools; gives the size of that list.
+fn whole_list(
+    served: &mut Served,
+    session: &mut HttpSession,
+    list: &Question,
+    interrupt: &Interrupt,
+) -> Result<usize, LabError> {
+    let mut found = 0;
+    for _ in 0..STARTS_MAX {
+        stop_if_asked(interrupt)?;
+        asked(served, session, list)?;
+        if let Ok(Answer::Result(raw)) = session.answer() {
+            let result: Value = serde_json::from_str(raw).unwrap_or_default();
+            let tools = result.get("tools").and_then(Value::as_array);
+            found = tools.map_or(0, Vec::len);
+        }
+        if found == SERVERS * TOOLS {
+            return Ok(session.last().1);
+        }
+        wall_clock::pause(START_PAUSE);
+    }
+    let whole = SERVERS * TOOLS;
+    Err(served.invalid(format!("it lists {found} tools of {whole}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ratio_is_of_what_is_added() {
+        let found = |one_url_us, list_p99_ms| OneUrl {
+            servers: 2,
+            tools: 3,
+            list_bytes: 1_000,
+            list_p50_ms: 1.0,
+            list_p99_ms,
+            direct_us: 20.0,
+            own_url_us: 120.0,
+            one_url_us,
+        };
+        assert!((found(130.0, 1.0).ratio() - 1.1).abs() < 1e-9);
+        assert!(found(129.0, 5.0).is_kept());
+        assert!(!found(131.0, 5.0).is_kept() && !found(120.0, 5.1).is_kept());
+        let mut page = String::new();
+        found(131.0, 1.0).write(&mut page).unwrap();
+        assert!(
+            page.contains("SHORT") && page.contains("| 1.11 |"),
+            "{page}"
+        );
+    }
+}
