@@ -7,6 +7,8 @@
 use std::fmt;
 use std::io::{self, BufRead, Write};
 
+use crate::watch::{Interrupt, Watch};
+
 /// One curve: a value per time, or a single value that holds at all times.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Series {
@@ -42,6 +44,8 @@ pub struct Curves {
 pub const LINE_BYTES_MAX: usize = 4 << 20;
 /// Most cells accepted when reading.
 pub const CELLS_MAX: usize = 64 << 20;
+/// Cells that make a unit of work.
+pub(crate) const CELLS_OF_A_UNIT: usize = 8;
 
 /// Why a text is no table of results.
 #[derive(Debug)]
@@ -57,6 +61,8 @@ pub enum CsvError {
     },
     /// There is no header or no row.
     Empty,
+    /// The caller asked to stop.
+    Interrupted(Interrupt),
 }
 
 impl fmt::Display for CsvError {
@@ -65,11 +71,18 @@ impl fmt::Display for CsvError {
             Self::Io(e) => write!(f, "cannot read the table: {e}"),
             Self::Line { line, what } => write!(f, "line {line}: {what}"),
             Self::Empty => f.write_str("the table has no rows"),
+            Self::Interrupted(cause) => write!(f, "{cause} while the table was read"),
         }
     }
 }
 
 impl std::error::Error for CsvError {}
+
+impl From<Interrupt> for CsvError {
+    fn from(cause: Interrupt) -> Self {
+        Self::Interrupted(cause)
+    }
+}
 
 impl From<io::Error> for CsvError {
     fn from(e: io::Error) -> Self {
@@ -203,8 +216,37 @@ impl Table {
 /// # Errors
 /// [`CsvError`] with the line for anything that is not a table.
 pub fn read(source: &mut dyn BufRead) -> Result<Table, CsvError> {
+    read_watched(source, &Watch::default())
+}
+
+/// As [`read`], asking `watch` now and then whether to go on.
+///
+/// # Errors
+/// As [`read`], and [`CsvError::Interrupted`].
+pub fn read_watched(source: &mut dyn BufRead, watch: &Watch<'_>) -> Result<Table, CsvError> {
+    let mut rows = Vec::new();
+    let mut table = each_row(source, watch, |_, fields| {
+        rows.push(fields);
+        Ok::<(), CsvError>(())
+    })?;
+    table.rows = rows;
+    Ok(table)
+}
+
+/// Reads a table and gives its rows away one by one, each with what stands before them: a large table is never whole in
+/// memory, and need not be let go of at once.
+///
+/// # Errors
+/// As [`read_watched`], and that of `each`.
+pub(crate) fn each_row<E: From<CsvError>>(
+    source: &mut dyn BufRead,
+    watch: &Watch<'_>,
+    mut each: impl FnMut(&Table, Vec<String>) -> Result<(), E>,
+) -> Result<Table, E> {
+    watch.ask().map_err(CsvError::Interrupted)?;
     let mut table = Table::default();
     let (mut number_of_line, mut separator, mut width, mut cells) = (0_usize, None, 0, 0_usize);
+    let mut is_empty = true;
     loop {
         let first = number_of_line + 1;
         let Some(text) = next_line(source, &mut number_of_line)? else {
@@ -231,28 +273,30 @@ pub fn read(source: &mut dyn BufRead) -> Result<Table, CsvError> {
         let fields =
             split(&text, separator).map_err(|what| CsvError::Line { line: first, what })?;
         cells += fields.len();
+        let counted = watch.work(1 + fields.len() / CELLS_OF_A_UNIT);
+        counted.map_err(CsvError::Interrupted)?;
         if cells > CELLS_MAX {
             return Err(CsvError::Line {
                 line: first,
                 what: format!("more than {CELLS_MAX} cells"),
-            });
+            }
+            .into());
         }
         if width == 0 {
             width = fields.len();
-            if fields.iter().all(|f| !f.is_empty() && number(f).is_some()) {
-                table.rows.push(fields);
-            } else {
+            if !fields.iter().all(|f| !f.is_empty() && number(f).is_some()) {
                 table.header = fields;
+                continue;
             }
-        } else if fields.len() == width {
-            table.rows.push(fields);
-        } else {
+        } else if fields.len() != width {
             let what = format!("expected {width} fields, found {}", fields.len());
-            return Err(CsvError::Line { line: first, what });
+            return Err(CsvError::Line { line: first, what }.into());
         }
+        is_empty = false;
+        each(&table, fields)?;
     }
-    if table.rows.is_empty() {
-        Err(CsvError::Empty)
+    if is_empty {
+        Err(CsvError::Empty.into())
     } else {
         Ok(table)
     }

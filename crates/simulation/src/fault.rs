@@ -3,7 +3,9 @@
 use std::fmt;
 
 use pbpk::error::{LoadError, SetError};
+use pbpk::population::{PlanError, PopulationError};
 use pbpk::run::RunError;
+use pbpk::watch::Interrupt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::jobs::{JobError, JobFault};
@@ -256,12 +258,40 @@ impl From<state::KvError> for Fault {
     }
 }
 
+impl From<Interrupt> for Fault {
+    fn from(cause: Interrupt) -> Self {
+        match cause {
+            Interrupt::Cancelled => Self::new(Kind::Cancelled, "cancelled"),
+            Interrupt::Deadline => Self::new(Kind::Timeout, "the time is over"),
+        }
+    }
+}
+
+impl From<PopulationError> for Fault {
+    fn from(error: PopulationError) -> Self {
+        match error {
+            PopulationError::Interrupted(cause) => cause.into(),
+            error => Self::input("cohort", error.to_string()),
+        }
+    }
+}
+
+impl From<PlanError> for Fault {
+    fn from(error: PlanError) -> Self {
+        match error {
+            PlanError::Set(error) => error.into(),
+            PlanError::Compile(error) => Self::new(Kind::ModelInvalid, error.to_string()),
+            PlanError::Interrupted(cause) => cause.into(),
+        }
+    }
+}
+
 impl From<LoadError> for Fault {
     fn from(error: LoadError) -> Self {
         let kind = match &error {
             LoadError::UnsupportedRoot { .. } => Kind::UnsupportedModel,
             LoadError::Io { .. } | LoadError::ChangedWhileRead { .. } => Kind::InvalidInput,
-            LoadError::Interrupted { .. } => Kind::Cancelled,
+            LoadError::Interrupted { cause } => Self::from(*cause).kind,
             LoadError::Xml { .. }
             | LoadError::Limit { .. }
             | LoadError::Invalid { .. }
@@ -310,7 +340,7 @@ impl From<&RunError> for Fault {
             RunError::NegativeStart { .. } | RunError::Negative { .. } => Kind::NegativeValue,
             RunError::TooMuchWork { .. } => Kind::TooMuchWork,
             RunError::CannotStart { .. } | RunError::Solver { .. } => Kind::SolverFailure,
-            RunError::Interrupted { .. } => Kind::Cancelled,
+            RunError::Interrupted { cause, .. } => Self::from(*cause).kind,
         };
         Self::new(kind, error.to_string())
     }

@@ -115,6 +115,7 @@ impl From<PlanError> for Failure {
         match e {
             PlanError::Set(e) => e.into(),
             PlanError::Compile(e) => e.into(),
+            PlanError::Interrupted(_) => Self::failed(e.to_string()),
         }
     }
 }

@@ -10,13 +10,14 @@ use crate::compile::Instance;
 use crate::export;
 use crate::model::{Format, Model, Source};
 use crate::population::Plan;
+use crate::watch::Watch;
 
 pub(super) fn run(
     args: &IndividualArgs,
     out: &mut dyn Write,
     err: &mut (dyn Write + Send),
 ) -> Result<(), Failure> {
-    let people = population::read(&args.population)?;
+    let people = population::read(&args.population, &Watch::default())?;
     let row = people.find(args.id).ok_or_else(|| {
         let name = args.population.display();
         let message = format!("{name} has no individual {}", args.id);

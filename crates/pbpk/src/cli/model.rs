@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::args::{ModelArgs, OutputArgs, SolverArgs, UnitArgs};
 use super::failure::Failure;
-use crate::compile::{Instance, Structure};
+use crate::compile::{CompileError, Instance, Structure};
 use crate::csv::{self, Curves, Series};
 use crate::model::{Model, Precision};
 use crate::path::{self, Display};
@@ -106,8 +106,10 @@ pub(super) fn individual(
     deadline: &Deadline,
 ) -> Result<Instance, Failure> {
     let ask = || deadline.ask();
-    let structure = Structure::watched(Arc::new(model), outputs, &Watch::new(Some(&ask)))?;
-    let mut instance = Instance::new(&structure);
+    let watch = Watch::new(Some(&ask));
+    let structure = Structure::watched(Arc::new(model), outputs, &watch)?;
+    let folded = Instance::watched(&structure, &watch);
+    let mut instance = folded.map_err(|cause| CompileError::Interrupted { cause })?;
     for text in &args.params {
         let (path, value, unit) = path::parse(text).map_err(Failure::misuse)?;
         path::assign(&mut instance, path, value, unit)?;

@@ -22,6 +22,7 @@ use super::model;
 use crate::csv;
 use crate::population::{Ageing, Plan, Population, run_chunk};
 use crate::run::{Results, RunOptions};
+use crate::watch::Watch;
 use kept::{Kept, Made};
 use parts::{POPULATION, Parts, Shard, digest, write_whole};
 pub(super) use people::read;
@@ -42,14 +43,16 @@ pub(super) fn run(
     let threads = model::threads(args.threads)?.min(THREADS_MAX);
     check_percentiles(&args.percentiles)?;
     let shard = shard(args)?;
-    let population = people::population(args)?;
+    let ask = || deadline.ask();
+    let watch = Watch::new(Some(&ask));
+    let population = people::population(args, &watch)?;
     let cache = Cache::open(&args.cache)?;
     let stamp = Stamp::of(&args.model.model).ok();
     let model = model::open(&args.model, &deadline, err)?;
     let outputs = model::outputs(&model, &args.output, err)?;
     let base = model::individual(model, outputs, &args.model, &deadline)?;
     let kept = Kept::new(cache, stamp, args, &base)?;
-    let (plan, ageing) = people::bound(args, base, &population, err)?;
+    let (plan, ageing) = people::bound(args, base, &population, &watch, err)?;
     let io =
         |e: std::io::Error| Failure::failed(format!("cannot write to {}: {e}", args.out.display()));
     fs::create_dir_all(&args.out).map_err(io)?;

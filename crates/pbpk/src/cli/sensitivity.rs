@@ -12,6 +12,7 @@ use crate::csv;
 use crate::model::{Kind, Model};
 use crate::run::RunOptions;
 use crate::sensitivity::{Scheme, SensitivityError, figures, of_parameter};
+use crate::watch::Watch;
 use crate::{path, usage};
 
 /// One line of the result: output, parameter, figure, value.
@@ -119,8 +120,9 @@ fn by_scheme(
     err: &mut (dyn Write + Send),
 ) -> Result<Vec<Row>, Failure> {
     let results = model::run(instance, &args.solver, deadline, err)?;
-    let base = figures(instance, &results);
     let interrupt = || deadline.ask();
+    let base = figures(instance, &results, &Watch::new(Some(&interrupt)));
+    let base = base.map_err(|cause| Failure::failed(cause.to_string()))?;
     let options = RunOptions {
         interrupt: Some(&interrupt),
         ..model::options(&args.solver)
@@ -138,6 +140,9 @@ fn by_scheme(
                 continue;
             }
             Err(SensitivityError::Run(failure)) => return Err(failure.into()),
+            Err(e @ SensitivityError::Interrupted(_)) => {
+                return Err(Failure::failed(e.to_string()));
+            }
             Err(SensitivityError::Set(e)) => return Err(e.into()),
             Err(e) => return Err(Failure::misuse(e.to_string())),
         };

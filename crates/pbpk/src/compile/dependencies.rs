@@ -4,8 +4,13 @@
     reason = "graph kernel: positions are quantities of one model"
 )]
 
+use super::variant::Stopped;
 use crate::model::{Kind, Model, Reference, Source};
 use crate::read::cycle;
+use crate::watch::Watch;
+
+/// References of a formula that make a unit of work.
+const REFERENCES_OF_A_UNIT: usize = 16;
 
 /// Dependency graph over all quantities of a model.
 #[derive(Debug, Clone, Default)]
@@ -26,11 +31,12 @@ impl Dependencies {
     /// The graph with `formula_of(q)` the formula that defines quantity q, if any.
     ///
     /// # Errors
-    /// The quantities of a circle.
+    /// The quantities of a circle, or that of the watch.
     pub(crate) fn new(
         model: &Model,
         formula_of: impl Fn(usize) -> Option<usize>,
-    ) -> Result<Self, Vec<usize>> {
+        watch: &Watch<'_>,
+    ) -> Result<Self, Stopped> {
         let n = model.quantities.len();
         let mut reads_time = vec![false; n];
         let mut used_start = vec![0_u32; n + 1];
@@ -44,6 +50,8 @@ impl Dependencies {
                     }
                 }
             }
+            let references = used.len() - used_start[q] as usize;
+            watch.work(1 + references / REFERENCES_OF_A_UNIT)?;
             used_start[q + 1] = used.len() as u32;
         }
         let of = |q: usize| &used[used_start[q] as usize..used_start[q + 1] as usize];
@@ -57,6 +65,7 @@ impl Dependencies {
         let mut fill = user_start.clone();
         let mut users = vec![0_u32; used.len()];
         for q in 0..n {
+            watch.work(1 + of(q).len() / REFERENCES_OF_A_UNIT)?;
             for &u in of(q) {
                 users[fill[u as usize] as usize] = q as u32;
                 fill[u as usize] += 1;
@@ -70,7 +79,9 @@ impl Dependencies {
         while let Some(&q) = ready.get(at) {
             at += 1;
             order.push(q);
-            for i in user_start[q as usize]..user_start[q as usize + 1] {
+            let own = user_start[q as usize]..user_start[q as usize + 1];
+            watch.work(1 + own.len() / REFERENCES_OF_A_UNIT)?;
+            for i in own {
                 let user = users[i as usize] as usize;
                 open[user] -= 1;
                 if open[user] == 0 {
@@ -80,7 +91,7 @@ impl Dependencies {
         }
         if order.len() < n {
             let uses = |q: usize| of(q).iter().map(|u| *u as usize).collect();
-            return Err(cycle::of(n, uses));
+            return Err(Stopped::Circle(cycle::of(n, uses, watch)?));
         }
         let mut rank = vec![0; n];
         for (r, &q) in order.iter().enumerate() {

@@ -11,6 +11,7 @@ use super::structure::Structure;
 use super::variant::{Key, Replacement};
 use crate::error::SetError;
 use crate::model::{Kind, START, Source};
+use crate::watch::{Interrupt, Watch};
 
 /// A vector with one number per quantity: values of what is constant, start values of the rest.
 #[derive(Debug, Clone)]
@@ -72,6 +73,24 @@ impl Instance {
     /// The individual that the file describes.
     #[must_use]
     pub fn new(structure: &Arc<Structure>) -> Self {
+        let mut instance = Self::unfolded(structure);
+        instance.fold_all();
+        instance
+    }
+
+    /// As [`Instance::new`], asking `watch` now and then whether to go on.
+    ///
+    /// # Errors
+    /// That of `watch`.
+    pub fn watched(structure: &Arc<Structure>, watch: &Watch<'_>) -> Result<Self, Interrupt> {
+        watch.ask()?;
+        let mut instance = Self::unfolded(structure);
+        instance.fold(&structure.start.order, watch)?;
+        Ok(instance)
+    }
+
+    /// The individual with the numbers of the file alone.
+    fn unfolded(structure: &Arc<Structure>) -> Self {
         let n = structure.model.quantities.len();
         let mut instance = Self {
             structure: Arc::clone(structure),
@@ -84,7 +103,6 @@ impl Instance {
                 *value = number;
             }
         }
-        instance.fold_all();
         instance
     }
 
@@ -143,14 +161,21 @@ impl Instance {
     /// Computes everything anew; the same numbers as folding only what a change touches.
     pub fn fold_all(&mut self) {
         let structure = Arc::clone(&self.structure);
-        self.fold(&structure.start.order);
+        self.fold_unasked(&structure.start.order);
     }
 
-    fn fold(&mut self, order: &[u32]) {
+    fn fold_unasked(&mut self, order: &[u32]) {
+        // Nobody says that it should stop.
+        let _ = self.fold(order, &Watch::default());
+    }
+
+    /// Computes these anew; where `watch` ends it, some are not.
+    fn fold(&mut self, order: &[u32], watch: &Watch<'_>) -> Result<(), Interrupt> {
         let structure = Arc::clone(&self.structure);
         let mut folder = Folder::new(&structure.model);
         for &q in order {
             let q = q as usize;
+            watch.check()?;
             if let Some(f) = self.formula_of(q) {
                 self.values[q] =
                     folder.evaluate(f, START, &self.values, &self.constants, |q, _| {
@@ -158,6 +183,7 @@ impl Instance {
                     });
             }
         }
+        Ok(())
     }
 
     /// Sets a quantity to a number in base units and folds what depends on it. For a state or variable it is the start value.
@@ -205,6 +231,13 @@ impl Instance {
     /// # Errors
     /// [`SetError::NotANumber`]; the individual is then unusable.
     pub fn set_all(&mut self, changes: &Changes, values: &[f64]) -> Result<(), SetError> {
+        self.take(changes, values)?;
+        self.fold_unasked(&changes.touched);
+        Ok(())
+    }
+
+    /// What [`Instance::set_all`] sets, before anything that depends on it is computed by [`Instance::follow`].
+    pub(crate) fn take(&mut self, changes: &Changes, values: &[f64]) -> Result<(), SetError> {
         for (&q, &value) in changes.positions.iter().zip(values) {
             if value.is_nan() {
                 return Err(SetError::NotANumber {
@@ -219,8 +252,12 @@ impl Instance {
         for &user in &changes.touched {
             self.constants[user as usize] = false;
         }
-        self.fold(&changes.touched);
         Ok(())
+    }
+
+    /// Computes what depends on `changes` that were taken; where `watch` ends it, the individual is unusable.
+    pub(crate) fn follow(&mut self, changes: &Changes, watch: &Watch<'_>) -> Result<(), Interrupt> {
+        self.fold(&changes.touched, watch)
     }
 
     /// Gives a quantity back the value or formula of the file and folds what depends on it.
@@ -233,7 +270,7 @@ impl Instance {
         let structure = Arc::clone(&self.structure);
         match structure.model.quantities[q].source {
             Source::Constant(value) => self.values[q] = value,
-            Source::Formula(_) => self.fold(&[q as u32]),
+            Source::Formula(_) => self.fold_unasked(&[q as u32]),
         }
         self.refold(q);
     }
@@ -246,7 +283,7 @@ impl Instance {
         for &user in &touched {
             self.constants[user as usize] = self.is_constant(user as usize);
         }
-        self.fold(&touched);
+        self.fold_unasked(&touched);
     }
 
     /// Whether a quantity is a constant of the file, as far as those before it are known.

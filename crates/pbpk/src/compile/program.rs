@@ -114,6 +114,14 @@ impl Instruction {
         }
     }
 
+    /// About how many operands it has.
+    pub(super) fn operands(&self) -> usize {
+        match *self {
+            Self::Linear { start, end, .. } => 1 + 2 * (end - start) as usize,
+            _ => 2,
+        }
+    }
+
     /// Calls `each` with every slot that it reads and that a program can write: coefficients do not vary. A slot may come
     /// several times.
     pub(super) fn reads(&self, terms: &[u32], mut each: impl FnMut(u32)) {

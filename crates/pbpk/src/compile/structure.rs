@@ -88,8 +88,11 @@ impl Structure {
             return Err(CompileError::NoSuchOutput { position });
         }
         let states = model.states();
-        let circle = |circle: Vec<usize>| CompileError::Cycle {
-            paths: paths(&model, &circle),
+        let stopped = |stopped| match stopped {
+            Stopped::Circle(circle) => CompileError::Cycle {
+                paths: paths(&model, &circle),
+            },
+            Stopped::Interrupted(cause) => CompileError::Interrupted { cause },
         };
         let own = |q: usize| {
             model
@@ -97,12 +100,9 @@ impl Structure {
                 .get(q)
                 .and_then(|q| dependencies::formula(q.source))
         };
-        let start = Dependencies::new(&model, own).map_err(circle)?;
+        let start = Dependencies::new(&model, own, watch).map_err(stopped)?;
         let base = Variant::compile(&model, &states, &outputs, &Key::new(), watch);
-        let base = Arc::new(base.map_err(|stopped| match stopped {
-            Stopped::Circle(found) => circle(found),
-            Stopped::Interrupted(cause) => CompileError::Interrupted { cause },
-        })?);
+        let base = Arc::new(base.map_err(stopped)?);
         let ask = || {
             watch
                 .ask()

@@ -15,9 +15,16 @@ use super::program::{Instruction, Program};
 use crate::compile::{Folder, Reading};
 use crate::formula::{Binary, slope, slopes};
 use crate::model::START;
+use crate::watch::{Interrupt, Watch};
+
+/// Products after which it is asked whether to go on.
+const PRODUCTS_UNASKED_MAX: usize = 1 << 18;
 
 /// A list of derivatives is kept where at most one in this many is not 0.
 const SPARSE_PART: usize = 4;
+
+/// Numbers of a row that make a unit of work.
+const NUMBERS_OF_A_UNIT: usize = 256;
 
 /// What is known of a slot's derivatives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +55,14 @@ pub(crate) struct Tangents {
 
 impl Tangents {
     /// Derivatives of an individual's numbers at the start by these quantities, each taken as set to its number.
-    pub(crate) fn new(instance: &Instance, parameters: &[usize]) -> Self {
+    ///
+    /// # Errors
+    /// That of `watch`.
+    pub(crate) fn new(
+        instance: &Instance,
+        parameters: &[usize],
+        watch: &Watch<'_>,
+    ) -> Result<Self, Interrupt> {
         let (n, width) = (instance.values().len(), parameters.len());
         let mut tangents = Self {
             width,
@@ -73,6 +87,7 @@ impl Tangents {
         let mut folder = Folder::new(structure.model());
         for u in structure.start.touched(parameters, |user| !set[user]) {
             let u = u as usize;
+            watch.work(1 + width / NUMBERS_OF_A_UNIT)?;
             if let Some(f) = own(u) {
                 let (values, constants) = (instance.values(), instance.constants());
                 tangents.fold(&mut folder, u, f, START, values, constants, |q, _| own(q));
@@ -83,7 +98,7 @@ impl Tangents {
                 }
             }
         }
-        tangents
+        Ok(tangents)
     }
 
     /// Number of parameters.
@@ -142,11 +157,17 @@ impl Tangents {
     }
 
     /// Takes over the derivatives of all quantities for the code of `engine`, whose numbers are loaded.
-    pub(crate) fn load(&mut self, engine: &Engine) {
+    ///
+    /// # Errors
+    /// That of `watch`.
+    pub(crate) fn load(&mut self, engine: &Engine, watch: &Watch<'_>) -> Result<(), Interrupt> {
         let width = self.width;
         let variant = &engine.variant;
         self.rows.clear();
-        self.rows.resize(variant.slots * width, 0.0);
+        for _ in 0..variant.slots {
+            watch.work(1 + width / NUMBERS_OF_A_UNIT)?;
+            self.rows.resize(self.rows.len() + width, 0.0);
+        }
         self.kept.clear();
         self.kept.resize(variant.slots, Kept::None);
         self.entries.clear();
@@ -158,8 +179,9 @@ impl Tangents {
                 self.kept[slot] = Kept::Row;
             }
         }
-        self.run(&variant.prologue, engine);
+        self.run(&variant.prologue, engine, watch)?;
         for slot in 0..variant.slots {
+            watch.work(1 + width / NUMBERS_OF_A_UNIT)?;
             if self.kept[slot] != Kept::Row {
                 continue;
             }
@@ -172,6 +194,7 @@ impl Tangents {
                 self.kept[slot] = Kept::List(from, self.entries.len() as u32);
             }
         }
+        Ok(())
     }
 
     /// Takes over the derivatives of the scaled states, a row each.
@@ -181,17 +204,34 @@ impl Tangents {
     }
 
     /// Derivatives of the rates, a row each, where `engine` was evaluated just now.
-    pub(crate) fn rates(&mut self, engine: &Engine, states: &[f64], out: &mut [f64]) {
+    ///
+    /// # Errors
+    /// That of `watch`, as of all that follow.
+    pub(crate) fn rates(
+        &mut self,
+        engine: &Engine,
+        states: &[f64],
+        out: &mut [f64],
+        watch: &Watch<'_>,
+    ) -> Result<(), Interrupt> {
         self.place(engine, states);
-        self.run(&engine.variant.rhs, engine);
+        self.run(&engine.variant.rhs, engine, watch)?;
         self.take(engine.variant.rates.clone(), out);
+        Ok(())
     }
 
     /// Derivatives of the outputs, a row each, where `engine` gave these outputs just now.
-    pub(crate) fn outputs(&mut self, engine: &Engine, states: &[f64], out: &mut [f64]) {
+    pub(crate) fn outputs(
+        &mut self,
+        engine: &Engine,
+        states: &[f64],
+        out: &mut [f64],
+        watch: &Watch<'_>,
+    ) -> Result<(), Interrupt> {
         self.place(engine, states);
-        self.run(&engine.variant.outputs, engine);
+        self.run(&engine.variant.outputs, engine, watch)?;
         self.take(engine.variant.values.clone(), out);
+        Ok(())
     }
 
     /// Derivatives of the value of an assignment, where `engine` gave that value just now.
@@ -201,13 +241,14 @@ impl Tangents {
         event: usize,
         assignment: usize,
         states: &[f64],
-    ) -> Vec<f64> {
+        watch: &Watch<'_>,
+    ) -> Result<Vec<f64>, Interrupt> {
         self.place(engine, states);
         let code = &engine.variant.assignments[event][assignment];
-        self.run(&code.program, engine);
+        self.run(&code.program, engine, watch)?;
         let mut out = vec![0.0; self.width];
         self.take(code.slot..code.slot + 1, &mut out);
-        out
+        Ok(out)
     }
 
     fn take(&self, slots: Range<u32>, out: &mut [f64]) {
@@ -265,12 +306,23 @@ impl Tangents {
     }
 
     /// Follows a program whose numbers stand in the engine's array.
-    fn run(&mut self, program: &Program, engine: &Engine) {
+    fn run(
+        &mut self,
+        program: &Program,
+        engine: &Engine,
+        watch: &Watch<'_>,
+    ) -> Result<(), Interrupt> {
         let r = engine.array.as_slice();
         let at = |slot: u32| r[slot as usize];
         self.sum.fill(0.0);
         self.any = false;
+        let mut unasked = 0;
         for instruction in &program.code {
+            unasked += self.width * instruction.operands();
+            if unasked > PRODUCTS_UNASKED_MAX {
+                unasked = 0;
+                watch.ask()?;
+            }
             let to = match *instruction {
                 Instruction::Linear {
                     to,
@@ -320,6 +372,7 @@ impl Tangents {
             };
             self.store(to);
         }
+        Ok(())
     }
 
     fn both(&mut self, op: Binary, at: impl Fn(u32) -> f64, (to, a, b): (u32, u32, u32)) -> u32 {

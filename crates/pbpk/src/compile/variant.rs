@@ -170,7 +170,7 @@ impl Variant {
         watch: &Watch<'_>,
     ) -> Result<Self, Stopped> {
         let formulas = formulas(model, states, key);
-        let dependencies = Dependencies::new(model, |q| formulas[q]).map_err(Stopped::Circle)?;
+        let dependencies = Dependencies::new(model, |q| formulas[q], watch)?;
         let classes = classes(model, states, &formulas, &dependencies);
         let (set, constants) = constants(model, &dependencies, key);
         let mut lowering = Lowering::new(model, &classes, &formulas, &constants, &set, watch);

@@ -7,7 +7,8 @@ use std::collections::HashMap;
 
 use memchr::{memchr, memmem};
 
-use super::ExportError;
+use super::{ExportError, made};
+use crate::watch::{Interrupt, Watch};
 
 /// The text with these values, by entity id. Only entities of the model itself are changed, those of building blocks are
 /// left alone.
@@ -15,12 +16,26 @@ use super::ExportError;
 /// # Errors
 /// [`ExportError::Unsupported`] where the text holds no entity with an id, or it has two.
 pub fn pkml_with_values(text: &str, values: &HashMap<&str, f64>) -> Result<String, ExportError> {
-    let model =
-        model_part(text).ok_or_else(|| refused("the file", "it has no model".to_owned()))?;
+    pkml_with_values_watched(text, values, &Watch::default())
+}
+
+/// As [`pkml_with_values`], asking `watch` now and then whether to go on.
+///
+/// # Errors
+/// As [`pkml_with_values`], and [`ExportError::Interrupted`].
+pub fn pkml_with_values_watched(
+    text: &str,
+    values: &HashMap<&str, f64>,
+    watch: &Watch<'_>,
+) -> Result<String, ExportError> {
+    watch.ask()?;
+    let model = model_part(text, watch)?;
+    let model = model.ok_or_else(|| refused("the file", "it has no model".to_owned()))?;
     let mut written = String::with_capacity(text.len() + 64 * values.len());
     let (mut copied, mut at) = (0, model.start);
     let mut met = HashMap::with_capacity(values.len());
     while let Some(tag) = next_tag(text, at).filter(|t| t.start < model.end) {
+        made(tag.end - at, watch)?;
         at = tag.end;
         let body = text.get(tag.clone()).unwrap_or_default();
         let Some((id, value)) = attribute(body, "id").and_then(|id| values.get_key_value(id))
@@ -52,17 +67,19 @@ fn refused(object: &str, what: String) -> ExportError {
 }
 
 /// Where the element `Model` lies.
-fn model_part(text: &str) -> Option<std::ops::Range<usize>> {
+fn model_part(text: &str, watch: &Watch<'_>) -> Result<Option<std::ops::Range<usize>>, Interrupt> {
     let mut at = 0;
     while let Some(tag) = next_tag(text, at) {
+        made(tag.end - at, watch)?;
         at = tag.end;
-        let body = text.get(tag.clone())?;
+        let body = text.get(tag.clone()).unwrap_or_default();
         if name(body) == "Model" && !body.ends_with("/>") {
-            let end = memmem::find(text.as_bytes().get(at..)?, b"</Model>")?;
-            return Some(tag.start..at + end);
+            let rest = text.as_bytes().get(at..).unwrap_or_default();
+            let end = memmem::find(rest, b"</Model>");
+            return Ok(end.map(|end| tag.start..at + end));
         }
     }
-    None
+    Ok(None)
 }
 
 /// The next start tag from a byte on, comments, sections of plain text and instructions left out.

@@ -3,14 +3,15 @@
 //! A list without items is not written, ids are distinct over all lists, conditions of events are comparisons, logic,
 //! conditionals, parameters or numbers.
 
-use super::ExportError;
 use super::xml::{escape, number};
+use super::{ExportError, made};
 use crate::formula::{Binary, Body, Expr, Unary};
 use crate::model::{
     Format, Formula, FormulaKind, Interval, Kind, Model, Precision, Quantity, Reference, RhsTerm,
     Source,
 };
-use std::collections::BTreeMap;
+use crate::watch::{Interrupt, Watch};
+use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
 use std::io::Write;
 
@@ -19,6 +20,7 @@ const FORMAT: &str = "simmodel xml";
 /// The document under construction. Ids: time 0, quantities from 1 in model order, formulas after them.
 struct Document<'a> {
     model: &'a Model,
+    watch: &'a Watch<'a>,
     out: String,
     /// Formulas that exist only in the document: a rate with its factor, or an observer's number.
     extra: Vec<(usize, String)>,
@@ -34,6 +36,19 @@ struct Document<'a> {
 /// [`ExportError::Unsupported`] names a quantity whose rate takes a table times a factor, or text that XML
 /// cannot hold; [`ExportError::Io`].
 pub fn simmodel(model: &Model, out: &mut dyn Write) -> Result<(), ExportError> {
+    simmodel_watched(model, out, &Watch::default())
+}
+
+/// As [`simmodel`], asking `watch` now and then whether to go on.
+///
+/// # Errors
+/// As [`simmodel`], and [`ExportError::Interrupted`]: nothing was written then.
+pub fn simmodel_watched(
+    model: &Model,
+    out: &mut dyn Write,
+    watch: &Watch<'_>,
+) -> Result<(), ExportError> {
+    watch.ask()?;
     if !model
         .grid
         .sorted(Precision::Double)
@@ -46,10 +61,11 @@ pub fn simmodel(model: &Model, out: &mut dyn Write) -> Result<(), ExportError> {
     let formulas = model.quantities.len() + 1;
     let mut document = Document {
         model,
+        watch,
         out: String::new(),
         extra: Vec::new(),
         factors: BTreeMap::new(),
-        on_state: on_state(model),
+        on_state: on_state(model, watch)?,
         next: formulas + model.formulas.len(),
     };
     let delimiter = escape(FORMAT, &model.delimiter.to_string())?;
@@ -60,11 +76,12 @@ pub fn simmodel(model: &Model, out: &mut dyn Write) -> Result<(), ExportError> {
     document.events()?;
     document.quantities()?;
     document.settings();
-    document.grid();
+    document.grid()?;
     let rest = std::mem::take(&mut document.out);
     document.formulas()?;
     let mut body = format!("{head}{}{rest}", document.out);
     body.push_str("</Simulation>\n");
+    watch.ask()?;
     out.write_all(body.as_bytes())?;
     Ok(())
 }
@@ -80,6 +97,11 @@ impl Document<'_> {
         let _ = self.out.write_fmt(text);
     }
 
+    /// Counts what was written since the text had this length.
+    fn made(&self, since: usize) -> Result<(), Interrupt> {
+        made(self.out.len().saturating_sub(since), self.watch)
+    }
+
     fn formula_id(&self, position: usize) -> usize {
         self.model.quantities.len() + 1 + position
     }
@@ -91,6 +113,7 @@ impl Document<'_> {
         }
         self.out.push_str("<EventList>\n");
         for (i, event) in model.events.iter().enumerate() {
+            let since = self.out.len();
             let condition = self.condition(event.condition)?;
             // Beyond the ids of quantities, formulas and settings.
             let id = self.settings_id() + self.solver().len() + i;
@@ -111,6 +134,7 @@ impl Document<'_> {
                 self.out.push_str("</AssignmentList>");
             }
             self.out.push_str("</Event>\n");
+            self.made(since)?;
         }
         self.out.push_str("</EventList>\n");
         Ok(())
@@ -160,7 +184,7 @@ impl Document<'_> {
             written.equals_one()
         };
         let text = explicit(&written, "", arguments)?;
-        Ok(self.add(text))
+        Ok(self.add(text)?)
     }
 
     /// Whether a node of a body follows a state.
@@ -207,7 +231,9 @@ impl Document<'_> {
                 .enumerate()
                 .filter(|(_, q)| list_of(q) == kind)
             {
+                let since = self.out.len();
                 self.quantity(i, q, kind)?;
+                self.made(since)?;
             }
             if kind == Kind::Parameter {
                 self.solver_parameters();
@@ -241,7 +267,7 @@ impl Document<'_> {
             (Source::Constant(value), Kind::Observer) => {
                 let body = Body::number(value);
                 let text = explicit(&body, "", &[])?;
-                let id = self.add(text);
+                let id = self.add(text)?;
                 format!("formulaId=\"{id}\"")
             }
             (Source::Constant(value), _) => format!("value=\"{}\"", number(value)),
@@ -313,16 +339,17 @@ impl Document<'_> {
             format!("{}*", equation_number(term.factor))
         };
         let text = explicit(body, &factor, arguments)?;
-        let id = self.add(text);
+        let id = self.add(text)?;
         self.factors.insert(key, id);
         Ok(id)
     }
 
-    fn add(&mut self, text: String) -> usize {
+    fn add(&mut self, text: String) -> Result<usize, Interrupt> {
+        made(text.len(), self.watch)?;
         let id = self.next;
         self.next += 1;
         self.extra.push((id, text));
-        id
+        Ok(id)
     }
 
     fn formulas(&mut self) -> Result<(), ExportError> {
@@ -334,6 +361,7 @@ impl Document<'_> {
         }
         self.out.push_str("<FormulaList>\n");
         for (i, formula) in model.formulas.iter().enumerate() {
+            let since = self.out.len();
             let id = self.formula_id(i);
             match &formula.kind {
                 FormulaKind::Explicit { body, arguments } => {
@@ -346,6 +374,7 @@ impl Document<'_> {
                         flag(table.slope_mode())
                     ));
                     for (x, y, restart) in table.points() {
+                        self.watch.check()?;
                         let (x, y) = (number(x), number(y));
                         self.push(format_args!("<Point x=\"{x}\" y=\"{y}\" restartSolver=\"{}\"/>", flag(restart)));
                     }
@@ -362,8 +391,10 @@ impl Document<'_> {
                     reference(*argument)
                 )),
             }
+            self.made(since)?;
         }
         for (id, text) in std::mem::take(&mut self.extra) {
+            self.watch.check()?;
             self.push(format_args!(
                 "<ExplicitFormula id=\"{id}\">{text}</ExplicitFormula>\n"
             ));
@@ -421,7 +452,7 @@ impl Document<'_> {
     }
 
     /// Intervals and single times; an interval of one point is a single time to the genuine library.
-    fn grid(&mut self) {
+    fn grid(&mut self) -> Result<(), Interrupt> {
         let grid = &self.model.grid;
         let (intervals, single): (Vec<&Interval>, Vec<&Interval>) =
             grid.intervals.iter().partition(|i| i.points >= 2);
@@ -431,6 +462,7 @@ impl Document<'_> {
         if !intervals.is_empty() {
             self.out.push_str("<OutputIntervalList>\n");
             for interval in intervals {
+                self.watch.check()?;
                 let (start, end) = (number(interval.start), number(interval.end));
                 self.push(format_args!(
                     "<OutputInterval distribution=\"Uniform\"><StartTime>{start}</StartTime><EndTime>{end}</EndTime><NumberOfTimePoints>{}</NumberOfTimePoints></OutputInterval>\n",
@@ -442,19 +474,22 @@ impl Document<'_> {
         if !times.is_empty() {
             self.out.push_str("<OutputTimeList>\n");
             for time in times {
+                self.watch.check()?;
                 self.push(format_args!("<OutputTime>{}</OutputTime>\n", number(time)));
             }
             self.out.push_str("</OutputTimeList>");
         }
         self.out.push_str("</OutputSchema>\n");
+        Ok(())
     }
 }
 
 /// Which quantities are states or follow one.
-fn on_state(model: &Model) -> Vec<bool> {
+fn on_state(model: &Model, watch: &Watch<'_>) -> Result<Vec<bool>, Interrupt> {
     let mut marked = vec![false; model.quantities.len()];
     let mut users: Vec<Vec<usize>> = vec![Vec::new(); model.quantities.len()];
     for (q, quantity) in model.quantities.iter().enumerate() {
+        watch.check()?;
         let formula = match quantity.source {
             Source::Formula(f) => model.formulas.get(f),
             Source::Constant(_) => None,
@@ -474,13 +509,14 @@ fn on_state(model: &Model) -> Vec<bool> {
         .map(|(i, _)| i);
     let mut open: Vec<usize> = model.states().into_iter().chain(variables).collect();
     while let Some(q) = open.pop() {
+        watch.check()?;
         match marked.get_mut(q) {
             Some(mark) if !*mark => *mark = true,
             _ => continue,
         }
         open.extend(users.get(q).into_iter().flatten());
     }
-    marked
+    Ok(marked)
 }
 
 fn reference(reference: Reference) -> usize {
@@ -519,16 +555,19 @@ fn explicit(body: &Body, factor: &str, arguments: &[Reference]) -> Result<String
 /// The aliases, with others for those that the genuine parser refuses.
 fn names(aliases: &[String]) -> Vec<String> {
     let mut names: Vec<String> = Vec::with_capacity(aliases.len());
+    let all: HashSet<&str> = aliases.iter().map(String::as_str).collect();
+    let mut taken = HashSet::with_capacity(aliases.len());
     for (i, alias) in aliases.iter().enumerate() {
         let mut name = alias.clone();
         let mut n = i;
         while !Body::is_plain_name(&name)
-            || names.contains(&name)
-            || name != *alias && aliases.contains(&name)
+            || taken.contains(&name)
+            || name != *alias && all.contains(name.as_str())
         {
             n += 1;
             name = format!("alias_{n}");
         }
+        taken.insert(name.clone());
         names.push(name);
     }
     names

@@ -4,6 +4,15 @@
     reason = "numeric kernel: indices run below the dimension"
 )]
 
+use super::PRODUCTS_OF_A_UNIT;
+use crate::watch::{Interrupt, Watch};
+
+/// The lower factor of Cholesky, after scaling the diagonal to 1, with the scales.
+struct Factor {
+    l: Vec<f64>,
+    scale: Vec<f64>,
+}
+
 /// A symmetric matrix, row by row.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Symmetric {
@@ -49,22 +58,22 @@ impl Symmetric {
         }
     }
 
-    /// The lower factor of Cholesky, after scaling the diagonal to 1, with the scales; nothing where the matrix is not
-    /// positive definite.
-    fn factor(&self) -> Option<(Vec<f64>, Vec<f64>)> {
+    /// Its factor; nothing where the matrix is not positive definite.
+    fn factor(&self, watch: &Watch<'_>) -> Result<Option<Factor>, Interrupt> {
         let n = self.n;
         let scale: Vec<f64> = (0..n).map(|i| self.at(i, i).sqrt()).collect();
         if scale.iter().any(|s| !(s.is_finite() && *s > 0.0)) {
-            return None;
+            return Ok(None);
         }
         let mut l = vec![0.0; n * n];
         for i in 0..n {
+            watch.work(1 + i * i / PRODUCTS_OF_A_UNIT)?;
             for j in 0..=i {
                 let known: f64 = (0..j).map(|k| l[i * n + k] * l[j * n + k]).sum();
                 let rest = self.at(i, j) / (scale[i] * scale[j]) - known;
                 if i == j {
                     if rest <= f64::EPSILON * n as f64 {
-                        return None;
+                        return Ok(None);
                     }
                     l[i * n + i] = rest.sqrt();
                 } else {
@@ -72,14 +81,41 @@ impl Symmetric {
                 }
             }
         }
-        Some((l, scale))
+        Ok(Some(Factor { l, scale }))
     }
 
-    /// The solution of `A·x = b`.
-    pub(super) fn solve(&self, b: &[f64]) -> Option<Vec<f64>> {
-        let n = self.n;
-        let (l, scale) = self.factor()?;
-        let mut x: Vec<f64> = b.iter().zip(&scale).map(|(b, s)| b / s).collect();
+    /// The solution of `A·x = b`; nothing where the matrix is not positive definite.
+    pub(super) fn solve(
+        &self,
+        b: &[f64],
+        watch: &Watch<'_>,
+    ) -> Result<Option<Vec<f64>>, Interrupt> {
+        let factor = self.factor(watch)?;
+        Ok(factor.map(|factor| factor.solve(b)))
+    }
+
+    /// The inverse; nothing where the matrix is not positive definite.
+    pub(super) fn inverse(&self, watch: &Watch<'_>) -> Result<Option<Self>, Interrupt> {
+        let Some(factor) = self.factor(watch)? else {
+            return Ok(None);
+        };
+        let mut inverse = Self::zero(self.n);
+        for j in 0..self.n {
+            watch.work(1 + self.n * self.n / PRODUCTS_OF_A_UNIT)?;
+            let mut unit = vec![0.0; self.n];
+            unit[j] = 1.0;
+            for (i, v) in factor.solve(&unit).into_iter().enumerate() {
+                inverse.a[i * self.n + j] = v;
+            }
+        }
+        Ok(Some(inverse))
+    }
+}
+
+impl Factor {
+    fn solve(&self, b: &[f64]) -> Vec<f64> {
+        let (l, scale, n) = (&self.l, &self.scale, self.scale.len());
+        let mut x: Vec<f64> = b.iter().zip(scale).map(|(b, s)| b / s).collect();
         for i in 0..n {
             let known: f64 = (0..i).map(|k| l[i * n + k] * x[k]).sum();
             x[i] = (x[i] - known) / l[i * n + i];
@@ -88,29 +124,17 @@ impl Symmetric {
             let known: f64 = (i + 1..n).map(|k| l[k * n + i] * x[k]).sum();
             x[i] = (x[i] - known) / l[i * n + i];
         }
-        for (x, s) in x.iter_mut().zip(&scale) {
+        for (x, s) in x.iter_mut().zip(scale) {
             *x /= s;
         }
-        Some(x)
-    }
-
-    pub(super) fn inverse(&self) -> Option<Self> {
-        let mut inverse = Self::zero(self.n);
-        for j in 0..self.n {
-            let mut unit = vec![0.0; self.n];
-            unit[j] = 1.0;
-            let column = self.solve(&unit)?;
-            for (i, v) in column.into_iter().enumerate() {
-                inverse.a[i * self.n + j] = v;
-            }
-        }
-        Some(inverse)
+        x
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::Symmetric;
+    use crate::watch::Watch;
 
     #[test]
     fn inverse_times_matrix_is_one() {
@@ -124,7 +148,7 @@ mod tests {
         ] {
             m.add(i, j, v);
         }
-        let inverse = m.inverse().unwrap();
+        let inverse = m.inverse(&Watch::default()).unwrap().unwrap();
         for i in 0..3 {
             for j in 0..3 {
                 let sum: f64 = (0..3).map(|k| m.at(i, k) * inverse.at(k, j)).sum();
@@ -136,6 +160,6 @@ mod tests {
         for (i, j) in [(0, 0), (1, 0), (1, 1)] {
             singular.add(i, j, 1.0);
         }
-        assert_eq!(singular.inverse(), None);
+        assert_eq!(singular.inverse(&Watch::default()), Ok(None));
     }
 }

@@ -16,7 +16,10 @@ use matrix::Symmetric;
 pub use problem::{Errors, Observation, Parameter, Problem, ProblemError};
 
 use crate::run::RunError;
-use crate::watch::Interrupt;
+use crate::watch::{Interrupt, Watch};
+
+/// Products that make a unit of work.
+const PRODUCTS_OF_A_UNIT: usize = 1024;
 
 /// Attempts to lower the sum of squares, in all.
 const ATTEMPTS_MAX: usize = 200;
@@ -89,6 +92,12 @@ impl std::fmt::Display for FitError {
 
 impl std::error::Error for FitError {}
 
+impl From<Interrupt> for FitError {
+    fn from(cause: Interrupt) -> Self {
+        Self::Interrupted(cause)
+    }
+}
+
 /// Residuals and their derivatives at a point.
 struct Point {
     at: Vec<f64>,
@@ -113,17 +122,18 @@ impl Point {
     }
 
     /// `JᵀJ`.
-    fn normal_matrix(&self) -> Symmetric {
+    fn normal_matrix(&self, watch: &Watch<'_>) -> Result<Symmetric, Interrupt> {
         let n = self.at.len();
         let mut matrix = Symmetric::zero(n);
         for row in self.jacobian.chunks_exact(n.max(1)) {
+            watch.work(1 + n * n / PRODUCTS_OF_A_UNIT)?;
             for i in 0..n {
                 for j in 0..=i {
                     matrix.add(i, j, row[i] * row[j]);
                 }
             }
         }
-        matrix
+        Ok(matrix)
     }
 
     /// `Jᵀr`.
@@ -145,6 +155,8 @@ impl Point {
 /// [`FitError`]. A run that fails on the way only shortens the step.
 pub fn fit(problem: &Problem<'_>) -> Result<Fit, FitError> {
     problem.check().map_err(FitError::Problem)?;
+    let watch = Watch::new(problem.interrupt());
+    watch.ask()?;
     let bounds = problem.bounds();
     let mut point = Point::new(problem, problem.start())?;
     let (mut damping, mut runs, mut converged) = (DAMPING_START, 1, point.cost == 0.0);
@@ -154,10 +166,10 @@ pub fn fit(problem: &Problem<'_>) -> Result<Fit, FitError> {
         }
         let slope = point.slope();
         let free = free(&point.at, &slope, &bounds);
-        let mut matrix = point.normal_matrix().part(&free);
+        let mut matrix = point.normal_matrix(&watch)?.part(&free);
         matrix.lengthen_diagonal(1.0 + damping);
         let wanted: Vec<f64> = free.iter().map(|i| -slope[*i]).collect();
-        let trial = matrix.solve(&wanted).map(|step| {
+        let trial = matrix.solve(&wanted, &watch)?.map(|step| {
             let mut at = point.at.clone();
             for (i, d) in free.iter().zip(step) {
                 at[*i] = (at[*i] + d).clamp(bounds[*i].0, bounds[*i].1);
@@ -187,7 +199,13 @@ pub fn fit(problem: &Problem<'_>) -> Result<Fit, FitError> {
             }
         }
     }
-    Ok(summary(problem, &point, &bounds, runs, converged))
+    Ok(summary(
+        problem,
+        &point,
+        &bounds,
+        (runs, converged),
+        &watch,
+    )?)
 }
 
 /// Parameters that may move: not those at a bound beyond which the sum of squares is lower.
@@ -203,15 +221,15 @@ fn summary(
     problem: &Problem<'_>,
     point: &Point,
     bounds: &[(f64, f64)],
-    runs: usize,
-    converged: bool,
-) -> Fit {
+    (runs, converged): (usize, bool),
+    watch: &Watch<'_>,
+) -> Result<Fit, Interrupt> {
     let n = point.at.len();
     let inside = |i: &usize| point.at[*i] > bounds[*i].0 && point.at[*i] < bounds[*i].1;
     let free: Vec<usize> = (0..n).filter(inside).collect();
     let degrees = point.residuals.len().saturating_sub(free.len());
     let sigma = (point.cost / degrees.max(1) as f64).sqrt();
-    let inverse = point.normal_matrix().part(&free).inverse();
+    let inverse = point.normal_matrix(watch)?.part(&free).inverse(watch)?;
     let width = student::quantile(1.0 - OUTSIDE / 2.0, degrees) * sigma;
     let mut estimates: Vec<Estimate> = (0..n)
         .map(|i| Estimate {
@@ -228,6 +246,7 @@ fn summary(
                 .as_ref()
                 .map_or(f64::INFINITY, |m| m.at(a, a).sqrt())
         };
+        watch.work(1 + free.len() / PRODUCTS_OF_A_UNIT)?;
         let reach = width * spread(a);
         estimates[i].at_bound = false;
         estimates[i].low = problem.value(i, point.at[i] - reach);
@@ -237,7 +256,7 @@ fn summary(
             correlation[i * n + j] = both / (spread(a) * spread(b));
         }
     }
-    Fit {
+    Ok(Fit {
         estimates,
         sum_of_squares: point.cost,
         sigma,
@@ -246,5 +265,5 @@ fn summary(
         converged,
         fitted: point.fitted.clone(),
         correlation,
-    }
+    })
 }

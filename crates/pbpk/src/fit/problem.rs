@@ -156,9 +156,13 @@ impl<'a> Problem<'a> {
         })
     }
 
-    /// Asks this question during all runs.
+    /// Asks this question during the fit.
     pub fn watched(&mut self, interrupt: crate::watch::Question<'a>) {
         self.interrupt = Some(interrupt);
+    }
+
+    pub(super) fn interrupt(&self) -> Option<crate::watch::Question<'a>> {
+        self.interrupt
     }
 
     /// Relative and absolute tolerance of the runs instead of the file's.

@@ -5,6 +5,13 @@ use super::INDIVIDUALS_MAX;
 use super::correlation::{Correlation, Mixing};
 use super::table::{Column, Population, PopulationError};
 use crate::units::normal;
+use crate::watch::{Interrupt, Watch};
+
+/// Numbers drawn that make a unit of work, and products of correlations.
+const NUMBERS_OF_A_UNIT: usize = 8;
+const PRODUCTS_OF_A_UNIT: usize = 1024;
+/// Numbers that are put in order at once.
+const SORTED_AT_ONCE: usize = 1 << 12;
 
 /// How a parameter is spread.
 #[derive(Debug, Clone, PartialEq)]
@@ -123,6 +130,15 @@ impl Cohort {
     /// # Errors
     /// [`PopulationError::Size`], [`PopulationError::Correlation`].
     pub fn draw(&self) -> Result<Population, PopulationError> {
+        self.draw_watched(&Watch::default())
+    }
+
+    /// As [`Cohort::draw`], asking `watch` now and then whether to go on.
+    ///
+    /// # Errors
+    /// As [`Cohort::draw`], and [`PopulationError::Interrupted`].
+    pub fn draw_watched(&self, watch: &Watch<'_>) -> Result<Population, PopulationError> {
+        watch.ask()?;
         if self.size == 0 || self.size > INDIVIDUALS_MAX {
             return Err(PopulationError::Size { count: self.size });
         }
@@ -133,13 +149,16 @@ impl Cohort {
         let mixing = Mixing::new(self.varied.len(), &self.correlations)?;
         let strata: Vec<Vec<u32>> = if self.latin {
             (0..self.varied.len())
-                .map(|c| self.permutation(c))
-                .collect()
+                .map(|c| self.permutation(c, watch))
+                .collect::<Result<_, _>>()?
         } else {
             Vec::new()
         };
         let mut values = Vec::with_capacity(self.size * self.varied.len());
+        let units =
+            1 + self.varied.len() / NUMBERS_OF_A_UNIT + mixing.products() / PRODUCTS_OF_A_UNIT;
         for row in 0..self.size {
+            watch.work(units)?;
             let mut own: Vec<f64> = (0..self.varied.len())
                 .map(|c| uniform(self.seed, c as u64, row as u64))
                 .collect();
@@ -158,13 +177,28 @@ impl Cohort {
         ))
     }
 
-    /// A random order of the parts of a column.
-    fn permutation(&self, column: usize) -> Vec<u32> {
-        let mut keyed: Vec<(u64, u32)> = (0..self.size as u32)
-            .map(|i| (mixed(!self.seed, column as u64, u64::from(i)), i))
-            .collect();
-        keyed.sort_unstable();
-        keyed.into_iter().map(|k| k.1).collect()
+    /// A random order of the parts of a column: that of their keys, which are put in order a range at a time.
+    fn permutation(&self, column: usize, watch: &Watch<'_>) -> Result<Vec<u32>, Interrupt> {
+        let count = self.size.div_ceil(SORTED_AT_ONCE).max(1);
+        let mut ranges: Vec<Vec<(u64, u32)>> = vec![Vec::new(); count];
+        for i in 0..self.size as u32 {
+            let key = mixed(!self.seed, column as u64, u64::from(i));
+            // Keys are spread evenly, and ranges ascend with them.
+            let range = (u128::from(key) * count as u128) >> u64::BITS;
+            if let Some(range) = ranges.get_mut(range as usize) {
+                range.push((key, i));
+            }
+            if (i as usize).is_multiple_of(SORTED_AT_ONCE) {
+                watch.ask()?;
+            }
+        }
+        let mut order = Vec::with_capacity(self.size);
+        for mut range in ranges {
+            watch.ask()?;
+            range.sort_unstable();
+            order.extend(range.into_iter().map(|k| k.1));
+        }
+        Ok(order)
     }
 }
 
@@ -183,4 +217,25 @@ fn mixed(seed: u64, column: u64, row: u64) -> u64 {
         x ^ (x >> 31)
     };
     step(step(step(seed) ^ column) ^ row)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ranges that are put in order one after another give the order of all.
+    #[test]
+    fn parts_come_in_the_order_of_their_keys() {
+        for size in [1, SORTED_AT_ONCE, 3 * SORTED_AT_ONCE + 1] {
+            let cohort = Cohort {
+                size,
+                seed: 5,
+                ..Cohort::default()
+            };
+            let mut order: Vec<u32> = (0..size as u32).collect();
+            order.sort_by_key(|i| mixed(!5, 2, u64::from(*i)));
+            let found = cohort.permutation(2, &Watch::default());
+            assert!(found == Ok(order), "{size}");
+        }
+    }
 }

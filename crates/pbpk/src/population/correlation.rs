@@ -69,6 +69,11 @@ impl Mixing {
         Ok(Self { count, factor })
     }
 
+    /// Products that correlate the numbers of an individual.
+    pub(super) fn products(&self) -> usize {
+        self.factor.len()
+    }
+
     /// Independent numbers in (0, 1) to correlated ones.
     pub(super) fn mix(&self, numbers: &mut [f64]) {
         if self.factor.is_empty() {

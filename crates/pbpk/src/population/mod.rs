@@ -49,6 +49,8 @@ pub enum PlanError {
     Set(SetError),
     /// A model with tables over time that cannot be compiled.
     Compile(CompileError),
+    /// The caller asked to stop.
+    Interrupted(Interrupt),
 }
 
 impl fmt::Display for PlanError {
@@ -56,6 +58,7 @@ impl fmt::Display for PlanError {
         match self {
             Self::Set(e) => e.fmt(f),
             Self::Compile(e) => e.fmt(f),
+            Self::Interrupted(cause) => write!(f, "{cause} while individuals were made"),
         }
     }
 }
@@ -70,7 +73,16 @@ impl From<SetError> for PlanError {
 
 impl From<CompileError> for PlanError {
     fn from(e: CompileError) -> Self {
-        Self::Compile(e)
+        match e {
+            CompileError::Interrupted { cause } => Self::Interrupted(cause),
+            e => Self::Compile(e),
+        }
+    }
+}
+
+impl From<Interrupt> for PlanError {
+    fn from(cause: Interrupt) -> Self {
+        Self::Interrupted(cause)
     }
 }
 
@@ -81,12 +93,16 @@ struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
-    fn new(model: &'a Model) -> Self {
-        let quantities = model.quantities.iter().enumerate();
-        Self {
-            by_path: quantities.map(|(i, q)| (q.path.as_str(), (i, q))).collect(),
-            prefix: format!("{}{}", model.name, model.delimiter),
+    fn new(model: &'a Model, watch: &Watch<'_>) -> Result<Self, Interrupt> {
+        let mut by_path = HashMap::with_capacity(model.quantities.len());
+        for (i, q) in model.quantities.iter().enumerate() {
+            watch.check()?;
+            by_path.insert(q.path.as_str(), (i, q));
         }
+        Ok(Self {
+            by_path,
+            prefix: format!("{}{}", model.name, model.delimiter),
+        })
     }
 
     fn find(&self, path: &str) -> Option<(usize, &'a Quantity)> {
@@ -101,13 +117,27 @@ impl Plan {
     /// Binds the columns to the quantities of the model; also the names of the columns that the model does not have.
     ///
     /// # Errors
-    /// [`SetError`] where a unit does not belong to its quantity, or a quantity cannot be set.
-    pub fn new(base: Instance, population: &Population) -> Result<(Self, Vec<String>), SetError> {
+    /// [`PlanError::Set`] where a unit does not belong to its quantity, or a quantity cannot be set.
+    pub fn new(base: Instance, population: &Population) -> Result<(Self, Vec<String>), PlanError> {
+        Self::watched(base, population, &Watch::default())
+    }
+
+    /// As [`Plan::new`], asking `watch` now and then whether to go on.
+    ///
+    /// # Errors
+    /// As [`Plan::new`], and [`PlanError::Interrupted`].
+    pub fn watched(
+        base: Instance,
+        population: &Population,
+        watch: &Watch<'_>,
+    ) -> Result<(Self, Vec<String>), PlanError> {
+        watch.ask()?;
         let structure = Arc::clone(base.structure());
         let model = structure.model();
-        let names = Names::new(model);
+        let names = Names::new(model, watch)?;
         let (mut positions, mut columns, mut unmatched) = (Vec::new(), Vec::new(), Vec::new());
         for (c, column) in population.columns.iter().enumerate() {
+            watch.check()?;
             let Some((position, quantity)) = names.find(&column.path) else {
                 unmatched.push(column.path.clone());
                 continue;
@@ -120,6 +150,7 @@ impl Plan {
             columns.push((c, factor, offset));
         }
         let changes = Changes::new(&base, positions)?;
+        watch.ask()?;
         let plan = Self {
             for_runs: changes.for_runs(&structure),
             base,
@@ -134,13 +165,29 @@ impl Plan {
     /// Gives back the paths that the model does not have.
     ///
     /// # Errors
-    /// [`SetError::NotSettable`] for what is no parameter, has a rate of its own, or is named twice for an individual.
-    pub fn age(&mut self, ageing: &Ageing) -> Result<Vec<String>, SetError> {
+    /// [`SetError::NotSettable`] for what is no parameter, has a rate of its own, or is named twice for an individual. The
+    /// plan is then as before.
+    pub fn age(&mut self, ageing: &Ageing) -> Result<Vec<String>, PlanError> {
+        self.age_watched(ageing, &Watch::default())
+    }
+
+    /// As [`Plan::age`], asking `watch` now and then whether to go on.
+    ///
+    /// # Errors
+    /// As [`Plan::age`], and [`PlanError::Interrupted`].
+    pub fn age_watched(
+        &mut self,
+        ageing: &Ageing,
+        watch: &Watch<'_>,
+    ) -> Result<Vec<String>, PlanError> {
+        watch.ask()?;
         let structure = Arc::clone(self.base.structure());
-        let names = Names::new(structure.model());
+        let names = Names::new(structure.model(), watch)?;
         let mut unmatched = Vec::new();
+        let mut fresh: BTreeMap<i64, Vec<(usize, Arc<Table>)>> = BTreeMap::new();
         for (id, tables) in ageing.tables() {
             for (path, table) in tables {
+                watch.check()?;
                 let Some((position, quantity)) = names.find(path) else {
                     unmatched.push(path.clone());
                     continue;
@@ -149,17 +196,23 @@ impl Plan {
                     return Err(SetError::NotSettable {
                         path: quantity.path.clone(),
                         reason: "only a parameter without a rate can follow ageing data",
-                    });
+                    }
+                    .into());
                 }
-                let own = self.ageing.entry(id).or_default();
-                if own.iter().any(|(other, _)| *other == position) {
+                let own = fresh.entry(id).or_default();
+                let known = self.ageing.get(&id).into_iter().flatten();
+                if known.chain(&*own).any(|(other, _)| *other == position) {
                     return Err(SetError::NotSettable {
                         path: quantity.path.clone(),
                         reason: "the ageing data of an individual name it twice",
-                    });
+                    }
+                    .into());
                 }
                 own.push((position, Arc::clone(table)));
             }
+        }
+        for (id, mut own) in fresh {
+            self.ageing.entry(id).or_default().append(&mut own);
         }
         unmatched.sort_unstable();
         unmatched.dedup();
@@ -226,7 +279,8 @@ impl Plan {
             return self.with_tables(tables, &values, watch);
         }
         let mut individual = self.base.clone();
-        individual.set_all(changes, &values)?;
+        individual.take(changes, &values)?;
+        individual.follow(changes, watch)?;
         Ok(individual)
     }
 
@@ -251,7 +305,7 @@ impl Plan {
         }
         let outputs = structure.outputs().to_vec();
         let compiled = Structure::watched(Arc::new(model), outputs, watch)?;
-        let mut individual = Instance::new(&compiled);
+        let mut individual = Instance::watched(&compiled, watch)?;
         let mut set = BTreeMap::new();
         let of_base = self.base.values().iter().copied().enumerate();
         set.extend(of_base.filter(|(q, _)| self.base.is_set(*q)));
@@ -262,7 +316,8 @@ impl Plan {
         }
         let (positions, values): (Vec<usize>, Vec<f64>) = set.into_iter().unzip();
         let changes = Changes::new(&individual, positions)?;
-        individual.set_all(&changes, &values)?;
+        individual.take(&changes, &values)?;
+        individual.follow(&changes, watch)?;
         Ok(individual)
     }
 }
@@ -287,9 +342,10 @@ pub fn run_chunk(
 ) -> Result<(), Interrupt> {
     let watch = Watch::new(options.interrupt);
     for row in range {
+        watch.ask()?;
         let id = population.id(row);
         let result = match plan.changed(&plan.for_runs, population, row, &watch) {
-            Err(PlanError::Compile(CompileError::Interrupted { cause })) => return Err(cause),
+            Err(PlanError::Interrupted(cause)) => return Err(cause),
             Err(e) => Err(e.to_string()),
             Ok(individual) => match run(&individual, options) {
                 Ok(results) => Ok(results),

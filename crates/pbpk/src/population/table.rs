@@ -5,7 +5,8 @@ use std::fmt;
 use std::io::BufRead;
 
 use super::INDIVIDUALS_MAX;
-use crate::csv::{self, CsvError};
+use crate::csv::{self, CELLS_OF_A_UNIT, CsvError};
+use crate::watch::{Interrupt, Watch};
 
 /// Facts about people that are no parameters of a model.
 const FACTS: [&str; 5] = [
@@ -76,6 +77,8 @@ pub enum PopulationError {
         /// What is wrong.
         what: String,
     },
+    /// The caller asked to stop.
+    Interrupted(Interrupt),
 }
 
 impl fmt::Display for PopulationError {
@@ -90,6 +93,7 @@ impl fmt::Display for PopulationError {
                 f,
                 "a population has 1 to {INDIVIDUALS_MAX} individuals, not {count}"
             ),
+            Self::Interrupted(cause) => write!(f, "{cause} while the population was made"),
             Self::Ageing { what } => write!(f, "ageing data: {what}"),
             Self::Correlation { what } => write!(f, "correlations: {what}"),
             Self::Distribution { path, what } => write!(f, "distribution of '{path}': {what}"),
@@ -101,8 +105,25 @@ impl std::error::Error for PopulationError {}
 
 impl From<CsvError> for PopulationError {
     fn from(e: CsvError) -> Self {
-        Self::Table(e)
+        match e {
+            CsvError::Interrupted(cause) => Self::Interrupted(cause),
+            e => Self::Table(e),
+        }
     }
+}
+
+impl From<Interrupt> for PopulationError {
+    fn from(cause: Interrupt) -> Self {
+        Self::Interrupted(cause)
+    }
+}
+
+/// Places of the columns that are parameters.
+fn kept(table: &csv::Table) -> Vec<usize> {
+    let is_fact = |name: &str| FACTS.iter().any(|f| name.eq_ignore_ascii_case(f));
+    let heads = table.header.iter().enumerate();
+    let kept = heads.filter(|(_, name)| !is_fact(name));
+    kept.map(|(i, _)| i).collect()
 }
 
 impl Population {
@@ -120,23 +141,23 @@ impl Population {
     /// # Errors
     /// [`PopulationError`] with row and column.
     pub fn read(source: &mut dyn BufRead) -> Result<Self, PopulationError> {
-        let table = csv::read(source)?;
-        let id = table.column("IndividualId");
-        let is_fact = |name: &str| FACTS.iter().any(|f| name.eq_ignore_ascii_case(f));
-        let heads = table.header.iter().enumerate();
-        let kept: Vec<(usize, Column)> = heads
-            .filter(|(_, name)| !is_fact(name))
-            .map(|(i, name)| {
-                let (path, unit) = csv::split_unit(name);
-                let column = Column {
-                    path: path.to_owned(),
-                    unit: unit.to_owned(),
-                };
-                (i, column)
-            })
-            .collect();
+        Self::read_watched(source, &Watch::default())
+    }
+
+    /// As [`Population::read`], asking `watch` now and then whether to go on.
+    ///
+    /// # Errors
+    /// As [`Population::read`], and [`PopulationError::Interrupted`].
+    pub fn read_watched(
+        source: &mut dyn BufRead,
+        watch: &Watch<'_>,
+    ) -> Result<Self, PopulationError> {
+        let mut known: Option<(Option<usize>, Vec<usize>)> = None;
         let (mut ids, mut values) = (Vec::new(), Vec::new());
-        for (r, row) in table.rows.iter().enumerate() {
+        let table = csv::each_row(source, watch, |table, row| {
+            let (id, kept) =
+                known.get_or_insert_with(|| (table.column("IndividualId"), kept(table)));
+            let r = ids.len();
             let cell = |i: usize| {
                 let text = row.get(i).map_or("", String::as_str);
                 csv::number(text).ok_or_else(|| PopulationError::Cell {
@@ -147,10 +168,12 @@ impl Population {
             };
             // A cast from float to integer saturates; an id is a small whole number.
             ids.push(id.map_or(Ok(r as i64), |i| cell(i).map(|v| v as i64))?);
-            for (i, _) in &kept {
+            watch.work(kept.len() / CELLS_OF_A_UNIT)?;
+            for i in kept {
                 values.push(cell(*i)?);
             }
-        }
+            Ok::<(), PopulationError>(())
+        })?;
         if ids.is_empty() || ids.len() > INDIVIDUALS_MAX {
             return Err(PopulationError::Size { count: ids.len() });
         }
@@ -160,7 +183,14 @@ impl Population {
             let id = twice.first().copied().unwrap_or_default();
             return Err(PopulationError::Twice { id });
         }
-        let columns = kept.into_iter().map(|k| k.1).collect();
+        let column = |i: usize| {
+            let (path, unit) = csv::split_unit(table.header.get(i).map_or("", String::as_str));
+            Column {
+                path: path.to_owned(),
+                unit: unit.to_owned(),
+            }
+        };
+        let columns = kept(&table).into_iter().map(column).collect();
         Ok(Self::new(columns, ids, values))
     }
 

@@ -38,9 +38,15 @@ fn uses(model: &Model, i: usize) -> Vec<usize> {
 }
 
 /// The circle of a graph that is known to have one.
-pub(crate) fn of(n: usize, uses: impl Fn(usize) -> Vec<usize>) -> Vec<usize> {
-    let found = find(n, uses, &Watch::default());
-    found.ok().flatten().unwrap_or_default()
+///
+/// # Errors
+/// That of the watch.
+pub(crate) fn of(
+    n: usize,
+    uses: impl Fn(usize) -> Vec<usize>,
+    watch: &Watch<'_>,
+) -> Result<Vec<usize>, Interrupt> {
+    Ok(find(n, uses, watch)?.unwrap_or_default())
 }
 
 /// A circle in a graph of `n` nodes, if there is one; depth-first with its own stack.

@@ -1,6 +1,6 @@
 //! A run under way: where it stands, and how it goes on from one time to the next.
 
-use super::events::State;
+use super::events::{State, interrupted};
 use super::schedule::{self, Schedule};
 use super::system::{Progress, Running};
 use super::{Results, RunError, RunOptions, START, derivatives, locate, negative};
@@ -8,6 +8,9 @@ use crate::compile::Instance;
 use crate::model::SolverSettings;
 use crate::solve::{Bdf, Options};
 use crate::watch::Watch;
+
+/// Numbers stored that make a unit of work.
+const NUMBERS_OF_A_UNIT: usize = 64;
 
 /// The output times: those of the options, else the file's.
 pub(super) fn times(model: &crate::model::Model, options: &RunOptions<'_>) -> Vec<f64> {
@@ -20,6 +23,7 @@ pub(super) fn times(model: &crate::model::Model, options: &RunOptions<'_>) -> Ve
 /// A run with everything that it needs to go on.
 pub(super) struct Course<'a> {
     options: RunOptions<'a>,
+    watch: Watch<'a>,
     progress: Progress<'a>,
     pub(super) times: Vec<f64>,
     pub(super) settings: SolverSettings,
@@ -40,8 +44,10 @@ impl<'a> Course<'a> {
         results: &mut Results,
         warnings: &mut Vec<String>,
     ) -> Result<Self, RunError> {
+        ask(options, START)?;
         let model = instance.structure().model();
         let times = times(model, options);
+        ask(options, START)?;
         if !times.iter().any(|t| *t > START) {
             return Err(RunError::EmptyGrid);
         }
@@ -51,6 +57,7 @@ impl<'a> Course<'a> {
         let settings = schedule::settings(model, options);
         results.settings = settings;
         let schedule = Schedule::new(instance, &times, warnings);
+        ask(options, START)?;
         let mut state = State::new(instance, options.interrupt)?;
         if !options.sensitivity_to.is_empty() {
             derivatives::prepare(&mut state, instance, options)?;
@@ -59,6 +66,7 @@ impl<'a> Course<'a> {
         let end = times.last().copied().unwrap_or(START);
         Ok(Self {
             options: *options,
+            watch: Watch::new(options.interrupt),
             progress: Progress::new(options.progress, end),
             target: vec![0.0; state.y.len()],
             times,
@@ -82,7 +90,7 @@ impl<'a> Course<'a> {
             negative::check_start(&structure, &self.state.y, START)?;
         }
         if self.schedule.stores_start {
-            self.store(results, START);
+            self.store(results, START)?;
         }
         start_events(&mut self.state, &self.schedule, &self.options, warnings)?;
         if !self.state.y.is_empty() {
@@ -98,9 +106,10 @@ impl<'a> Course<'a> {
         self.options.interrupt
     }
 
-    fn store(&mut self, results: &mut Results, time: f64) {
+    fn store(&mut self, results: &mut Results, time: f64) -> Result<(), RunError> {
         let (state, abs_tol) = (&mut self.state, self.settings.abs_tol);
-        results.store(state, time, abs_tol, self.options.sink);
+        let stored = results.store(state, time, abs_tol, self.options.sink, &self.watch);
+        stored.map_err(|cause| interrupted(time, cause))
     }
 
     /// Goes on to the last point that does not lie after `until`.
@@ -138,12 +147,16 @@ impl<'a> Course<'a> {
             self.from = point.time;
         }
         if point.store {
-            self.store(results, point.time);
+            self.store(results, point.time)?;
             if self.settings.check_negative {
                 let (structure, y) = (self.state.structure(), &self.state.y);
                 negative::check(structure, y, self.settings.abs_tol, point.time)?;
             }
             self.progress.tell(point.time);
+            // Many output times may lie within one step of the solver.
+            let numbers = results.paths.len() * (1 + self.options.sensitivity_to.len());
+            let counted = self.watch.work(1 + numbers / NUMBERS_OF_A_UNIT);
+            counted.map_err(|cause| interrupted(point.time, cause))?;
         }
         let changed = point.test
             && self
@@ -176,7 +189,7 @@ impl<'a> Course<'a> {
         let variant = std::sync::Arc::clone(state.engine.variant());
         let watch = Watch::new(self.options.interrupt);
         let symbolic = variant.symbolic(&watch);
-        let symbolic = symbolic.map_err(|cause| RunError::Interrupted { time: START, cause })?;
+        let symbolic = symbolic.map_err(|cause| interrupted(START, cause))?;
         let system = Running {
             engine: &mut state.engine,
             tangents: state.tangents.as_mut(),
@@ -192,10 +205,8 @@ impl<'a> Course<'a> {
 
 /// Asks the caller whether to go on, where no solver does so.
 fn ask(options: &RunOptions<'_>, time: f64) -> Result<(), RunError> {
-    match options.interrupt.and_then(|ask| ask()) {
-        None => Ok(()),
-        Some(cause) => Err(RunError::Interrupted { time, cause }),
-    }
+    let asked = Watch::new(options.interrupt).ask();
+    asked.map_err(|cause| interrupted(time, cause))
 }
 
 /// Tests the events at the start, and once more where 0 is a switch time or a restart of a table.

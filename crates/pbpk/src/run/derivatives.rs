@@ -7,10 +7,11 @@
     reason = "numeric kernel: positions are quantities of one model"
 )]
 
-use super::events::State;
-use super::{RunError, RunOptions};
+use super::events::{State, interrupted};
+use super::{RunError, RunOptions, START};
 use crate::compile::{Class, Instance, Tangents};
 use crate::model::{FormulaKind, Kind, Model, Reference};
+use crate::watch::Watch;
 
 /// Makes the state carry derivatives by the parameters of the options.
 pub(super) fn prepare(
@@ -50,7 +51,10 @@ pub(super) fn prepare(
             _ => {}
         }
     }
-    let mut tangents = Tangents::new(instance, parameters);
+    let watch = Watch::new(options.interrupt);
+    let stopped = |cause| interrupted(START, cause);
+    let made = Tangents::new(instance, parameters, &watch);
+    let mut tangents = made.map_err(stopped)?;
     for q in times(model) {
         if tangents.moves(q) {
             let row = tangents.quantity(q);
@@ -76,7 +80,7 @@ pub(super) fn prepare(
             *d = of_quantity / scale;
         }
     }
-    tangents.load(&state.engine);
+    tangents.load(&state.engine, &watch).map_err(stopped)?;
     state.tangents = Some(tangents);
     Ok(())
 }

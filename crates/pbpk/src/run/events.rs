@@ -13,7 +13,7 @@ use crate::compile::{
 };
 use crate::model::{Assignment, Model};
 use crate::solve::SolveError;
-use crate::watch::{Question, Watch};
+use crate::watch::{Interrupt, Question, Watch};
 use crate::words::{Damaged, Words};
 
 /// Numbers, code and states at the present time.
@@ -46,8 +46,13 @@ fn stopped(structure: &Structure, stopped: Stopped, time: f64) -> RunError {
             paths: structure.paths(&circle),
             time,
         },
-        Stopped::Interrupted(cause) => RunError::Interrupted { time, cause },
+        Stopped::Interrupted(cause) => interrupted(time, cause),
     }
+}
+
+/// The error of a run that was ended.
+pub(super) fn interrupted(time: f64, cause: Interrupt) -> RunError {
+    RunError::Interrupted { time, cause }
 }
 
 impl State {
@@ -173,6 +178,7 @@ impl State {
         let mut values = std::mem::take(&mut self.conditions);
         self.engine.conditions(t, &self.y, &mut values);
         for (e, event) in events.iter().enumerate() {
+            watch.check().map_err(|cause| interrupted(t, cause))?;
             let was_true = before.is_some_and(|before| before[e]);
             if values[e] != 1.0 || was_true || (event.one_time && self.fired[e]) {
                 continue;
@@ -205,7 +211,7 @@ impl State {
         if let Class::State(i) = variant.classes[target] {
             let scale = self.structure.model().quantities[target].scale;
             let value = self.engine.assignment(e, a, t, &self.y) / scale;
-            let row = self.assignment_row(e, a);
+            let row = self.assignment_row(e, a, t, watch)?;
             let moved = self.set_state_row(i as usize, row, scale);
             let place = &mut self.y[i as usize];
             let changed = *place != value || moved;
@@ -214,7 +220,7 @@ impl State {
         }
         if assignment.as_value {
             let value = self.engine.assignment(e, a, t, &self.y);
-            let row = self.assignment_row(e, a);
+            let row = self.assignment_row(e, a, t, watch)?;
             return self.set_value(target, value, row, t, watch);
         }
         if variant.formulas[target] == Some(assignment.formula) && !self.overridden[target] {
@@ -222,7 +228,7 @@ impl State {
         }
         if variant.assignments[e][a].is_static {
             let value = self.engine.assignment(e, a, t, &self.y);
-            let row = self.assignment_row(e, a);
+            let row = self.assignment_row(e, a, t, watch)?;
             return self.set_value(target, value, row, t, watch);
         }
         self.replace(target, Replacement::Formula(assignment.formula), t, watch)?;
@@ -259,8 +265,8 @@ impl State {
         if self.engine.variant().formulas[q].is_some() {
             self.note(q, Replacement::Constant);
         }
-        self.refold(q, t);
-        self.load();
+        self.refold(q, t, watch)?;
+        self.load(t, watch)?;
         Ok(changed)
     }
 
@@ -293,13 +299,13 @@ impl State {
             let mut folder = Folder::new(structure.model());
             self.fold(&mut folder, &variant, q, f, t);
         }
-        self.refold(q, t);
-        self.load();
+        self.refold(q, t, watch)?;
+        self.load(t, watch)?;
         Ok(())
     }
 
     /// Folds the constants that depend on q. Variables keep the value they started with.
-    fn refold(&mut self, q: usize, t: f64) {
+    fn refold(&mut self, q: usize, t: f64, watch: &Watch<'_>) -> Result<(), RunError> {
         let structure = Arc::clone(&self.structure);
         let variant = Arc::clone(self.engine.variant());
         let passes = |u: usize| {
@@ -311,10 +317,12 @@ impl State {
         let mut folder = Folder::new(structure.model());
         for u in touched {
             let u = u as usize;
+            watch.check().map_err(|cause| interrupted(t, cause))?;
             if let Some(f) = variant.formulas[u] {
                 self.fold(&mut folder, &variant, u, f, t);
             }
         }
+        Ok(())
     }
 
     /// A constant gets the number that formula f gives now.
@@ -332,17 +340,28 @@ impl State {
     }
 
     /// Hands the numbers to the code.
-    pub(super) fn load(&mut self) {
+    fn load(&mut self, t: f64, watch: &Watch<'_>) -> Result<(), RunError> {
         self.engine.load(&self.values);
         if let Some(tangents) = &mut self.tangents {
-            tangents.load(&self.engine);
+            let loaded = tangents.load(&self.engine, watch);
+            loaded.map_err(|cause| interrupted(t, cause))?;
         }
+        Ok(())
     }
 
     /// Derivatives of the value that an assignment gave just now.
-    fn assignment_row(&mut self, e: usize, a: usize) -> Option<Vec<f64>> {
-        let tangents = self.tangents.as_mut()?;
-        Some(tangents.assignment(&self.engine, e, a, &self.s))
+    fn assignment_row(
+        &mut self,
+        e: usize,
+        a: usize,
+        t: f64,
+        watch: &Watch<'_>,
+    ) -> Result<Option<Vec<f64>>, RunError> {
+        let Some(tangents) = self.tangents.as_mut() else {
+            return Ok(None);
+        };
+        let row = tangents.assignment(&self.engine, e, a, &self.s, watch);
+        row.map(Some).map_err(|cause| interrupted(t, cause))
     }
 
     /// A state gets these derivatives; tells whether it had others.

@@ -9,6 +9,7 @@ use super::events::State;
 use crate::compile::Instance;
 use crate::model::SolverSettings;
 use crate::solve::Statistics;
+use crate::watch::{Interrupt, Watch};
 #[cfg(feature = "cli")]
 use crate::words::{Damaged, Words};
 
@@ -80,7 +81,8 @@ impl Results {
         t: f64,
         abs_tol: f64,
         sink: Option<Sink<'_>>,
-    ) {
+        watch: &Watch<'_>,
+    ) -> Result<(), Interrupt> {
         self.clean.clear();
         self.clean.extend(
             state
@@ -98,13 +100,14 @@ impl Results {
             let length = self.paths.len() * tangents.width();
             self.derivatives.resize(start + length, 0.0);
             let row = &mut self.derivatives[start..];
-            tangents.outputs(&state.engine, &state.s, row);
+            tangents.outputs(&state.engine, &state.s, row, watch)?;
         }
         self.times.push(t);
         if let Some(sink) = sink {
             sink(t, &self.values[start..]);
             self.values.clear();
         }
+        Ok(())
     }
 
     /// As bytes: everything but what the individual says itself.

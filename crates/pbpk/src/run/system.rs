@@ -3,6 +3,7 @@
 use super::{Question, START, Tell};
 use crate::compile::{Engine, Tangents};
 use crate::solve::{Interrupt, Pattern, System};
+use crate::watch::Watch;
 use std::cell::Cell;
 
 /// Not-finite rates that are written down one by one; further ones are only counted.
@@ -90,11 +91,12 @@ impl System for Running<'_, '_> {
         self.engine.jacobian(t, y, values);
     }
 
-    fn tangents(&mut self, t: f64, y: &[f64], s: &[f64], ds: &mut [f64]) {
+    fn tangents(&mut self, t: f64, y: &[f64], s: &[f64], ds: &mut [f64]) -> Result<(), Interrupt> {
         let t = self.before_stop(t);
         self.engine.evaluate(t, y);
-        if let Some(tangents) = &mut self.tangents {
-            tangents.rates(self.engine, s, ds);
+        match &mut self.tangents {
+            Some(tangents) => tangents.rates(self.engine, s, ds, &Watch::new(self.interrupt)),
+            None => Ok(()),
         }
     }
 

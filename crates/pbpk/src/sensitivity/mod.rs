@@ -4,7 +4,11 @@
 use crate::compile::Instance;
 use crate::error::SetError;
 use crate::pk::{Curve, Dosing, analyse};
-use crate::run::{Results, RunFailure, RunOptions, run};
+use crate::run::{Results, RunError, RunFailure, RunOptions, run};
+use crate::watch::{Interrupt, Watch};
+
+/// Output times that make a unit of work where figures are computed.
+const TIMES_OF_A_UNIT: usize = 32;
 
 /// How far and in how many steps a parameter is varied.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -53,6 +57,8 @@ pub enum SensitivityError {
     },
     /// A run failed.
     Run(Box<RunFailure>),
+    /// The caller asked to stop.
+    Interrupted(Interrupt),
 }
 
 impl std::fmt::Display for SensitivityError {
@@ -66,24 +72,48 @@ impl std::fmt::Display for SensitivityError {
                 )
             }
             Self::Run(failure) => failure.fmt(f),
+            Self::Interrupted(cause) => write!(f, "{cause} while sensitivities were computed"),
         }
     }
 }
 
 impl std::error::Error for SensitivityError {}
 
+impl From<Interrupt> for SensitivityError {
+    fn from(cause: Interrupt) -> Self {
+        Self::Interrupted(cause)
+    }
+}
+
+impl From<Box<RunFailure>> for SensitivityError {
+    fn from(failure: Box<RunFailure>) -> Self {
+        match failure.error {
+            RunError::Interrupted { cause, .. } => Self::Interrupted(cause),
+            _ => Self::Run(failure),
+        }
+    }
+}
+
 /// Figures of all outputs, by output and name.
 pub type Figures = Vec<(usize, &'static str, f64)>;
 
 /// The figures of a run.
-#[must_use]
-pub fn figures(instance: &Instance, results: &Results) -> Figures {
+///
+/// # Errors
+/// That of `watch`, which is asked now and then whether to go on.
+pub fn figures(
+    instance: &Instance,
+    results: &Results,
+    watch: &Watch<'_>,
+) -> Result<Figures, Interrupt> {
+    watch.ask()?;
     let quantities = &instance.structure().model().quantities;
     let constants = quantities.iter().zip(instance.values());
     let dosing = Dosing::from_constants(constants.map(|(q, v)| (q.path.as_str(), *v)));
     let dosing = dosing.unwrap_or_default();
     let mut figures = Vec::new();
     for output in 0..results.paths.len() {
+        watch.work(1 + results.times.len() / TIMES_OF_A_UNIT)?;
         let values: Vec<f64> = results.column(output).collect();
         let Ok(curve) = Curve::new(&results.times, &values) else {
             continue;
@@ -91,7 +121,7 @@ pub fn figures(instance: &Instance, results: &Results) -> Figures {
         let found = analyse(curve, &dosing).values;
         figures.extend(found.iter().map(|v| (output, v.parameter.name, v.value)));
     }
-    figures
+    Ok(figures)
 }
 
 /// Sensitivities of all figures to one parameter, by runs with changed values; `base` holds the figures of the unchanged
@@ -114,6 +144,7 @@ pub fn of_parameter(
             value,
         });
     }
+    let watch = Watch::new(options.interrupt);
     let mut sums = vec![0.0; base.len()];
     let mut count = 0_u32;
     for step in 1..=scheme.steps {
@@ -123,9 +154,10 @@ pub fn of_parameter(
             other
                 .set(parameter, changed)
                 .map_err(SensitivityError::Set)?;
-            let results = run(&other, options).map_err(SensitivityError::Run)?;
+            let results = run(&other, options)?;
             let relative = (changed - value) / value;
-            for ((sum, new), old) in sums.iter_mut().zip(figures(&other, &results)).zip(base) {
+            let figures = figures(&other, &results, &watch)?;
+            for ((sum, new), old) in sums.iter_mut().zip(figures).zip(base) {
                 *sum += (new.2 - old.2) / old.2 / relative;
             }
             count += 1;

@@ -316,7 +316,7 @@ impl Bdf {
         let h = h / (h * self.options.hmax_inverse()).max(1.0);
         self.history.h = h;
         self.history.set_slope(&self.dy);
-        self.first_sensitivities(system);
+        self.first_sensitivities(system)?;
         self.plan = Plan::start(h);
         self.phase = Phase::Running;
         Ok(())

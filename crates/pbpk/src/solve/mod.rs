@@ -106,9 +106,13 @@ pub trait System {
 
     /// Writes the derivatives of `f` along the sensitivities: for each state a row of numbers, one for each parameter. Asked
     /// for only after [`Bdf::start_sensitivities`]; both slices have the length of its argument.
-    fn tangents(&mut self, t: f64, y: &[f64], s: &[f64], ds: &mut [f64]) {
+    ///
+    /// # Errors
+    /// Why the run is to end, where that is known within a long evaluation.
+    fn tangents(&mut self, t: f64, y: &[f64], s: &[f64], ds: &mut [f64]) -> Result<(), Interrupt> {
         let _ = (t, y, s);
         ds.fill(0.0);
+        Ok(())
     }
 
     /// Asked before each internal step and each attempt at one, and now and then in long factorisations, with the time that

@@ -78,13 +78,19 @@ impl Bdf {
     }
 
     /// Slopes of the sensitivities at the start, where the states' slope is known.
-    pub(super) fn first_sensitivities<S: System + ?Sized>(&mut self, system: &mut S) {
+    pub(super) fn first_sensitivities<S: System + ?Sized>(
+        &mut self,
+        system: &mut S,
+    ) -> Result<(), SolveError> {
         let Some(own) = &mut self.sensitivities else {
-            return;
+            return Ok(());
         };
-        system.tangents(self.t, &self.y, own.history.state(), &mut own.slopes);
+        let time = self.t;
+        let found = system.tangents(time, &self.y, own.history.state(), &mut own.slopes);
+        found.map_err(|cause| SolveError::Interrupted { time, cause })?;
         own.history.h = self.history.h;
         own.history.set_slope(&own.slopes);
+        Ok(())
     }
 
     /// Takes the sensitivities through the step that the states have just made, before these take it into their history.
@@ -100,8 +106,11 @@ impl Bdf {
             own.history.rescale(self.history.h / own.history.h);
             own.history.h = self.history.h;
         }
+        let (time, step) = (self.t, self.history.h);
+        let stopped = |cause| SolveError::Interrupted { time, cause };
         own.history.predict();
-        system.tangents(self.t, &self.y, own.history.state(), &mut own.slopes);
+        let found = system.tangents(time, &self.y, own.history.state(), &mut own.slopes);
+        found.map_err(stopped)?;
         system.jacobian(self.t, &self.y, &mut own.jacobian);
         let l1 = self.coefficients.l1();
         let gamma = self.history.h / l1;
@@ -110,8 +119,6 @@ impl Bdf {
         for ((e, s), z) in own.correction.iter_mut().zip(&own.slopes).zip(predicted) {
             *e = gamma * s - inverse * z;
         }
-        let (time, step) = (self.t, self.history.h);
-        let stopped = |cause| SolveError::Interrupted { time, cause };
         let mut ask = || system.interrupted(time);
         if let Some(cause) = ask() {
             return Err(stopped(cause));

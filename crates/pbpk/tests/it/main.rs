@@ -28,6 +28,7 @@ mod fit;
 mod overlays;
 mod parity;
 mod people;
+mod phases;
 mod pieces;
 mod pk_reference;
 mod plot_curves;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use pbpk::compile::Instance;
 use pbpk::run::RunOptions;
 use pbpk::sensitivity::{Scheme, figures, of_parameter};
+use pbpk::watch::Watch;
 
 use crate::common::{data, instance, load, run};
 
@@ -16,7 +17,7 @@ fn found(
 ) -> BTreeMap<(String, String), f64> {
     let q = i.structure().model().position(parameter).unwrap();
     let results = run(i, options);
-    let base = figures(i, &results);
+    let base = figures(i, &results, &Watch::default()).unwrap();
     let entries = of_parameter(i, q, &base, &Scheme::default(), options).unwrap();
     let named = entries.into_iter().map(|e| {
         let key = (results.paths[e.output].clone(), e.figure.to_owned());
@@ -111,7 +112,7 @@ fn a_parameter_that_is_zero_has_no_scale() {
     let q = i.structure().model().position("R1|k1").unwrap();
     i.set(q, 0.0).unwrap();
     let results = run(&i, &RunOptions::default());
-    let base = figures(&i, &results);
+    let base = figures(&i, &results, &Watch::default()).unwrap();
     let e = of_parameter(&i, q, &base, &Scheme::default(), &RunOptions::default()).unwrap_err();
     assert!(e.to_string().contains("R1|k1"), "{e}");
 }

@@ -14,8 +14,7 @@ use pbpk::solve::Pattern;
 use pbpk::solve::lu::{FactorError, Factors, Symbolic};
 use pbpk::watch::{Interrupt, Watch};
 
-/// Units of work between two looks.
-const UNITS: usize = 64;
+use crate::common::asked::{Asked, UNITS};
 
 /// States of which each changes with every other, and parameters that nothing uses but one, the rate k.
 fn dense(states: usize, parameters: usize) -> String {
@@ -50,31 +49,6 @@ fn dense(states: usize, parameters: usize) -> String {
     }
     text.push_str("</ParameterList><OutputSchema><OutputTimeList><OutputTime>50</OutputTime></OutputTimeList></OutputSchema></Simulation>");
     text
-}
-
-/// A question that counts how often it is asked, and says stop from the given number on.
-struct Asked {
-    times: AtomicUsize,
-    allowed: usize,
-}
-
-impl Asked {
-    fn always() -> Self {
-        Self::until(usize::MAX)
-    }
-
-    fn until(allowed: usize) -> Self {
-        let times = AtomicUsize::new(0);
-        Self { times, allowed }
-    }
-
-    fn ask(&self) -> Option<Interrupt> {
-        (self.times.fetch_add(1, Relaxed) >= self.allowed).then_some(Interrupt::Cancelled)
-    }
-
-    fn count(&self) -> usize {
-        self.times.load(Relaxed)
-    }
 }
 
 fn compiled(text: &str) -> Arc<Structure> {
@@ -221,7 +195,7 @@ fn runs_look_before_every_step_and_tell_of_the_time_between_outputs() {
         .map(|(i, _)| i)
         .collect();
     for sensitivity_to in [&[][..], &k] {
-        asked.times.store(0, Relaxed);
+        asked.forget();
         let options = RunOptions {
             interrupt: Some(&ask),
             progress: Some(&tell),

@@ -3,17 +3,19 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::time::Duration;
 
 use pbpk::compile::Instance;
 use pbpk::population::{Plan, Population, run_chunk};
-use pbpk::run::{Results, RunError, RunOptions, Tell, run};
+use pbpk::run::{Results, RunOptions, Tell, run};
 use pbpk::watch::{Interrupt, Question, Watch};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::engine::ASK_MS;
 use super::work::Work;
-use crate::fault::{Fault, Kind};
+use crate::fault::Fault;
 use crate::models::Library;
 use crate::population::{Cohort, preview};
 use crate::results::{Column, Columns};
@@ -80,7 +82,7 @@ impl Computer {
     /// Computes a piece. `progress` is told how far a single run is, from 0 to 1, or how many individuals are done.
     ///
     /// # Errors
-    /// [`Fault`]; [`Kind::Cancelled`] and [`Kind::Timeout`] where `ask` ended it.
+    /// [`Fault`]; `Cancelled` and `Timeout` where `ask` ended it.
     pub fn compute(
         &self,
         piece: &Piece,
@@ -101,7 +103,8 @@ impl Computer {
             }
             _ => {
                 let instance = self.individual(&piece.work, ask)?;
-                let results = run(&instance, &options).map_err(|failure| ended(&failure.error))?;
+                let results =
+                    run(&instance, &options).map_err(|failure| Fault::from(&failure.error))?;
                 let (mut columns, steps) = (Columns::default(), results.statistics.steps);
                 add(&mut columns, None, results);
                 let mut computed = computed(&columns, BTreeMap::new(), Value::Null, ask)?;
@@ -116,7 +119,7 @@ impl Computer {
     fn individual(&self, work: &Work, ask: Question<'_>) -> Result<Instance, Fault> {
         let watch = Watch::new(Some(ask));
         let structure = self.library.open(&work.model, &work.selection, &watch)?;
-        let mut instance = Instance::new(&structure);
+        let mut instance = Instance::watched(&structure, &watch)?;
         let changed = work.changed.iter();
         apply(
             &mut instance,
@@ -131,16 +134,17 @@ impl Computer {
         cohort: &Cohort,
         ask: Question<'_>,
     ) -> Result<Arc<Prepared>, Fault> {
-        let mut kept = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = locked(&self.prepared, ask)?;
         if let Some((of, prepared)) = &*kept
             && *of == work.results_id
         {
             return Ok(Arc::clone(prepared));
         }
-        let population = cohort.draw()?;
+        let watch = Watch::new(Some(ask));
+        let population = cohort.draw(&watch)?;
         let base = self.individual(work, ask)?;
         let states = base.structure().states().len();
-        let (plan, unknown) = Plan::new(base, &population)?;
+        let (plan, unknown) = Plan::watched(base, &population, &watch)?;
         if let Some(unknown) = unknown.first() {
             let wrong = format!("no quantity has the path '{unknown}'");
             return Err(Fault::missing("cohort.covariates", wrong));
@@ -213,14 +217,19 @@ fn some(
             computed.about.states = prepared.states;
             Ok(computed)
         }
-        Err(cause) => Err(stopped(cause)),
+        Err(cause) => Err(cause.into()),
     }
 }
 
-fn stopped(cause: Interrupt) -> Fault {
-    match cause {
-        Interrupt::Cancelled => Fault::new(Kind::Cancelled, "cancelled"),
-        Interrupt::Deadline => Fault::new(Kind::Timeout, "the time is over"),
+/// What another thread may hold for as long as it takes to prepare a population; it is asked meanwhile whether to go on.
+fn locked<'a, T>(shared: &'a Mutex<T>, ask: Question<'_>) -> Result<MutexGuard<'a, T>, Interrupt> {
+    loop {
+        match shared.try_lock() {
+            Ok(guard) => return Ok(guard),
+            Err(TryLockError::Poisoned(poisoned)) => return Ok(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => Watch::new(Some(ask)).ask()?,
+        }
+        std::thread::park_timeout(Duration::from_millis(ASK_MS));
     }
 }
 
@@ -232,7 +241,7 @@ fn computed(
 ) -> Result<Computed, Fault> {
     let ends = [columns.times.first(), columns.times.last()];
     Ok(Computed {
-        bytes: columns.encode(ask).map_err(stopped)?,
+        bytes: columns.encode(ask)?,
         about: About {
             times: ends.map(|time| time.copied().unwrap_or_default()),
             failed,
@@ -256,13 +265,22 @@ fn add(columns: &mut Columns, subject: Option<i64>, results: Results) {
     columns.times = results.times;
 }
 
-/// Why a run ended early.
-fn ended(error: &RunError) -> Fault {
-    match error {
-        RunError::Interrupted {
-            cause: Interrupt::Deadline,
-            ..
-        } => Fault::new(Kind::Timeout, error.to_string()),
-        other => Fault::from(other),
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fault::Kind;
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+    #[test]
+    fn whoever_waits_for_a_population_that_another_prepares_can_be_told_to_stop() {
+        let shared = Mutex::new(1);
+        let held = shared.lock().unwrap();
+        let asked = AtomicUsize::new(0);
+        let ask = || (asked.fetch_add(1, Relaxed) == 2).then_some(Interrupt::Deadline);
+        let ended = locked(&shared, &ask).map(|guard| *guard);
+        assert_eq!(ended, Err(Interrupt::Deadline));
+        assert_eq!(Fault::from(Interrupt::Deadline).kind, Kind::Timeout);
+        drop(held);
+        assert_eq!(locked(&shared, &ask).map(|guard| *guard), Ok(1));
     }
 }

@@ -16,7 +16,7 @@ use crate::fault::{Fault, Kind};
 use crate::models::Library;
 
 /// How often it is asked whether a worker is to stop, in milliseconds.
-const ASK_MS: u64 = 5;
+pub(super) const ASK_MS: u64 = 5;
 /// How long a worker that was told to stop may take, in milliseconds; then it is killed.
 const STOP_MS_MAX: u64 = 1_000;
 

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use gate::Clock;
 use pbpk::run::Tell;
+use pbpk::watch::{Question, Watch};
 use serde_json::json;
-use sha2::{Digest as _, Sha256};
 use state::KvError;
 use toolkit::jobs::{Bounds, Claimed, End, JobProgress, Jobs};
 use toolkit::options::Setup;
@@ -27,7 +27,7 @@ use super::engine::Engine;
 use super::stop::Stop;
 use super::work::{KIND_POPULATION, KIND_RUN, Work};
 use crate::fault::{Fault, Kind};
-use crate::models::{Library, hex};
+use crate::models::{Library, digest};
 use crate::results::{Columns, Index, Kept};
 
 /// How long a thread without work waits before it looks again, in milliseconds.
@@ -221,7 +221,7 @@ impl Keeper {
         }
         let piece = Piece { work, rows: None };
         let computed = self.engine.compute(&piece, stop, progress)?;
-        let stored = self.store(&claimed.job.caller, &computed.bytes)?;
+        let stored = self.store(&claimed.job.caller, &computed.bytes, &|| stop.ask())?;
         let about = computed.about;
         let work = piece.work;
         let metadata = work.solved(about.states, about.steps);
@@ -242,7 +242,9 @@ impl Keeper {
     ///
     /// # Errors
     /// [`Fault`] where they cannot be written, or where too much is kept already.
-    pub fn store(&self, caller: &str, bytes: &[u8]) -> Result<Stored, Fault> {
+    pub fn store(&self, caller: &str, bytes: &[u8], ask: Question<'_>) -> Result<Stored, Fault> {
+        // The last that may be ended: what is written is whole.
+        let sha256 = digest(bytes, &Watch::new(Some(ask)))?;
         let (handle, mut writer) = self.outputs.create(caller, 1, self.now_ms())?;
         let written = writer.append(0, bytes)?;
         writer.finish()?;
@@ -257,7 +259,7 @@ impl Keeper {
         Ok(Stored {
             handle,
             bytes: bytes.len() as u64,
-            sha256: hex(&Sha256::digest(bytes)),
+            sha256,
         })
     }
 
@@ -266,6 +268,21 @@ impl Keeper {
     /// # Errors
     /// [`Fault`] where they are gone or damaged.
     pub fn columns(&self, caller: &str, handle: &str) -> Result<Columns, Fault> {
+        self.columns_asking(caller, handle, &|| None)
+    }
+
+    /// As [`Keeper::columns`]; of large ones it is asked now and then whether to go on.
+    ///
+    /// # Errors
+    /// As [`Keeper::columns`], and the answer.
+    pub fn columns_asking(
+        &self,
+        caller: &str,
+        handle: &str,
+        ask: Question<'_>,
+    ) -> Result<Columns, Fault> {
+        let watch = Watch::new(Some(ask));
+        watch.ask()?;
         let reader = self.outputs.stream(caller, handle, 0, self.now_ms())?;
         let range = toolkit::results::ByteRange::new(0, reader.length());
         let bytes = match range {
@@ -274,7 +291,8 @@ impl Keeper {
                 .map_err(|error| Fault::new(Kind::InternalError, error.to_string()))?,
             None => Vec::new(),
         };
-        Columns::decode(&bytes).map_err(|fault| Fault::new(Kind::InternalError, fault.to_string()))
+        let columns = Columns::decode(&bytes, &watch)?;
+        columns.map_err(|fault| Fault::new(Kind::InternalError, fault.to_string()))
     }
 }
 

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use pbpk::watch::{Question, Watch};
 use serde_json::json;
 use toolkit::jobs::Claimed;
 
 use super::counted::Counted;
 use super::{Keeper, Piece, Stop, Work};
-use crate::fault::Fault;
+use crate::fault::{Fault, Kind};
 use crate::figures::number;
 use crate::population::{Aggregate, Chunk, Cohort, USUAL};
 use crate::results::{Kept, metrics};
@@ -22,6 +23,8 @@ const CHUNKS_MAX: usize = 1_000;
 const PREVIEWS_MAX: usize = 4;
 /// Most individuals of a chunk of which it is kept why they could not be computed.
 const FAILED_TOLD_MAX: usize = 5;
+/// Numbers of a curve that make a unit of work.
+const NUMBERS_OF_A_UNIT: usize = 256;
 /// Most numbers of one chunk.
 const CHUNK_NUMBERS_MAX: usize = 8 << 20;
 
@@ -89,7 +92,7 @@ pub fn carry_out(
         .into_inner()
         .unwrap_or_else(PoisonError::into_inner);
     let chunks: Vec<Chunk> = chunks.into_values().collect();
-    keep(keeper, claimed, work, cohort, &chunks)
+    keep(keeper, claimed, work, (cohort, &chunks), &|| stop.ask())
 }
 
 /// The chunks that an earlier attempt has computed and that are still there.
@@ -116,10 +119,11 @@ impl Run<'_> {
             if number >= self.chunks() || failed {
                 return;
             }
-            if self.is_done(number) {
-                continue;
-            }
-            if let Err(fault) = self.one(number) {
+            let done = self.is_done(number).and_then(|is_done| match is_done {
+                true => Ok(()),
+                false => self.one(number),
+            });
+            if let Err(fault) = done {
                 let mut first = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
                 first.get_or_insert(fault);
                 return;
@@ -128,18 +132,22 @@ impl Run<'_> {
     }
 
     /// Whether an earlier attempt has computed the chunk and its numbers are whole.
-    fn is_done(&self, number: usize) -> bool {
+    fn is_done(&self, number: usize) -> Result<bool, Fault> {
         let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(chunk) = done.get(&number).cloned() else {
-            return false;
+            return Ok(false);
         };
         drop(done);
         let caller = &self.claimed.job.caller;
-        let is_whole = self.keeper.columns(caller, &chunk.handle).is_ok();
-        if !is_whole {
-            self.counted.gone(chunk.len());
+        let ask = || self.stop.ask();
+        match self.keeper.columns_asking(caller, &chunk.handle, &ask) {
+            Ok(_) => Ok(true),
+            Err(fault) if matches!(fault.kind, Kind::Cancelled | Kind::Timeout) => Err(fault),
+            Err(_) => {
+                self.counted.gone(chunk.len());
+                Ok(false)
+            }
         }
-        is_whole
     }
 
     fn one(&self, number: usize) -> Result<(), Fault> {
@@ -161,7 +169,9 @@ impl Run<'_> {
             .compute(&piece, self.stop, &|done| part.tell(done))?;
         let stored = self
             .keeper
-            .store(&self.claimed.job.caller, &computed.bytes)?;
+            .store(&self.claimed.job.caller, &computed.bytes, &|| {
+                self.stop.ask()
+            })?;
         let chunk = Chunk {
             chunk_id: format!("{}-chunk-{}", self.work.results_id, number + 1),
             handle: stored.handle,
@@ -199,15 +209,16 @@ fn keep(
     keeper: &Keeper,
     claimed: &Claimed,
     work: &Work,
-    cohort: &Cohort,
-    chunks: &[Chunk],
+    (cohort, chunks): (&Cohort, &[Chunk]),
+    ask: Question<'_>,
 ) -> Result<String, Fault> {
-    let caller = &claimed.job.caller;
+    let (caller, watch) = (&claimed.job.caller, Watch::new(Some(ask)));
     // By output, in the order of the first chunk.
     let mut measured: Vec<(String, Vec<[f64; 3]>)> = Vec::new();
     for chunk in chunks {
-        let columns = keeper.columns(caller, &chunk.handle)?;
+        let columns = keeper.columns_asking(caller, &chunk.handle, ask)?;
         for (at, column) in columns.columns.iter().enumerate() {
+            watch.work(1 + columns.times.len() / NUMBERS_OF_A_UNIT)?;
             let one = metrics(&columns.times, columns.column(at));
             match measured
                 .iter_mut()
@@ -228,6 +239,7 @@ fn keep(
     for name in names {
         let aggregate = Aggregate::named(name)?;
         for (at, (path, all)) in measured.iter().enumerate() {
+            watch.ask()?;
             let figure = number(aggregate.over(all));
             if at == 0 {
                 aggregates.insert(name.clone(), figure.clone());

@@ -8,12 +8,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pbpk::compile::{CompileError, Structure};
 use pbpk::model::{Format, Model};
 use pbpk::read::{Limits, Options};
-use pbpk::watch::Watch;
+use pbpk::watch::{Interrupt, Watch};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::fault::{Fault, Kind};
 
+/// Bytes that are read or digested between two looks at whether to go on: a few milliseconds without instructions for it.
+const DIGESTED_AT_ONCE: usize = 1 << 20;
 /// Most compiled models that are kept.
 const STRUCTURES_MAX: usize = 16;
 
@@ -67,7 +69,7 @@ impl Library {
     /// # Errors
     /// [`Fault`] where the file cannot be read, or is no model that can be run.
     pub fn read(&self, path: &Path, watch: &Watch<'_>) -> Result<Read, Fault> {
-        let (bytes, sha256) = content(path)?;
+        let (bytes, sha256) = content(path, watch)?;
         let model = ModelRef {
             path: path.to_path_buf(),
             sha256,
@@ -106,7 +108,7 @@ impl Library {
             let read = Arc::new(other.model().clone());
             return self.compile(read, &model.sha256, selection.clone(), watch);
         }
-        let (bytes, sha256) = content(&model.path)?;
+        let (bytes, sha256) = content(&model.path, watch)?;
         if sha256 != model.sha256 {
             let wrong = format!(
                 "{} has changed since it was loaded; load it again",
@@ -142,7 +144,7 @@ impl Library {
         }
         let structure = Structure::watched(model, outputs, watch).map_err(|error| {
             let kind = match &error {
-                CompileError::Interrupted { .. } => Kind::Cancelled,
+                CompileError::Interrupted { cause } => Fault::from(*cause).kind,
                 CompileError::Cycle { .. } | CompileError::NoSuchOutput { .. } => {
                     Kind::ModelInvalid
                 }
@@ -206,7 +208,7 @@ fn outputs(model: &Model, selection: &Selection) -> Result<Vec<usize>, Fault> {
 }
 
 /// The content of a file, bounded, with its SHA-256.
-fn content(path: &Path) -> Result<(Vec<u8>, String), Fault> {
+fn content(path: &Path, watch: &Watch<'_>) -> Result<(Vec<u8>, String), Fault> {
     let failed = |error: std::io::Error| {
         Fault::input(
             "filePath",
@@ -215,16 +217,34 @@ fn content(path: &Path) -> Result<(Vec<u8>, String), Fault> {
     };
     let bytes_max = Limits::default().file_bytes_max;
     let file = std::fs::File::open(path).map_err(failed)?;
+    let mut file = file.take(bytes_max + 1);
     let mut bytes = Vec::new();
-    file.take(bytes_max + 1)
-        .read_to_end(&mut bytes)
-        .map_err(failed)?;
+    loop {
+        watch.ask()?;
+        let mut block = file.by_ref().take(DIGESTED_AT_ONCE as u64);
+        if block.read_to_end(&mut bytes).map_err(failed)? == 0 {
+            break;
+        }
+    }
     if bytes.len() as u64 > bytes_max {
         let wrong = format!("the file has more than {bytes_max} bytes");
         return Err(Fault::input("filePath", wrong));
     }
-    let sha256 = hex(&Sha256::digest(&bytes));
+    let sha256 = digest(&bytes, watch)?;
     Ok((bytes, sha256))
+}
+
+/// SHA-256 of bytes, in hex; of many it takes a while.
+///
+/// # Errors
+/// That of `watch`.
+pub(crate) fn digest(bytes: &[u8], watch: &Watch<'_>) -> Result<String, Interrupt> {
+    let mut digest = Sha256::new();
+    for block in bytes.chunks(DIGESTED_AT_ONCE) {
+        watch.ask()?;
+        digest.update(block);
+    }
+    Ok(hex(&digest.finalize()))
 }
 
 /// Bytes in hex.
@@ -243,5 +263,23 @@ pub fn version(model: &Model) -> Option<String> {
     match model.format {
         Format::Pkml { version } => Some(format!("pkml {version}")),
         Format::SimModel { version } => version.map(|version| format!("SimModel {version}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+    #[test]
+    fn the_digest_of_many_bytes_ends_where_it_is_told_and_is_that_of_all() {
+        let bytes: Vec<u8> = (0..4 * DIGESTED_AT_ONCE + 7).map(|i| i as u8).collect();
+        let asked = AtomicUsize::new(0);
+        let ask = || (asked.fetch_add(1, Relaxed) == 3).then_some(Interrupt::Cancelled);
+        let watch = Watch::new(Some(&ask));
+        assert_eq!(digest(&bytes, &watch), Err(Interrupt::Cancelled));
+        assert_eq!(asked.load(Relaxed), 4);
+        let whole = digest(&bytes, &Watch::default());
+        assert_eq!(whole, Ok(hex(&Sha256::digest(&bytes))));
     }
 }

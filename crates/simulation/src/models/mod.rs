@@ -4,5 +4,5 @@ mod folders;
 mod library;
 
 pub use folders::{EXTENSIONS, Folders, Found};
-pub(crate) use library::hex;
 pub use library::{Library, ModelRef, Read, Selection, version};
+pub(crate) use library::{digest, hex};

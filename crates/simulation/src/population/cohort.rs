@@ -1,6 +1,7 @@
 //! Who the individuals are: size, seed, and how parameters differ.
 
 use pbpk::population::{Column, Distribution, Population, Varied};
+use pbpk::watch::Watch;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -34,8 +35,8 @@ impl Cohort {
     /// The individuals.
     ///
     /// # Errors
-    /// [`Fault`] where a covariate or the sampling makes no sense.
-    pub fn draw(&self) -> Result<Population, Fault> {
+    /// [`Fault`] where a covariate or the sampling makes no sense, or where `watch` ends it.
+    pub fn draw(&self, watch: &Watch<'_>) -> Result<Population, Fault> {
         if self.size > SIZE_MAX {
             let wrong = format!("a cohort has at most {SIZE_MAX} individuals");
             return Err(Fault::input("cohort.size", wrong));
@@ -55,8 +56,7 @@ impl Cohort {
             latin: self.is_latin()?,
             correlations: Vec::new(),
         };
-        let drawn = cohort.draw();
-        drawn.map_err(|error| Fault::input("cohort", error.to_string()))
+        Ok(cohort.draw_watched(watch)?)
     }
 
     /// The paths of the parameters that differ, as far as they are given.
@@ -160,19 +160,19 @@ mod tests {
             {"path": "Organism|Age", "distribution": "uniform(20;60)"},
             {"path": "x", "distribution": "discrete", "values": [1, 2], "weights": [1, 3]}
         ]));
-        let drawn = one.draw().unwrap();
+        let drawn = one.draw(&Watch::default()).unwrap();
         assert_eq!(drawn.len(), 50);
-        assert_eq!(drawn, one.draw().unwrap());
+        assert_eq!(drawn, one.draw(&Watch::default()).unwrap());
         let other = Cohort {
             seed: Some(8),
             ..one.clone()
         };
-        assert_ne!(drawn, other.draw().unwrap());
+        assert_ne!(drawn, other.draw(&Watch::default()).unwrap());
         let latin = Cohort {
             sampling: Some("lhs".into()),
             ..one
         };
-        assert_ne!(drawn, latin.draw().unwrap());
+        assert_ne!(drawn, latin.draw(&Watch::default()).unwrap());
     }
 
     #[test]
@@ -200,7 +200,7 @@ mod tests {
             ),
         ];
         for (covariates, wrong) in cases {
-            let fault = cohort(covariates).draw().unwrap_err();
+            let fault = cohort(covariates).draw(&Watch::default()).unwrap_err();
             assert_eq!(fault.message, wrong);
             assert_eq!(
                 fault.details[0].field.as_deref(),
@@ -212,7 +212,7 @@ mod tests {
             ..cohort(json!([]))
         };
         assert_eq!(
-            sampled.draw().unwrap_err().message,
+            sampled.draw(&Watch::default()).unwrap_err().message,
             "\"sobol\" is no sampling"
         );
     }

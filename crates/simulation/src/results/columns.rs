@@ -7,11 +7,11 @@
 
 use std::fmt;
 
-use pbpk::watch::{Interrupt, Question};
+use pbpk::watch::{Interrupt, Question, Watch};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::models::hex;
+use crate::models::{digest, hex};
 
 const MAGIC: &[u8; 8] = b"DWCOLS01";
 /// What the first column begins at a multiple of, in bytes.
@@ -121,11 +121,38 @@ impl Columns {
         Ok(bytes)
     }
 
-    /// From bytes; the digest is held against the numbers.
+    /// From bytes; the digest is held against the numbers. Of many it takes a while.
     ///
     /// # Errors
-    /// [`ColumnsFault`].
-    pub fn decode(bytes: &[u8]) -> Result<Self, ColumnsFault> {
+    /// That of `watch`; within, [`ColumnsFault`].
+    pub fn decode(
+        bytes: &[u8],
+        watch: &Watch<'_>,
+    ) -> Result<Result<Self, ColumnsFault>, Interrupt> {
+        let (header, numbers) = match Self::parted(bytes) {
+            Ok(parts) => parts,
+            Err(fault) => return Ok(Err(fault)),
+        };
+        if digest(numbers, watch)? != header.sha256 {
+            let wrong = "its numbers are not those that were written";
+            return Ok(Err(ColumnsFault(wrong)));
+        }
+        let number = |bytes: &[u8]| bytes.try_into().map(f64::from_le_bytes).unwrap_or(f64::NAN);
+        let mut all: Vec<f64> = Vec::with_capacity(numbers.len() / 8);
+        for block in numbers.chunks(8 * BLOCK) {
+            watch.ask()?;
+            all.extend(block.chunks_exact(8).map(number));
+        }
+        let values = all.split_off(header.rows.min(all.len()));
+        Ok(Ok(Self {
+            times: all,
+            columns: header.columns,
+            values,
+        }))
+    }
+
+    /// Header and numbers, which fit together.
+    fn parted(bytes: &[u8]) -> Result<(Header, &[u8]), ColumnsFault> {
         let (magic, rest) = bytes
             .split_first_chunk()
             .ok_or(ColumnsFault("it is cut off"))?;
@@ -142,27 +169,21 @@ impl Columns {
         let (header, numbers) = rest.split_at(length);
         let header: Header =
             serde_json::from_slice(header).map_err(|_| ColumnsFault("its header is damaged"))?;
-        if hex(&Sha256::digest(numbers)) != header.sha256 {
-            return Err(ColumnsFault("its numbers are not those that were written"));
-        }
         let count = (header.columns.len() + 1).checked_mul(header.rows);
         if count.and_then(|count| count.checked_mul(8)) != Some(numbers.len()) {
             return Err(ColumnsFault("its header and its length differ"));
         }
-        let number = |bytes: &[u8]| bytes.try_into().map(f64::from_le_bytes).unwrap_or(f64::NAN);
-        let mut all: Vec<f64> = numbers.chunks_exact(8).map(number).collect();
-        let values = all.split_off(header.rows.min(all.len()));
-        Ok(Self {
-            times: all,
-            columns: header.columns,
-            values,
-        })
+        Ok((header, numbers))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn decoded(bytes: &[u8]) -> Result<Columns, ColumnsFault> {
+        Columns::decode(bytes, &Watch::default()).unwrap()
+    }
 
     fn columns() -> Columns {
         let column = |parameter: &str, subject| Column {
@@ -182,7 +203,7 @@ mod tests {
         let written = columns();
         let bytes = written.encode(&|| None).unwrap();
         assert_eq!((bytes.len() - 8 * 9) % ALIGNMENT, 0);
-        let read = Columns::decode(&bytes).unwrap();
+        let read = decoded(&bytes).unwrap();
         assert_eq!(read, written);
         assert_eq!(read.column(1), [4.0, f64::INFINITY, 1e-300]);
         assert_eq!(read.column(2), [] as [f64; 0]);
@@ -202,16 +223,32 @@ mod tests {
     }
 
     #[test]
+    fn reading_stops_when_it_is_told_to() {
+        let large = Columns {
+            times: vec![0.0; 3 * BLOCK],
+            ..Columns::default()
+        };
+        let bytes = large.encode(&|| None).unwrap();
+        let asked = std::sync::atomic::AtomicUsize::new(0);
+        let count = || asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
+        // Two looks while 1.5 MiB are digested, and one at each block.
+        let ask = || (count() == 5).then_some(Interrupt::Cancelled);
+        let read = Columns::decode(&bytes, &Watch::new(Some(&ask)));
+        assert_eq!(read, Err(Interrupt::Cancelled));
+        assert_eq!(asked.into_inner(), 5);
+    }
+
+    #[test]
     fn damage_is_seen_wherever_it_is() {
         let bytes = columns().encode(&|| None).unwrap();
         for at in 0..bytes.len() {
             let mut damaged = bytes.clone();
             damaged[at] ^= 1;
-            let read = Columns::decode(&damaged);
+            let read = decoded(&damaged);
             // A changed unit or name is still a header; numbers are covered by the digest.
             let numbers = at >= bytes.len() - 72;
             assert!(!numbers || read.is_err(), "byte {at}");
-            assert!(Columns::decode(&bytes[..at]).is_err(), "cut at {at}");
+            assert!(decoded(&bytes[..at]).is_err(), "cut at {at}");
         }
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use pbpk::compile::{Instance, Structure};
 use pbpk::model::Kind as QuantityKind;
 use pbpk::path;
+use pbpk::watch::{Interrupt, Watch};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -39,15 +40,17 @@ pub struct Loaded {
 
 impl Loaded {
     /// A model as its file has it.
-    #[must_use]
-    pub fn new(id: &str, read: Read) -> Self {
-        Self {
+    ///
+    /// # Errors
+    /// That of `watch`.
+    pub fn new(id: &str, read: Read, watch: &Watch<'_>) -> Result<Self, Interrupt> {
+        Ok(Self {
             id: id.to_owned(),
             model: read.model,
             bytes: read.bytes,
-            instance: Instance::new(&read.structure),
+            instance: Instance::watched(&read.structure, watch)?,
             changed: BTreeMap::new(),
-        }
+        })
     }
 
     /// The compiled model.

@@ -118,7 +118,7 @@ fn individual(
     let watch = Watch::new(Some(ask));
     let library = &context.service.library;
     let structure = library.open(&start.model, &Selection::Paths(outputs), &watch)?;
-    let mut individual = Instance::new(&structure);
+    let mut individual = Instance::watched(&structure, &watch)?;
     let changed = start.changed.iter();
     apply(
         &mut individual,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use pbpk::population::{Plan, run_chunk};
 use pbpk::run::RunOptions;
-use pbpk::watch::Interrupt;
+use pbpk::watch::{Interrupt, Watch};
 use serde_json::{Value, json};
 use toolkit::jobs::{Job, JobId, JobState, NewJob, Recovery};
 use toolkit::server::Args;
@@ -44,7 +44,7 @@ pub(super) fn run_population(context: &Context<'_>, args: Args<'_>) -> Result<Va
         size: 1,
         ..cohort.clone()
     }
-    .draw()?;
+    .draw(&Watch::default())?;
     for name in &cohort.aggregates {
         Aggregate::named(name)?;
     }
@@ -102,14 +102,15 @@ pub(super) fn smoke(
         time_series: Vec::new(),
         metadata: Value::Null,
     };
-    let population = cohort.draw()?;
-    let (plan, unknown) = Plan::new(loaded.instance.clone(), &population)?;
+    let cancel = &context.cancel;
+    let ask = || cancel.is_cancelled().then_some(Interrupt::Cancelled);
+    let watch = Watch::new(Some(&ask));
+    let population = cohort.draw(&watch)?;
+    let (plan, unknown) = Plan::watched(loaded.instance.clone(), &population, &watch)?;
     let mut wrong: Vec<String> = unknown
         .into_iter()
         .map(|path| format!("{path}: no such quantity"))
         .collect();
-    let cancel = &context.cancel;
-    let ask = || cancel.is_cancelled().then_some(Interrupt::Cancelled);
     let options = RunOptions {
         interrupt: Some(&ask),
         ..RunOptions::default()
@@ -125,7 +126,7 @@ pub(super) fn smoke(
             }
         },
     );
-    ran.map_err(|cause| Fault::new(crate::fault::Kind::Cancelled, cause.to_string()))?;
+    ran?;
     Ok(wrong)
 }
 

@@ -53,11 +53,9 @@ pub(super) fn load(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault
 pub(super) fn read(context: &Context<'_>, file: &Path, id: &str) -> Result<Loaded, Fault> {
     let cancel = &context.cancel;
     let ask = || cancel.is_cancelled().then_some(Interrupt::Cancelled);
-    let read = context
-        .service
-        .library
-        .read(file, &Watch::new(Some(&ask)))?;
-    Ok(Loaded::new(id, read))
+    let watch = Watch::new(Some(&ask));
+    let read = context.service.library.read(file, &watch)?;
+    Ok(Loaded::new(id, read, &watch)?)
 }
 
 fn stem(file: &Path) -> Result<String, Fault> {

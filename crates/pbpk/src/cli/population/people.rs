@@ -10,20 +10,22 @@ use super::super::failure::Failure;
 use crate::compile::Instance;
 use crate::csv;
 use crate::population::{
-    Ageing, Cohort, Column, Correlation, Distribution, Plan, Population, Varied,
+    Ageing, Cohort, Column, Correlation, Distribution, Plan, Population, PopulationError, Varied,
 };
+use crate::watch::Watch;
 
 /// The population bound to the model, and its ageing data; what the model does not have is told, or refused.
 pub(super) fn bound(
     args: &PopulationArgs,
     base: Instance,
     population: &Population,
+    watch: &Watch<'_>,
     err: &mut dyn Write,
 ) -> Result<(Plan, Option<Ageing>), Failure> {
-    let ageing = ageing(args, population, err)?;
-    let (mut plan, mut unmatched) = Plan::new(base, population)?;
+    let ageing = ageing(args, population, watch, err)?;
+    let (mut plan, mut unmatched) = Plan::watched(base, population, watch)?;
     if let Some(ageing) = &ageing {
-        unmatched.extend(plan.age(ageing)?);
+        unmatched.extend(plan.age_watched(ageing, watch)?);
     }
     for path in &unmatched {
         writeln!(err, "warning: the model has no '{path}'; it is left out")?;
@@ -36,11 +38,11 @@ pub(super) fn bound(
 }
 
 /// Reads a population file.
-pub(in super::super) fn read(file: &Path) -> Result<Population, Failure> {
+pub(in super::super) fn read(file: &Path, watch: &Watch<'_>) -> Result<Population, Failure> {
     let name = file.display();
     let opened =
         File::open(file).map_err(|e| Failure::failed(format!("cannot read {name}: {e}")))?;
-    Population::read(&mut BufReader::new(opened))
+    Population::read_watched(&mut BufReader::new(opened), watch)
         .map_err(|e| Failure::failed(format!("{name}: {e}")))
 }
 
@@ -48,6 +50,7 @@ pub(in super::super) fn read(file: &Path) -> Result<Population, Failure> {
 fn ageing(
     args: &PopulationArgs,
     population: &Population,
+    watch: &Watch<'_>,
     err: &mut dyn Write,
 ) -> Result<Option<Ageing>, Failure> {
     let Some(file) = &args.ageing else {
@@ -55,7 +58,7 @@ fn ageing(
     };
     let wrong = |e: &dyn std::fmt::Display| Failure::failed(format!("{}: {e}", file.display()));
     let opened = File::open(file).map_err(|e| wrong(&e))?;
-    let ageing = Ageing::read(&mut BufReader::new(opened)).map_err(|e| wrong(&e))?;
+    let ageing = Ageing::read_watched(&mut BufReader::new(opened), watch).map_err(|e| wrong(&e))?;
     let known: HashSet<i64> = (0..population.len()).map(|r| population.id(r)).collect();
     let strangers = ageing.ids().filter(|id| !known.contains(id));
     match strangers.count() {
@@ -70,10 +73,13 @@ fn ageing(
 }
 
 /// The table that was named, or the cohort that was described.
-pub(super) fn population(args: &PopulationArgs) -> Result<Population, Failure> {
-    let misuse = |e: crate::population::PopulationError| Failure::misuse(e.to_string());
+pub(super) fn population(args: &PopulationArgs, watch: &Watch<'_>) -> Result<Population, Failure> {
+    let refused = |e: PopulationError| match e {
+        PopulationError::Interrupted(_) => Failure::failed(e.to_string()),
+        e => Failure::misuse(e.to_string()),
+    };
     match (&args.population, args.size) {
-        (Some(file), None) => read(file),
+        (Some(file), None) => read(file, watch),
         (None, Some(size)) => Cohort {
             size,
             seed: args.seed,
@@ -89,8 +95,8 @@ pub(super) fn population(args: &PopulationArgs) -> Result<Population, Failure> {
                 .map(|text| correlated(text, &args.vary))
                 .collect::<Result<_, _>>()?,
         }
-        .draw()
-        .map_err(misuse),
+        .draw_watched(watch)
+        .map_err(refused),
         _ => Err(Failure::misuse(
             "give either a population file or --size".to_owned(),
         )),

@@ -1,6 +1,7 @@
 //! What becomes of each quantity.
 
 use crate::model::{Kind, Model, Reference, Source};
+use crate::watch::{Interrupt, Watch};
 
 /// How SBML holds a quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +19,7 @@ pub(super) enum Class {
 pub(super) struct Classes(Vec<Class>);
 
 impl Classes {
-    pub(super) fn new(model: &Model) -> Self {
+    pub(super) fn new(model: &Model, watch: &Watch<'_>) -> Result<Self, Interrupt> {
         let mut class = vec![Class::Constant; model.quantities.len()];
         let mut set = |i: usize, to: Class| {
             if let Some(c) = class.get_mut(i) {
@@ -48,8 +49,8 @@ impl Classes {
         for i in model.states() {
             set(i, Class::State);
         }
-        spread(model, &mut class);
-        Self(class)
+        spread(model, &mut class, watch)?;
+        Ok(Self(class))
     }
 
     pub(super) fn of(&self, quantity: usize) -> Class {
@@ -58,11 +59,12 @@ impl Classes {
 }
 
 /// Formulas over anything that varies vary. Variables are frozen at their start value instead.
-fn spread(model: &Model, class: &mut [Class]) {
+fn spread(model: &Model, class: &mut [Class], watch: &Watch<'_>) -> Result<(), Interrupt> {
     let mut grew = true;
     while grew {
         grew = false;
         for (i, q) in model.quantities.iter().enumerate() {
+            watch.check()?;
             let Source::Formula(f) = q.source else {
                 continue;
             };
@@ -81,4 +83,5 @@ fn spread(model: &Model, class: &mut [Class]) {
             }
         }
     }
+    Ok(())
 }

@@ -5,9 +5,10 @@
 
 use super::classes::{Class, Classes};
 use super::{FORMAT, math, restarts};
-use crate::export::ExportError;
+use crate::export::{ExportError, made};
 use crate::formula::{Binary, Expr};
 use crate::model::{Assignment, Event, FormulaKind, Model, Reference, Source};
+use crate::watch::{Interrupt, Watch};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
@@ -20,7 +21,11 @@ pub(super) struct Events {
 }
 
 impl Events {
-    pub(super) fn new(model: &Model, classes: &Classes) -> Result<Self, ExportError> {
+    pub(super) fn new(
+        model: &Model,
+        classes: &Classes,
+        watch: &Watch<'_>,
+    ) -> Result<Self, ExportError> {
         let mut events = Self {
             parameters: String::new(),
             text: String::new(),
@@ -29,7 +34,7 @@ impl Events {
         let mut number_of_mode = 0;
         for (e, event) in model.events.iter().enumerate() {
             once(model, classes, event)?;
-            independent(model, event)?;
+            independent(model, event, watch)?;
             let guard = !passes_once(model, classes, event);
             let fired = format!("fired{}", e + 1);
             let mut assignments = if guard {
@@ -45,6 +50,7 @@ impl Events {
                     event,
                     a,
                     number_of_mode,
+                    watch,
                 )?);
             }
             let mut trigger = condition(model, event)?;
@@ -73,7 +79,7 @@ impl Events {
                 q + 1
             );
         }
-        events.restarts(model);
+        events.restarts(model, watch)?;
         Ok(events)
     }
 
@@ -111,8 +117,10 @@ impl Events {
         event: &Event,
         a: &Assignment,
         mode: usize,
+        watch: &Watch<'_>,
     ) -> Result<String, ExportError> {
         let new = math::formula(model, a.formula, &event.name)?;
+        made(new.len(), watch)?;
         let variable = format!("q{}", a.target + 1);
         if classes.of(a.target) != Class::Rule {
             return Ok(assign(&variable, &new));
@@ -131,7 +139,7 @@ impl Events {
             modes.push((mode, format!("<ci>{held}</ci>")));
             return Ok(assign(&held, &new) + &switch);
         }
-        if reaches(model, a.formula, &BTreeSet::from([a.target])) {
+        if reaches(model, a.formula, &BTreeSet::from([a.target]), watch)? {
             let path = model
                 .quantities
                 .get(a.target)
@@ -147,12 +155,13 @@ impl Events {
     }
 
     /// At the kinks of tables an event without effect makes the solver stop, or it would step over pulses.
-    fn restarts(&mut self, model: &Model) {
+    fn restarts(&mut self, model: &Model, watch: &Watch<'_>) -> Result<(), Interrupt> {
         for (i, (time, offset)) in restarts(model)
             .into_iter()
             .enumerate()
             .filter(|(_, (t, _))| *t > 0.0)
         {
+            watch.check()?;
             let at = match offset {
                 None => math::constant(time),
                 Some(q) => format!(
@@ -178,6 +187,7 @@ impl Events {
                 assign(&format!("kink{}", i + 1), &math::constant(1.0))
             );
         }
+        Ok(())
     }
 }
 
@@ -286,10 +296,10 @@ fn once(model: &Model, classes: &Classes, event: &Event) -> Result<(), ExportErr
 }
 
 /// No assignment may need the new value of an earlier one: SBML computes all of them first.
-fn independent(model: &Model, event: &Event) -> Result<(), ExportError> {
+fn independent(model: &Model, event: &Event, watch: &Watch<'_>) -> Result<(), ExportError> {
     let mut earlier = BTreeSet::new();
     for a in &event.assignments {
-        if reaches(model, a.formula, &earlier) {
+        if reaches(model, a.formula, &earlier, watch)? {
             let path = model
                 .quantities
                 .get(a.target)
@@ -303,13 +313,19 @@ fn independent(model: &Model, event: &Event) -> Result<(), ExportError> {
 }
 
 /// Whether a formula uses one of the targets, directly or through other formulas.
-fn reaches(model: &Model, formula: usize, targets: &BTreeSet<usize>) -> bool {
+fn reaches(
+    model: &Model,
+    formula: usize,
+    targets: &BTreeSet<usize>,
+    watch: &Watch<'_>,
+) -> Result<bool, Interrupt> {
     if targets.is_empty() {
-        return false;
+        return Ok(false);
     }
     let mut seen = BTreeSet::new();
     let mut open = vec![formula];
     while let Some(f) = open.pop() {
+        watch.check()?;
         for reference in model
             .formulas
             .get(f)
@@ -320,7 +336,7 @@ fn reaches(model: &Model, formula: usize, targets: &BTreeSet<usize>) -> bool {
                 continue;
             };
             if targets.contains(&q) {
-                return true;
+                return Ok(true);
             }
             if seen.insert(q)
                 && let Some(Source::Formula(next)) = model.quantities.get(q).map(|q| q.source)
@@ -329,5 +345,5 @@ fn reaches(model: &Model, formula: usize, targets: &BTreeSet<usize>) -> bool {
             }
         }
     }
-    false
+    Ok(false)
 }

@@ -8,9 +8,10 @@ mod classes;
 mod events;
 mod math;
 
-use super::ExportError;
 use super::xml::{escape, number};
+use super::{ExportError, made};
 use crate::model::{FormulaKind, Model, Source};
+use crate::watch::Watch;
 use classes::{Class, Classes};
 use events::Events;
 use std::fmt::Write as _;
@@ -33,8 +34,22 @@ const CORE: &str = "http://www.sbml.org/sbml/level3/version2/core";
 /// condition holds, a formula that an event replaces by one of itself, an assignment that needs the result of
 /// an earlier one of the same event, a table beyond its bound; [`ExportError::Io`].
 pub fn sbml(model: &Model, values: Option<&[f64]>, out: &mut dyn Write) -> Result<(), ExportError> {
-    let classes = Classes::new(model);
-    let events = Events::new(model, &classes)?;
+    sbml_watched(model, values, out, &Watch::default())
+}
+
+/// As [`sbml`], asking `watch` now and then whether to go on.
+///
+/// # Errors
+/// As [`sbml`], and [`ExportError::Interrupted`]: nothing was written then.
+pub fn sbml_watched(
+    model: &Model,
+    values: Option<&[f64]>,
+    out: &mut dyn Write,
+    watch: &Watch<'_>,
+) -> Result<(), ExportError> {
+    watch.ask()?;
+    let classes = Classes::new(model, watch)?;
+    let events = Events::new(model, &classes, watch)?;
     let mut text = String::new();
     let name = escape(FORMAT, &model.name)?;
     let _ = write!(
@@ -43,6 +58,7 @@ pub fn sbml(model: &Model, values: Option<&[f64]>, out: &mut dyn Write) -> Resul
     );
     for (i, q) in model.quantities.iter().enumerate() {
         let path = escape(FORMAT, &q.path)?;
+        made(path.len(), watch)?;
         let class = classes.of(i);
         let value = match (values.and_then(|v| v.get(i)), q.source) {
             _ if class == Class::Rule => None,
@@ -63,11 +79,16 @@ pub fn sbml(model: &Model, values: Option<&[f64]>, out: &mut dyn Write) -> Resul
     list(
         &mut text,
         "listOfInitialAssignments",
-        &initial(model, &classes)?,
+        &initial(model, &classes, watch)?,
     );
-    list(&mut text, "listOfRules", &rules(model, &classes, &events)?);
+    list(
+        &mut text,
+        "listOfRules",
+        &rules(model, &classes, &events, watch)?,
+    );
     list(&mut text, "listOfEvents", events.text());
     text.push_str("</model>\n</sbml>\n");
+    watch.ask()?;
     out.write_all(text.as_bytes())?;
     Ok(())
 }
@@ -83,7 +104,7 @@ pub(super) fn math(content: &str) -> String {
 }
 
 /// Start values by formula: of constants, and of states.
-fn initial(model: &Model, classes: &Classes) -> Result<String, ExportError> {
+fn initial(model: &Model, classes: &Classes, watch: &Watch<'_>) -> Result<String, ExportError> {
     let mut out = String::new();
     for (i, q) in model.quantities.iter().enumerate() {
         let Source::Formula(f) = q.source else {
@@ -91,6 +112,7 @@ fn initial(model: &Model, classes: &Classes) -> Result<String, ExportError> {
         };
         if classes.of(i) != Class::Rule {
             let content = math(&math::formula(model, f, &q.path)?);
+            made(content.len(), watch)?;
             let _ = writeln!(
                 out,
                 "<initialAssignment symbol=\"q{}\">{content}</initialAssignment>",
@@ -102,9 +124,15 @@ fn initial(model: &Model, classes: &Classes) -> Result<String, ExportError> {
 }
 
 /// Assignment rules of what varies, rate rules of states.
-fn rules(model: &Model, classes: &Classes, events: &Events) -> Result<String, ExportError> {
+fn rules(
+    model: &Model,
+    classes: &Classes,
+    events: &Events,
+    watch: &Watch<'_>,
+) -> Result<String, ExportError> {
     let mut out = String::new();
     for (i, q) in model.quantities.iter().enumerate() {
+        watch.check()?;
         match classes.of(i) {
             Class::Rule => {
                 let own = match q.source {
@@ -112,6 +140,7 @@ fn rules(model: &Model, classes: &Classes, events: &Events) -> Result<String, Ex
                     Source::Constant(value) => math::constant(value),
                 };
                 let content = math(&events.switched(i, own));
+                made(content.len(), watch)?;
                 let _ = writeln!(
                     out,
                     "<assignmentRule variable=\"q{}\">{content}</assignmentRule>",
@@ -122,6 +151,7 @@ fn rules(model: &Model, classes: &Classes, events: &Events) -> Result<String, Ex
                 let mut terms = String::new();
                 for term in &q.rhs {
                     let rate = math::formula(model, term.formula, &q.path)?;
+                    made(rate.len(), watch)?;
                     terms.push_str(&math::scaled(term.factor, &rate));
                 }
                 let sum = if q.rhs.len() == 1 {

@@ -4,7 +4,7 @@
     reason = "numeric kernel: indices run below the dimension"
 )]
 
-use super::factors::FactorError;
+use super::factors::{FactorError, OPERATIONS_UNASKED_MAX};
 use crate::watch::Interrupt;
 use std::ops::Range;
 
@@ -53,7 +53,7 @@ impl Dense {
         self.a[place] += v;
     }
 
-    /// Factorises in panels of columns; `ask` is called before each.
+    /// Factorises in panels of columns; `ask` is called before each, and now and then within long ones.
     pub(super) fn factor(
         &mut self,
         ask: &mut dyn FnMut() -> Option<Interrupt>,
@@ -67,7 +67,7 @@ impl Dense {
             let to = (from + PANEL).min(self.n);
             self.panel(from, to)?;
             self.pivot_rows(from, to);
-            self.rest(from, to);
+            self.rest(from, to, ask)?;
             from = to;
         }
         Ok(())
@@ -124,7 +124,12 @@ impl Dense {
     }
 
     /// Subtracts the panel's part from everything below and right of it, two rows at a time.
-    fn rest(&mut self, from: usize, to: usize) {
+    fn rest(
+        &mut self,
+        from: usize,
+        to: usize,
+        ask: &mut dyn FnMut() -> Option<Interrupt>,
+    ) -> Result<(), FactorError> {
         let n = self.n;
         let (above, below) = self.a.split_at_mut(to * n);
         let pivots = Pivots {
@@ -132,15 +137,24 @@ impl Dense {
             n,
             panel: from..to,
         };
+        let mut unasked = 0;
         let mut pairs = below.chunks_exact_mut(2 * n);
         for pair in pairs.by_ref() {
             let (first, second) = pair.split_at_mut(n);
             pivots.subtract_from_two(first, second);
+            unasked += 2 * (to - from) * (n - to);
+            if unasked > OPERATIONS_UNASKED_MAX {
+                unasked = 0;
+                if let Some(cause) = ask() {
+                    return Err(FactorError::Interrupted(cause));
+                }
+            }
         }
         if let [_, ..] = pairs.into_remainder() {
             let last = below.len() - n;
             pivots.subtract_from(&mut below[last..]);
         }
+        Ok(())
     }
 
     /// Moves the columns of single rows to the right-hand side and puts 1 on their diagonal.

@@ -132,6 +132,7 @@ impl Symbolic {
         }
         let mut rows: Vec<Vec<usize>> = (0..n).map(|i| vec![i]).collect();
         for (j, ends) in pattern.col_ptr.windows(2).enumerate() {
+            ask()?;
             for &i in &pattern.row_idx[ends[0]..ends[1]] {
                 rows[place[i]].push(place[j]);
             }
@@ -158,6 +159,7 @@ impl Symbolic {
             symbolic.row_ptr.push(narrow(symbolic.cols.len()));
         }
         for (j, ends) in pattern.col_ptr.windows(2).enumerate() {
+            ask()?;
             for &i in &pattern.row_idx[ends[0]..ends[1]] {
                 let row = place[i];
                 let within = rows[row].partition_point(|&c| c < place[j]);
@@ -167,7 +169,7 @@ impl Symbolic {
             }
         }
         symbolic.operations = operations(&rows);
-        symbolic.substitutions(&rows);
+        symbolic.substitutions(&rows, ask)?;
         symbolic.steps = Steps::new(&symbolic.order, &symbolic.lower, &symbolic.upper);
         symbolic.elimination = Elimination::new(&rows, symbolic.operations, &symbolic.row_ptr);
         Ok(symbolic)
@@ -175,11 +177,16 @@ impl Symbolic {
 
     /// Lists the steps of both substitutions row by row, those of a row by the depth at which their source is known. Rows
     /// of as many steps stand together: short inner loops with hard-to-guess ends are avoided.
-    fn substitutions(&mut self, rows: &[Vec<usize>]) {
+    fn substitutions<E>(
+        &mut self,
+        rows: &[Vec<usize>],
+        ask: &mut dyn FnMut() -> Result<(), E>,
+    ) -> Result<(), E> {
         let n = self.n;
         let mut depth = vec![0_usize; n];
         let mut lower = Vec::new();
         for (i, row) in rows.iter().enumerate() {
+            ask()?;
             for (within, &j) in row.iter().enumerate().take_while(|(_, j)| **j < i) {
                 depth[i] = depth[i].max(depth[j] + 1);
                 lower.push((depth[j], j, i, within));
@@ -188,6 +195,7 @@ impl Symbolic {
         depth.fill(0);
         let mut upper = Vec::new();
         for (i, row) in rows.iter().enumerate().rev() {
+            ask()?;
             for (within, &j) in row.iter().enumerate().rev().take_while(|(_, j)| **j > i) {
                 depth[i] = depth[i].max(depth[j] + 1);
                 upper.push((depth[j], n - j, i, within));
@@ -200,8 +208,8 @@ impl Symbolic {
         };
         lower.sort_unstable();
         upper.sort_unstable();
-        let lower = by_rows(&lower, |&(_, j, i, _)| (i, j), n);
-        let upper = by_rows(&upper, |&(_, j, i, _)| (i, n - j), n);
+        let lower = by_rows(&lower, |&(_, j, i, _)| (i, j), n, ask)?;
+        let upper = by_rows(&upper, |&(_, j, i, _)| (i, n - j), n, ask)?;
         self.lower = lower
             .iter()
             .map(|&(_, j, i, w)| entry(i, j, w, &self.row_ptr))
@@ -210,6 +218,7 @@ impl Symbolic {
             .iter()
             .map(|&(_, j, i, w)| entry(i, n - j, w, &self.row_ptr))
             .collect();
+        Ok(())
     }
 
     /// Entries of both factors together, the diagonal once.
@@ -240,7 +249,12 @@ const STEPS_MAX: usize = 8;
 /// Puts the steps of a row side by side, in the order in which they come, and the rows into groups of as many steps: of the
 /// rows whose sources are known, always the most that are of one length, and those of it that become ready meanwhile.
 /// `place` gives row and column of a step.
-fn by_rows<T: Copy>(steps: &[T], place: impl Fn(&T) -> (usize, usize), n: usize) -> Vec<T> {
+fn by_rows<T: Copy, E>(
+    steps: &[T],
+    place: impl Fn(&T) -> (usize, usize),
+    n: usize,
+    ask: &mut dyn FnMut() -> Result<(), E>,
+) -> Result<Vec<T>, E> {
     let mut rows: Vec<Vec<T>> = vec![Vec::new(); n];
     let mut users: Vec<Vec<usize>> = vec![Vec::new(); n];
     for step in steps {
@@ -261,6 +275,7 @@ fn by_rows<T: Copy>(steps: &[T], place: impl Fn(&T) -> (usize, usize), n: usize)
             break;
         }
         while let Some(row) = ready[kind].pop_front() {
+            ask()?;
             listed.extend_from_slice(&rows[row]);
             for &user in &users[row] {
                 open[user] -= 1;
@@ -270,7 +285,7 @@ fn by_rows<T: Copy>(steps: &[T], place: impl Fn(&T) -> (usize, usize), n: usize)
             }
         }
     }
-    listed
+    Ok(listed)
 }
 
 /// Multiplications of a dense factorisation.

@@ -1,6 +1,7 @@
 //! Shared by the tests: where the data lies, reference tables, the comparison rule.
 
 pub mod acceptance;
+pub mod asked;
 pub mod cases;
 pub mod corpus;
 
