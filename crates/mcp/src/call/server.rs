@@ -29,6 +29,9 @@ use crate::upstream::{Frame, Means, Pool, Share};
 /// Most callers without a session of whom it is known what they were shown.
 pub const CALLERS_MAX: usize = 1_024;
 
+/// Most tools of which it is known what was learned last.
+const LEARNED_MAX: usize = 4_096;
+
 /// What to serve under a name.
 #[derive(Clone)]
 pub struct ServerOptions {
@@ -89,6 +92,8 @@ struct Known {
     names: ArgumentNames,
     outputs: Outputs,
     mirrored: Declarations,
+    /// What was learned last of each tool, by its definition as it was worked out: the same text is the same entry.
+    learned: HashMap<String, Arc<Entry>>,
 }
 
 /// What one session was shown of a server's tools, or one caller where there are no sessions. A server
@@ -286,6 +291,7 @@ impl Server {
     pub fn tools_changed(&self) {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         known.schemas.forget();
+        known.learned.clear();
     }
 
     /// Whether it has listed a tool of this name.
@@ -314,7 +320,7 @@ impl Server {
                 .write()
                 .take(list, &listed, first, self.gate.wall_ms());
         if list == List::Tools {
-            let unfit = self.learn(&listed);
+            let unfit = self.learn(&listed, &shown);
             findings.extend(unfit.iter().map(|tool| {
                 let message = format!("tool {} declares a header that cannot be", quoted(tool));
                 Finding::new(Event::HeaderUnfit, message)
@@ -330,15 +336,24 @@ impl Server {
     }
 
     /// Learns from the definitions of tools; gives those that declare headers against the rules.
-    fn learn(&self, listed: &Listed<'_>) -> Vec<String> {
+    fn learn(&self, listed: &Listed<'_>, shown: &[Arc<Entry>]) -> Vec<String> {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         let mut unfit = Vec::new();
-        for row in &listed.entries {
-            known.schemas.learn(&row.label, &row.input_schema);
-            known.names.learn(&row.label, &row.input_schema);
+        for (row, entry) in listed.entries.iter().zip(shown) {
+            // The same text was learned last.
+            let learned = known.learned.get(&row.label);
+            if learned.is_some_and(|learned| Arc::ptr_eq(learned, entry)) {
+                continue;
+            }
+            let schema = &row.input_schema;
+            known.schemas.learn(&row.label, schema);
+            known.names.learn(&row.label, schema);
             known.outputs.learn(&row.label, row.has_output_schema);
-            if !known.mirrored.learn(&row.label, &row.input_schema) {
+            if !known.mirrored.learn(&row.label, schema) {
                 unfit.push(row.label.clone());
+                known.learned.remove(&row.label);
+            } else if known.learned.len() < LEARNED_MAX || known.learned.contains_key(&row.label) {
+                known.learned.insert(row.label.clone(), Arc::clone(entry));
             }
         }
         unfit

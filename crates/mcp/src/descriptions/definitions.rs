@@ -29,6 +29,8 @@ pub struct Entry {
     reads_only: Option<bool>,
     /// What it says of its reach.
     open_world: Option<bool>,
+    /// What its name looks like, where it is a tool.
+    looks: [String; 2],
 }
 
 #[derive(Debug)]
@@ -185,7 +187,7 @@ impl Definitions {
             let mut pinned = Vec::with_capacity(entries.len());
             for (row, entry) in listed.entries.iter().zip(&entries) {
                 self.remember(&row.label, entry);
-                findings.extend(self.confusable(&row.label));
+                findings.extend(self.confusable(&row.label, &entry.looks));
                 if let Some((digest, text)) = &entry.definition {
                     pinned.push((row.label.as_str(), digest.as_ref(), text.as_str()));
                 }
@@ -216,13 +218,13 @@ impl Definitions {
     }
 
     /// A name that looks like another one of the same list.
-    fn confusable(&mut self, name: &str) -> Option<Finding> {
-        let twin = [look(name), skeleton(name)].into_iter().find_map(|looks| {
-            if let Some(other) = self.looks.get(&looks) {
+    fn confusable(&mut self, name: &str, looks: &[String; 2]) -> Option<Finding> {
+        let twin = looks.iter().find_map(|looks| {
+            if let Some(other) = self.looks.get(looks) {
                 return (other != name).then(|| other.clone());
             }
             if self.looks.len() < 2 * TOOLS_MAX {
-                self.looks.insert(looks, name.to_owned());
+                self.looks.insert(looks.clone(), name.to_owned());
             }
             None
         })?;
@@ -250,6 +252,7 @@ impl Definitions {
                 definition: None,
                 reads_only: None,
                 open_world: None,
+                looks: [look(label), skeleton(label)],
             };
         };
         let of = format!("{} {}", list.noun(), quoted(label));
@@ -261,6 +264,7 @@ impl Definitions {
             screened: descriptions::entry(raw, &node, &of, &self.options),
             reads_only: hint(raw, "readOnlyHint"),
             open_world: hint(raw, "openWorldHint"),
+            looks: [look(label), skeleton(label)],
             definition,
         }
     }

@@ -48,75 +48,21 @@ impl Merged {
         self.missing.push(missing);
     }
 
-    /// Takes a server's answer; `spelling` is none where its names stay as they are.
-    pub fn take(&mut self, server: &str, spelling: Option<&Spelling>, answer: &[u8]) {
-        match self.entries_of(server, spelling, answer) {
-            Ok(Some(entries)) => self.entries.push(entries),
-            Ok(None) => {}
+    /// Takes a server's part.
+    pub fn take(&mut self, server: &str, part: Part) {
+        match part.0 {
+            Ok((entries, next)) => {
+                self.entries.extend(entries);
+                if let Some(cursor) = next {
+                    self.more.0.insert(server.to_owned(), cursor);
+                }
+            }
             Err((reason, message)) => self.missing.push(Missing {
                 server: server.to_owned(),
                 reason,
                 message,
             }),
         }
-    }
-
-    /// The entries of an answer as they stand between the brackets; none where there are none.
-    fn entries_of(
-        &mut self,
-        server: &str,
-        spelling: Option<&Spelling>,
-        answer: &[u8],
-    ) -> Result<Option<String>, (String, String)> {
-        let garbage = || {
-            (
-                "upstream_garbage".to_owned(),
-                "its list cannot be read".to_owned(),
-            )
-        };
-        let scan = scan_reply(answer, &Bounds::default()).map_err(|_| garbage())?;
-        if let Some(error) = member(&scan.members, "error") {
-            if frames::error_code(error) == Some(UNKNOWN_METHOD) {
-                return Ok(None);
-            }
-            return Err(why(error));
-        }
-        let result = member(&scan.members, "result").ok_or_else(garbage)?;
-        let scan = scan_reply(result.as_bytes(), &Bounds::default()).map_err(|_| garbage())?;
-        let entries = member(&scan.members, self.list.member()).ok_or_else(garbage)?;
-        if let Some(cursor) = member(&scan.members, "nextCursor").and_then(string) {
-            self.more.0.insert(server.to_owned(), cursor.into_owned());
-        }
-        let spelled = match spelling {
-            Some(spelling) => String::from_utf8(self.spelled(spelling, entries)),
-            None => Ok(entries.to_owned()),
-        };
-        let spelled = spelled.map_err(|_| garbage())?;
-        let inner = spelled
-            .trim()
-            .strip_prefix('[')
-            .and_then(|s| s.strip_suffix(']'));
-        let inner = inner.ok_or_else(garbage)?.trim();
-        Ok((!inner.is_empty()).then(|| inner.to_owned()))
-    }
-
-    fn spelled(&self, spelling: &Spelling, entries: &str) -> Vec<u8> {
-        let (name, is_uri) = match self.list {
-            List::Tools | List::Prompts => ("name", false),
-            List::Resources => ("uri", true),
-            List::Templates => ("uriTemplate", true),
-        };
-        let names = places::at(entries, &[Step::Each, Step::In(name)]);
-        let edits = names.into_iter().filter_map(|raw| {
-            let own = string(raw)?;
-            let spelled = match is_uri {
-                true => spelling.uri(&own),
-                false => spelling.name(&own),
-            };
-            let place = places::place_of(entries, raw)?;
-            Some((place, serde_json::Value::from(spelled).to_string()))
-        });
-        places::edited(entries.as_bytes(), edits.collect())
     }
 
     /// The answer to the client.
@@ -131,6 +77,72 @@ impl Merged {
         result.push('}');
         format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}").into_bytes()
     }
+}
+
+/// A server's part in a list: its entries as they stand between the brackets (none where there are none) and the cursor
+/// of its next page; or why there is none.
+#[derive(Debug)]
+pub(crate) struct Part(Result<(Option<String>, Option<String>), (String, String)>);
+
+impl Part {
+    /// Read from a server's answer; `spelling` is none where its names stay as they are.
+    pub fn of(list: List, spelling: Option<&Spelling>, answer: &[u8]) -> Self {
+        Self(Self::read(list, spelling, answer))
+    }
+
+    #[expect(clippy::type_complexity, reason = "read at once by its one caller")]
+    fn read(
+        list: List,
+        spelling: Option<&Spelling>,
+        answer: &[u8],
+    ) -> Result<(Option<String>, Option<String>), (String, String)> {
+        let garbage = || {
+            (
+                "upstream_garbage".to_owned(),
+                "its list cannot be read".to_owned(),
+            )
+        };
+        let scan = scan_reply(answer, &Bounds::default()).map_err(|_| garbage())?;
+        if let Some(error) = member(&scan.members, "error") {
+            if frames::error_code(error) == Some(UNKNOWN_METHOD) {
+                return Ok((None, None));
+            }
+            return Err(why(error));
+        }
+        let entries = member(&scan.reply, list.member()).ok_or_else(garbage)?;
+        let next = member(&scan.reply, "nextCursor").and_then(string);
+        let spelled = match spelling {
+            Some(spelling) => String::from_utf8(spelled(list, spelling, entries)),
+            None => Ok(entries.to_owned()),
+        };
+        let spelled = spelled.map_err(|_| garbage())?;
+        let inner = spelled
+            .trim()
+            .strip_prefix('[')
+            .and_then(|s| s.strip_suffix(']'));
+        let inner = inner.ok_or_else(garbage)?.trim();
+        let entries = (!inner.is_empty()).then(|| inner.to_owned());
+        Ok((entries, next.map(std::borrow::Cow::into_owned)))
+    }
+}
+
+fn spelled(list: List, spelling: &Spelling, entries: &str) -> Vec<u8> {
+    let (name, is_uri) = match list {
+        List::Tools | List::Prompts => ("name", false),
+        List::Resources => ("uri", true),
+        List::Templates => ("uriTemplate", true),
+    };
+    let names = places::at(entries, &[Step::Each, Step::In(name)]);
+    let edits = names.into_iter().filter_map(|raw| {
+        let own = string(raw)?;
+        let spelled = match is_uri {
+            true => spelling.uri(&own),
+            false => spelling.name(&own),
+        };
+        let place = places::place_of(entries, raw)?;
+        Some((place, serde_json::Value::from(spelled).to_string()))
+    });
+    places::edited(entries.as_bytes(), edits.collect())
 }
 
 /// What is said of servers that are missing.
@@ -163,21 +175,26 @@ mod tests {
         format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#).into_bytes()
     }
 
+    fn take(merged: &mut Merged, server: &str, spelling: Option<&Spelling>, answer: &[u8]) {
+        merged.take(server, Part::of(List::Tools, spelling, answer));
+    }
+
     #[test]
     fn lists_become_one_and_a_server_without_an_answer_takes_nothing_away() {
         let mut merged = Merged::new(List::Tools);
         let (a, b) = (Spelling::of(&Arc::from("a")), Spelling::of(&Arc::from("b")));
-        merged.take(
+        take(
+            &mut merged,
             "a",
             Some(&a),
             &answer(r#"{"tools":[{"name":"x","n":1e400}],"nextCursor":"2"}"#),
         );
-        merged.take("b", Some(&b), &answer(r#"{"tools":[ ]}"#));
+        take(&mut merged, "b", Some(&b), &answer(r#"{"tools":[ ]}"#));
         let none = br#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}}"#;
-        merged.take("c", None, none);
+        take(&mut merged, "c", None, none);
         let dead = br#"{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"it ended","data":{"reason":"upstream_died"}}}"#;
-        merged.take("d", None, dead);
-        merged.take("e", None, b"{");
+        take(&mut merged, "d", None, dead);
+        take(&mut merged, "e", None, b"{");
         let text = String::from_utf8(merged.answer("7")).unwrap();
         assert!(
             text.contains(r#""tools":[{"name":"a__x","n":1e400}],"nextCursor":"durward."#),
@@ -210,7 +227,8 @@ mod tests {
         ] {
             let mut merged = Merged::new(list);
             let result = format!(r#"{{"{}":[{entry}]}}"#, list.member());
-            merged.take("a", Some(&Spelling::of(&Arc::from("a"))), &answer(&result));
+            let spelling = Spelling::of(&Arc::from("a"));
+            merged.take("a", Part::of(list, Some(&spelling), &answer(&result)));
             let text = String::from_utf8(merged.answer("1")).unwrap();
             assert!(text.contains(expect), "{text}");
         }

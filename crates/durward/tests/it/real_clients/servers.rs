@@ -27,8 +27,9 @@ fn eager() -> (Web, Arc<AtomicBool>) {
     let web = Web::start(move |request, wire| {
         match (request.method.as_str(), request.rpc_method().as_str()) {
             ("GET", _) => {
-                wire.write_all(EVENTS_HEAD.as_bytes())?;
+                // From here on what is said goes out; whoever reads the head may be quicker than the line after it.
                 is_open.store(true, Ordering::SeqCst);
+                wire.write_all(EVENTS_HEAD.as_bytes())?;
                 while !has_said.load(Ordering::SeqCst) {
                     wire.write_all(b"3\r\n:\n\n\r\n")?;
                     crate::support::guarded::pause(5);

@@ -10,7 +10,7 @@ use toolkit::Trace;
 use super::super::Face;
 use super::super::session::Session;
 use super::Federation;
-use crate::federation::{Cursor, Merged, Missing};
+use crate::federation::{Cursor, Merged, Missing, Part};
 use crate::message::frames;
 use crate::message::method::List;
 
@@ -50,7 +50,7 @@ impl Face {
         }
         let mut listing = JoinSet::new();
         let members = self.members(federation);
-        let mut answers: Vec<Option<Vec<u8>>> = members.iter().map(|_| None).collect();
+        let mut parts: Vec<Option<Part>> = members.iter().map(|_| None).collect();
         for (at, session) in members.iter().enumerate() {
             let cursor = match &after {
                 None => None,
@@ -63,19 +63,25 @@ impl Face {
                 let frame = frame(&asked, cursor);
                 let arrival = asked.arrival.clone();
                 let (face, session) = (Arc::clone(self), Arc::clone(session));
-                listing.spawn(async move { (at, face.in_time(&session, frame, arrival).await) });
+                let list = asked.list;
+                listing.spawn(async move {
+                    let answer = face.in_time(&session, frame, arrival).await;
+                    // Read here, beside the others.
+                    let part = answer.map(|answer| Part::of(list, session.spelling(), &answer));
+                    (at, part)
+                });
             }
         }
         while let Some(joined) = listing.join_next().await {
-            if let Ok((at, answer)) = joined
-                && let Some(place) = answers.get_mut(at)
+            if let Ok((at, part)) = joined
+                && let Some(place) = parts.get_mut(at)
             {
-                *place = answer;
+                *place = part;
             }
         }
-        for (session, answer) in members.iter().zip(answers) {
-            if let Some(answer) = answer {
-                merged.take(&session.server.name, session.spelling(), &answer);
+        for (session, part) in members.iter().zip(parts) {
+            if let Some(part) = part {
+                merged.take(&session.server.name, part);
             }
         }
         merged.answer(asked.id)

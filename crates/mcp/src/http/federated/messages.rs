@@ -14,7 +14,7 @@ use super::super::post::{Came, Message};
 use super::super::session::Session;
 use super::Federation;
 use super::lists::{self, ToList};
-use crate::call::form;
+use crate::call::{Server, form};
 use crate::federation::{Aim, Missing, aim, edited, id_of_server, scheme, split_name, split_uri};
 use crate::message::method::{self, Class, Notice};
 use crate::message::{frames, shapes};
@@ -70,10 +70,9 @@ impl Face {
         canonical: &Canonical,
         (id, asked): (&str, &str),
     ) -> Result<(Arc<Session>, Vec<u8>), Vec<u8>> {
-        let members = self.members(federation);
         let frame = canonical.text().as_bytes();
         if federation.is_bare {
-            return match members.into_iter().next() {
+            return match self.members(federation).into_iter().next() {
                 Some(session) => Ok((session, frame.to_vec())),
                 None => Err(self.absent(federation, id, None)),
             };
@@ -97,29 +96,38 @@ impl Face {
             Aim::Name(spelled, place) => (split_name(spelled), spelled, place),
             Aim::Uri(spelled, place) => (split_uri(spelled), spelled, place),
         };
-        let is = |name: &str, prefix: &str| match &aim {
-            Aim::Name(..) => name == prefix,
-            Aim::Uri(..) => scheme(name).eq_ignore_ascii_case(prefix),
-        };
-        if let Some((prefix, own)) = split {
-            if let Some(session) = members.iter().find(|of| is(&of.server.name, prefix)) {
-                let own = serde_json::Value::from(own).to_string();
-                return Ok((
-                    Arc::clone(session),
-                    edited(frame, vec![(place.clone(), own)]),
-                ));
-            }
-            let known = self.servers_of(&federation.caller);
-            if let Some(server) = known.iter().find(|of| is(&of.name, prefix)) {
-                return Err(self.absent(federation, id, Some(&server.name)));
-            }
+        if let Some((prefix, own)) = split
+            && let Some(server) = self.aimed_at(federation, &aim, prefix)
+        {
+            return match self.member_at(federation, &server) {
+                Some(session) => {
+                    let own = serde_json::Value::from(own).to_string();
+                    Ok((session, edited(frame, vec![(place.clone(), own)])))
+                }
+                None => Err(self.absent(federation, id, Some(&server.name))),
+            };
         }
         self.note(
             Note::ClientParamsUnusable.with("a request in front of all servers names none of them"),
         );
+        let members = self.members(federation);
         let message = lists::unknown(spelled, &members, asked == "tools/call");
         let data = json!({"reason": "server_unknown"});
         Err(frames::error(id, -32602, &message, Some(&data)))
+    }
+
+    /// The server of this caller's that a prefix stands for. A call is not to look at all of them.
+    fn aimed_at(&self, federation: &Federation, aim: &Aim, prefix: &str) -> Option<Arc<Server>> {
+        let servers = self.servers();
+        let is_theirs = |server: &&Arc<Server>| federation.caller.may_reach(&server.name);
+        match aim {
+            Aim::Name(..) => servers.get(prefix).filter(is_theirs).cloned(),
+            Aim::Uri(..) => {
+                let is = |of: &&Arc<Server>| scheme(&of.name).eq_ignore_ascii_case(prefix);
+                let all = servers.values().filter(is_theirs).filter(is);
+                all.min_by(|a, b| a.name.cmp(&b.name)).cloned()
+            }
+        }
     }
 
     /// The answer to a request for a server that is not there.

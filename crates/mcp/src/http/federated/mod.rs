@@ -124,12 +124,15 @@ impl Face {
     /// The sessions of a federation, in the order of their servers' names.
     fn members(&self, of: &Federation) -> Vec<Arc<Session>> {
         let servers = self.servers_of(&of.caller);
-        let member = |server: &Arc<Server>| {
-            let session = self.sessions.member(&of.id, &server.name)?;
-            // A server of this name may have come in the place of another.
-            Arc::ptr_eq(&session.server, server).then_some(session)
-        };
+        let member = |server| self.member_at(of, server);
         servers.iter().filter_map(member).collect()
+    }
+
+    /// The session of a federation with this server.
+    fn member_at(&self, of: &Federation, server: &Arc<Server>) -> Option<Arc<Session>> {
+        let session = self.sessions.member(&of.id, &server.name)?;
+        // A server of this name may have come in the place of another.
+        Arc::ptr_eq(&session.server, server).then_some(session)
     }
 
     /// Ends one, with its session at each server.
