@@ -6,9 +6,11 @@ use pyo3::prelude::*;
 use solver::compile::{Instance, Structure};
 use solver::fit::{Errors, Observation, Parameter, Problem};
 use solver::path;
+use solver::watch::{Question, Watch};
 use std::sync::Arc;
 
 use crate::errors::raised;
+use crate::signals::interruptible;
 use crate::simulation::Simulation;
 
 /// A fitted parameter.
@@ -64,7 +66,7 @@ pub(crate) fn fit(
             )));
         }
     };
-    py.detach(|| fitted(simulation, data, parameters, errors))
+    interruptible(py, |ask| fitted(simulation, data, parameters, errors, ask))
 }
 
 fn fitted(
@@ -72,6 +74,7 @@ fn fitted(
     data: HashMap<String, (Vec<f64>, Vec<f64>)>,
     parameters: Bounds,
     errors: Errors,
+    ask: Question<'_>,
 ) -> PyResult<Vec<Estimate>> {
     let model = simulation.model();
     // Dictionaries come in any order; the fit always sees the same one.
@@ -105,12 +108,14 @@ fn fitted(
             high,
         });
     }
-    let structure = Structure::new(Arc::new(model.clone()), outputs).map_err(raised)?;
-    let mut individual = Instance::new(&structure);
+    let watch = Watch::new(Some(ask));
+    let structure = Structure::watched(Arc::new(model.clone()), outputs, &watch);
+    let mut individual = Instance::watched(&structure.map_err(raised)?, &watch).map_err(raised)?;
     for (q, value) in simulation.set() {
         individual.set(*q, *value).map_err(raised)?;
     }
-    let problem = Problem::new(&individual, varied, observations, errors).map_err(raised)?;
+    let mut problem = Problem::new(&individual, varied, observations, errors).map_err(raised)?;
+    problem.watched(ask);
     let found = solver::fit::fit(&problem).map_err(raised)?;
     let named = parameters.into_iter().zip(found.estimates);
     let estimates = named.map(|((path, _), e)| Estimate {

@@ -1,12 +1,13 @@
 //! The Python module `pbpk`: models of the Open Systems Pharmacology suite, with the names of `ospsuite`.
 //!
 //! Numbers cross the border without a copy (results become numpy arrays that own them), long work holds no interpreter lock,
-//! every error is a Python exception with the message of the library. Nothing is computed here.
+//! every error is a Python exception with the message of the library, and Ctrl-C ends it. Nothing is computed here.
 
 mod errors;
 mod fitting;
 mod population;
 mod results;
+mod signals;
 mod simulation;
 
 use pyo3::prelude::*;

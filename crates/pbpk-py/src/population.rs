@@ -6,18 +6,23 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use solver::population::{Plan, Population as Table};
 use solver::run::RunOptions;
+use solver::watch::{Interrupt, Question, Watch};
 
 use crate::errors::raised;
 use crate::results::shaped;
+use crate::signals::interruptible;
 use crate::simulation::Simulation;
 
 /// Most threads.
 const THREADS_MAX: usize = 256;
+/// How long is waited before it is asked again whether to go on.
+const WAIT: Duration = Duration::from_millis(1);
 /// Individuals that a thread takes at once.
 const BATCH: usize = 16;
 
@@ -28,13 +33,14 @@ pub(crate) struct Population(Table);
 /// Reads a population of the suite (CSV).
 #[pyfunction]
 pub(crate) fn load_population(py: Python<'_>, path: PathBuf) -> PyResult<Population> {
-    py.detach(|| opened(&path)).map(Population)
+    interruptible(py, |ask| opened(&path, ask)).map(Population)
 }
 
-fn opened(path: &std::path::Path) -> PyResult<Table> {
+fn opened(path: &std::path::Path, ask: Question<'_>) -> PyResult<Table> {
     let name = path.display();
     let file = File::open(path).map_err(|e| raised(format!("cannot read {name}: {e}")))?;
-    Table::read(&mut BufReader::new(file)).map_err(|e| raised(format!("{name}: {e}")))
+    let read = Table::read_watched(&mut BufReader::new(file), &Watch::new(Some(ask)));
+    read.map_err(|e| raised(format!("{name}: {e}")))
 }
 
 #[pymethods]
@@ -99,7 +105,9 @@ pub(crate) fn run_population(
     let known = || std::thread::available_parallelism().map_or(1, usize::from);
     let threads = threads.unwrap_or_else(known).clamp(1, THREADS_MAX);
     let rows = 0..population.0.len();
-    let done = py.detach(|| Done::all(simulation, &population.0, rows, threads))?;
+    let done = interruptible(py, |ask| {
+        Done::all(simulation, &population.0, rows, threads, ask)
+    })?;
     done.results(py)
 }
 
@@ -116,16 +124,16 @@ pub(crate) fn run_chunk<'py>(
     stop: usize,
     outputs: Option<Vec<String>>,
 ) -> PyResult<(Vec<i64>, Bound<'py, PyAny>, Vec<(i64, String)>)> {
-    let done = py.detach(|| {
-        let simulation = Simulation::open(&model, outputs.as_deref())?;
-        let table = opened(&population)?;
+    let done = interruptible(py, |ask| {
+        let simulation = Simulation::open(&model, outputs.as_deref(), ask)?;
+        let table = opened(&population, ask)?;
         if start > stop || stop > table.len() {
             let count = table.len();
             return Err(raised(format!(
                 "rows {start} to {stop} of {count} individuals"
             )));
         }
-        Done::all(&simulation, &table, start..stop, 1)
+        Done::all(&simulation, &table, start..stop, 1, ask)
     })?;
     let shape = [done.ids.len(), done.times.len(), done.paths.len()];
     Ok((done.ids, shaped(py, done.values, shape)?, done.failures))
@@ -156,28 +164,39 @@ impl Done {
         table: &Table,
         rows: Range<usize>,
         threads: usize,
+        ask: Question<'_>,
     ) -> PyResult<Self> {
-        let (plan, unmatched) = Plan::new(simulation.individual.clone(), table).map_err(raised)?;
+        let base = simulation.individual.clone();
+        let bound = Plan::watched(base, table, &Watch::new(Some(ask)));
+        let (plan, unmatched) = bound.map_err(raised)?;
         let paths = plan.outputs().map(|(path, _)| path.to_owned()).collect();
         let (next, batches) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
         let count = rows.len().div_ceil(BATCH);
-        std::thread::scope(|scope| {
-            for _ in 0..threads.min(count) {
-                scope.spawn(|| {
-                    loop {
-                        let place = next.fetch_add(1, Ordering::Relaxed);
-                        if place >= count {
-                            return;
-                        }
-                        let from = rows.start + place * BATCH;
-                        let batch = batch(&plan, table, place, from..rows.end.min(from + BATCH));
-                        if let Ok(mut batches) = batches.lock() {
-                            batches.push(batch);
-                        }
-                    }
-                });
+        let take = || {
+            loop {
+                let place = next.fetch_add(1, Ordering::Relaxed);
+                if place >= count {
+                    return Ok(());
+                }
+                let from = rows.start + place * BATCH;
+                let batch = batch(&plan, table, place, from..rows.end.min(from + BATCH), ask)?;
+                if let Ok(mut batches) = batches.lock() {
+                    batches.push(batch);
+                }
             }
-        });
+        };
+        std::thread::scope(|scope| {
+            let others: Vec<_> = (1..threads.min(count)).map(|_| scope.spawn(take)).collect();
+            let done = take();
+            // Only the calling thread hears of signals: it asks for the others until the last is done.
+            while !others.iter().all(|other| other.is_finished()) {
+                // Where the answer is yes, they hear of it by themselves.
+                ask();
+                std::thread::park_timeout(WAIT);
+            }
+            done
+        })
+        .map_err(|cause: Interrupt| raised(cause))?;
         let mut batches: Vec<Batch> = batches.into_inner().unwrap_or_default();
         batches.sort_by_key(|b| b.place);
         let mut done = Self {
@@ -212,7 +231,13 @@ impl Done {
     }
 }
 
-fn batch(plan: &Plan, table: &Table, place: usize, rows: Range<usize>) -> Batch {
+fn batch(
+    plan: &Plan,
+    table: &Table,
+    place: usize,
+    rows: Range<usize>,
+    ask: Question<'_>,
+) -> Result<Batch, Interrupt> {
     let mut batch = Batch {
         place,
         ids: Vec::new(),
@@ -220,7 +245,11 @@ fn batch(plan: &Plan, table: &Table, place: usize, rows: Range<usize>) -> Batch 
         values: Vec::new(),
         failures: Vec::new(),
     };
-    let ran = solver::population::run_chunk(plan, table, rows, &RunOptions::default(), |outcome| {
+    let options = RunOptions {
+        interrupt: Some(ask),
+        ..RunOptions::default()
+    };
+    solver::population::run_chunk(plan, table, rows, &options, |outcome| {
         match outcome.result {
             Ok(results) => {
                 batch.ids.push(outcome.id);
@@ -229,8 +258,6 @@ fn batch(plan: &Plan, table: &Table, place: usize, rows: Range<usize>) -> Batch 
             }
             Err(why) => batch.failures.push((outcome.id, why)),
         }
-    });
-    // Nothing interrupts a run without a deadline.
-    debug_assert!(ran.is_ok());
-    batch
+    })?;
+    Ok(batch)
 }

@@ -7,10 +7,12 @@ use pyo3::prelude::*;
 use solver::compile::{Instance, Structure};
 use solver::model::{Kind, Model};
 use solver::run::RunOptions;
+use solver::watch::{Question, Watch};
 use solver::{path, read};
 
 use crate::errors::raised;
 use crate::results::SimulationResults;
+use crate::signals::interruptible;
 
 /// A model that can be changed by path and run.
 #[pyclass(module = "pbpk")]
@@ -30,20 +32,26 @@ pub(crate) fn load_simulation(
     path: PathBuf,
     outputs: Option<Vec<String>>,
 ) -> PyResult<Simulation> {
-    py.detach(|| Simulation::open(&path, outputs.as_deref()))
+    interruptible(py, |ask| Simulation::open(&path, outputs.as_deref(), ask))
 }
 
 impl Simulation {
-    pub(crate) fn open(file: &std::path::Path, outputs: Option<&[String]>) -> PyResult<Self> {
-        let model = read::file(file, &read::Options::default()).map_err(raised)?;
+    pub(crate) fn open(
+        file: &std::path::Path,
+        outputs: Option<&[String]>,
+        ask: Question<'_>,
+    ) -> PyResult<Self> {
+        let watch = Watch::new(Some(ask));
+        let options = read::Options::default();
+        let model = read::file_watched(file, &options, &watch).map_err(raised)?;
         let chosen = match outputs {
             Some(patterns) => found(&model, patterns)?,
             None => selected(&model),
         };
         let model = Arc::new(model);
-        let structure = Structure::new(Arc::clone(&model), chosen).map_err(raised)?;
+        let structure = Structure::watched(Arc::clone(&model), chosen, &watch).map_err(raised)?;
         Ok(Self {
-            individual: Instance::new(&structure),
+            individual: Instance::watched(&structure, &watch).map_err(raised)?,
             model,
             set: Vec::new(),
         })
@@ -122,10 +130,11 @@ impl Simulation {
     fn set_outputs(&mut self, py: Python<'_>, paths: Vec<String>) -> PyResult<()> {
         let chosen = found(&self.model, &paths)?;
         let model = Arc::clone(&self.model);
-        let structure = py
-            .detach(|| Structure::new(model, chosen))
-            .map_err(raised)?;
-        let mut individual = Instance::new(&structure);
+        let mut individual = interruptible(py, |ask| {
+            let watch = Watch::new(Some(ask));
+            let structure = Structure::watched(model, chosen, &watch).map_err(raised)?;
+            Instance::watched(&structure, &watch).map_err(raised)
+        })?;
         for (q, value) in &self.set {
             individual.set(*q, *value).map_err(raised)?;
         }
@@ -192,17 +201,19 @@ impl Simulation {
         sensitivity_to: Option<Vec<String>>,
     ) -> PyResult<SimulationResults> {
         let parameters = found(&self.model, &sensitivity_to.unwrap_or_default())?;
-        let results = py.detach(|| {
+        let results = interruptible(py, |ask| {
             let options = RunOptions {
+                interrupt: Some(ask),
                 times: times.as_deref(),
                 rel_tol: rtol,
                 abs_tol: atol,
                 sensitivity_to: &parameters,
                 ..RunOptions::default()
             };
-            solver::run::run(&self.individual, &options)
-        });
-        SimulationResults::new(py, results.map_err(|failure| raised(&failure.error))?)
+            let ran = solver::run::run(&self.individual, &options);
+            ran.map_err(|failure| raised(&failure.error))
+        })?;
+        SimulationResults::new(py, results)
     }
 
     /// Relative changes of the pharmacokinetic parameters per relative change of each of these model parameters, as the
@@ -221,7 +232,7 @@ impl Simulation {
             ..solver::sensitivity::Scheme::default()
         };
         let found = found(&self.model, &parameters)?;
-        py.detach(|| self.analysed(&found, &scheme))
+        interruptible(py, |ask| self.analysed(&found, &scheme, ask))
     }
 
     fn __repr__(&self) -> String {
@@ -238,11 +249,17 @@ impl Simulation {
         &self,
         parameters: &[usize],
         scheme: &solver::sensitivity::Scheme,
+        ask: Question<'_>,
     ) -> PyResult<Vec<(String, String, String, f64)>> {
-        let options = RunOptions::default();
+        let options = RunOptions {
+            interrupt: Some(ask),
+            ..RunOptions::default()
+        };
         let run = solver::run::run(&self.individual, &options);
         let results = run.map_err(|failure| raised(&failure.error))?;
-        let base = solver::sensitivity::figures(&self.individual, &results);
+        let watch = Watch::new(Some(ask));
+        let base = solver::sensitivity::figures(&self.individual, &results, &watch);
+        let base = base.map_err(raised)?;
         let mut all = Vec::new();
         for &q in parameters {
             let entries =

@@ -5,6 +5,7 @@ import math
 import os
 import pathlib
 import re
+import signal
 import tempfile
 import threading
 import unittest
@@ -127,6 +128,40 @@ class Single(unittest.TestCase):
         over.set()
         counter.join()
         self.assertGreater(advanced, 100)
+
+
+class Ended(Exception):
+    """What the handler of a signal raises."""
+
+
+class Signals(unittest.TestCase):
+    """A handler that raises at its third call: signals that wait for the end of a call are told once, however many came."""
+
+    def setUp(self):
+        self.told = 0
+        before = signal.signal(signal.SIGALRM, self.tell)
+        self.addCleanup(signal.signal, signal.SIGALRM, before)
+        self.addCleanup(signal.setitimer, signal.ITIMER_REAL, 0)
+
+    def tell(self, *_):
+        self.told += 1
+        if self.told == 3:
+            raise Ended
+
+    def test_a_run_is_ended(self):
+        simulation = pbpk.load_simulation(MODEL, [OUTPUT])
+        times = np.linspace(0, 1440, 3_000_000).tolist()
+        signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+        with self.assertRaises(Ended):
+            simulation.run(times=times)
+
+    def test_a_population_is_ended(self):
+        simulation = pbpk.load_simulation(MODEL, [OUTPUT])
+        with tempfile.TemporaryDirectory() as folder:
+            population = pbpk.load_population(people(folder, 30_000))
+        signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+        with self.assertRaises(Ended):
+            pbpk.run_population(simulation, population, threads=2)
 
 
 class Populations(unittest.TestCase):
