@@ -7,7 +7,7 @@
 use super::variant::Stopped;
 use crate::model::{Kind, Model, Reference, Source};
 use crate::read::cycle;
-use crate::watch::Watch;
+use crate::watch::{Interrupt, Watch};
 
 /// References of a formula that make a unit of work.
 const REFERENCES_OF_A_UNIT: usize = 16;
@@ -25,6 +25,33 @@ pub(crate) struct Dependencies {
     used: Vec<u32>,
     /// Whether the formula reads the time itself.
     pub(crate) reads_time: Vec<bool>,
+}
+
+/// The same edges from the other side: where the users of each quantity begin, and the users.
+fn reversed(
+    used_start: &[u32],
+    used: &[u32],
+    watch: &Watch<'_>,
+) -> Result<(Vec<u32>, Vec<u32>), Interrupt> {
+    let n = used_start.len() - 1;
+    let mut user_start = vec![0_u32; n + 1];
+    for &u in used {
+        user_start[u as usize + 1] += 1;
+    }
+    for i in 0..n {
+        user_start[i + 1] += user_start[i];
+    }
+    let mut fill = user_start.clone();
+    let mut users = vec![0_u32; used.len()];
+    for q in 0..n {
+        let of = &used[used_start[q] as usize..used_start[q + 1] as usize];
+        watch.work(1 + of.len() / REFERENCES_OF_A_UNIT)?;
+        for &u in of {
+            users[fill[u as usize] as usize] = q as u32;
+            fill[u as usize] += 1;
+        }
+    }
+    Ok((user_start, users))
 }
 
 impl Dependencies {
@@ -55,22 +82,7 @@ impl Dependencies {
             used_start[q + 1] = used.len() as u32;
         }
         let of = |q: usize| &used[used_start[q] as usize..used_start[q + 1] as usize];
-        let mut user_start = vec![0_u32; n + 1];
-        for &u in &used {
-            user_start[u as usize + 1] += 1;
-        }
-        for i in 0..n {
-            user_start[i + 1] += user_start[i];
-        }
-        let mut fill = user_start.clone();
-        let mut users = vec![0_u32; used.len()];
-        for q in 0..n {
-            watch.work(1 + of(q).len() / REFERENCES_OF_A_UNIT)?;
-            for &u in of(q) {
-                users[fill[u as usize] as usize] = q as u32;
-                fill[u as usize] += 1;
-            }
-        }
+        let (user_start, users) = reversed(&used_start, &used, watch)?;
         // Repeatedly take what needs nothing more; in file order, so that the order is always the same.
         let mut open: Vec<u32> = (0..n).map(|q| of(q).len() as u32).collect();
         let mut ready: Vec<u32> = (0..n).filter(|&q| open[q] == 0).map(|q| q as u32).collect();
