@@ -217,6 +217,7 @@ impl Face {
             permit,
             caller,
             legs,
+            door,
         } = match admitted {
             Ok(admitted) => admitted,
             Err(refusal) => return answer.refused(&refusal),
@@ -224,7 +225,7 @@ impl Face {
         let terms = &self.terms;
         let served = match call::remembered(terms, &legs, &caller, permit.request()) {
             Some(found) => call::answer(terms, found, permit, reservation).map_err(|own| *own),
-            None => call::serve(terms, &route, &legs, &caller, permit, reservation).await,
+            None => call::serve(terms, &route, &legs, (&caller, door), permit, reservation).await,
         };
         match served {
             Ok(Served::Whole(whole, trail)) => answer.whole(whole, &trail),
