@@ -125,6 +125,7 @@ impl ClosedSet for Body {
         Self(BodyFault::TooSlow),
         Self(BodyFault::Broken),
         Self(BodyFault::NoRoom),
+        Self(BodyFault::Expelled),
     ];
 
     fn word(self) -> &'static str {

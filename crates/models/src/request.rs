@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bytes::Bytes;
 use gate::approval::Shown;
 use gate::inspect::Finding;
+use gate::paths::reach::is_unseen;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use wire::model::{Body, BodyFault, Endpoint, Form, FormFault, is_form};
@@ -75,7 +76,7 @@ impl std::fmt::Display for Unreadable {
             Self::Form(fault) => write!(f, "the form cannot be taken: {fault}"),
             Self::Model => write!(
                 f,
-                "\"model\" has to be a text of 1 to {MODEL_BYTES_MAX} bytes without control characters"
+                "\"model\" has to be a text of 1 to {MODEL_BYTES_MAX} bytes without control characters, characters that nobody sees, and blanks at an end of a part"
             ),
             Self::Stream => f.write_str("\"stream\" has to be true or false"),
             Self::Masked => f.write_str(
@@ -121,9 +122,12 @@ impl ModelRequest {
             return Err(Unreadable::NoStream);
         }
         let model = body.text("model").unwrap_or_default().into_owned();
+        // What some providers pass over, rules would not.
+        let is_read_alike = |part: &str| part == part.trim() && !part.contains(is_unseen);
         let is_name = !model.is_empty()
             && model.len() <= MODEL_BYTES_MAX
-            && !model.chars().any(char::is_control);
+            && !model.chars().any(char::is_control)
+            && model.split(['/', ':']).all(is_read_alike);
         if !is_name {
             return Err(Unreadable::Model);
         }
@@ -384,6 +388,10 @@ mod tests {
             r#"{"model":7}"#,
             r#"{"model":null}"#,
             r#"{"model":"a\n"}"#,
+            r#"{"model":"p/ m"}"#,
+            r#"{"model":"p/m "}"#,
+            r#"{"model":"p/m\u3000"}"#,
+            r#"{"model":"p/\u200bm"}"#,
             &long,
         ] {
             assert_eq!(

@@ -65,6 +65,7 @@ impl Router {
     /// to no server.
     pub fn tick(&self, gate: &Gate) {
         for caller in self.authentication.tick(gate) {
+            self.bodies.expel(&caller);
             for face in &self.faces {
                 face.expel(&caller);
             }
@@ -82,6 +83,7 @@ impl Router {
     }
 
     async fn route(&self, mut request: Request) -> Response {
+        let since = self.bodies.moment();
         let path = request.head.uri.path();
         let Some(face) = self.routes.find(path) else {
             let text = "nothing is here; servers are at /mcp/NAME\n";
@@ -101,7 +103,7 @@ impl Router {
             Scope::Server(name) => self.authentication.caller(&request, Some(name)).await,
         };
         let caller = who.as_ref().map_or(&self.nobody, |caller| &caller.subject);
-        request.takes_of(self.bodies.of(caller));
+        request.takes_of(self.bodies.of(caller, since));
         face.handle(who, request).await
     }
 }

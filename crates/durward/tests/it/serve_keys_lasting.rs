@@ -1,18 +1,24 @@
 //! What outlasts a request of a key on faces other than MCP's sessions, and ends with the key all the same.
 
 use std::fs;
-use std::io::{BufReader, Read as _};
+use std::io::{BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 
 use serde_json::{Value, json};
 
-use crate::models::support::{ENDPOINTS, code, place as models_place, request};
+use crate::models::support::{
+    ENDPOINTS, Upstream, code, place as models_place, read_until, request,
+};
 use crate::serve_keys::{bearer, keys};
 use crate::simulation::{load, place as simulation_place};
 use crate::ssh_server::{has_sshd, target};
 use crate::support::guarded::{Place, eventually};
-use crate::support::serving::{Events, Served, modern, modern_headers, read_head, write_request};
+use crate::support::serving::{
+    Events, Served, modern, modern_call, modern_headers, read_answer, read_head, write_request,
+};
+use crate::support::web::{Then, Web};
 
 #[test]
 fn a_model_call_that_waits_for_a_person_ends_with_its_key() {
@@ -40,6 +46,93 @@ fn a_model_call_that_waits_for_a_person_ends_with_its_key() {
     });
     let (_, place) = served.stop();
     assert!(place.records().operations().is_empty(), "nothing was sent");
+}
+
+#[test]
+fn a_stream_that_begins_after_its_key_has_gone_ends_at_once() {
+    let (release, released) = mpsc::channel::<()>();
+    let released = Mutex::new(released);
+    let web = Web::start(move |_, wire| {
+        // It thinks for as long as the test wants.
+        let _ = released.lock().unwrap().recv();
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n";
+        let event = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"}}]}\n\n";
+        wire.write_all(format!("{head}{event}").as_bytes())?;
+        // Nothing more comes, and it does not end by itself.
+        let _ = wire.read(&mut [0]);
+        Ok(Then::Close)
+    });
+    let closed = Arc::default();
+    let upstream = Upstream { web, closed };
+    let provider = upstream.configured("far", ENDPOINTS[0]);
+    let place = models_place(&format!("models: {{ providers: {{ {provider} }} }}"), &[]);
+    let going = bearer(&place, &["create", "going"]);
+    keys(&place, &["create", "staying"]);
+    let served = Served::start_ruled(place);
+    let own = [("authorization", going.as_str())];
+    let mut stream = served.connect();
+    let body = request(ENDPOINTS[0], "far/m", true).to_string();
+    write_request(&mut stream, "POST", ENDPOINTS[0], &own, &body);
+    eventually("the provider was asked", || upstream.count() == 1);
+    keys(&served.place, &["revoke", "going"]);
+    eventually("the key is refused", || {
+        served.send("GET", "/v1/models", &own, "").status == 401
+    });
+    release.send(()).unwrap();
+    let mut reader = BufReader::new(stream);
+    assert_eq!(read_head(&mut reader).status, 200);
+    let said = read_until(&mut reader, "0\r\n\r\n");
+    assert!(said.contains("key_not_good"), "{said}");
+}
+
+#[test]
+fn a_request_whose_body_comes_after_its_key_has_gone_is_not_taken() {
+    let yaml = "servers: { echo: { builtin: echo } }\nmodels: { providers: { a: { kind: mock, latency: 0ms } } }";
+    let rule = r#"{"id":"tools","effect":"allow","conditions":{"tool_name":"*"}}"#;
+    let place = models_place(yaml, &[rule]);
+    let going = bearer(&place, &["create", "going"]);
+    let staying = bearer(&place, &["create", "staying"]);
+    let served = Served::start_ruled(place);
+    // The last byte of each is held back.
+    let begun = |path: &str, key: &str, headers: &[(&str, &str)], body: &str| {
+        let mut stream = served.connect();
+        let mut head = format!(
+            "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\nauthorization: {key}\r\ncontent-length: {}\r\n",
+            body.len()
+        );
+        for (name, value) in headers {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        let (first, last) = body.split_at(body.len() - 1);
+        write!(stream, "{head}\r\n{first}").unwrap();
+        (stream, last.to_owned())
+    };
+    let chat = request(ENDPOINTS[0], "a/plain", false).to_string();
+    let call = modern_call("9", "x");
+    let headers = modern_headers("tools/call", "echo");
+    let requests = [
+        (begun(ENDPOINTS[0], &going, &[], &chat), 401),
+        (begun("/mcp/echo", &going, &headers, &call), 401),
+        (begun(ENDPOINTS[0], &staying, &[], &chat), 200),
+        (begun("/mcp/echo", &staying, &headers, &call), 200),
+    ];
+    // All of them have been read so far: requests of later connections are answered.
+    let own = [("authorization", going.as_str())];
+    assert_eq!(served.send("GET", "/v1/models", &own, "").status, 200);
+    keys(&served.place, &["revoke", "going"]);
+    eventually("the key is refused", || {
+        served.send("GET", "/v1/models", &own, "").status == 401
+    });
+    for ((mut stream, last), status) in requests {
+        stream.write_all(last.as_bytes()).unwrap();
+        let answer = read_answer(&mut BufReader::new(stream));
+        assert_eq!(answer.status, status, "{answer:?}");
+        assert_eq!(
+            answer.body.contains("taken back"),
+            status == 401,
+            "{answer:?}"
+        );
+    }
 }
 
 #[test]

@@ -131,9 +131,9 @@ facts! {
     Model "model": Texts, Plain, "list of the names of the model that is called: as the caller wrote it, as PROVIDER/MODEL, and the provider's own name for it; null where no model is called";
     Provider "provider": Text, Plain, "the model provider that the call goes to; null where no model is called";
     Stream "stream": Text, Plain, "yes where a model's reply is streamed, else no; null where no model is called";
-    MaxTokens "max_tokens": Number, Plain, "the most tokens that a model may write, where the call says so, else null";
+    MaxTokens "max_tokens": Number, Plain, "the most tokens that a model may write, where the call says so, else null; unknown where it says so in no whole number";
     EstimatedPrice "estimated_price": Number, Plain, "the most that a call to a model can cost, in millionths of a dollar: `estimated_price > 1000000` is more than a dollar; null where the model has no price";
-    ToolsOffered "tools_offered": Texts, Plain, "list of the names of the tools that a model is offered; null where there are none";
+    ToolsOffered "tools_offered": Texts, Plain, "list of the names of the tools that a model is offered, of each every name that a provider may read, of one without a name or of the provider's own its type; null where there are none";
     SendsOutward "sends_outward": Text, Plain, "yes where the call may send something beyond this machine: its side effects say so, its definition (`openWorldHint`) or its URI; no where they say otherwise or it only reads; unknown where nothing is known";
     SessionLabels "session_labels": Texts, Plain, "list of the labels that earlier results have given the caller's session: untrusted, private, and untrusted+private where it has both; null where it has none";
     LabelledBy "labelled_by": Texts, Plain, "list of the calls that gave the session its labels, as `LABEL by TOOL on SERVER, op OP`; null where there are none";

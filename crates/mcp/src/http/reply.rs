@@ -125,6 +125,11 @@ impl Face {
                 return;
             }
             tokio::select! {
+                biased;
+                // Whose key is gone is not told that the server's process went with it.
+                () = stay.over() => return,
+                () = sender.closed() => return,
+                () = &mut quiet => return,
                 said = run.next() => match said {
                     Said::Emit(next) => frame = Some(next),
                     Said::Done(answer, _) => {
@@ -134,9 +139,6 @@ impl Face {
                     }
                     Said::Gone => return,
                 },
-                () = sender.closed() => return,
-                () = &mut quiet => return,
-                () = stay.over() => return,
                 _ = alive.tick() => {
                     let mut comment = Vec::new();
                     wire::sse::push_comment(&mut comment);

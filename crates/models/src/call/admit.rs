@@ -1,5 +1,7 @@
 //! Judging a call, and waiting for a person where one has to be asked.
 
+use std::sync::Arc;
+
 use gate::facts::Facts;
 use gate::{
     Admission, Call, Caller, Gate, Origin, PeerId, Permit, Reason, Refusal, Targets, Transport,
@@ -8,6 +10,7 @@ use http::header::USER_AGENT;
 use http::{HeaderMap, HeaderName};
 use net::http::server::single;
 use toolkit::Trace;
+use toolkit::face::Door;
 
 use super::{Terms, describe};
 use crate::catalogue::{Leg, Route, Target};
@@ -22,6 +25,8 @@ pub(crate) struct Admitted {
     pub permit: Permit<ModelRequest>,
     pub caller: Caller,
     pub legs: Vec<Leg>,
+    /// Closed when the caller's key is good no longer.
+    pub door: Arc<Door>,
 }
 
 /// Judges a call by the first of its targets that the rules do not refuse; where they refuse all, by the
@@ -34,6 +39,8 @@ pub(crate) async fn admit(
     origin: Origin,
 ) -> Result<Admitted, Refusal> {
     let (gate, prices) = (&terms.gate, &terms.prices);
+    // From here on, so that what waits or begins late is seen as well.
+    let door = terms.doors.open(&caller.subject);
     let turn = route.turn(|target| prices.estimate(&request, target));
     let turn = turn.into_iter();
     let turn = turn.filter(|leg| may_ask(&caller, &leg.target)).collect();
@@ -64,11 +71,11 @@ pub(crate) async fn admit(
                     permit,
                     caller,
                     legs,
+                    door,
                 });
             }
             Admission::Refused(refusal) => return Err(refusal),
             Admission::Pending(ticket) => {
-                let door = terms.doors.open(&caller.subject);
                 tokio::select! {
                     // Its deadline settles it at the latest.
                     () = ticket.settled() => {}

@@ -1,5 +1,6 @@
 //! Trying one target after the other, under one deadline, until one begins to answer.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -9,6 +10,7 @@ use http::header::CONTENT_TYPE;
 use state::Reservation;
 use tokio::time::{Instant, sleep};
 use toolkit::breaker::{BreakerPass, Verdict};
+use toolkit::face::Door;
 use wire::model::Tokens;
 
 use super::cached::may_go_to;
@@ -39,6 +41,7 @@ pub(crate) enum Served {
 struct Tries<'t> {
     terms: &'t Terms,
     caller: &'t Caller,
+    door: Arc<Door>,
     flight: InFlight,
     trail: Trail,
     /// Given back where no target serves the call.
@@ -59,7 +62,7 @@ pub(crate) async fn serve(
     terms: &Terms,
     route: &Route,
     legs: &[Leg],
-    caller: &Caller,
+    (caller, door): (&Caller, Arc<Door>),
     permit: Permit<ModelRequest>,
     reservation: Option<Reservation>,
 ) -> Result<Served, Unserved> {
@@ -75,6 +78,7 @@ pub(crate) async fn serve(
     let tries = Tries {
         terms,
         caller,
+        door,
         flight,
         trail: Trail {
             left: reservation
@@ -274,11 +278,10 @@ impl<'t> Tries<'t> {
     ) -> Served {
         leg.load.took(began.elapsed());
         let peer = leg.target.provider().peer().clone();
-        let door = self.terms.doors.open(&self.caller.subject);
         let price = self.terms.prices.find(&leg.target).copied();
         relay.take_over(
             self.flight,
-            (pass, door),
+            (pass, self.door),
             (self.reservation, price),
             (peer, began),
             (answering, self.note),

@@ -13,6 +13,7 @@ mod texts;
 pub use below::reads_below;
 pub use read::Reader;
 pub(super) use texts::is_ambiguous;
+pub use texts::is_unseen;
 
 /// Everything that strings may lead to beside what is plainly a path.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -15,7 +15,8 @@ pub(super) fn is_plain(text: &str) -> bool {
 }
 
 /// Characters that nobody sees and some readers drop. Line ends and tabs are no such characters.
-pub(super) fn is_unseen(c: char) -> bool {
+#[must_use]
+pub fn is_unseen(c: char) -> bool {
     matches!(c,
         '\u{1}'..='\u{8}' | '\u{e}'..='\u{1f}' | '\u{7f}' | '\u{ad}' | '\u{34f}' | '\u{61c}'
         | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'

@@ -47,11 +47,19 @@ pub enum BodyFault {
     Broken,
     /// Too much of its caller's, or of all callers', is being read.
     NoRoom,
+    /// Its caller's key was taken back before it was here.
+    Expelled,
 }
 
 impl BodyFault {
     /// All, in the order of the reference page.
-    pub const ALL: [Self; 4] = [Self::TooLong, Self::TooSlow, Self::Broken, Self::NoRoom];
+    pub const ALL: [Self; 5] = [
+        Self::TooLong,
+        Self::TooSlow,
+        Self::Broken,
+        Self::NoRoom,
+        Self::Expelled,
+    ];
 
     /// The closed label.
     #[must_use]
@@ -61,6 +69,7 @@ impl BodyFault {
             Self::TooSlow => "body_too_slow",
             Self::Broken => "body_broken",
             Self::NoRoom => "too_many_bodies",
+            Self::Expelled => "caller_expelled",
         }
     }
 
@@ -72,6 +81,7 @@ impl BodyFault {
             Self::TooSlow => "the body took too long to arrive",
             Self::Broken => "the body could not be read to its end",
             Self::NoRoom => "too many bodies are being read; try again when some have ended",
+            Self::Expelled => "the key was taken back while the body was being read",
         }
     }
 
@@ -83,6 +93,7 @@ impl BodyFault {
             Self::TooSlow => http::StatusCode::REQUEST_TIMEOUT,
             Self::Broken => http::StatusCode::BAD_REQUEST,
             Self::NoRoom => http::StatusCode::SERVICE_UNAVAILABLE,
+            Self::Expelled => http::StatusCode::UNAUTHORIZED,
         }
     }
 }
@@ -147,6 +158,9 @@ impl Request {
             room: None,
         };
         let bytes = whole.collect(&mut self.body).await?;
+        if self.share.as_ref().is_some_and(|share| !share.is_welcome()) {
+            return Err(BodyFault::Expelled);
+        }
         Ok(Whole {
             bytes,
             _room: whole.room,

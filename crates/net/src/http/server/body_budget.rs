@@ -1,7 +1,11 @@
 //! Room for request bodies that are being read: a part of it for each caller, all of it for all of them.
 //! A body that comes in one piece needs none.
+//!
+//! A body may take long to come. Whose key is taken back meanwhile is no longer who the request was taken for: what is
+//! being read of theirs then comes to nothing.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -14,19 +18,30 @@ pub const BODIES_BYTES_MAX: usize = 256 * 1024 * 1024;
 const UNIT_BYTES: usize = 1024;
 /// Callers beyond this number are forgotten where they read nothing.
 const CALLERS_MAX: usize = 1_024;
+/// How many callers are remembered that were expelled; whoever began to send before the oldest of these counts as one.
+const EXPELLED_MAX: usize = 1_024;
 
 /// The room.
 #[derive(Debug)]
 pub struct Bodies {
     all: Arc<Semaphore>,
     callers: Mutex<HashMap<Arc<str>, Arc<Semaphore>>>,
+    /// How many callers were expelled so far, and the last of them.
+    expulsions: AtomicU64,
+    expelled: Mutex<VecDeque<Arc<str>>>,
 }
+
+/// A moment between expulsions.
+#[derive(Debug, Clone, Copy)]
+pub struct Moment(u64);
 
 impl Default for Bodies {
     fn default() -> Self {
         Self {
             all: Arc::new(Semaphore::new(BODIES_BYTES_MAX / UNIT_BYTES)),
             callers: Mutex::default(),
+            expulsions: AtomicU64::new(0),
+            expelled: Mutex::default(),
         }
     }
 }
@@ -36,6 +51,7 @@ impl Default for Bodies {
 pub struct Share {
     bodies: Arc<Bodies>,
     caller: Arc<str>,
+    since: Moment,
 }
 
 /// What one body takes of it, until it is dropped.
@@ -48,13 +64,48 @@ pub(super) struct Room {
 }
 
 impl Bodies {
-    /// A caller's share.
+    /// The present moment: to be taken before anybody looks who has sent a request.
     #[must_use]
-    pub fn of(self: &Arc<Self>, caller: &Arc<str>) -> Share {
+    pub fn moment(&self) -> Moment {
+        Moment(self.expulsions.load(Ordering::Acquire))
+    }
+
+    /// The share of a caller who was welcome then.
+    #[must_use]
+    pub fn of(self: &Arc<Self>, caller: &Arc<str>, since: Moment) -> Share {
         Share {
             bodies: Arc::clone(self),
             caller: Arc::clone(caller),
+            since,
         }
+    }
+
+    /// A caller is no longer welcome: bodies that are being read of this caller's are not taken.
+    pub fn expel(&self, caller: &Arc<str>) {
+        let mut expelled = self.expelled.lock().unwrap_or_else(PoisonError::into_inner);
+        if expelled.len() >= EXPELLED_MAX {
+            expelled.pop_front();
+        }
+        expelled.push_back(Arc::clone(caller));
+        self.expulsions.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Whether a caller who was welcome then still is.
+    fn is_welcome(&self, caller: &str, since: Moment) -> bool {
+        if self.moment().0 == since.0 {
+            return true;
+        }
+        let expelled = self.expelled.lock().unwrap_or_else(PoisonError::into_inner);
+        let meanwhile = self.moment().0.saturating_sub(since.0);
+        let Ok(meanwhile) = usize::try_from(meanwhile) else {
+            return false;
+        };
+        meanwhile <= expelled.len()
+            && !expelled
+                .iter()
+                .rev()
+                .take(meanwhile)
+                .any(|own| **own == *caller)
     }
 
     fn room(&self, caller: &Arc<str>) -> Room {
@@ -74,6 +125,11 @@ impl Bodies {
 }
 
 impl Share {
+    /// Whether its caller is still welcome.
+    pub(super) fn is_welcome(&self) -> bool {
+        self.bodies.is_welcome(&self.caller, self.since)
+    }
+
     /// Room for one more body, none of which is taken yet.
     pub(super) fn room(&self) -> Room {
         self.bodies.room(&self.caller)
@@ -135,6 +191,24 @@ mod tests {
         assert!(finds(&mut bodies.room(&other), half));
         drop(held);
         assert!(finds(&mut bodies.room(&one), half));
+    }
+
+    #[test]
+    fn who_was_expelled_meanwhile_is_not_welcome_and_who_comes_later_is() {
+        let bodies = Arc::new(Bodies::default());
+        let (one, other): (Arc<str>, Arc<str>) = ("one".into(), "other".into());
+        let (of_one, of_other) = (
+            bodies.of(&one, bodies.moment()),
+            bodies.of(&other, bodies.moment()),
+        );
+        assert!(of_one.is_welcome() && of_other.is_welcome());
+        bodies.expel(&one);
+        assert!(!of_one.is_welcome() && of_other.is_welcome());
+        assert!(bodies.of(&one, bodies.moment()).is_welcome());
+        for number in 0..EXPELLED_MAX {
+            bodies.expel(&number.to_string().into());
+        }
+        assert!(!of_other.is_welcome(), "nobody knows any more");
     }
 
     #[test]
