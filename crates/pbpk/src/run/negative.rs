@@ -24,14 +24,15 @@ fn is_exempt(path: &str, delimiter: char) -> bool {
 
 fn offenders(structure: &Structure, y: &[f64], bound: f64) -> Vec<String> {
     let model = structure.model();
-    let states = structure
+    // Quantities lie far apart: only those of values below the bound are looked at.
+    let low = structure
         .states()
         .iter()
         .zip(y)
-        .map(|(q, y)| (&model.quantities[*q], *y));
-    let bad = states
-        .filter(|(q, y)| *y < bound && !q.negative_allowed && !is_exempt(&q.path, model.delimiter));
-    bad.map(|(q, _)| q.path.clone()).collect()
+        .filter(|(_, y)| **y < bound);
+    let low = low.map(|(q, _)| &model.quantities[*q]);
+    let bad = low.filter(|q| !q.negative_allowed && !is_exempt(&q.path, model.delimiter));
+    bad.map(|q| q.path.clone()).collect()
 }
 
 /// Start values, before any event.

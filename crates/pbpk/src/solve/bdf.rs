@@ -6,7 +6,7 @@ use super::corrector::{Attempt, Correction};
 use super::history::History;
 use super::linear::Linear;
 use super::lu::Symbolic;
-use super::norm::{weights, wrms};
+use super::norm::weights;
 use super::sensitivity::Sensitivities;
 use super::{Options, SolveError, Statistics, System};
 use std::sync::Arc;
@@ -276,14 +276,13 @@ impl Bdf {
 
     fn weigh(&mut self) -> Result<(), SolveError> {
         let time = self.t;
-        weights(
+        let norm = weights(
             self.history.state(),
             self.options.rtol,
             &self.options.atol,
             &mut self.weights,
-        )
-        .map_err(|state| SolveError::Weight { time, state })?;
-        let digits = f64::EPSILON * wrms(self.history.state(), &self.weights);
+        );
+        let digits = f64::EPSILON * norm.map_err(|state| SolveError::Weight { time, state })?;
         if digits > 1.0 {
             return Err(SolveError::TooAccurate {
                 time,

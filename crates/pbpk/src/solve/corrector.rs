@@ -9,7 +9,7 @@ use super::bdf::Bdf;
 use super::kernel;
 use super::linear::Need;
 use super::lu::FactorError;
-use super::norm::wrms;
+use super::norm::{root_of_mean, wrms};
 
 /// Newton iterations of one attempt.
 const ITERATIONS_MAX: usize = 3;
@@ -100,6 +100,7 @@ impl Bdf {
         let inverse = 1.0 / self.coefficients.l1();
         // Factors made for another γ overshoot or undershoot; the secant of both is the best guess.
         let ratio = self.linear.ratio(gamma);
+        // It is 1 where both are the same.
         let damping = 2.0 / (1.0 + ratio);
         let mut last = 0.0;
         for iteration in 0..ITERATIONS_MAX {
@@ -113,15 +114,18 @@ impl Bdf {
             );
             self.linear.solve(&mut self.delta);
             self.statistics.newton_iterations += 1;
-            if ratio != 1.0 {
-                kernel::scale(&mut self.delta, damping);
-            }
-            let size = wrms(&self.delta, &self.weights);
+            let squares = kernel::correct(
+                &mut self.correction,
+                &self.delta,
+                damping,
+                &mut self.y,
+                self.history.state(),
+                &self.weights,
+            );
+            let size = root_of_mean(squares, self.delta.len());
             if !size.is_finite() {
                 return Ok(Correction::Failed);
             }
-            let state = self.history.state();
-            kernel::correct(&mut self.correction, &self.delta, &mut self.y, state);
             if iteration > 0 {
                 self.rate = (RATE_MEMORY * self.rate).max(size / last);
             }

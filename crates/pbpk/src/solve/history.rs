@@ -95,8 +95,12 @@ impl History {
 
     /// Adds the accepted correction with its weights and shifts the step sizes.
     pub(super) fn accept(&mut self, correction: &[f64], l: &[f64; ORDER_MAX + 1]) {
-        for (column, weight) in self.z.iter_mut().zip(l).take(self.order + 1) {
-            kernel::add_multiple(column, *weight, correction);
+        match self.order {
+            1 => kernel::add_multiples::<2>(&mut self.z, l, correction),
+            2 => kernel::add_multiples::<3>(&mut self.z, l, correction),
+            3 => kernel::add_multiples::<4>(&mut self.z, l, correction),
+            4 => kernel::add_multiples::<5>(&mut self.z, l, correction),
+            _ => kernel::add_multiples::<6>(&mut self.z, l, correction),
         }
         for i in (2..=self.order).rev() {
             self.tau[i] = self.tau[i - 1];
@@ -173,9 +177,12 @@ impl History {
 
     /// Evaluates the polynomial `s` steps away from the newest point.
     pub(super) fn interpolate(&self, s: f64, y: &mut [f64]) {
-        y.copy_from_slice(&self.z[self.order]);
-        for column in self.z.iter().take(self.order).rev() {
-            kernel::horner(y, s, column);
+        match self.order {
+            1 => kernel::horner::<2>(y, s, &self.z),
+            2 => kernel::horner::<3>(y, s, &self.z),
+            3 => kernel::horner::<4>(y, s, &self.z),
+            4 => kernel::horner::<5>(y, s, &self.z),
+            _ => kernel::horner::<6>(y, s, &self.z),
         }
     }
 }

@@ -4,31 +4,35 @@ use super::kernel;
 
 /// `sqrt(mean((v·w)²))`; zero for empty vectors.
 pub(super) fn wrms(v: &[f64], w: &[f64]) -> f64 {
-    if v.is_empty() {
+    root_of_mean(kernel::sum_of_squares(v, w), v.len())
+}
+
+/// The norm of `count` values whose squares have this sum.
+pub(super) fn root_of_mean(squares: f64, count: usize) -> f64 {
+    if count == 0 {
         return 0.0;
     }
     #[expect(clippy::cast_precision_loss, reason = "dimensions are far below 2^52")]
-    let n = v.len() as f64;
-    (kernel::sum_of_squares(v, w) / n).sqrt()
+    let n = count as f64;
+    (squares / n).sqrt()
 }
 
-/// Writes `1 / (rtol·|y| + atol)`; `Err` names the first state for which that is not finite.
-pub(super) fn weights(y: &[f64], rtol: f64, atol: &[f64], w: &mut [f64]) -> Result<(), usize> {
-    if let [a] = atol {
-        kernel::weights(y, rtol, *a, w);
+/// Writes `1 / (rtol·|y| + atol)` and gives the norm of `y` with these weights; `Err` names the first state for which that
+/// is not finite.
+pub(super) fn weights(y: &[f64], rtol: f64, atol: &[f64], w: &mut [f64]) -> Result<f64, usize> {
+    let (is_finite, squares) = if let [a] = atol {
+        kernel::weights(y, rtol, *a, w)
     } else {
         for ((w, y), a) in w.iter_mut().zip(y).zip(atol) {
             *w = 1.0 / (rtol * y.abs() + a);
         }
-    }
+        (kernel::all_finite(w), kernel::sum_of_squares(y, w))
+    };
     // The whole vector is looked at without a branch; only a fault is worth a search.
-    if kernel::all_finite(w) {
-        return Ok(());
+    if !is_finite && let Some(state) = w.iter().position(|w| !w.is_finite()) {
+        return Err(state);
     }
-    match w.iter().position(|w| !w.is_finite()) {
-        Some(state) => Err(state),
-        None => Ok(()),
-    }
+    Ok(root_of_mean(squares, y.len()))
 }
 
 #[cfg(test)]
@@ -66,7 +70,7 @@ mod tests {
         );
         assert_eq!(
             weights(&[1.0, 0.0, 2.0], 0.0, &[0.5, 0.25, 1.0], &mut w),
-            Ok(())
+            Ok((8.0_f64 / 3.0).sqrt())
         );
         assert_eq!(w, [2.0, 4.0, 1.0]);
     }

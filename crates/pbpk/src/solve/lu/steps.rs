@@ -1,5 +1,5 @@
 //! The steps of both substitutions, their places in as few bits as the dimension needs: with at most 256 states a place is
-//! a byte, and a vector of 256 numbers needs no look at its length.
+//! a byte, and vectors of 256 numbers need no look at their lengths.
 #![expect(
     clippy::indexing_slicing,
     reason = "numeric kernel: every place is below the dimension, by which its type is chosen"
@@ -74,7 +74,8 @@ impl Steps {
     /// Length of the vector in which `n` unknowns are solved for.
     pub(super) fn room(&self, n: usize) -> usize {
         match self {
-            Self::Byte(_) => n.max(BYTE),
+            // Unknowns, and the right-hand side.
+            Self::Byte(_) => 2 * BYTE,
             Self::Short(_) | Self::Wide(_) => n,
         }
     }
@@ -82,9 +83,13 @@ impl Steps {
     /// Replaces `b` by the solution: solves with `L`, the diagonal and the unit upper factor in turn, in `x`.
     pub(super) fn solve(&self, b: &mut [f64], x: &mut [f64], numbers: Numbers<'_>) {
         match self {
-            Self::Byte(places) => match x.first_chunk_mut::<BYTE>() {
-                Some(x) => places.solve(b, x, numbers),
-                None => places.solve(b, x, numbers),
+            Self::Byte(places) => match x.as_chunks_mut::<BYTE>() {
+                ([x, own, ..], _) => {
+                    own[..b.len()].copy_from_slice(b);
+                    places.solve(own, x, numbers);
+                    b.copy_from_slice(&own[..b.len()]);
+                }
+                _ => places.solve(b, x, numbers),
             },
             Self::Short(places) => places.solve(b, x, numbers),
             Self::Wide(places) => places.solve(b, x, numbers),
@@ -102,8 +107,9 @@ impl<P: Place> Places<P> {
     }
 
     #[inline(always)]
-    fn solve<X>(&self, b: &mut [f64], x: &mut X, numbers: Numbers<'_>)
+    fn solve<B, X>(&self, b: &mut B, x: &mut X, numbers: Numbers<'_>)
     where
+        B: IndexMut<usize, Output = f64> + ?Sized,
         X: IndexMut<usize, Output = f64> + AsMut<[f64]> + ?Sized,
     {
         for (x, &state) in x.as_mut().iter_mut().zip(&self.order) {
