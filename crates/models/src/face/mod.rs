@@ -225,15 +225,10 @@ impl Face {
         };
         let terms = &self.terms;
         let served = match call::remembered(terms, &legs, &caller, permit.request()) {
-<<<<<<< HEAD
             Some(found) => call::answer(terms, found, permit, reservation)
                 .await
                 .map_err(|own| *own),
-            None => call::serve(terms, &route, &legs, &caller, permit, reservation).await,
-=======
-            Some(found) => call::answer(terms, found, permit, reservation).map_err(|own| *own),
             None => call::serve(terms, &route, &legs, (&caller, door), permit, reservation).await,
->>>>>>> attack
         };
         match served {
             Ok(Served::Whole(whole, trail)) => answer.whole(whole, &trail),
