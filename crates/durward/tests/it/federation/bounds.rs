@@ -156,7 +156,7 @@ fn one_server_under_its_own_names_is_asked_without_a_session() {
         let mut headers = modern_headers("tools/call", "echo");
         let refused = [&headers[..], &[("authorization", other.as_str())]].concat();
         let body = modern_call("9", "x");
-        assert_eq!(served.send("POST", "/mcp", &refused, &body).status, 400);
+        assert_eq!(served.send("POST", "/mcp", &refused, &body).status, 403);
         headers.push(("authorization", &own));
         let answer = served.send("POST", "/mcp", &headers, &body);
         assert_eq!(answer.status, status, "{prefix}: {answer:?}");
