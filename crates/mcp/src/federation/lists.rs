@@ -90,7 +90,6 @@ impl Part {
         Self(Self::read(list, spelling, answer))
     }
 
-    #[expect(clippy::type_complexity, reason = "read at once by its one caller")]
     fn read(
         list: List,
         spelling: Option<&Spelling>,
