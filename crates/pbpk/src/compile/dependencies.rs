@@ -7,7 +7,7 @@
 use super::variant::Stopped;
 use crate::model::{Kind, Model, Reference, Source};
 use crate::read::cycle;
-use crate::watch::Watch;
+use crate::watch::{Interrupt, Watch};
 
 /// References of a formula that make a unit of work.
 const REFERENCES_OF_A_UNIT: usize = 16;
@@ -55,22 +55,7 @@ impl Dependencies {
             used_start[q + 1] = used.len() as u32;
         }
         let of = |q: usize| &used[used_start[q] as usize..used_start[q + 1] as usize];
-        let mut user_start = vec![0_u32; n + 1];
-        for &u in &used {
-            user_start[u as usize + 1] += 1;
-        }
-        for i in 0..n {
-            user_start[i + 1] += user_start[i];
-        }
-        let mut fill = user_start.clone();
-        let mut users = vec![0_u32; used.len()];
-        for q in 0..n {
-            watch.work(1 + of(q).len() / REFERENCES_OF_A_UNIT)?;
-            for &u in of(q) {
-                users[fill[u as usize] as usize] = q as u32;
-                fill[u as usize] += 1;
-            }
-        }
+        let (user_start, users) = users(&used_start, &used, watch)?;
         // Repeatedly take what needs nothing more; in file order, so that the order is always the same.
         let mut open: Vec<u32> = (0..n).map(|q| of(q).len() as u32).collect();
         let mut ready: Vec<u32> = (0..n).filter(|&q| open[q] == 0).map(|q| q as u32).collect();
@@ -163,6 +148,32 @@ impl Dependencies {
         }
         reached
     }
+}
+
+/// The users of each quantity, from where each uses which: where they begin, and their list.
+fn users(
+    used_start: &[u32],
+    used: &[u32],
+    watch: &Watch<'_>,
+) -> Result<(Vec<u32>, Vec<u32>), Interrupt> {
+    let mut user_start = vec![0_u32; used_start.len()];
+    for &u in used {
+        user_start[u as usize + 1] += 1;
+    }
+    for i in 1..user_start.len() {
+        user_start[i] += user_start[i - 1];
+    }
+    let mut fill = user_start.clone();
+    let mut users = vec![0_u32; used.len()];
+    for (q, ends) in used_start.windows(2).enumerate() {
+        let own = &used[ends[0] as usize..ends[1] as usize];
+        watch.work(1 + own.len() / REFERENCES_OF_A_UNIT)?;
+        for &u in own {
+            users[fill[u as usize] as usize] = q as u32;
+            fill[u as usize] += 1;
+        }
+    }
+    Ok((user_start, users))
 }
 
 /// The formula that the file gives a quantity.
