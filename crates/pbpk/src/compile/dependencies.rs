@@ -27,33 +27,6 @@ pub(crate) struct Dependencies {
     pub(crate) reads_time: Vec<bool>,
 }
 
-/// The same edges from the other side: where the users of each quantity begin, and the users.
-fn reversed(
-    used_start: &[u32],
-    used: &[u32],
-    watch: &Watch<'_>,
-) -> Result<(Vec<u32>, Vec<u32>), Interrupt> {
-    let n = used_start.len() - 1;
-    let mut user_start = vec![0_u32; n + 1];
-    for &u in used {
-        user_start[u as usize + 1] += 1;
-    }
-    for i in 0..n {
-        user_start[i + 1] += user_start[i];
-    }
-    let mut fill = user_start.clone();
-    let mut users = vec![0_u32; used.len()];
-    for q in 0..n {
-        let of = &used[used_start[q] as usize..used_start[q + 1] as usize];
-        watch.work(1 + of.len() / REFERENCES_OF_A_UNIT)?;
-        for &u in of {
-            users[fill[u as usize] as usize] = q as u32;
-            fill[u as usize] += 1;
-        }
-    }
-    Ok((user_start, users))
-}
-
 impl Dependencies {
     /// The graph with `formula_of(q)` the formula that defines quantity q, if any.
     ///
@@ -82,7 +55,7 @@ impl Dependencies {
             used_start[q + 1] = used.len() as u32;
         }
         let of = |q: usize| &used[used_start[q] as usize..used_start[q + 1] as usize];
-        let (user_start, users) = reversed(&used_start, &used, watch)?;
+        let (user_start, users) = users(&used_start, &used, watch)?;
         // Repeatedly take what needs nothing more; in file order, so that the order is always the same.
         let mut open: Vec<u32> = (0..n).map(|q| of(q).len() as u32).collect();
         let mut ready: Vec<u32> = (0..n).filter(|&q| open[q] == 0).map(|q| q as u32).collect();
@@ -175,6 +148,32 @@ impl Dependencies {
         }
         reached
     }
+}
+
+/// The users of each quantity, from where each uses which: where they begin, and their list.
+fn users(
+    used_start: &[u32],
+    used: &[u32],
+    watch: &Watch<'_>,
+) -> Result<(Vec<u32>, Vec<u32>), Interrupt> {
+    let mut user_start = vec![0_u32; used_start.len()];
+    for &u in used {
+        user_start[u as usize + 1] += 1;
+    }
+    for i in 1..user_start.len() {
+        user_start[i] += user_start[i - 1];
+    }
+    let mut fill = user_start.clone();
+    let mut users = vec![0_u32; used.len()];
+    for (q, ends) in used_start.windows(2).enumerate() {
+        let own = &used[ends[0] as usize..ends[1] as usize];
+        watch.work(1 + own.len() / REFERENCES_OF_A_UNIT)?;
+        for &u in own {
+            users[fill[u as usize] as usize] = q as u32;
+            fill[u as usize] += 1;
+        }
+    }
+    Ok((user_start, users))
 }
 
 /// The formula that the file gives a quantity.
