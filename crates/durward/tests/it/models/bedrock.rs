@@ -63,7 +63,8 @@ fn is_clean(served: Served) {
     let (output, place) = served.stop();
     let said = format!("{output:?}");
     assert!(!said.contains(CANARY), "{said}");
-    for record in place.journal().operations() {
+    let journal = place.journal();
+    for record in journal.operations() {
         assert!(!record.to_string().contains(CANARY), "{record}");
     }
 }
@@ -98,11 +99,17 @@ fn signed_calls_are_answered_whole_and_streamed_in_every_dialect() {
         assert!(own.body.contains(&format!("event: {name}\n")), "{own:?}");
     }
     let beta = [("anthropic-beta", "one-1, two-2")];
-    let body = json!({"model": "b/m", "max_tokens": 9, "messages": [{"role": "user", "content": "x"}]});
+    let body =
+        json!({"model": "b/m", "max_tokens": 9, "messages": [{"role": "user", "content": "x"}]});
     let told = served.send("POST", "/v1/messages", &beta, &body.to_string());
-    assert_eq!(whole(&told.json()).text, r#"["one-1", "two-2"]"#, "{told:?}");
+    assert_eq!(
+        whole(&told.json()).text,
+        r#"["one-1", "two-2"]"#,
+        "{told:?}"
+    );
     let (_, place) = served.stop();
-    let operations = place.journal().operations();
+    let journal = place.journal();
+    let operations = journal.operations();
     assert_eq!(operations.len(), 20);
     for one in operations {
         assert_eq!(one["usage"]["input_tokens"], 7, "{one}");
