@@ -314,6 +314,24 @@ impl ModelRequest {
         self.fields_for(model)
     }
 
+    /// The body for a provider that finds the model, and whether to stream, in the URL, and the version of the API in the body.
+    pub(crate) fn body_named_outside(&self, version: &str) -> Bytes {
+        let asked = self.headers.get_all(&FORWARDED[0]).iter();
+        let asked = asked.filter_map(|value| value.to_str().ok());
+        let names = asked.flat_map(|value| value.split(',')).map(str::trim);
+        let mut betas = Vec::new();
+        for name in names.filter(|name| !name.is_empty()) {
+            betas.push(if betas.is_empty() { b'[' } else { b',' });
+            wire::text::push_string(&mut betas, name);
+        }
+        if !betas.is_empty() {
+            betas.push(b']');
+        }
+        let betas = String::from_utf8(betas).ok();
+        let betas = betas.filter(|text| !text.is_empty());
+        without_model(&self.body, version, betas.as_deref())
+    }
+
     /// The same as JSON, also where it came as a form.
     #[must_use]
     pub fn fields_for(&self, model: &str) -> Bytes {
@@ -330,6 +348,15 @@ impl ModelRequest {
         edits.extend(usage.as_deref().map(|usage| ("stream_options", usage)));
         self.body.with(&edits).into()
     }
+}
+
+/// A body of Anthropic's messages without what stands in the URL, and with what else stands in the head: the version of the
+/// API, and a list of what is tried out.
+pub(crate) fn without_model(body: &Body, version: &str, betas: Option<&str>) -> Bytes {
+    let version = format!("\"{version}\"");
+    let mut added = vec![("anthropic_version", version.as_str())];
+    added.extend(betas.map(|betas| ("anthropic_beta", betas)));
+    body.without(&["model", "stream"], &added).into()
 }
 
 impl Shown for ModelRequest {

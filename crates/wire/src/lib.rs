@@ -8,6 +8,7 @@
 
 pub mod canonical;
 pub mod error;
+pub mod eventstream;
 pub mod fold;
 pub mod frame;
 pub mod header;

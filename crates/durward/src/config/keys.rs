@@ -5,14 +5,18 @@ use std::io::{self, Write};
 
 use crate::builtin;
 
+mod clouds;
 mod otel;
 mod table;
 
+use clouds::CLOUDS;
 use otel::OTEL;
 use table::GENERAL;
 
 /// All keys, in the order of the reference page.
-pub const KEYS: &[Key] = &joined::<{ GENERAL.len() + OTEL.len() }>(GENERAL, OTEL);
+pub const KEYS: &[Key] =
+    &joined::<{ GENERAL.len() + CLOUDS.len() + OTEL.len() }>(OF_THE_FILE, OTEL);
+const OF_THE_FILE: &[Key] = &joined::<{ GENERAL.len() + CLOUDS.len() }>(GENERAL, CLOUDS);
 
 /// One key.
 #[derive(Debug, Clone, Copy)]

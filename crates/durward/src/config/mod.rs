@@ -9,7 +9,7 @@ mod file;
 pub mod inspect;
 pub mod keys;
 mod model_cache;
-mod model_clouds;
+pub mod model_clouds;
 pub mod models;
 mod node;
 pub mod notify;

@@ -8,7 +8,7 @@ use ::models::{Alias, BudgetRule, Most, Per, Price, Rotation};
 use super::expand::{Secret, Text};
 use super::fault::{Fault, Position};
 use super::model_cache::{self, Cache};
-use super::model_clouds;
+use super::model_clouds::{self, Cloud};
 use super::rows::{Row, row};
 use super::section::Section;
 use super::server::check_url;
@@ -94,6 +94,8 @@ pub struct Provider {
     pub latency: Span,
     /// Of Azure's API.
     pub api_version: Option<String>,
+    /// In a cloud: where, and with what proof.
+    pub cloud: Option<Cloud>,
 }
 
 impl PartialEq for Provider {
@@ -111,6 +113,7 @@ impl PartialEq for Provider {
                 models,
                 own.latency,
                 own.api_version.clone(),
+                own.cloud.clone(),
             )
         };
         said(self) == said(other)
@@ -387,6 +390,7 @@ fn provider(
             format!("is not for providers of kind {}", kind.value),
         ));
     }
+    let cloud = model_clouds::read(section, kind.value, at, warnings)?;
     let listed = section
         .list("models")?
         .map_or_else(Vec::new, |list| list.value);
@@ -401,6 +405,7 @@ fn provider(
         models: listed.into_iter().map(|text| text.value).collect(),
         latency: latency.map_or(Span(10), |found| found.value),
         api_version: section.text("api_version")?.map(|found| found.value.value),
+        cloud,
     })
 }
 

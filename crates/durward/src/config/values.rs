@@ -240,6 +240,8 @@ choice! {
         Google = "google",
         /// OpenAI's models on Azure.
         Azure = "azure",
+        /// Anthropic's models at Amazon Bedrock.
+        Bedrock = "bedrock",
         /// Like OpenAI's, at Mistral.
         Mistral = "mistral",
         /// Like OpenAI's, at DeepSeek.

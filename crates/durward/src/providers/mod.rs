@@ -12,6 +12,7 @@ use state::underway::Left;
 use state::{Counter, FileCounter, Underway};
 
 use crate::config::Settings;
+use crate::config::model_clouds::{Cloud, Signing};
 use crate::config::models::Provider as Configured;
 use crate::config::values::ProviderKind;
 use crate::failure::Failure;
@@ -144,6 +145,7 @@ fn provider(own: &Configured, reserve: u64, insecure: bool) -> Result<Arc<dyn Pr
             Api::Gemini,
             "https://generativelanguage.googleapis.com/v1beta",
         ),
+        ProviderKind::Bedrock => (Api::Bedrock, ""),
         // It has a base of its own, without which the configuration is refused.
         ProviderKind::Azure => (Api::Azure, ""),
         ProviderKind::Mistral => (Api::Compatible, "https://api.mistral.ai/v1"),
@@ -154,10 +156,13 @@ fn provider(own: &Configured, reserve: u64, insecure: bool) -> Result<Arc<dyn Pr
         ProviderKind::Cohere => (Api::Compatible, "https://api.cohere.ai/compatibility/v1"),
         ProviderKind::Local => (Api::Compatible, "http://127.0.0.1:11434/v1"),
     };
-    let url = own
-        .base_url
-        .as_ref()
-        .map_or(usual, |url| url.value.as_str());
+    let usual = match &own.cloud {
+        Some(Cloud::Bedrock { region, .. }) => {
+            format!("https://bedrock-runtime.{region}.amazonaws.com")
+        }
+        None => usual.to_owned(),
+    };
+    let base_url = own.base_url.as_ref();
     let authorities = own.ca.as_ref().map(|file| {
         let size = std::fs::metadata(file).map(|found| found.len());
         match size {
@@ -168,21 +173,31 @@ fn provider(own: &Configured, reserve: u64, insecure: bool) -> Result<Arc<dyn Pr
     });
     let made = HttpProvider::new(HttpProviderOptions {
         name: own.name.clone(),
-        base_url: url.to_owned(),
+        base_url: base_url.map_or(usual, |url| url.value.clone()),
         insecure,
         api,
         api_version: own
             .api_version
             .clone()
             .unwrap_or_else(|| AZURE_VERSION.to_owned()),
+        region: match &own.cloud {
+            Some(Cloud::Bedrock { region, .. }) => region.clone(),
+            None => String::new(),
+        },
         max_tokens: reserve,
-        keys: own
-            .keys
-            .iter()
-            .filter_map(|key| Key::new(key.reveal()))
-            .collect(),
+        keys: keys(own),
         models: own.models.clone(),
         authorities: authorities.transpose()?,
     });
     Ok(Arc::new(made.map_err(|fault| wrong(fault.to_string()))?))
+}
+
+/// What a provider is shown; the configuration has refused what is no key.
+fn keys(own: &Configured) -> Vec<Key> {
+    let signing = match &own.cloud {
+        Some(Cloud::Bedrock { signing, .. }) => signing.as_ref(),
+        None => None,
+    };
+    let shown = own.keys.iter().filter_map(|key| Key::new(key.reveal()));
+    shown.chain(signing.and_then(Signing::key)).collect()
 }

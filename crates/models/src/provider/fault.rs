@@ -259,25 +259,65 @@ impl Fault {
     /// What an answer means whose status is no success.
     #[must_use]
     pub fn answered(status: StatusCode, headers: &HeaderMap, body: Bytes) -> Self {
-        classify(status, retry_after(headers), body)
+        let kind = headers.get(ERROR_TYPE).and_then(|kind| kind.to_str().ok());
+        // Behind a colon stands where the kind is described.
+        let kind = kind.and_then(|kind| kind.split(':').next());
+        let text = std::str::from_utf8(&body).unwrap_or_default();
+        let known = kind.and_then(|kind| of_aws(kind.trim(), text));
+        classify(status, retry_after(headers), body, known)
     }
 }
 
+/// The kind of an error, as AWS names it.
+const ERROR_TYPE: HeaderName = HeaderName::from_static("x-amzn-errortype");
 const RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
 
 /// What providers say of a request that is longer than the model can read.
-const TOO_LONG: [&str; 5] = [
+const TOO_LONG: [&str; 6] = [
     "context_length_exceeded",
     "prompt is too long",
     "maximum context length",
     "context window",
+    "Input is too long",
     "exceeds the maximum number of tokens",
 ];
 
-fn classify(status: StatusCode, retry_after_ms: Option<u64>, body: Bytes) -> Fault {
+/// What a kind of AWS's errors means, where its status does not say it.
+fn of_aws(kind: &str, text: &str) -> Option<(Trouble, Remedy)> {
+    let mentions = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    match kind {
+        "ThrottlingException" | "TooManyRequestsException" | "ServiceQuotaExceededException" => {
+            Some((Trouble::RateLimited, Remedy::NextTarget))
+        }
+        "ModelNotReadyException"
+        | "ModelErrorException"
+        | "ModelStreamErrorException"
+        | "ModelTimeoutException" => Some((Trouble::Failed, Remedy::Again)),
+        // The key is good, and this model is not among what it may use.
+        "AccessDeniedException"
+            if mentions(&["access to the model", "not authorized to perform"]) =>
+        {
+            Some((Trouble::NoModel, Remedy::NextTarget))
+        }
+        "ValidationException"
+            if mentions(&["model identifier is invalid", "on-demand throughput"]) =>
+        {
+            Some((Trouble::NoModel, Remedy::NextTarget))
+        }
+        _ => None,
+    }
+}
+
+fn classify(
+    status: StatusCode,
+    retry_after_ms: Option<u64>,
+    body: Bytes,
+    known: Option<(Trouble, Remedy)>,
+) -> Fault {
     let text = std::str::from_utf8(&body).unwrap_or_default();
     let mentions = |words: &[&str]| words.iter().any(|word| text.contains(word));
     let (trouble, remedy) = match status.as_u16() {
+        _ if let Some(known) = known => known,
         401 | 403 => (Trouble::Credentials, Remedy::NextTarget),
         // Gemini says so.
         400 if mentions(&["API_KEY_INVALID"]) => (Trouble::Credentials, Remedy::NextTarget),
@@ -296,7 +336,8 @@ fn classify(status: StatusCode, retry_after_ms: Option<u64>, body: Bytes) -> Fau
         trouble,
         Trouble::Refused | Trouble::NoModel | Trouble::ContextLength
     );
-    let told = is_callers && message_of(text).is_some();
+    // Who may not do what is told to the key's owner alone.
+    let told = is_callers && status != StatusCode::FORBIDDEN && message_of(text).is_some();
     Fault {
         trouble,
         remedy,
@@ -350,9 +391,111 @@ mod tests {
         ];
         for (status, body, trouble, remedy, told) in cases {
             let code = StatusCode::from_u16(status).unwrap_or_default();
-            let fault = classify(code, None, Bytes::from_static(body.as_bytes()));
+            let fault = classify(code, None, Bytes::from_static(body.as_bytes()), None);
             assert_eq!((fault.trouble, fault.remedy), (trouble, remedy), "{status}");
             assert_eq!(fault.answer.is_some(), told, "{status}");
+        }
+    }
+
+    #[test]
+    fn errors_of_aws_are_read_by_their_kind() {
+        let cases = [
+            (
+                429,
+                "ThrottlingException",
+                "slow",
+                Trouble::RateLimited,
+                false,
+            ),
+            (
+                400,
+                "ServiceQuotaExceededException",
+                "q",
+                Trouble::RateLimited,
+                false,
+            ),
+            (
+                429,
+                "ModelNotReadyException",
+                "wait",
+                Trouble::Failed,
+                false,
+            ),
+            (424, "ModelErrorException", "x", Trouble::Failed, false),
+            (408, "ModelTimeoutException", "x", Trouble::Failed, false),
+            (
+                403,
+                "AccessDeniedException",
+                "You don't have access to the model",
+                Trouble::NoModel,
+                false,
+            ),
+            (
+                403,
+                "AccessDeniedException",
+                "no such key",
+                Trouble::Credentials,
+                false,
+            ),
+            (
+                403,
+                "ExpiredTokenException",
+                "x",
+                Trouble::Credentials,
+                false,
+            ),
+            (
+                403,
+                "InvalidSignatureException",
+                "x",
+                Trouble::Credentials,
+                false,
+            ),
+            (
+                400,
+                "ValidationException",
+                "The provided model identifier is invalid.",
+                Trouble::NoModel,
+                true,
+            ),
+            (
+                400,
+                "ValidationException",
+                "Input is too long for requested model.",
+                Trouble::ContextLength,
+                true,
+            ),
+            (
+                400,
+                "ValidationException",
+                "max_tokens: required",
+                Trouble::Refused,
+                true,
+            ),
+            (
+                404,
+                "ResourceNotFoundException",
+                "x",
+                Trouble::NoModel,
+                true,
+            ),
+            (
+                503,
+                "ServiceUnavailableException",
+                "x",
+                Trouble::Failed,
+                false,
+            ),
+        ];
+        for (status, kind, said, trouble, told) in cases {
+            let mut headers = HeaderMap::new();
+            let shown = format!("{kind}:http://internal.amazon.com/coral/");
+            headers.insert(ERROR_TYPE, HeaderValue::try_from(shown).unwrap());
+            let body = format!("{{\"message\":\"{said}\"}}");
+            let code = StatusCode::from_u16(status).unwrap();
+            let fault = Fault::answered(code, &headers, body.into());
+            assert_eq!(fault.trouble, trouble, "{kind} {said}");
+            assert_eq!(fault.answer.is_some(), told, "{kind} {said}");
         }
     }
 

@@ -23,6 +23,8 @@ pub enum Api {
     Gemini,
     /// OpenAI's models as Azure serves them: the model is the name of a deployment.
     Azure,
+    /// Anthropic's models as Amazon Bedrock serves them.
+    Bedrock,
 }
 
 impl Api {
@@ -35,6 +37,7 @@ impl Api {
                 !matches!(endpoint, Endpoint::Messages | Endpoint::CountTokens)
             }
             Self::Anthropic => matches!(endpoint, Endpoint::Messages | Endpoint::CountTokens),
+            Self::Bedrock => endpoint == Endpoint::Messages,
             Self::Gemini => false,
             Self::Azure => {
                 let is_passed = endpoint.is_passed_through() && endpoint != Endpoint::Rerank;
@@ -47,7 +50,7 @@ impl Api {
     pub(super) fn format(self) -> Format {
         match self {
             Self::OpenAi | Self::Compatible | Self::Azure => Format::Chat,
-            Self::Anthropic => Format::Messages,
+            Self::Anthropic | Self::Bedrock => Format::Messages,
             Self::Gemini => Format::Gemini,
         }
     }
@@ -61,7 +64,7 @@ impl Api {
     /// Where requests to an endpoint go, behind the base; `None` where that depends on the request.
     pub(super) fn path(self, endpoint: Endpoint) -> Option<String> {
         let asked = match (self, self.format()) {
-            (Self::Azure, _) | (_, Format::Gemini) => return None,
+            (Self::Azure | Self::Bedrock, _) | (_, Format::Gemini) => return None,
             _ if self.has(endpoint) => endpoint,
             (_, Format::Chat) => Endpoint::Chat,
             (_, Format::Messages) => Endpoint::Messages,
@@ -82,6 +85,8 @@ impl Api {
         match self {
             Self::Gemini if streams => format!("/models/{model}:streamGenerateContent?alt=sse"),
             Self::Gemini => format!("/models/{model}:generateContent"),
+            Self::Bedrock if streams => format!("/model/{model}/invoke-with-response-stream"),
+            Self::Bedrock => format!("/model/{model}/invoke"),
             Self::OpenAi | Self::Compatible | Self::Anthropic | Self::Azure => {
                 let asked = if self.has(endpoint) {
                     endpoint
@@ -105,19 +110,32 @@ impl Api {
         }
     }
 
-    /// Shows it a key, and what else it wants to see in front of every request.
+    /// The version of Anthropic's API that stands in the body, where the model and whether it streams stand in the URL.
+    pub(super) fn version_in_body(self) -> Option<&'static str> {
+        (self == Self::Bedrock).then_some("bedrock-2023-05-31")
+    }
+
+    /// The service that signatures are for, where requests can be signed.
+    pub(super) fn signed_service(self) -> Option<&'static str> {
+        (self == Self::Bedrock).then_some("bedrock")
+    }
+
+    /// Shows it a key that stands in the head, and what else it wants to see in front of every request.
     pub(super) fn sign(self, headers: &mut HeaderMap, key: Option<&Key>) {
         if self == Self::Anthropic {
             let version = HeaderName::from_static("anthropic-version");
             headers.entry(version).or_insert(ANTHROPIC_VERSION);
         }
         let Some(key) = key else { return };
-        match self {
-            Self::OpenAi | Self::Compatible => headers.insert(AUTHORIZATION, key.bearer()),
-            Self::Anthropic => headers.insert(HeaderName::from_static("x-api-key"), key.plain()),
-            Self::Gemini => headers.insert(HeaderName::from_static("x-goog-api-key"), key.plain()),
-            Self::Azure => headers.insert(HeaderName::from_static("api-key"), key.plain()),
+        let (name, value) = match self {
+            Self::OpenAi | Self::Compatible | Self::Bedrock => (AUTHORIZATION, key.bearer()),
+            Self::Anthropic => (HeaderName::from_static("x-api-key"), key.plain()),
+            Self::Gemini => (HeaderName::from_static("x-goog-api-key"), key.plain()),
+            Self::Azure => (HeaderName::from_static("api-key"), key.plain()),
         };
+        if let Some(value) = value {
+            headers.insert(name, value);
+        }
     }
 }
 
@@ -125,17 +143,22 @@ impl Api {
 fn escape(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     for byte in name.bytes() {
-        if byte.is_ascii_alphanumeric() || b"._-~".contains(&byte) {
-            out.push(char::from(byte));
-        } else {
-            out.push_str(&format!("%{byte:02X}"));
-        }
+        escape_byte(byte, &mut out);
     }
     // A part of dots alone would lead elsewhere.
     if out.bytes().all(|byte| byte == b'.') {
         out = out.replace('.', "%2E");
     }
     out
+}
+
+/// A byte of a path, escaped unless it can mean nothing else.
+pub(super) fn escape_byte(byte: u8, out: &mut String) {
+    if byte.is_ascii_alphanumeric() || b"._-~".contains(&byte) {
+        out.push(char::from(byte));
+    } else {
+        out.push_str(&format!("%{byte:02X}"));
+    }
 }
 
 #[cfg(test)]
@@ -158,6 +181,12 @@ mod tests {
         assert_eq!(
             Api::Azure.path_of(Endpoint::Embeddings, "e", false, "preview"),
             "/openai/deployments/e/embeddings?api-version=preview"
+        );
+        let bedrock = |streams| Api::Bedrock.path_of(Endpoint::Chat, "a.c-v1:0", streams, "");
+        assert_eq!(bedrock(false), "/model/a.c-v1%3A0/invoke");
+        assert_eq!(
+            bedrock(true),
+            "/model/a.c-v1%3A0/invoke-with-response-stream"
         );
         assert_eq!(
             Api::OpenAi.path(Endpoint::Messages).as_deref(),

@@ -1,26 +1,28 @@
 //! Providers over HTTP.
 
 mod api;
+mod frames;
 mod keys;
 mod replies;
+mod sigv4;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use gate::{PeerId, Spent};
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use net::outbound::http::{
-    HttpClient, HttpFault, HttpOptions, Lane, Method, Outgoing, Target, TargetFault, TlsFault,
-    TlsOptions,
+    HttpClient, HttpFault, HttpOptions, Lane, Method, Outgoing, Reply as HttpReply, Target,
+    TargetFault, TlsFault, TlsOptions,
 };
 use tokio::time::Instant;
 use toolkit::server::BoxFuture;
 use wire::model::translate::{self, Format, Front};
-use wire::model::{Endpoint, message_of};
+use wire::model::{Body, Endpoint, is_error, message_of};
 
 pub use api::Api;
 pub use keys::KEYS_MAX;
@@ -28,8 +30,9 @@ pub use keys::KEYS_MAX;
 pub use crate::key::Key;
 
 use crate::provider::{Address, Fault, Offer, Provider, Remedy, Sent, Trouble};
-use crate::request::ModelRequest;
+use crate::request::{ModelRequest, without_model};
 use keys::Keys;
+use sigv4::{Asked, Scope};
 
 /// Most connections to one provider.
 const CONNECTIONS_MAX: usize = 4_096;
@@ -47,6 +50,8 @@ pub struct HttpProviderOptions {
     pub api: Api,
     /// The version of the API, where it stands in the URL.
     pub api_version: String,
+    /// The region that requests are signed for, where they are.
+    pub region: String,
     /// The most tokens of a reply where the caller names none, and the API wants a number.
     pub max_tokens: u64,
     /// Its keys; none where it wants none.
@@ -94,6 +99,7 @@ pub struct HttpProvider {
     max_tokens: u64,
     keys: Keys,
     api_version: String,
+    region: String,
     /// To the base. It and those of the endpoints share connections.
     client: HttpClient,
     /// One for each endpoint whose path is always the same.
@@ -127,6 +133,7 @@ impl HttpProvider {
             clients: spoken.iter().filter_map(below).collect(),
             client,
             api_version: options.api_version,
+            region: options.region,
             offer: Offer {
                 models: options.models,
                 examples: Vec::new(),
@@ -144,7 +151,8 @@ impl HttpProvider {
     }
 
     fn headers(&self, request: &ModelRequest, key: Option<&Key>) -> HeaderMap {
-        let mut headers = if self.api.has(request.endpoint()) {
+        let is_own = self.api.has(request.endpoint()) && self.api.version_in_body().is_none();
+        let mut headers = if is_own {
             request.headers().clone()
         } else {
             request.common_headers()
@@ -155,13 +163,48 @@ impl HttpProvider {
         let accept = if request.endpoint().is_passed_through() {
             "*/*"
         } else if request.streams() {
-            "text/event-stream"
+            self.streamed()
         } else {
             "application/json"
         };
         headers.insert(ACCEPT, HeaderValue::from_static(accept));
         self.api.sign(&mut headers, key);
         headers
+    }
+
+    /// The kind of its streams.
+    fn streamed(&self) -> &'static str {
+        match self.api {
+            Api::Bedrock => frames::KIND,
+            _ => "text/event-stream",
+        }
+    }
+
+    /// Signs a request, where the key is one to sign with.
+    fn signed(
+        &self,
+        client: &HttpClient,
+        key: Option<&Key>,
+        outgoing: &mut Outgoing,
+    ) -> Option<()> {
+        let Some(key) = key.and_then(Key::signing) else {
+            return Some(());
+        };
+        let scope = Scope {
+            region: &self.region,
+            service: self.api.signed_service()?,
+        };
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let now_ms = i64::try_from(since.ok()?.as_millis()).ok()?;
+        let (path, query) = client.path();
+        let asked = Asked {
+            method: outgoing.method.as_str(),
+            host: client.target().authority(),
+            path,
+            query,
+            body: &outgoing.body,
+        };
+        sigv4::sign(key, scope, asked, now_ms, &mut outgoing.headers)
     }
 
     /// The client for a request; `None` where the provider does not serve its endpoint.
@@ -181,8 +224,12 @@ impl HttpProvider {
     /// The request as it is sent.
     fn write(&self, request: &ModelRequest, model: &str) -> Result<Written, Fault> {
         if self.api.has(request.endpoint()) {
+            let body = match self.api.version_in_body() {
+                Some(version) => request.body_named_outside(version),
+                None => request.body_for(model),
+            };
             return Ok(Written {
-                body: request.body_for(model),
+                body,
                 left_out: Vec::new(),
                 format: None,
             });
@@ -193,7 +240,10 @@ impl HttpProvider {
         let manner = self.api.manner(model, self.max_tokens);
         match translate::request(from, to, request.body().as_str(), &manner) {
             Ok(said) => Ok(Written {
-                body: said.body.into(),
+                body: match self.api.version_in_body() {
+                    Some(version) => named_outside(&said.body, version)?,
+                    None => said.body.into(),
+                },
                 left_out: said.left_out,
                 format: Some(to),
             }),
@@ -222,13 +272,16 @@ impl HttpProvider {
             },
         };
         let left = to.until.saturating_duration_since(Instant::now());
-        let outgoing = Outgoing {
+        let mut outgoing = Outgoing {
             method: Method::POST,
             headers: self.headers(request, key),
             body: written.body,
             lane: Lane::Call,
             head_ms_max: u64::try_from(left.as_millis()).unwrap_or(u64::MAX),
         };
+        if self.signed(&client, key, &mut outgoing).is_none() {
+            return Sent::Unserved(spent, Fault::of(Trouble::Credentials, Remedy::NextTarget));
+        }
         let reply = match client.send(&outgoing).await {
             Ok(reply) => reply,
             Err(fault) => {
@@ -237,28 +290,15 @@ impl HttpProvider {
             }
         };
         if reply.status().is_success() {
-            return replies::success(spent, reply, written.format, written.left_out);
+            return replies::success(
+                spent,
+                reply,
+                self.streamed(),
+                written.format,
+                written.left_out,
+            );
         }
-        let until = to
-            .until
-            .min(Instant::now() + Duration::from_millis(replies::ERROR_WAIT_MS_MAX));
-        let mut fault = replies::error(reply, until).await;
-        let shows_key = |(_, body): &(StatusCode, Bytes)| key.is_some_and(|key| key.is_in(body));
-        if fault.answer.as_ref().is_some_and(shows_key) {
-            // Some say again what they were sent.
-            fault.answer = None;
-        }
-        if written.format.is_some() {
-            // The provider's words are not the caller's, so only its sentence goes on.
-            let told = fault.answer.take();
-            fault.told = told.map(|(status, body)| {
-                let said = std::str::from_utf8(&body).ok().and_then(message_of);
-                (
-                    status,
-                    said.unwrap_or_else(|| fault.trouble.sentence().to_owned()),
-                )
-            });
-        }
+        let mut fault = told(reply, to.until, key, written.format.is_some()).await;
         match number {
             Some(number) => self
                 .keys
@@ -271,6 +311,37 @@ impl HttpProvider {
         }
         Sent::Unserved(spent, fault)
     }
+}
+
+/// What a reply says whose status is no success, and what of it the caller reads.
+async fn told(reply: HttpReply, until: Instant, key: Option<&Key>, is_translated: bool) -> Fault {
+    let until = until.min(Instant::now() + Duration::from_millis(replies::ERROR_WAIT_MS_MAX));
+    let mut fault = replies::error(reply, until).await;
+    let shows_key = |(_, body): &(StatusCode, Bytes)| key.is_some_and(|key| key.is_in(body));
+    if fault.answer.as_ref().is_some_and(shows_key) {
+        // Some say again what they were sent.
+        fault.answer = None;
+    }
+    let is_worded = |(_, body): &(StatusCode, Bytes)| std::str::from_utf8(body).is_ok_and(is_error);
+    if is_translated || !fault.answer.as_ref().is_some_and(is_worded) {
+        // The provider's words are not the caller's, so only its sentence goes on.
+        let told = fault.answer.take();
+        fault.told = told.map(|(status, body)| {
+            let said = std::str::from_utf8(&body).ok().and_then(message_of);
+            (
+                status,
+                said.unwrap_or_else(|| fault.trouble.sentence().to_owned()),
+            )
+        });
+    }
+    fault
+}
+
+/// A body of messages whose model stands in the URL.
+fn named_outside(body: &[u8], version: &str) -> Result<Bytes, Fault> {
+    let read = Body::read(body, &[]);
+    let read = read.map_err(|_| Fault::of(Trouble::Inexpressible, Remedy::NextTarget))?;
+    Ok(without_model(&read, version, None))
 }
 
 impl Provider for HttpProvider {

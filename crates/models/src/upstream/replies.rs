@@ -9,6 +9,7 @@ use net::outbound::http::{HttpFault, Reply as HttpReply};
 use tokio::time::{Instant, timeout_at};
 use wire::model::translate::Format;
 
+use super::frames::{self, Framed};
 use crate::provider::{Fault, Remedy, Reply, ReplyBody, Sent, Trouble};
 use crate::request::ModelRequest;
 
@@ -35,28 +36,33 @@ pub(super) fn of_http(fault: &HttpFault) -> Fault {
     Fault::of(trouble, remedy)
 }
 
-/// A reply with a good status: good where it is of the kind that was asked for.
+/// A reply with a good status: good where it is of the kind that was asked for, which for a stream is `streamed`.
 pub(super) fn success(
     spent: Spent<ModelRequest>,
     reply: HttpReply,
+    streamed: &str,
     format: Option<Format>,
     left_out: Vec<&'static str>,
 ) -> Sent {
     let kind = reply.headers().get(CONTENT_TYPE);
     let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let is_stream = kind
-        .get(..17)
-        .is_some_and(|kind| kind.eq_ignore_ascii_case("text/event-stream"));
+        .get(..streamed.len())
+        .is_some_and(|kind| kind.eq_ignore_ascii_case(streamed));
     if spent.request().streams() != is_stream {
         return Sent::Unserved(spent, Fault::of(Trouble::Malformed, Remedy::NextTarget));
     }
     let headers = reply.headers().clone();
+    let body: Box<dyn ReplyBody> = match is_stream && streamed == frames::KIND {
+        true => Box::new(Framed::new(reply)),
+        false => Box::new(Body(reply)),
+    };
     Sent::Reply(Reply {
         spent,
         headers,
         format,
         left_out,
-        body: Box::new(Body(reply)),
+        body,
     })
 }
 

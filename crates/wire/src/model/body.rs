@@ -5,6 +5,7 @@ use std::fmt;
 use std::ops::Range;
 
 use super::json;
+use super::write::Object;
 use crate::error::WireError;
 use crate::fold;
 use crate::scan::{Bounds, scan_request};
@@ -141,6 +142,19 @@ impl Body {
         String::from_utf8(out).unwrap_or_default()
     }
 
+    /// The body with other members of the top: those of these names are left out, and these are put in front; the values of
+    /// all others are as they came.
+    #[must_use]
+    pub fn without(&self, names: &[&str], added: &[(&str, &str)]) -> String {
+        let own = self.members().filter(|(name, _)| {
+            !names.contains(name) && !added.iter().any(|(added, _)| added == name)
+        });
+        let all = added.iter().copied().chain(own);
+        let written = all.fold(Object::new(), |out, (name, value)| out.raw(name, value));
+        // Names and values are UTF-8.
+        String::from_utf8(written.end()).unwrap_or_default()
+    }
+
     fn range(&self, name: &str) -> Option<Range<usize>> {
         let found = self.members.iter().find(|(own, _)| own == name);
         found.map(|(_, range)| range.clone())
@@ -178,6 +192,17 @@ mod tests {
         for text in ["[]", "7", "\"x\"", "null"] {
             assert_eq!(read(text), Err(BodyFault::NotAnObject), "{text}");
         }
+    }
+
+    #[test]
+    fn members_are_left_out_and_the_others_keep_their_values() {
+        let text = r#" {"model":"a", "x" : 1.0e0 ,"stream":true,"mod\u0065ls":[ 1 ],"v":"old"}"#;
+        let body = Body::read(text.as_bytes(), &[]).unwrap();
+        assert_eq!(
+            body.without(&["model", "stream"], &[("v", "\"new\"")]),
+            r#"{"v":"new","x":1.0e0,"models":[ 1 ]}"#
+        );
+        assert_eq!(read("{}").unwrap().without(&["model"], &[]), "{}");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Errors in the words of each dialect.
 
+use std::borrow::Cow;
+
 use super::endpoint::{Dialect, Endpoint};
 use super::json;
 use crate::text::push_string;
@@ -78,13 +80,23 @@ pub fn error_event(endpoint: Endpoint, error: &ErrorText<'_>) -> Vec<u8> {
 #[must_use]
 pub fn message_of(body: &str) -> Option<String> {
     let members = json::members(body);
-    let error = json::member(&members, "error")?;
+    let Some(error) = json::member(&members, "error") else {
+        // As AWS words it.
+        let said = json::member(&members, "message").or(json::member(&members, "Message"))?;
+        return json::text(said).map(Cow::into_owned);
+    };
     if let Some(text) = json::text(error) {
         return Some(text.into_owned());
     }
     let inner = json::members(error);
     let message = json::member(&inner, "message").and_then(json::text)?;
     Some(message.into_owned())
+}
+
+/// Whether this is an error in the words of either dialect.
+#[must_use]
+pub fn is_error(body: &str) -> bool {
+    json::member(&json::members(body), "error").is_some()
 }
 
 fn push_openai(out: &mut Vec<u8>, error: &ErrorText<'_>) {
@@ -153,6 +165,8 @@ mod tests {
             ),
             (r#"{"error":"plain"}"#, Some("plain")),
             (r#"{"error":{}}"#, None),
+            (r#"{"message":"too many"}"#, Some("too many")),
+            (r#"{"message":{}}"#, None),
             ("<html>", None),
         ];
         for (body, expect) in cases {

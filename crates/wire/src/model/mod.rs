@@ -23,7 +23,7 @@ mod write;
 pub use body::{Body, BodyFault};
 pub use counted::{read_of, written_of};
 pub use endpoint::{Dialect, Endpoint};
-pub use error::{ErrorText, error_body, error_event, message_of};
+pub use error::{ErrorText, error_body, error_event, is_error, message_of};
 pub use form::{Form, FormFault, is_form};
 pub use json::{elements, members, number, text};
 pub use usage::{Tokens, of_reply};

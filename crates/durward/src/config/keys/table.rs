@@ -267,7 +267,7 @@ pub(super) const GENERAL: &[Key] = &[
     ),
     key(
         "models.providers.*.kind",
-        "openai, anthropic, google, azure, mistral, deepseek, groq, cerebras, sambanova, cohere, local or mock",
+        "openai, anthropic, google, azure, bedrock, mistral, deepseek, groq, cerebras, sambanova, cohere, local or mock",
         "",
         "whose API it is; `openai` with a `base_url` is any API like OpenAI's, `local` is one on this machine, and `mock` answers by a script, without a network",
     ),
@@ -275,7 +275,7 @@ pub(super) const GENERAL: &[Key] = &[
         "models.providers.*.base_url",
         "http or https URL",
         "the API's own; `azure` has none",
-        "the part of the URL before `/chat/completions`, `/messages`, `/models/NAME:generateContent` or `/openai/deployments`",
+        "the part of the URL before `/chat/completions`, `/messages`, `/models/NAME:generateContent`, `/openai/deployments` or `/model/NAME/invoke`",
     ),
     key(
         "models.providers.*.api_version",

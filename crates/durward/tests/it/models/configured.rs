@@ -47,8 +47,32 @@ fn wrong_configurations_are_refused_with_the_place() {
             "did you mean \"models\"?",
         ),
         (
-            "models: { providers: { a: { kind: bedrock } } }".to_owned(),
-            "signed requests to Bedrock are not built",
+            "models: { providers: { a: { kind: bedrock, api_key: k } } }".to_owned(),
+            "has no region",
+        ),
+        (
+            "models: { providers: { a: { kind: bedrock, api_key: k, region: \"x.evil/\" } } }".to_owned(),
+            "lower-case letters, digits",
+        ),
+        (
+            "models: { providers: { a: { kind: bedrock, region: us-east-1 } } }".to_owned(),
+            "has no key",
+        ),
+        (
+            "models: { providers: { a: { kind: bedrock, region: us-east-1, access_key: k } } }".to_owned(),
+            "has not both of access_key and secret_key",
+        ),
+        (
+            "models: { providers: { a: { kind: bedrock, region: us-east-1, access_key: k, secret_key: k, api_key: k } } }".to_owned(),
+            "has access_key and api_key",
+        ),
+        (
+            "models: { providers: { a: { kind: bedrock, region: us-east-1, access_key: k, secret_key: \"k k\" } } }".to_owned(),
+            "no key has",
+        ),
+        (
+            "models: { providers: { a: { kind: openai, region: us-east-1 } } }".to_owned(),
+            "is not for providers of kind openai",
         ),
         (
             "models: { providers: { a: { kind: vertex } } }".to_owned(),

@@ -2,6 +2,7 @@
 
 mod accounts;
 mod approval;
+mod bedrock;
 mod bodies;
 mod budgets;
 mod cached;

@@ -76,6 +76,11 @@ pub fn otel_python() -> Option<PathBuf> {
     component("otel-venv/bin/python")
 }
 
+/// A Python that can import botocore, AWS's own library.
+pub fn aws_python() -> Option<PathBuf> {
+    component("aws-venv/bin/python")
+}
+
 /// The folder of the TypeScript libraries of model APIs.
 pub fn models_packages() -> Option<PathBuf> {
     component("models-npm/node_modules/openai")?;

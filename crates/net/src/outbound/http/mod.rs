@@ -196,6 +196,12 @@ impl HttpClient {
         self.pool.reap();
     }
 
+    /// Path and query of its requests, as they stand in their first line.
+    #[must_use]
+    pub fn path(&self) -> (&str, &str) {
+        (self.path.path(), self.path.query().unwrap_or_default())
+    }
+
     /// Where this client sends to.
     #[must_use]
     pub fn target(&self) -> &Target {

@@ -108,6 +108,12 @@ impl Target {
         &self.host
     }
 
+    /// The host as the header `Host` names it, with the port where the URL has one.
+    #[must_use]
+    pub fn authority(&self) -> &str {
+        self.host_header.to_str().unwrap_or_default()
+    }
+
     /// Whether connections are encrypted.
     #[must_use]
     pub fn is_secure(&self) -> bool {
