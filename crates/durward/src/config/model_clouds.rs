@@ -114,7 +114,7 @@ fn bedrock(
         _ => {
             return Err(section
                 .own_fault("has not both of access_key and secret_key")
-                .hint("both belong together; session_token stands beside them where the key is for a session"));
+                .hint("both belong together; session_token is for them where the key is for a session"));
         }
     };
     if signing.as_ref().is_some_and(|own| own.key().is_none()) {

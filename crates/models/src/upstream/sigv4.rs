@@ -184,6 +184,11 @@ mod tests {
             head.contains("host;x-amz-date;x-amz-security-token"),
             "{head}"
         );
+        // As botocore computes it.
+        assert_eq!(
+            plain,
+            "4b2c62129667618f678a958f2818cf93e22c2457a6b084a7eecd79d73b56eb88"
+        );
         for (method, path, token) in [
             ("GET", "/model/a%3A0/invoke", "tok"),
             ("POST", "/model/a:0/invoke", "tok"),

@@ -40,9 +40,9 @@ models:
     far: { kind: openai, base_url: "https://far.example/v1", api_keys: ["${TOKEN}"], ca: ca.pem, models: [big] }
     near: { kind: mock, latency: 5ms }
     azure: { kind: azure, base_url: "https://own.openai.azure.com", api_version: 2025-01-01-preview, models: [big] }
-    aws: { kind: bedrock, region: eu-west-3, access_key: "${TOKEN}", secret_key: "${TOKEN}", session_token: "${TOKEN}" }
+    aws: { kind: bedrock, region: eu-west-3, access_key: "${TOKEN}", secret_key: "${TOKEN}", session_token: "${TOKEN}", models: [big] }
   aliases: { smart: { tiers: [far/big, [near/a, near/b]], rotate: weighted, weights: { near/a: 3 }, overflow: [far/big], deadline: 9s } }
-  prices: { far/big: { input: 1.25, output: 10, cached: 0.125, written: 1.5625, reasoning: 12.000001 }, azure/big: { input: 1, output: 1 } }
+  prices: { far/big: { input: 1.25, output: 10, cached: 0.125, written: 1.5625, reasoning: 12.000001 }, azure/big: { input: 1, output: 1 }, aws/big: { input: 1, output: 1 } }
   budgets: { own: { tokens: 1000, window: 24h, per: group, groups: [dev] }, money: { cost: 2.50 } }
   deadline: 30s
   stall: 20s
