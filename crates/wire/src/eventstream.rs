@@ -175,7 +175,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A frame as `aws-sdk-go-v2` and the other SDKs test with (their corpus, `payload_one_str_header`).
+    /// A frame with one header that is a text; its checksums are written here, not computed.
     const CORPUS: &[u8] = &[
         0x00, 0x00, 0x00, 0x3d, 0x00, 0x00, 0x00, 0x20, 0x07, 0xfd, 0x83, 0x96, 0x0c, b'c', b'o',
         b'n', b't', b'e', b'n', b't', b'-', b't', b'y', b'p', b'e', 0x07, 0x00, 0x10, b'a', b'p',
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_of_others_is_read_byte_by_byte() {
+    fn a_frame_is_read_byte_by_byte() {
         let mut reader = FrameReader::new(1024);
         for byte in &CORPUS[..CORPUS.len() - 1] {
             reader.push(&[*byte]);
