@@ -16,7 +16,7 @@ PEERS += $(if $(wildcard $(FILES)),--filesystem-server "$(FILES)")
 MCP_PROXY = .cache/peers/mcp-proxy/bin/mcp-proxy
 HTTP_PEERS = $(if $(wildcard $(MCP_PROXY)),--http-peer "mcp-proxy:mock/=http://127.0.0.1:{port}/ -- scripts/peers/mcp_proxy $(MCP_PROXY) {port}")
 
-.PHONY: help demo test check conformance sdk-suite soak bench bench-with-peers bench-check benchmark bench-selftest stress-weekly benchmark-report fetch-bench-data openapi-check packages gate-selftest fuzz differential guide-ssh ssh-loadtest ssh-loadtest-quick ssh-loadtest-full ssh-loadtest-list ssh-loadtest-connection-rate ssh-loadtest-throughput ssh-loadtest-latency ssh-loadtest-metrics ssh-target ssh-mcp
+.PHONY: help demo test check conformance sdk-suite soak bench bench-with-peers bench-check benchmark bench-selftest stress-weekly benchmark-report fetch-bench-data openapi-check packages container gate-selftest fuzz differential guide-ssh ssh-loadtest ssh-loadtest-quick ssh-loadtest-full ssh-loadtest-sshd ssh-loadtest-list ssh-loadtest-connection-rate ssh-loadtest-throughput ssh-loadtest-latency ssh-loadtest-metrics ssh-network-setup ssh-network-teardown ssh-target ssh-mcp
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -31,6 +31,7 @@ export RUST_TEST_THREADS ?= $(shell cores=$$(getconf _NPROCESSORS_ONLN); echo $$
 test: ## install what the tests need into .cache, then build and test everything
 	scripts/setup-tests
 	cargo test --workspace
+	cargo test --package ssh --features rsa --test it access::rsa
 	cargo test --manifest-path crates/pbpk/crosscheck/Cargo.toml --target-dir $(or $(CARGO_TARGET_DIR),target)/crosscheck
 	scripts/wheel/test
 
@@ -64,21 +65,22 @@ bench: ## build as shipped, measure beside the peers, write BENCHMARKS.md again
 	$(MAKE) --no-print-directory bench-with-peers
 
 bench-with-peers:
-	cargo build --profile dist --package durward
-	cargo run --quiet --profile dist --package durward -- lab standard --write BENCHMARKS.md $(PEERS) $(HTTP_PEERS)
+	scripts/dist
+	$(TARGET)/dist/durward lab standard --write BENCHMARKS.md $(PEERS) $(HTTP_PEERS)
 	scripts/bench_pbpk.py $(DATA) --out .cache/bench-pbpk.md && { echo; cat .cache/bench-pbpk.md; } >> BENCHMARKS.md
 	scripts/bench_simulation.py run --durward $(TARGET)/dist/durward --scenario stress --out .cache/benchmarks --markdown .cache/bench-simulation.md && { echo; cat .cache/bench-simulation.md; } >> BENCHMARKS.md
 	scripts/bench_ssh.py --durward $(TARGET)/dist/durward --out .cache/bench-ssh.md && { echo; cat .cache/bench-ssh.md; } >> BENCHMARKS.md
 	scripts/bench_gateways.py --durward $(TARGET)/dist/durward --out .cache/bench-gateways.md && { echo; cat .cache/bench-gateways.md; } >> BENCHMARKS.md
 
 bench-check: ## measure, and hold every budget of the design against it; fails where one is missed
-	cargo build --profile dist --package durward
+	scripts/dist
 	$(TARGET)/dist/durward lab standard --check $(PEERS) $(HTTP_PEERS)
 
 benchmark: ## measure the simulation server (SCENARIO=smoke, baseline, stress or extreme; TRANSPORT=mcp-http or mcp-stdio; BENCH_PROFILE=1 with a flame graph)
 	cargo build --release --package durward
 	scripts/bench_simulation.py run --durward $(TARGET)/release/durward --scenario $(or $(SCENARIO),smoke) $(if $(TRANSPORT),--transport $(TRANSPORT)) $(if $(filter 1,$(BENCH_PROFILE)),--profile)
 	scripts/bench_report.py
+	$(if $(filter extreme,$(SCENARIO)),scripts/bench_report.py --summary extreme)
 
 bench-selftest: ## the check of measurements passes one build against itself, and fails one whose engine is slower
 	cargo build --release --package durward
@@ -111,6 +113,12 @@ guide-ssh: ## every block of docs/guides/ssh-load-test.md, at its durations (SHO
 # The apps of the load-testing guide, by its names; ssh-target and ssh-mcp are its two machines.
 LOADTEST = cargo run --quiet --release --package durward -- lab load ssh
 
+ssh-network-setup: ## three hosts on a bridge, as root; loopback where that cannot be
+	cargo run --quiet --release --package durward -- lab farm up
+
+ssh-network-teardown: ## takes them away
+	cargo run --quiet --release --package durward -- lab farm down
+
 ssh-target: ## the hosts of a load test, until Ctrl-C
 	mkdir -p var
 	sleep infinity | cargo run --quiet --release --package durward -- lab mock ssh-target --dir var/ssh-target
@@ -126,6 +134,10 @@ ssh-loadtest-quick: ## commands for 30 seconds by 3 workers
 
 ssh-loadtest-full: ## all five scenarios
 	$(LOADTEST) --full --results-dir var/loadtest
+
+ssh-loadtest-sshd: ## all five against a real sshd, at their durations (some 23 minutes); connections as sshd counts them
+	scripts/setup-tests
+	SSH_LOAD=whole cargo test --release --package durward --test it ssh_load::the_five -- --nocapture
 
 ssh-loadtest-list: ## the scenarios
 	$(LOADTEST) list
@@ -146,10 +158,13 @@ packages: ## a Python wheel and an npm package of the program for this machine, 
 	scripts/setup-tests
 	scripts/packages
 
+container: ## a static program in a root filesystem of its own; an image where podman or docker works, else run in a chroot (PROFILE=dev: of the debug build)
+	scripts/container
+
 gate-selftest: ## the gate passes the same build and fails one that is 20 % slower
 	cargo build --release --package durward
 	scripts/gate-selftest $(TARGET)/release/durward
 
-fuzz: ## fuzz the wire's parsers for a minute each, the model parsers for five
+fuzz: ## fuzz the parsers of frames, commands, paths and files for a minute each, those of OSP models for five
 	scripts/fuzz
 	for target in formula simmodel pkml; do crates/pbpk/fuzz/run $$target 300 || exit 1; done

@@ -1,6 +1,8 @@
 """What a measurement of simulations is held against: bounds, and an earlier measurement."""
 
+import itertools
 import json
+import math
 import pathlib
 import sys
 
@@ -28,6 +30,8 @@ COLD_WARN_MS, COLD_FAIL_MS = 3500.0, 5000.0
 # Seconds for 10,000 individuals, and MB/s of chunks: what is aimed at, and the plan's 12 minutes with 10 per cent on them.
 POPULATION = {"limits": (6.0, 500.0), "plan": (12 * 60 * 1.1, 50.0)}
 INDIVIDUALS = 10_000
+# The wait for a worker that clients are told and the one in the journal differ by no more, in ms.
+QUEUE_WAIT_OFF_MS = 1.0
 
 
 def refuse(why):
@@ -46,6 +50,8 @@ def lacking(artefact):
         "solver.stepsOfPopulation": lambda value: value > 0,
         "steps.run_to_results.p95": lambda value: value > 0,
         "population.seconds": lambda value: value > 0,
+        "journal.jobs": lambda value: value > 0,
+        "journal.queueWaitOffMs": lambda value: value <= QUEUE_WAIT_OFF_MS,
     }.items():
         value = artefact
         for part in path.split("."):
@@ -106,21 +112,73 @@ def against(artefact, before, tolerance):
     return rows
 
 
+# How often a check of pairs may fail where nothing is slower, over all steps.
+FALSE_ALARMS = 0.05
+# Most pairs: all ways to set their signs are counted.
+PAIRS_MAX = 16
+
+
+def chance(logs):
+    """How often ratios whose signs are as likely one as the other have a mean that is as great as this one: each way to set the signs is counted."""
+    found = sum(logs) - 1e-12
+    ways = itertools.product(*((value, -value) for value in logs))
+    return sum(sum(way) >= found for way in ways) / 2 ** len(logs)
+
+
+def paired(artefacts, befores, tolerance):
+    """As `against`, for artefacts that were measured in turn: what else the machine does is in both of a pair.
+
+    A step is too slow where the mean of its ratios is above the tolerance and chance hardly gives such a mean.
+    """
+    if any(one["model"] != befores[0]["model"] or one["config"] != befores[0]["config"] for one in [*artefacts, *befores]):
+        refuse("the artefacts are not of the same model and configuration")
+    steps = {step for before in befores for step in before["steps"] if not step.startswith("cold_")}
+    # What the workers had of the processors is the engine's alone: other work on the machine delays it and hardly adds to it.
+    of_all = {"population": "seconds", "population, CPU": "workerCpuSeconds"}
+    level = FALSE_ALARMS / (len(steps) + len(of_all))
+    if len(artefacts) > PAIRS_MAX:
+        refuse(f"{len(artefacts)} pairs are more than {PAIRS_MAX}")
+    if 2 ** -len(artefacts) > level:
+        refuse(f"{len(artefacts)} pairs cannot tell a slower one from chance in {len(steps) + len(of_all)} steps: {math.ceil(-math.log2(level))} can")
+    rows = []
+    for step in [*sorted(steps), *of_all]:
+        try:
+            of = lambda one: one["population"][of_all[step]] * 1000 if step in of_all else one["steps"][step]["p95"]
+            logs = [math.log((of(now) + grain(step) + 1e-6) / (of(was) + grain(step) + 1e-6)) for now, was in zip(artefacts, befores)]
+        except KeyError:
+            rows.append((False, step, "is missing", f"<= {1 + tolerance / 100:g}"))
+            continue
+        ratio, luck = math.exp(sum(logs) / len(logs)), chance(logs)
+        rows.append((ratio <= 1 + tolerance / 100 or luck > level, step, f"ratio {ratio:.3f}, chance {luck:.4f}", f"<= {1 + tolerance / 100:g}, or chance > {level:.4f}"))
+    return rows
+
+
 def check(args):
     """Prints a row for each bound; gives the exit code."""
-    artefact = usable(args.artefact)
+    if len(args.artefact) > 1:
+        if args.limits or args.plan or len(args.baseline or []) != len(args.artefact):
+            refuse("several artefacts are compared with as many of --baseline, in pairs, and with nothing else")
+        return told(paired([usable(name) for name in args.artefact], [usable(name) for name in args.baseline], args.tolerance))
+    if len(args.baseline or []) > 1:
+        refuse("one artefact is compared with one of --baseline")
+    artefact = usable(args.artefact[0])
     rows = []
     if args.limits:
         rows += bounds(artefact, LIMITS, POPULATION["limits"])
     if args.plan:
         rows += bounds(artefact, PLAN, POPULATION["plan"])
     if args.baseline:
-        rows += against(artefact, usable(args.baseline), args.tolerance)
+        rows += against(artefact, usable(args.baseline[0]), args.tolerance)
     for step, found in artefact["steps"].items():
         if step.startswith("cold_") and COLD_WARN_MS < found["max"] <= COLD_FAIL_MS:
             print(f"warning: {step}: {found['max']} ms is above {COLD_WARN_MS:g} ms")
     if not rows:
         refuse("nothing to hold the artefact against: say --limits, --plan or --baseline FILE")
+    return told(rows)
+
+
+def told(rows):
+    """Prints the rows; gives the exit code."""
     wide, wider = (max(len(row[at]) for row in rows) for at in (1, 2))
     for met, step, found, bound in rows:
         print(f"{'pass ' if met else 'short'}  {step:{wide}}  {found:{wider}}  {bound}")

@@ -14,6 +14,8 @@ import tempfile
 import time
 
 WAIT_S = 600
+# A connection that was idle for longer is opened anew: the server ends such.
+IDLE_S = 60
 # How often a client of MCP looks whether its job has begun, in seconds.
 LOOK_S = 0.0005
 PROTOCOL = "2025-06-18"
@@ -104,17 +106,25 @@ class Http:
     def __init__(self, server):
         self.process, self.name = server.process, server.name
         self.connection = http.client.HTTPConnection(server.host, server.port, timeout=WAIT_S)
+        self.connect()
+
+    def connect(self):
+        self.connection.close()
         self.connection.connect()
         self.connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.used = time.monotonic()
 
     def ask(self, method, path, body=None, **headers):
         """Gives the milliseconds, the body and the headers."""
         sent = None if body is None else json.dumps(body)
+        if time.monotonic() - self.used > IDLE_S:
+            self.connect()
         began = time.perf_counter()
         self.connection.request(method, path, sent, {"Content-Type": "application/json", **headers})
         answer = self.connection.getresponse()
         told = answer.read()
         took = (time.perf_counter() - began) * 1000
+        self.used = time.monotonic()
         if answer.status >= 300:
             raise SystemExit(f"error: {path}: {answer.status} {told[:500]!r}")
         return took, told, answer.headers

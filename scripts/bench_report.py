@@ -2,7 +2,9 @@
 """Writes a page of the measurements of simulations: the newest of each scenario, and how it went from one to the next.
 
     scripts/bench_report.py [--folder var/benchmarks] [--out reports/perf/latest.md]
+    scripts/bench_report.py --summary extreme [--out reports/perf/extreme.md]
 
+With --summary the page is that of one scenario's newest artefact alone, without its course: small, and to be committed.
 Takes the artefacts that scripts/bench_simulation.py has written. One that does not say what was solved is left out and named.
 Exit code 1 means that there is nothing to report. Needs Python 3.11 and nothing else.
 """
@@ -14,7 +16,7 @@ import sys
 
 sys.dont_write_bytecode = True
 
-from bench_check import LIMITS, lacking
+from bench_check import LIMITS, PLAN, POPULATION, bounds, lacking
 from bench_simulation import SCENARIOS, markdown
 
 # Artefacts of one scenario that the course shows.
@@ -64,19 +66,33 @@ def course(artefacts):
     return lines + [""]
 
 
+def newest_of(scenario, name, artefact):
+    """What was measured, and with what."""
+    engine, process, machine = artefact["engine"], artefact["processMetrics"], artefact["machine"]
+    return [
+        markdown(artefact).replace("## Simulations", f"## {scenario}: simulations", 1),
+        f"From {name}: engine {engine['name']}, program {engine['binarySha256'][:12]}, model {artefact['model']['sha256'][:12]}; the server's own "
+        f"process had {process['cpuSeconds']:.1f} s of CPU and at most {process['rssBytesPeak'] / 1e6:.0f} MB; load average {machine['load']:.1f} at the "
+        f"end. The journal has the wait of {artefact['journal']['jobs']} jobs for a worker as clients were told it, to {artefact['journal']['queueWaitOffMs']:g} ms.",
+        "",
+    ]
+
+
+def summary(scenario, artefacts):
+    """One artefact as a page: what was measured, and each of the plan's bounds."""
+    name, newest = artefacts[-1]
+    lines = [f"# Simulations: the newest {scenario} run", "", *newest_of(scenario, name, newest), "| bound of the plan | found | |", "|---|--:|---|"]
+    rows = bounds(newest, PLAN, POPULATION["plan"])
+    return "\n".join(lines + [f"| {step} {most} | {seen} | {'met' if met else 'short'} |" for met, step, seen, most in rows] + [""])
+
+
 def page(found, wrong):
     lines = ["# Measurements of simulations", ""]
     for scenario, artefacts in found.items():
         if not artefacts:
             continue
         name, newest = artefacts[-1]
-        engine, process = newest["engine"], newest["processMetrics"]
-        lines += [
-            markdown(newest).replace("## Simulations", f"## {scenario}: simulations", 1),
-            f"From {name}: engine {engine['name']}, program {engine['binarySha256'][:12]}, model {newest['model']['sha256'][:12]}; the server's own "
-            f"process had {process['cpuSeconds']:.1f} s of CPU and at most {process['rssBytesPeak'] / 1e6:.0f} MB.",
-            "",
-        ]
+        lines += newest_of(scenario, name, newest)
         for title, names in newest["phases"].items():
             lines += phase(title, newest, names)
         lines += course(artefacts)
@@ -88,17 +104,20 @@ def page(found, wrong):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--folder", type=pathlib.Path, default=pathlib.Path("var/benchmarks"), help="of artefacts [default: var/benchmarks]")
-    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("reports/perf/latest.md"), help="[default: reports/perf/latest.md]")
+    parser.add_argument("--summary", choices=SCENARIOS, help="of this scenario alone, as a page to be committed")
+    parser.add_argument("--out", type=pathlib.Path, help="[default: reports/perf/latest.md, or the scenario's name]")
     args = parser.parse_args()
     found, wrong = read(args.folder)
     for line in wrong:
         print(f"warning: {line}", file=sys.stderr)
-    if not any(found.values()):
-        print(f"error: {args.folder} has no artefact that can be used; run make benchmark first", file=sys.stderr)
+    if not (found[args.summary] if args.summary else any(found.values())):
+        of = f" of {args.summary}" if args.summary else ""
+        print(f"error: {args.folder} has no artefact{of} that can be used; run make benchmark first", file=sys.stderr)
         sys.exit(1)
-    args.out.parent.mkdir(parents=True, exist_ok=True)
-    args.out.write_text(page(found, wrong))
-    print(args.out)
+    out = args.out or pathlib.Path("reports/perf") / f"{args.summary or 'latest'}.md"
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(summary(args.summary, found[args.summary]) if args.summary else page(found, wrong))
+    print(out)
 
 
 if __name__ == "__main__":

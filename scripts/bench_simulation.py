@@ -3,9 +3,11 @@
 
     scripts/bench_simulation.py run --durward FILE --scenario smoke|baseline|stress|extreme [--transport rest|mcp-http|mcp-stdio]
     scripts/bench_simulation.py check ARTEFACT [--baseline ARTEFACT] [--tolerance 10] [--limits] [--plan]
+    scripts/bench_simulation.py check ARTEFACT... --baseline ARTEFACT...
 
 `run` generates its models, starts Durward, and writes one JSON artefact. `check` holds an artefact against another one and
 against bounds, one row each; an artefact that does not say which engine solved which model in how many steps is refused.
+Several artefacts that were measured in turn with as many others are compared pair by pair, which holds on a busy machine.
 Exit code 1 means that something is too slow, 2 that an artefact cannot be used. Needs Python 3.11 and nothing else.
 """
 
@@ -16,6 +18,7 @@ import os
 import pathlib
 import resource
 import shutil
+import subprocess
 import sys
 import threading
 import time
@@ -105,7 +108,7 @@ def session(server, iterations, name, asked):
     client, outputs = server.client(), {"outputs": [OUTPUT]} if asked.file == CHAIN else {}
     client.post("/load_simulation", filePath=asked.file, simulationId=name, confirm=True)
     steps = ("get_parameter_value", "set_parameter_value", "submission_to_running", "queue_wait", "execution", "serialisation", "run_to_results")
-    times, solver = {step: [] for step in steps}, None
+    times, solver, waits = {step: [] for step in steps}, None, {}
     path = {"simulationId": name, "parameterPath": asked.parameter}
     at_first = client.post("/get_parameter_value", **path)[1]["parameter"]["value"]
     for iteration in range(iterations + 1):
@@ -119,13 +122,25 @@ def session(server, iterations, name, asked):
         # As the server's own records have it, in whole milliseconds.
         submitted, running, finished = (moment(last[name]) for name in ("submittedAt", "startedAt", "finishedAt"))
         waited, ran = (running - submitted) * 1000, (finished - running) * 1000
+        waits[job["jobId"]] = waited
         if iteration > 0:
             for step, took in zip(steps, (got, put, runs, waited, ran, read, whole)):
                 times[step].append(took)
         else:
             solver = client.tool("get_results", resultsId=last["resultId"], **outputs)["metadata"]["solver"]
     client.close()
-    return times, solver
+    return times, solver, waits
+
+
+def journalled(place, waits):
+    """What the journal has of the same jobs, once the server has ended, and the greatest difference of their waits for a worker."""
+    words = [place.durward, "audit", "--state-dir", "state", "show", "--json", "--limit", "1000000"]
+    shown = subprocess.run(words, cwd=place.place, stdout=subprocess.PIPE, text=True, check=True).stdout
+    records = (json.loads(line) for line in shown.splitlines() if '"job_ended"' in line)
+    kept = {record["job_id"]: record["queue_wait_us"] / 1000 for record in records if record["event"] == "job_ended"}
+    if missing := waits.keys() - kept.keys():
+        raise SystemExit(f"error: the journal does not have the end of {len(missing)} jobs, such as {min(missing)}")
+    return {"jobs": len(waits), "queueWaitOffMs": round(max(abs(kept[job] - waited) for job, waited in waits.items()), 3)}
 
 
 def population(client, size, replicates):
@@ -222,6 +237,7 @@ def measure(args):
     size, replicates = args.subjects or size, args.replicates or replicates
     with temporary() as folder:
         server, stacks = started(args.durward, pathlib.Path(folder), args.transport), None
+        waits = {}
         recorder = Recorder(server.process.pid, pathlib.Path(folder) / "perf.data") if args.profile else None
         try:
             (server.place / "models" / CHAIN).write_text(model(0), encoding="utf-8")
@@ -232,8 +248,8 @@ def measure(args):
             began = time.time()
             steps, solver = loads(server, sizes, iterations), None
             for count in clients:
-                for times, found in together(count, lambda number: session(server, iterations, f"s-{count}-{number}", args)):
-                    solver = solver or found
+                for times, found, waited in together(count, lambda number: session(server, iterations, f"s-{count}-{number}", args)):
+                    solver, waits = solver or found, waits | waited
                     for step, values in times.items():
                         name = step if count == 1 else f"{step}_{count}_clients"
                         steps.setdefault(name, []).extend(values)
@@ -241,13 +257,16 @@ def measure(args):
             steps |= stops(server, min(iterations, STOPS))
             # Over standard streams a result is known to the client that made it only.
             client = server.client()
+            before = busy_ns(client.process.pid)
             seconds, told, solved = population(client, size, replicates)
+            computed = (busy_ns(client.process.pid) - before) / 1e9
             enough = CHUNK_BYTES_MIN if args.scenario in ("stress", "extreme") and not args.subjects else 0
             read = chunks(client, told, enough)
             cpu, peak = cpu_and_memory(server.process.pid)
             stacks = recorder.stop() if recorder else None
         finally:
             server.stop()
+        journal = journalled(server, waits)
     digest = hashlib.sha256(pathlib.Path(args.durward).read_bytes()).hexdigest()
     return stacks, {
         "timestamp": time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(began)),
@@ -259,8 +278,9 @@ def measure(args):
         "solver": {"stepsOfOneRun": solver["steps"], "stepsOfPopulation": solved},
         "phases": phases(steps),
         "steps": steps,
-        "population": {"seconds": round(seconds, 3), "individuals": size * replicates, "workloadSha256": hashlib.sha256(WORKLOAD.read_bytes()).hexdigest()},
+        "population": {"seconds": round(seconds, 3), "workerCpuSeconds": round(computed, 3), "individuals": size * replicates, "workloadSha256": hashlib.sha256(WORKLOAD.read_bytes()).hexdigest()},
         "chunks": read,
+        "journal": journal,
         "processMetrics": {"cpuSeconds": cpu, "rssBytesPeak": peak, "clientCpuSeconds": sum(resource.getrusage(resource.RUSAGE_SELF)[:2])},
         "machine": {"cores": os.cpu_count(), "load": os.getloadavg()[0]},
     }
@@ -296,7 +316,7 @@ def markdown(artefact):
             "",
             f"{population['individuals']} individuals took {population['seconds']} s ({solver['stepsOfPopulation']} steps). "
             f"{read['bytes'] / 1e6:.0f} MB of chunks were read at {read['mbPerSecond']} MB/s"
-            + (", each held against its checksum." if read["form"] == "columns" else ", as JSON."),
+            + (", each compared with its checksum." if read["form"] == "columns" else ", as JSON."),
             "",
         ]
     )
@@ -345,8 +365,8 @@ def main():
     run.add_argument("--profile", action="store_true", help="record with perf: a flame graph beside the artefact, and the 25 functions at the top")
     run.add_argument("--markdown", help="also write a section for readers there")
     held = commands.add_parser("check", help="hold an artefact against limits or another one")
-    held.add_argument("artefact")
-    held.add_argument("--baseline")
+    held.add_argument("artefact", nargs="+")
+    held.add_argument("--baseline", nargs="+", help="what was measured before; as many as there are artefacts, in the order in which they were measured in turn")
     held.add_argument("--tolerance", type=float, default=10.0, help="per cent [default: 10]")
     held.add_argument("--limits", action="store_true", help="hold it against what is aimed at on a quiet machine")
     held.add_argument("--plan", action="store_true", help="hold it against the plan's own bounds, with 10 per cent on the 12 minutes of the population")

@@ -80,6 +80,8 @@ class Sshd:
             "Port": self.port, "ListenAddress": "127.0.0.1", "HostKey": place / "host", "PidFile": "none", "AuthorizedKeysFile": place / "user.pub",
             "StrictModes": "no", "UseDNS": "no", "UsePAM": "no", "PermitRootLogin": "yes", "PasswordAuthentication": "no",
             "KbdInteractiveAuthentication": "no", "MaxStartups": "500:30:1000", "MaxSessions": 64, "Subsystem": "sftp internal-sftp",
+            # A shell reads the start file of its user: what that does is not measured.
+            "SetEnv": f"HOME={place}",
         }
         (place / "sshd_config").write_text("".join(f"{name} {value}\n" for name, value in told.items()))
         words = [shutil.which("sshd", path="/usr/sbin:/usr/bin:/usr/local/sbin"), "-D", "-f", str(place / "sshd_config"), "-E", str(place / "sshd.log")]

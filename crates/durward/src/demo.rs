@@ -1,6 +1,7 @@
 //! `durward demo`: a guided tour. Real processes, real frames, a real journal, in a temporary
 //! directory that is removed at the end.
 
+mod one_run;
 mod simulation;
 mod sketch;
 mod ssh;
@@ -160,7 +161,9 @@ fn tour(places: &Places, out: &mut dyn Write) -> Result<(), Stop> {
     verify(&state, own, out)?;
     built_in(&stage.0, own, out)?;
     simulation::show(9, &stage.0, own, out)?;
+    let _host = ssh::Target::start(&stage.0, own)?;
     ssh::show(10, &stage.0, own, out)?;
+    one_run::show(11, &stage.0, own, out)?;
     measure(&stage.0, own, out)
 }
 
@@ -423,7 +426,7 @@ fn measure(stage: &Path, own: &Path, out: &mut dyn Write) -> Result<(), Stop> {
     let (direct_us, through_us) = (median(&mut a), median(&mut b));
     writeln!(
         out,
-        "11. What it costs: {CALLS} echo calls each, in turn. direct {direct_us:.0} µs, guarded {through_us:.0} µs (median): +{:.0} µs\n   \
+        "12. What it costs: {CALLS} echo calls each, in turn. direct {direct_us:.0} µs, guarded {through_us:.0} µs (median): +{:.0} µs\n   \
          policy, journal and one more process included{}. Measured properly: make bench.",
         through_us - direct_us,
         if cfg!(debug_assertions) {

@@ -1,5 +1,6 @@
 //! What every guarding instance has: a journal and a control socket, whichever face it shows to clients.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use gate::Gate;
@@ -52,13 +53,27 @@ pub fn open_journal(
     }
 }
 
-/// The control socket. Without it nobody could approve anything, and a directory that others can
+/// Makes those of our directories that are not there: what a server makes in our place cannot be kept from it, and the
+/// next start would read it as ours.
+fn make_own(places: &Places) {
+    let has_home = |_: &&PathBuf| places.home.as_ref().is_none_or(|home| home.is_dir());
+    let config = Some(&places.config).filter(has_home);
+    for directory in config.into_iter().chain(&places.runtime) {
+        // Where we may not make it, no server may.
+        if let Err(error) = create_private(directory) {
+            tracing::debug!("{error}");
+        }
+    }
+}
+
+/// The control socket, made before any server is started. Without it nobody could approve anything, and a directory that others can
 /// change may be somebody's attempt at that: neither is passed over.
 pub fn bind_control(places: &Places, name: &str) -> Result<Socket, Failure> {
     let directory = places
         .runtime
         .first()
         .ok_or_else(|| Failure::configuration("there is no runtime directory"))?;
+    make_own(places);
     Socket::bind(directory, name).map_err(|e| Failure::configuration(e.to_string()))
 }
 

@@ -8,6 +8,7 @@ use gate::Clock;
 use gate::paths::PathView;
 use gate::paths::view::{FileText, Link};
 use mcp::describe::ArgumentRoles;
+use ring::rand::{SecureRandom as _, SystemRandom};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
@@ -42,12 +43,13 @@ pub fn now_ms() -> i64 {
     i64::try_from(since.unwrap_or_default().as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Fills `bytes` from the kernel's generator.
+/// Fills `bytes` from the kernel's generator, by its call: a container may have no devices.
 ///
 /// # Errors
-/// Where the kernel's device cannot be read.
+/// Where the kernel gives none.
 pub fn random(bytes: &mut [u8]) -> io::Result<()> {
-    std::fs::File::open("/dev/urandom")?.read_exact(bytes)
+    let filled = SystemRandom::new().fill(bytes);
+    filled.map_err(|_| io::Error::other("the kernel gives no random bytes"))
 }
 
 /// This machine's file system, as a child of ours sees it.

@@ -216,13 +216,8 @@ const TIME_WIDTH: usize = 24;
 /// Runs the command; gives the exit code.
 pub fn run(args: &LogsArgs, context: &Context, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     if !context.journal.exists() {
-        let directory = context.journal.display();
-        // Where standard error is gone too, the exit code still tells.
-        let _ = writeln!(
-            err,
-            "error: there is no journal yet at {directory}\n  hint: durward run -- CMD begins one"
-        );
-        return audit::CANNOT_VERIFY;
+        let none = audit::Failure::NoJournal(context.journal.clone());
+        return audit::ended(Err(none), err);
     }
     let done = match &args.command {
         Some(Command::List { json }) => list(*json, context, out, err),

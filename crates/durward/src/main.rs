@@ -74,6 +74,9 @@ fn main() -> ExitCode {
     let source = cli.config_source();
     let mut places = Places::find(cli.state_dir, own_binary);
     let (mut out, mut err) = (io::stdout(), log::Tolerant);
+    if holds_secrets(&cli.command) {
+        sandbox::hide_this_process();
+    }
     let settings = match settle(&cli.command, &source, &given, &mut places) {
         Ok(settings) => settings,
         Err(message) => {
@@ -81,9 +84,6 @@ fn main() -> ExitCode {
             return ExitCode::from(EXIT_CONFIGURATION);
         }
     };
-    if matches!(cli.command, Command::Run(_) | Command::Serve(_)) {
-        sandbox::hide_this_process();
-    }
     let kept = || install::Kept::of(&given, &source, &places);
     let code = match cli.command {
         Command::Run(args) => run::run(&args, &given, source, settings, &places, &mut err),
@@ -193,6 +193,11 @@ fn journal_of(places: &Places) -> audit::Context {
 /// Whether a command reads or writes what is kept below the home.
 fn keeps_state(command: &Command) -> bool {
     needs_settings(command) || matches!(command, Command::Init(_))
+}
+
+/// Whether a command may have keys or passwords in its memory: those of the state, of a configuration or of SSH hosts.
+fn holds_secrets(command: &Command) -> bool {
+    keeps_state(command) || matches!(command, Command::Ssh(_))
 }
 
 /// Whether a command looks at the state, or at what the configuration says.

@@ -14,6 +14,8 @@ use tokio::io::unix::AsyncFd;
 const LINKS_MAX: usize = 16;
 /// How many bytes of notices are read at once.
 const READ_BYTES: usize = 4 * 1024;
+/// Most reads in one go: what writes without end beside a file that is watched must not keep a thread to itself.
+const READS_MAX: usize = 16;
 
 /// Notices about some directories.
 #[derive(Debug)]
@@ -49,19 +51,20 @@ impl Notices {
         self.0.is_some()
     }
 
-    /// Waits for the next one, and takes all that are there. Cancel-safe; never ready where there are none.
+    /// Waits for the next one, and takes those that are there with it, up to a bound. Cancel-safe; never ready where there are none.
     pub async fn next(&self) {
         let Some(queue) = &self.0 else {
             return std::future::pending().await;
         };
         let mut bytes = [0; READ_BYTES];
-        let mut found = false;
         while let Ok(mut ready) = queue.readable().await {
-            while let Ok(1..) = rustix::io::read(queue, &mut bytes) {
-                found = true;
+            let reads = (0..READS_MAX)
+                .take_while(|_| rustix::io::read(queue, &mut bytes).is_ok_and(|read| read > 0));
+            let reads = reads.count();
+            if reads < READS_MAX {
+                ready.clear_ready();
             }
-            ready.clear_ready();
-            if found {
+            if reads > 0 {
                 return;
             }
         }
@@ -137,6 +140,29 @@ mod tests {
         fs::write(place.join("named/other"), "c").unwrap();
         notices.next().await;
         assert!(!Notices::of(&[place.join("gone")]).are_given());
+        fs::remove_dir_all(&place).unwrap();
+    }
+
+    #[tokio::test]
+    async fn many_notices_are_taken_in_more_than_one_go() {
+        let place =
+            std::env::temp_dir().join(format!("durward-notices-many-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&place);
+        fs::create_dir_all(&place).unwrap();
+        let notices = Notices::of(std::slice::from_ref(&place));
+        assert!(notices.are_given());
+        // Each tells of 32 bytes at least, and two that are alike in a row are told as one.
+        for _ in 0..READS_MAX * READ_BYTES / 32 {
+            for name in ["a", "b"] {
+                fs::write(place.join(name), "x").unwrap();
+            }
+        }
+        notices.next().await;
+        let more = tokio::time::timeout(std::time::Duration::from_secs(5), notices.next());
+        assert!(
+            more.await.is_ok(),
+            "a part of them is left for the next time"
+        );
         fs::remove_dir_all(&place).unwrap();
     }
 }

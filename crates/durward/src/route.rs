@@ -100,7 +100,7 @@ fn said(route: &Route, catalogue: &Catalogue, settings: &Settings) -> Value {
 }
 
 fn target(target: &Target, weight: u64, prices: &Prices, settings: &Settings) -> Value {
-    let offer = target.provider().offer();
+    let offer = target.provider().offer_of(target.model());
     let name = target.provider().peer().name();
     let mut configured = settings.models.providers.iter();
     let own = configured.find(|own| own.name == name);

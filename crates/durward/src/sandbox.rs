@@ -105,6 +105,14 @@ pub fn hide_this_process() {
         // Where the kernel refuses it, nothing else is lost.
         let _ = rustix::process::set_dumpable_behavior(hidden);
     }
+    // Elsewhere only the limit of core dumps can be set, which children inherit.
+    #[cfg(not(target_os = "linux"))]
+    {
+        use rustix::process::{Resource, getrlimit, setrlimit};
+        let mut none = getrlimit(Resource::Core);
+        none.current = Some(0);
+        let _ = setrlimit(Resource::Core, none);
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Who calls. A leaf: it imports nothing of ours.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What a caller's name rests on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -10,6 +11,26 @@ pub enum Proof {
     LocalUser,
     /// An API key of ours.
     ApiKey,
+}
+
+/// Whether somebody who was identified is still welcome. All that was identified as one caller shares it.
+#[derive(Debug, Clone, Default)]
+pub struct Welcome(Arc<AtomicBool>);
+
+impl Welcome {
+    /// From now on its caller is welcome no longer.
+    pub fn end(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
+    fn has_ended(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+
+    /// Whether nobody else has it.
+    pub(crate) fn is_forgotten(&self) -> bool {
+        Arc::strong_count(&self.0) == 1
+    }
 }
 
 /// Somebody who was identified.
@@ -30,6 +51,8 @@ pub struct Caller {
     /// The id of the account's token that was shown, where the caller has an account and not one of the
     /// operator's keys.
     pub token: Option<Arc<str>>,
+    /// Ended where the credential is good no longer: nothing that comes to the gate after that is judged for this caller.
+    pub welcome: Welcome,
 }
 
 impl Caller {
@@ -38,6 +61,12 @@ impl Caller {
     pub fn may_reach(&self, server: &str) -> bool {
         let servers = self.servers.as_deref();
         servers.is_none_or(|servers| servers.iter().any(|name| **name == *server))
+    }
+
+    /// Whether the credential that was shown is good no longer.
+    #[must_use]
+    pub fn is_expelled(&self) -> bool {
+        self.welcome.has_ended()
     }
 
     /// The user whom this process belongs to, or who is as good as that.

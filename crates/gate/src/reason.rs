@@ -62,11 +62,13 @@ pub enum Reason {
     ApprovalTooLate,
     /// What became known after the decision contradicts what was judged.
     FactsChanged,
+    /// The caller's key was taken back, or its time is over, before the call was judged.
+    CallerExpelled,
 }
 
 impl Reason {
     /// All, in the order of the reference page.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 29] = [
         Self::DenyRule,
         Self::NoRule,
         Self::ProtectedPath,
@@ -95,6 +97,7 @@ impl Reason {
         Self::BudgetSpent,
         Self::ApprovalTooLate,
         Self::FactsChanged,
+        Self::CallerExpelled,
     ];
 
     /// The label.
@@ -129,6 +132,7 @@ impl Reason {
             Self::BudgetSpent => "budget_spent",
             Self::ApprovalTooLate => "approval_too_late",
             Self::FactsChanged => "facts_changed",
+            Self::CallerExpelled => "caller_expelled",
         }
     }
 
@@ -201,6 +205,7 @@ impl Reason {
                 "refused: rule \"{rule}\" asks for a person's approval because of a fact that became known after the decision, when it is too late to ask"
             ),
             Self::FactsChanged => "refused: a fact that became known after the decision contradicts it".into(),
+            Self::CallerExpelled => "refused: the key that the call was made with is good no longer".into(),
         }
     }
 
@@ -246,6 +251,7 @@ impl Reason {
             Self::PlaceUnsettled => {
                 "The same call can pass once the other one has ended: make calls on the same files one after the other."
             }
+            Self::CallerExpelled => "No call with this key can pass: tell the user.",
             Self::PinsUnreadable | Self::Journal => {
                 "No call can pass until this is repaired: tell the user."
             }
@@ -291,6 +297,7 @@ impl Reason {
             | Self::Inspected
             | Self::ApprovalTooLate
             | Self::FactsChanged
+            | Self::CallerExpelled
             | Self::Journal => false,
         }
     }

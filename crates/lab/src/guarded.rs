@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 /// to let through must be there.
 const BASE: &str = "/tmp";
 
-/// What would lead the control socket out of the state directory, to where people look for questions.
-const RUNTIME_VARIABLE: &str = "XDG_RUNTIME_DIR";
+/// One server behind `durward run`.
+const RUN: [&str; 3] = ["run", "--name", "mock"];
 /// Limits stay in force; a measurement asks for more than an ordinary agent may, and more often for a person.
 const RAISED_LIMITS: [&str; 14] = [
     "--limit-requests",
@@ -78,7 +78,25 @@ impl Workshop {
         rules: &Value,
         behind: Behind<'_>,
     ) -> Result<Variant, LabError> {
-        let mut words = self.guarded(name, &["run", "--name", "mock"], rules)?;
+        let words = self.guarded(name, &RUN, rules)?;
+        Ok(self.run(name, words, behind))
+    }
+
+    /// The same with this configuration, and with these flags of `durward run`.
+    pub(crate) fn guard_configured(
+        &self,
+        name: &str,
+        rules: &Value,
+        behind: Behind<'_>,
+        (configuration, flags): (&Value, &[OsString]),
+    ) -> Result<Variant, LabError> {
+        let before = self.configured(name, configuration)?;
+        let mut words = self.guarded_with(&before, name, &RUN, rules)?;
+        words.extend(flags.iter().cloned());
+        Ok(self.run(name, words, behind))
+    }
+
+    fn run(&self, name: &str, mut words: Vec<OsString>, behind: Behind<'_>) -> Variant {
         match behind {
             Behind::Command(command) => {
                 words.push("--".into());
@@ -86,7 +104,16 @@ impl Workshop {
             }
             Behind::Url(url) => words.extend(["--url", url].map(OsString::from)),
         }
-        Ok(self.placed(name, Variant::new(name, words)))
+        self.placed(name, Variant::new(name, words))
+    }
+
+    /// The words that name a configuration file, which is written.
+    fn configured(&self, name: &str, configuration: &Value) -> Result<[OsString; 2], LabError> {
+        let file = self.file(&format!("durward-{}.yaml", slug(name)));
+        // JSON is YAML.
+        fs::write(&file, configuration.to_string())
+            .map_err(|source| LabError::path(&file, source))?;
+        Ok(["--config".into(), file.into()])
     }
 
     /// A server behind `durward serve` with these rules, its journal on; spoken to over HTTP.
@@ -122,12 +149,8 @@ impl Workshop {
             (name.clone(), json!({ "command": program, "args": args }))
         };
         let servers: serde_json::Map<String, Value> = servers.iter().map(row).collect();
-        let file = self.file(&format!("servers-{}.yaml", slug(name)));
-        // JSON is YAML.
-        fs::write(&file, json!({ "servers": servers }).to_string())
-            .map_err(|source| LabError::path(&file, source))?;
         let listen = ["serve", "--listen", "127.0.0.1:{port}"];
-        let before = ["--config".into(), file.into()];
+        let before = self.configured(name, &json!({ "servers": servers }))?;
         let words = self.guarded_with(&before, name, &listen, rules)?;
         let arm = Variant::new(name, words).over_http(Some("http://127.0.0.1:{port}/mcp"));
         Ok(self.placed(name, arm))
@@ -137,7 +160,7 @@ impl Workshop {
     fn placed(&self, name: &str, arm: Variant) -> Variant {
         arm.with_journal(self.state(name).join("journal"))
             .with_control(self.state(name).join("run"))
-            .without_variable(RUNTIME_VARIABLE)
+            .at_home_in(self.state(name))
     }
 
     /// A command of our own binary with rules, a state directory and limits beyond what is asked for.

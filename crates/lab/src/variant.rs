@@ -45,9 +45,9 @@ pub(crate) struct Variant {
     /// Where it makes its control socket, if that is known: a person can sit there.
     #[serde(skip)]
     control: Option<PathBuf>,
-    /// A variable of the environment that it does not get.
+    /// The directory that it finds in place of those of the user.
     #[serde(skip)]
-    hidden_variable: Option<&'static str>,
+    home: Option<PathBuf>,
 }
 
 fn of_text<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<OsString>, D::Error> {
@@ -88,7 +88,7 @@ impl Variant {
             tool: None,
             journal: None,
             control: None,
-            hidden_variable: None,
+            home: None,
         }
     }
 
@@ -193,10 +193,10 @@ impl Variant {
         }
     }
 
-    /// The same variant, which does not get this variable.
-    pub(crate) fn without_variable(self, name: &'static str) -> Self {
+    /// The same variant, which looks for nothing of the user's own and finds this directory instead.
+    pub(crate) fn at_home_in(self, directory: PathBuf) -> Self {
         Self {
-            hidden_variable: Some(name),
+            home: Some(directory),
             ..self
         }
     }
@@ -206,9 +206,9 @@ impl Variant {
         self.control.as_deref()
     }
 
-    /// The variable that is kept from it.
-    pub(crate) fn hidden_variable(&self) -> Option<&'static str> {
-        self.hidden_variable
+    /// Where it looks for what is the user's own.
+    pub(crate) fn home(&self) -> Option<&Path> {
+        self.home.as_deref()
     }
 
     /// Where it writes a journal.

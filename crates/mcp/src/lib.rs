@@ -12,5 +12,6 @@ pub mod federation;
 pub mod http;
 pub mod message;
 pub mod notes;
+mod room;
 pub mod stdio;
 pub mod upstream;

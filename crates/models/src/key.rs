@@ -65,6 +65,14 @@ impl Key {
         }
     }
 
+    /// Whether another one is the same text.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (Kind::Text { plain: own, .. }, Kind::Text { plain: other, .. }) => own == other,
+            _ => false,
+        }
+    }
+
     /// Whether it stands in a text.
     pub(crate) fn is_in(&self, text: &[u8]) -> bool {
         let has = |own: &[u8]| text.windows(own.len()).any(|part| part == own);

@@ -250,6 +250,15 @@ impl ModelRequest {
         headers
     }
 
+    /// The same with what is tried out of Anthropic's dialect.
+    pub(crate) fn headers_with_betas(&self) -> HeaderMap {
+        let mut headers = self.common_headers();
+        for value in self.headers.get_all(&FORWARDED[0]) {
+            headers.append(FORWARDED[0].clone(), value.clone());
+        }
+        headers
+    }
+
     /// The same request with another body.
     ///
     /// # Errors
@@ -314,13 +323,13 @@ impl ModelRequest {
         self.fields_for(model)
     }
 
-    /// The body for a provider that finds the model, and whether to stream, in the URL, and the version of the API in the body.
-    pub(crate) fn body_named_outside(&self, version: &str) -> Bytes {
+    /// The body for a cloud that has parts of the request elsewhere than Anthropic has them.
+    pub(crate) fn body_elsewhere(&self, model: &str, own: &Elsewhere) -> Bytes {
         let asked = self.headers.get_all(&FORWARDED[0]).iter();
         let asked = asked.filter_map(|value| value.to_str().ok());
         let names = asked.flat_map(|value| value.split(',')).map(str::trim);
         let mut betas = Vec::new();
-        for name in names.filter(|name| !name.is_empty()) {
+        for name in names.filter(|name| own.betas_in_body && !name.is_empty()) {
             betas.push(if betas.is_empty() { b'[' } else { b',' });
             wire::text::push_string(&mut betas, name);
         }
@@ -329,7 +338,7 @@ impl ModelRequest {
         }
         let betas = String::from_utf8(betas).ok();
         let betas = betas.filter(|text| !text.is_empty());
-        without_model(&self.body, version, betas.as_deref())
+        own.body(&self.body, model, betas.as_deref())
     }
 
     /// The same as JSON, also where it came as a form.
@@ -350,13 +359,41 @@ impl ModelRequest {
     }
 }
 
-/// A body of Anthropic's messages without what stands in the URL, and with what else stands in the head: the version of the
-/// API, and a list of what is tried out.
-pub(crate) fn without_model(body: &Body, version: &str, betas: Option<&str>) -> Bytes {
-    let version = format!("\"{version}\"");
-    let mut added = vec![("anthropic_version", version.as_str())];
-    added.extend(betas.map(|betas| ("anthropic_beta", betas)));
-    body.without(&["model", "stream"], &added).into()
+/// What of Anthropic's API a cloud has elsewhere.
+#[derive(Debug, Clone)]
+pub(crate) struct Elsewhere {
+    /// The version of the API, which stands in the body.
+    pub version: String,
+    /// The model stands in the URL.
+    pub model_in_url: bool,
+    /// Whether to stream stands in the URL alone.
+    pub stream_in_url: bool,
+    /// What is tried out stands in the body, not in the head.
+    pub betas_in_body: bool,
+}
+
+impl Elsewhere {
+    /// A body of messages, or of a count of their tokens, as this cloud wants it.
+    pub fn body(&self, body: &Body, model: &str, betas: Option<&str>) -> Bytes {
+        let quoted = |text: &str| {
+            let mut out = Vec::with_capacity(text.len() + 2);
+            wire::text::push_string(&mut out, text);
+            String::from_utf8(out).unwrap_or_default()
+        };
+        let (version, model) = (quoted(&self.version), quoted(model));
+        let mut added = vec![("anthropic_version", version.as_str())];
+        added.extend(betas.map(|betas| ("anthropic_beta", betas)));
+        let mut gone = Vec::new();
+        if self.stream_in_url {
+            gone.push("stream");
+        }
+        if self.model_in_url {
+            gone.push("model");
+        } else {
+            added.push(("model", &model));
+        }
+        body.without(&gone, &added).into()
+    }
 }
 
 impl Shown for ModelRequest {

@@ -114,7 +114,7 @@ pub fn intercept(args: &[OsString], own_binary: &std::path::Path) -> Option<u8> 
             }
             Some(watch(parent, &watched, own_binary).unwrap_or(PARENT_GONE))
         }
-        EXEC_COMMAND => Some(become_command(parent, &watched, own_binary)),
+        EXEC_COMMAND => Some(become_command(parent, &watched)),
         #[cfg(target_os = "linux")]
         confine::MAP_COMMAND => Some(confine::map(parent)),
         _ => None,
@@ -122,10 +122,10 @@ pub fn intercept(args: &[OsString], own_binary: &std::path::Path) -> Option<u8> 
 }
 
 /// Becomes the command; returns only where that failed.
-fn become_command(watcher: i32, watched: &Watched, own_binary: &std::path::Path) -> u8 {
+fn become_command(watcher: i32, watched: &Watched) -> u8 {
     let say = |line: String| drop(io::Write::write_all(&mut io::stderr(), line.as_bytes()));
     let program = &watched.program;
-    if let Err(why) = watched.confinement.enter(own_binary) {
+    if let Err(why) = watched.confinement.enter() {
         if watched.confinement.confine == Confine::Require {
             say(format!("cannot start {}: {why}\n", program.display()));
             return NOT_STARTED;
@@ -148,6 +148,8 @@ fn become_command(watcher: i32, watched: &Watched, own_binary: &std::path::Path)
 }
 
 fn watch(parent: i32, watched: &Watched, own_binary: &std::path::Path) -> io::Result<u8> {
+    // Without the terminal of whoever started us: what is typed into it by a program is run by the shell there.
+    rustix::process::setsid()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;

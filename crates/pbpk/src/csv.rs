@@ -4,6 +4,7 @@
 //! needed, every number in the shortest form that reads back to the same bits, and `nan`, `inf`, `-inf`.
 //! Read: with or without mark, comment lines starting with `#`, quoted fields, comma or semicolon.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, BufRead, Write};
 
@@ -95,18 +96,19 @@ impl From<io::Error> for CsvError {
 /// # Errors
 /// Whatever the writer reports.
 pub fn write(out: &mut dyn Write, times: &[f64], series: &[Series]) -> io::Result<()> {
-    write_in(out, "min", times, series)
+    write_in(out, "min", times, series, &Watch::default())
 }
 
-/// As [`write`], with the times in a unit that [`minutes`] knows.
+/// As [`write`], with the times in a unit that [`minutes`] knows; `watch` is asked now and then whether to go on.
 ///
 /// # Errors
-/// Whatever the writer reports.
+/// Whatever the writer reports, and what the watch says.
 pub fn write_in(
     out: &mut dyn Write,
     unit: &str,
     times: &[f64],
     series: &[Series],
+    watch: &Watch<'_>,
 ) -> io::Result<()> {
     let mut line = titled("Time", unit);
     let minutes = minutes(unit).unwrap_or(f64::NAN);
@@ -116,6 +118,7 @@ pub fn write_in(
     }
     line.push('\n');
     for (row, &t) in times.iter().enumerate() {
+        watch.work(1 + series.len() / CELLS_OF_A_UNIT)?;
         push_number(&mut line, t / minutes);
         for s in series {
             line.push(',');
@@ -182,11 +185,15 @@ pub fn push_number(line: &mut String, value: f64) {
 #[must_use]
 pub fn number(text: &str) -> Option<f64> {
     let text = text.trim();
+    // Nearly all are plain numbers; `nan`, `inf` and `infinity` in any case are among these.
+    if let Ok(number) = text.parse() {
+        return Some(number);
+    }
     match text.to_ascii_lowercase().as_str() {
-        "nan" | "n. def." | "" => Some(f64::NAN),
-        "inf" | "+inf" | "infinity" | "∞" => Some(f64::INFINITY),
-        "-inf" | "-infinity" | "-∞" => Some(f64::NEG_INFINITY),
-        _ => text.parse().ok(),
+        "n. def." | "" => Some(f64::NAN),
+        "∞" => Some(f64::INFINITY),
+        "-∞" => Some(f64::NEG_INFINITY),
+        _ => None,
     }
 }
 
@@ -226,7 +233,7 @@ pub fn read(source: &mut dyn BufRead) -> Result<Table, CsvError> {
 pub fn read_watched(source: &mut dyn BufRead, watch: &Watch<'_>) -> Result<Table, CsvError> {
     let mut rows = Vec::new();
     let mut table = each_row(source, watch, |_, fields| {
-        rows.push(fields);
+        rows.push(fields.iter().map(|f| f.clone().into_owned()).collect());
         Ok::<(), CsvError>(())
     })?;
     table.rows = rows;
@@ -241,7 +248,7 @@ pub fn read_watched(source: &mut dyn BufRead, watch: &Watch<'_>) -> Result<Table
 pub(crate) fn each_row<E: From<CsvError>>(
     source: &mut dyn BufRead,
     watch: &Watch<'_>,
-    mut each: impl FnMut(&Table, Vec<String>) -> Result<(), E>,
+    mut each: impl FnMut(&Table, &[Cow<'_, str>]) -> Result<(), E>,
 ) -> Result<Table, E> {
     watch.ask().map_err(CsvError::Interrupted)?;
     let mut table = Table::default();
@@ -285,7 +292,7 @@ pub(crate) fn each_row<E: From<CsvError>>(
         if width == 0 {
             width = fields.len();
             if !fields.iter().all(|f| !f.is_empty() && number(f).is_some()) {
-                table.header = fields;
+                table.header = fields.into_iter().map(Cow::into_owned).collect();
                 continue;
             }
         } else if fields.len() != width {
@@ -293,7 +300,7 @@ pub(crate) fn each_row<E: From<CsvError>>(
             return Err(CsvError::Line { line: first, what }.into());
         }
         is_empty = false;
-        each(&table, fields)?;
+        each(&table, &fields)?;
     }
     if is_empty {
         Err(CsvError::Empty.into())
@@ -331,8 +338,11 @@ fn next_line(source: &mut dyn BufRead, count: &mut usize) -> Result<Option<Strin
     Ok(Some(text.trim_end_matches(['\n', '\r']).to_owned()))
 }
 
-/// Splits a record at the separator outside quotes.
-fn split(text: &str, separator: char) -> Result<Vec<String>, String> {
+/// Splits a record at the separator outside quotes. Without quotes its fields are parts of it.
+fn split(text: &str, separator: char) -> Result<Vec<Cow<'_, str>>, String> {
+    if !text.contains('"') {
+        return Ok(text.split(separator).map(Cow::Borrowed).collect());
+    }
     let mut fields = Vec::new();
     let mut field = String::new();
     let mut quoted = false;
@@ -345,14 +355,14 @@ fn split(text: &str, separator: char) -> Result<Vec<String>, String> {
             }
             '"' if quoted => quoted = false,
             '"' if field.is_empty() => quoted = true,
-            c if c == separator && !quoted => fields.push(std::mem::take(&mut field)),
+            c if c == separator && !quoted => fields.push(Cow::Owned(std::mem::take(&mut field))),
             c => field.push(c),
         }
     }
     if quoted {
         return Err("a quoted field is not closed".to_owned());
     }
-    fields.push(field);
+    fields.push(Cow::Owned(field));
     Ok(fields)
 }
 
@@ -380,7 +390,18 @@ pub struct Individual {
 /// # Errors
 /// [`CsvError`] if a cell is no number, the time column is missing or its unit is unknown.
 pub fn results(source: &mut dyn BufRead) -> Result<Vec<Individual>, CsvError> {
-    let mut table = read(source)?;
+    results_watched(source, &Watch::default())
+}
+
+/// As [`results`], asking `watch` now and then whether to go on.
+///
+/// # Errors
+/// As [`results`], and [`CsvError::Interrupted`].
+pub fn results_watched(
+    source: &mut dyn BufRead,
+    watch: &Watch<'_>,
+) -> Result<Vec<Individual>, CsvError> {
+    let mut table = read_watched(source, watch)?;
     let width = table.rows.first().map_or(0, Vec::len);
     if table.header.is_empty() {
         table.header = (0..width)
@@ -402,6 +423,7 @@ pub fn results(source: &mut dyn BufRead) -> Result<Vec<Individual>, CsvError> {
     let id = table.column("IndividualId");
     let mut found: Vec<Individual> = Vec::new();
     for (row, fields) in table.rows.iter().enumerate() {
+        watch.work(1 + fields.len() / CELLS_OF_A_UNIT)?;
         let line = row + table.comments.len() + 2;
         let mut values = Vec::with_capacity(width);
         for field in fields {

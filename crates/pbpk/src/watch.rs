@@ -25,6 +25,13 @@ impl fmt::Display for Interrupt {
 
 impl std::error::Error for Interrupt {}
 
+/// So that what reads and writes can be ended in between.
+impl From<Interrupt> for std::io::Error {
+    fn from(cause: Interrupt) -> Self {
+        Self::other(cause)
+    }
+}
+
 /// Question to the caller: whether to go on. It may be asked on any thread.
 pub type Question<'a> = &'a (dyn Fn() -> Option<Interrupt> + Sync);
 

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use gate::facts::{Fact, FactId, Facts, Stated};
+use gate::journal::OpId;
 use serde_json::{Map, Value};
+use toolkit::measure::Measure;
 use toolkit::options::Setup;
 use toolkit::server::{
-    Answer, Args, Content, Failure, Identity, Outcome, ReplySink, ResourceAnswer, ResourceCall,
-    ResourceFault, SessionRef, Template, ToolCall, ToolDef, ToolServer, Unfit,
+    Answer, Args, Content, Failure, Identity, JobRecorder, Outcome, ReplySink, ResourceAnswer,
+    ResourceCall, ResourceFault, SessionRef, Template, ToolCall, ToolDef, ToolServer, Unfit,
 };
 
 use crate::fault::{Fault, Kind};
@@ -44,7 +46,7 @@ fn answer(
     service: &Service,
     tool: &Tool,
     members: &Map<String, Value>,
-    caller: &Arc<str>,
+    (op, caller, judged): (OpId, &Arc<str>, Option<&str>),
     reply: ReplySink,
 ) -> Result<Answer, Fault> {
     let args = Args::new(members);
@@ -52,7 +54,9 @@ fn answer(
         return Err(tool.unconfirmed());
     }
     service.sessions.sweep(service.now_ms());
-    let context = Context::new(service, caller, reply);
+    let context = Context::new(service, caller, reply)
+        .named(op)
+        .judged_for(judged);
     let mut answer = told((tool.run)(&context, args)?);
     if let Some(shown) = tool.shown {
         let result = Value::Object(answer.structured.take().unwrap_or_default());
@@ -128,30 +132,25 @@ impl ToolServer for Simulation {
         if let Some(size) = size {
             state(FactId::CohortSize, Fact::Known(size.into()))?;
         }
-        let file = args
-            .text("filePath")
-            .or_else(|_| args.text("modelPath"))
-            .ok();
         let loaded = named.and_then(|named| self.service.sessions.peek(&session.caller, named));
-        let Some(loaded) = loaded else {
-            if let Some(file) = file {
-                state(FactId::SimulationModel, Fact::Known(file.into()))?;
-            }
-            if size.is_some() {
-                // It may be loaded by the time that the call is made.
-                state(FactId::EstimatedCost, Fact::Unknown)?;
-            }
-            return Ok(());
-        };
-        let loaded = locked(&loaded);
-        let path = loaded.model.path.to_string_lossy();
-        state(
-            FactId::SimulationModel,
-            Fact::Known(file.unwrap_or(&path).into()),
-        )?;
-        if let Some(size) = size {
-            let cost = tools::cost(&loaded, size);
-            state(FactId::EstimatedCost, Fact::Known(cost.into()))?;
+        let (path, cost) = loaded.map_or((None, None), |loaded| {
+            let loaded = locked(&loaded);
+            let cost = size.map(|size| tools::cost(&loaded, size));
+            (Some(loaded.model.path.clone()), cost)
+        });
+        if size.is_some() {
+            // It may be loaded by the time that the call is made.
+            let cost = cost.map_or(Fact::Unknown, |cost| Fact::Known(cost.into()));
+            state(FactId::EstimatedCost, cost)?;
+        }
+        let opened = tools::opened(&self.service, tool.name, args, &session.caller);
+        // What a tool opens no file for is about what is loaded, whatever else it is given.
+        if let Some(model) = opened.as_ref().or(path.as_ref()) {
+            let model = model.to_string_lossy();
+            state(FactId::SimulationModel, Fact::Known((&*model).into()))?;
+        }
+        if let Some(opened) = opened {
+            tools::state_opened(&opened, args, facts);
         }
         Ok(())
     }
@@ -164,10 +163,19 @@ impl ToolServer for Simulation {
         let service = Arc::clone(&self.service);
         let caller = Arc::clone(&call.session().caller);
         let members = call.args().members().clone();
+        let judged = call.bound().map(str::to_owned);
+        let op = call.op();
         let waits = reply.cancel().clone();
         // Reading a model computes, and the database blocks.
-        let work =
-            tokio::task::spawn_blocking(move || answer(&service, tool, &members, &caller, reply));
+        let work = tokio::task::spawn_blocking(move || {
+            answer(
+                &service,
+                tool,
+                &members,
+                (op, &caller, judged.as_deref()),
+                reply,
+            )
+        });
         tokio::select! {
             done = work => match done {
                 Ok(Ok(answer)) => Outcome::Done(answer),
@@ -180,6 +188,14 @@ impl ToolServer for Simulation {
             },
             () = waits.cancelled() => Outcome::Cancelled,
         }
+    }
+
+    fn record_jobs(&self, recorder: JobRecorder) {
+        self.service.ended.record_with(recorder);
+    }
+
+    fn measures(&self) -> Vec<Measure> {
+        self.service.ended.measures()
     }
 
     fn templates(&self) -> &[Template] {

@@ -4,12 +4,13 @@ use std::cell::RefCell;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use gate::journal::OpId;
 use toolkit::Cancel;
 use toolkit::options::Setup;
 use toolkit::server::ReplySink;
 
 use crate::fault::{Fault, Kind};
-use crate::jobs::{Keeper, Pool};
+use crate::jobs::{Ended, Keeper, Pool};
 use crate::models::{Folders, Library};
 use crate::options::{Configured, configured};
 use crate::session::Sessions;
@@ -24,6 +25,8 @@ pub struct Service {
     pub sessions: Sessions,
     /// What the options say.
     pub configured: Configured,
+    /// What is known of jobs that have ended.
+    pub ended: Arc<Ended>,
     setup: Setup,
     pool: Mutex<Option<Pool>>,
 }
@@ -38,6 +41,10 @@ pub struct Context<'a> {
     pub cancel: Cancel,
     /// Now, in milliseconds since 1970.
     pub now_ms: i64,
+    /// Its name in the journal, where it has one.
+    pub op: Option<OpId>,
+    /// The model file that the call was judged for.
+    judged: Option<&'a str>,
     reply: RefCell<ReplySink>,
 }
 
@@ -50,8 +57,38 @@ impl<'a> Context<'a> {
             caller,
             cancel: reply.cancel().clone(),
             now_ms: service.now_ms(),
+            op: None,
+            judged: None,
             reply: RefCell::new(reply),
         }
+    }
+
+    /// The same for a call that was judged for this model file.
+    #[must_use]
+    pub fn judged_for(self, judged: Option<&'a str>) -> Self {
+        Self { judged, ..self }
+    }
+
+    /// The same for a call of this name in the journal.
+    #[must_use]
+    pub fn named(self, op: OpId) -> Self {
+        Self {
+            op: Some(op),
+            ..self
+        }
+    }
+
+    /// Whether this is the model file that the call was judged for: another may have been loaded under the same id, or
+    /// a link may lead elsewhere, since.
+    ///
+    /// # Errors
+    /// [`Kind::Conflict`] where it is another one.
+    pub fn is_judged(&self, model: &Path) -> Result<(), Fault> {
+        if self.judged == Some(&*model.to_string_lossy()) {
+            return Ok(());
+        }
+        let wrong = "the call was judged for another model file than the one that is there now";
+        Err(Fault::new(Kind::Conflict, wrong).hint("make the call again"))
     }
 
     /// Tells the caller how far the call has come.
@@ -80,6 +117,7 @@ impl Service {
             library: Arc::default(),
             sessions: Sessions::new(configured.simulations_max, configured.idle_ms),
             configured,
+            ended: Arc::default(),
             setup,
             pool: Mutex::default(),
         });
@@ -102,6 +140,7 @@ impl Service {
             &self.setup,
             self.configured.settings,
             Arc::clone(&self.library),
+            Arc::clone(&self.ended),
         )?;
         let keeper = Arc::clone(opened.keeper());
         *pool = Some(opened);
@@ -135,3 +174,6 @@ impl Service {
         Ok(format!("{prefix}-{}", crate::models::hex(&bytes)))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use toolkit::measure::{Measure, Measured};
+use toolkit::measure::{Measure, Measured, Times};
 
 use crate::pool::{Counts, LaneState};
 
@@ -17,14 +17,23 @@ const CLASSES_S: [f64; 12] = [
 #[derive(Debug, Default)]
 pub(crate) struct Metrics(Mutex<BTreeMap<String, OfHost>>);
 
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Clone)]
 struct OfHost {
     /// Opened, and not.
     sessions: [u64; 2],
     /// Ended well, and not.
     commands: [u64; 2],
-    times: [u64; CLASSES_S.len() + 1],
-    time: Duration,
+    times: Times,
+}
+
+impl Default for OfHost {
+    fn default() -> Self {
+        Self {
+            sessions: [0; 2],
+            commands: [0; 2],
+            times: Times::new(&CLASSES_S),
+        }
+    }
 }
 
 /// The names of what went well, and of what did not.
@@ -46,13 +55,9 @@ impl Metrics {
 
     /// A command has ended.
     pub fn command(&self, host: &str, is_well: bool, time: Duration) {
-        let class = CLASSES_S
-            .iter()
-            .position(|bound| time.as_secs_f64() <= *bound);
         self.at(host, |of| {
             add(&mut of.commands, usize::from(!is_well));
-            add(&mut of.times, class.unwrap_or(CLASSES_S.len()));
-            of.time = of.time.saturating_add(time);
+            of.times.add(time);
         });
     }
 
@@ -97,15 +102,11 @@ impl Metrics {
             }
         }
         for (host, of) in &all {
-            let bounds = CLASSES_S.iter().copied().chain([f64::INFINITY]);
             out.push(Measure::new(
                 "mcp_ssh_command_duration_seconds",
                 "From the order of a command to its end",
                 &[("host", host)],
-                Measured::Times {
-                    sum_s: of.time.as_secs_f64(),
-                    classes: bounds.zip(of.times).collect(),
-                },
+                of.times.measured(),
             ));
         }
         out.extend(pool.measures());

@@ -11,6 +11,13 @@ pub(crate) fn name(prefix: &str) -> Option<String> {
     }))
 }
 
+/// What a key is made of: 256 bits of the system's randomness.
+pub(crate) fn seed() -> Option<zeroize::Zeroizing<[u8; 32]>> {
+    let mut bytes = zeroize::Zeroizing::new([0_u8; 32]);
+    SystemRandom::new().fill(bytes.as_mut()).ok()?;
+    Some(bytes)
+}
+
 /// Fills bytes with the system's randomness.
 pub(crate) fn fill(bytes: &mut [u8]) {
     if SystemRandom::new().fill(bytes).is_err() {

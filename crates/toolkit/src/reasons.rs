@@ -32,6 +32,7 @@ pub fn mcp_error(reason: Reason) -> i32 {
         | Reason::ApprovalUnfit
         | Reason::ApprovalTooLate
         | Reason::FactsChanged
+        | Reason::CallerExpelled
         | Reason::DefinitionChanged
         | Reason::PinsUnreadable
         | Reason::UnseenName
@@ -76,6 +77,7 @@ pub fn http_status(reason: Reason) -> StatusCode {
         | Reason::BudgetSpent
         | Reason::PlaceUnsettled
         | Reason::UnderWayLimit => StatusCode::TOO_MANY_REQUESTS,
+        Reason::CallerExpelled => StatusCode::UNAUTHORIZED,
         Reason::PinsUnreadable | Reason::Unchecked | Reason::Journal | Reason::Draining => {
             StatusCode::SERVICE_UNAVAILABLE
         }

@@ -23,13 +23,13 @@ use crate::server::{DynToolServer, SessionRef};
 const OPEN_POLICY: &str =
     r#"{"rules":[{"id":"all","effect":"allow","conditions":{"tool_name":"*"}}]}"#;
 
-/// A frame without a transport.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Raw(pub Vec<u8>);
+/// A frame without a transport, and what it says where somebody has read it.
+#[derive(Debug, Clone)]
+pub struct Raw(pub Vec<u8>, pub Option<Message>);
 
 impl Carries for Raw {
     fn message(&self) -> Option<&Message> {
-        None
+        self.1.as_ref()
     }
 
     fn frame(&self) -> &[u8] {
@@ -37,7 +37,7 @@ impl Carries for Raw {
     }
 
     fn into_message(self) -> Option<Message> {
-        None
+        self.1
     }
 }
 
@@ -167,7 +167,7 @@ impl Trial {
     /// # Errors
     /// Where the pass is not good at its own destination, which cannot be.
     pub fn spent(&self, frame: &str, at: &PeerId) -> Result<Spent<Raw>, &'static str> {
-        let request = Raw(frame.as_bytes().to_vec());
+        let request = Raw(frame.as_bytes().to_vec(), None);
         let pass = self.gate.control(ControlKind::List, at, request);
         let spent = pass.spend(at).map_err(|_| "the pass is for another peer")?;
         Ok(spent.0)
@@ -223,15 +223,16 @@ impl Trial {
             caller: caller.into(),
         };
         let frame = frame.to_string().into_bytes();
-        let message = self.builtin.parse(&frame, about);
+        let mut message = self.builtin.parse(&frame, about);
         // A call that cannot be described is answered with a failure, and judged by what is known.
         let _ = self.builtin.describe(&message, &mut facts);
+        self.builtin.note_judged(&mut message, &facts);
         let call = Call {
             caller: Caller::local(caller),
             facts: facts.into(),
             origin: Box::default(),
             targets: self.builtin.id().into(),
-            request: Raw(frame),
+            request: Raw(frame, Some(message)),
         };
         let permit = match self.gate.admit(call).await {
             Admission::Permit(permit) => permit,

@@ -4,10 +4,11 @@ use super::tree::Tree;
 use crate::finding::Finding;
 
 /// The pages that say what is tested.
-const PAGES: [&str; 3] = [
+const PAGES: [&str; 4] = [
     "docs/security.md",
     "docs/models-tests.md",
     "docs/pbpk-tests.md",
+    "docs/ssh-tests.md",
 ];
 
 /// A claim of a page is worth what its test is.

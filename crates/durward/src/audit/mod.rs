@@ -172,6 +172,8 @@ pub struct Context {
 /// Why a command could not do its work.
 #[derive(Debug)]
 pub enum Failure {
+    /// Nothing was ever recorded in this directory.
+    NoJournal(PathBuf),
     Audit(AuditError),
     Keys(KeysError),
     Write(io::Error),
@@ -193,7 +195,7 @@ impl From<io::Error> for Failure {
 /// seen enough: that is success.
 pub fn run(args: &AuditArgs, context: &Context, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     let result = match &args.command {
-        Command::Verify(args) => verify::run(args, context, out, err),
+        Command::Verify(args) => verify::run(args, context, out),
         Command::Show(args) => show::run(args, context, false, out, err),
         Command::Tail(args) => show::run(&args.select, context, args.follow, out, err),
     };
@@ -206,8 +208,14 @@ pub fn ended(result: Result<u8, Failure>, err: &mut dyn Write) -> u8 {
         Ok(code) => return code,
         Err(Failure::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => return SOUND,
         Err(Failure::Write(error)) => format!("cannot write: {error}"),
+        Err(Failure::NoJournal(directory)) => format!(
+            "there is no journal yet at {}\n  hint: durward run -- CMD begins one",
+            directory.display()
+        ),
         Err(Failure::Audit(error)) => error.to_string(),
-        Err(Failure::Keys(error)) => error.to_string(),
+        Err(Failure::Keys(error)) => {
+            format!("{error}\n  hint: name the public key of the journal with --key FILE")
+        }
     };
     // Where standard error is gone too, the exit code still tells.
     let _ = writeln!(err, "error: {message}");

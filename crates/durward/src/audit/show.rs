@@ -22,6 +22,9 @@ pub(super) fn run(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<u8, Failure> {
+    if args.dir.is_none() && !context.journal.exists() {
+        return Err(Failure::NoJournal(context.journal.clone()));
+    }
     let asked = Asked {
         directory: args.dir.as_ref().unwrap_or(&context.journal),
         filter: args.filter(context.now_ms),

@@ -48,7 +48,6 @@ pub(super) fn run(
     args: &VerifyArgs,
     context: &Context,
     out: &mut dyn Write,
-    err: &mut dyn Write,
 ) -> Result<u8, Failure> {
     let default = [context.keys.join(CHECKPOINT_PUBLIC_FILE)];
     let files = if args.key.is_empty() {
@@ -60,13 +59,11 @@ pub(super) fn run(
     for file in files {
         match PublicKey::read(file) {
             Ok(key) => trusted.push(key),
-            Err(error) => {
-                writeln!(
-                    err,
-                    "hint: name the public key of the journal with --key FILE"
-                )?;
-                return Err(Failure::Keys(error));
+            // Where there is a key or a head and no journal, the journal was taken away.
+            Err(_) if args.key.is_empty() && args.dir.is_none() && !context.journal.exists() => {
+                return Err(Failure::NoJournal(context.journal.clone()));
             }
+            Err(error) => return Err(Failure::Keys(error)),
         }
     }
     let dir = args.dir.as_ref().unwrap_or(&context.journal);

@@ -26,7 +26,7 @@ pub mod values;
 use std::path::{Path, PathBuf};
 
 pub use expand::Secret;
-pub use file::NAME as FILE_NAME;
+pub use file::{NAME as FILE_NAME, is_ours};
 pub use settings::{Origin, Settings};
 
 use crate::places::{self, Places};

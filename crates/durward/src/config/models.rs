@@ -141,7 +141,10 @@ impl Default for Models {
 impl Models {
     /// Files that the configuration names.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
-        self.providers.iter().filter_map(|own| own.ca.as_deref())
+        self.providers.iter().flat_map(|own| {
+            let cloud = own.cloud.as_ref().and_then(Cloud::files);
+            own.ca.as_deref().into_iter().chain(cloud)
+        })
     }
 
     /// What applies to all of them, where there are models at all.
@@ -361,7 +364,6 @@ fn provider(
     section: &Section<'_>,
     warnings: &mut Vec<Warning>,
 ) -> Result<Provider, Fault> {
-    model_clouds::refuse(section)?;
     let Some(kind) = section.choice::<ProviderKind>("kind")? else {
         let words: Vec<&str> = ProviderKind::WORDS.iter().map(|(word, _)| *word).collect();
         return Err(section

@@ -129,6 +129,11 @@ impl<'r> Section<'r> {
         self.reader.variable
     }
 
+    /// The user's home.
+    pub fn home(&self) -> Option<&'r Path> {
+        self.reader.home
+    }
+
     /// A member, where it is given.
     pub fn member(&self, name: &str) -> Option<&'r Member> {
         self.members.iter().find(|member| member.name == name)

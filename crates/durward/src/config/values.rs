@@ -242,6 +242,8 @@ choice! {
         Azure = "azure",
         /// Anthropic's models at Amazon Bedrock.
         Bedrock = "bedrock",
+        /// Google's and Anthropic's models at Google Vertex.
+        Vertex = "vertex",
         /// Like OpenAI's, at Mistral.
         Mistral = "mistral",
         /// Like OpenAI's, at DeepSeek.

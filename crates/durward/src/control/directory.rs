@@ -19,6 +19,8 @@ const SOCKETS_MAX: usize = 1_000;
 /// Most names that are tried for one's own socket.
 const NAMES_MAX: usize = 16;
 const EXTENSION: &str = ".sock";
+/// How the name of a socket ends until it is listened at, so that nobody meets it before.
+const UNREADY: &str = ".sock.new";
 
 /// A runtime directory that was found to be ours alone.
 #[derive(Debug)]
@@ -139,6 +141,10 @@ impl Directory {
 
     /// Names of the sockets in it, sorted.
     pub fn sockets(&self) -> io::Result<Vec<String>> {
+        self.ending(EXTENSION)
+    }
+
+    fn ending(&self, end: &str) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in std::fs::read_dir(self.at("."))? {
             let entry = entry?;
@@ -146,7 +152,7 @@ impl Directory {
                 continue;
             };
             let is_socket = entry.file_type().is_ok_and(|kind| kind.is_socket());
-            if is_socket && name.ends_with(EXTENSION) && names.len() < SOCKETS_MAX {
+            if is_socket && name.ends_with(end) && names.len() < SOCKETS_MAX {
                 names.push(name);
             }
         }
@@ -206,6 +212,10 @@ impl Socket {
                 directory.remove(&name);
             }
         }
+        // Whoever makes one holds the lock: these are of instances that ended there.
+        for name in directory.ending(UNREADY).map_err(Unusable::io(listed()))? {
+            directory.remove(&name);
+        }
         let pid = std::process::id();
         // The same number may live in another container that shares the directory.
         let name = (1..=NAMES_MAX)
@@ -222,19 +232,23 @@ impl Socket {
                 error: io::ErrorKind::AlreadyExists.into(),
             })?;
         let what = format!("listen at {}", path.join(&name).display());
-        let listener =
-            UnixListener::bind(directory.at(&name)).map_err(Unusable::io(what.as_str()))?;
-        let socket = Self {
+        let mut socket = Self {
+            name: format!("{}{UNREADY}", name.trim_end_matches(EXTENSION)),
             directory,
-            name,
-            listener: Some(listener),
+            listener: None,
         };
-        let mode = Mode::RUSR | Mode::WUSR;
-        let own = socket.directory.at(&socket.name);
-        rustix::fs::chmod(&own, mode)
-            .map_err(io::Error::from)
-            .map_err(Unusable::io(what))?;
+        socket.listen(&name).map_err(Unusable::io(what))?;
         Ok(socket)
+    }
+
+    /// Listens under the present name and takes the given one after it: whoever sees that one is answered.
+    fn listen(&mut self, name: &str) -> io::Result<()> {
+        let unready = self.directory.at(&self.name);
+        self.listener = Some(UnixListener::bind(&unready)?);
+        rustix::fs::chmod(&unready, Mode::RUSR | Mode::WUSR)?;
+        rustix::fs::rename(&unready, self.directory.at(name))?;
+        name.clone_into(&mut self.name);
+        Ok(())
     }
 
     /// The listener, once.
@@ -300,7 +314,9 @@ mod tests {
     fn what_the_dead_left_is_removed_and_what_the_living_use_stays() {
         let path = fresh("stale").join("a".repeat(120));
         let living = Socket::bind(&path, "living").unwrap();
-        drop(UnixListener::bind(living.directory.at("dead-1.sock")).unwrap());
+        for dead in ["dead-1.sock", "dead-2.sock.new"] {
+            drop(UnixListener::bind(living.directory.at(dead)).unwrap());
+        }
         std::fs::write(path.join("file.sock"), "no socket").unwrap();
         let second = Socket::bind(&path, "living").unwrap();
         let names = second.directory.sockets().unwrap();
@@ -310,6 +326,7 @@ mod tests {
             [format!("living-{pid}-2.sock"), format!("living-{pid}.sock")]
         );
         assert!(path.join("file.sock").exists());
+        assert!(!path.join("dead-2.sock.new").exists());
         drop(living);
         drop(second);
         assert!(
@@ -320,5 +337,34 @@ mod tests {
                 .is_empty()
         );
         std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
+    }
+
+    #[test]
+    fn a_name_that_is_seen_is_listened_at() {
+        let path = fresh("seen");
+        let first = Socket::bind(&path, "first").unwrap();
+        let directory = Directory::open(&path).unwrap();
+        let ends = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let looking = scope.spawn(|| {
+                let mut refused = Vec::new();
+                while !ends.load(std::sync::atomic::Ordering::Relaxed) {
+                    for name in directory.sockets().unwrap() {
+                        if directory.is_stale(&name) {
+                            refused.push(name);
+                        }
+                    }
+                }
+                refused
+            });
+            let second: Vec<Socket> = (0..NAMES_MAX)
+                .map(|_| Socket::bind(&path, "second").unwrap())
+                .collect();
+            ends.store(true, std::sync::atomic::Ordering::Relaxed);
+            assert_eq!(looking.join().unwrap(), Vec::<String>::new());
+            drop(second);
+        });
+        drop(first);
+        std::fs::remove_dir_all(&path).unwrap();
     }
 }

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::{Stop, answered, drop_client, expect_refused, runtime, text_at};
 
 /// A server that ends with the tour.
-struct Target(Child);
+pub(super) struct Target(Child);
 
 impl Drop for Target {
     fn drop(&mut self) {
@@ -22,7 +22,9 @@ impl Drop for Target {
 
 impl Target {
     /// Starts it, and waits until it says that it does what it is for.
-    fn start(dir: &Path, own: &Path) -> Result<Self, Stop> {
+    pub(super) fn start(stage: &Path, own: &Path) -> Result<Self, Stop> {
+        let dir = stage.join("ssh/target");
+        std::fs::create_dir_all(&dir)?;
         let mut process = Command::new(own)
             .args(["lab", "mock", "ssh-target", "--dir"])
             .arg(dir)
@@ -44,11 +46,10 @@ impl Target {
     }
 }
 
-/// Asks a host for its name, is asked about before a service is restarted, and is refused a secret.
+/// Asks the host for its name, is asked about before a service is restarted, and is refused a secret.
 pub(super) fn show(number: u32, stage: &Path, own: &Path, out: &mut dyn Write) -> Result<(), Stop> {
     let stage = stage.join("ssh");
     std::fs::create_dir_all(runtime(&stage))?;
-    let _target = Target::start(&stage.join("target"), own)?;
     let mut client = guarded(&stage, own)?;
     client.initialize("2025-11-25")?;
     let connected = client.call_tool("ssh_connect", json!({"host": "standard"}))?;

@@ -107,15 +107,20 @@ fn init(
     };
     let folder = file.parent().unwrap_or(Path::new("/")).to_path_buf();
     let policy = folder.join(POLICY_NAME);
-    let there: Vec<String> = [&file, &policy]
+    let existing: Vec<String> = [&file, &policy]
         .iter()
         .filter(|path| fs::symlink_metadata(path).is_ok())
         .map(|path| path.display().to_string())
         .collect();
-    if !args.force && !there.is_empty() {
+    if !args.force && !existing.is_empty() {
+        let exists = if existing.len() == 1 {
+            "exists"
+        } else {
+            "exist"
+        };
         return Err(format!(
-            "{} is there already; nothing was written\n  hint: replace it with --force (a copy is kept), or name another file with --config",
-            there.join(" and ")
+            "{} {exists} already; nothing was written\n  hint: --force replaces what exists and keeps copies; --config names another file",
+            existing.join(" and ")
         ));
     }
     let first = first(args, err)?;

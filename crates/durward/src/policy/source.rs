@@ -1,5 +1,6 @@
 //! The policy that a command is about: a file, or the starter policy.
 
+use std::fs::{File, Metadata};
 use std::io::{Read as _, Write};
 use std::path::{Path, PathBuf};
 
@@ -9,6 +10,7 @@ use gate::policy::load::POLICY_BYTES_MAX;
 use gate::policy::starter::STARTER_POLICY;
 
 use super::{Context, Failure};
+use crate::config::is_ours;
 use crate::local::LocalView;
 use crate::places::Places;
 
@@ -61,13 +63,10 @@ pub(super) fn configured<'c>(
     let _ = match file {
         Some(file) => writeln!(
             err,
-            "durward: no policy given, this is about the configuration's: {}",
+            "durward: no --policy given; using the one of the configuration, {}",
             file.display()
         ),
-        None => writeln!(
-            err,
-            "durward: no policy given, this is about the starter policy"
-        ),
+        None => writeln!(err, "durward: no --policy given; using the starter policy"),
     };
     file
 }
@@ -82,7 +81,7 @@ pub fn of_file(
     places: &Places,
 ) -> Result<Policy, String> {
     match file {
-        Some(file) => compile(&text(file)?, Some(file), protected, places),
+        Some(file) => compile(&rules(file)?, Some(file), protected, places),
         None => compile(STARTER_POLICY, None, protected, places),
     }
 }
@@ -107,18 +106,27 @@ pub fn compile(
     })
 }
 
+/// The text of a file of rules, if it can be trusted: it is read again whenever it changes.
+fn rules(file: &Path) -> Result<String, String> {
+    read(file, |found| is_ours(found, "could have any call allowed"))
+}
+
 /// The text of a file that is no longer than a policy may be.
 ///
 /// # Errors
 /// A message that names the file.
 pub fn text(file: &Path) -> Result<String, String> {
+    read(file, |_| Ok(()))
+}
+
+fn read(file: &Path, trust: impl Fn(&Metadata) -> Result<(), String>) -> Result<String, String> {
     let failed = |why: &dyn std::fmt::Display| format!("{}: {why}", file.display());
+    let open = File::open(file).map_err(|error| failed(&error))?;
+    let found = open.metadata().map_err(|error| failed(&error))?;
+    trust(&found).map_err(|wrong| failed(&wrong))?;
     let mut bytes = Vec::new();
-    std::fs::File::open(file)
-        .and_then(|open| {
-            open.take(POLICY_BYTES_MAX as u64 + 1)
-                .read_to_end(&mut bytes)
-        })
+    open.take(POLICY_BYTES_MAX as u64 + 1)
+        .read_to_end(&mut bytes)
         .map_err(|error| failed(&error))?;
     if bytes.len() > POLICY_BYTES_MAX {
         return Err(failed(&"the file is longer than 8 MiB"));

@@ -1,12 +1,15 @@
 //! Model providers as they are configured, made ready.
 
 mod accounts;
+mod google;
 mod mock;
 mod played;
 
 use std::sync::Arc;
 
-use ::models::upstream::{Api, HttpProvider, HttpProviderOptions, Key};
+use ::models::upstream::{
+    Api, GoogleCredential, HttpProvider, HttpProviderOptions, Key, Publisher, Site,
+};
 use ::models::{Budgets, Catalogue, FaceOptions, Prices, Provider};
 use state::underway::Left;
 use state::{Counter, FileCounter, Underway};
@@ -146,6 +149,7 @@ fn provider(own: &Configured, reserve: u64, insecure: bool) -> Result<Arc<dyn Pr
             "https://generativelanguage.googleapis.com/v1beta",
         ),
         ProviderKind::Bedrock => (Api::Bedrock, ""),
+        ProviderKind::Vertex => (Api::Vertex(Publisher::Google), ""),
         // It has a base of its own, without which the configuration is refused.
         ProviderKind::Azure => (Api::Azure, ""),
         ProviderKind::Mistral => (Api::Compatible, "https://api.mistral.ai/v1"),
@@ -160,8 +164,10 @@ fn provider(own: &Configured, reserve: u64, insecure: bool) -> Result<Arc<dyn Pr
         Some(Cloud::Bedrock { region, .. }) => {
             format!("https://bedrock-runtime.{region}.amazonaws.com")
         }
+        Some(Cloud::Vertex { location, .. }) => google::base(location),
         None => usual.to_owned(),
     };
+    let credential = google::credential(own).map_err(&wrong)?;
     let base_url = own.base_url.as_ref();
     let authorities = own.ca.as_ref().map(|file| {
         let size = std::fs::metadata(file).map(|found| found.len());
@@ -176,14 +182,8 @@ fn provider(own: &Configured, reserve: u64, insecure: bool) -> Result<Arc<dyn Pr
         base_url: base_url.map_or(usual, |url| url.value.clone()),
         insecure,
         api,
-        api_version: own
-            .api_version
-            .clone()
-            .unwrap_or_else(|| AZURE_VERSION.to_owned()),
-        region: match &own.cloud {
-            Some(Cloud::Bedrock { region, .. }) => region.clone(),
-            None => String::new(),
-        },
+        site: site(own, credential.as_ref()).map_err(&wrong)?,
+        google: credential,
         max_tokens: reserve,
         keys: keys(own),
         models: own.models.clone(),
@@ -192,11 +192,31 @@ fn provider(own: &Configured, reserve: u64, insecure: bool) -> Result<Arc<dyn Pr
     Ok(Arc::new(made.map_err(|fault| wrong(fault.to_string()))?))
 }
 
+/// Where a provider is, in a cloud.
+fn site(own: &Configured, credential: Option<&GoogleCredential>) -> Result<Site, String> {
+    let version = own.api_version.clone();
+    let mut site = Site {
+        api_version: version.unwrap_or_else(|| AZURE_VERSION.to_owned()),
+        ..Site::default()
+    };
+    match &own.cloud {
+        Some(Cloud::Bedrock { region, .. }) => site.region.clone_from(region),
+        Some(Cloud::Vertex {
+            location, project, ..
+        }) => {
+            site.region.clone_from(location);
+            site.project = google::project(project.as_deref(), credential)?;
+        }
+        None => {}
+    }
+    Ok(site)
+}
+
 /// What a provider is shown; the configuration has refused what is no key.
 fn keys(own: &Configured) -> Vec<Key> {
     let signing = match &own.cloud {
         Some(Cloud::Bedrock { signing, .. }) => signing.as_ref(),
-        None => None,
+        Some(Cloud::Vertex { .. }) | None => None,
     };
     let shown = own.keys.iter().filter_map(|key| Key::new(key.reveal()));
     shown.chain(signing.and_then(Signing::key)).collect()

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gate::identity::{
-    Authenticate, Credential, IdentityFault, KeyHolders, KeyRing, LocalUser, Turned,
+    Authenticate, Credential, Entry, IdentityFault, KeyHolders, KeyRing, LocalUser, Turned,
 };
 use gate::journal::{Auth, AuthEvent, Record, Status};
 use gate::{Caller, Clock as _, Gate};
@@ -89,6 +89,11 @@ impl Authentication {
         Ok(caller)
     }
 
+    /// The callers of accounts that a change has made unwelcome.
+    pub fn take_gone(&self) -> Vec<Arc<str>> {
+        self.holders.take_gone()
+    }
+
     /// Reads the keys again where they have changed, and writes down what was refused. Gives the callers
     /// whose key was good before and is good no longer.
     pub fn tick(&self, gate: &Gate) -> Vec<Arc<str>> {
@@ -97,6 +102,12 @@ impl Authentication {
             Some(Ok(())) => tracing::info!("the keys were read again"),
             Some(Err(error)) => tracing::error!("the keys that were known stay: {error}"),
             None => {}
+        }
+        for key in &looked.ended {
+            recorded(gate, AuthEvent::KeyEnded, key, None);
+        }
+        for key in &looked.begun {
+            recorded(gate, AuthEvent::KeyBegun, key, Some(&rights(key)));
         }
         for (turned, count) in self.holders.take_refused() {
             let user = turned.user.map(|user| format!("uid:{user}"));
@@ -113,6 +124,30 @@ impl Authentication {
             drop(gate.record(&Record::Auth(&record)));
         }
         looked.gone
+    }
+}
+
+/// Writes down what has become of a key.
+fn recorded(gate: &Gate, event: AuthEvent, key: &Entry, message: Option<&str>) {
+    let record = Auth {
+        status: Some(Status::Success),
+        subject_id: Some(&key.subject()),
+        message,
+        ..Auth::of(event)
+    };
+    // A journal that fails here fails the gate as well.
+    drop(gate.record(&Record::Auth(&record)));
+}
+
+/// What a key is good for.
+fn rights(key: &Entry) -> String {
+    let servers = match key.servers.as_slice() {
+        [] => "all servers".to_owned(),
+        names => format!("servers {}", names.join(", ")),
+    };
+    match key.groups.as_slice() {
+        [] => format!("good for {servers}"),
+        names => format!("good for {servers}, in groups {}", names.join(", ")),
     }
 }
 

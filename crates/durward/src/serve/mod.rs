@@ -115,7 +115,7 @@ pub struct ServeArgs {
     /// A further value of Host to accept; repeatable
     #[arg(long = "allow-host", value_name = "HOST[:PORT]")]
     pub allowed_hosts: Vec<String>,
-    /// A further value of Origin to accept; repeatable
+    /// A page of this origin may call as well, with :* at its end from every port; repeatable
     #[arg(long = "allow-origin", value_name = "ORIGIN")]
     pub allowed_origins: Vec<String>,
     /// The server that is also at /, and at /mcp instead of all servers

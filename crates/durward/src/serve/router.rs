@@ -64,14 +64,19 @@ impl Router {
     /// Gives keys and faces their time; what a key had opened ends with it. `gate` is for records that belong
     /// to no server.
     pub fn tick(&self, gate: &Gate) {
-        for caller in self.authentication.tick(gate) {
+        self.expel(self.authentication.tick(gate));
+        for face in &self.faces {
+            face.tick();
+        }
+    }
+
+    /// Ends what these callers have open.
+    fn expel(&self, gone: Vec<Arc<str>>) {
+        for caller in gone {
             self.bodies.expel(&caller);
             for face in &self.faces {
                 face.expel(&caller);
             }
-        }
-        for face in &self.faces {
-            face.tick();
         }
     }
 
@@ -89,7 +94,9 @@ impl Router {
             let text = "nothing is here; servers are at /mcp/NAME\n";
             return plain(StatusCode::NOT_FOUND, text);
         };
-        let who = match face.scope(path) {
+        let scope = face.scope(path);
+        let may_change_accounts = matches!(scope, Scope::Account);
+        let who = match scope {
             Scope::Open => Err(IdentityFault::Missing),
             Scope::Keyed => {
                 let who = self.authentication.caller(&request, None).await;
@@ -104,7 +111,12 @@ impl Router {
         };
         let caller = who.as_ref().map_or(&self.nobody, |caller| &caller.subject);
         request.takes_of(self.bodies.of(caller, since));
-        face.handle(who, request).await
+        let response = face.handle(who, request).await;
+        if may_change_accounts {
+            // Whoever comes in after the answer is welcome, and stays.
+            self.expel(self.authentication.take_gone());
+        }
+        response
     }
 }
 

@@ -13,7 +13,6 @@ use crate::config::{self, Origin, Source};
 use crate::failure::EXIT_CONFIGURATION;
 use crate::flags::Given;
 use crate::places::Places;
-use crate::sandbox;
 use crate::serve::{self, ServeArgs};
 
 pub const HELP: &str = "\
@@ -147,7 +146,6 @@ pub fn run(
             return EXIT_CONFIGURATION;
         }
     };
-    sandbox::hide_this_process();
     let given = Given {
         state_dir: Origin::Default,
         policy: Origin::Default,

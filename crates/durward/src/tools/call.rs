@@ -29,6 +29,8 @@ const EXIT_TOOL_FAILED: u8 = 1;
 const EXIT_REFUSED: u8 = 3;
 /// There is no answer.
 const EXIT_NO_ANSWER: u8 = 4;
+/// Arguments as they are written on a command line.
+const EXAMPLE: &str = r#"'{"path": "/tmp"}'"#;
 /// Longest arguments that are read from standard input, in bytes.
 const ARGUMENTS_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Time beyond the bounds of approval and call, for the way there and back, in milliseconds.
@@ -140,11 +142,13 @@ fn arguments(given: Option<&str>) -> Result<Value, String> {
         Some(text) => text.to_owned(),
     };
     let value: Value = serde_json::from_str(&text)
-        .map_err(|error| format!("the arguments are not JSON: {error}"))?;
+        .map_err(|error| format!("the arguments are not JSON: {error}\n  hint: write {EXAMPLE}"))?;
     if value.is_object() {
         return Ok(value);
     }
-    Err("the arguments are not a JSON object; write {\"path\": \"/tmp\"}".into())
+    Err(format!(
+        "the arguments are not a JSON object\n  hint: write {EXAMPLE}"
+    ))
 }
 
 /// The text parts of a result; an error's message where it is one.

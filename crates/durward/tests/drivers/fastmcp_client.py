@@ -15,6 +15,11 @@ from fastmcp import Client
 from fastmcp.client.transports import StdioTransport
 from fastmcp.client.elicitation import ElicitResult
 from mcp import MCPError
+from mcp.client import session
+
+# On a busy machine a start may take longer than the ten seconds after which the client takes a server for an old one.
+PATIENCE_S = 120
+session.DISCOVER_TIMEOUT_SECONDS = PATIENCE_S
 
 
 def show(value):
@@ -52,7 +57,7 @@ async def main(plan):
         plan["command"], plan["args"], env=plan["env"], cwd=plan["cwd"], keep_alive=False
     )
     async with Client(
-        transport, mode=plan["mode"], timeout=30, elicitation_handler=person(plan, asked)
+        transport, mode=plan["mode"], timeout=PATIENCE_S, elicitation_handler=person(plan, asked)
     ) as client:
         tools = [tool.name for tool in await client.list_tools()]
         show({"revision": client.protocol_version, "tools": tools})

@@ -42,9 +42,20 @@ fn batch_of_one_message_too_many() {
 #[test]
 fn one_call_too_many_under_way() {
     let place = Place::new();
-    // It lists its tool and answers no call.
-    let script = r#"read list; echo '{"jsonrpc":"2.0","id":"durward-list-0","result":{"tools":[{"name":"echo","inputSchema":{}}]}}'; cat >/dev/null; :"#;
-    let mut client = place.guard_command(&[], &["sh", "-c", script]);
+    let arrived = place.path("arrived");
+    // It lists its tool, writes down the calls and answers none.
+    let script = format!(
+        r#"read list; echo '{{"jsonrpc":"2.0","id":"durward-list-0","result":{{"tools":[{{"name":"echo","inputSchema":{{}}}}]}}}}'; cat >{}; :"#,
+        arrived.display()
+    );
+    // A call waits for the list: what comes before it is there is decided on later.
+    let calls_arrive = |count: usize| {
+        eventually("the calls are with the server", || {
+            let told = std::fs::read_to_string(&arrived).unwrap_or_default();
+            told.matches("tools/call").count() == count
+        });
+    };
+    let mut client = place.guard_command(&[], &["sh", "-c", &script]);
     for at in 0..=IN_FLIGHT_MAX {
         client
             .send_request_as(&at.to_string(), "tools/call", echo("x"))
@@ -53,6 +64,7 @@ fn one_call_too_many_under_way() {
     let refused = line(&mut client);
     assert_eq!(refused["id"], json!(IN_FLIGHT_MAX), "{refused}");
     assert!(refused["error"]["code"].is_i64(), "{refused}");
+    calls_arrive(IN_FLIGHT_MAX);
     // One that ends makes room for one.
     client
         .notify("notifications/cancelled", &json!({"requestId": 7}))
@@ -65,6 +77,7 @@ fn one_call_too_many_under_way() {
         .unwrap();
     let refused = line(&mut client);
     assert_eq!(refused["id"], "over", "{refused}");
+    calls_arrive(IN_FLIGHT_MAX + 1);
     // Twice: the first asks for the end, the second does not wait for calls under way.
     eventually("the calls under way are given up", || {
         let _ = client.process().signal(Signal::TERM);

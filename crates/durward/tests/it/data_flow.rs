@@ -32,7 +32,7 @@ const POISON: [&str; 8] = [
 ];
 
 const SERVERS: &str = r#"
-import subprocess, sys, urllib.request
+import os, subprocess, sys, urllib.request
 from fastmcp import FastMCP
 mcp = FastMCP("real")
 if sys.argv[1] == "web":
@@ -55,7 +55,8 @@ if sys.argv[1] == "web":
 else:
     @mcp.tool
     def git_log(repo_path: str) -> str:
-        return subprocess.run(["git", "-C", repo_path, "log"], capture_output=True, text=True).stdout
+        own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+        return subprocess.run(["git", "-C", repo_path, "log"], capture_output=True, text=True, env=own).stdout
 mcp.run(show_banner=False, log_level="ERROR")
 "#;
 
@@ -89,6 +90,15 @@ fn place() -> Option<Place> {
     fs::write(place.path("own/plan.txt"), PRIVATE).unwrap();
     let git = |words: &[&str]| {
         let mut command = Command::new("git");
+        // Tests may run where these name another repository, in a hook for one.
+        for name in [
+            "GIT_DIR",
+            "GIT_WORK_TREE",
+            "GIT_COMMON_DIR",
+            "GIT_INDEX_FILE",
+        ] {
+            command.env_remove(name);
+        }
         command.arg("-C").arg(place.path("repository"));
         command.args(["-c", "user.name=a", "-c", "user.email=a@b.example"]);
         let output = command.args(words).output().unwrap();

@@ -92,7 +92,7 @@ fn nothing_is_replaced_without_force_and_a_copy() {
         assert_eq!(code, 16);
         assert!(
             err.contains(&format!(
-                "{} is there already; nothing was written",
+                "{} exists already; nothing was written",
                 there.display()
             )),
             "{err}"

@@ -3,10 +3,10 @@
 
 use std::fs;
 
-use mocks::client::Client;
 use serde_json::{Value, json};
 
-use crate::support::guarded::{LATEST, Place, binary, echo, end, eventually};
+use crate::support::guarded::{Place, echo, end, eventually};
+use crate::support::inspecting::{called, guarded, text, write};
 use crate::support::refusals::told;
 use crate::support::serving::{Served, call, modern_call, modern_headers};
 
@@ -20,32 +20,6 @@ fn place(rules: &str) -> Place {
     let place = Place::new();
     write(&place, rules);
     place
-}
-
-fn write(place: &Place, rules: &str) {
-    let count = place.path("count");
-    let text = format!(
-        "servers:\n  echo: {{ command: \"{}\", args: [lab, mock, echo, --count, \"{}\"] }}\ninspect: {{ {rules} }}\n",
-        binary(),
-        count.display()
-    );
-    fs::write(place.path("durward.yaml"), text).unwrap();
-}
-
-fn guarded(place: &Place) -> Client {
-    let mut client = place.guard_configured("durward.yaml", &[], "echo");
-    client.handshake(LATEST).unwrap();
-    client
-}
-
-fn called(client: &mut Client, text: &str) -> Value {
-    let reply = client.request("tools/call", echo(text)).unwrap();
-    serde_json::from_slice(reply.line().as_bytes()).unwrap()
-}
-
-fn text(answer: &Value) -> &str {
-    let text = answer["result"]["content"][0]["text"].as_str();
-    text.unwrap_or_else(|| panic!("{answer}"))
 }
 
 /// Everything that Durward has written to disk.
@@ -96,6 +70,42 @@ fn a_secret_in_the_place_of_a_tools_name_is_in_no_record_and_no_answer() {
         assert_eq!(end(client).code, Some(0));
         let journal = place.journal();
         assert_eq!(journal.decisions()[0]["inspected"], json!(["keys:1"]));
+        assert!(!written(&place).contains(&token()), "{action}");
+    }
+}
+
+#[test]
+fn a_secret_in_the_place_of_a_name_a_uri_a_path_or_a_method_is_in_no_record() {
+    let asked = [
+        (
+            "resources/read",
+            json!({"uri": format!("mock://echo/{}", token())}),
+        ),
+        ("prompts/get", json!({"name": token()})),
+        (
+            "tools/call",
+            json!({"name": "echo", "arguments": {"text": "x", "path": format!("/srv/{}/x", token())}}),
+        ),
+        (
+            "completion/complete",
+            json!({"ref": {"type": "ref/prompt", "name": token()}, "argument": {"name": "a", "value": ""}}),
+        ),
+    ];
+    for action in ["mask", "deny"] {
+        let place = place(&format!("keys: {{ secrets: all, action: {action} }}"));
+        let mut client = guarded(&place);
+        for (method, params) in &asked {
+            let reply = client.request(method, params.clone()).unwrap();
+            assert!(
+                !reply.line().contains(&token()),
+                "{method}: {}",
+                reply.line()
+            );
+        }
+        drop(client.request(&token(), json!({})).unwrap());
+        assert_eq!(end(client).code, Some(0));
+        let journal = place.journal();
+        assert_eq!(journal.decisions().len(), asked.len() + 1);
         assert!(!written(&place).contains(&token()), "{action}");
     }
 }

@@ -4,17 +4,18 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 
-use mocks::client::{Client, Era};
+use mocks::client::Era;
 use serde_json::{Value, json};
 
 use crate::support::approver::Denier;
-use crate::support::guarded::{LATEST, Place, binary, call_works, echo, end, line, pause};
+use crate::support::guarded::{LATEST, Place, call_works, echo, end, eventually, line, pause};
+use crate::support::inspecting::{self, called, guarded, guarded_in, saying, text};
 use crate::support::refusals::told;
 use crate::support::serving::{Served, call, modern_call, modern_headers};
-use crate::support::web::{Then, Web, json_reply, send};
+use crate::support::web::{Then, Web, send};
 
 const SECRET: &str = "a secret of sixteen bytes and more";
 
@@ -61,49 +62,9 @@ impl Drop for Example {
 /// Starts a server.
 type Starts = fn() -> Web;
 
-/// A checker that answers every question as told, and how often it was asked.
-fn saying(
-    answer: impl Fn(&Value) -> Value + Send + Sync + 'static,
-) -> (Web, Arc<Mutex<Vec<Value>>>) {
-    let asked: Arc<Mutex<Vec<Value>>> = Arc::default();
-    let noted = Arc::clone(&asked);
-    let web = Web::start(move |request, wire| {
-        let question = request.json();
-        let said = answer(&question);
-        noted.lock().unwrap().push(question);
-        send(wire, &json_reply(&said), Then::Keep)
-    });
-    (web, asked)
-}
-
 fn write(place: &Place, url: &str, rest: &str) {
-    let count = place.path("count");
-    let text = format!(
-        "servers:\n  echo: {{ command: \"{}\", args: [lab, mock, echo, --count, \"{}\"] }}\ninspect:\n  people: {{ checker: {{ url: \"{url}\", secret: \"{SECRET}\", deadline: 5s }}, {rest} }}\n",
-        binary(),
-        count.display()
-    );
-    fs::write(place.path("durward.yaml"), text).unwrap();
-}
-
-fn guarded(place: &Place) -> Client {
-    guarded_in(place, LATEST)
-}
-
-fn guarded_in(place: &Place, era: Era) -> Client {
-    let mut client = place.guard_configured("durward.yaml", &[], "echo");
-    client.handshake(era).unwrap();
-    client
-}
-
-fn called(client: &mut Client, text: &str) -> Value {
-    let reply = client.request("tools/call", echo(text)).unwrap();
-    serde_json::from_slice(reply.line().as_bytes()).unwrap()
-}
-
-fn text(answer: &Value) -> &str {
-    let text = answer["result"]["content"][0]["text"].as_str();
-    text.unwrap_or_else(|| panic!("{answer}"))
+    let checker = format!("{{ url: \"{url}\", secret: \"{SECRET}\", deadline: 5s }}");
+    inspecting::write(place, &format!("people: {{ checker: {checker}, {rest} }}"));
 }
 
 #[test]
@@ -155,7 +116,7 @@ fn what_the_example_finds_in_answers_is_masked_or_withheld() {
 }
 
 #[test]
-fn a_question_names_the_call_and_its_signature_can_be_verified() {
+fn a_question_names_the_call() {
     let place = Place::new();
     let (web, asked) = saying(|_| json!({"found": false}));
     write(&place, &web.url(), "action: deny");
@@ -178,6 +139,29 @@ fn a_question_names_the_call_and_its_signature_can_be_verified() {
     }
     assert_eq!(asked[0]["content"]["arguments"]["text"], "hello");
     assert_eq!(asked[1]["content"]["content"][0]["text"], "hello");
+}
+
+#[test]
+fn a_checker_that_knows_another_secret_is_not_believed_to_have_looked() {
+    let place = Place::new();
+    let example = Example::start(&place, &["ada"]);
+    write(&place, &example.url, "action: deny, on: requests");
+    let file = place.path("durward.yaml");
+    let text_of = fs::read_to_string(&file).unwrap();
+    fs::write(
+        &file,
+        text_of.replace(SECRET, "another secret of sixteen bytes"),
+    )
+    .unwrap();
+    let mut client = guarded(&place);
+    let answer = called(&mut client, "nobody");
+    assert_eq!(
+        told(&answer)["reason"],
+        "inspection_unavailable",
+        "{answer}"
+    );
+    assert_eq!(end(client).code, Some(0));
+    assert_eq!(place.counted(), Vec::<Value>::new());
 }
 
 #[test]
@@ -283,6 +267,7 @@ fn a_call_that_is_taken_back_while_it_is_checked_is_never_sent() {
     write(&place, &web.url(), "action: deny, on: requests");
     let mut client = guarded(&place);
     let id = client.send_request("tools/call", echo("taken")).unwrap();
+    eventually("the checker is asked", || !asked.lock().unwrap().is_empty());
     let id: Value = serde_json::from_str(&id).unwrap();
     let cancelled = json!({"requestId": id});
     client
@@ -292,7 +277,6 @@ fn a_call_that_is_taken_back_while_it_is_checked_is_never_sent() {
     is_open.store(true, Ordering::SeqCst);
     assert_eq!(end(client).code, Some(0));
     assert_eq!(place.counted().len(), 1);
-    drop(asked);
 }
 
 #[test]

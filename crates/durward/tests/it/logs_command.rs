@@ -110,13 +110,22 @@ fn show_prints_json_and_says_where_there_is_nothing() {
     }
     assert_eq!(logs(&place, &["show", "--type", "nonsense"]).0, 2);
     assert_eq!(logs(&place, &["show", "--limit", "0"]).0, 2);
-    let nowhere = place.durward(&["--no-config", "--state-dir", "none", "logs", "list"]);
-    assert_eq!(nowhere.status.code(), Some(2), "{nowhere:?}");
-    let said = String::from_utf8(nowhere.stderr).unwrap();
-    assert!(
-        said.contains("no journal yet") && said.contains("durward run"),
-        "{said}"
-    );
+    for command in [["logs", "list"], ["audit", "verify"], ["audit", "show"]] {
+        let nowhere = ["--no-config", "--state-dir", "none"];
+        let nowhere = place.durward(&[&nowhere[..], &command].concat());
+        assert_eq!(nowhere.status.code(), Some(2), "{nowhere:?}");
+        let said = String::from_utf8(nowhere.stderr).unwrap();
+        assert!(
+            said.contains("no journal yet") && said.contains("durward run"),
+            "{command:?}: {said}"
+        );
+    }
+    // A journal that was taken away is not one that never began.
+    std::fs::remove_dir_all(place.journal_dir()).unwrap();
+    let taken = place.durward(&["--no-config", "--state-dir", "state", "audit", "verify"]);
+    assert_eq!(taken.status.code(), Some(1), "{taken:?}");
+    let said = String::from_utf8(taken.stdout).unwrap();
+    assert!(said.contains("is missing: the head names"), "{said}");
 }
 
 /// Whether a person said yes is what `hitl` alone does not tell.

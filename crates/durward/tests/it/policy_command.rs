@@ -118,7 +118,7 @@ fn without_a_file_it_is_about_the_configuration() {
     assert_eq!(code, 0, "{err}");
     assert!(out.contains("rule \"mine\""), "{out}");
     assert!(
-        err.contains("configuration's") && err.contains("mine.json"),
+        err.contains("the configuration") && err.contains("mine.json"),
         "{err}"
     );
     let (_, out, _) = run(&world, &[&call[..], &["--backend", "other"]].concat());

@@ -1,6 +1,7 @@
 //! A policy and a configuration that change while a server is guarded.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 
 use crate::support::guarded::{LATEST, Place, end, eventually, pause};
 use mocks::client::Client;
@@ -100,6 +101,35 @@ fn sighup_takes_up_a_policy_and_the_journal_says_so() {
     assert_eq!(decisions[0]["policy_digest"], before["checksum"]);
     assert_eq!(decisions[1]["policy_version"], "v2");
     assert_eq!(decisions[1]["policy_digest"], record["checksum"]);
+}
+
+#[test]
+fn a_policy_that_everybody_may_write_is_neither_begun_with_nor_taken_up() {
+    let place = Place::new();
+    let open = |mode| {
+        let mode = fs::Permissions::from_mode(mode);
+        fs::set_permissions(place.path("policy.json"), mode).unwrap();
+    };
+    let said = |args: &[&str]| {
+        let output = place.durward(&[&["--no-config", "--state-dir", "state"], args].concat());
+        let err = String::from_utf8(output.stderr).unwrap();
+        (output.status.code(), err)
+    };
+    place.write_policy(&allowing(&["list_files"]));
+    open(0o666);
+    let (code, err) = said(&["run", "--policy", "policy.json", "--", "true"]);
+    assert_eq!(code, Some(16), "{err}");
+    assert!(err.contains("everybody may write to this file"), "{err}");
+    open(0o644);
+    let mut client = guard(&place, &["--no-watch", "--name", "files"]);
+    assert!(refused(&mut client, "read_file"));
+    replace(&place, &allowing(&["list_files", "read_file"]));
+    open(0o646);
+    let (code, err) = said(&["reload", "--server", "files"]);
+    assert_eq!(code, Some(1), "{err}");
+    assert!(err.contains("run chmod o-w on it"), "{err}");
+    assert!(refused(&mut client, "read_file"));
+    end(client);
 }
 
 #[test]

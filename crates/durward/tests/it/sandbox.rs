@@ -6,6 +6,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::io::Write as _;
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr, UnixListener};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::support::guarded::{Place, binary};
@@ -47,10 +51,17 @@ impl Tries {
 
     /// Runs them all behind `durward run` with these flags; gives what each printed.
     fn run(&self, flags: &[&str]) -> (BTreeMap<String, String>, String) {
+        self.run_in(self.place.dir.as_path(), flags)
+    }
+
+    /// The same where this is the user's home.
+    fn run_in(&self, home: &Path, flags: &[&str]) -> (BTreeMap<String, String>, String) {
         let args = self.place.run_args(flags, &["sh", "-c", &self.script]);
         let output = Command::new(binary())
             .args(args)
             .current_dir(&self.place.dir)
+            .env("HOME", home)
+            .env_remove("XDG_CONFIG_HOME")
             .stdin(Stdio::null())
             .output()
             .unwrap();
@@ -118,6 +129,27 @@ fn j10_no_way_leads_to_durwards_own_files() {
     tries.place.journal().assert_event("session_ended");
 }
 
+/// A configuration that was not there when a server started would be Durward's own at the next start.
+#[test]
+fn a_server_cannot_make_a_configuration_where_there_is_none() {
+    let mut tries = Tries::new();
+    let home = tries.place.path("home");
+    std::fs::create_dir_all(&home).unwrap();
+    let config = home.join(".config/durward");
+    tries.add(
+        "make",
+        &format!(
+            "mkdir -p {0} && echo forged > {0}/durward.yaml",
+            config.display()
+        ),
+    );
+    let (found, log) = tries.run_in(&home, &["--confine", "require"]);
+    assert_eq!(found["make"], "refused", "{log}");
+    assert!(!config.join("durward.yaml").exists());
+    let (found, log) = tries.run_in(&home, &["--confine", "off"]);
+    assert_eq!(found["make"], "", "{log}");
+}
+
 /// The ways do lead there where nothing is in between, so the test above can fail.
 #[test]
 fn without_confinement_the_ways_are_open() {
@@ -154,6 +186,103 @@ fn a_sandbox_leaves_what_is_listed() {
         assert_eq!(found[refused], "refused", "{refused}\n{log}");
     }
     assert_eq!(found["network"], "0\nrefused", "{log}");
+}
+
+/// Whoever listens at a socket may do anything: a session bus starts programs, a multiplexer types into terminals.
+#[test]
+fn a_sandbox_hides_sockets_that_are_not_listed_and_holds_signals_back() {
+    let mut tries = Tries::new();
+    let text = |name: &str| tries.place.path(name).display().to_string();
+    let (listed, other, out) = (text("listed"), text("other"), text("out"));
+    let mut addresses = Vec::new();
+    for folder in [&listed, &other] {
+        std::fs::create_dir_all(folder).unwrap();
+        addresses.push(SocketAddr::from_pathname(format!("{folder}/socket")).unwrap());
+    }
+    let hidden = format!("durward-sandbox-{}", std::process::id());
+    addresses.push(SocketAddr::from_abstract_name(&hidden).unwrap());
+    for address in addresses {
+        let listener = UnixListener::bind_addr(&address).unwrap();
+        // Ends with the test.
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let _ = stream.unwrap().write_all(b"answered");
+            }
+        });
+    }
+    let ask = |name: &str| {
+        format!(
+            r#"perl -MSocket -e 'socket(S, AF_UNIX, SOCK_STREAM, 0); connect(S, pack_sockaddr_un({name})) or exit 1; print <S>'"#
+        )
+    };
+    tries.add("listed", &ask(&format!(r#""{listed}/socket""#)));
+    tries.add("other", &ask(&format!(r#""{other}/socket""#)));
+    tries.add("by_directory", &ask(r#""other/socket""#));
+    tries.add("abstract", &ask(&format!(r#""\0{hidden}""#)));
+    tries.add("signal", &format!("kill -0 {}", std::process::id()));
+    tries.add("list", "ls -A . ..");
+    // Without a network of its own the abstract sockets are gone anyhow.
+    let flag = format!("write={listed},write={out}");
+    let (found, log) = tries.run(&["--confine", "require", "--sandbox", &flag]);
+    assert_eq!(found["listed"], "answered", "{log}");
+    for way in ["other", "by_directory", "abstract", "signal", "list"] {
+        assert_eq!(found[way], "refused", "{way}\n{log}");
+    }
+    let (found, log) = tries.run(&["--confine", "off"]);
+    for way in ["listed", "other", "by_directory", "abstract"] {
+        assert_eq!(found[way], "answered", "{way}\n{log}");
+    }
+    assert_eq!(found["signal"], "", "{log}");
+}
+
+/// A place is reached by the name that it is listed under, also where that leads over links.
+#[test]
+fn a_sandbox_keeps_links_to_what_is_listed() {
+    let mut tries = Tries::new();
+    let text = |name: &str| tries.place.path(name).display().to_string();
+    let (real, link, out) = (text("real"), text("link"), text("out"));
+    std::fs::create_dir_all(format!("{real}/below")).unwrap();
+    std::fs::write(format!("{real}/below/file"), "content").unwrap();
+    std::os::unix::fs::symlink("real", &link).unwrap();
+    tries.add("by_link", &format!("cat {link}/below/file"));
+    tries.add("by_name", &format!("cat {real}/below/file"));
+    tries.add("beside", &format!("cat {real}/../policy.json"));
+    tries.add("here", "pwd");
+    let flag = format!("read={link}/below,read={link}/below/file,write={out}");
+    let (found, log) = tries.run(&["--sandbox", &flag]);
+    assert_eq!(found["by_link"], "content", "{log}");
+    assert_eq!(found["by_name"], "content", "{log}");
+    assert_eq!(found["beside"], "refused", "{log}");
+    assert_eq!(found["here"], tries.place.dir.display().to_string());
+}
+
+/// What a program types into the terminal that Durward was started at, the shell there would run.
+#[test]
+fn a_server_has_no_terminal() {
+    if Command::new("script").arg("--version").output().is_err() {
+        assert!(std::env::var_os("CI").is_none(), "script(1) is missing");
+        eprintln!("skipped: script(1) is missing");
+        return;
+    }
+    let mut tries = Tries::new();
+    tries.add("terminal", "sh -c 'echo > /dev/tty' && echo opened");
+    std::fs::write(tries.place.path("tries"), &tries.script).unwrap();
+    let words = tries
+        .place
+        .run_args(&["--confine", "off"], &["sh", "tries"]);
+    let words = [&[binary().to_owned()][..], &words].concat();
+    let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+    let command = format!("echo > /dev/tty && {}", quoted.join(" "));
+    let status = Command::new("script")
+        .args(["--quiet", "--return", "--command", &command, "/dev/null"])
+        .current_dir(&tries.place.dir)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .status()
+        .unwrap();
+    assert!(status.code().is_some());
+    let got = std::fs::read_to_string(tries.place.path("out/terminal")).unwrap();
+    assert_eq!(got.trim(), "refused");
 }
 
 /// Whoever starts Durward may have left descriptors open; a server does not get them.

@@ -53,6 +53,35 @@ fn a_page_of_another_origin_may_not() {
     assert_eq!(answer.header("access-control-allow-origin"), None);
 }
 
+/// What listens at another port of this machine may be anybody's, and the browser is our user's.
+#[test]
+fn a_page_of_another_port_of_this_machine_may_not_unless_it_is_allowed() {
+    let page = ("origin", "http://localhost:3000");
+    let asks = [page, ("access-control-request-method", "POST")];
+    let served = Served::start(&[]);
+    assert_eq!(served.send("OPTIONS", "/mcp/echo", &asks, "").status, 403);
+    let session = served.open("2025-11-25");
+    let id = ("mcp-session-id", session.as_str());
+    // A form's kind of body needs no question before it.
+    let form = ("content-type", "text/plain");
+    for headers in [vec![id, page], vec![page, form]] {
+        for path in ["/mcp/echo", "/mcp", "/v1/chat/completions"] {
+            let answer = served.send("POST", path, &headers, &call("1", "x"));
+            assert_eq!(answer.status, 403, "{path} {headers:?} {answer:?}");
+            assert_eq!(answer.header("access-control-allow-origin"), None);
+        }
+    }
+    let picture = [
+        ("sec-fetch-site", "same-site"),
+        ("sec-fetch-mode", "no-cors"),
+    ];
+    assert_eq!(served.send("GET", "/health", &picture, "").status, 403);
+    assert_eq!(served.place.counted().len(), 0);
+    let served = Served::start(&["--allow-origin", "http://localhost:*"]);
+    let answer = served.send("OPTIONS", "/mcp/echo", &asks, "");
+    assert_eq!(answer.status, 204, "{answer:?}");
+}
+
 #[test]
 fn a_slash_at_the_end_is_no_other_address() {
     let served = served();

@@ -2,6 +2,8 @@
 
 use std::thread;
 
+use serde_json::Value;
+
 use crate::support::guarded::{Place, eventually};
 use crate::support::refusals::told;
 use crate::support::serving::{self, Answer, Events, Served, call, modern, modern_headers};
@@ -65,6 +67,32 @@ fn revoking_the_last_key_leaves_the_door_shut() {
     assert_eq!(code, Some(0));
     let served = Served::start_in(place, &[]);
     assert_eq!(open(&served, None).status, 401, "after a start as well");
+}
+
+#[test]
+fn keys_that_are_made_and_taken_back_while_serving_are_recorded() {
+    let place = Place::new();
+    let first = bearer(&place, &["create", "first"]);
+    let served = Served::start_in(place, &[]);
+    let made = ["create", "ops", "--group", "admin", "--scope", "echo"];
+    let second = bearer(&served.place, &made);
+    eventually("the key is taken up", || {
+        open(&served, Some(&second)).status == 200
+    });
+    keys(&served.place, &["revoke", "first"]);
+    eventually("the key is refused", || {
+        open(&served, Some(&first)).status == 401
+    });
+    let (_, place) = served.stop();
+    let records = place.records();
+    let recorded = |event: &str| {
+        let found = records.0.iter().filter(|own| own["event"] == event);
+        let found = found.map(|own| (own["subject_id"].clone(), own["message"].clone()));
+        found.collect::<Vec<_>>()
+    };
+    let rights = "good for servers echo, in groups admin";
+    assert_eq!(recorded("key_begun"), [("key:ops".into(), rights.into())]);
+    assert_eq!(recorded("key_ended"), [("key:first".into(), Value::Null)]);
 }
 
 #[test]

@@ -18,7 +18,7 @@ use crate::support::guarded::{Place, eventually};
 use crate::support::serving::{
     Events, Served, modern, modern_call, modern_headers, read_answer, read_head, write_request,
 };
-use crate::support::web::{Then, Web};
+use crate::support::web::{Then, Web, json_reply, send as send_reply};
 
 #[test]
 fn a_model_call_that_waits_for_a_person_ends_with_its_key() {
@@ -132,6 +132,63 @@ fn a_request_whose_body_comes_after_its_key_has_gone_is_not_taken() {
             status == 401,
             "{answer:?}"
         );
+    }
+}
+
+#[test]
+fn what_a_checker_looked_at_while_its_key_was_taken_back_is_not_sent() {
+    let (release, released) = mpsc::channel::<()>();
+    let released = Mutex::new(released);
+    let checker = Web::start(move |_, wire| {
+        // It thinks for as long as the test wants.
+        let _ = released.lock().unwrap().recv();
+        send_reply(wire, &json_reply(&json!({"found": false})), Then::Keep)
+    });
+    let yaml = format!(
+        "servers: {{ echo: {{ builtin: echo }} }}\nmodels: {{ providers: {{ a: {{ kind: mock, latency: 0ms }} }} }}\n\
+         inspect: {{ slow: {{ checker: {{ url: \"{}\", secret: a secret of sixteen bytes, deadline: 10s }}, action: mask, on: requests }} }}",
+        checker.url()
+    );
+    let rule = r#"{"id":"tools","effect":"allow","conditions":{"tool_name":"*"}}"#;
+    let place = models_place(&yaml, &[rule]);
+    let going = bearer(&place, &["create", "going"]);
+    keys(&place, &["create", "staying"]);
+    let served = Served::start_ruled(place);
+    let own = [("authorization", going.as_str())];
+    let mut model = served.connect();
+    let body = request(ENDPOINTS[0], "a/plain", false).to_string();
+    write_request(&mut model, "POST", ENDPOINTS[0], &own, &body);
+    let mut call = served.connect();
+    let mut headers = modern_headers("tools/call", "echo");
+    headers.push(own[0]);
+    write_request(
+        &mut call,
+        "POST",
+        "/mcp/echo",
+        &headers,
+        &modern_call("9", "x"),
+    );
+    eventually("both are being looked at", || checker.requests().len() == 2);
+    keys(&served.place, &["revoke", "going"]);
+    eventually("the key is refused", || {
+        served.send("GET", "/v1/models", &own, "").status == 401
+    });
+    drop(release);
+    let answer = read_answer(&mut BufReader::new(model));
+    assert_eq!(
+        (answer.status, code(&answer.json())),
+        (401, "caller_expelled"),
+        "{answer:?}"
+    );
+    let answer = read_answer(&mut BufReader::new(call));
+    assert!(!answer.body.contains("result"), "{answer:?}");
+    let (_, place) = served.stop();
+    let journal = place.records();
+    assert!(journal.operations().is_empty(), "nothing was sent");
+    let decisions = journal.decisions();
+    assert!(!decisions.is_empty());
+    for decision in decisions {
+        assert_eq!(decision["reason"], "caller_expelled", "{decision}");
     }
 }
 

@@ -1,24 +1,24 @@
 //! No secret is anywhere but where its user put it: after every kind of SSH call, and a call of a model, beside each other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::ssh_serve::{call_at, opened};
+use crate::ssh_serve::{call_at, opened, post};
 use crate::ssh_server::{has_sshd, output, target};
 use crate::support::components;
 use crate::support::guarded::{Place, binary, eventually};
 use crate::support::serving::Served;
 use crate::support::web::{Then, Web, reply};
 
-const PASSWORD: &str = "canary-f1b7-password";
+pub const PASSWORD: &str = "canary-f1b7-password";
 const CALLERS_PASSWORD: &str = "canary-93ce-from-caller";
-const PASSPHRASE: &str = "canary-0d52-passphrase";
-const SUDO: &str = "canary-68aa-of-sudo";
-const PROVIDER_KEY: &str = "sk-canary-c44e-provider";
+pub const PASSPHRASE: &str = "canary-0d52-passphrase";
+pub const SUDO: &str = "canary-68aa-of-sudo";
+pub const PROVIDER_KEY: &str = "sk-canary-c44e-provider";
 const SECRETS: [&str; 5] = [PASSWORD, CALLERS_PASSWORD, PASSPHRASE, SUDO, PROVIDER_KEY];
 
 /// What gives a secret away: itself, and as it would be in hexadecimal or base64.
@@ -30,7 +30,7 @@ fn spellings(secret: &str) -> [String; 3] {
 }
 
 /// The secrets that stand in these bytes.
-fn found_in(bytes: &[u8]) -> Vec<&'static str> {
+pub fn found_in(bytes: &[u8]) -> Vec<&'static str> {
     let has = |text: &String| {
         bytes
             .windows(text.len())
@@ -43,7 +43,7 @@ fn found_in(bytes: &[u8]) -> Vec<&'static str> {
 }
 
 /// All files below a directory.
-fn files(directory: &Path, all: &mut Vec<PathBuf>) {
+pub fn files(directory: &Path, all: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         if path.is_symlink() {
@@ -57,7 +57,7 @@ fn files(directory: &Path, all: &mut Vec<PathBuf>) {
 }
 
 /// A process and all that it has begun.
-fn tree(root: u32) -> Vec<u32> {
+pub fn tree(root: u32) -> Vec<u32> {
     let mut parents = BTreeMap::new();
     for entry in fs::read_dir("/proc").unwrap().flatten() {
         let Some(pid) = entry
@@ -93,6 +93,8 @@ struct Scene {
     session: String,
     /// All that was answered.
     told: String,
+    /// The tools that were called.
+    called: BTreeSet<String>,
 }
 
 fn write_configuration(place: &Place, provider: u16) {
@@ -154,12 +156,14 @@ impl Scene {
             served,
             session,
             told: String::new(),
+            called: BTreeSet::new(),
         }
     }
 
     fn call(&mut self, tool: &str, arguments: Value) -> Value {
         let said = call_at(&self.served, "/mcp/ssh", &self.session, tool, arguments);
         self.told.push_str(&said.to_string());
+        self.called.insert(tool.to_owned());
         said["result"].clone()
     }
 
@@ -273,6 +277,53 @@ impl Scene {
         }
     }
 
+    /// The tools that nothing else here calls, and that none is left out.
+    fn others(&mut self, id: &Value) {
+        for tool in [
+            "ssh_hostname",
+            "ssh_network_interfaces",
+            "ssh_network_routes",
+            "ssh_network_firewall",
+            "ssh_network_qdisc",
+            "ssh_network_compare",
+        ] {
+            self.call(tool, json!({"session_id": id}));
+        }
+        let ping = json!({"session_id": id, "target": "::1", "tests": ["ping"], "ping_count": 1});
+        self.call("ssh_network_connectivity", ping);
+        // Those of something that is not there say so.
+        for (tool, arguments) in [
+            ("ssh_read_output", json!({"output": "none"})),
+            ("ssh_job_cancel", json!({"job": "web:none"})),
+            (
+                "ssh_terminal_read",
+                json!({"session_id": id, "terminal": "none"}),
+            ),
+            (
+                "ssh_forward_close",
+                json!({"session_id": id, "forward": "none"}),
+            ),
+        ] {
+            self.call(tool, arguments);
+        }
+        self.done("ssh_run", json!({"session_id": id, "command": "hostname"}));
+        self.done("ssh_disconnect", json!({"session_id": id}));
+        let listed = post(
+            &self.served,
+            "/mcp/ssh",
+            Some(&self.session),
+            "tools/list",
+            &json!({}),
+        );
+        let listed = listed.json();
+        let tools = listed["result"]["tools"].as_array().unwrap();
+        let all: BTreeSet<String> = tools
+            .iter()
+            .map(|tool| tool["name"].as_str().unwrap().to_owned())
+            .collect();
+        assert_eq!(self.called, all);
+    }
+
     fn models(&mut self) {
         for streams in [false, true] {
             let body = json!({"model": "far/any", "stream": streams, "messages": [{"role": "user", "content": "hello"}]});
@@ -358,6 +409,7 @@ fn no_secret_is_in_a_log_a_record_a_metric_an_answer_or_a_process() {
         "ssh_job_status",
         json!({"job": job["job"], "wait_ms": 20_000}),
     );
+    scene.others(&id);
     scene.pages();
     assert!(!provider.requests().is_empty(), "the provider was asked");
     let Scene { served, told, .. } = scene;

@@ -191,6 +191,101 @@ fn commands_are_counted_where_their_output_is_right() {
     reported(&served);
 }
 
+/// Four hosts more, which are the same sshd behind the bad lines of latency_test; they are there as long as the runtime.
+fn far_hosts(place: &Place) -> tokio::runtime::Runtime {
+    let text = fs::read_to_string(place.path("ssh_hosts.yaml")).unwrap();
+    let (_, port) = text.split_once("port: ").unwrap();
+    let port: u16 = port.split(',').next().unwrap().parse().unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let near = std::net::SocketAddr::from(([127, 0, 0, 1], port));
+    let lines = runtime.block_on(mocks::ssh_bad_lines(near, 4)).unwrap();
+    let known = fs::read_to_string(place.path("known_hosts")).unwrap();
+    let (_, key) = known.split_once(' ').unwrap();
+    let (mut hosts, mut keys) = (text.trim_end().to_owned(), known.clone());
+    for (number, line) in lines.iter().enumerate() {
+        let port = line.port();
+        hosts.push_str(&format!(
+            "\n  far{number}: {{ address: 127.0.0.1, port: {port}, credential: me }}"
+        ));
+        keys.push_str(&format!("[127.0.0.1]:{port} {key}"));
+    }
+    fs::write(place.path("ssh_hosts.yaml"), hosts + "\n").unwrap();
+    fs::write(place.path("known_hosts"), keys).unwrap();
+    runtime
+}
+
+/// With `SSH_LOAD=whole` each lasts as long as in the guide, some 23 minutes in all (`make ssh-loadtest-sshd`); else a second.
+#[test]
+fn the_five_scenarios_run_against_a_real_sshd() {
+    if !has_sshd() {
+        return;
+    }
+    let short = ["--duration", "1", "--warmup", "0"];
+    let is_whole = std::env::var_os("SSH_LOAD").is_some_and(|value| value == "whole");
+    let times = if is_whole { &[][..] } else { &short[..] };
+    let place = Place::new();
+    let sshd = target(&place);
+    let lines = far_hosts(&place);
+    let serve = ["--state-dir", "state", "ssh", "serve", "--port", "0"];
+    let more = ["--hosts", "ssh_hosts.yaml", "--calls-per-minute", "1000000"];
+    let loadtest = [&serve[..], &more, &["--profile", "loadtest"]].concat();
+    let mut served = Served::spawn(place, &loadtest);
+    let mut before = accepted(&served);
+    for scenario in [
+        "connection_rate",
+        "command_throughput",
+        "sustained_load",
+        "latency_test",
+        "exhaustion_test",
+    ] {
+        if scenario == "exhaustion_test" {
+            // It needs a server that gives ten connections.
+            let (_, place) = served.stop();
+            served = Served::spawn(place, &[&serve[..], &more].concat());
+        }
+        let hosts = ["--latency-hosts", "web,far0,far1,far2,far3"];
+        let words = [&[scenario][..], times, &hosts].concat();
+        let (told, code) = told(&served, &words);
+        let after = accepted(&served);
+        assert_eq!(code, Some(0), "{told}");
+        let phases = told["phases"].as_array().unwrap();
+        for phase in phases {
+            let count = |name: &str| phase[name].as_u64().unwrap();
+            assert_eq!(
+                (count("failed"), count("running")),
+                (0, count("asked")),
+                "{told}"
+            );
+            let of = |name: &str| phase["latency"][name].as_f64().unwrap_or(f64::NAN);
+            eprintln!(
+                "{scenario} {} {}: {} in {:.0} s, {:.1}/s, p50 {:.1} p95 {:.1} p99 {:.1} ms, {} connects",
+                phase["name"],
+                phase["host"],
+                phase["total"],
+                phase["seconds"].as_f64().unwrap(),
+                phase["rps"].as_f64().unwrap(),
+                of("p50"),
+                of("p95"),
+                of("p99"),
+                count("connects"),
+            );
+        }
+        if scenario == "connection_rate" {
+            let connects = phases
+                .iter()
+                .map(|phase| phase["connects"].as_u64().unwrap());
+            assert_eq!(connects.sum::<u64>(), after - before, "{told}");
+        }
+        eprintln!(
+            "{scenario}: {}, sshd took {} logins",
+            told["verdict"]["verdict"],
+            after - before
+        );
+        before = after;
+    }
+    drop((served, lines, sshd));
+}
+
 #[test]
 fn a_call_beyond_the_limit_and_a_command_that_is_refused_are_failures_with_a_diagnosis() {
     if !has_sshd() {

@@ -7,7 +7,7 @@ use crate::support::guarded::Place;
 use crate::support::serving::{Answer, Served};
 
 /// The words before the flags.
-const SERVE: [&str; 8] = [
+pub const SERVE: [&str; 8] = [
     "--state-dir",
     "state",
     "ssh",
@@ -18,7 +18,7 @@ const SERVE: [&str; 8] = [
     "ssh_hosts.yaml",
 ];
 
-fn post(
+pub fn post(
     served: &Served,
     path: &str,
     session: Option<&str>,
@@ -43,7 +43,7 @@ pub fn call_at(served: &Served, path: &str, session: &str, tool: &str, arguments
     post(served, path, Some(session), "tools/call", &params).json()
 }
 
-fn call(served: &Served, session: &str, tool: &str, arguments: Value) -> Value {
+pub fn call(served: &Served, session: &str, tool: &str, arguments: Value) -> Value {
     call_at(served, "/mcp", session, tool, arguments)
 }
 

@@ -147,7 +147,10 @@ fn an_agent_runs_what_the_shipped_rules_allow_and_nothing_else() {
     for refused in [
         "cat /etc/shadow".to_owned(),
         format!("hostname\ntouch {}", touched.display()),
+        format!("hostname\rtouch {}", touched.display()),
+        format!("hostname\ttouch {}", touched.display()),
         format!("hostname & touch {}", touched.display()),
+        format!("hostname & id > {}", touched.display()),
         format!("sort -o {} /etc/hosts", touched.display()),
         format!("touch {}", touched.display()),
         "bash -c id".to_owned(),

@@ -95,8 +95,8 @@ impl<'g, R> Concluding<'g, R> {
             return Admission::Refused(decided.refusal(&call.facts, Reason::Journal));
         };
         if let Some(reason) = decided.reason {
-            decided.observe(op, recorder, &call.facts, &call.origin);
-            return Admission::Refused(decided.refusal(&call.facts, reason));
+            decided.observe(op, (recorder, &world), &call.facts, &call.origin);
+            return Admission::Refused(decided.refusal(&world.hidden(&call.facts), reason));
         }
         stages.journal_us = micros(recorder.clock.mono_ns().saturating_sub(judged_ns));
         let Call {

@@ -221,7 +221,14 @@ impl Decided {
     }
 
     /// Tells the observer that the call ends here, refused.
-    pub fn observe(&self, op: OpId, recorder: &Recorder, facts: &Facts, origin: &Origin) {
+    pub fn observe(
+        &self,
+        op: OpId,
+        (recorder, world): (&Recorder, &World),
+        facts: &Facts,
+        origin: &Origin,
+    ) {
+        let facts = &*world.hidden(facts);
         let Some(reason) = self.reason else {
             return;
         };
@@ -260,6 +267,7 @@ impl Decided {
         origin: &Origin,
         write: impl FnOnce(&Decision<'_>) -> Result<Appending, JournalError>,
     ) -> Result<Appending, JournalError> {
+        let facts = &*world.hidden(facts);
         let matched: Vec<MatchedRule<'_>> = self
             .matched
             .iter()

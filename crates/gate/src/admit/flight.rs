@@ -265,7 +265,7 @@ fn settle(state: &State, outcome: Outcome, now: u64) {
         stages.upstream_us = Micros::from_nanos(now.saturating_sub(sent));
     }
     let total = Micros::from_nanos(now.saturating_sub(state.begun_ns));
-    let (facts, origin) = (&state.facts, &state.origin);
+    let (facts, origin) = (&*state.world.hidden(&state.facts), &state.origin);
     let inspected = state.inspected.as_deref();
     let inspected = inspected.map(Finding::told).unwrap_or_default();
     let attempts: Vec<RecordedAttempt<'_>> = state.attempts.iter().map(Attempt::borrowed).collect();

@@ -21,6 +21,16 @@ pub(super) struct TurnAway {
     retry_after_ms: Option<u64>,
 }
 
+impl TurnAway {
+    /// Whose key is good no longer gets nothing more, whatever the call has waited for.
+    pub(super) fn expelled() -> Self {
+        Self {
+            reason: Reason::CallerExpelled,
+            retry_after_ms: None,
+        }
+    }
+}
+
 impl Gate {
     /// Counts a call against the limits. What is refused later was counted nevertheless: trying what
     /// is forbidden costs as much as doing what is allowed.
@@ -74,13 +84,13 @@ impl Gate {
         if first && written.is_ok() {
             written = decided
                 .write(&self.recorder, world, facts, origin)
-                .map(|op| decided.observe(op, &self.recorder, facts, origin));
+                .map(|op| decided.observe(op, (&self.recorder, world), facts, origin));
         }
         let reason = match written {
             Ok(()) if !self.has_failed() => why.reason,
             Ok(()) | Err(_) => Reason::Journal,
         };
-        decided.refusal(facts, reason)
+        decided.refusal(&world.hidden(facts), reason)
     }
 
     pub(super) fn write_tallies(&self, tallies: Vec<Tally>) -> Result<(), JournalError> {

@@ -9,6 +9,7 @@ mod control;
 mod decide;
 mod early_refusals;
 mod flight;
+mod hidden;
 mod labelled;
 mod limited;
 mod narrow;
@@ -52,6 +53,7 @@ pub use ticket::Ticket;
 
 use decide::Decided;
 use early_refusals::TurnedAway;
+use limited::TurnAway;
 use recorder::Recorder;
 use ticket::ToAsk;
 
@@ -89,6 +91,12 @@ impl World {
     /// links that its patterns lead through may lead elsewhere by now.
     fn judges_like(&self, other: &Self) -> bool {
         self.version == other.version && self.policy.digest() == other.policy.digest()
+    }
+
+    /// Whether a listing shows this to the caller: the same function that judges calls.
+    #[must_use]
+    pub fn may_be_listed(&self, facts: &Facts) -> bool {
+        facts.quarantine.is_none() && self.policy.judge(facts).may_be_listed()
     }
 }
 
@@ -154,7 +162,11 @@ impl Gate {
         // identity: an authenticator has found the caller; nobody else says whose call it is.
         call.facts.state_caller(&call.caller);
         self.state_labels(&world, &mut call.facts, &call.caller);
-        let standing = match self.within_limits(&world, &call.facts, &call.origin, arrived) {
+        let standing = match call.caller.is_expelled() {
+            true => Err(TurnAway::expelled()),
+            false => self.within_limits(&world, &call.facts, &call.origin, arrived),
+        };
+        let standing = match standing {
             Ok(standing) => standing,
             Err(stop) => {
                 return Admission::Refused(self.turn_away(&world, &call.facts, &call.origin, stop));
@@ -202,10 +214,16 @@ impl Gate {
         }
     }
 
-    /// Whether a listing shows this to the caller: the same function that judges calls.
+    /// As [`World::may_be_listed`], by what calls are judged by now.
     #[must_use]
     pub fn may_be_listed(&self, facts: &Facts) -> bool {
-        facts.quarantine.is_none() && self.world.load().policy.judge(facts).may_be_listed()
+        self.world.load().may_be_listed(facts)
+    }
+
+    /// Whether calls are still judged by this world.
+    #[must_use]
+    pub fn is_judging_by(&self, world: &Arc<World>) -> bool {
+        Arc::ptr_eq(&self.world.load(), world)
     }
 
     /// A pass for the protocol's own traffic, to this peer.

@@ -106,12 +106,14 @@ impl<R> Held<R> {
         ) {
             Ok(op) => {
                 let Call { facts, origin, .. } = &self.call;
-                self.decided.observe(op, &self.recorder, facts, origin);
+                let by = (&*self.recorder, &*self.world);
+                self.decided.observe(op, by, facts, origin);
                 reason
             }
             Err(_) => Reason::Journal,
         };
-        self.decided.refusal(&self.call.facts, reason)
+        self.decided
+            .refusal(&self.world.hidden(&self.call.facts), reason)
     }
 
     fn waited(&self) -> Micros {
@@ -254,6 +256,9 @@ impl Gate {
             Outcome::Answered(answer) => Some(answer),
             Outcome::Void => None,
         };
+        if held.call.caller.is_expelled() {
+            return Admission::Refused(held.decline(Reason::CallerExpelled, None));
+        }
         if self.is_draining() {
             return Admission::Refused(held.decline(Reason::Draining, None));
         }

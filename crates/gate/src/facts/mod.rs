@@ -427,6 +427,35 @@ impl Facts {
         }
     }
 
+    /// Puts others in the place of texts of the facts that few calls have, where `change` gives one; what is known of the
+    /// caller stays.
+    pub(crate) fn rewrite_beside(&mut self, change: impl Fn(&str) -> Option<String>) {
+        const OURS: [FactId; 4] = [
+            FactId::SubjectGroups,
+            FactId::SessionLabels,
+            FactId::LabelledBy,
+            FactId::Inspected,
+        ];
+        let chosen = self.more.0.iter_mut().filter(|(id, _)| !OURS.contains(id));
+        for (_, fact) in chosen {
+            match fact {
+                Fact::Known(Stated::Text(text)) => {
+                    if let Some(other) = change(text) {
+                        *text = other;
+                    }
+                }
+                Fact::Known(Stated::Texts(texts))
+                    if texts.iter().any(|text| change(text).is_some()) =>
+                {
+                    let other =
+                        |text: &Arc<str>| change(text).map_or_else(|| Arc::clone(text), Arc::from);
+                    *texts = texts.iter().map(other).collect();
+                }
+                Fact::Known(_) | Fact::Unknown | Fact::Absent => {}
+            }
+        }
+    }
+
     fn keep(&mut self, id: FactId, value: Fact<Stated>) {
         self.more.0.retain(|(kept, _)| *kept != id);
         if value != Fact::Absent {

@@ -1,6 +1,6 @@
 //! Who may call: whoever shows a good key, where there are keys; else the processes of the local user.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use super::credential::{Authenticate, Credential, LocalUser, Shown};
 use super::error::{IdentityFault, RingError};
 use super::ring::{Entry, KeyRing};
-use crate::caller::{Caller, Proof};
+use crate::caller::{Caller, Proof, Welcome};
 
 /// Most users of the machine whose refusals are told apart until they are taken.
 const USERS_MAX: usize = 256;
@@ -27,8 +27,41 @@ pub struct KeyHolders {
     refused: Mutex<Refusals>,
     /// The keys that were good when they were last looked at, by name.
     good: Mutex<BTreeMap<String, Entry>>,
+    welcomes: Mutex<Welcomes>,
     /// Who knows the tokens of accounts, and what those begin with.
     accounts: Option<(&'static str, Arc<dyn Authenticate>)>,
+}
+
+/// Callers beyond this number are forgotten where nobody calls on their behalf.
+const WELCOMES_MAX: usize = 1_024;
+
+/// Whether those who were identified are still welcome.
+#[derive(Default)]
+struct Welcomes {
+    callers: HashMap<Arc<str>, Welcome>,
+    /// How often callers were expelled.
+    expulsions: u64,
+}
+
+impl Welcomes {
+    fn of(&mut self, caller: &Arc<str>) -> Welcome {
+        if self.callers.len() >= WELCOMES_MAX {
+            self.callers.retain(|_, welcome| !welcome.is_forgotten());
+        }
+        self.callers.entry(Arc::clone(caller)).or_default().clone()
+    }
+
+    fn end(&mut self, gone: &[Arc<str>]) {
+        if gone.is_empty() {
+            return;
+        }
+        self.expulsions += 1;
+        for caller in gone {
+            if let Some(welcome) = self.callers.remove(caller) {
+                welcome.end();
+            }
+        }
+    }
 }
 
 /// How often each refusal was met.
@@ -69,6 +102,10 @@ pub struct Looked {
     pub read: Option<Result<(), RingError>>,
     /// The callers (by subject) that were welcome before and are no longer.
     pub gone: Vec<Arc<str>>,
+    /// Keys that are good now and were not before, or not so.
+    pub begun: Vec<Entry>,
+    /// Keys that were good before and are no longer.
+    pub ended: Vec<Entry>,
 }
 
 impl KeyHolders {
@@ -81,6 +118,7 @@ impl KeyHolders {
             ring: RwLock::new(ring),
             local,
             refused: Mutex::default(),
+            welcomes: Mutex::default(),
             accounts: None,
         }
     }
@@ -114,11 +152,21 @@ impl KeyHolders {
             }
             looked.read = Some(read);
         }
-        looked.gone.extend(self.gone(now_ms));
-        if let Some((_, accounts)) = &self.accounts {
-            looked.gone.extend(accounts.take_gone());
-        }
+        (looked.begun, looked.ended) = self.changed(now_ms);
+        looked.gone.extend(looked.ended.iter().map(Entry::subject));
+        self.welcomes().end(&looked.gone);
+        looked.gone.extend(self.take_gone());
         looked
+    }
+
+    /// The callers of accounts that a change has made unwelcome. To be called when one was made, before it is
+    /// answered: who comes in after the answer is not among them.
+    pub fn take_gone(&self) -> Vec<Arc<str>> {
+        let accounts = self.accounts.as_ref();
+        let gone = accounts.map(|(_, accounts)| accounts.take_gone());
+        let gone = gone.unwrap_or_default();
+        self.welcomes().end(&gone);
+        gone
     }
 
     /// How often each refusal was met since this was last asked.
@@ -126,16 +174,37 @@ impl KeyHolders {
         std::mem::take(&mut *self.refused())
     }
 
-    /// The callers whose key is good no longer. A key that another has the place of is no longer good,
-    /// unless the two overlap.
-    fn gone(&self, now_ms: i64) -> Vec<Arc<str>> {
+    /// The keys that are good since the last look, and those that are good no longer. A key that another has the place of
+    /// is no longer good, unless the two overlap.
+    fn changed(&self, now_ms: i64) -> (Vec<Entry>, Vec<Entry>) {
         let now = good(&self.ring(), now_ms);
         let mut before = self.good.lock().unwrap_or_else(PoisonError::into_inner);
         let goes_on = |entry: &Entry| now.get(&entry.name).is_some_and(|n| entry.goes_on_as(n));
-        let gone = before.values().filter(|entry| !goes_on(entry));
-        let gone = gone.map(subject_of).collect();
+        let ended = before.values().filter(|entry| !goes_on(entry));
+        let begun = now
+            .values()
+            .filter(|entry| before.get(&entry.name) != Some(entry));
+        let changed = (begun.cloned().collect(), ended.cloned().collect());
         *before = now;
-        gone
+        changed
+    }
+
+    /// Who shows this, and whether that is so for as long as nobody is expelled.
+    fn welcomed(&self, shown: &Credential<'_>, now_ms: i64) -> Result<Caller, IdentityFault> {
+        loop {
+            let before = self.welcomes().expulsions;
+            let mut caller = self.find(shown, now_ms)?;
+            let mut welcomes = self.welcomes();
+            caller.welcome = welcomes.of(&caller.subject);
+            // Who was expelled between the two is looked for once more.
+            if welcomes.expulsions == before {
+                return Ok(caller);
+            }
+        }
+    }
+
+    fn welcomes(&self) -> MutexGuard<'_, Welcomes> {
+        self.welcomes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn find(&self, shown: &Credential<'_>, now_ms: i64) -> Result<Caller, IdentityFault> {
@@ -161,7 +230,7 @@ impl KeyHolders {
         let holder = shown.text().and_then(|text| ring.holder(text, now_ms));
         let server = shown.server().filter(|name| name.len() <= SERVER_BYTES_MAX);
         Turned {
-            subject: holder.map(subject_of),
+            subject: holder.map(Entry::subject),
             server: server.map(Into::into),
             from: shown.from(),
             ..Turned::of(fault)
@@ -179,7 +248,7 @@ impl KeyHolders {
 
 impl Authenticate for KeyHolders {
     fn identify(&self, shown: &Credential<'_>, now_ms: i64) -> Result<Caller, IdentityFault> {
-        let found = self.find(shown, now_ms);
+        let found = self.welcomed(shown, now_ms);
         if let Err(fault) = &found {
             let turned = self.turned(*fault, shown, now_ms);
             let mut refused = self.refused();
@@ -207,7 +276,7 @@ impl Authenticate for KeyRing {
             entry.good_for(server)?;
         }
         Ok(Caller {
-            subject: subject_of(entry),
+            subject: entry.subject(),
             groups: entry
                 .groups
                 .iter()
@@ -222,11 +291,6 @@ impl Authenticate for KeyRing {
             ..Caller::default()
         })
     }
-}
-
-/// What a key's caller is called in rules and records.
-fn subject_of(entry: &Entry) -> Arc<str> {
-    format!("key:{}", entry.name).into()
 }
 
 /// The keys that are good now, by name.
@@ -332,7 +396,32 @@ mod tests {
         assert_eq!(holders.take_refused().len(), 4);
         assert!(holders.need_keys());
         assert_eq!(holders.take_refused().len(), 0);
-        assert_eq!(holders.look(100).gone, ["key:ci".into()]);
+        let looked = holders.look(100);
+        assert_eq!(looked.gone, ["key:ci".into()]);
+        assert_eq!((looked.begun.len(), looked.ended.len()), (0, 1));
+        drop(std::fs::remove_dir_all(place));
+    }
+
+    #[test]
+    fn who_was_identified_before_a_key_was_taken_back_is_expelled_with_it_and_nobody_else() {
+        let (place, mut ring, text) = ring();
+        let mut random = |bytes: &mut [u8]| bytes.fill(9);
+        let new = NewKey {
+            name: "other".into(),
+            expires_ms: None,
+            servers: Vec::new(),
+            groups: Vec::new(),
+        };
+        let other = ring.create(new, 1, &mut random).unwrap();
+        let holders = KeyHolders::new(ring, ada(), false, 1);
+        let shows = |text: &str| holders.identify(&Credential::bearer(text), 50);
+        let (going, twice, staying) = (shows(&text), shows(&text), shows(&other));
+        let (going, twice, staying) = (going.unwrap(), twice.unwrap(), staying.unwrap());
+        assert!(!going.is_expelled() && !going.clone().is_expelled());
+        // Its time is over.
+        assert_eq!(holders.look(100).gone.len(), 1);
+        assert!(going.is_expelled() && twice.clone().is_expelled());
+        assert!(!staying.is_expelled() && !shows(&other).unwrap().is_expelled());
         drop(std::fs::remove_dir_all(place));
     }
 }

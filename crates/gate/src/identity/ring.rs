@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use state::{DirectoryLock, directory};
@@ -65,6 +66,12 @@ impl Entry {
     #[must_use]
     pub fn overlap_until_ms(&self) -> Option<i64> {
         self.previous.as_ref().map(|previous| previous.until_ms)
+    }
+
+    /// What its caller is called in rules and records.
+    #[must_use]
+    pub fn subject(&self) -> Arc<str> {
+        format!("key:{}", self.name).into()
     }
 
     /// Whether who showed this key before may go on as who shows `later`: the same key, or the one

@@ -85,6 +85,20 @@ pub(super) fn inspect_text<'t>(
     }
 }
 
+pub(super) fn left_of<'t>(
+    inspection: &Inspection,
+    from: (Way, &str),
+    text: &'t str,
+) -> Cow<'t, str> {
+    let hits = inspection.hits(from, None, text);
+    let named = |hit| inspection.rule(hit).map(|rule| (hit, rule.name.as_ref()));
+    let masks: Vec<(&Hit, &str)> = hits.iter().filter_map(named).collect();
+    match masks.is_empty() {
+        true => Cow::Borrowed(text),
+        false => Cow::Owned(masked(text, &masks)),
+    }
+}
+
 /// Notes what was found; gives those matches that are masked, with the names of their rules.
 fn noted<'h>(
     inspection: &'h Inspection,

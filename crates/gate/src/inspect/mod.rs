@@ -100,6 +100,12 @@ impl Inspection {
         json::inspect_text(self, (way, server), text)
     }
 
+    /// What is left of a text for a record: each match is masked, whatever its rule does about it.
+    #[must_use]
+    pub fn left_of<'t>(&self, way: Way, server: &str, text: &'t str) -> Cow<'t, str> {
+        json::left_of(self, (way, server), text)
+    }
+
     /// What the rules find in one text. `key` is the name of the member that it is the value of.
     fn hits(&self, (way, server): (Way, &str), key: Option<&str>, text: &str) -> Vec<Hit> {
         let mut hits = Vec::new();

@@ -104,13 +104,12 @@ impl Inspection {
         let mut text = Cow::Borrowed(raw);
         let mut all: Option<Finding> = None;
         for (rule, outside) in self.asking(about.way, about.server) {
-            let (texts, mut finding) = ask((rule, outside), about, &text, apart).await;
-            let looked = Self::new(texts.into_iter().collect());
-            let (left, found) = json::inspect(&looked, from, &text, apart);
-            if let Cow::Owned(left) = left {
+            let (texts, finding) = ask((rule, outside), about, (&text, &text), apart).await;
+            let (left, found) = masked(texts, from, &text, apart);
+            if let Some(left) = left {
                 text = Cow::Owned(left);
             }
-            for found in [finding.take(), found].into_iter().flatten() {
+            for found in [finding, found].into_iter().flatten() {
                 all.get_or_insert_default().join(&found);
             }
             if all.as_ref().is_some_and(|all| all.denied_by().is_some()) {
@@ -143,12 +142,19 @@ impl Inspection {
     }
 
     /// For texts that came in pieces and are whole now, as a JSON value: these rules together with what the checkers
-    /// want masked, and what they found besides.
+    /// want masked, and what they found besides. They see what the rules without a checker leave of it; what they name
+    /// has to stand in the texts as they came, for there it is masked.
     pub async fn with_answers(&self, about: About<'_>, raw: &str) -> (Self, Option<Finding>) {
+        let from = (about.way, about.server);
+        // What these rules find is counted when the texts go on.
+        let (mut shown, _) = json::inspect(self, from, raw, &[]);
         let mut rules = self.rules.clone();
         let mut all: Option<Finding> = None;
         for (rule, outside) in self.asking(about.way, about.server) {
-            let (texts, finding) = ask((rule, outside), about, raw, &[]).await;
+            let (texts, finding) = ask((rule, outside), about, (&shown, raw), &[]).await;
+            if let (Some(left), _) = masked(texts.clone(), from, &shown, &[]) {
+                shown = Cow::Owned(left);
+            }
             rules.extend(texts);
             if let Some(finding) = finding {
                 all.get_or_insert_default().join(&finding);
@@ -158,11 +164,25 @@ impl Inspection {
     }
 }
 
-/// Asks one checker.
+/// A JSON value without the texts that a checker has named, where there are any.
+fn masked(
+    texts: Option<Rule>,
+    from: (Way, &str),
+    raw: &str,
+    apart: &[&str],
+) -> (Option<String>, Option<Finding>) {
+    let Some(texts) = texts else {
+        return (None, None);
+    };
+    let (left, found) = json::inspect(&Inspection::new(vec![texts]), from, raw, apart);
+    (Some(left.into_owned()), found)
+}
+
+/// Asks one checker about what it is shown. What it wants masked has to stand in `within`.
 async fn ask(
     (rule, outside): (&Rule, &Outside),
     about: About<'_>,
-    content: &str,
+    (content, within): (&str, &str),
     apart: &[&str],
 ) -> Told {
     let question = Question {
@@ -182,7 +202,7 @@ async fn ask(
             // What is not found as it was named would go on unmasked.
             let stands = |text: &String| {
                 let looked = Inspection::new(vec![masks(vec![text.clone()])]);
-                let (_, found) = json::inspect(&looked, (about.way, about.server), content, apart);
+                let (_, found) = json::inspect(&looked, (about.way, about.server), within, apart);
                 found.is_some_and(|found| found.masked() > 0)
             };
             let are_few = (1..=TEXTS_MAX).contains(&texts.len());

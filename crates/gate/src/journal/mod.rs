@@ -41,7 +41,7 @@ pub use keys::{
 pub use options::{Cadence, JournalOptions};
 pub use record::{
     Auth, AuthEvent, Component, Config, ConfigEvent, Decision, EndReason, JournalEvent, Level,
-    MatchedRule, Micros, Oidc, OpId, Operation, Record, RecordedAttempt, RecordedFact,
+    MatchedRule, Micros, Oidc, OpId, Operation, Record, RecordedAttempt, RecordedFact, RecordedJob,
     RecordedPath, Recovery, ResponseSummary, Stages, Status, System, SystemEvent, Usage,
 };
 pub use state::SyncPolicy;

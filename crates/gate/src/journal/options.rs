@@ -35,6 +35,19 @@ impl Cadence {
     }
 }
 
+/// A clock that is behind a moment by more than this was set back; less is the order in which threads have read it.
+const BEHIND_MS_MAX: i64 = 1_000;
+
+/// How long ago a moment was, in milliseconds. Where the clock was set back since, nobody knows: then it was long enough
+/// for everything that waits, else that would wait until the clock is there again.
+pub(super) fn waited_ms(since_ms: i64, now_ms: i64) -> u64 {
+    let waited_ms = now_ms.saturating_sub(since_ms);
+    match waited_ms < -BEHIND_MS_MAX {
+        true => u64::MAX,
+        false => u64::try_from(waited_ms).unwrap_or(0),
+    }
+}
+
 /// Records since the last checkpoint.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Uncovered {
@@ -54,6 +67,13 @@ impl Uncovered {
             self.refusal_ms.get_or_insert(now_ms);
         }
         self.records = self.records.saturating_add(1);
+    }
+
+    /// The same for whoever writes: earlier, where the clock was set back. Journals of older versions have none there, so
+    /// nobody misses it.
+    pub(super) fn wanted(&self, cadence: Cadence, now_ms: i64) -> bool {
+        let is_set_back = self.records > 0 && waited_ms(self.first_ms, now_ms) == u64::MAX;
+        is_set_back || self.due(cadence, now_ms)
     }
 
     /// Whether a checkpoint must stand before the next record, written at `now_ms`.
@@ -117,6 +137,18 @@ mod tests {
         }
         uncovered.add(1_051, false);
         assert!(uncovered.due(cadence, 1_051));
+        let mut uncovered = Uncovered::default();
+        assert!(!uncovered.wanted(cadence, i64::MIN));
+        uncovered.add(10_000, false);
+        for (now_ms, wanted) in [
+            (10_099, false),
+            (10_100, true),
+            (9_000, false),
+            (8_999, true),
+            (i64::MIN, true),
+        ] {
+            assert_eq!(uncovered.wanted(cadence, now_ms), wanted, "{now_ms}");
+        }
         let mut refused = Uncovered::default();
         refused.add(1_000, true);
         refused.add(1_015, true);

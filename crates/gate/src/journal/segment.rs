@@ -12,7 +12,7 @@ use super::body::{self, Continues, Own};
 use super::chain::{self, EntryHash, SegmentId, body_hash, entry_hash, push_line};
 use super::contents::Written;
 use super::head::{End, Head, Keeper, Kept, State};
-use super::options::{JournalOptions, Uncovered};
+use super::options::{JournalOptions, Uncovered, waited_ms};
 use super::{FORMAT, JournalError, Keys, hex, instant};
 
 /// Time from the first record that the head does not cover to the tick that has it brought up to date, in milliseconds.
@@ -186,7 +186,7 @@ impl Segment {
             {
                 return Err(Declined::Ended);
             }
-            if chain.uncovered.due(self.options.checkpoints, now_ms) {
+            if chain.uncovered.wanted(self.options.checkpoints, now_ms) {
                 chain.checkpoint(batch, self.id, keys, (now_ms, self.head()))?;
             }
             let sequence = chain.sequence;
@@ -208,7 +208,7 @@ impl Segment {
         let due = {
             let chain = self.chain();
             let cadence = self.options.checkpoints.on_tick();
-            !chain.sealed && (now || chain.uncovered.due(cadence, now_ms))
+            !chain.sealed && (now || chain.uncovered.wanted(cadence, now_ms))
         };
         if !due {
             return Ok(());
@@ -238,9 +238,7 @@ impl Segment {
     /// Whether records have waited for the head long enough.
     pub(super) fn wants_head(&self, now_ms: i64) -> bool {
         let since_ms = self.chain().unheaded_ms;
-        since_ms.is_some_and(|since_ms| {
-            u64::try_from(now_ms.saturating_sub(since_ms)).is_ok_and(|ms| ms >= HEAD_WAIT_MS)
-        })
+        since_ms.is_some_and(|since_ms| waited_ms(since_ms, now_ms) >= HEAD_WAIT_MS)
     }
 
     /// The end as it is composed at this moment.

@@ -78,6 +78,8 @@ pub struct Pins {
     shown: AHashMap<String, String>,
     /// A first list has begun and not ended.
     in_first_list: bool,
+    /// The page that was taken in last agreed with the book, and the book was not read since.
+    agreed: bool,
 }
 
 impl Pins {
@@ -91,6 +93,7 @@ impl Pins {
             stamp: None,
             shown: AHashMap::new(),
             in_first_list: false,
+            agreed: false,
         };
         if pins.mode != PinMode::Off {
             pins.read();
@@ -149,7 +152,17 @@ impl Pins {
         true
     }
 
+    /// Whether taking in the last page once more would change nothing: it agreed with the pins, and they are those
+    /// that are written now.
+    #[must_use]
+    pub fn would_agree(&self) -> bool {
+        self.mode == PinMode::Off
+            || matches!((&self.file, &self.book), (Ok(file), Ok(_))
+                if self.agreed && self.stamp.is_some() && file.stamp() == self.stamp)
+    }
+
     fn read(&mut self) {
+        self.agreed = false;
         if let Ok(file) = &self.file {
             // The stamp first: what is written in between is read again.
             self.stamp = file.stamp();
@@ -168,6 +181,7 @@ impl Pins {
             return Vec::new();
         }
         self.refresh();
+        self.agreed = false;
         let mut out = Vec::new();
         let single = self.note_shown(listed, &mut out);
         let left_out = match self.keep(&single, page, now_ms) {
@@ -261,6 +275,7 @@ impl Pins {
         let agrees = matches!(&self.book, Ok(book) if book.agrees(listed, page.last || restarts));
         self.in_first_list = !page.last && !matches!(&self.book, Ok(book) if book.complete);
         if agrees && self.stamp.is_some() {
+            self.agreed = true;
             return Ok(0);
         }
         let (book, stamp, left_out) = file.change_stamped(|book| {
@@ -420,6 +435,30 @@ mod tests {
             .unwrap();
         assert!(two.refresh() && !two.refresh());
         assert_eq!(two.quarantine("b"), None);
+    }
+
+    #[test]
+    fn a_page_would_agree_while_the_pins_are_those_that_it_agreed_with() {
+        let place = Place::new("agree");
+        let (mut one, mut two) = (place.session(PinMode::Warn), place.session(PinMode::Warn));
+        assert!(!one.would_agree(), "nothing was taken in");
+        list(&mut one, &[("a", "1")], WHOLE);
+        assert!(!one.would_agree(), "it was pinned by this");
+        list(&mut one, &[("a", "1")], WHOLE);
+        assert!(one.would_agree());
+        // Another session sees another definition: what is written is no longer what it was.
+        list(&mut two, &[("a", "2")], WHOLE);
+        assert!(!one.would_agree());
+        assert!(one.refresh() && !one.would_agree(), "it was read again");
+        list(&mut one, &[("a", "1")], WHOLE);
+        assert!(!one.would_agree(), "what waited is gone");
+        list(&mut one, &[("a", "1")], WHOLE);
+        assert!(one.would_agree());
+        std::fs::remove_dir_all(&place.0).unwrap();
+        assert!(!one.would_agree(), "the file is gone");
+        let mut off = place.session(PinMode::Off);
+        assert!(off.would_agree() && list(&mut off, &[("a", "1")], WHOLE).is_empty());
+        assert!(off.would_agree());
     }
 
     #[test]

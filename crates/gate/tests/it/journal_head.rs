@@ -113,6 +113,31 @@ fn ticks_have_the_head_follow_within_a_second_and_a_quiet_journal_leaves_it_alon
     assert_eq!(look(&place).head, serial.map(|serial| serial + 1));
 }
 
+/// What waited when the clock was set back would wait until the clock is there again, and with it all that comes after.
+#[test]
+fn a_clock_that_is_set_back_holds_neither_head_nor_signatures_up() {
+    const DAY_MS: i64 = 86_400_000;
+    let place = Place::kept("set-back");
+    let journal = place.open();
+    calls(&journal, 1..2);
+    let before = look(&place);
+    journal.tick(NOW_MS + 250 - DAY_MS).unwrap();
+    for _ in 0..10_000 {
+        if look(&place).head > before.head {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    let after = look(&place);
+    assert!(
+        after.head > before.head,
+        "the head is not brought up to date"
+    );
+    assert_eq!(after.signatures, before.signatures + 1);
+    journal.close(NOW_MS + 500 - DAY_MS, "stopped").unwrap();
+    expect(&place, Verdict::Sound);
+}
+
 #[test]
 fn a_refusal_and_a_persons_answer_are_under_a_signature_within_a_second() {
     use gate::effect::Effect as Decided;

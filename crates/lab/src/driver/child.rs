@@ -51,6 +51,11 @@ struct Complaint {
     reader: Option<JoinHandle<()>>,
 }
 
+/// What would lead the control socket out of the state directory, to where people look for questions.
+const RUNTIME_VARIABLE: &str = "XDG_RUNTIME_DIR";
+/// Where the configuration is, whose directory is made where it is not there.
+const CONFIG_VARIABLE: &str = "XDG_CONFIG_HOME";
+
 /// The end of what was written.
 type Tail = Arc<Mutex<VecDeque<u8>>>;
 
@@ -63,8 +68,9 @@ pub(crate) fn spawn(arm: &Variant, timeout_ms: u64) -> Result<Spawned, LabError>
     };
     let spawned = Instant::now();
     let mut command = Command::new(arm.program());
-    if let Some(name) = arm.hidden_variable() {
-        command.env_remove(name);
+    if let Some(home) = arm.home() {
+        command.env_remove(RUNTIME_VARIABLE);
+        command.env(CONFIG_VARIABLE, home);
     }
     let scratch = Scratch::of(arm)?;
     if let Some(scratch) = &scratch {

@@ -380,6 +380,8 @@ impl Summarised for Told {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ssh::client::Wrong;
+    use crate::ssh::phase::Worked;
 
     #[test]
     fn percentiles_interpolate_linearly_as_those_of_the_guide() {
@@ -389,6 +391,54 @@ mod tests {
         assert!((latency.p95.unwrap() - 38.5).abs() < 1e-9);
         assert!(Latency::of(Vec::new()).p50.is_none());
         assert_eq!(Latency::of(vec![7.0]).p99, Some(7.0));
+    }
+
+    /// Two workers: one whose calls went well, slower and slower, and one that met errors and did not run to its end.
+    fn phase() -> Phase {
+        let op = |name, latency_ms, code: Option<&str>| Op {
+            ts_ms: 0,
+            at_s: latency_ms / 1e3,
+            name,
+            latency_ms,
+            error: code.map(|code| Wrong {
+                code: code.to_owned(),
+                text: "it is refused".to_owned(),
+            }),
+        };
+        let good = Worked {
+            ops: vec![
+                op("ssh_connect", 10.0, None),
+                op("ssh_run_command", 20.0, None),
+                op("ssh_run_command", 30.0, None),
+            ],
+            is_running: true,
+        };
+        let bad = Worked {
+            ops: vec![
+                op("ssh_connect", 900.0, Some("too_many_connections")),
+                op("ssh_run_command", 900.0, Some("policy")),
+            ],
+            is_running: false,
+        };
+        Phase {
+            name: "load".into(),
+            host: "web".into(),
+            asked: 2,
+            seconds: 2.0,
+            workers: vec![good, bad],
+        }
+    }
+
+    #[test]
+    fn a_total_is_what_went_well_and_what_failed_and_errors_are_in_no_rate_and_no_time() {
+        let told = PhaseTold::of(&phase(), false);
+        assert_eq!((told.total, told.ok, told.failed), (5, 3, 2));
+        assert_eq!(told.per_op["ssh_run_command"], [2, 1]);
+        assert_eq!((told.rps, told.latency.max), (1.5, Some(30.0)));
+        assert_eq!((told.asked, told.running), (2, 1));
+        // Where refusals for want of room are wanted, they are no failures.
+        let told = PhaseTold::of(&phase(), true);
+        assert_eq!((told.ok, told.failed, told.rejected), (3, 1, 1));
     }
 
     #[test]

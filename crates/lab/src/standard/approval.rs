@@ -1,9 +1,10 @@
 //! The rows about people: a call that waits for a yes, and calls that do not while others wait.
 
+use super::ratio::{self, told};
 use super::workspace::{Rules, Server, Workspace};
 use super::{Group, Standard};
 use crate::error::LabError;
-use crate::overhead::{ArmFigures, Plan, whole};
+use crate::overhead::{Plan, whole};
 use crate::person::Person;
 use crate::stats::Interval;
 use std::fmt::{self, Write as _};
@@ -50,7 +51,7 @@ pub(super) fn pending(workspace: &Workspace, plan: Plan) -> Result<Plan, LabErro
     })
 }
 
-/// The p50 while others wait over the p50 while none does, launch by launch; nothing for other tables.
+/// The p50 while others wait over the p50 while none does; nothing for other tables.
 pub(super) fn ratio(group: &Group) -> Option<Interval> {
     if group.title != PENDING {
         return None;
@@ -58,23 +59,7 @@ pub(super) fn ratio(group: &Group) -> Option<Interval> {
     let [alone, crowded] = group.analysis.arms.as_slice() else {
         return None;
     };
-    let halves = |arm: &ArmFigures| -> Vec<Option<f64>> {
-        arm.per_launch.iter().map(|launch| launch.p50_us).collect()
-    };
-    Some(over(
-        &halves(alone),
-        &halves(crowded),
-        group.analysis.confidence,
-    ))
-}
-
-/// The medians of launches over those of the same launches without anybody waiting.
-fn over(alone: &[Option<f64>], crowded: &[Option<f64>], confidence: f64) -> Interval {
-    let pairs = alone.iter().zip(crowded);
-    let ratios: Vec<f64> = pairs
-        .filter_map(|(alone, crowded)| Some((*crowded)? / (*alone)?))
-        .collect();
-    Interval::over_launches(&ratios, confidence)
+    Some(ratio::of(alone, crowded, group.analysis.confidence))
 }
 
 /// The ratio of the standard run.
@@ -97,14 +82,6 @@ pub(super) fn cause(standard: &Standard) -> Option<String> {
 /// Whether the ratio is within its budget.
 pub(super) fn is_kept(ratio: &Interval) -> bool {
     ratio.upper() <= RATIO_MAX
-}
-
-/// The ratio with its interval.
-pub(super) fn told(ratio: &Interval) -> String {
-    match (ratio.ci_low, ratio.ci_high) {
-        (Some(low), Some(high)) => format!("{:.3} [{low:.3}, {high:.3}]", ratio.point),
-        _ => format!("{:.3} [one launch, no interval]", ratio.point),
-    }
 }
 
 /// What stands below a table of these.
@@ -130,26 +107,4 @@ pub(super) fn below(group: &Group, page: &mut String) -> fmt::Result {
         told(&ratio),
         super::budget::word(is_kept(&ratio))
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_upper_end_decides_and_drift_falls_out() {
-        for (alone, crowded, kept) in [
-            // The machine slows down by half; the ratio stays.
-            ([20.0, 30.0, 40.0], [20.4, 30.6, 40.8], true),
-            ([20.0, 20.0, 20.0], [22.4, 22.5, 22.6], false),
-            // One in the middle, but nobody knows where the next is.
-            ([20.0, 20.0, 20.0], [16.0, 21.0, 26.0], false),
-        ] {
-            let found = over(&alone.map(Some), &crowded.map(Some), 0.95);
-            assert_eq!(is_kept(&found), kept, "{}", told(&found));
-        }
-        let lost = over(&[None, Some(20.0)], &[Some(20.0), Some(21.0)], 0.95);
-        assert_eq!((lost.n, lost.point), (1, 1.05));
-        assert!(told(&lost).contains("no interval"));
-    }
 }

@@ -1,6 +1,6 @@
 //! The budgets of the hop over stdio, and what is held against them: the upper end of the interval.
 
-use super::{Group, Standard, approval, web};
+use super::{Group, Standard, approval, features, web};
 use crate::overhead::Comparison;
 
 /// Added to a call at the median, in microseconds.
@@ -31,9 +31,13 @@ pub(super) fn short(standard: &Standard) -> bool {
         verdicts.any(|comparison| verdict(group, comparison) == Some(false))
     });
     let waiting = approval::of(standard).is_some_and(|ratio| !approval::is_kept(&ratio));
+    let features = features::of(standard)
+        .iter()
+        .any(|row| row.is_kept == Some(false));
     let web = web::rows(&standard.web).iter().any(|row| !row.kept);
     let missing = standard.absent.iter().any(|absent| absent.ours);
     hop || waiting
+        || features
         || web
         || missing
         || standard

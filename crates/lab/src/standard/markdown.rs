@@ -1,7 +1,7 @@
 //! The standard run as a page.
 
 use super::budget::{self, verdict, word};
-use super::{Group, Standard, approval, causes, check, earlier, peers, stdio_rate, web};
+use super::{Group, Standard, approval, causes, check, earlier, features, peers, stdio_rate, web};
 use crate::overhead::{ArmFigures, Comparison, loads, point, whole};
 use crate::stats::Interval;
 use std::fmt::{self, Write as _};
@@ -163,7 +163,8 @@ fn table(group: &Group, page: &mut String) -> fmt::Result {
         let found = group.analysis.comparisons.iter().find(|c| c.arm == *name);
         row(group, figures, found, page)?;
     }
-    approval::below(group, page)
+    approval::below(group, page)?;
+    features::below(group, page)
 }
 
 fn row(

@@ -69,7 +69,7 @@ impl OneUrl {
                 measured: format!("{:.1} ms (p50 {:.1})", self.list_p99_ms, self.list_p50_ms),
                 is_kept: self.list_p99_ms <= LIST_P99_MS_MAX,
                 cause: format!(
-                    "{} entries are read, screened, judged and renamed for each list, {} KB in all (crates/mcp/src/descriptions)",
+                    "{} entries, {} KB in all: what each part rests on is compared, and the parts are put together (crates/mcp/src/http/federated/lists.rs)",
                     servers * tools,
                     self.list_bytes / 1_000
                 ),

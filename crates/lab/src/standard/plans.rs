@@ -1,7 +1,7 @@
 //! The comparisons of the standard set.
 
 use super::workspace::{Rules, Server, Workspace};
-use super::{Size, StandardArgs, approval};
+use super::{Size, StandardArgs, approval, features};
 use crate::affinity;
 use crate::driver::{Answers, Operation, Protocol};
 use crate::error::LabError;
@@ -76,12 +76,27 @@ pub(super) fn plans(
             abreast(32),
         ),
     ];
+    plans.extend(others(args, workspace, plan(echo_arms, hello))?);
+    Ok(plans)
+}
+
+/// What is off by default, and what is there only where the command line names it. `plan` is that of the echo server.
+fn others(args: &StandardArgs, workspace: &Workspace, plan: Plan) -> Result<Vec<Named>, LabError> {
+    let features = features::plan(workspace, plan.clone())?;
+    let mut plans = vec![(features::TITLE, false, features)];
     if workspace.has_official() {
-        let official = official(workspace, plan(Vec::new(), workspace.read()))?;
+        let operation = workspace.read();
+        let official = official(
+            workspace,
+            Plan {
+                operation,
+                ..plan.clone()
+            },
+        )?;
         plans.push((OFFICIAL, false, official));
     }
     if !args.peer.is_empty() {
-        let beside = beside_peers(args, workspace, plan(echo_arms, hello))?;
+        let beside = beside_peers(args, workspace, plan)?;
         plans.push(("`tools/call echo`, beside peers", false, beside));
     }
     Ok(plans)

@@ -8,6 +8,7 @@ use crate::variant::{Transport, Variant};
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::fs;
+use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 
 /// The paper's file: five lines, about 200 bytes.
@@ -42,6 +43,8 @@ pub(super) struct Workspace {
     workshop: Workshop,
     /// The command of the official filesystem server, without the directory that it may see.
     official: Vec<OsString>,
+    /// Where connections wait to be accepted, which nobody does.
+    silent: TcpListener,
 }
 
 impl Rules {
@@ -75,6 +78,10 @@ impl Workspace {
         let workspace = Self {
             workshop: Workshop::set(own_binary)?,
             official: official.map_or(Vec::new(), |arm| arm.command().to_vec()),
+            silent: TcpListener::bind("127.0.0.1:0").map_err(|source| LabError::System {
+                what: "listen on a port",
+                source,
+            })?,
         };
         let work = workspace.work();
         fs::create_dir(&work).map_err(|source| LabError::path(&work, source))?;
@@ -140,6 +147,35 @@ impl Workspace {
         self.web("stdio rate", |name, rules| {
             self.workshop.guard(name, rules, Behind::Command(&command))
         })
+    }
+
+    /// The echo server behind `durward run` with 50 rules, under a name of its own, with this configuration and these
+    /// flags.
+    pub(super) fn guarded_with(
+        &self,
+        name: &str,
+        configuration: &Value,
+        flags: &[OsString],
+    ) -> Result<Variant, LabError> {
+        let rules = policies::mixed_for("echo", Effect::Allow, 50);
+        let command = self.server(Server::Echo);
+        let behind = Behind::Command(&command);
+        self.workshop
+            .guard_configured(name, &rules, behind, (configuration, flags))
+    }
+
+    /// The address of a telemetry collector that takes connections and never answers.
+    pub(super) fn silent_collector(&self) -> Result<SocketAddr, LabError> {
+        self.silent.local_addr().map_err(|source| LabError::System {
+            what: "read the address of a socket",
+            source,
+        })
+    }
+
+    /// The directory of our own binary, which is also every mock server's.
+    pub(super) fn binaries(&self) -> PathBuf {
+        let own = PathBuf::from(self.own(&[]).swap_remove(0));
+        own.parent().map(Path::to_path_buf).unwrap_or_default()
     }
 
     /// The same under a name, and with a state directory, of its own: for variants that run side by side.

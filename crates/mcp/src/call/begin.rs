@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use gate::facts::Facts;
+use gate::inspect::Way;
 use gate::{Admission, Call, ControlKind, Origin, Pass, Reason, Ticket};
 
 use super::client::Asker;
@@ -49,7 +50,7 @@ impl Asker {
         guard: Option<CallGuard>,
     ) -> Begun {
         let mut is_withdrawn = false;
-        if let Some(inspection) = self.checks_calls() {
+        if let Some(inspection) = self.checks(Way::Request) {
             let checked = self.checked(&inspection, frame, &mut asked, guard.as_ref());
             match Box::pin(checked).await {
                 Ok(checked) => (frame, is_withdrawn) = (checked.frame, checked.is_withdrawn),
@@ -87,17 +88,20 @@ impl Asker {
             }
             Step::Judge(mut facts, origin) | Step::Unlisted(mut facts, origin) => {
                 self.hide_name(&mut facts);
+                let mut request = carried(frame);
+                request.note_judged(&facts);
                 let call = Call {
                     caller: self.caller.clone(),
                     facts,
                     origin,
                     targets: self.server.peer().into(),
-                    request: carried(frame),
+                    request,
                 };
                 self.judge(call, &listed, called).await
             }
             Step::Return(back, facts, origin) => {
-                Box::pin(self.returned(&back, (&facts, &origin), &frame, called)).await
+                let about = (&*facts, &*origin, &listed);
+                Box::pin(self.returned(&back, about, &frame, called)).await
             }
         }
     }
@@ -130,10 +134,15 @@ impl Asker {
     async fn returned(
         self: Box<Self>,
         back: &Return,
-        (facts, origin): (&Facts, &Origin),
+        (facts, origin, listed): (&Facts, &Origin, &Listed),
         frame: &[u8],
         called: Box<Called>,
     ) -> Begun {
+        if let Listed::Withdrawn = listed {
+            // The call stays in the lot until its time is over: its client has taken back that it came.
+            let run = Run::new(self, Stage::Over, called.names, called.guard);
+            return Begun::Running(Box::new(run));
+        }
         match self.unpark(&back.state, frame) {
             Ok((ticket, marks)) => {
                 let called = Box::new(Called { marks, ..*called });
@@ -316,6 +325,10 @@ impl Asker {
                 None => Box::pin(self.server.pool.link(&self.slot)).await?,
             };
             link.has_room().await?;
+            if self.caller.is_expelled() {
+                // Its key has gone while a server was waited for.
+                return Err(UpstreamFault::Unreachable.into());
+            }
             match link.request(pass, marks, deadline_ns) {
                 Ok(sent) => return Ok(sent),
                 Err(Unsent::Elsewhere(_)) => return Err(UpstreamFault::Unreachable.into()),

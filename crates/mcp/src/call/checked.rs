@@ -27,12 +27,8 @@ pub(super) struct CheckedCall {
 }
 
 impl Asker {
-    /// The rules, where a checker looks at calls of this server.
-    pub(super) fn checks_calls(&self) -> Option<Arc<Inspection>> {
-        self.checks(Way::Request)
-    }
-
-    fn checks(&self, way: Way) -> Option<Arc<Inspection>> {
+    /// The rules, where a checker looks at what goes this way to or from the server.
+    pub(super) fn checks(&self, way: Way) -> Option<Arc<Inspection>> {
         let inspection = self.server.gate.inspection()?;
         inspection
             .asks(way, &self.server.name)
@@ -199,10 +195,11 @@ impl Run {
     ///
     /// # Errors
     /// What the client is told where a rule does not let it pass.
-    pub(super) async fn checked(&mut self, reply: Reply) -> Result<Reply, Said> {
-        let Some(inspection) = self.asker.checks(Way::Result) else {
-            return Ok(reply);
-        };
+    pub(super) async fn checked(
+        &mut self,
+        inspection: &Inspection,
+        reply: Reply,
+    ) -> Result<Reply, Said> {
         let Some((facts, _)) = (match &self.after {
             Some(After::Call(flight)) => flight.about(),
             _ => None,

@@ -30,7 +30,8 @@ use toolkit::reasons::mcp_error;
 pub(super) const APART: &[&str] = &["_meta", "requestState"];
 /// Members of a result that are the protocol's own.
 pub(super) const OF_RESULT: &[&str] = &["requestState"];
-/// The same as [`APART`] where a request names a tool or a prompt.
+/// The same as [`APART`] where a request names a tool: one that is not listed is never sent. The name of a prompt is
+/// looked at like any other text.
 pub(super) const APART_WITH_NAME: &[&str] = &["_meta", "requestState", "name"];
 
 impl Server {
@@ -49,9 +50,7 @@ impl Server {
         let (member, apart) = match canonical.envelope() {
             Ok(envelope) => match &envelope.kind {
                 Kind::Request { method, .. } => match method::of(method).class {
-                    Class::Judged(Some(ResourceType::Tool | ResourceType::Prompt)) => {
-                        ("params", APART_WITH_NAME)
-                    }
+                    Class::Judged(Some(ResourceType::Tool)) => ("params", APART_WITH_NAME),
                     Class::Judged(_) => ("params", APART),
                     Class::Control(_) | Class::List(_) => return Ok((canonical, None)),
                 },

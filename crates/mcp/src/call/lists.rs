@@ -31,6 +31,8 @@ pub(crate) struct Lists {
     /// Kinds whose changes the server has said it announces.
     announced: Announced,
     seen: HashMap<List, Seen>,
+    /// Pages that were taken.
+    taken: u64,
 }
 
 /// One list, over all its pages.
@@ -42,6 +44,8 @@ struct Seen {
     labels: HashSet<String>,
     /// There were more than are remembered.
     more: bool,
+    /// The number of the page that was taken last.
+    last: u64,
 }
 
 impl Lists {
@@ -51,6 +55,7 @@ impl Lists {
             entries_max,
             announced: Announced::default(),
             seen: HashMap::new(),
+            taken: 0,
         }
     }
 
@@ -67,23 +72,27 @@ impl Lists {
             .collect()
     }
 
-    /// Takes a page of a list, judged by `world`; the first one begins it anew.
+    /// Takes a page of a list, judged by `world`; the first one begins it anew. Gives the page's number.
     pub fn take(
         &mut self,
         list: List,
         first: bool,
         labels: impl Iterator<Item = String>,
         world: Arc<World>,
-    ) {
+    ) -> u64 {
+        self.taken += 1;
+        let last = self.taken;
         let fresh = || Seen {
             world: Arc::clone(&world),
             labels: HashSet::new(),
             more: false,
+            last,
         };
         let seen = self.seen.entry(list).or_insert_with(fresh);
         if first {
             *seen = fresh();
         }
+        seen.last = last;
         for label in labels {
             if seen.labels.len() < self.entries_max || seen.labels.contains(&label) {
                 seen.labels.insert(label);
@@ -91,6 +100,12 @@ impl Lists {
                 seen.more = true;
             }
         }
+        last
+    }
+
+    /// Whether the page of this number was the last one of its list.
+    pub fn is_noted(&self, list: List, number: u64) -> bool {
+        self.seen.get(&list).is_some_and(|seen| seen.last == number)
     }
 }
 
@@ -168,6 +183,20 @@ mod tests {
         assert_eq!(take(true, &["a", "b"]), 2);
         assert_eq!(take(false, &["b", "c"]), 3);
         assert_eq!(take(true, &["d"]), 1);
+    }
+
+    #[test]
+    fn a_list_is_noted_until_the_next_page_of_its_kind() {
+        let mut lists = lists();
+        let mut take = |list, first| {
+            let labels = ["a".to_owned()].into_iter();
+            lists.take(list, first, labels, world())
+        };
+        let (tools, prompts) = (take(List::Tools, true), take(List::Prompts, true));
+        let next = take(List::Tools, false);
+        assert!(lists.is_noted(List::Tools, next) && !lists.is_noted(List::Tools, tools));
+        assert!(lists.is_noted(List::Prompts, prompts));
+        assert!(!lists.is_noted(List::Resources, 0));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! of its client, in a request or inside a result, reaches the client unjudged; no task is spawned
 //! here, an edge runs what is handed to it.
 
+mod basis;
 mod begin;
 mod checked;
 mod client;
@@ -30,6 +31,7 @@ pub use server::{CALLERS_MAX, ServerOptions};
 pub use suspended::PARKED_MAX;
 pub use under_way::SERVER_REQUESTS_MAX;
 
+pub(crate) use basis::{Basis, ToList};
 pub(crate) use begin::Begun;
 pub(crate) use client::{Asker, Client, Work};
 pub(crate) use inspected::withheld;

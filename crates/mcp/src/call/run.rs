@@ -4,12 +4,14 @@ use std::ops::Range;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use gate::inspect::Way;
 use gate::journal::{ResponseSummary, Status};
 use gate::labels::Labels;
 use gate::{Ended, Outcome};
 
 use toolkit::server::Found;
 
+use super::basis::Basis;
 use super::client::Asker;
 use super::listens::Listens;
 use super::order::Turn;
@@ -23,7 +25,7 @@ use crate::message::method::Treatment;
 use crate::message::reply::{self, Reply};
 use crate::message::{request, splice};
 use crate::notes::{Note, Noted};
-use crate::upstream::{Exchange, Incoming, Means};
+use crate::upstream::{Exchange, Incoming, KeptAs, Means};
 
 /// What a call under way has for its client.
 #[derive(Debug)]
@@ -52,6 +54,8 @@ pub(crate) struct Run {
     over: Option<Ended>,
     /// What it is to hear of besides what its server says.
     listens: Option<Listens>,
+    /// What its list rests on, where that can be compared later.
+    basis: Option<Basis>,
 }
 
 /// What there is next where there is something to wait for; else never ready.
@@ -95,12 +99,18 @@ impl Run {
             turn: None,
             over: None,
             listens: None,
+            basis: None,
         }
     }
 
     /// What is still to be recorded once the answer has left.
     pub fn take_over(&mut self) -> Option<Ended> {
         self.over.take()
+    }
+
+    /// What the list rests on that was its answer, where that can be compared later.
+    pub fn take_basis(&mut self) -> Option<Basis> {
+        self.basis.take()
     }
 
     /// What there is for the client next. Nothing after [`Said::Done`] or [`Said::Gone`].
@@ -150,14 +160,16 @@ impl Run {
         match incoming {
             Incoming::Response(reply) => {
                 self.is_settled();
-                let inspected = match self.inspected(reply) {
-                    Ok(reply) => Box::pin(self.checked(reply)).await,
-                    Err(said) => Err(said),
-                };
-                let reply = match inspected {
+                let mut reply = match self.inspected(reply) {
                     Ok(reply) => reply,
                     Err(said) => return Some(said),
                 };
+                if let Some(inspection) = self.asker.checks(Way::Result) {
+                    reply = match Box::pin(self.checked(&inspection, reply)).await {
+                        Ok(reply) => reply,
+                        Err(said) => return Some(said),
+                    };
+                }
                 match self.judged(reply).await {
                     Ok(reply) => Some(self.done(reply)),
                     Err(said) => said,
@@ -306,7 +318,10 @@ impl Run {
             Some(After::List(list, first)) => {
                 let page = (list, first);
                 match self.asker.listed(page, &reply.frame, payload) {
-                    Ok(changed) => changed,
+                    Ok((changed, outcome)) => {
+                        self.basis = outcome.and_then(|outcome| outcome.of(self.kept_as()));
+                        changed
+                    }
                     Err(message) => {
                         self.asker
                             .client
@@ -330,6 +345,13 @@ impl Run {
             changed
         };
         Said::Done(reply.respelled(&self.names.id, changed.as_deref()), None)
+    }
+
+    fn kept_as(&mut self) -> Option<KeptAs> {
+        match &mut self.stage {
+            Stage::Sent(exchange) => exchange.take_kept_as(),
+            _ => None,
+        }
     }
 
     /// The server has answered with an error.

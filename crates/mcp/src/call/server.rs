@@ -6,14 +6,16 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGua
 
 use ::http::HeaderMap;
 use gate::facts::Facts;
+use gate::journal::{Component, Level, Record, System, SystemEvent};
 use gate::paths::PathView;
 use gate::pins::PinOptions;
-use gate::{Caller, Gate, PeerId};
+use gate::{Caller, Gate, PeerId, World};
 use toolkit::mcp::Builtin;
 use wire::canonical::NameTree;
 use wire::jsonrpc::{member, string};
 use wire::scan::Scan;
 
+use super::basis::Outcome;
 use super::client::Asker;
 use super::order::Order;
 use crate::describe::{ArgumentNames, ArgumentRoles, Context, Outputs, PathSchemas};
@@ -94,6 +96,27 @@ struct Known {
     mirrored: Declarations,
     /// What was learned last of each tool, by its definition as it was worked out: the same text is the same entry.
     learned: HashMap<String, Arc<Entry>>,
+    /// How often something else was learned, or forgotten.
+    changes: u64,
+}
+
+/// What taking in a list of tools has left behind.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Taken {
+    /// Of the session: [`Definitions::taken`].
+    of_session: u64,
+    /// Of the server: [`Known::changes`].
+    of_server: u64,
+}
+
+/// A list as its reader may see it.
+pub(super) struct ForReader {
+    /// None where that is all of it.
+    pub text: Option<String>,
+    /// What it left behind, where it is of tools.
+    pub taken: Option<Taken>,
+    /// Nothing of it was to be told.
+    pub is_unremarkable: bool,
 }
 
 /// What one session was shown of a server's tools, or one caller where there are no sessions. A server
@@ -156,6 +179,7 @@ impl Server {
             shown: Mutex::default(),
         };
         server.learn_builtin();
+        server.record_jobs();
         let fault = server.nothing_shown().read().fault();
         server.tell(fault.into_iter().collect(), session_id);
         server
@@ -178,6 +202,29 @@ impl Server {
             Means::Builtin(builtin) => Some(builtin),
             Means::Command(_) | Means::Http(_) => None,
         }
+    }
+
+    /// Has the journal know of the ends of jobs, which come after those of the calls that began them.
+    fn record_jobs(&self) {
+        let Some(builtin) = self.builtin() else {
+            return;
+        };
+        let (gate, name) = (Arc::downgrade(&self.gate), Arc::clone(&self.name));
+        builtin.record_jobs(Arc::new(move |op, job| {
+            let record = System {
+                level: Some(Level::Info),
+                component: Some(Component::Mcp),
+                op,
+                backend_id: Some(&name),
+                job: Some(job),
+                ..System::of(SystemEvent::JobEnded)
+            };
+            // A journal that fails here fails the gate as well.
+            drop(
+                gate.upgrade()
+                    .map(|gate| gate.record(&Record::System(&record))),
+            );
+        }));
     }
 
     /// The order of its calls, where that can matter: links are followed only in a file system that is ours, and
@@ -292,6 +339,13 @@ impl Server {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         known.schemas.forget();
         known.learned.clear();
+        known.changes += 1;
+    }
+
+    /// Whether taking in a list of tools once more would leave everything as it is.
+    pub(super) fn would_stay(&self, shown: &Shown, taken: Taken) -> bool {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.changes == taken.of_server && shown.read().would_stay(taken.of_session)
     }
 
     /// Whether it has listed a tool of this name.
@@ -306,21 +360,27 @@ impl Server {
         known.outputs.has(tool)
     }
 
-    /// A page of a list as its reader may see it; `None` where that is all of it. `first` where it
-    /// was asked for without a cursor.
+    /// A page of a list as its reader may see it by these rules. `first` where it was asked for without a cursor.
     pub(super) fn listed(
         &self,
         (list, first): (List, bool),
         mut listed: Listed<'_>,
         reader: &Reader<'_>,
-    ) -> Option<String> {
-        let (mut shown, mut findings) =
-            reader
-                .shown
-                .write()
-                .take(list, &listed, first, self.gate.wall_ms());
+        world: &World,
+    ) -> ForReader {
+        let (mut shown, mut findings, of_session) = {
+            let mut definitions = reader.shown.write();
+            let now_ms = self.gate.wall_ms();
+            let (shown, findings) = definitions.take(list, &listed, first, now_ms);
+            (shown, findings, definitions.taken())
+        };
+        let mut taken = None;
         if list == List::Tools {
-            let unfit = self.learn(&listed, &shown);
+            let (unfit, of_server) = self.learn(&listed, &shown);
+            taken = Some(Taken {
+                of_session,
+                of_server,
+            });
             findings.extend(unfit.iter().map(|tool| {
                 let message = format!("tool {} declares a header that cannot be", quoted(tool));
                 Finding::new(Event::HeaderUnfit, message)
@@ -329,14 +389,21 @@ impl Server {
                 cut(&mut listed, &mut shown, &unfit);
             }
         }
+        let is_unremarkable = findings.is_empty();
         self.tell(findings, reader.session_id);
-        self.with_context(reader.caller, reader.shown, |context| {
-            listing::filter(list, &listed, &shown, &self.gate, context)
-        })
+        let text = self.with_context(reader.caller, reader.shown, |context| {
+            listing::filter(list, &listed, &shown, world, context)
+        });
+        ForReader {
+            text,
+            taken,
+            is_unremarkable,
+        }
     }
 
-    /// Learns from the definitions of tools; gives those that declare headers against the rules.
-    fn learn(&self, listed: &Listed<'_>, shown: &[Arc<Entry>]) -> Vec<String> {
+    /// Learns from the definitions of tools; gives those that declare headers against the rules, and how often something
+    /// was learned by then.
+    fn learn(&self, listed: &Listed<'_>, shown: &[Arc<Entry>]) -> (Vec<String>, u64) {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         let mut unfit = Vec::new();
         for (row, entry) in listed.entries.iter().zip(shown) {
@@ -345,6 +412,7 @@ impl Server {
             if learned.is_some_and(|learned| Arc::ptr_eq(learned, entry)) {
                 continue;
             }
+            known.changes += 1;
             let schema = &row.input_schema;
             known.schemas.learn(&row.label, schema);
             known.names.learn(&row.label, schema);
@@ -356,7 +424,7 @@ impl Server {
                 known.learned.insert(row.label.clone(), Arc::clone(entry));
             }
         }
-        unfit
+        (unfit, known.changes)
     }
 
     /// A handshake's result with its instructions screened; `None` where nothing had to be changed.
@@ -376,7 +444,7 @@ impl Server {
 
 impl Asker {
     /// A page of a list as this client may see it; `None` where that is all of it. `first` where it
-    /// was asked for without a cursor.
+    /// was asked for without a cursor. Also what it came out by, where that can be compared later.
     ///
     /// # Errors
     /// A sentence, where the reply is not a list of this kind.
@@ -385,16 +453,29 @@ impl Asker {
         (list, first): (List, bool),
         frame: &[u8],
         payload: &str,
-    ) -> Result<Option<String>, &'static str> {
+    ) -> Result<(Option<String>, Option<Outcome>), &'static str> {
         let Some(listed) = listing::of_reply(list, frame, payload)? else {
-            return Ok(None);
+            return Ok((None, None));
         };
-        if let Some(under_way) = &self.under_way {
+        let world = self.server.gate.world();
+        let noted = self.under_way.as_ref().map(|under_way| {
             let labels = listed.entries.iter().map(|row| row.label.clone());
-            let world = self.server.gate.world();
-            under_way.lists().take(list, first, labels, world);
-        }
-        Ok(self.server.listed((list, first), listed, &self.reader()))
+            let mut lists = under_way.lists();
+            lists.take(list, first, labels, Arc::clone(&world))
+        });
+        // The addresses of resources are looked up in a file system, which is not asked whether it has changed.
+        let is_comparable = first && listed.is_last && matches!(list, List::Tools | List::Prompts);
+        let page = (list, first);
+        let shown = self.server.listed(page, listed, &self.reader(), &world);
+        let outcome = noted
+            .filter(|_| is_comparable && shown.is_unremarkable)
+            .map(|noted| Outcome {
+                list,
+                world,
+                noted,
+                taken: shown.taken,
+            });
+        Ok((shown.text, outcome))
     }
 
     /// What to tell the client once its server was started again.

@@ -188,10 +188,9 @@ impl Asker {
             };
             let is_last = listed.is_last;
             // The client is shown nothing of it.
-            drop(
-                self.server
-                    .listed((List::Tools, page == 0), listed, &self.reader()),
-            );
+            let page = (List::Tools, page == 0);
+            let world = self.server.gate.world();
+            drop(self.server.listed(page, listed, &self.reader(), &world));
             cursor = next_cursor(payload).filter(|_| !is_last);
             if cursor.is_none() {
                 return Ok(());

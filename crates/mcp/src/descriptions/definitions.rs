@@ -87,6 +87,8 @@ pub struct Definitions {
     memo: Arc<Memo>,
     /// Names of the list that is being read, by what they look like.
     looks: HashMap<String, String>,
+    /// Pages of tools that were taken in.
+    taken: u64,
 }
 
 impl Defined for Definitions {
@@ -137,6 +139,7 @@ impl Definitions {
             tools: HashMap::new(),
             memo,
             looks: HashMap::new(),
+            taken: 0,
         }
     }
 
@@ -181,6 +184,7 @@ impl Definitions {
             .flat_map(|entry| entry.screened.findings.iter().cloned())
             .collect();
         if list == List::Tools {
+            self.taken += 1;
             if first {
                 self.looks.clear();
             }
@@ -200,6 +204,19 @@ impl Definitions {
             findings.extend(observed.into_iter().map(Finding::from));
         }
         (entries, findings)
+    }
+
+    /// How many pages of tools were taken in.
+    #[must_use]
+    pub fn taken(&self) -> u64 {
+        self.taken
+    }
+
+    /// Whether taking in the same page once more would leave everything as it is: it was the last one, and it agreed with
+    /// the pins as they are.
+    #[must_use]
+    pub fn would_stay(&self, taken: u64) -> bool {
+        self.taken == taken && self.pins.would_agree()
     }
 
     fn remember(&mut self, tool: &str, entry: &Entry) {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gate::Gate;
+use gate::World;
 use gate::facts::{Facts, ResourceType};
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
@@ -106,14 +106,14 @@ pub fn filter(
     list: List,
     listed: &Listed<'_>,
     shown: &[Arc<definitions::Entry>],
-    gate: &Gate,
+    world: &World,
     context: &Context<'_>,
 ) -> Option<String> {
     let mut kept = Vec::with_capacity(listed.entries.len());
     let (mut hidden, mut changed) = (listed.is_cut, false);
     for (row, entry) in listed.entries.iter().zip(shown) {
         let facts = facts_of(list, &row.label, context);
-        if entry.screened.unseen_name || !gate.may_be_listed(&facts) {
+        if entry.screened.unseen_name || !world.may_be_listed(&facts) {
             hidden = true;
             continue;
         }

@@ -1,5 +1,7 @@
 //! One list out of those of several servers.
 
+use std::sync::Arc;
+
 use serde_json::json;
 use wire::jsonrpc::{member, string};
 use wire::{Bounds, scan_reply};
@@ -27,7 +29,7 @@ pub(crate) struct Missing {
 #[derive(Debug)]
 pub(crate) struct Merged {
     list: List,
-    entries: Vec<String>,
+    entries: Vec<Arc<str>>,
     more: Cursor,
     missing: Vec<Missing>,
 }
@@ -51,8 +53,8 @@ impl Merged {
     /// Takes a server's part.
     pub fn take(&mut self, server: &str, part: Part) {
         match part.0 {
-            Ok((entries, next)) => {
-                self.entries.extend(entries);
+            Ok(Entries { text, next }) => {
+                self.entries.extend(text);
                 if let Some(cursor) = next {
                     self.more.0.insert(server.to_owned(), cursor);
                 }
@@ -67,22 +69,45 @@ impl Merged {
 
     /// The answer to the client.
     pub fn answer(self, id: &str) -> Vec<u8> {
-        let mut result = format!("{{\"{}\":[{}]", self.list.member(), self.entries.join(","));
+        let head = format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"{}\":[",
+            self.list.member()
+        );
+        let mut tail = String::from("]");
         if let Some(cursor) = self.more.text() {
-            result.push_str(&format!(",\"nextCursor\":\"{cursor}\""));
+            tail.push_str(&format!(",\"nextCursor\":\"{cursor}\""));
         }
         if !self.missing.is_empty() {
-            result.push_str(&format!(",\"_meta\":{}", meta(&self.missing)));
+            tail.push_str(&format!(",\"_meta\":{}", meta(&self.missing)));
         }
-        result.push('}');
-        format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}").into_bytes()
+        tail.push_str("}}");
+        // Written once: it may be of megabytes.
+        let of_entries: usize = self.entries.iter().map(|entries| entries.len() + 1).sum();
+        let mut answer = Vec::with_capacity(head.len() + of_entries + tail.len());
+        answer.extend_from_slice(head.as_bytes());
+        for (at, entries) in self.entries.iter().enumerate() {
+            if at > 0 {
+                answer.push(b',');
+            }
+            answer.extend_from_slice(entries.as_bytes());
+        }
+        answer.extend_from_slice(tail.as_bytes());
+        answer
     }
 }
 
-/// A server's part in a list: its entries as they stand between the brackets (none where there are none) and the cursor
-/// of its next page; or why there is none.
-#[derive(Debug)]
-pub(crate) struct Part(Result<(Option<String>, Option<String>), (String, String)>);
+/// A server's part in a list, or why there is none: reason and message.
+#[derive(Debug, Clone)]
+pub(crate) struct Part(Result<Entries, (String, String)>);
+
+/// What a server has listed.
+#[derive(Debug, Clone, Default)]
+struct Entries {
+    /// As it stands between the brackets; none where there is nothing.
+    text: Option<Arc<str>>,
+    /// The cursor of its next page.
+    next: Option<String>,
+}
 
 impl Part {
     /// Read from a server's answer; `spelling` is none where its names stay as they are.
@@ -90,11 +115,19 @@ impl Part {
         Self(Self::read(list, spelling, answer))
     }
 
+    /// Its entries, where the server has no more of them.
+    pub fn whole(&self) -> Option<&str> {
+        match &self.0 {
+            Ok(Entries { text, next: None }) => Some(text.as_deref().unwrap_or_default()),
+            Ok(_) | Err(_) => None,
+        }
+    }
+
     fn read(
         list: List,
         spelling: Option<&Spelling>,
         answer: &[u8],
-    ) -> Result<(Option<String>, Option<String>), (String, String)> {
+    ) -> Result<Entries, (String, String)> {
         let garbage = || {
             (
                 "upstream_garbage".to_owned(),
@@ -104,7 +137,7 @@ impl Part {
         let scan = scan_reply(answer, &Bounds::default()).map_err(|_| garbage())?;
         if let Some(error) = member(&scan.members, "error") {
             if frames::error_code(error) == Some(UNKNOWN_METHOD) {
-                return Ok((None, None));
+                return Ok(Entries::default());
             }
             return Err(why(error));
         }
@@ -120,8 +153,10 @@ impl Part {
             .strip_prefix('[')
             .and_then(|s| s.strip_suffix(']'));
         let inner = inner.ok_or_else(garbage)?.trim();
-        let entries = (!inner.is_empty()).then(|| inner.to_owned());
-        Ok((entries, next.map(std::borrow::Cow::into_owned)))
+        Ok(Entries {
+            text: (!inner.is_empty()).then(|| Arc::from(inner)),
+            next: next.map(std::borrow::Cow::into_owned),
+        })
     }
 }
 
@@ -166,8 +201,6 @@ fn why(error: &str) -> (String, String) {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
 
     fn answer(result: &str) -> Vec<u8> {

@@ -162,6 +162,10 @@ impl Face {
         ));
         self.record(&session, AuthEvent::SessionStarted, None);
         self.sessions.add(Arc::clone(&session));
+        if session.caller.is_expelled() {
+            // While its server was being asked: nobody ends it later.
+            self.end(&session, EndReason::AuthExpired);
+        }
         if session.slot.attend() {
             tokio::spawn(attend(Arc::downgrade(self), Arc::clone(&session.slot)));
         }

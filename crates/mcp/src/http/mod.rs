@@ -33,8 +33,8 @@ use toolkit::breaker::BreakerEvent;
 use crate::call::{Lot, Order, Server, ServerOptions};
 use crate::federation::Prefix;
 use crate::notes::{Noted, Notes};
-use federated::Federations;
 pub use federated::StreamsOptions;
+use federated::{Federations, Memories};
 use gate::journal::EndReason;
 pub use inside::Beside;
 use refused::Refused;
@@ -111,6 +111,8 @@ pub struct Face {
     sessions: Sessions,
     /// Sessions with all servers at once.
     federations: Federations,
+    /// What their clients were given.
+    memories: Memories,
     seats: Seats,
     lot: Arc<Lot>,
     stays: Stays,
@@ -149,6 +151,7 @@ impl Face {
             order,
             sessions: Sessions::default(),
             federations: Federations::default(),
+            memories: Memories::default(),
             seats: Seats::default(),
             lot: Arc::new(Lot::guarded(random)),
             stays: Stays::default(),
@@ -228,7 +231,7 @@ impl Face {
         all
     }
 
-    /// What the built-in servers have counted.
+    /// What the built-in servers have counted, and where parts of lists came from.
     #[must_use]
     pub fn measures(&self) -> Vec<toolkit::measure::Measure> {
         let servers = self.servers();
@@ -241,7 +244,8 @@ impl Face {
             }
             measures
         };
-        servers.iter().flat_map(of).collect()
+        let of_servers = servers.iter().flat_map(of);
+        of_servers.chain(self.memories.measures()).collect()
     }
 
     /// Answers a request for the server of this name.

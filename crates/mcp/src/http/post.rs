@@ -17,7 +17,9 @@ use super::reply::legacy_answer;
 use super::revocation::Passing;
 use super::session::Session;
 use super::{Caller, Face};
-use crate::call::{Asked, Asker, Begun, CallGuard, Cancelled, Client as _, Said, Server, ToRead};
+use crate::call::{
+    Asked, Asker, Basis, Begun, CallGuard, Cancelled, Client as _, Said, Server, ToRead,
+};
 use crate::message::batch;
 use crate::message::frames::{self, UpstreamFault};
 use crate::message::method::{self, Notice};
@@ -148,7 +150,7 @@ impl Face {
                     }
                     Begun::Running(run) => match session {
                         Some(session) => legacy_answer(run, session).await,
-                        None => self.modern_answer(run, &caller.subject).await,
+                        None => self.modern_answer(run, caller).await,
                     },
                 }
             }
@@ -266,7 +268,7 @@ impl Face {
             lot: Arc::clone(&self.lot),
             client: Arc::new(Passing {
                 face: Arc::clone(self),
-                caller: Arc::clone(&caller.subject),
+                caller: caller.clone(),
             }),
             recalls: false,
         };
@@ -393,8 +395,20 @@ impl Face {
         self: &Arc<Self>,
         session: &Arc<Session>,
         frame: Vec<u8>,
-        (received_ns, trace): (u64, Trace),
+        arrival: (u64, Trace),
     ) -> Option<Vec<u8>> {
+        let (answer, _) = self.element_resting(session, frame, arrival).await?;
+        Some(answer)
+    }
+
+    /// The same, and what the answer rests on where it is a list that may be remembered.
+    pub(super) async fn element_resting(
+        self: &Arc<Self>,
+        session: &Arc<Session>,
+        frame: Vec<u8>,
+        (received_ns, trace): (u64, Trace),
+    ) -> Option<(Vec<u8>, Option<Basis>)> {
+        let plain = |answer| Some((answer, None));
         let read = shapes::of_client(&frame).and_then(|canonical| {
             let (canonical, finding) = session.server.inspected(canonical)?;
             let kind = canonical.envelope()?.kind;
@@ -416,21 +430,21 @@ impl Face {
             Err(fault) => {
                 self.note(Noted::frame(&fault));
                 let id = salvaged(&frame).unwrap_or_else(|| "null".into());
-                Some(frames::bad_frame(&id, &fault))
+                plain(frames::bad_frame(&id, &fault))
             }
             Ok(Message::Request(asker, asked, inside)) => {
                 let id = asked.id().to_owned();
                 let guard = inside.map(|(_, guard)| guard);
                 match asker.begin(frame, asked, guard).await {
-                    Begun::Answered(answer) | Begun::Full(answer) => Some(answer),
+                    Begun::Answered(answer) | Begun::Full(answer) => plain(answer),
                     Begun::EraMismatch => {
-                        Some(frames::upstream_fault(&id, UpstreamFault::EraMismatch))
+                        plain(frames::upstream_fault(&id, UpstreamFault::EraMismatch))
                     }
-                    Begun::HeaderMismatch(why) => Some(frames::header_mismatch(&id, &why)),
+                    Begun::HeaderMismatch(why) => plain(frames::header_mismatch(&id, &why)),
                     Begun::Running(mut run) => loop {
                         match run.next().await {
                             Said::Emit(news) => session.tell(news).await,
-                            Said::Done(answer, _) => return Some(answer),
+                            Said::Done(answer, _) => return Some((answer, run.take_basis())),
                             Said::Gone => return None,
                         }
                     },
@@ -446,7 +460,8 @@ impl Face {
             }
             // An id that is in use; what else is answered at once answers no request.
             Ok(Message::Answered(_)) => {
-                salvaged(&frame).map(|id| frames::error(&id, -32600, request::ID_IN_USE, None))
+                let id = salvaged(&frame)?;
+                plain(frames::error(&id, -32600, request::ID_IN_USE, None))
             }
             Ok(Message::Initialize { .. } | Message::Stray | Message::Batch(..)) => None,
         }

@@ -12,7 +12,7 @@ use wire::Revision;
 
 use super::refused::Refused;
 use super::session::Session;
-use super::{Face, answer, modern};
+use super::{Caller, Face, answer, modern};
 use crate::call::{Run, Said};
 
 /// Most events of a Modern answer that wait for the client to read them.
@@ -86,7 +86,7 @@ impl Face {
     pub(super) async fn modern_answer(
         self: &Arc<Self>,
         mut run: Box<Run>,
-        caller: &Arc<str>,
+        caller: &Caller,
     ) -> Response {
         let first = match first_of(&mut run).await {
             Some(Said::Done(answer, code)) => {
@@ -97,7 +97,7 @@ impl Face {
             None => None,
         };
         let (sender, body) = stream(PARTS_MAX);
-        let (face, caller) = (Arc::clone(self), Arc::clone(caller));
+        let (face, caller) = (Arc::clone(self), caller.clone());
         tokio::spawn(async move { face.modern_stream(run, sender, first, &caller).await });
         answer::events(body)
     }
@@ -107,7 +107,7 @@ impl Face {
         mut run: Box<Run>,
         sender: StreamSender,
         first: Option<Vec<u8>>,
-        caller: &Arc<str>,
+        caller: &Caller,
     ) {
         let every = Duration::from_millis(self.options.keep_alive_ms);
         let mut alive = tokio::time::interval(every);
@@ -117,7 +117,11 @@ impl Face {
         }
         let mut frame = first;
         let mut quiet = Box::pin(self.quiet_for(&run));
-        let stay = self.stay(caller);
+        let stay = self.stay(&caller.subject);
+        if caller.is_expelled() {
+            // Before anybody could be told.
+            return;
+        }
         loop {
             if let Some(frame) = frame.take()
                 && sender.send(event(&frame)).await.is_err()

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-use super::Face;
+use super::{Caller, Face};
 use crate::call::{Client, Work};
 use crate::notes::Noted;
 use gate::journal::EndReason;
@@ -54,7 +54,7 @@ impl Drop for Stay {
 /// A Modern client's request: no session stands behind it, and its answer is all that it is told.
 pub(super) struct Passing {
     pub face: Arc<Face>,
-    pub caller: Arc<str>,
+    pub caller: Caller,
 }
 
 impl Client for Passing {
@@ -69,8 +69,14 @@ impl Client for Passing {
     }
 
     fn gone(&self) -> Work {
-        let stay = self.face.stay(&self.caller);
-        Box::pin(async move { stay.over().await })
+        let stay = self.face.stay(&self.caller.subject);
+        // Before anybody could be told.
+        let is_over = self.caller.is_expelled();
+        Box::pin(async move {
+            if !is_over {
+                stay.over().await;
+            }
+        })
     }
 
     fn is_over_http(&self) -> bool {

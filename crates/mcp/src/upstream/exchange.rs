@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Poll, Waker};
 
-use super::kept::Asking;
+use super::kept::{Asking, KeptAs};
 use super::link::Link;
 use super::verdict;
 use super::way::Reading;
@@ -126,6 +126,8 @@ pub struct Exchange {
     leave: Option<BreakerPass>,
     /// Its answer is a page of a list that may be kept.
     asking: Option<Asking>,
+    /// As which its answer is kept.
+    kept_as: Option<KeptAs>,
     ended: bool,
 }
 
@@ -144,12 +146,13 @@ impl Exchange {
             reading,
             leave: Some(leave),
             asking: None,
+            kept_as: None,
             ended: false,
         }
     }
 
     /// One whose answer is known. Its server has nothing to do with it: it has no number there.
-    pub(super) fn recalled(link: &Arc<Link>, reply: Reply) -> Self {
+    pub(super) fn recalled(link: &Arc<Link>, reply: Reply, kept_as: KeptAs) -> Self {
         let mailbox = Arc::new(Mailbox::default());
         mailbox.put(Incoming::Response(reply));
         Self {
@@ -159,6 +162,7 @@ impl Exchange {
             reading: Reading::Link,
             leave: None,
             asking: None,
+            kept_as: Some(kept_as),
             ended: false,
         }
     }
@@ -183,7 +187,7 @@ impl Exchange {
         if let Incoming::Response(reply) = &incoming
             && let Some(asking) = self.asking.take()
         {
-            self.link.kept.keep(asking, self.link.heard(), reply);
+            self.kept_as = self.link.kept.keep(asking, self.link.heard(), reply);
         }
         if let Some(verdict) = verdict::of(&incoming)
             && let Some(leave) = self.leave.take()
@@ -198,6 +202,11 @@ impl Exchange {
             http.finish_aside();
         }
         incoming
+    }
+
+    /// As which its answer is kept, once it has come and where it is.
+    pub(crate) fn take_kept_as(&mut self) -> Option<KeptAs> {
+        self.kept_as.take()
     }
 
     /// The request's number at its server.

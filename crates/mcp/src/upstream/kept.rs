@@ -1,9 +1,8 @@
 //! What a server has last listed, kept for whoever asks next in front of several servers.
 //!
 //! It is the server's own answer, as it came: what a caller may see of it, and under which names, is made of it
-//! anew each time. It is kept only while the server would say that it has changed, and for a bounded time.
+//! later (`call::basis` knows how long that stays true). It is kept only while the server would say that it has changed, and for a bounded time.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use ahash::AHashMap as HashMap;
@@ -16,6 +15,7 @@ use super::link::Link;
 use crate::message::announced::{Announced, changed_by};
 use crate::message::method::List;
 use crate::message::reply::Reply;
+use crate::room::Room;
 
 /// Most bytes of the lists of one link.
 pub const KEPT_BYTES_MAX: usize = 1 << 20;
@@ -64,6 +64,15 @@ pub(crate) struct Asking {
     asked_ns: u64,
 }
 
+/// Which of the answers of a link something was made of.
+#[derive(Debug, Clone)]
+pub(crate) struct KeptAs {
+    link: Weak<Link>,
+    page: Page,
+    /// Among those that the link has kept.
+    number: u64,
+}
+
 /// What a link knows of a page.
 #[derive(Debug)]
 pub(crate) enum Recalled {
@@ -76,11 +85,11 @@ pub(crate) enum Recalled {
 }
 
 /// The lists of a link.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Kept {
     lists: Mutex<Lists>,
-    /// Bytes of all links of the server.
-    of_server: Arc<AtomicUsize>,
+    /// Room for those of all links of the server.
+    of_server: Arc<Room>,
 }
 
 #[derive(Debug, Default)]
@@ -89,6 +98,8 @@ struct Lists {
     announced: Announced,
     all: HashMap<List, Known>,
     bytes: usize,
+    /// How many answers were kept.
+    numbers: u64,
 }
 
 /// What is known of one list.
@@ -105,7 +116,8 @@ struct Pages {
     /// When the first one was asked for.
     asked_ns: u64,
     heard: Heard,
-    all: HashMap<Option<String>, Reply>,
+    /// With their numbers.
+    all: HashMap<Option<String>, (u64, Reply)>,
     /// The cursor of the page behind them.
     next: Option<String>,
     bytes: usize,
@@ -155,8 +167,8 @@ impl Lists {
 }
 
 impl Kept {
-    /// Nothing yet; the links of a server share the count of their bytes.
-    pub fn new(of_server: &Arc<AtomicUsize>) -> Self {
+    /// Nothing yet; the links of a server share this room.
+    pub fn new(of_server: &Arc<Room>) -> Self {
         Self {
             lists: Mutex::default(),
             of_server: Arc::clone(of_server),
@@ -165,22 +177,6 @@ impl Kept {
 
     fn lists(&self) -> MutexGuard<'_, Lists> {
         self.lists.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Takes room for so many bytes, where the server has it.
-    fn takes(&self, bytes: usize) -> bool {
-        let more = |all: usize| {
-            all.checked_add(bytes)
-                .filter(|all| *all <= KEPT_BYTES_OF_SERVER_MAX)
-        };
-        let taken = self
-            .of_server
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, more);
-        taken.is_ok()
-    }
-
-    fn gives_back(&self, bytes: usize) {
-        self.of_server.fetch_sub(bytes, Ordering::AcqRel);
     }
 
     /// The server has opened a session, with this result.
@@ -196,7 +192,7 @@ impl Kept {
         }
         let mut lists = self.lists();
         for list in changed {
-            self.gives_back(lists.forget(*list));
+            self.of_server.gives_back(lists.forget(*list));
             lists.all.entry(*list).or_default().changes += 1;
         }
     }
@@ -204,43 +200,60 @@ impl Kept {
     /// Nothing will be asked for any more.
     pub fn clear(&self) {
         let lists = std::mem::take(&mut *self.lists());
-        self.gives_back(lists.bytes);
+        self.of_server.gives_back(lists.bytes);
     }
 
-    fn page(&self, lists: &mut Lists, page: &Page, heard: Heard, now_ns: u64) -> Option<Reply> {
+    fn page<'l>(
+        &self,
+        lists: &'l mut Lists,
+        page: &Page,
+        (heard, now_ns): (Heard, u64),
+    ) -> Option<&'l (u64, Reply)> {
         let pages = lists.all.get(&page.list)?.pages.as_ref()?;
         let age_ns = now_ns.saturating_sub(pages.asked_ns);
         if pages.heard != heard || age_ns >= KEPT_MS_MAX * 1_000_000 {
-            self.gives_back(lists.forget(page.list));
+            self.of_server.gives_back(lists.forget(page.list));
             return None;
         }
-        pages.all.get(&page.cursor).cloned()
+        lists
+            .all
+            .get(&page.list)?
+            .pages
+            .as_ref()?
+            .all
+            .get(&page.cursor)
     }
 
-    /// Keeps an answer, unless something has happened since it was asked for.
-    pub fn keep(&self, asking: Asking, heard: Option<Heard>, reply: &Reply) {
+    /// Keeps an answer, unless something has happened since it was asked for; says as which it is kept.
+    pub fn keep(&self, asking: Asking, heard: Option<Heard>, reply: &Reply) -> Option<KeptAs> {
         let Asking { page, changes, .. } = asking;
-        let Some(next) = next_of(page.list, reply) else {
-            return;
-        };
+        let next = next_of(page.list, reply)?;
         let mut lists = self.lists();
         if heard != Some(asking.heard) || lists.changes(page.list) != changes {
-            return;
+            return None;
         }
         if page.cursor.is_none() {
-            self.gives_back(lists.forget(page.list));
+            self.of_server.gives_back(lists.forget(page.list));
         }
         let cursor_bytes = page.cursor.as_ref().map_or(0, String::len);
         let bytes = PAGE_BYTES + reply.frame.len() + cursor_bytes;
-        let Some(pages) = lists.place(&page, (asking.asked_ns, asking.heard), bytes) else {
-            return;
-        };
-        if self.takes(bytes) {
-            pages.all.insert(page.cursor, reply.clone());
-            pages.next = next;
-            pages.bytes += bytes;
-            lists.bytes += bytes;
+        let number = lists.numbers + 1;
+        let pages = lists.place(&page, (asking.asked_ns, asking.heard), bytes)?;
+        if !self.of_server.takes(bytes) {
+            return None;
         }
+        pages
+            .all
+            .insert(page.cursor.clone(), (number, reply.clone()));
+        pages.next = next;
+        pages.bytes += bytes;
+        lists.bytes += bytes;
+        lists.numbers = number;
+        Some(KeptAs {
+            link: asking.link,
+            page,
+            number,
+        })
     }
 }
 
@@ -265,21 +278,30 @@ fn next_of(list: List, reply: &Reply) -> Option<Option<String>> {
 }
 
 impl Link {
+    /// Its lists, and what holds for them now, where this one may be kept.
+    fn keeping(&self, list: List) -> Option<(MutexGuard<'_, Lists>, Heard, u64)> {
+        // A server that is spared is missing from a list, whether it is remembered or not.
+        let heard = self.heard().filter(|_| self.is_worth_asking())?;
+        let (now_ns, again) = (self.gate().mono_ns(), self.announced_again());
+        let lists = self.kept.lists();
+        let announced = again.unwrap_or(lists.announced);
+        announced.has(list).then_some((lists, heard, now_ns))
+    }
+
     /// What is known of a page of its server's lists. Nothing leaves for that, and nothing counts as answered.
     pub(crate) fn recall(self: &Arc<Self>, page: &Page) -> Recalled {
-        // A server that is spared is missing from a list, whether it is remembered or not.
-        let (true, Some(heard)) = (self.is_worth_asking(), self.heard()) else {
+        let Some((mut lists, heard, now_ns)) = self.keeping(page.list) else {
             return Recalled::Never;
         };
-        let (now_ns, again) = (self.gate().mono_ns(), self.announced_again());
-        let mut lists = self.kept.lists();
-        let announced = again.unwrap_or(lists.announced);
-        if !announced.has(page.list) {
-            return Recalled::Never;
-        }
-        if let Some(reply) = self.kept.page(&mut lists, page, heard, now_ns) {
+        if let Some((number, reply)) = self.kept.page(&mut lists, page, (heard, now_ns)) {
+            let (reply, number) = (reply.clone(), *number);
             drop(lists);
-            return Recalled::Kept(Exchange::recalled(self, reply));
+            let kept_as = KeptAs {
+                link: Arc::downgrade(self),
+                page: page.clone(),
+                number,
+            };
+            return Recalled::Kept(Exchange::recalled(self, reply, kept_as));
         }
         Recalled::Ask(Asking {
             link: Arc::downgrade(self),
@@ -288,6 +310,18 @@ impl Link {
             changes: lists.changes(page.list),
             asked_ns: now_ns,
         })
+    }
+}
+
+impl KeptAs {
+    /// Whether this is what the link would give now.
+    pub fn is_kept_by(&self, link: &Arc<Link>) -> bool {
+        let recalled = || {
+            let (mut lists, heard, now_ns) = link.keeping(self.page.list)?;
+            let (number, _) = link.kept.page(&mut lists, &self.page, (heard, now_ns))?;
+            Some(*number)
+        };
+        std::ptr::eq(self.link.as_ptr(), Arc::as_ptr(link)) && recalled() == Some(self.number)
     }
 }
 
@@ -331,7 +365,7 @@ mod tests {
     }
 
     fn kept() -> Kept {
-        let kept = Kept::default();
+        let kept = Kept::new(&Room::of(KEPT_BYTES_OF_SERVER_MAX));
         kept.opened(TOOLS);
         kept
     }
@@ -343,7 +377,7 @@ mod tests {
 
     fn has(kept: &Kept, cursor: Option<&str>) -> bool {
         let page = page(cursor);
-        kept.page(&mut kept.lists(), &page, (0, 0), 0).is_some()
+        kept.page(&mut kept.lists(), &page, ((0, 0), 0)).is_some()
     }
 
     #[test]
@@ -407,13 +441,11 @@ mod tests {
             let kept = kept();
             put(&kept, None, None);
             let now_ns = now_ms * 1_000_000;
-            let found = kept.page(&mut kept.lists(), &page(None), heard, now_ns);
-            assert_eq!(
-                found.is_none(),
-                kept.lists().bytes == 0,
-                "what is old is gone"
-            );
-            found.is_some()
+            let found = kept
+                .page(&mut kept.lists(), &page(None), (heard, now_ns))
+                .is_some();
+            assert_eq!(found, kept.lists().bytes > 0, "what is old is gone");
+            found
         };
         assert!(at((0, 0), KEPT_MS_MAX - 1));
         assert!(!at((0, 0), KEPT_MS_MAX));
@@ -436,13 +468,13 @@ mod tests {
 
     #[test]
     fn what_all_links_of_a_server_keep_is_bounded_and_given_back() {
-        let of_server = Arc::default();
+        let of_server = Room::of(KEPT_BYTES_OF_SERVER_MAX);
         let large = reply(None, KEPT_BYTES_MAX / 2);
         let links: Vec<Kept> = (0..40).map(|_| Kept::new(&of_server)).collect();
         let mut found = 0;
         for kept in &links {
             kept.keep(asking(kept, None, (0, 0)), Some((0, 0)), &large);
-            assert!(of_server.load(Ordering::Acquire) <= KEPT_BYTES_OF_SERVER_MAX);
+            assert!(of_server.taken() <= KEPT_BYTES_OF_SERVER_MAX);
             found += usize::from(has(kept, None));
         }
         assert_eq!(found, 31, "with what each takes beside its text");
@@ -451,7 +483,7 @@ mod tests {
         put(&links[39], None, None);
         assert!(has(&links[39], None), "there is room again");
         drop(links);
-        assert_eq!(of_server.load(Ordering::Acquire), 0);
+        assert_eq!(of_server.taken(), 0);
     }
 
     #[test]

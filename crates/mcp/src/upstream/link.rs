@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ahash::AHashMap as HashMap;
@@ -20,6 +20,7 @@ use crate::message::announced::Announced;
 use crate::message::frames::{self, Failure, UpstreamFault};
 use crate::message::splice::Marks;
 use crate::notes::{Noted, Notes};
+use crate::room::Room;
 
 /// Most requests under way at one server process or session.
 pub const IN_FLIGHT_MAX: usize = 1_024;
@@ -46,8 +47,8 @@ pub(super) struct Making {
     /// Of the server, whichever its links.
     pub breaker: Arc<Breaker>,
     pub notes: Arc<Mutex<Notes>>,
-    /// Bytes of the lists that all links of the server keep.
-    pub kept_of_server: Arc<AtomicUsize>,
+    /// Room for the lists that all links of the server keep.
+    pub kept_of_server: Arc<Room>,
     /// The session that notes are about; empty where there is none.
     pub session_id: Arc<str>,
 }

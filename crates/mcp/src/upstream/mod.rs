@@ -22,6 +22,7 @@ use std::sync::Arc;
 
 use gate::approval::Shown;
 use gate::approval::change::Seen;
+use gate::facts::Facts;
 use gate::paths::PathView;
 use gate::{Gate, Pass, PeerId, Spent};
 use net::outbound::ChildSpec;
@@ -32,7 +33,7 @@ use wire::{Bounds, scan_request};
 
 pub use exchange::{Exchange, Incoming, News};
 pub use kept::{KEPT_BYTES_MAX, KEPT_BYTES_OF_SERVER_MAX, KEPT_MS_MAX};
-pub(crate) use kept::{Page, Recalled};
+pub(crate) use kept::{KeptAs, Page, Recalled};
 pub use link::{IN_FLIGHT_MAX, Link, Naming, Unsent};
 pub use notifications::{Heard, Hearing};
 pub use places::{QUEUE_MAX, QUEUE_OF_CALLER_MAX, QUEUE_WAIT_MS_MAX};
@@ -72,6 +73,15 @@ impl fmt::Debug for Frame {
             .field("bytes", &self.bytes)
             .field("read", &self.read)
             .finish_non_exhaustive()
+    }
+}
+
+impl Frame {
+    /// Notes what it is judged by, for a built-in server that holds what it does against that.
+    pub fn note_judged(&mut self, facts: &Facts) {
+        if let (Some(builtin), Some(message)) = (&self.builtin, &mut self.read) {
+            builtin.note_judged(message, facts);
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::io;
 use std::ops::Deref;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use toolkit::server::SessionRef;
 use wire::{Era, Revision};
 
 use super::ServerCommand;
+use super::kept::KEPT_BYTES_OF_SERVER_MAX;
 use super::link::{Link, Making, Naming};
 use super::places::{Place, Places};
 use super::slot::{Hello, Slot, ask};
@@ -28,6 +29,7 @@ use crate::message::frames::{Failure, UpstreamFault};
 use crate::message::reply::Reply;
 use crate::message::request;
 use crate::notes::Note;
+use crate::room::Room;
 
 /// Most processes of one server, unless it is configured otherwise.
 pub const CHILDREN_MAX: usize = 32;
@@ -119,7 +121,7 @@ pub struct Pool {
     breaker: Arc<Breaker>,
     places: Places,
     /// Bytes of the lists that its links keep.
-    kept: Arc<AtomicUsize>,
+    kept: Arc<Room>,
     slots: Mutex<HashMap<Key, Arc<Slot>>>,
     speaks_modern: AtomicU8,
     /// Nothing is started any more.
@@ -154,7 +156,7 @@ impl Pool {
             gate,
             breaker: Breaker::new(breaker),
             places,
-            kept: Arc::default(),
+            kept: Room::of(KEPT_BYTES_OF_SERVER_MAX),
             means,
             slots: Mutex::default(),
             speaks_modern: AtomicU8::new(UNKNOWN),

@@ -157,6 +157,21 @@ async fn serve_all(args: &SshTargetArgs) -> Result<u8, MockError> {
     Ok(0)
 }
 
+/// Passes connections on to a server over the bad lines of the first twins, as long as its runtime is there; gives an
+/// address for each line.
+///
+/// # Errors
+/// Where no port is free.
+pub async fn bad_lines(to: SocketAddr, count: usize) -> std::io::Result<Vec<SocketAddr>> {
+    let mut all = Vec::new();
+    for line in LINES.into_iter().take(count) {
+        let listener = TcpListener::bind((LOOPBACK, 0)).await?;
+        all.push(listener.local_addr()?);
+        tokio::spawn(delay::run(listener, to, line, Ways::There));
+    }
+    Ok(all)
+}
+
 /// The servers of these names, with their numbers.
 fn chosen(only: &[String]) -> Result<Vec<(u16, Variant)>, MockError> {
     let all = (0..).zip(VARIANTS);

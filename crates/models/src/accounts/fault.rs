@@ -31,6 +31,8 @@ pub enum AccountFault {
     InUse(&'static str),
     /// The database cannot be read or written.
     Store,
+    /// The journal cannot be written.
+    Journal,
 }
 
 impl AccountFault {
@@ -48,6 +50,7 @@ impl AccountFault {
             Self::Full(_) => "accounts_full",
             Self::InUse(_) => "in_use",
             Self::Store => "store_failed",
+            Self::Journal => "journal_failed",
         }
     }
 
@@ -60,7 +63,7 @@ impl AccountFault {
             Self::Absent(_) => StatusCode::NOT_FOUND,
             Self::Closed | Self::NotAdmin | Self::NoAccount => StatusCode::FORBIDDEN,
             Self::TooMany { .. } => StatusCode::TOO_MANY_REQUESTS,
-            Self::Store => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Store | Self::Journal => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 }
@@ -82,6 +85,7 @@ impl fmt::Display for AccountFault {
             Self::Full(what) => write!(f, "there are as many {what} as there may be"),
             Self::InUse(what) => write!(f, "{what}"),
             Self::Store => f.write_str("the accounts cannot be read or written"),
+            Self::Journal => f.write_str("the change could not be written to the journal"),
         }
     }
 }

@@ -221,8 +221,8 @@ impl Authenticate for Accounts {
                     .collect(),
             ),
             until_ms: token.expires_ms,
-            identity_ns: 0,
             token: Some(token.id.as_str().into()),
+            ..Caller::default()
         })
     }
 

@@ -1,6 +1,6 @@
 //! All accounts as they are in memory, by what they are looked up by: a call never waits for the disk.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use gate::identity::IdentityFault;
@@ -11,6 +11,8 @@ use super::record::{Team, Token, User};
 
 /// Users by name.
 pub(super) const USERS: Table = Table("users");
+/// Names of users who were removed.
+pub(super) const GONE: Table = Table("gone");
 /// Tokens by their digest.
 pub(super) const TOKENS: Table = Table("tokens");
 /// Teams by name.
@@ -25,6 +27,7 @@ pub(crate) type Digest = [u8; 32];
 #[derive(Debug, Default)]
 pub(crate) struct Roll {
     pub users: BTreeMap<String, Arc<User>>,
+    pub gone: BTreeSet<String>,
     pub tokens: HashMap<Digest, Arc<Token>>,
     pub by_user: HashMap<String, Vec<Digest>>,
     pub by_id: HashMap<String, Digest>,
@@ -38,6 +41,10 @@ impl Roll {
         let mut roll = Self::default();
         each(kv, USERS, |_, user: User| {
             roll.users.insert(user.name.clone(), Arc::new(user));
+        })?;
+        each_raw(kv, GONE, |key, _| {
+            roll.gone.insert(name(key));
+            Ok(())
         })?;
         each(kv, TOKENS, |key, token: Token| {
             if let Ok(digest) = Digest::try_from(key) {
@@ -113,6 +120,19 @@ fn each<T: serde::de::DeserializeOwned>(
     table: Table,
     mut take: impl FnMut(&[u8], T),
 ) -> Result<(), OpenError> {
+    each_raw(kv, table, |key, value| {
+        let entry = serde_json::from_slice(value).map_err(|_| OpenError::Entry(table.0))?;
+        take(key, entry);
+        Ok(())
+    })
+}
+
+/// The same as it is kept.
+fn each_raw(
+    kv: &Kv,
+    table: Table,
+    mut take: impl FnMut(&[u8], &[u8]) -> Result<(), OpenError>,
+) -> Result<(), OpenError> {
     let mut from = Vec::new();
     loop {
         let part = kv.read(|view| view.scan(table, &from, None, SCAN_ENTRIES_MAX))?;
@@ -122,8 +142,7 @@ fn each<T: serde::de::DeserializeOwned>(
         from.clone_from(last);
         from.push(0);
         for (key, value) in &part {
-            let entry = serde_json::from_slice(value).map_err(|_| OpenError::Entry(table.0))?;
-            take(key, entry);
+            take(key, value)?;
         }
     }
 }

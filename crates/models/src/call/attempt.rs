@@ -234,20 +234,20 @@ impl<'t> Tries<'t> {
             }) => {
                 self.trail.left_out = left_out;
                 let request = spent.request();
-                let is_passed = request.endpoint().is_passed_through();
                 match read(self.terms, request, format, body.as_mut(), self.until).await {
-                    Ok((body, tokens)) => {
+                    Ok(told) => {
+                        self.trail.left_out.extend(told.left_out);
                         leg.load.took(began.elapsed());
-                        self.remember(request, leg, &body);
-                        match self.inspected(leg, body, tokens).await {
+                        self.remember(request, leg, &told.body);
+                        match self.inspected(leg, told.body, told.tokens).await {
                             Ok(body) => {
                                 self.noted(leg, Status::Success, None, began);
                                 pass.settle(Verdict::Success, self.terms.gate.mono_ns());
                                 let mut headers = headers;
-                                if !is_passed {
+                                if !spent.request().endpoint().is_passed_through() {
                                     headers.remove(CONTENT_TYPE);
                                 }
-                                return Ok(self.whole(Whole { body, headers }, tokens));
+                                return Ok(self.whole(Whole { body, headers }, told.tokens));
                             }
                             Err(fault) => (spent, fault),
                         }

@@ -37,6 +37,10 @@ use crate::tally::Tally;
 /// The status under which a call is recorded whose caller has gone.
 pub(super) const GONE: i64 = 499;
 
+/// How many events that come at once are looked at before the first of them go out: where a provider begins and gives up in one
+/// breath, another target can still be tried.
+const FIRST_EVENTS: usize = 8;
+
 /// A stream under way.
 pub(crate) struct Relay {
     gate: Arc<Gate>,
@@ -52,6 +56,8 @@ pub(crate) struct Relay {
     body: Option<Box<dyn ReplyBody>>,
     parser: SseParser,
     watch: Reader,
+    /// How far the first events have got: they go out before what came with them is looked at.
+    first: First,
     /// What is looked for in it, and held back for that.
     held: Option<Held>,
     /// The checkers are asked about it.
@@ -70,6 +76,19 @@ pub(crate) struct Relay {
     over_at: Instant,
     /// Until the call is settled.
     open: Option<Open>,
+}
+
+/// How far the first events of a stream have got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum First {
+    /// None was ready yet.
+    Awaited,
+    /// They are ready, and more may have come with them.
+    Ready,
+    /// They were handed to the connection, which holds them until there is nothing more at once.
+    Handed,
+    /// The connection has written them.
+    Written,
 }
 
 /// What is settled at the end.
@@ -117,6 +136,7 @@ impl Relay {
             body: Some(body),
             parser: SseParser::new(terms.reply_bytes_max),
             watch: Reader::new(terms, request, format),
+            first: First::Awaited,
             held,
             asking: None,
             ready: Vec::new(),
@@ -194,6 +214,9 @@ impl Relay {
 
     fn poll_until(&mut self, cx: &mut Context<'_>, is_done: impl Fn(&Self) -> bool) -> Poll<()> {
         while !is_done(self) && self.end.is_none() {
+            if self.first != First::Awaited && self.look() {
+                continue;
+            }
             let Some(body) = &mut self.body else {
                 self.end = Some(Err(Trouble::Cut));
                 break;
@@ -204,7 +227,8 @@ impl Relay {
                     self.end = Some(Err(Trouble::Endless));
                 }
                 Poll::Ready(Ok(Some(bytes))) => {
-                    self.take(&bytes);
+                    self.parser.push(&bytes);
+                    self.look();
                     self.wind();
                 }
                 Poll::Ready(Ok(None)) => self.ended_early(),
@@ -253,6 +277,7 @@ impl Relay {
         }
         if let Some(asking) = &mut self.asking {
             let answers = std::task::ready!(asking.as_mut().poll(cx));
+            self.asking = None;
             if let Err(trouble) = held.checked(answers) {
                 self.end = Some(Err(trouble));
             }
@@ -271,18 +296,22 @@ impl Relay {
         }
     }
 
-    /// Takes bytes of the provider's, and makes ready what is passed on.
-    fn take(&mut self, bytes: &[u8]) {
-        self.parser.push(bytes);
+    /// Looks at the events that have come whole, and makes ready what is passed on. Whether there was any.
+    fn look(&mut self) -> bool {
+        let mut seen = 0;
         while self.end.is_none() {
+            if self.first == First::Awaited && seen >= FIRST_EVENTS && !self.ready.is_empty() {
+                break;
+            }
             let event = match self.parser.next() {
                 Ok(Some(event)) => event,
-                Ok(None) => return,
+                Ok(None) => break,
                 Err(_) => {
                     self.end = Some(Err(Trouble::TooLong));
-                    return;
+                    break;
                 }
             };
+            seen += 1;
             let wants_usage = self.wants_usage;
             let (said, passed) = match &mut self.held {
                 None => (self.watch.see(&event, wants_usage, &mut self.ready), Ok(())),
@@ -294,7 +323,7 @@ impl Relay {
             };
             if let Err(trouble) = passed {
                 self.end = Some(Err(trouble));
-                return;
+                break;
             }
             match said {
                 Said::Malformed => self.end = Some(Err(Trouble::Malformed)),
@@ -304,6 +333,10 @@ impl Relay {
             }
             self.has_said |= said == Said::Failed && self.watch.passes_on();
         }
+        if self.first == First::Awaited && !self.ready.is_empty() {
+            self.first = First::Ready;
+        }
+        seen > 0
     }
 
     /// Says in the dialect's own words that the stream ends here, where it does not end well.
@@ -398,12 +431,22 @@ impl Parts for Relay {
         let Some(open) = &self.open else {
             return Poll::Ready(None);
         };
-        if open.door.is_closed(cx.waker()) && self.end.is_none() {
+        let is_going_on = self.end.is_none() || self.asking.is_some();
+        if open.door.is_closed(cx.waker()) && is_going_on {
             self.end = Some(Err(Trouble::Expelled));
+        }
+        if self.first == First::Handed {
+            // A connection writes when nothing more is ready.
+            self.first = First::Written;
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
         }
         std::task::ready!(self.poll_ready(cx));
         if self.end.is_some() {
-            std::task::ready!(self.poll_checked(cx));
+            // For a caller whose key is gone nothing is checked, and nothing that was not checked goes on.
+            if self.end != Some(Err(Trouble::Expelled)) {
+                std::task::ready!(self.poll_checked(cx));
+            }
             self.let_go();
         }
         if let (Some(Err(trouble)), false) = (self.end, self.has_said) {
@@ -416,6 +459,9 @@ impl Parts for Relay {
         match self.end {
             Some(end) => self.settle(end),
             None => self.take_note(),
+        }
+        if self.first == First::Ready {
+            self.first = First::Handed;
         }
         Poll::Ready(Some(part))
     }

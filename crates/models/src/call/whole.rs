@@ -8,8 +8,8 @@ use gate::{InFlight, Outcome};
 use http::HeaderMap;
 use state::Reservation;
 use tokio::time::{Instant, timeout_at};
-use wire::model::translate::{self, Format, Front, Stamp};
-use wire::model::{Tokens, members, of_reply, read_of, written_of};
+use wire::model::translate::{self, Format, Front, Stamp, embeddings};
+use wire::model::{Endpoint, Tokens, members, of_reply, read_of, written_of};
 
 use super::{Terms, usage};
 use crate::budget::settle;
@@ -21,6 +21,24 @@ use crate::request::ModelRequest;
 pub(crate) struct Whole {
     pub body: Bytes,
     pub headers: HeaderMap,
+}
+
+/// What a reply says.
+pub(super) struct Told {
+    pub body: Bytes,
+    pub tokens: Tokens,
+    /// What of it the caller's dialect has no word for.
+    pub left_out: Vec<&'static str>,
+}
+
+impl Told {
+    fn plain(body: Bytes, tokens: Tokens) -> Self {
+        Self {
+            body,
+            tokens,
+            left_out: Vec::new(),
+        }
+    }
 }
 
 impl Whole {
@@ -54,13 +72,13 @@ pub(super) async fn read(
     format: Option<Format>,
     body: &mut dyn ReplyBody,
     until: Instant,
-) -> Result<(Bytes, Tokens), Trouble> {
+) -> Result<Told, Trouble> {
     let all = timeout_at(until, collect(body, terms.reply_bytes_max));
     let all = all.await.unwrap_or(Err(Trouble::TooSlow))?;
     let endpoint = request.endpoint();
     if endpoint.replies_in_any_kind() && !all.is_empty() {
         let text = std::str::from_utf8(&all).unwrap_or_default();
-        return Ok((all.clone(), of_reply(endpoint, text)));
+        return Ok(Told::plain(all.clone(), of_reply(endpoint, text)));
     }
     let text = std::str::from_utf8(&all).map_err(|_| Trouble::Malformed)?;
     if members(text).is_empty() {
@@ -70,14 +88,23 @@ pub(super) async fn read(
         let read = read_of(endpoint, request.body());
         tokens.or_counted(read, || written_of(endpoint, reply))
     };
-    let (Some(from), Some(to)) = (format, Front::of(endpoint)) else {
-        let tokens = counted(of_reply(endpoint, text), text);
-        return Ok((all, tokens));
+    let said = match (format, Front::of(endpoint)) {
+        (Some(from), Some(to)) => translate::reply(from, to, text, stamp(terms, request)),
+        (Some(_), None) if endpoint == Endpoint::Embeddings => {
+            embeddings::reply(text, request.body())
+        }
+        _ => {
+            let tokens = counted(of_reply(endpoint, text), text);
+            return Ok(Told::plain(all, tokens));
+        }
     };
-    let said = translate::reply(from, to, text, stamp(terms, request));
-    let (body, tokens) = said.ok_or(Trouble::Malformed)?;
-    let tokens = counted(tokens, std::str::from_utf8(&body).unwrap_or_default());
-    Ok((body.into(), tokens))
+    let said = said.ok_or(Trouble::Malformed)?;
+    let text = std::str::from_utf8(&said.body).unwrap_or_default();
+    Ok(Told {
+        tokens: counted(said.tokens, text),
+        body: said.body.into(),
+        left_out: said.left_out,
+    })
 }
 
 /// What a translated reply is given that its provider may not have given it.

@@ -147,8 +147,6 @@ impl Held {
         let content = Value::Array(texts.chain(others).collect()).to_string();
         let (inspection, provider) = (Arc::clone(&self.inspection), self.provider.clone());
         Some(async move {
-            // What the other rules find in it is counted when it goes on.
-            let (content, _) = inspection.value(Way::Result, &provider, &content, &[]);
             let about = About {
                 way: Way::Result,
                 server: &provider,

@@ -33,6 +33,12 @@ pub trait Provider: Send + Sync {
     /// What it has to offer.
     fn offer(&self) -> &Offer;
 
+    /// What it has to offer for one model; its name is not looked at where all are alike.
+    fn offer_of(&self, model: &str) -> Offer {
+        let _ = model;
+        self.offer().clone()
+    }
+
     /// Sends a request and waits for the head of its reply. Where none comes, the pass is given back, so
     /// that the same request can go to another target of its call.
     fn send<'a>(&'a self, spent: Spent<ModelRequest>, to: Address<'a>) -> BoxFuture<'a, Sent>;

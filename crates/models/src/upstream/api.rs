@@ -5,10 +5,24 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use wire::model::Endpoint;
 use wire::model::translate::{Format, Front, Manner};
 
+use super::publisher::{Asked, Publisher};
 use crate::key::Key;
+use crate::provider::Offer;
+use crate::request::Elsewhere;
 
 /// The version of Anthropic's API that is named where the caller names none.
 const ANTHROPIC_VERSION: HeaderValue = HeaderValue::from_static("2023-06-01");
+
+/// Where in a cloud a provider is: what stands in its URLs and is the same for all its models.
+#[derive(Debug, Clone, Default)]
+pub struct Site {
+    /// The version of Azure's API.
+    pub api_version: String,
+    /// The region of Bedrock that requests are signed for, the location of Vertex.
+    pub region: String,
+    /// The project of Vertex.
+    pub project: String,
+}
 
 /// Whose API a provider speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,9 +39,19 @@ pub enum Api {
     Azure,
     /// Anthropic's models as Amazon Bedrock serves them.
     Bedrock,
+    /// Models as Google Vertex serves them; whose they are says the name of each ([`Api::of`]).
+    Vertex(Publisher),
 }
 
 impl Api {
+    /// The API of one model of a provider.
+    pub(super) fn of(self, model: &str) -> Self {
+        match self {
+            Self::Vertex(_) => Self::Vertex(Publisher::of(model).0),
+            one => one,
+        }
+    }
+
     /// Whether it has the endpoint itself.
     pub(super) fn has(self, endpoint: Endpoint) -> bool {
         match self {
@@ -36,9 +60,11 @@ impl Api {
             Self::OpenAi | Self::Compatible => {
                 !matches!(endpoint, Endpoint::Messages | Endpoint::CountTokens)
             }
-            Self::Anthropic => matches!(endpoint, Endpoint::Messages | Endpoint::CountTokens),
+            Self::Anthropic | Self::Vertex(Publisher::Anthropic) => {
+                matches!(endpoint, Endpoint::Messages | Endpoint::CountTokens)
+            }
             Self::Bedrock => endpoint == Endpoint::Messages,
-            Self::Gemini => false,
+            Self::Gemini | Self::Vertex(Publisher::Google | Publisher::Embedder) => false,
             Self::Azure => {
                 let is_passed = endpoint.is_passed_through() && endpoint != Endpoint::Rerank;
                 is_passed || matches!(endpoint, Endpoint::Chat | Endpoint::Embeddings)
@@ -50,21 +76,52 @@ impl Api {
     pub(super) fn format(self) -> Format {
         match self {
             Self::OpenAi | Self::Compatible | Self::Azure => Format::Chat,
-            Self::Anthropic | Self::Bedrock => Format::Messages,
-            Self::Gemini => Format::Gemini,
+            Self::Anthropic | Self::Bedrock | Self::Vertex(Publisher::Anthropic) => {
+                Format::Messages
+            }
+            Self::Gemini | Self::Vertex(Publisher::Google | Publisher::Embedder) => Format::Gemini,
         }
     }
 
-    /// The endpoints that it serves, whether itself or translated.
+    /// Whether it serves an endpoint, itself or translated.
+    pub(super) fn serves(self, endpoint: Endpoint) -> bool {
+        match self {
+            Self::Vertex(Publisher::Embedder) => endpoint == Endpoint::Embeddings,
+            _ => self.has(endpoint) || Front::of(endpoint).is_some(),
+        }
+    }
+
+    /// The endpoints that it serves.
     pub(super) fn endpoints(self) -> Vec<Endpoint> {
-        let serves = |endpoint: &Endpoint| self.has(*endpoint) || Front::of(*endpoint).is_some();
-        Endpoint::ALL.into_iter().filter(serves).collect()
+        let all = Endpoint::ALL.into_iter();
+        all.filter(|endpoint| self.serves(*endpoint)).collect()
+    }
+
+    /// What it has to offer for each of its models.
+    pub(super) fn offer(self) -> Offer {
+        let endpoints = self.endpoints();
+        let translated = endpoints.iter().copied();
+        Offer {
+            translated: translated.filter(|own| !self.has(*own)).collect(),
+            endpoints,
+            ..Offer::default()
+        }
+    }
+
+    /// A model's own name, where it says more than that.
+    pub(super) fn name(self, model: &str) -> &str {
+        match self {
+            Self::Vertex(_) => Publisher::of(model).1,
+            _ => model,
+        }
     }
 
     /// Where requests to an endpoint go, behind the base; `None` where that depends on the request.
     pub(super) fn path(self, endpoint: Endpoint) -> Option<String> {
         let asked = match (self, self.format()) {
-            (Self::Azure | Self::Bedrock, _) | (_, Format::Gemini) => return None,
+            (Self::Azure | Self::Bedrock | Self::Vertex(_), _) | (_, Format::Gemini) => {
+                return None;
+            }
             _ if self.has(endpoint) => endpoint,
             (_, Format::Chat) => Endpoint::Chat,
             (_, Format::Messages) => Endpoint::Messages,
@@ -77,16 +134,16 @@ impl Api {
         self,
         endpoint: Endpoint,
         model: &str,
-        streams: bool,
-        version: &str,
+        asked: Asked,
+        site: &Site,
     ) -> String {
-        let model = escape(model);
-        let version = escape(version);
+        let (streams, escaped) = (asked.streams, escape(model));
         match self {
-            Self::Gemini if streams => format!("/models/{model}:streamGenerateContent?alt=sse"),
-            Self::Gemini => format!("/models/{model}:generateContent"),
-            Self::Bedrock if streams => format!("/model/{model}/invoke-with-response-stream"),
-            Self::Bedrock => format!("/model/{model}/invoke"),
+            Self::Gemini if streams => format!("/models/{escaped}:streamGenerateContent?alt=sse"),
+            Self::Gemini => format!("/models/{escaped}:generateContent"),
+            Self::Bedrock if streams => format!("/model/{escaped}/invoke-with-response-stream"),
+            Self::Bedrock => format!("/model/{escaped}/invoke"),
+            Self::Vertex(publisher) => publisher.path_of(endpoint, model, asked, site),
             Self::OpenAi | Self::Compatible | Self::Anthropic | Self::Azure => {
                 let asked = if self.has(endpoint) {
                     endpoint
@@ -94,8 +151,9 @@ impl Api {
                     Endpoint::Chat
                 };
                 format!(
-                    "/openai/deployments/{model}/{}?api-version={version}",
-                    asked.path()
+                    "/openai/deployments/{escaped}/{}?api-version={}",
+                    asked.path(),
+                    escape(&site.api_version)
                 )
             }
         }
@@ -110,9 +168,23 @@ impl Api {
         }
     }
 
-    /// The version of Anthropic's API that stands in the body, where the model and whether it streams stand in the URL.
-    pub(super) fn version_in_body(self) -> Option<&'static str> {
-        (self == Self::Bedrock).then_some("bedrock-2023-05-31")
+    /// How Anthropic's messages are asked for in a cloud, where it is one.
+    pub(super) fn elsewhere(self, endpoint: Endpoint, headers: &HeaderMap) -> Option<Elsewhere> {
+        match self {
+            Self::Bedrock => Some(Elsewhere {
+                version: "bedrock-2023-05-31".to_owned(),
+                model_in_url: true,
+                stream_in_url: true,
+                betas_in_body: true,
+            }),
+            Self::Vertex(Publisher::Anthropic) => Some(Elsewhere {
+                version: vertex_version(headers),
+                model_in_url: endpoint != Endpoint::CountTokens,
+                stream_in_url: false,
+                betas_in_body: false,
+            }),
+            _ => None,
+        }
     }
 
     /// The service that signatures are for, where requests can be signed.
@@ -128,7 +200,9 @@ impl Api {
         }
         let Some(key) = key else { return };
         let (name, value) = match self {
-            Self::OpenAi | Self::Compatible | Self::Bedrock => (AUTHORIZATION, key.bearer()),
+            Self::OpenAi | Self::Compatible | Self::Bedrock | Self::Vertex(_) => {
+                (AUTHORIZATION, key.bearer())
+            }
             Self::Anthropic => (HeaderName::from_static("x-api-key"), key.plain()),
             Self::Gemini => (HeaderName::from_static("x-goog-api-key"), key.plain()),
             Self::Azure => (HeaderName::from_static("api-key"), key.plain()),
@@ -139,8 +213,17 @@ impl Api {
     }
 }
 
+/// The version for Vertex: the caller's own where that is newer than what Vertex calls its first one, as Anthropic's library
+/// does it.
+fn vertex_version(headers: &HeaderMap) -> String {
+    let asked = headers.get("anthropic-version");
+    let asked = asked.and_then(|value| value.to_str().ok());
+    let newer = asked.filter(|asked| *asked != ANTHROPIC_VERSION);
+    newer.unwrap_or("vertex-2023-10-16").to_owned()
+}
+
 /// A name as one part of a path: what could end the part is escaped.
-fn escape(name: &str) -> String {
+pub(super) fn escape(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     for byte in name.bytes() {
         escape_byte(byte, &mut out);
@@ -164,25 +247,40 @@ pub(super) fn escape_byte(byte: u8, out: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wire::model::translate::embeddings::Method;
 
     #[test]
     fn a_model_is_one_part_of_a_path_whatever_it_is_called() {
-        let gemini = |model| Api::Gemini.path_of(Endpoint::Chat, model, false, "");
+        let asked = |streams| Asked {
+            streams,
+            method: Method::Predict,
+        };
+        let gemini =
+            |model| Api::Gemini.path_of(Endpoint::Chat, model, asked(false), &Site::default());
         assert_eq!(gemini("g-2.5"), "/models/g-2.5:generateContent");
         assert_eq!(
             gemini("../x?key=1#y"),
             "/models/..%2Fx%3Fkey%3D1%23y:generateContent"
         );
         assert_eq!(gemini(".."), "/models/%2E%2E:generateContent");
+        let azure = |endpoint, model, version: &str| {
+            let site = Site {
+                api_version: version.to_owned(),
+                ..Site::default()
+            };
+            Api::Azure.path_of(endpoint, model, asked(true), &site)
+        };
         assert_eq!(
-            Api::Azure.path_of(Endpoint::Messages, "my gpt", true, "2024-10-21"),
+            azure(Endpoint::Messages, "my gpt", "2024-10-21"),
             "/openai/deployments/my%20gpt/chat/completions?api-version=2024-10-21"
         );
         assert_eq!(
-            Api::Azure.path_of(Endpoint::Embeddings, "e", false, "preview"),
+            azure(Endpoint::Embeddings, "e", "preview"),
             "/openai/deployments/e/embeddings?api-version=preview"
         );
-        let bedrock = |streams| Api::Bedrock.path_of(Endpoint::Chat, "a.c-v1:0", streams, "");
+        let bedrock = |streams| {
+            Api::Bedrock.path_of(Endpoint::Chat, "a.c-v1:0", asked(streams), &Site::default())
+        };
         assert_eq!(bedrock(false), "/model/a.c-v1%3A0/invoke");
         assert_eq!(
             bedrock(true),

@@ -2,7 +2,9 @@
 
 mod api;
 mod frames;
+mod google;
 mod keys;
+mod publisher;
 mod replies;
 mod sigv4;
 
@@ -14,28 +16,33 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use gate::{PeerId, Spent};
 use http::header::{ACCEPT, CONTENT_TYPE};
-use http::{HeaderMap, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use net::outbound::http::{
     HttpClient, HttpFault, HttpOptions, Lane, Method, Outgoing, Reply as HttpReply, Target,
     TargetFault, TlsFault, TlsOptions,
 };
 use tokio::time::Instant;
 use toolkit::server::BoxFuture;
-use wire::model::translate::{self, Format, Front};
-use wire::model::{Body, Endpoint, is_error, message_of};
+use wire::model::translate::{self, Format, Front, embeddings};
+use wire::model::{Body, Dialect, Endpoint, is_error, message_of};
 
-pub use api::Api;
+pub use api::{Api, Site};
+pub use google::{CREDENTIAL_BYTES_MAX, CredentialFault, GoogleCredential};
 pub use keys::KEYS_MAX;
+pub use publisher::Publisher;
 
 pub use crate::key::Key;
 
 use crate::provider::{Address, Fault, Offer, Provider, Remedy, Sent, Trouble};
-use crate::request::{ModelRequest, without_model};
+use crate::request::{Elsewhere, ModelRequest};
+use google::{Refused, Tokens};
 use keys::Keys;
 use sigv4::{Asked, Scope};
 
 /// Most connections to one provider.
 const CONNECTIONS_MAX: usize = 4_096;
+/// The header that names the project that Google counts a call for.
+const QUOTA_PROJECT: HeaderName = HeaderName::from_static("x-goog-user-project");
 
 /// A provider over HTTP.
 #[derive(Debug)]
@@ -48,14 +55,14 @@ pub struct HttpProviderOptions {
     pub insecure: bool,
     /// Whose API it speaks.
     pub api: Api,
-    /// The version of the API, where it stands in the URL.
-    pub api_version: String,
-    /// The region that requests are signed for, where they are.
-    pub region: String,
+    /// Where it is, in a cloud.
+    pub site: Site,
     /// The most tokens of a reply where the caller names none, and the API wants a number.
     pub max_tokens: u64,
     /// Its keys; none where it wants none.
     pub keys: Vec<Key>,
+    /// What its access tokens are got with, where it is shown such.
+    pub google: Option<GoogleCredential>,
     /// Its models; where the list is empty, any name is passed on.
     pub models: Vec<String>,
     /// Authorities that its certificate is checked against, as PEM; the system's where absent.
@@ -76,6 +83,8 @@ struct Written {
 pub enum ProviderFault {
     /// Its URL.
     Url(TargetFault),
+    /// The URL that access tokens come from.
+    Tokens(TargetFault),
     /// Its certificates.
     Tls(TlsFault),
 }
@@ -84,6 +93,7 @@ impl fmt::Display for ProviderFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Url(fault) => fault.fmt(f),
+            Self::Tokens(fault) => write!(f, "where its access tokens come from: {fault}"),
             Self::Tls(fault) => fault.fmt(f),
         }
     }
@@ -98,8 +108,8 @@ pub struct HttpProvider {
     api: Api,
     max_tokens: u64,
     keys: Keys,
-    api_version: String,
-    region: String,
+    tokens: Option<Tokens>,
+    site: Site,
     /// To the base. It and those of the endpoints share connections.
     client: HttpClient,
     /// One for each endpoint whose path is always the same.
@@ -123,39 +133,34 @@ impl HttpProvider {
         let base = Target::parse(&options.base_url, options.insecure);
         let base = base.map_err(ProviderFault::Url)?;
         let client = HttpClient::new(base, &http).map_err(ProviderFault::Tls)?;
-        let spoken = options.api.endpoints();
-        let below = |endpoint: &Endpoint| {
-            let client = client.below(&options.api.path(*endpoint)?)?;
-            Some((*endpoint, client))
+        let below = |endpoint: Endpoint| {
+            let client = client.below(&options.api.path(endpoint)?)?;
+            Some((endpoint, client))
         };
+        let spoken = options.api.endpoints();
+        let tokens = options.google.map(|own| Tokens::new(own, options.insecure));
         Ok(Self {
             peer: PeerId::server(options.name),
-            clients: spoken.iter().filter_map(below).collect(),
+            clients: spoken.into_iter().filter_map(below).collect(),
             client,
-            api_version: options.api_version,
-            region: options.region,
+            site: options.site,
             offer: Offer {
                 models: options.models,
-                examples: Vec::new(),
-                translated: spoken
-                    .iter()
-                    .copied()
-                    .filter(|endpoint| !options.api.has(*endpoint))
-                    .collect(),
-                endpoints: spoken,
+                ..options.api.offer()
             },
             api: options.api,
             max_tokens: options.max_tokens,
             keys: Keys::new(options.keys),
+            tokens: tokens.transpose()?,
         })
     }
 
-    fn headers(&self, request: &ModelRequest, key: Option<&Key>) -> HeaderMap {
-        let is_own = self.api.has(request.endpoint()) && self.api.version_in_body().is_none();
-        let mut headers = if is_own {
-            request.headers().clone()
-        } else {
-            request.common_headers()
+    fn headers(&self, api: Api, request: &ModelRequest, key: Option<&Key>) -> HeaderMap {
+        let is_own = api.has(request.endpoint());
+        let mut headers = match self.elsewhere(api, request) {
+            None if is_own => request.headers().clone(),
+            Some(own) if is_own && !own.betas_in_body => request.headers_with_betas(),
+            Some(_) | None => request.common_headers(),
         };
         let kind = HeaderValue::try_from(request.kind());
         let kind = kind.unwrap_or(HeaderValue::from_static("application/json"));
@@ -168,8 +173,17 @@ impl HttpProvider {
             "application/json"
         };
         headers.insert(ACCEPT, HeaderValue::from_static(accept));
-        self.api.sign(&mut headers, key);
+        api.sign(&mut headers, key);
+        let counted = self.tokens.as_ref().and_then(Tokens::quota_project);
+        if let Some(project) = counted {
+            headers.insert(QUOTA_PROJECT, project.clone());
+        }
         headers
+    }
+
+    /// What of the request stands elsewhere than Anthropic has it.
+    fn elsewhere(&self, api: Api, request: &ModelRequest) -> Option<Elsewhere> {
+        api.elsewhere(request.endpoint(), request.headers())
     }
 
     /// The kind of its streams.
@@ -191,7 +205,7 @@ impl HttpProvider {
             return Some(());
         };
         let scope = Scope {
-            region: &self.region,
+            region: &self.site.region,
             service: self.api.signed_service()?,
         };
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
@@ -208,24 +222,34 @@ impl HttpProvider {
     }
 
     /// The client for a request; `None` where the provider does not serve its endpoint.
-    fn client_for(&self, request: &ModelRequest, model: &str) -> Option<Cow<'_, HttpClient>> {
+    fn client_for(
+        &self,
+        api: Api,
+        request: &ModelRequest,
+        model: &str,
+    ) -> Option<Cow<'_, HttpClient>> {
         let endpoint = request.endpoint();
         if let Some(client) = self.clients.get(&endpoint) {
             return Some(Cow::Borrowed(client));
         }
-        if !self.offer.endpoints.contains(&endpoint) {
+        if !api.serves(endpoint) {
             return None;
         }
-        let (api, version) = (self.api, &self.api_version);
-        let path = api.path_of(endpoint, model, request.streams(), version);
+        let asked = publisher::Asked {
+            streams: request.streams(),
+            method: Publisher::method_of(model, request.body()),
+        };
+        let path = api.path_of(endpoint, model, asked, &self.site);
         self.client.below(&path).map(Cow::Owned)
     }
 
     /// The request as it is sent.
-    fn write(&self, request: &ModelRequest, model: &str) -> Result<Written, Fault> {
-        if self.api.has(request.endpoint()) {
-            let body = match self.api.version_in_body() {
-                Some(version) => request.body_named_outside(version),
+    fn write(&self, api: Api, request: &ModelRequest, model: &str) -> Result<Written, Fault> {
+        let elsewhere = self.elsewhere(api, request);
+        let model = api.name(model);
+        if api.has(request.endpoint()) {
+            let body = match &elsewhere {
+                Some(own) => request.body_elsewhere(model, own),
                 None => request.body_for(model),
             };
             return Ok(Written {
@@ -234,14 +258,21 @@ impl HttpProvider {
                 format: None,
             });
         }
-        let (Some(from), to) = (Front::of(request.endpoint()), self.api.format()) else {
-            return Err(Fault::of(Trouble::NotSpoken, Remedy::NextTarget));
+        let (text, to) = (request.body().as_str(), api.format());
+        let said = match Front::of(request.endpoint()) {
+            Some(from) => {
+                let manner = api.manner(model, self.max_tokens);
+                translate::request(from, to, text, &manner)
+            }
+            None if api == Api::Vertex(Publisher::Embedder) => {
+                embeddings::request(Publisher::method_of(model, request.body()), text)
+            }
+            None => return Err(Fault::of(Trouble::NotSpoken, Remedy::NextTarget)),
         };
-        let manner = self.api.manner(model, self.max_tokens);
-        match translate::request(from, to, request.body().as_str(), &manner) {
+        match said {
             Ok(said) => Ok(Written {
-                body: match self.api.version_in_body() {
-                    Some(version) => named_outside(&said.body, version)?,
+                body: match &elsewhere {
+                    Some(own) => moved(&said.body, model, own)?,
                     None => said.body.into(),
                 },
                 left_out: said.left_out,
@@ -256,25 +287,23 @@ impl HttpProvider {
 
     async fn sent(&self, spent: Spent<ModelRequest>, to: Address<'_>) -> Sent {
         let request = spent.request();
-        let Some(client) = self.client_for(request, to.model) else {
+        let api = self.api.of(to.model);
+        let Some(client) = self.client_for(api, request, to.model) else {
             return Sent::Unserved(spent, Fault::of(Trouble::NotSpoken, Remedy::NextTarget));
         };
-        let written = match self.write(request, to.model) {
+        let written = match self.write(api, request, to.model) {
             Ok(written) => written,
             Err(fault) => return Sent::Unserved(spent, fault),
         };
-        let own = request.own_key(self.peer.name());
-        let (number, key) = match own {
-            Some(own) => (None, Some(own)),
-            None => match self.keys.take(to.model, Instant::now()) {
-                Ok((number, key)) => (Some(number), key),
-                Err(fault) => return Sent::Unserved(spent, fault),
-            },
+        let (number, key) = match self.key_for(request, to).await {
+            Ok(found) => found,
+            Err(fault) => return Sent::Unserved(spent, fault),
         };
+        let key = key.as_deref();
         let left = to.until.saturating_duration_since(Instant::now());
         let mut outgoing = Outgoing {
             method: Method::POST,
-            headers: self.headers(request, key),
+            headers: self.headers(api, request, key),
             body: written.body,
             lane: Lane::Call,
             head_ms_max: u64::try_from(left.as_millis()).unwrap_or(u64::MAX),
@@ -289,7 +318,13 @@ impl HttpProvider {
                 return Sent::Unserved(spent, replies::of_http(&fault));
             }
         };
-        if reply.status().is_success() {
+        let status = reply.status();
+        if let (Some(tokens), Some(_), Some(token)) = (&self.tokens, number, key)
+            && status != StatusCode::UNAUTHORIZED
+        {
+            tokens.taken(token);
+        }
+        if status.is_success() {
             return replies::success(
                 spent,
                 reply,
@@ -298,11 +333,13 @@ impl HttpProvider {
                 written.left_out,
             );
         }
-        let mut fault = told(reply, to.until, key, written.format.is_some()).await;
+        let words = written
+            .format
+            .is_none()
+            .then(|| request.endpoint().dialect());
+        let mut fault = told(reply, to.until, key, words).await;
         match number {
-            Some(number) => self
-                .keys
-                .learn(number, to.model, &mut fault, Instant::now()),
+            Some(number) => self.learn((number, key), to.model, status, &mut fault),
             None if fault.is_about_key() => {
                 request.refuse_own_key(self.peer.name());
                 fault.remedy = Remedy::OtherKey;
@@ -311,10 +348,62 @@ impl HttpProvider {
         }
         Sent::Unserved(spent, fault)
     }
+
+    /// The key for a request, with its number where it is the provider's own.
+    async fn key_for<'k>(
+        &'k self,
+        request: &'k ModelRequest,
+        to: Address<'_>,
+    ) -> Result<(Option<usize>, Option<Cow<'k, Key>>), Fault> {
+        if let Some(own) = request.own_key(self.peer.name()) {
+            return Ok((None, Some(Cow::Borrowed(own))));
+        }
+        let (number, key) = self.keys.take(to.model, Instant::now())?;
+        let (None, Some(tokens)) = (key, &self.tokens) else {
+            return Ok((Some(number), key.map(Cow::Borrowed)));
+        };
+        match tokens.token(to.until).await {
+            Ok(token) => Ok((Some(number), Some(Cow::Owned(token)))),
+            Err(mut fault) => {
+                if !tokens.may_come_later() {
+                    self.keys
+                        .learn(number, to.model, &mut fault, Instant::now());
+                }
+                Err(fault)
+            }
+        }
+    }
+
+    /// What a fault says about the key that was shown.
+    fn learn(
+        &self,
+        (number, key): (usize, Option<&Key>),
+        model: &str,
+        status: StatusCode,
+        fault: &mut Fault,
+    ) {
+        if let (Some(tokens), Some(token), StatusCode::UNAUTHORIZED) = (&self.tokens, key, status) {
+            match tokens.refused(token) {
+                Refused::TakeAnother => {
+                    fault.remedy = Remedy::OtherKey;
+                    return;
+                }
+                Refused::Wait => return,
+                Refused::Retire => {}
+            }
+        }
+        self.keys.learn(number, model, fault, Instant::now());
+    }
 }
 
 /// What a reply says whose status is no success, and what of it the caller reads.
-async fn told(reply: HttpReply, until: Instant, key: Option<&Key>, is_translated: bool) -> Fault {
+/// `words` is the dialect of the caller, where the provider speaks the same.
+async fn told(
+    reply: HttpReply,
+    until: Instant,
+    key: Option<&Key>,
+    words: Option<Dialect>,
+) -> Fault {
     let until = until.min(Instant::now() + Duration::from_millis(replies::ERROR_WAIT_MS_MAX));
     let mut fault = replies::error(reply, until).await;
     let shows_key = |(_, body): &(StatusCode, Bytes)| key.is_some_and(|key| key.is_in(body));
@@ -322,8 +411,11 @@ async fn told(reply: HttpReply, until: Instant, key: Option<&Key>, is_translated
         // Some say again what they were sent.
         fault.answer = None;
     }
-    let is_worded = |(_, body): &(StatusCode, Bytes)| std::str::from_utf8(body).is_ok_and(is_error);
-    if is_translated || !fault.answer.as_ref().is_some_and(is_worded) {
+    let is_worded = |(_, body): &(StatusCode, Bytes)| {
+        let body = std::str::from_utf8(body).unwrap_or_default();
+        words.is_some_and(|words| is_error(words, body))
+    };
+    if !fault.answer.as_ref().is_some_and(is_worded) {
         // The provider's words are not the caller's, so only its sentence goes on.
         let told = fault.answer.take();
         fault.told = told.map(|(status, body)| {
@@ -337,11 +429,11 @@ async fn told(reply: HttpReply, until: Instant, key: Option<&Key>, is_translated
     fault
 }
 
-/// A body of messages whose model stands in the URL.
-fn named_outside(body: &[u8], version: &str) -> Result<Bytes, Fault> {
+/// A body of messages for a cloud that has parts of it elsewhere.
+fn moved(body: &[u8], model: &str, own: &Elsewhere) -> Result<Bytes, Fault> {
     let read = Body::read(body, &[]);
     let read = read.map_err(|_| Fault::of(Trouble::Inexpressible, Remedy::NextTarget))?;
-    Ok(without_model(&read, version, None))
+    Ok(own.body(&read, model, None))
 }
 
 impl Provider for HttpProvider {
@@ -351,6 +443,10 @@ impl Provider for HttpProvider {
 
     fn offer(&self) -> &Offer {
         &self.offer
+    }
+
+    fn offer_of(&self, model: &str) -> Offer {
+        self.api.of(model).offer()
     }
 
     fn send<'a>(&'a self, spent: Spent<ModelRequest>, to: Address<'a>) -> BoxFuture<'a, Sent> {

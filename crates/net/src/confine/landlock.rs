@@ -4,15 +4,15 @@ use std::path::{Path, PathBuf};
 
 use landlock::{
     ABI, Access as _, AccessFs, BitFlags, CompatLevel, Compatible as _, PathBeneath, PathFd,
-    Ruleset, RulesetAttr as _, RulesetCreatedAttr as _, RulesetStatus,
+    Ruleset, RulesetAttr as _, RulesetCreatedAttr as _, RulesetStatus, Scope,
 };
 
-use super::Sandbox;
+use super::{RESOLVERS, Sandbox};
 
 /// The kernel's interface that this is written for; what an older kernel lacks is left out.
-const WANTED: ABI = ABI::V5;
+const WANTED: ABI = ABI::V9;
 /// Places that every program needs to read and run from.
-const SYSTEM: [&str; 10] = [
+pub(super) const SYSTEM: [&str; 10] = [
     "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/opt", "/proc", "/sys",
 ];
 /// Devices that every program may use.
@@ -39,15 +39,19 @@ pub(super) fn enter(sandbox: &Sandbox, protected: &[PathBuf], alone: bool) -> Re
     let read = AccessFs::from_read(WANTED) & !BitFlags::from(AccessFs::Execute);
     let run = AccessFs::from_read(WANTED);
     let write = AccessFs::from_all(WANTED) & !BitFlags::from(AccessFs::Execute);
+    let ask = read | AccessFs::ResolveUnix;
     let failed = |error: &dyn std::fmt::Display| format!("sandbox: {error}");
     let mut rules = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(WANTED))
+        .and_then(|ruleset| ruleset.scope(Scope::AbstractUnixSocket | Scope::Signal))
         .and_then(|ruleset| ruleset.create())
         .map_err(|e| failed(&e))?;
     let system = SYSTEM.iter().map(PathBuf::from);
+    let resolvers = RESOLVERS.iter().filter(|_| !sandbox.no_network);
     let all = (system.map(|place| (place, run)))
         .chain(DEVICES.iter().map(|place| (place.into(), write)))
+        .chain(resolvers.map(|place| (place.into(), ask)))
         .chain(sandbox.read.iter().map(|place| (place.clone(), read)))
         .chain(sandbox.write.iter().map(|place| (place.clone(), write)))
         .chain(sandbox.exec.iter().map(|place| (place.clone(), run)));

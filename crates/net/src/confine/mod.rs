@@ -6,8 +6,8 @@
 //! user namespace below the first locks those mounts: whatever the child may do in its own namespace, it
 //! cannot remove a cover.
 //!
-//! A sandbox goes further: only listed directories can be read, written and executed from, and there is
-//! no network where that is asked for.
+//! A sandbox goes further: only listed directories are there, and can be read, written and executed from; signals and
+//! abstract sockets end at its edge, and there is no network where that is asked for.
 
 mod arguments;
 #[cfg(target_os = "linux")]
@@ -16,6 +16,8 @@ mod descriptors;
 mod landlock;
 #[cfg(target_os = "linux")]
 mod namespaces;
+#[cfg(target_os = "linux")]
+mod view;
 
 use std::path::PathBuf;
 
@@ -23,6 +25,16 @@ use std::path::PathBuf;
 pub(crate) use descriptors::close_inherited;
 #[cfg(target_os = "linux")]
 pub(crate) use namespaces::{MAP_COMMAND, map};
+
+/// Where the names of hosts are looked up, which a sandbox with a network can read.
+#[cfg(target_os = "linux")]
+const RESOLVERS: [&str; 5] = [
+    "/etc/resolv.conf",
+    "/run/systemd/resolve",
+    "/run/NetworkManager",
+    "/run/resolvconf",
+    "/run/nscd",
+];
 
 /// Whether a child is confined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -96,18 +108,18 @@ impl Confinement {
     }
 
     /// Confines this process and all that it starts from now on. To be called while the process has one
-    /// thread, right before it becomes the child's program. `own_binary` knows the hidden command that
+    /// thread, right before it becomes the child's program. Our own binary knows the hidden command that
     /// maps users, which a process of root needs.
     ///
     /// # Errors
     /// Where something that was wanted is not in force. With [`Confine::Require`] the child must not start.
     #[cfg(target_os = "linux")]
-    pub fn enter(&self, own_binary: &std::path::Path) -> Result<(), Unconfined> {
+    pub fn enter(&self) -> Result<(), Unconfined> {
         if self.is_off() {
             return Ok(());
         }
         let no_network = self.sandbox.as_ref().is_some_and(|s| s.no_network);
-        let covered = namespaces::enter(self, no_network, own_binary).map_err(|failure| {
+        let covered = namespaces::enter(self, no_network).map_err(|failure| {
             Unconfined(format!(
                 "the server's view of Durward's own files cannot be covered: {failure}; allow user namespaces (sysctl user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns), or list what the server may reach with sandbox:"
             ))
@@ -131,7 +143,7 @@ impl Confinement {
     /// # Errors
     /// Always, unless it is off.
     #[cfg(not(target_os = "linux"))]
-    pub fn enter(&self, _own_binary: &std::path::Path) -> Result<(), Unconfined> {
+    pub fn enter(&self) -> Result<(), Unconfined> {
         if self.is_off() {
             return Ok(());
         }

@@ -14,25 +14,23 @@ use rustix::mount::{
 };
 use rustix::thread::UnshareFlags;
 
-use super::Confinement;
+use super::{Confinement, view};
 
 /// The hidden command that maps the users of a namespace from outside of it.
 pub(crate) const MAP_COMMAND: &str = "__map";
+/// Our own binary, also where its directory is covered.
+const OWN_BINARY: &str = "/proc/self/exe";
 /// How long is waited for a process to enter its namespace, in milliseconds.
 const MAP_WAIT_MS: u64 = 2_000;
 
 /// Enters the namespaces and covers the places.
-pub(super) fn enter(
-    confinement: &Confinement,
-    no_network: bool,
-    own_binary: &Path,
-) -> Result<(), String> {
+pub(super) fn enter(confinement: &Confinement, no_network: bool) -> Result<(), String> {
     let network = if no_network {
         UnshareFlags::NEWNET
     } else {
         UnshareFlags::empty()
     };
-    unshare(UnshareFlags::NEWNS | network, own_binary)?;
+    unshare(UnshareFlags::NEWNS | network)?;
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     mount_change("/", private).map_err(|e| format!("the mounts cannot be made private: {e}"))?;
     cover(&confinement.covered)?;
@@ -41,22 +39,25 @@ pub(super) fn enter(
             bind_read_only(place, place).map_err(|e| at(place, &e))?;
         }
     }
+    if let Some(sandbox) = &confinement.sandbox {
+        view::enter(sandbox)?;
+    }
     // What was mounted above is locked in a namespace that another user namespace owns.
-    unshare(UnshareFlags::NEWNS, own_binary)
+    unshare(UnshareFlags::NEWNS)
 }
 
-fn at(place: &Path, error: &dyn Display) -> String {
+pub(super) fn at(place: &Path, error: &dyn Display) -> String {
     format!("{}: {error}", place.display())
 }
 
-fn unshare(more: UnshareFlags, own_binary: &Path) -> Result<(), String> {
+fn unshare(more: UnshareFlags) -> Result<(), String> {
     let uid = rustix::process::geteuid();
     let gid = rustix::process::getegid();
     // Root is mapped with all other users, else it could no longer use their files; only a process
     // outside of the new namespace may do that.
     let mapper = uid
         .is_root()
-        .then(|| Mapper::start(own_binary))
+        .then(Mapper::start)
         .transpose()
         .map_err(|e| format!("the users cannot be mapped: {e}"))?;
     #[expect(
@@ -85,8 +86,8 @@ fn map_own(uid: u32, gid: u32) -> Result<(), String> {
 struct Mapper(Child);
 
 impl Mapper {
-    fn start(own_binary: &Path) -> io::Result<Self> {
-        Command::new(own_binary)
+    fn start() -> io::Result<Self> {
+        Command::new(OWN_BINARY)
             .args([MAP_COMMAND, &std::process::id().to_string(), "--", "-"])
             .stdin(Stdio::null())
             .stdout(Stdio::null())

@@ -33,7 +33,7 @@ pub struct ChildSpec {
     pub confinement: Confinement,
 }
 
-/// A running child, in a process group of its own below a watcher.
+/// A running child, in a session and process group of its own below a watcher, which begins them.
 pub struct Child {
     process: tokio::process::Child,
     /// Taken to close the child's standard input.
@@ -69,8 +69,7 @@ impl Child {
             .envs(spec.environment.iter().map(|(k, v)| (k, v)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0);
+            .stderr(Stdio::piped());
         if let Some(directory) = &spec.directory {
             command.current_dir(directory);
         }

@@ -7,20 +7,19 @@ use super::failure::Failure;
 use super::model;
 use crate::export;
 use crate::model::Source;
+use crate::watch::Watch;
 
 pub(super) fn run(
     args: &ExportArgs,
     out: &mut dyn Write,
     err: &mut (dyn Write + Send),
 ) -> Result<(), Failure> {
-    let mut opened = model::open(&args.model, &model::Deadline::none(), err)?;
+    let deadline = model::Deadline::of(&args.timeout)?;
+    let ask = || deadline.ask();
+    let watch = Watch::new(Some(&ask));
+    let mut opened = model::open(&args.model, &deadline, err)?;
     let outputs = opened.outputs();
-    let instance = model::individual(
-        opened.clone(),
-        outputs,
-        &args.model,
-        &model::Deadline::none(),
-    )?;
+    let instance = model::individual(opened.clone(), outputs, &args.model, &deadline)?;
     // What the command line set is part of the model that is written.
     let numbers = instance.values();
     for (position, (quantity, value)) in opened.quantities.iter_mut().zip(numbers).enumerate() {
@@ -31,10 +30,10 @@ pub(super) fn run(
     // Written whole before the file is touched: a refusal leaves no half of a file behind.
     let mut text = Vec::new();
     let written = match args.format {
-        ExportFormat::Simmodel => export::simmodel(&opened, &mut text),
+        ExportFormat::Simmodel => export::simmodel_watched(&opened, &mut text, &watch),
         ExportFormat::Sbml => {
             let numbers = args.numbers.then_some(numbers);
-            export::sbml(&opened, numbers, &mut text)
+            export::sbml_watched(&opened, numbers, &mut text, &watch)
         }
     };
     written.map_err(|e| Failure::failed(e.to_string()))?;

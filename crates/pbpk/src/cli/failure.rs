@@ -7,6 +7,7 @@ use crate::compile::CompileError;
 use crate::error::{LoadError, SetError};
 use crate::population::PlanError;
 use crate::run::RunFailure;
+use crate::watch::Interrupt;
 
 /// A message, perhaps a hint, and the exit code.
 pub(super) struct Failure {
@@ -34,6 +35,14 @@ impl Failure {
         }
     }
 
+    /// Something that could not be written, or that took too long.
+    pub(super) fn not_written(e: &io::Error, what: &str) -> Self {
+        Self::failed(match interrupt(e) {
+            Some(cause) => format!("{cause} while results were written"),
+            None => format!("{what}: {e}"),
+        })
+    }
+
     pub(super) fn with_hint(mut self, hint: &str) -> Self {
         self.hint = Some(hint.to_owned());
         self
@@ -55,6 +64,11 @@ impl Failure {
     }
 }
 
+/// What asked the reading or writing to stop, where that is why it failed.
+pub(super) fn interrupt(e: &io::Error) -> Option<Interrupt> {
+    e.get_ref()?.downcast_ref::<Interrupt>().copied()
+}
+
 impl From<io::Error> for Failure {
     fn from(e: io::Error) -> Self {
         if e.kind() == io::ErrorKind::BrokenPipe {
@@ -64,7 +78,7 @@ impl From<io::Error> for Failure {
                 code: OK,
             };
         }
-        Self::failed(format!("cannot write: {e}"))
+        Self::not_written(&e, "cannot write")
     }
 }
 

@@ -24,7 +24,7 @@ pub(super) fn run(
         return Err(Failure::misuse(message.to_owned()));
     }
     let model = model::open(&args.model, &deadline, err)?;
-    let data = data(args, &model, err)?;
+    let data = data(args, &model, &deadline, err)?;
     let parameters = parameters(args, &model)?;
     let individual = model::individual(model, data.outputs, &args.model, &deadline)?;
     let interrupt = || deadline.ask();
@@ -154,14 +154,19 @@ struct Data {
     observations: Vec<Observation>,
 }
 
-fn data(args: &FitArgs, model: &Model, err: &mut (dyn Write + Send)) -> Result<Data, Failure> {
+fn data(
+    args: &FitArgs,
+    model: &Model,
+    deadline: &model::Deadline,
+    err: &mut (dyn Write + Send),
+) -> Result<Data, Failure> {
     let weights = weights(args, model)?;
     let mut data = Data {
         outputs: Vec::new(),
         observations: Vec::new(),
     };
     let mut dropped = 0_usize;
-    for observed in observed::read(&args.data, model)? {
+    for observed in observed::read(&args.data, model, deadline)? {
         let q = observed.position;
         let known = data.outputs.iter().position(|o| *o == q);
         let output = known.unwrap_or_else(|| {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::args::{ModelArgs, OutputArgs, SolverArgs, UnitArgs};
+use super::args::{ModelArgs, OutputArgs, SolverArgs, TimeoutArgs, UnitArgs};
 use super::failure::Failure;
 use crate::compile::{CompileError, Instance, Structure};
 use crate::csv::{self, Curves, Series};
@@ -35,12 +35,23 @@ impl Deadline {
         }
     }
 
-    /// That of `--timeout`, checked.
+    /// That of `--timeout`, with all options of a run checked.
     pub(super) fn new(args: &SolverArgs) -> Result<Self, Failure> {
         check(args)?;
+        Self::of(&args.timeout)
+    }
+
+    /// That of `--timeout`, checked.
+    pub(super) fn of(args: &TimeoutArgs) -> Result<Self, Failure> {
+        let seconds = args.timeout;
+        if seconds.is_some_and(|s| !(s > 0.0 && s <= TIMEOUT_SECONDS_MAX)) {
+            return Err(Failure::misuse(
+                "--timeout must be a positive number of seconds".to_owned(),
+            ));
+        }
         Ok(Self {
             begun: Instant::now(),
-            allowed: args.timeout.map(Duration::from_secs_f64),
+            allowed: seconds.map(Duration::from_secs_f64),
         })
     }
 
@@ -128,14 +139,6 @@ fn check(args: &SolverArgs) -> Result<(), Failure> {
     }
     if let Some(bad) = args.times.iter().find(|t| !(t.is_finite() && **t >= 0.0)) {
         return Err(Failure::misuse(format!("--times: {bad} is no time")));
-    }
-    if args
-        .timeout
-        .is_some_and(|s| !(s > 0.0 && s <= TIMEOUT_SECONDS_MAX))
-    {
-        return Err(Failure::misuse(
-            "--timeout must be a positive number of seconds".to_owned(),
-        ));
     }
     Ok(())
 }
@@ -308,7 +311,8 @@ pub(super) fn to_file(
             file.display()
         )));
     }
-    let io = |e: std::io::Error| Failure::failed(format!("cannot write {}: {e}", file.display()));
+    let what = format!("cannot write {}", file.display());
+    let io = |e: std::io::Error| Failure::not_written(&e, &what);
     let mut writer = BufWriter::new(File::create(file).map_err(io)?);
     write(&mut writer).and_then(|()| writer.flush()).map_err(io)
 }

@@ -5,9 +5,11 @@ use std::io::BufReader;
 use std::path::Path;
 
 use super::failure::Failure;
+use super::model::Deadline;
 use crate::csv;
 use crate::model::Model;
 use crate::path;
+use crate::watch::Watch;
 
 /// Observations of one output in one individual.
 pub(super) struct Observed {
@@ -20,11 +22,17 @@ pub(super) struct Observed {
 }
 
 /// Reads the data; empty cells are left out.
-pub(super) fn read(file: &Path, model: &Model) -> Result<Vec<Observed>, Failure> {
+pub(super) fn read(
+    file: &Path,
+    model: &Model,
+    deadline: &Deadline,
+) -> Result<Vec<Observed>, Failure> {
+    let ask = || deadline.ask();
+    let watch = Watch::new(Some(&ask));
     let name = file.display();
     let opened =
         File::open(file).map_err(|e| Failure::failed(format!("cannot read {name}: {e}")))?;
-    let read = csv::results(&mut BufReader::new(opened));
+    let read = csv::results_watched(&mut BufReader::new(opened), &watch);
     let read = read.map_err(|e| Failure::failed(format!("{name}: {e}")))?;
     let mut all = Vec::new();
     for individual in read {

@@ -19,7 +19,7 @@ pub(super) fn run(
     let deadline = model::Deadline::new(&args.solver)?;
     let model = model::open(&args.model, &deadline, err)?;
     let observed = match &args.observed {
-        Some(file) => observed::read(file, &model)?,
+        Some(file) => observed::read(file, &model, &deadline)?,
         None => Vec::new(),
     };
     let outputs = if observed.is_empty() || args.output.all || !args.output.outputs.is_empty() {

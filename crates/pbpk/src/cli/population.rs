@@ -9,7 +9,7 @@ mod people;
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::Write;
+use std::io::{self, Write};
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, mpsc};
@@ -24,7 +24,7 @@ use crate::population::{Ageing, Plan, Population, run_chunk};
 use crate::run::{Results, RunOptions};
 use crate::watch::Watch;
 use kept::{Kept, Made};
-use parts::{POPULATION, Parts, Shard, digest, write_whole};
+use parts::{Digest, Joined, POPULATION, Parts, Shard, ended, stopped, write_pieces};
 pub(super) use people::read;
 
 /// Most threads.
@@ -53,17 +53,16 @@ pub(super) fn run(
     let base = model::individual(model, outputs, &args.model, &deadline)?;
     let kept = Kept::new(cache, stamp, args, &base)?;
     let (plan, ageing) = people::bound(args, base, &population, &watch, err)?;
-    let io =
-        |e: std::io::Error| Failure::failed(format!("cannot write to {}: {e}", args.out.display()));
+    let io = |e: io::Error| ended(&e, &format!("cannot write to {}", args.out.display()));
     fs::create_dir_all(&args.out).map_err(io)?;
     let parts = Parts::open(
         &args.out,
         head(&plan),
-        inputs(args, &population, ageing.as_ref())?,
+        inputs(args, &population, ageing.as_ref(), &watch)?,
         population.len(),
         args.chunk,
+        &watch,
     )?;
-    write_whole(&args.out.join(POPULATION), population.to_csv().as_bytes()).map_err(io)?;
     let work = Work {
         args,
         plan: &plan,
@@ -76,23 +75,23 @@ pub(super) fn run(
         failed: Mutex::new(None),
         warnings: Mutex::new(BTreeSet::new()),
     };
-    work.all(threads, err)?;
-    if let Some(kept) = &kept {
-        kept.report(err)?;
-    }
-    for warning in work.warnings.into_inner().unwrap_or_default() {
-        writeln!(err, "warning: {warning}")?;
-    }
-    if shard != Shard::WHOLE {
+    let whole = shard == Shard::WHOLE;
+    let mut joined = whole
+        .then(|| Joined::begin(&parts))
+        .transpose()
+        .map_err(io)?;
+    work.all(threads, joined.as_mut(), err)?;
+    work.report(err)?;
+    let Some(joined) = joined else {
         let (done, out_of) = (parts.done(shard).0, parts.count());
         return Ok(writeln!(
             out,
             "{done} of {out_of} parts are in {}; `sim merge` joins them when all shards are done",
             args.out.display()
         )?);
-    }
-    let failures = parts.finish().map_err(io)?;
-    figures(args, &plan, &population).map_err(io)?;
+    };
+    let failures = joined.finish(&watch).map_err(io)?;
+    figures(args, &plan, &population, &watch).map_err(io)?;
     writeln!(
         out,
         "{} individuals, {} parameters each, {failures} failed; results in {}",
@@ -105,7 +104,10 @@ pub(super) fn run(
 
 /// `sim merge`: the parts of several shards as one table.
 pub(super) fn merge(args: &MergeArgs, out: &mut dyn Write) -> Result<(), Failure> {
-    let parts = Parts::gather(&args.out, &args.folders)?;
+    let deadline = model::Deadline::of(&args.timeout)?;
+    let ask = || deadline.ask();
+    let watch = Watch::new(Some(&ask));
+    let parts = Parts::gather(&args.out, &args.folders, &watch)?;
     let missing = parts.missing();
     if !missing.is_empty() {
         let shown: Vec<String> = missing.iter().take(5).map(usize::to_string).collect();
@@ -118,9 +120,9 @@ pub(super) fn merge(args: &MergeArgs, out: &mut dyn Write) -> Result<(), Failure
         return Err(Failure::failed(message)
             .with_hint("run the shards again: each makes only what is not there yet"));
     }
-    let io =
-        |e: std::io::Error| Failure::failed(format!("cannot write to {}: {e}", args.out.display()));
-    let failures = parts.finish().map_err(io)?;
+    let io = |e: io::Error| ended(&e, &format!("cannot write to {}", args.out.display()));
+    let joined = Joined::begin(&parts).map_err(io)?;
+    let failures = joined.finish(&watch).map_err(io)?;
     Ok(writeln!(
         out,
         "{} individuals, {failures} failed; results in {}",
@@ -150,14 +152,20 @@ fn check_percentiles(percent: &[f64]) -> Result<(), Failure> {
 }
 
 /// What is made of the joined results.
-fn figures(args: &PopulationArgs, plan: &Plan, population: &Population) -> std::io::Result<()> {
-    let results = args.out.join("results.csv");
+fn figures(
+    args: &PopulationArgs,
+    plan: &Plan,
+    population: &Population,
+    watch: &Watch<'_>,
+) -> io::Result<()> {
+    let file = args.out.join("results.csv");
+    let results = figures::Source { file: &file, watch };
     if !args.percentiles.is_empty() {
         let file = args.out.join("percentiles.csv");
         figures::percentiles(&results, &file, plan, population.len(), &args.percentiles)?;
     }
     if args.bands {
-        bands::write(&args.out.join("percentiles.csv"), &args.out)?;
+        bands::write(&args.out.join("percentiles.csv"), &args.out, watch)?;
     }
     if args.arrow {
         columns::clear(&args.out)?;
@@ -174,6 +182,7 @@ fn inputs(
     args: &PopulationArgs,
     population: &Population,
     ageing: Option<&Ageing>,
+    watch: &Watch<'_>,
 ) -> Result<u64, Failure> {
     let name = args.model.model.display();
     let model = fs::read(&args.model.model)
@@ -195,8 +204,24 @@ fn inputs(
         s.double_times,
         args.chunk
     );
-    let table = population.to_csv() + &ageing.map_or_else(String::new, |a| format!("{a:?}"));
-    Ok(digest(&[&model, settings.as_bytes(), table.as_bytes()]))
+    let mut digest = Digest::default();
+    let ageing = ageing.map_or_else(String::new, |a| format!("{a:?}"));
+    let heads = format!("{:?}", population.columns);
+    for piece in [
+        &*model,
+        settings.as_bytes(),
+        ageing.as_bytes(),
+        heads.as_bytes(),
+    ] {
+        digest.bytes(piece);
+    }
+    for row in 0..population.len() {
+        watch.check().map_err(stopped)?;
+        digest.word(population.id(row).cast_unsigned());
+        let numbers = population.row(row).iter();
+        numbers.for_each(|number| digest.word(number.to_bits()));
+    }
+    Ok(digest.value())
 }
 
 /// What all threads share.
@@ -215,7 +240,14 @@ struct Work<'a> {
 
 impl Work<'_> {
     /// Runs all parts that are not there yet; the parts that were done stay when one fails.
-    fn all(&self, threads: usize, err: &mut (dyn Write + Send)) -> Result<(), Failure> {
+    fn all(
+        &self,
+        threads: usize,
+        mut joined: Option<&mut Joined<'_>>,
+        err: &mut (dyn Write + Send),
+    ) -> Result<(), Failure> {
+        let ask = || self.deadline.ask();
+        let watch = Watch::new(Some(&ask));
         let (begun, found) = (Instant::now(), self.parts.done(self.shard).0);
         let (tell, told) = mpsc::sync_channel(threads);
         std::thread::scope(|scope| {
@@ -224,9 +256,15 @@ impl Work<'_> {
                 scope.spawn(move || self.worker(&tell));
             }
             drop(tell);
+            scope.spawn(|| self.people());
             let mut last = Instant::now();
             // Ends when the last thread does: a thread ends with its parts, with a failure or at the deadline.
             for () in told {
+                let follow = joined.as_mut().map(|joined| joined.follow(&watch));
+                if let Some(Err(e)) = follow {
+                    joined = None;
+                    self.fail(self.not_written(&e));
+                }
                 if last.elapsed() >= PROGRESS_EVERY {
                     last = Instant::now();
                     let (done, all) = self.parts.done(self.shard);
@@ -243,6 +281,18 @@ impl Work<'_> {
         }
     }
 
+    /// Tells what was kept, and the warnings of runs.
+    fn report(&self, err: &mut (dyn Write + Send)) -> io::Result<()> {
+        if let Some(kept) = self.kept {
+            kept.report(err)?;
+        }
+        let warnings = self.warnings.lock();
+        for warning in warnings.iter().flat_map(|all| all.iter()) {
+            writeln!(err, "warning: {warning}")?;
+        }
+        Ok(())
+    }
+
     fn worker(&self, tell: &mpsc::SyncSender<()>) {
         loop {
             let part = self.next.fetch_add(1, Ordering::Relaxed);
@@ -254,13 +304,34 @@ impl Work<'_> {
                 continue;
             }
             if let Err(failure) = self.part(part) {
-                if let Ok(mut failed) = self.failed.lock() {
-                    failed.get_or_insert(failure);
-                }
-                return;
+                return self.fail(failure);
             }
             // The receiver outlives all threads.
             let _ = tell.send(());
+        }
+    }
+
+    /// Notes the first failure, which ends all threads.
+    fn fail(&self, failure: Failure) {
+        if let Ok(mut failed) = self.failed.lock() {
+            failed.get_or_insert(failure);
+        }
+    }
+
+    fn not_written(&self, e: &io::Error) -> Failure {
+        ended(e, &format!("cannot write to {}", self.args.out.display()))
+    }
+
+    /// Writes the table of individuals, beside the work on them.
+    fn people(&self) {
+        let ask = || self.deadline.ask();
+        let watch = Watch::new(Some(&ask));
+        let lines = self.population.lines().map(|line| {
+            watch.check()?;
+            Ok(line)
+        });
+        if let Err(e) = write_pieces(&self.args.out.join(POPULATION), lines) {
+            self.fail(self.not_written(&e));
         }
     }
 
@@ -308,10 +379,7 @@ impl Work<'_> {
                 }
             },
         );
-        ran.map_err(|cause| {
-            Failure::failed(format!("{cause}; the parts that were done are kept"))
-                .with_hint("the same command goes on where it stopped")
-        })?;
+        ran.map_err(stopped)?;
         Ok(made)
     }
 }

@@ -15,6 +15,9 @@ use crate::sensitivity::{Scheme, SensitivityError, figures, of_parameter};
 use crate::watch::Watch;
 use crate::{path, usage};
 
+/// Rows of a table that make a unit of work.
+const ROWS_OF_A_UNIT: usize = 8;
+
 /// One line of the result: output, parameter, figure, value.
 type Row = (String, String, String, f64);
 
@@ -169,11 +172,14 @@ fn exact(
         ..model::options(&args.solver)
     };
     let results = model::run_with(instance, &options, deadline, err)?;
+    let ask = || deadline.ask();
+    let watch = Watch::new(Some(&ask));
     if let Some(file) = args.csv.as_ref().filter(|_| !args.json) {
         model::to_file(file, &args.model.model, out, |w| {
             let mut line = String::from("Output,Parameter,Time [min],Derivative\n");
             for (o, output) in results.paths.iter().enumerate() {
                 for (k, q) in parameters.iter().enumerate() {
+                    watch.work(1 + results.times.len() / ROWS_OF_A_UNIT)?;
                     for (t, d) in results.times.iter().zip(results.derivative(o, k)) {
                         csv::push_field(&mut line, output);
                         line.push(',');
@@ -197,6 +203,8 @@ fn exact(
         let peak = results.column(o).filter(|v| v.is_finite());
         let peak = peak.fold(0.0, |peak: f64, v| peak.max(v.abs()));
         for (k, q) in parameters.iter().enumerate() {
+            let counted = watch.work(1 + results.times.len() / ROWS_OF_A_UNIT);
+            counted.map_err(|cause| Failure::failed(cause.to_string()))?;
             let scale = instance.value(*q).unwrap_or(f64::NAN) / peak;
             let largest = results
                 .times

@@ -8,8 +8,9 @@ use super::failure::Failure;
 use super::json::Json;
 use super::{model, table};
 use crate::compile::Instance;
-use crate::csv;
+use crate::csv::{self, Curves};
 use crate::run::Results;
+use crate::watch::Watch;
 
 pub(super) fn run(
     args: &RunArgs,
@@ -29,8 +30,11 @@ pub(super) fn run(
     let results = model::in_units(results, &displays);
     if let Some(file) = &args.csv {
         let curves = model::curves(&results);
+        let ask = || deadline.ask();
+        let watch = Watch::new(Some(&ask));
         model::to_file(file, &args.model.model, out, |w| {
-            csv::write_in(w, &args.unit.time_unit, &curves.times, &curves.series)
+            let Curves { times, series } = &curves;
+            csv::write_in(w, &args.unit.time_unit, times, series, &watch)
         })?;
     } else if !args.json {
         let named = args.output.all || !args.output.outputs.is_empty();

@@ -235,6 +235,7 @@ impl<P: Place> Lists<P> {
     }
 
     /// Runs a group; false where it is one for the general loop.
+    #[inline(always)]
     pub(super) fn run<R: Numbers + ?Sized>(&self, group: &Group, r: &mut R) -> bool {
         let quads = &self.quads[group.from..group.to];
         match group.kind {
@@ -252,6 +253,11 @@ impl<P: Place> Lists<P> {
             }
             Kind::Binary(Binary::Add, _) => binaries(quads, r, |a, b| a + b),
             Kind::Binary(Binary::Subtract, _) => binaries(quads, r, |a, b| a - b),
+            Kind::Binary(Binary::Less, Rule::Live) => compare(quads, r, |a, b| a < b),
+            Kind::Binary(Binary::LessOrEqual, Rule::Live) => compare(quads, r, |a, b| a <= b),
+            Kind::Binary(Binary::Greater, Rule::Live) => compare(quads, r, |a, b| a > b),
+            Kind::Binary(Binary::GreaterOrEqual, Rule::Live) => compare(quads, r, |a, b| a >= b),
+            Kind::Binary(Binary::Equal, Rule::Live) => compare(quads, r, |a, b| a == b),
             Kind::Binary(op, rule) => binaries(quads, r, |a, b| apply_binary(op, rule, a, b)),
             Kind::Unary(op, rule) => {
                 for &[to, a, ..] in quads {
@@ -273,6 +279,7 @@ impl<P: Place> Lists<P> {
         true
     }
 
+    #[inline(always)]
     fn sums<R: Numbers + ?Sized>(&self, n: usize, quads: &[[P; 4]], terms: &[P], r: &mut R) {
         match n {
             1 => sums::<1, P, R>(quads, terms, r),
@@ -302,7 +309,26 @@ fn binaries<P: Place, R: Numbers + ?Sized>(
     }
 }
 
+/// Comparisons of what is live: with not-a-number they give that.
+#[inline(always)]
+fn compare<P: Place, R: Numbers + ?Sized>(
+    quads: &[[P; 4]],
+    r: &mut R,
+    holds: impl Fn(f64, f64) -> bool,
+) {
+    binaries(quads, r, |a, b| {
+        if a.is_nan() || b.is_nan() {
+            f64::NAN
+        } else if holds(a, b) {
+            1.0
+        } else {
+            0.0
+        }
+    });
+}
+
 /// Sums of `TERMS` terms each.
+#[inline(always)]
 fn sums<const TERMS: usize, P: Place, R: Numbers + ?Sized>(
     quads: &[[P; 4]],
     terms: &[P],

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use super::fold::Folder;
+use super::refold::Refold;
 use super::structure::Structure;
 use super::variant::{Key, Replacement};
 use crate::error::SetError;
@@ -28,6 +29,8 @@ pub struct Instance {
 pub struct Changes {
     positions: Vec<usize>,
     touched: Vec<u32>,
+    /// Code that computes what is touched, where many individuals are made.
+    code: Option<Arc<Refold>>,
 }
 
 impl Changes {
@@ -48,7 +51,11 @@ impl Changes {
         let mut set = base.overridden.clone();
         positions.iter().for_each(|q| set[*q] = true);
         let touched = base.structure.start.touched(&positions, |user| !set[user]);
-        Ok(Self { positions, touched })
+        Ok(Self {
+            positions,
+            touched,
+            code: None,
+        })
     }
 
     /// The quantities that are set.
@@ -56,15 +63,19 @@ impl Changes {
         &self.positions
     }
 
-    /// The same changes, computing only what a run reads: an individual of these is for runs alone, its other numbers are
-    /// not computed anew.
+    /// The same changes of an individual, computing only what a run reads: an individual of these is for runs alone, its
+    /// other numbers are not computed anew.
     #[must_use]
-    pub(crate) fn for_runs(&self, structure: &Structure) -> Self {
-        let read = structure.read_by_runs();
+    pub(crate) fn for_runs(&self, base: &Instance) -> Self {
+        let read = base.structure.read_by_runs();
         let touched = self.touched.iter().copied();
+        let touched: Vec<u32> = touched.filter(|q| read[*q as usize]).collect();
+        let mut taken = base.clone();
+        taken.mark(self);
         Self {
             positions: self.positions.clone(),
-            touched: touched.filter(|q| read[*q as usize]).collect(),
+            code: Some(Arc::new(Refold::new(&taken, &touched))),
+            touched,
         }
     }
 }
@@ -150,7 +161,7 @@ impl Instance {
         self.overridden.get(q).copied().unwrap_or(false)
     }
 
-    fn formula_of(&self, q: usize) -> Option<usize> {
+    pub(super) fn formula_of(&self, q: usize) -> Option<usize> {
         if self.overridden[q] {
             None
         } else {
@@ -244,20 +255,52 @@ impl Instance {
                     path: self.structure.model.quantities[q].path.clone(),
                 });
             }
-            self.overridden[q] = true;
             self.values[q] = value;
+        }
+        self.mark(changes);
+        Ok(())
+    }
+
+    /// Notes what changes set.
+    fn mark(&mut self, changes: &Changes) {
+        for &q in &changes.positions {
+            self.overridden[q] = true;
             self.constants[q] = false;
         }
         // All of these use something that was set, so none is a constant of the file any more.
         for &user in &changes.touched {
             self.constants[user as usize] = false;
         }
-        Ok(())
     }
 
     /// Computes what depends on `changes` that were taken; where `watch` ends it, the individual is unusable.
     pub(crate) fn follow(&mut self, changes: &Changes, watch: &Watch<'_>) -> Result<(), Interrupt> {
-        self.fold(&changes.touched, watch)
+        match &changes.code {
+            Some(code) => code.run(self, watch),
+            None => self.fold(&changes.touched, watch),
+        }
+    }
+
+    /// A copy with room for these changes.
+    pub(crate) fn copied_for(&self, changes: &Changes) -> Self {
+        let room = changes.code.as_ref().map_or(0, |code| code.room());
+        let mut values = Vec::with_capacity(self.values.len() + room);
+        values.extend_from_slice(&self.values);
+        Self {
+            structure: Arc::clone(&self.structure),
+            values,
+            overridden: self.overridden.clone(),
+            constants: self.constants.clone(),
+        }
+    }
+
+    /// The numbers, to be given back.
+    pub(super) fn take_values(&mut self) -> Vec<f64> {
+        std::mem::take(&mut self.values)
+    }
+
+    pub(super) fn give_values(&mut self, values: Vec<f64>) {
+        self.values = values;
     }
 
     /// Gives a quantity back the value or formula of the file and folds what depends on it.

@@ -16,6 +16,7 @@ mod groups;
 mod instance;
 mod lower;
 mod program;
+mod refold;
 mod structure;
 mod tangent;
 mod variant;

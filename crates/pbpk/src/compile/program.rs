@@ -4,6 +4,7 @@
     reason = "numeric kernel: slots are assigned by the emitter below the length of the array"
 )]
 
+use multiversion::multiversion;
 use std::sync::Arc;
 
 use super::graph::{Graph, Id, Node};
@@ -87,6 +88,18 @@ pub(super) enum Instruction {
 }
 
 impl Instruction {
+    /// An operator with its rule.
+    pub(super) fn binary(to: u32, op: Binary, rule: Rule, a: u32, b: u32) -> Self {
+        match (op, rule) {
+            (Binary::Multiply, Rule::Live) => Self::Multiply { to, a, b },
+            (Binary::Multiply, Rule::First) => Self::MultiplyUnlessZero { to, a, b },
+            (Binary::Divide, Rule::Live) => Self::Divide { to, a, b },
+            (Binary::Add, _) => Self::Add { to, a, b },
+            (Binary::Subtract, _) => Self::Subtract { to, a, b },
+            _ => Self::Binary { to, op, rule, a, b },
+        }
+    }
+
     /// The slot that it writes.
     pub(super) fn to(&self) -> u32 {
         let [to, ..] = self.quad();
@@ -171,6 +184,14 @@ enum Places {
 }
 
 impl Program {
+    /// Code that runs as it stands.
+    pub(super) fn of(code: Vec<Instruction>) -> Self {
+        Self {
+            code,
+            ..Self::default()
+        }
+    }
+
     /// Number of instructions.
     pub(crate) fn len(&self) -> usize {
         self.code.len()
@@ -192,12 +213,13 @@ impl Program {
             Places::None => run(&self.code, &self.terms, r, tables),
             Places::Wide(lists) => self.grouped(lists, r, tables),
             Places::Short(lists) => match r.first_chunk_mut::<SHORT_SLOTS>() {
-                Some(r) => self.grouped(lists, r, tables),
+                Some(r) => short(self, lists, r, tables),
                 None => self.grouped(lists, r, tables),
             },
         }
     }
 
+    #[inline(always)]
     fn grouped<P: Place, R: Numbers + ?Sized>(
         &self,
         lists: &Lists<P>,
@@ -211,6 +233,12 @@ impl Program {
             }
         }
     }
+}
+
+/// As [`Program::grouped`], also for processors with 256-bit registers: their instructions need fewer copies.
+#[multiversion(targets("x86_64+avx2"))]
+fn short(program: &Program, lists: &Lists<u16>, r: &mut [f64; SHORT_SLOTS], tables: &[Arc<Table>]) {
+    program.grouped(lists, r, tables);
 }
 
 /// Runs code one instruction after another.
@@ -484,14 +512,6 @@ impl<'a> Emitter<'a> {
 
     fn binary(&mut self, id: Id, op: Binary, rule: Rule, a: Id, b: Id) -> Instruction {
         let (a, b) = (self.slot(a), self.slot(b));
-        let to = self.slot(id);
-        match (op, rule) {
-            (Binary::Multiply, Rule::Live) => Instruction::Multiply { to, a, b },
-            (Binary::Multiply, Rule::First) => Instruction::MultiplyUnlessZero { to, a, b },
-            (Binary::Divide, Rule::Live) => Instruction::Divide { to, a, b },
-            (Binary::Add, _) => Instruction::Add { to, a, b },
-            (Binary::Subtract, _) => Instruction::Subtract { to, a, b },
-            _ => Instruction::Binary { to, op, rule, a, b },
-        }
+        Instruction::binary(self.slot(id), op, rule, a, b)
     }
 }

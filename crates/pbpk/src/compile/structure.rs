@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::dependencies::{self, Dependencies};
 use super::variant::{Key, Stopped, Variant};
@@ -63,6 +63,8 @@ pub struct Structure {
     pub(crate) needs_code: Vec<bool>,
     /// Formulas of values, rates and assignments that compare the time with something: their values may jump there.
     pub(crate) time_comparisons: Vec<usize>,
+    /// What is added to states before they are compared with 0: see `run::negative`.
+    pub(crate) lifts: OnceLock<Vec<f64>>,
     variants: Mutex<HashMap<Key, Arc<Variant>>>,
 }
 
@@ -131,6 +133,7 @@ impl Structure {
             states,
             start,
             base,
+            lifts: OnceLock::new(),
             variants: Mutex::new(HashMap::new()),
         }))
     }

@@ -64,7 +64,7 @@ impl Ageing {
                 None => *known.insert(places(table)?),
             };
             rows += 1;
-            let text = |i: usize| row.get(i).map_or("", String::as_str);
+            let text = |i: usize| row.get(i).map_or("", |f| &**f);
             let number = |i: usize| {
                 let number = csv::number(text(i)).filter(|n| n.is_finite());
                 number.ok_or_else(|| PopulationError::Cell {

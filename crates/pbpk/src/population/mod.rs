@@ -152,7 +152,7 @@ impl Plan {
         let changes = Changes::new(&base, positions)?;
         watch.ask()?;
         let plan = Self {
-            for_runs: changes.for_runs(&structure),
+            for_runs: changes.for_runs(&base),
             base,
             changes,
             columns,
@@ -278,7 +278,7 @@ impl Plan {
         if let Some(tables) = self.ageing.get(&population.id(row)) {
             return self.with_tables(tables, &values, watch);
         }
-        let mut individual = self.base.clone();
+        let mut individual = self.base.copied_for(changes);
         individual.take(changes, &values)?;
         individual.follow(changes, watch)?;
         Ok(individual)

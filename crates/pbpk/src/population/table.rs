@@ -159,7 +159,7 @@ impl Population {
                 known.get_or_insert_with(|| (table.column("IndividualId"), kept(table)));
             let r = ids.len();
             let cell = |i: usize| {
-                let text = row.get(i).map_or("", String::as_str);
+                let text = row.get(i).map_or("", |f| &**f);
                 csv::number(text).ok_or_else(|| PopulationError::Cell {
                     row: r + 1,
                     column: table.header.get(i).cloned().unwrap_or_default(),
@@ -230,20 +230,26 @@ impl Population {
     /// The table as the suite reads it.
     #[must_use]
     pub fn to_csv(&self) -> String {
-        let mut text = String::from("\u{feff}IndividualId");
+        self.lines().collect()
+    }
+
+    /// The lines of [`Population::to_csv`].
+    pub(crate) fn lines(&self) -> impl Iterator<Item = String> + '_ {
+        let mut head = String::from("\u{feff}IndividualId");
         for column in &self.columns {
-            text.push(',');
-            csv::push_field(&mut text, &csv::titled(&column.path, &column.unit));
+            head.push(',');
+            csv::push_field(&mut head, &csv::titled(&column.path, &column.unit));
         }
-        text.push('\n');
-        for row in 0..self.len() {
-            text.push_str(&self.id(row).to_string());
+        head.push('\n');
+        let line = |row: usize| {
+            let mut text = self.id(row).to_string();
             for value in self.row(row) {
                 text.push(',');
                 csv::push_number(&mut text, *value);
             }
             text.push('\n');
-        }
-        text
+            text
+        };
+        std::iter::once(head).chain((0..self.len()).map(line))
     }
 }

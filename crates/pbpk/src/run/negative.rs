@@ -4,6 +4,8 @@
     reason = "numeric kernel: states are quantities of one model"
 )]
 
+use multiversion::multiversion;
+
 use super::RunError;
 use crate::compile::Structure;
 
@@ -22,17 +24,35 @@ fn is_exempt(path: &str, delimiter: char) -> bool {
             .any(|name| path.split(delimiter).any(|element| element == *name))
 }
 
-fn offenders(structure: &Structure, y: &[f64], bound: f64) -> Vec<String> {
+/// For each state 0 where it must not be negative, and infinity where it may.
+fn lifts(structure: &Structure) -> Vec<f64> {
     let model = structure.model();
-    // Quantities lie far apart: only those of values below the bound are looked at.
-    let low = structure
-        .states()
-        .iter()
-        .zip(y)
-        .filter(|(_, y)| **y < bound);
-    let low = low.map(|(q, _)| &model.quantities[*q]);
-    let bad = low.filter(|q| !q.negative_allowed && !is_exempt(&q.path, model.delimiter));
-    bad.map(|q| q.path.clone()).collect()
+    let quantities = structure.states().iter().map(|q| &model.quantities[*q]);
+    let lift = quantities.map(|q| {
+        let may = q.negative_allowed || is_exempt(&q.path, model.delimiter);
+        if may { f64::INFINITY } else { 0.0 }
+    });
+    lift.collect()
+}
+
+fn offenders(structure: &Structure, y: &[f64], bound: f64) -> Vec<String> {
+    let lifts = structure.lifts.get_or_init(|| lifts(structure));
+    // Without a branch for each: mostly there is none.
+    if !any_below(y, lifts, bound) {
+        return Vec::new();
+    }
+    let quantities = &structure.model().quantities;
+    let all = structure.states().iter().zip(y).zip(lifts);
+    let bad = all.filter(|((_, y), lift)| *y + *lift < bound);
+    bad.map(|((q, _), _)| quantities[*q].path.clone()).collect()
+}
+
+/// Whether a number lies below the bound when it is lifted.
+#[multiversion(targets("x86_64+avx2"))]
+fn any_below(y: &[f64], lifts: &[f64], bound: f64) -> bool {
+    let all = y.iter().zip(lifts);
+    let low = all.map(|(y, lift)| u64::from(y + lift < bound));
+    low.fold(0, |any, low| any | low) != 0
 }
 
 /// Start values, before any event.

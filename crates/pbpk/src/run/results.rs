@@ -4,6 +4,8 @@
     reason = "numeric kernel: rows have one number per output"
 )]
 
+use multiversion::multiversion;
+
 use super::Sink;
 use super::events::State;
 use crate::compile::Instance;
@@ -39,6 +41,15 @@ pub struct Results {
     pub warnings: Vec<String>,
     /// Scratch: a state with tiny negative values removed.
     clean: Vec<f64>,
+}
+
+/// The states, without tiny negative values.
+#[multiversion(targets("x86_64+avx2"))]
+fn clean(clean: &mut [f64], y: &[f64], abs_tol: f64) {
+    for (clean, &y) in clean.iter_mut().zip(y) {
+        let tiny = (y < 0.0) & (y > -abs_tol);
+        *clean = if tiny { 0.0 } else { y };
+    }
 }
 
 impl Results {
@@ -83,13 +94,8 @@ impl Results {
         sink: Option<Sink<'_>>,
         watch: &Watch<'_>,
     ) -> Result<(), Interrupt> {
-        self.clean.clear();
-        self.clean.extend(
-            state
-                .y
-                .iter()
-                .map(|&y| if y < 0.0 && y > -abs_tol { 0.0 } else { y }),
-        );
+        self.clean.resize(state.y.len(), 0.0);
+        clean(&mut self.clean, &state.y, abs_tol);
         let start = self.values.len();
         self.values.resize(start + self.paths.len(), 0.0);
         state

@@ -382,15 +382,18 @@ fn statistics_and_json() {
 }
 
 #[test]
-fn a_timeout_ends_a_run() {
-    let done = sim(&[
-        "run",
-        &data("simmodel/VersionTest.xml").display().to_string(),
-        "--timeout",
-        "1e-9",
-    ]);
-    assert_eq!(done.code, 1);
-    assert!(done.err.contains("deadline exceeded"), "{}", done.err);
+fn a_timeout_ends_a_run_and_an_export() {
+    let model = data("simmodel/VersionTest.xml").display().to_string();
+    for words in [
+        &["run", &model][..],
+        &["export", &model, "--format", "sbml"],
+    ] {
+        let done = sim(&[words, &["--timeout", "1e-9"]].concat());
+        assert_eq!((done.code, done.out.as_str()), (1, ""));
+        assert!(done.err.contains("deadline exceeded"), "{}", done.err);
+        let refused = sim(&[words, &["--timeout", "0"]].concat());
+        assert_eq!(refused.code, 2, "{}", refused.err);
+    }
 }
 
 #[test]

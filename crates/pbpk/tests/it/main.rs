@@ -37,6 +37,7 @@ mod population_parts;
 mod properties;
 mod questions;
 mod readers_agree;
+mod refolded;
 mod refusals;
 mod sensitivity;
 mod solve_lu;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use pbpk::compile::{Instance, Structure};
+use pbpk::csv::{self, Series};
 use pbpk::export::{pkml_with_values_watched, sbml_watched, simmodel_watched};
 use pbpk::fit::{Errors, Observation, Parameter, Problem, fit};
 use pbpk::population::{
@@ -243,8 +244,8 @@ fn individuals_of_a_population() {
     let people = cohort(12, 2000).draw().unwrap();
     let (plan, _) = Plan::new(Instance::new(&structure), &people).unwrap();
     let done = AtomicUsize::new(0);
-    // While 2000 observers are folded for each, and in its run.
-    ends_where_it_is_told(12 * (2000 / UNITS + 5), |interrupt| {
+    // While 2000 observers of two operations are folded for each, at every 512 of these, and in its run.
+    ends_where_it_is_told(12 * (2 * 2000 / 512 + 5), |interrupt| {
         let options = asking(interrupt);
         done.store(0, Relaxed);
         run_chunk(&plan, &people, 0..12, &options, |outcome| {
@@ -413,4 +414,30 @@ fn the_analysis_of_a_pattern_looks_at_every_row_of_every_pass() {
     ends_where_it_is_told(8 * n, |ask| {
         Symbolic::analyse_asking(&pattern, &mut || ask().map_or(Ok(()), Err))
     });
+}
+
+#[test]
+fn tables_look_at_every_few_cells() {
+    let (times, width): (Vec<f64>, usize) = ((0..2000).map(f64::from).collect(), 40);
+    let series: Vec<Series> = (0..width)
+        .map(|i| Series {
+            name: format!("S|O{i}"),
+            unit: String::new(),
+            values: vec![0.5; times.len()],
+        })
+        .collect();
+    let least = times.len() * width / 8 / UNITS;
+    let mut text = Vec::new();
+    ends_where_it_is_told(least, |ask| {
+        text.clear();
+        csv::write_in(&mut text, "h", &times, &series, &Watch::new(Some(ask)))
+    });
+    // What was written before the last look is no whole table.
+    text.clear();
+    csv::write(&mut text, &times, &series).unwrap();
+    // Read, and bound to the columns.
+    let read = ends_where_it_is_told(2 * least, |ask| {
+        csv::results_watched(&mut text.as_slice(), &Watch::new(Some(ask)))
+    });
+    assert_eq!(read[0].curves.series.len(), width);
 }

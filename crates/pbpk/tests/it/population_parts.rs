@@ -122,6 +122,11 @@ fn merged_shards_are_the_run_as_a_whole() {
         "{}",
         short.err
     );
+    // Over before it begins: what was there is there still.
+    let late = merge(&[all.as_slice(), &["--timeout", "1e-9"]].concat());
+    assert_eq!(late.code, 1);
+    assert!(late.err.contains("deadline exceeded"), "{}", late.err);
+    assert!(!merged.join("results.csv").exists());
     let joined = merge(&all);
     assert_eq!(joined.code, 0, "{}", joined.err);
     assert!(

@@ -137,6 +137,24 @@ fn a_zero_pivot_goes_to_the_dense_way_out() {
     assert!(!factors.is_dense());
 }
 
+/// Dense throughout, below and above the dimensions that places of a byte reach.
+#[test]
+fn dense_matrices_of_any_dimension_are_solved() {
+    for n in [63, 64, 200, 256, 257, 513, 600] {
+        let pattern = Pattern::dense(n);
+        let values: Vec<f64> = (0..n * n)
+            .map(|i| ((i * 7919) % 101) as f64 / 1e4 - 0.005)
+            .collect();
+        let mut factors = Factors::new(Arc::new(Symbolic::analyse(&pattern)));
+        factors.refactor(0.5, &values).unwrap();
+        let b: Vec<f64> = (0..n).map(|i| (i % 17) as f64 - 8.0).collect();
+        let mut x = b.clone();
+        factors.solve(&mut x);
+        let left = residual(&dense(&pattern, &values, 0.5), &x, &b);
+        assert!(left < 1e-12, "{n}: {left}");
+    }
+}
+
 #[test]
 fn a_singular_matrix_is_refused() {
     let (pattern, values) = matrix(2, &[(0, 0, 1.0), (1, 1, 0.5)]);

@@ -2,6 +2,7 @@
 
 mod compute;
 mod counted;
+mod ended;
 mod engine;
 mod pool;
 mod population;
@@ -11,6 +12,7 @@ mod work;
 mod worker;
 
 pub use compute::Piece;
+pub use ended::Ended;
 pub use pool::{Keeper, Pool, Settings};
 pub use probe::probe;
 pub use stop::Stop;

@@ -16,13 +16,14 @@ use pbpk::run::Tell;
 use pbpk::watch::{Question, Watch};
 use serde_json::json;
 use state::KvError;
-use toolkit::jobs::{Bounds, Claimed, End, JobProgress, Jobs};
+use toolkit::jobs::{Bounds, Claimed, End, JobProgress, Jobs, OnEnd};
 use toolkit::options::Setup;
 use toolkit::outputs::{OutputBounds, Outputs};
 use toolkit::results::HandleBounds;
 use toolkit::store::{PLACES_MAX, Store};
 
 use super::compute::Piece;
+use super::ended::Ended;
 use super::engine::Engine;
 use super::stop::Stop;
 use super::work::{KIND_POPULATION, KIND_RUN, Work};
@@ -85,7 +86,12 @@ pub struct Pool {
 }
 
 impl Keeper {
-    fn open(setup: &Setup, settings: Settings, library: Arc<Library>) -> Result<Self, Fault> {
+    fn open(
+        setup: &Setup,
+        settings: Settings,
+        library: Arc<Library>,
+        ended: Arc<Ended>,
+    ) -> Result<Self, Fault> {
         let store = place(&setup.state, setup.random)?;
         let (clock, program) = (Arc::clone(&setup.clock), setup.program.clone());
         let now_ms = clock.wall_ms();
@@ -104,8 +110,10 @@ impl Keeper {
             ..OutputBounds::default()
         };
         let index = Index::open(&store.1, settings.kept_ms)?;
+        let on_end: OnEnd = Box::new(move |job| ended.tell(job));
+        let jobs = Jobs::open_telling(Arc::clone(&store.0), bounds, Some(on_end), now_ms)?;
         Ok(Self {
-            jobs: Jobs::open(Arc::clone(&store.0), bounds, now_ms)?.0,
+            jobs: jobs.0,
             outputs: Outputs::open(&store.0, outputs)?,
             index,
             engine: Engine::new(program, settings.workers, library),
@@ -336,8 +344,13 @@ impl Pool {
     ///
     /// # Errors
     /// [`Fault`] where it cannot be opened, or no thread can be started.
-    pub fn open(setup: &Setup, settings: Settings, library: Arc<Library>) -> Result<Self, Fault> {
-        let keeper = Arc::new(Keeper::open(setup, settings, library)?);
+    pub fn open(
+        setup: &Setup,
+        settings: Settings,
+        library: Arc<Library>,
+        ended: Arc<Ended>,
+    ) -> Result<Self, Fault> {
+        let keeper = Arc::new(Keeper::open(setup, settings, library, ended)?);
         let mut threads = Vec::new();
         let start = |name: String, body: fn(&Keeper)| {
             let keeper = Arc::clone(&keeper);

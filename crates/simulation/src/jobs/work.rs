@@ -16,6 +16,9 @@ pub const KIND_POPULATION: &str = "population";
 /// A run, whole.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Work {
+    /// The call that asked for it, by its name in the journal.
+    #[serde(default)]
+    pub op: Option<String>,
     /// The simulation's id when it was asked for.
     pub simulation_id: String,
     /// Under which name the result is kept.

@@ -50,6 +50,8 @@ impl Rest {
 
     /// Whether a worker process solves a model whose solution is known; tried at most once a minute.
     async fn probed(&self) -> Result<(), String> {
+        // One at a time: everybody may ask, and each probe starts a process.
+        let _alone = self.probing.lock().await;
         let known = self
             .probed
             .read()

@@ -71,6 +71,8 @@ pub struct Rest {
     calls: Arc<dyn Calls>,
     routes: Vec<Route>,
     probed: RwLock<Option<(std::time::Instant, Result<(), String>)>>,
+    /// Held while it is found out.
+    probing: tokio::sync::Mutex<()>,
     /// When it was made, in milliseconds since 1970.
     since_ms: i64,
     /// Streams that are open.
@@ -100,6 +102,7 @@ impl Rest {
                 .chain(prefixes.map(|path| Route::Prefix(path.into())))
                 .collect(),
             probed: RwLock::default(),
+            probing: tokio::sync::Mutex::default(),
             since_ms: now_ms(),
             doors: Doors::default(),
         }

@@ -26,6 +26,8 @@ use crate::population::{CONTENT_TYPE as COLUMNS, Chunk};
 use crate::results::Columns;
 use crate::tools::{chunk_series, find_chunk, progress};
 
+/// A stream is read as it comes.
+const UNCHANGED: HeaderValue = HeaderValue::from_static("no-cache, no-transform");
 /// Where jobs are.
 pub(super) const JOBS: &str = "/jobs";
 /// Where chunks are.
@@ -99,6 +101,10 @@ impl Rest {
         let (sender, answer) = stream(EVENTS_MAX);
         let inspected = self.inspecting();
         let door = self.doors.open(&caller);
+        if behalf.caller.is_expelled() {
+            // While the call was judged: nobody closes this door later.
+            return Err(Fault::new(Kind::Unauthorized, "the key is good no longer"));
+        }
         let telling = async move {
             let (mut told, mut said) = (Value::Null, Instant::now());
             loop {
@@ -148,10 +154,7 @@ impl Rest {
         let mut response = http::Response::new(answer);
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-        headers.insert(
-            CACHE_CONTROL,
-            HeaderValue::from_static("no-cache, no-transform"),
-        );
+        headers.insert(CACHE_CONTROL, UNCHANGED);
         Ok(answering.with(response))
     }
 

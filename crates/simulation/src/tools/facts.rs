@@ -1,12 +1,17 @@
 //! What the gate is told of a call, so that a rule can ask before a large one.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use gate::facts::{Fact, Facts};
+use gate::paths::{PathArgument, Role, meanings};
 use serde_json::Value;
 use toolkit::server::Args;
 
 use super::jobs::SMOKE_SUBJECTS_MAX;
+use super::snapshots;
 use crate::figures::whole;
+use crate::service::Service;
 use crate::session::Loaded;
 
 /// Paths of the parameters that a call names.
@@ -31,6 +36,43 @@ pub fn parameters(args: Args<'_>) -> Arc<[Arc<str>]> {
         .chain(listed(args.get("parameters")))
         .chain(listed(covariates))
         .collect()
+}
+
+/// The model file that a call opens, as it is found now; none where it opens none, or one that is not there: the tool
+/// refuses that.
+#[must_use]
+pub fn opened(service: &Service, tool: &str, args: Args<'_>, caller: &str) -> Option<PathBuf> {
+    match tool {
+        "load_simulation" | "validate_model_manifest" => {
+            service.folders.resolve(args.text("filePath").ok()?).ok()
+        }
+        "restore_simulation" => snapshots::opened(service, args, caller),
+        _ => None,
+    }
+}
+
+/// States where the model file lies that a call opens: a relative path is one below a folder, and a link leads elsewhere.
+pub fn state_opened(opened: &Path, args: Args<'_>, facts: &mut Facts) {
+    let place = opened.to_string_lossy();
+    let named = args.text("filePath").ok();
+    if let Fact::Known(paths) = &mut facts.paths {
+        let is_relative = |path: &&mut PathArgument| {
+            !path.text.starts_with('/') && named == Some(path.text.as_str())
+        };
+        if let Some(path) = paths.iter_mut().find(is_relative) {
+            path.meaning = meanings(&place, None);
+            return;
+        }
+        if paths.iter().any(|path| path.text == place) {
+            return;
+        }
+    }
+    facts.add_paths([PathArgument {
+        role: Role::Path,
+        content: false,
+        meaning: meanings(&place, None),
+        text: place.into_owned(),
+    }]);
 }
 
 /// How many individuals a call runs, a fit as many as it may need; absent where it runs none.

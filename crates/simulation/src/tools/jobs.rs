@@ -207,6 +207,7 @@ pub(super) fn work(
             .name(if cohort.is_some() { "pop" } else { "run" })?,
     };
     Ok(Work {
+        op: context.op.map(|op| op.to_string()),
         simulation_id: loaded.id.clone(),
         results_id,
         model: loaded.model.clone(),

@@ -23,12 +23,12 @@ mod table;
 use std::fmt;
 use std::sync::LazyLock;
 
-use gate::facts::Operation;
+use gate::facts::{FactId, Operation};
 use serde_json::Value;
 use toolkit::schema::SchemaFault;
 use toolkit::server::{Args, Content, Role, ToolDef};
 
-pub use facts::{cohort_size, cost, parameters};
+pub use facts::{cohort_size, cost, opened, parameters, state_opened};
 pub(crate) use progress::progress;
 pub(crate) use results::{chunk_series, find_chunk};
 pub use table::TOOLS;
@@ -129,6 +129,8 @@ impl Tool {
             side_effects: self.side_effects,
             roles,
             idempotent: !self.critical,
+            // What is loaded under an id may be another model by the time of the call.
+            binds: Some(FactId::SimulationModel),
             ..ToolDef::new(self.name, self.title, self.about, input)?.with_output(output)?
         })
     }

@@ -18,6 +18,7 @@ const WARNINGS_MAX: usize = 50;
 
 pub(super) fn load(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
     let file = context.service.folders.resolve(args.text("filePath")?)?;
+    context.is_judged(&file)?;
     let id = match args.text("simulationId") {
         Ok(id) if id.trim().is_empty() => {
             let wrong = "simulationId must not be blank";
@@ -222,9 +223,11 @@ impl Context<'_> {
     /// The simulation that the arguments name.
     ///
     /// # Errors
-    /// [`crate::fault::Kind::NotFound`].
+    /// [`crate::fault::Kind::NotFound`]; [`crate::fault::Kind::Conflict`] where it is another model than was judged.
     pub(crate) fn simulation(&self, args: Args<'_>) -> Result<crate::session::Shared, Fault> {
         let id = args.text("simulationId")?;
-        self.service.sessions.get(self.caller, id, self.now_ms)
+        let shared = self.service.sessions.get(self.caller, id, self.now_ms)?;
+        self.is_judged(&locked(&shared).model.path)?;
+        Ok(shared)
     }
 }

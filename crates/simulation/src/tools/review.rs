@@ -265,6 +265,7 @@ fn parameters(loaded: &Loaded, pattern: &str, limit: usize) -> Vec<Value> {
 
 pub(super) fn manifest(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
     let file = context.service.folders.resolve(args.text("filePath")?)?;
+    context.is_judged(&file)?;
     let extension = file
         .extension()
         .unwrap_or_default()

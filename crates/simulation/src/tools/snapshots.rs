@@ -12,7 +12,7 @@ use crate::fault::{Fault, Kind};
 use crate::figures::unit;
 use crate::models::hex;
 use crate::results::Snapshot;
-use crate::service::Context;
+use crate::service::{Context, Service};
 use crate::session::{Changed, locked};
 
 pub(super) fn keep(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
@@ -69,15 +69,29 @@ pub(super) fn list(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault
     Ok(json!({"snapshots": kept, "latestSnapshot": latest}))
 }
 
-pub(super) fn restore(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
-    let keeper = context.service.keeper()?;
-    let id = args.text("simulationId")?;
-    let kept = keeper.index.snapshots(context.caller, id)?;
+/// The snapshot that the arguments name, where there is one.
+fn wanted_of(service: &Service, args: Args<'_>, caller: &str) -> Result<Option<Snapshot>, Fault> {
+    let keeper = service.keeper()?;
+    let kept = keeper.index.snapshots(caller, args.text("simulationId")?)?;
     let wanted = args.text("snapshotId").ok();
-    let found = kept
-        .iter()
-        .find(|one| wanted.is_none_or(|wanted| one.snapshot_id == wanted));
-    let Some(snapshot) = found else {
+    let fits = |one: &Snapshot| wanted.is_none_or(|wanted| one.snapshot_id == wanted);
+    Ok(kept.into_iter().find(fits))
+}
+
+fn file_of(snapshot: &Snapshot) -> &str {
+    let file = snapshot.state.get("filePath").and_then(Value::as_str);
+    file.unwrap_or_default()
+}
+
+/// The model file that a call would restore.
+pub(super) fn opened(service: &Service, args: Args<'_>, caller: &str) -> Option<PathBuf> {
+    let snapshot = wanted_of(service, args, caller).ok()??;
+    service.folders.resolve(file_of(&snapshot)).ok()
+}
+
+pub(super) fn restore(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
+    let (id, wanted) = (args.text("simulationId")?, args.text("snapshotId").ok());
+    let Some(snapshot) = &wanted_of(context.service, args, context.caller)? else {
         return Err(match wanted {
             Some(wanted) => {
                 Fault::missing("snapshotId", format!("there is no snapshot '{wanted}'"))
@@ -89,15 +103,9 @@ pub(super) fn restore(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fa
         let wrong = "the snapshot is not what was written";
         return Err(Fault::new(Kind::InternalError, wrong));
     }
-    let file = PathBuf::from(
-        snapshot
-            .state
-            .get("filePath")
-            .and_then(Value::as_str)
-            .unwrap_or_default(),
-    );
     // The folders may be others by now.
-    let file = context.service.folders.resolve(&file.to_string_lossy())?;
+    let file = context.service.folders.resolve(file_of(snapshot))?;
+    context.is_judged(&file)?;
     let mut loaded = read(context, &file, id)?;
     let parameters = snapshot.state.get("parameters").and_then(Value::as_array);
     let changes: BTreeMap<String, Changed> = parameters

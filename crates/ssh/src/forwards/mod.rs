@@ -61,10 +61,12 @@ impl Asked {
         let kind = Kind::ALL.into_iter().find(|kind| kind.label() == word);
         let kind = kind.ok_or_else(|| Unfit::member("kind", "must be local, remote or dynamic"))?;
         let address = args.text("listen_address")?;
-        let address = address.parse().map_err(|_| {
+        let address: IpAddr = address.parse().map_err(|_| {
             let wrong = format!("\"{address}\" is no IP address; names are not looked up");
             Unfit::member("listen_address", wrong)
         })?;
+        // Rules see one spelling: ::ffff:0.0.0.0 listens where 0.0.0.0 does.
+        let address = address.to_canonical();
         let port = u16::try_from(args.count("listen_port")?)
             .map_err(|_| Unfit::member("listen_port", "must be at most 65535"))?;
         let listed = args.get("targets").and_then(Value::as_array);

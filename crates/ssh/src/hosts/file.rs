@@ -18,6 +18,9 @@ pub const HOSTS_MAX: usize = 10_000;
 const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// Most machines on the way to one.
 pub(super) const JUMPS_MAX: usize = 8;
+/// How long a certificate for one login is good, in seconds: where nothing is said, and what may be said.
+const CERTIFICATE_SECONDS: u64 = 300;
+const CERTIFICATE_SECONDS_MAY_BE: std::ops::RangeInclusive<u64> = 10..=86_400;
 /// The port of SSH.
 const PORT: u16 = 22;
 
@@ -68,6 +71,9 @@ struct CredentialText {
     user: String,
     key: Option<PathBuf>,
     certificate: Option<PathBuf>,
+    /// A key that signs a certificate for each login.
+    ca_key: Option<PathBuf>,
+    certificate_seconds: Option<u64>,
     passphrase_file: Option<PathBuf>,
     passphrase_env: Option<String>,
     password_file: Option<PathBuf>,
@@ -356,6 +362,54 @@ impl Reading<'_> {
         }
     }
 
+    /// The proof by a key: by one that is there, or by one for each login.
+    fn keys(
+        &self,
+        id: &str,
+        text: &CredentialText,
+        passphrase: Option<Place>,
+    ) -> Result<Vec<Proof>, HostsFault> {
+        let wrong = |what: &str| fault(format!("credentials.{id}: {what}"));
+        match (&text.key, &text.ca_key) {
+            (Some(_), Some(_)) => wrong(
+                "key and ca_key are both given; keep one, and give the other a name of its own",
+            ),
+            (Some(_), None) if text.certificate_seconds.is_some() => {
+                wrong("certificate_seconds is for ca_key; a certificate in a file has its own time")
+            }
+            (Some(key), None) => Ok(vec![Proof::Key {
+                key: self.at(key),
+                certificate: text.certificate.as_deref().map(|path| self.at(path)),
+                passphrase,
+            }]),
+            (None, Some(_)) if text.certificate.is_some() => {
+                wrong("ca_key makes a certificate for each login; take certificate away")
+            }
+            (None, Some(authority)) => {
+                let seconds = text.certificate_seconds.unwrap_or(CERTIFICATE_SECONDS);
+                let (least, most) = CERTIFICATE_SECONDS_MAY_BE.into_inner();
+                if !(least..=most).contains(&seconds) {
+                    return wrong(&format!(
+                        "certificate_seconds is {seconds}; it may be {least} to {most}"
+                    ));
+                }
+                Ok(vec![Proof::Issued {
+                    authority: self.at(authority),
+                    passphrase,
+                    seconds,
+                }])
+            }
+            (None, None)
+                if text.certificate.is_some()
+                    || passphrase.is_some()
+                    || text.certificate_seconds.is_some() =>
+            {
+                wrong("there is no key that it belongs to")
+            }
+            (None, None) => Ok(Vec::new()),
+        }
+    }
+
     fn credential(&self, id: &str, text: &CredentialText) -> Result<Credential, HostsFault> {
         let place = |file: &Option<PathBuf>, variable: &Option<String>, what: &str| {
             Ok(match (file, variable) {
@@ -386,18 +440,7 @@ impl Reading<'_> {
             (None, Some(SudoText::Passwordless)) => Some(Sudo::Passwordless),
             (None, None) => None,
         };
-        let mut proofs = Vec::new();
-        if let Some(key) = &text.key {
-            proofs.push(Proof::Key {
-                key: self.at(key),
-                certificate: text.certificate.as_deref().map(|path| self.at(path)),
-                passphrase,
-            });
-        } else if text.certificate.is_some() || passphrase.is_some() {
-            return fault(format!(
-                "credentials.{id}: there is no key that it belongs to"
-            ));
-        }
+        let mut proofs = self.keys(id, text, passphrase)?;
         proofs.extend(password.map(Proof::Password));
         proofs.extend(text.agent.as_deref().map(|socket| Proof::Agent {
             socket: self.at(socket),
@@ -413,7 +456,7 @@ impl Reading<'_> {
                 sudo,
             }),
             (None, _) => fault(format!(
-                "credentials.{id}: write one of key, password_file, password_env, agent and password_from_caller"
+                "credentials.{id}: write one of key, ca_key, password_file, password_env, agent and password_from_caller"
             )),
             (Some(_), false) => fault(format!(
                 "credentials.{id}: it proves itself in two ways; keep one, and give the other a name of its own"

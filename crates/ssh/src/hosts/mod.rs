@@ -112,6 +112,15 @@ pub enum Proof {
         /// The key's passphrase.
         passphrase: Option<Place>,
     },
+    /// A new key for each login, with a certificate that a key of the operator's authority signs.
+    Issued {
+        /// The file with the authority's private key.
+        authority: PathBuf,
+        /// That key's passphrase.
+        passphrase: Option<Place>,
+        /// How long a certificate is good.
+        seconds: u64,
+    },
     /// A password; servers that ask question by question get it there.
     Password(Place),
     /// Whatever key an agent has.
@@ -132,6 +141,7 @@ impl Proof {
                 certificate: None, ..
             } => "key",
             Self::Key { .. } => "certificate",
+            Self::Issued { .. } => "a certificate for each login",
             Self::Password(_) => "password",
             Self::Agent { .. } => "agent",
             Self::Caller => "the caller's password",
@@ -297,7 +307,9 @@ impl Hosts {
         let mut names = Vec::new();
         for host in self.all() {
             let place = match &host.credential.proof {
-                Proof::Key { passphrase, .. } => passphrase.as_ref(),
+                Proof::Key { passphrase, .. } | Proof::Issued { passphrase, .. } => {
+                    passphrase.as_ref()
+                }
                 Proof::Password(place) => Some(place),
                 Proof::Agent { .. } | Proof::Caller => None,
             };

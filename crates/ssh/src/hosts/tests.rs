@@ -60,10 +60,18 @@ fn what_is_wrong_is_told_with_its_place() {
             "credentials: {{ me: {{ user: ada{text} }} }}\nhosts: {{}}\n"
         ))
     };
-    assert!(credential("").contains("write one of key, password_file"));
+    assert!(credential("").contains("write one of key, ca_key, password_file"));
     assert!(credential(", key: a, password_file: b").contains("proves itself in two ways"));
     assert!(credential(", password_file: a, password_env: B").contains("keep one"));
     assert!(credential(", certificate: a").contains("there is no key"));
+    assert!(credential(", certificate_seconds: 60").contains("there is no key"));
+    assert!(credential(", key: a, ca_key: b").contains("keep one"));
+    assert!(credential(", key: a, certificate_seconds: 60").contains("is for ca_key"));
+    assert!(credential(", ca_key: a, certificate: b").contains("take certificate away"));
+    for seconds in [9, 86_401] {
+        let told = credential(&format!(", ca_key: a, certificate_seconds: {seconds}"));
+        assert!(told.contains("it may be 10 to 86400"), "{told}");
+    }
     assert!(wrong("hosts: [").contains("line"));
 }
 

@@ -89,6 +89,49 @@ fn a_service_is_restarted_by_a_persons_yes() {
     );
 }
 
+/// Programs that look, with the options and operands by which they write, and a form of each that is allowed.
+#[test]
+fn forms_that_write_are_refused_by_a_rule_beside_forms_that_look() {
+    let policy = Policy::load(&policy(), None, &[]).unwrap();
+    for (looks, writes) in [
+        (
+            "sort /etc/hosts",
+            &[
+                "sort -o /tmp/x /etc/hosts",
+                "sort --compress-program=sh /etc/hosts",
+            ][..],
+        ),
+        ("uniq /etc/hosts", &["uniq /etc/hosts /tmp/x"]),
+        ("file /etc/hosts", &["file -C -m /tmp/x"]),
+        ("hostname", &["hostname other"]),
+        (
+            "sysctl net.ipv4.ip_forward",
+            &[
+                "sysctl net.ipv4.ip_forward=1",
+                "sysctl -w net.ipv4.ip_forward=1",
+            ],
+        ),
+        ("ss -t", &["ss -tK", "ss -K dst 10.0.0.1"]),
+        ("conntrack -L", &["conntrack -L -F", "conntrack -D"]),
+        (
+            "iptables -L",
+            &[
+                "iptables -L -Z",
+                "iptables -F",
+                "iptables -A INPUT -j DROP",
+                "iptables -P INPUT DROP",
+            ],
+        ),
+    ] {
+        let (effect, rule) = judged(&policy, looks).unwrap();
+        assert_eq!(effect, Effect::Allow, "{looks}: {rule}");
+        for line in writes {
+            let (effect, rule) = judged(&policy, line).unwrap();
+            assert!(effect == Effect::Deny && !rule.is_empty(), "{line}: {rule}");
+        }
+    }
+}
+
 #[test]
 fn the_shipped_policy_loads_without_a_warning() {
     let policy = Policy::load(&policy(), None, &[]).unwrap();

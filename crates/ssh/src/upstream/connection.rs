@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use russh::client::{self, Handle, Msg};
 use russh::keys::Algorithm;
-use russh::{Disconnect, Preferred};
+use russh::{Disconnect, Preferred, cipher};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 
@@ -210,13 +210,13 @@ where
 }
 
 /// Types of keys of which the host has a known one come first: a server with several shows the first.
-/// RSA is left out, because this build cannot check its signatures.
+/// RSA is left out where this build cannot check its signatures.
 fn preferred(known: &KnownHosts, filed_as: &str) -> Preferred {
     let (kinds, certified) = known.kinds(filed_as);
     let mut keys: Vec<Algorithm> = Preferred::DEFAULT
         .key
         .iter()
-        .filter(|key| !matches!(key, Algorithm::Rsa { .. }))
+        .filter(|key| !login::unusable(key))
         .cloned()
         .collect();
     let certificates = if certified { keys.clone() } else { Vec::new() };
@@ -224,6 +224,41 @@ fn preferred(known: &KnownHosts, filed_as: &str) -> Preferred {
     Preferred {
         key: Cow::Owned(keys),
         host_key_certificates: Cow::Owned(certificates),
+        cipher: ciphers(has_aes()),
         ..Preferred::DEFAULT
+    }
+}
+
+/// AES-GCM comes first where the processor has instructions for it: it is faster there than ChaCha20, and slower elsewhere.
+fn ciphers(has_aes: bool) -> Cow<'static, [cipher::Name]> {
+    let mut order = Preferred::DEFAULT.cipher.into_owned();
+    if has_aes {
+        order.sort_by_key(|name| *name != cipher::AES_256_GCM);
+    }
+    Cow::Owned(order)
+}
+
+/// Whether the processor has instructions for AES.
+fn has_aes() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return std::arch::is_x86_feature_detected!("aes");
+    #[cfg(target_arch = "aarch64")]
+    return std::arch::is_aarch64_feature_detected!("aes");
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    return false;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn aes_comes_first_where_the_processor_has_it_and_nothing_is_left_out() {
+        let plain = ciphers(false);
+        assert_eq!(plain, Preferred::DEFAULT.cipher);
+        let fast = ciphers(true);
+        assert_eq!(fast[0], cipher::AES_256_GCM);
+        assert_eq!(fast.len(), plain.len());
+        assert!(plain.iter().all(|name| fast.contains(name)));
     }
 }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use russh::client::{AuthResult, Handle, KeyboardInteractiveAuthResponse as Reply};
 use russh::keys::agent::client::AgentClient;
-use russh::keys::{Algorithm, Certificate, PrivateKeyWithHashAlg};
+use russh::keys::{Algorithm, Certificate, HashAlg, PrivateKey, PrivateKeyWithHashAlg};
 
 use super::fault::ConnectFault;
+use super::issued::issue;
 use super::verify::Verifier;
 use crate::hosts::{Credential, Place, Proof, Secret};
 
@@ -32,11 +33,20 @@ pub(super) async fn login(
             certificate,
             passphrase,
         } => {
-            let passphrase = match passphrase {
-                Some(place) => Some(secret(place, environment)?),
-                None => None,
-            };
+            let passphrase = optional(passphrase.as_ref(), environment)?;
             by_key(to, user, (key, certificate.as_deref()), passphrase.as_ref()).await
+        }
+        Proof::Issued {
+            authority,
+            passphrase,
+            seconds,
+        } => {
+            let passphrase = optional(passphrase.as_ref(), environment)?;
+            let key = private(authority, passphrase.as_ref())?;
+            let issued = issue(&key, user, &credential.id, *seconds);
+            let (own, certificate) = issued.map_err(|wrong| unreadable(authority, &wrong))?;
+            let result = to.authenticate_openssh_cert(user, Arc::new(own), certificate);
+            accepted(&result.await?, user, "certificate")
         }
         Proof::Password(place) => by_password(to, user, &secret(place, environment)?).await,
         Proof::Agent { socket } => by_agent(to, user, socket).await,
@@ -55,28 +65,53 @@ fn secret(place: &Place, environment: &crate::Environment) -> Result<Secret, Con
     read.map_err(|wrong| ConnectFault::new("credential_unreadable", wrong))
 }
 
+fn optional(
+    place: Option<&Place>,
+    environment: &crate::Environment,
+) -> Result<Option<Secret>, ConnectFault> {
+    place.map(|place| secret(place, environment)).transpose()
+}
+
+fn unreadable(path: &Path, why: &dyn std::fmt::Display) -> ConnectFault {
+    let wrong = format!("{}: {why}", path.display());
+    ConnectFault::new("credential_unreadable", wrong)
+}
+
+/// Whether this build can neither sign nor check with such a key: RSA comes with the feature `rsa`.
+pub(super) fn unusable(key: &Algorithm) -> bool {
+    !cfg!(feature = "rsa") && matches!(key, Algorithm::Rsa { .. })
+}
+
+/// What an RSA key signs with at this server; other keys have one way alone.
+async fn hash_for(to: &mut To, key: &Algorithm) -> Result<Option<HashAlg>, ConnectFault> {
+    match key {
+        Algorithm::Rsa { .. } => Ok(to.best_supported_rsa_hash().await?.flatten()),
+        _ => Ok(None),
+    }
+}
+
+/// A private key of a file.
+fn private(path: &Path, passphrase: Option<&Secret>) -> Result<PrivateKey, ConnectFault> {
+    let key = russh::keys::load_secret_key(path, passphrase.map(Secret::expose))
+        .map_err(|error| unreadable(path, &error))?;
+    if unusable(&key.algorithm()) {
+        let wrong = "it is an RSA key, and this build has no RSA (RUSTSEC-2023-0071); use an Ed25519 or ECDSA key, let an agent hold it, or build with --features rsa";
+        return Err(unreadable(path, &wrong));
+    }
+    Ok(key)
+}
+
 async fn by_key(
     to: &mut To,
     user: &str,
     (key, certificate): (&Path, Option<&Path>),
     passphrase: Option<&Secret>,
 ) -> Result<(), ConnectFault> {
-    let unreadable = |path: &Path, why: &dyn std::fmt::Display| {
-        ConnectFault::new(
-            "credential_unreadable",
-            format!("{}: {why}", path.display()),
-        )
-    };
-    let private = russh::keys::load_secret_key(key, passphrase.map(Secret::expose))
-        .map_err(|error| unreadable(key, &error))?;
-    if matches!(private.algorithm(), Algorithm::Rsa { .. }) {
-        let wrong = "it is an RSA key, and this build has no RSA (RUSTSEC-2023-0071); use an Ed25519 or ECDSA key, or let an agent hold it";
-        return Err(unreadable(key, &wrong));
-    }
-    let private = Arc::new(private);
+    let private = Arc::new(private(key, passphrase)?);
     let result = match certificate {
         None => {
-            let key = PrivateKeyWithHashAlg::new(private, None);
+            let hash = hash_for(to, &private.algorithm()).await?;
+            let key = PrivateKeyWithHashAlg::new(private, hash);
             to.authenticate_publickey(user, key).await?
         }
         Some(path) => {
@@ -148,10 +183,7 @@ async fn by_agent(to: &mut To, user: &str, socket: &Path) -> Result<(), ConnectF
         .map_err(|error| unreadable(&error))?;
     for identity in identities.into_iter().take(AGENT_KEYS_MAX) {
         let key = identity.public_key().into_owned();
-        let hash = match key.algorithm() {
-            Algorithm::Rsa { .. } => to.best_supported_rsa_hash().await?.flatten(),
-            _ => None,
-        };
+        let hash = hash_for(to, &key.algorithm()).await?;
         let result = to
             .authenticate_publickey_with(user, key, hash, &mut agent)
             .await

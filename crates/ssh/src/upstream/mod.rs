@@ -4,6 +4,7 @@ mod connection;
 mod exec;
 mod fault;
 mod forward;
+mod issued;
 mod login;
 mod mark;
 mod sftp;

@@ -1,7 +1,8 @@
 //! Who is let in, and which machines are trusted.
 
 use std::fs;
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -10,7 +11,7 @@ use ssh::hosts::Hosts;
 use crate::target::{Client, PASSWORD, Target, folder, has, is_root, keygen, user};
 
 /// What `ssh_connect` says to a host that it cannot use.
-async fn refused(client: &Client, host: &str) -> String {
+pub async fn refused(client: &Client, host: &str) -> String {
     let said = client
         .call("ssh_connect", json!({"host": host}))
         .await
@@ -226,6 +227,103 @@ async fn over_two_machines_to_a_third() {
     fs::remove_dir_all(place).unwrap();
 }
 
+/// An agent at `agent` in this folder, with a key of it.
+async fn agent(place: &Path, key: &str) -> Child {
+    let socket = place.join("agent");
+    let agent = Command::new("ssh-agent")
+        .arg("-D")
+        .arg("-a")
+        .arg(&socket)
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let began = Instant::now();
+    while !socket.exists() && began.elapsed() < Duration::from_secs(10) {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let added = Command::new("ssh-add")
+        .arg("-q")
+        .arg(place.join(key))
+        .env("SSH_AUTH_SOCK", &socket)
+        .status()
+        .unwrap();
+    assert!(added.success());
+    agent
+}
+
+fn rsa_key(path: &Path) {
+    let made = Command::new("ssh-keygen")
+        .args(["-q", "-t", "rsa", "-b", "2048", "-N", "", "-f"])
+        .arg(path)
+        .status();
+    assert!(made.unwrap().success());
+}
+
+#[cfg(feature = "rsa")]
+#[tokio::test]
+async fn rsa_keys_of_user_and_host_are_used_where_they_are_built_in() {
+    if !has("sshd") {
+        return;
+    }
+    let place = folder();
+    rsa_key(&place.join("host"));
+    rsa_key(&place.join("user"));
+    let target = Target::start(place, "", None);
+    let client = target.client();
+    let session = client.connect("web").await;
+    let said = client.run(&session, "whoami").await.unwrap();
+    assert_eq!(said["structuredContent"]["stdout"], format!("{}\n", user()));
+    assert!(target.log().contains("RSA SHA256:"), "{}", target.log());
+}
+
+#[cfg(not(feature = "rsa"))]
+#[tokio::test]
+async fn a_host_whose_only_key_is_rsa_is_refused_with_the_reason() {
+    if !has("sshd") {
+        return;
+    }
+    let place = folder();
+    rsa_key(&place.join("host"));
+    keygen(&place.join("user"), &[]);
+    let target = Target::start(place, "", None);
+    let told = refused(&target.client(), "web").await;
+    assert!(
+        told.contains("rsa-sha2-512") && told.contains("--features rsa"),
+        "{told}"
+    );
+}
+
+#[cfg(not(feature = "rsa"))]
+#[tokio::test]
+async fn an_rsa_key_is_refused_with_the_reason_and_is_used_by_an_agent() {
+    if !has("sshd") || !has("ssh-agent") {
+        return;
+    }
+    let place = folder();
+    keygen(&place.join("host"), &[]);
+    rsa_key(&place.join("user"));
+    let target = Target::start(place.clone(), "", None);
+    let client = target.client();
+    let told = refused(&client, "web").await;
+    assert!(
+        told.contains("this build has no RSA") && told.contains("let an agent hold it"),
+        "{told}"
+    );
+    let mut agent = agent(&place, "user").await;
+    let text = format!(
+        "known_hosts: [known_hosts]\ncredentials: {{ me: {{ user: {}, agent: agent }} }}\nhosts: {{ web: {{ address: 127.0.0.1, port: {}, credential: me }} }}\n",
+        user(),
+        target.port
+    );
+    let client = Client::new(Hosts::of(&text, &place).unwrap(), None);
+    let session = client.connect("web").await;
+    agent.kill().unwrap();
+    agent.wait().unwrap();
+    let said = client.run(&session, "whoami").await.unwrap();
+    assert_eq!(said["structuredContent"]["stdout"], format!("{}\n", user()));
+    assert!(target.log().contains("RSA SHA256:"), "{}", target.log());
+}
+
 #[tokio::test]
 async fn certificates_of_users_and_hosts_and_keys_of_an_agent() {
     if !has("sshd") {
@@ -287,28 +385,64 @@ async fn certificates_of_users_and_hosts_and_keys_of_an_agent() {
     if !has("ssh-agent") {
         return;
     }
-    let socket = place.join("agent");
-    let mut agent = Command::new("ssh-agent")
-        .arg("-D")
-        .arg("-a")
-        .arg(&socket)
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
-    let began = Instant::now();
-    while !socket.exists() && began.elapsed() < Duration::from_secs(10) {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
     fs::remove_file(place.join("user-cert.pub")).unwrap();
-    let added = Command::new("ssh-add")
-        .arg("-q")
-        .arg(place.join("user"))
-        .env("SSH_AUTH_SOCK", &socket)
-        .status()
-        .unwrap();
-    assert!(added.success());
+    let mut agent = agent(&place, "user").await;
     let session = hosts("agent: agent").connect("web").await;
     agent.kill().unwrap();
     agent.wait().unwrap();
     assert!(session.starts_with("sess_"));
+}
+
+#[tokio::test]
+async fn an_authority_lets_each_login_in_by_a_certificate_of_its_own() {
+    if !has("sshd") {
+        return;
+    }
+    let place = folder();
+    for name in ["ca", "other", "host", "user"] {
+        keygen(&place.join(name), &[]);
+    }
+    let locked = Command::new("ssh-keygen")
+        .args(["-q", "-p", "-P", "", "-N", "canary-2b8e", "-f"])
+        .arg(place.join("ca"))
+        .status();
+    assert!(locked.unwrap().success());
+    // No key is authorized by itself.
+    fs::write(place.join("user.pub"), "").unwrap();
+    let more = format!(
+        "LogLevel VERBOSE\nTrustedUserCAKeys {}/ca.pub\n",
+        place.display()
+    );
+    let target = Target::start(place.clone(), &more, None);
+    let text = format!(
+        "known_hosts: [known_hosts]\ncredentials:\n  good: {{ user: {u}, ca_key: ca, passphrase_env: IT_CA, certificate_seconds: 60 }}\n  locked: {{ user: {u}, ca_key: ca }}\n  stranger: {{ user: {u}, ca_key: other }}\nhosts:\n  web: {{ address: 127.0.0.1, port: {p}, credential: good }}\n  a: {{ address: 127.0.0.1, port: {p}, credential: locked }}\n  b: {{ address: 127.0.0.1, port: {p}, credential: stranger }}\n",
+        u = user(),
+        p = target.port
+    );
+    let hosts = Hosts::of(&text, &place).unwrap();
+    assert_eq!(hosts.variables(), ["IT_CA"]);
+    let client = Client::with(hosts, &[("IT_CA", "canary-2b8e")]);
+    for _ in 0..2 {
+        let alone = json!({"host": "web", "alone": true});
+        let said = client.call("ssh_connect", alone).await.unwrap();
+        let session = &said["structuredContent"]["session_id"];
+        // A terminal is more than a certificate without extensions permits.
+        let open = json!({"session_id": session, "command": "whoami", "wait_for": "\\w+", "wait_ms": 20_000});
+        let said = client.call("ssh_terminal_open", open).await.unwrap();
+        assert!(said.to_string().contains(&user()), "{said}");
+    }
+    let log = target.log();
+    let keys: Vec<&str> = log
+        .lines()
+        .filter(|line| line.contains("Accepted publickey") && line.contains("ID durward good"))
+        .filter_map(|line| {
+            line.split_whitespace()
+                .find(|word| word.starts_with("SHA256:"))
+        })
+        .collect();
+    assert!(keys.len() == 2 && keys[0] != keys[1], "{log}");
+    for (host, wrong) in [("a", "ca: "), ("b", "refused the certificate of")] {
+        let told = refused(&client, host).await;
+        assert!(told.contains(wrong) && !told.contains("canary"), "{told}");
+    }
 }

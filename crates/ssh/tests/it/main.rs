@@ -20,6 +20,7 @@ mod load;
 mod opened;
 mod paths;
 mod random;
+mod servers;
 mod smuggled;
 mod stopping;
 mod sudo;

@@ -240,17 +240,32 @@ impl Target {
             user: user(),
             sshd,
         };
+        target.listens();
+        target.know();
+        target
+    }
+
+    /// Waits until it can be connected to.
+    fn listens(&self) {
         let began = Instant::now();
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+        while TcpStream::connect(("127.0.0.1", self.port)).is_err() {
             assert!(
                 began.elapsed() < Duration::from_secs(20),
                 "sshd does not start: {}",
-                target.log()
+                self.log()
             );
             std::thread::yield_now();
         }
-        target.know();
-        target
+    }
+
+    /// Ends it with all of its connections, and starts it anew at its port.
+    pub fn restart(&mut self) {
+        self.cut();
+        self.sshd.kill().unwrap();
+        self.sshd.wait().unwrap();
+        let next = sshd(&self.folder).stdin(Stdio::null()).spawn();
+        self.sshd = next.unwrap();
+        self.listens();
     }
 
     /// Cuts all of its connections; it takes new ones.

@@ -13,12 +13,12 @@ const SHELLS: [&str; 5] = ["bash", "dash", "zsh", "fish", "tcsh"];
 /// Stands between the lines of the corpus that go in one command.
 const APART: &str = "=apart=";
 
-/// A program that prints its words, each with a NUL behind it.
+/// A program that prints its words, each with a NUL behind it; its other stream and its exit code say how many they are.
 fn helper(target: &Target) -> String {
     let path = target.folder.join("words");
     fs::write(
         &path,
-        "#!/bin/sh\nfor word; do printf '%s\\0' \"$word\"; done\n",
+        "#!/bin/sh\nfor word; do printf '%s\\0' \"$word\"; done\nprintf '%d\\377' $# >&2\nexit $(($# % 100))\n",
     )
     .unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
@@ -29,19 +29,20 @@ fn helper(target: &Target) -> String {
 async fn received(client: &Client, session: &str, line: &str) -> Vec<String> {
     let said = client.run(session, line).await.unwrap();
     let data = &said["structuredContent"];
-    assert_eq!(
-        (&data["exit_code"], &data["stderr"]),
-        (&json!(0), &json!("")),
-        "{line}: {said}"
-    );
-    let text = data["stdout"].as_str().unwrap();
-    let bytes = match data["stdout_encoding"].as_str() {
-        Some("base64") => base64(text),
-        _ => text.as_bytes().to_vec(),
+    let bytes = |stream: &str| {
+        let text = data[stream].as_str().unwrap();
+        match data[format!("{stream}_encoding")].as_str() {
+            Some("base64") => base64(text),
+            _ => text.as_bytes().to_vec(),
+        }
     };
-    let text = String::from_utf8(bytes).unwrap();
+    let text = String::from_utf8(bytes("stdout")).unwrap();
     let mut words: Vec<String> = text.split('\0').map(str::to_owned).collect();
     assert_eq!(words.pop().as_deref(), Some(""));
+    let count = words.len();
+    assert_eq!(data["exit_code"], json!(count % 100), "{line}: {said}");
+    let counted = [count.to_string().as_bytes(), &[0xff]].concat();
+    assert_eq!(bytes("stderr"), counted, "{line}: {said}");
     words
 }
 

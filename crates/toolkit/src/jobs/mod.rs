@@ -11,6 +11,7 @@ mod live;
 mod recover;
 mod worker;
 
+use std::fmt;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -65,12 +66,23 @@ impl Default for Bounds {
     }
 }
 
+/// Is told of a job that ends, before anybody can know that it has. It must not ask for jobs.
+pub type OnEnd = Box<dyn Fn(&Job) + Send + Sync>;
+
 /// All jobs of a process.
-#[derive(Debug)]
 pub struct Jobs {
     store: Arc<Store>,
     bounds: Bounds,
     live: Live,
+    on_end: Option<OnEnd>,
+}
+
+impl fmt::Debug for Jobs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Jobs")
+            .field("bounds", &self.bounds)
+            .finish_non_exhaustive()
+    }
 }
 
 /// A job that was asked for.
@@ -271,6 +283,9 @@ impl Jobs {
         job.checkpoint = None;
         index::store(t, job)?;
         index::ended(t, job)?;
+        if let Some(on_end) = &self.on_end {
+            on_end(job);
+        }
         let kept_max = self.bounds.kept_per_caller_max;
         let kept = index::ended_of(t, &job.caller, kept_max + 1)?;
         if let (true, Some(oldest)) = (kept.len() > kept_max, kept.first()) {

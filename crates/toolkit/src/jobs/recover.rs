@@ -8,7 +8,7 @@ use super::error::JobError;
 use super::job::{Job, JobFault, JobId, JobState, Recovery};
 use super::live::Live;
 use super::worker::Claimed;
-use super::{Bounds, Jobs, index};
+use super::{Bounds, Jobs, OnEnd, index};
 use crate::store::Store;
 
 /// How often a job that is tried again after restarts may be interrupted: one that ends the process each
@@ -50,11 +50,25 @@ impl Jobs {
         bounds: Bounds,
         now_ms: i64,
     ) -> Result<(Self, Recovered), JobError> {
+        Self::open_telling(store, bounds, None, now_ms)
+    }
+
+    /// As [`Jobs::open`], where somebody is to be told of every job that ends.
+    ///
+    /// # Errors
+    /// As [`Jobs::open`].
+    pub fn open_telling(
+        store: Arc<Store>,
+        bounds: Bounds,
+        on_end: Option<OnEnd>,
+        now_ms: i64,
+    ) -> Result<(Self, Recovered), JobError> {
         let open_max = bounds.open_max.min(state::kv::SCAN_ENTRIES_MAX);
         let jobs = Self {
             store,
             bounds: Bounds { open_max, ..bounds },
             live: Live::default(),
+            on_end,
         };
         let mut recovered = Recovered::default();
         let mut adopted = Vec::new();

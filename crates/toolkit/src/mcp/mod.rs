@@ -21,8 +21,8 @@ use wire::{Revision, id::IdKey};
 
 use crate::cancel::Cancel;
 use crate::server::{
-    Args, DefinitionFault, DynToolServer, Failure, Identity, Outcome, PREVIEW_MS_MAX, ReplySink,
-    ResourceAsked, ResourceCall, SessionRef, ToolCall, ToolDef, Unfit, check_tools,
+    Args, DefinitionFault, DynToolServer, Failure, Identity, JobRecorder, Outcome, PREVIEW_MS_MAX,
+    ReplySink, ResourceAsked, ResourceCall, SessionRef, ToolCall, ToolDef, Unfit, check_tools,
 };
 pub use exchange::{Arrival, CANCEL_WAIT_MS_MAX, Exchange, Reply};
 use exchange::{Calling, Place};
@@ -125,6 +125,11 @@ impl Builtin {
         self.server.begin();
     }
 
+    /// Where the ends of jobs are recorded that its calls begin.
+    pub fn record_jobs(&self, recorder: JobRecorder) {
+        self.server.record_jobs(recorder);
+    }
+
     /// What it has counted.
     #[must_use]
     pub fn measures(&self) -> Vec<crate::measure::Measure> {
@@ -169,6 +174,16 @@ impl Builtin {
             .describe(tool, Args::new(members), &message.by, &mut stated)?;
         *facts = stated;
         Ok(())
+    }
+
+    /// Notes what a call is judged by that it stands and falls with.
+    pub fn note_judged(&self, message: &mut Message, facts: &Facts) {
+        let Some(call) = message.call_to_note() else {
+            return;
+        };
+        let bound = self.tool(call.tool).and_then(|tool| tool.binds);
+        let judged = bound.map(|fact| facts.get(fact)).unwrap_or_default();
+        call.bound = judged.known().and_then(|value| value.text().map(Arc::from));
     }
 
     /// What a call would write, for the person who is asked about it; none where its arguments say so themselves.
@@ -356,6 +371,7 @@ impl BuiltinSession {
             session: asked.by,
             op: asked.op,
             shown: call.shown,
+            bound: call.bound,
         };
         let (id, dialect, of) = (asked.id, asked.dialect, Arc::clone(builtin));
         let tool = call.tool;

@@ -1,5 +1,7 @@
 //! Reading what a client sends: once, where it is judged, into what is then carried out.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use wire::jsonrpc::{Envelope, Kind, member, string};
@@ -67,6 +69,8 @@ pub(super) struct ToolAsked {
     pub(super) arguments: Result<Map<String, Value>, Unfit>,
     /// By what its server knows again what a person was shown of it.
     pub(super) shown: Option<String>,
+    /// What was judged of the fact that its tool binds.
+    pub(super) bound: Option<Arc<str>>,
 }
 
 /// What is to be done about a request.
@@ -128,10 +132,19 @@ impl Message {
     /// Notes what a person is shown of the call beside its arguments, where something is: its server gets it back with
     /// the call.
     pub fn note_shown(&mut self, digest: Option<String>) {
-        if let Content::Request(request) = &mut self.content
-            && let Asked::Call { call: Ok(call), .. } = &mut request.asked
-        {
+        if let Some(call) = self.call_to_note() {
             call.shown = digest;
+        }
+    }
+
+    /// The call, for something that is noted with it.
+    pub(super) fn call_to_note(&mut self) -> Option<&mut ToolAsked> {
+        match &mut self.content {
+            Content::Request(request) => match &mut request.asked {
+                Asked::Call { call, .. } => call.as_mut().ok(),
+                _ => None,
+            },
+            _ => None,
         }
     }
 
@@ -330,6 +343,7 @@ fn call(scan: &Scan<'_>, tools: &[ToolDef]) -> Result<ToolAsked, Fault> {
     };
     Ok(ToolAsked {
         shown: None,
+        bound: None,
         tool: tool.name,
         arguments: read_arguments(arguments, &tool.input),
     })

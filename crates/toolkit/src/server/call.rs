@@ -54,6 +54,7 @@ pub struct ToolCall {
     pub(crate) session: SessionRef,
     pub(crate) op: OpId,
     pub(crate) shown: Option<String>,
+    pub(crate) bound: Option<Arc<str>>,
 }
 
 impl ToolCall {
@@ -80,6 +81,13 @@ impl ToolCall {
     #[must_use]
     pub fn shown(&self) -> Option<&str> {
         self.shown.as_deref()
+    }
+
+    /// What was judged of the fact that the tool's definition [binds](super::ToolDef::binds); none where it was absent or
+    /// not known.
+    #[must_use]
+    pub fn bound(&self) -> Option<&str> {
+        self.bound.as_deref()
     }
 
     /// The call's name in the journal.

@@ -48,6 +48,9 @@ pub struct ToolDef {
     pub roles: &'static [(&'static str, Role)],
     /// Facts that its server states of every call, by the arguments: not known where the tool is only listed.
     pub varies: &'static [FactId],
+    /// The fact that a call stands and falls with: its server gets back what was judged, and does nothing where it is
+    /// something else by then.
+    pub binds: Option<FactId>,
     /// Whether calling it twice does the same as calling it once.
     pub idempotent: bool,
     /// Whether it reaches beyond what its server owns.
@@ -92,6 +95,7 @@ impl ToolDef {
             side_effects: &[],
             roles: &[],
             varies: &[],
+            binds: None,
             idempotent: true,
             open_world: false,
         })

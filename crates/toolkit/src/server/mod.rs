@@ -12,6 +12,7 @@ use std::pin::Pin;
 
 use gate::approval::change::Seen;
 use gate::facts::Facts;
+use gate::journal::{OpId, RecordedJob};
 
 use crate::measure::Measure;
 
@@ -106,11 +107,19 @@ pub trait ToolServer: Send + Sync {
         let _ = session;
     }
 
+    /// Where the ends of jobs are recorded that its calls begin. Told once, before the first call.
+    fn record_jobs(&self, recorder: JobRecorder) {
+        drop(recorder);
+    }
+
     /// What it has counted, the values of one name one after the other. Waits for nothing.
     fn measures(&self) -> Vec<Measure> {
         Vec::new()
     }
 }
+
+/// Writes into the journal how a job went that this call began.
+pub type JobRecorder = std::sync::Arc<dyn Fn(Option<OpId>, RecordedJob<'_>) + Send + Sync>;
 
 /// A future in a box.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -156,6 +165,8 @@ pub trait DynToolServer: Send + Sync {
     fn begin(&self);
     /// As [`ToolServer::session_ended`].
     fn session_ended(&self, session: &SessionRef);
+    /// As [`ToolServer::record_jobs`].
+    fn record_jobs(&self, recorder: JobRecorder);
     /// As [`ToolServer::measures`].
     fn measures(&self) -> Vec<Measure>;
 }
@@ -213,6 +224,10 @@ impl<S: ToolServer + 'static> DynToolServer for S {
 
     fn session_ended(&self, session: &SessionRef) {
         ToolServer::session_ended(self, session);
+    }
+
+    fn record_jobs(&self, recorder: JobRecorder) {
+        ToolServer::record_jobs(self, recorder);
     }
 
     fn measures(&self) -> Vec<Measure> {

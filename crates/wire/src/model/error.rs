@@ -93,10 +93,15 @@ pub fn message_of(body: &str) -> Option<String> {
     Some(message.into_owned())
 }
 
-/// Whether this is an error in the words of either dialect.
+/// Whether this is an error in the words of a dialect. Some that speak like OpenAI say less than it does; Anthropic's say their type.
 #[must_use]
-pub fn is_error(body: &str) -> bool {
-    json::member(&json::members(body), "error").is_some()
+pub fn is_error(dialect: Dialect, body: &str) -> bool {
+    let members = json::members(body);
+    let is_typed = || {
+        let kind = json::member(&members, "type").and_then(json::text);
+        kind.is_some_and(|kind| kind == "error")
+    };
+    json::member(&members, "error").is_some() && (dialect == Dialect::OpenAi || is_typed())
 }
 
 fn push_openai(out: &mut Vec<u8>, error: &ErrorText<'_>) {

@@ -4,7 +4,7 @@ mod parser;
 mod writer;
 
 pub use parser::{SseEvent, SseFault, SseParser};
-pub use writer::{push_comment, push_event, push_named_event, push_retry};
+pub use writer::{push_comment, push_event, push_named_event, push_remark, push_retry};
 
 /// Most bytes of one event's lines together, as of a frame: 16 MiB.
 pub const EVENT_BYTES_MAX: usize = crate::frame::FRAME_BYTES_MAX;

@@ -38,6 +38,12 @@ pub fn push_comment(out: &mut Vec<u8>) {
     out.extend_from_slice(b":\n\n");
 }
 
+/// Writes a comment, which readers of events pass over; its text has no line end.
+pub fn push_remark(out: &mut Vec<u8>, text: &str) {
+    push_field(out, b": ", text.as_bytes());
+    out.push(b'\n');
+}
+
 fn push_field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
     out.extend_from_slice(name);
     out.extend_from_slice(value);

@@ -78,7 +78,12 @@ impl Call {
                 Some('-') if in_change => Kind::Removed,
                 _ => Kind::Plain,
             };
-            (kind, line.trim_start().to_owned())
+            let text = match label.trim().is_empty() && in_change {
+                // Signs and the blanks of unchanged lines stand below one another.
+                true => format!("  {value}"),
+                false => line.trim_start().to_owned(),
+            };
+            (kind, text)
         });
         lines.collect()
     }
@@ -93,13 +98,17 @@ mod tests {
     fn a_write_is_shown_as_a_difference() {
         let question = json!({
             "id": "k7f2m9qa", "tool_name": "write_file", "backend_id": "files", "subject_id": "me",
-            "arguments": "{\"-\":1}", "change": ["/a: 1 line", "@ 1", "-old", "+new"],
+            "arguments": "{\"-\":1}", "change": ["/a: 1 line", "@ 1", " kept", "-old", "+new"],
             "remaining_ms": 41_200, "rule": "ask",
         });
         let call = Call::of(Path::new("/s"), question).unwrap();
         assert_eq!(call.columns(), ["write_file", "files", "me"]);
         assert_eq!(call.seconds_left(Instant::now()), 42);
-        let kinds: Vec<Kind> = call.lines().iter().map(|(kind, _)| *kind).collect();
+        let lines = call.lines();
+        for expect in ["   kept", "  -old", "  +new"] {
+            assert!(lines.iter().any(|(_, line)| line == expect), "{lines:?}");
+        }
+        let kinds: Vec<Kind> = lines.iter().map(|(kind, _)| *kind).collect();
         assert_eq!(kinds.iter().filter(|kind| **kind == Kind::Added).count(), 1);
         assert_eq!(
             kinds.iter().filter(|kind| **kind == Kind::Removed).count(),

@@ -230,7 +230,7 @@ pub(super) const GENERAL: &[Key] = &[
         "servers.*.sandbox.write",
         "a list of paths",
         "none",
-        "directories that it can read and write",
+        "directories that it can read and write, and sockets that it can connect to",
     )
     .flag("sandbox"),
     key(
@@ -267,7 +267,7 @@ pub(super) const GENERAL: &[Key] = &[
     ),
     key(
         "models.providers.*.kind",
-        "openai, anthropic, google, azure, bedrock, mistral, deepseek, groq, cerebras, sambanova, cohere, local or mock",
+        "openai, anthropic, google, azure, bedrock, vertex, mistral, deepseek, groq, cerebras, sambanova, cohere, local or mock",
         "",
         "whose API it is; `openai` with a `base_url` is any API like OpenAI's, `local` is one on this machine, and `mock` answers by a script, without a network",
     ),
@@ -761,8 +761,8 @@ pub(super) const GENERAL: &[Key] = &[
     key(
         "allowed_origins",
         "a list of texts",
-        "loopback names",
-        "values of `Origin` that `durward serve` answers to",
+        "none",
+        "origins (`https://app.example`, `http://localhost:*`) whose pages `durward serve` answers, beside its own",
     )
     .flag("allow-origin"),
     key(

@@ -41,8 +41,10 @@ models:
     near: { kind: mock, latency: 5ms }
     azure: { kind: azure, base_url: "https://own.openai.azure.com", api_version: 2025-01-01-preview, models: [big] }
     aws: { kind: bedrock, region: eu-west-3, access_key: "${TOKEN}", secret_key: "${TOKEN}", session_token: "${TOKEN}", models: [big] }
+    vertex: { kind: vertex, location: europe-west4, project: p-1, token_file: token, models: [big] }
+    google: { kind: vertex, location: eu, credentials: key.json, metadata: false, models: [big] }
   aliases: { smart: { tiers: [far/big, [near/a, near/b]], rotate: weighted, weights: { near/a: 3 }, overflow: [far/big], deadline: 9s } }
-  prices: { far/big: { input: 1.25, output: 10, cached: 0.125, written: 1.5625, reasoning: 12.000001 }, azure/big: { input: 1, output: 1 }, aws/big: { input: 1, output: 1 } }
+  prices: { far/big: { input: 1.25, output: 10, cached: 0.125, written: 1.5625, reasoning: 12.000001 }, azure/big: { input: 1, output: 1 }, aws/big: { input: 1, output: 1 }, vertex/big: { input: 1, output: 1 }, google/big: { input: 1, output: 1 } }
   budgets: { own: { tokens: 1000, window: 24h, per: group, groups: [dev] }, money: { cost: 2.50 } }
   deadline: 30s
   stall: 20s

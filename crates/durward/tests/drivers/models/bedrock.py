@@ -16,6 +16,9 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 from botocore.eventstream import EventStreamBuffer
 
+sys.dont_write_bytecode = True
+import claude  # noqa: E402
+
 ACCESS, SECRET, TOKEN = "AKIDEXAMPLE", "c4nary/secret+key", "c4nary-token=="
 BEARER = "c4nary-bearer"
 REGION = "eu-west-3"
@@ -45,21 +48,8 @@ def exception(kind, message):
     return frame(headers, json.dumps({"message": message}).encode())
 
 
-def message(model, content=(), stop=None, written=0):
-    return {"id": "msg_1", "type": "message", "role": "assistant", "model": model, "content": list(content), "stop_reason": stop,
-            "stop_sequence": None, "usage": {"input_tokens": 7, "output_tokens": written}}
-
-
-def events(model):
-    yield {"type": "message_start", "message": message(model)}
-    yield {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}
-    for text in ("bonjour, ", "été\n"):
-        yield {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}}
-    yield {"type": "content_block_stop", "index": 0}
-    yield {"type": "message_delta", "delta": {"stop_reason": "end_turn", "stop_sequence": None}, "usage": {"output_tokens": 5}}
-    yield {"type": "message_stop", "amazon-bedrock-invocationMetrics": {"inputTokenCount": 7}}
-
-
+# What Bedrock adds to the last event of a stream.
+METRICS = {"amazon-bedrock-invocationMetrics": {"inputTokenCount": 7}}
 ERRORS = {
     "throttled": (429, "ThrottlingException", "Too many requests"),
     "invalid": (400, "ValidationException", "max_tokens: has to be positive"),
@@ -124,12 +114,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if action == "invoke":
             said = json.dumps(asked["anthropic_beta"]) if "anthropic_beta" in asked else "bonjour, été\n"
             content = [{"type": "text", "text": said}]
-            return self.answer(200, json.dumps(message(model, content, "end_turn", 5)).encode())
+            return self.answer(200, json.dumps(claude.message(model, content, "end_turn", 5)).encode())
         assert action == "invoke-with-response-stream", action
         self.stream(model)
 
     def stream(self, model):
-        frames = [chunk(event) for event in events(model)]
+        frames = [chunk(event) for event in claude.events(model, **METRICS)]
         buffer = EventStreamBuffer()
         buffer.add_data(b"".join(frames))
         assert len(list(buffer)) == len(frames), "botocore reads them all"

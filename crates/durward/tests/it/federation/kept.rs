@@ -12,7 +12,7 @@ use crate::support::served::{Site, ready};
 use crate::support::serving;
 
 /// A mock that writes down what it is asked, as a server of a configuration.
-fn recording(place: &Place, name: &str, words: &[&str]) -> Value {
+pub(super) fn recording(place: &Place, name: &str, words: &[&str]) -> Value {
     let record = place.path(name).to_str().unwrap().to_owned();
     let words = [words, &["--record", &record]].concat();
     let words = place.mock(&words);
@@ -21,13 +21,13 @@ fn recording(place: &Place, name: &str, words: &[&str]) -> Value {
 }
 
 /// How often a server was asked for this.
-fn asked(place: &Place, name: &str, method: &str) -> usize {
+pub(super) fn asked(place: &Place, name: &str, method: &str) -> usize {
     let text = fs::read_to_string(place.path(name)).unwrap_or_default();
     text.matches(&format!(r#""method":"{method}""#)).count()
 }
 
 /// Says which tools changed, and from its first call on has others.
-const CHANGES: [&str; 7] = [
+pub(super) const CHANGES: [&str; 7] = [
     "hostile",
     "--behaviour",
     "rug-pull",
@@ -36,7 +36,7 @@ const CHANGES: [&str; 7] = [
     "--at",
     "1",
 ];
-const STEADY: [&str; 2] = ["echo", "--announce-changes"];
+pub(super) const STEADY: [&str; 2] = ["echo", "--announce-changes"];
 
 #[test]
 fn a_list_is_asked_for_once_until_its_server_says_that_it_has_changed() {

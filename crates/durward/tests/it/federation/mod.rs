@@ -5,6 +5,7 @@ mod client;
 mod kept;
 mod lists;
 mod real;
+mod remembered;
 
 use std::fs;
 

@@ -1,12 +1,9 @@
 //! Amazon Bedrock, played by a server on AWS's own library: it checks each signature and writes the frames of each stream.
 
-use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Command, Stdio};
-
 use serde_json::{Value, json};
 
 use super::foreign::{streamed, whole};
-use super::support::{ENDPOINTS, ask, code, events, place};
+use super::support::{ENDPOINTS, Played, ask, code, events, place};
 use crate::support::components;
 use crate::support::serving::Served;
 
@@ -14,45 +11,25 @@ use crate::support::serving::Served;
 const CANARY: &str = "c4nary";
 const SAID: &str = "bonjour, été\n";
 
-struct Bedrock {
-    child: Child,
-    port: String,
-}
+struct Bedrock(Played);
 
 impl Bedrock {
     /// `None` where AWS's library is not installed.
     fn start() -> Option<Self> {
-        let mut child = Command::new(components::aws_python()?)
-            .arg(components::models_driver("bedrock.py"))
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut port = String::new();
-        let mut lines = BufReader::new(child.stdout.take().unwrap());
-        lines.read_line(&mut port).unwrap();
-        Some(Self {
-            child,
-            port: port.trim().to_owned(),
-        })
+        let python = components::aws_python()?;
+        Some(Self(Played::start(python, "bedrock.py", &[])))
     }
 
     fn before(&self, secret: &str) -> Served {
         let at = format!(
             "kind: bedrock, region: eu-west-3, base_url: \"http://127.0.0.1:{}\"",
-            self.port
+            self.0.port
         );
         let yaml = format!(
             "models: {{ providers: {{ b: {{ {at}, access_key: AKIDEXAMPLE, secret_key: \"{secret}\", session_token: \"c4nary-token==\" }}, \
              t: {{ {at}, api_key: c4nary-bearer }} }}, deadline: 5s }}"
         );
         Served::start_ruled(place(&yaml, &[]))
-    }
-}
-
-impl Drop for Bedrock {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

@@ -75,8 +75,36 @@ fn wrong_configurations_are_refused_with_the_place() {
             "is not for providers of kind openai",
         ),
         (
-            "models: { providers: { a: { kind: vertex } } }".to_owned(),
-            "tokens of service accounts are not built",
+            "models: { providers: { a: { kind: vertex, api_key: k } } }".to_owned(),
+            "has no location",
+        ),
+        (
+            "models: { providers: { a: { kind: vertex, location: \"x.evil/\", api_key: k } } }".to_owned(),
+            "lower-case letters, digits",
+        ),
+        (
+            "models: { providers: { a: { kind: vertex, location: eu, api_key: k } } }".to_owned(),
+            "has no project",
+        ),
+        (
+            "models: { providers: { a: { kind: vertex, location: eu, project: \"p/../q\", api_key: k } } }".to_owned(),
+            "write the project's id",
+        ),
+        (
+            "models: { providers: { a: { kind: vertex, location: eu, project: p, api_key: k, metadata: true } } }".to_owned(),
+            "has more than one of credentials",
+        ),
+        (
+            "models: { providers: { a: { kind: vertex, location: eu, project: p, credentials: gone.json } } }".to_owned(),
+            "gone.json: No such file",
+        ),
+        (
+            "models: { providers: { a: { kind: vertex, location: eu, project: p, credentials: policy.json } } }".to_owned(),
+            "no JSON file of a service account",
+        ),
+        (
+            "models: { providers: { a: { kind: google, location: eu } } }".to_owned(),
+            "is not for providers of kind google",
         ),
         (with("s: { tiers: [] }"), "has no target"),
         (

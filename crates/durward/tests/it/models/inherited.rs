@@ -207,6 +207,22 @@ fn streams_under_way_come_to_their_end_before_the_program_does() {
 }
 
 #[test]
+fn a_credential_that_nobody_asks_for_is_no_wait_for_a_store() {
+    let served = serve(MOCK, &[]);
+    let begun = std::time::Instant::now();
+    let credential = [("authorization", "Bearer sk-magic-0123456789abcdef")];
+    for path in ENDPOINTS {
+        for streams in [false, true] {
+            let body = request(path, "a/plain", streams).to_string();
+            let answer = served.send("POST", path, &credential, &body);
+            assert_eq!(answer.status, 200, "{path} {answer:?}");
+        }
+    }
+    // The original waited 30 s for each.
+    assert!(begun.elapsed().as_secs() < 30, "{:?}", begun.elapsed());
+}
+
+#[test]
 fn a_thousand_aliases_are_found_as_one_is() {
     let aliases: Vec<String> = (0..1_000)
         .map(|at| format!("m{at}: {{ tiers: [a/plain] }}"))

@@ -1,13 +1,12 @@
 //! What the rules of `inspect:` find in requests to models and in their replies, streamed or not.
 
-use std::sync::{Arc, Mutex};
-
 use serde_json::{Value, json};
 
 use super::support::{ENDPOINTS, Upstream, code, events, place, request, serve};
 use crate::support::guarded::eventually;
+use crate::support::inspecting::naming;
 use crate::support::serving::{Answer, Served};
-use crate::support::web::{Then, Web, json_reply, send as wire_send};
+use crate::support::web::{Then, Web, send as wire_send};
 
 /// A token that nobody was ever given.
 const SECRET: &str = "ghp_aB3dE6gH9kaB3dE6gH9kaB3dE6gH9kaB3dE6";
@@ -216,24 +215,6 @@ fn a_request_that_a_rule_denies_is_refused_and_one_that_asks_waits_for_a_person(
     assert_eq!(decision["final_rule"], "inspect:pay", "{decision}");
 }
 
-/// A checker that names these words wherever they stand, and what it was asked.
-fn checker(words: &'static [&'static str]) -> (Web, Arc<Mutex<Vec<Value>>>) {
-    let asked: Arc<Mutex<Vec<Value>>> = Arc::default();
-    let noted = Arc::clone(&asked);
-    let web = Web::start(move |request, wire| {
-        let question = request.json();
-        let content = question["content"].to_string();
-        let texts: Vec<&&str> = words
-            .iter()
-            .filter(|word| content.contains(**word))
-            .collect();
-        noted.lock().unwrap().push(question);
-        let said = json!({"found": !texts.is_empty(), "texts": texts});
-        wire_send(wire, &json_reply(&said), Then::Keep)
-    });
-    (web, asked)
-}
-
 fn outside(url: &str, rest: &str) -> String {
     yaml(&format!(
         "people: {{ checker: {{ url: \"{url}\", secret: sixteen-bytes-and-more, deadline: 5s }}, {rest} }}"
@@ -242,7 +223,7 @@ fn outside(url: &str, rest: &str) -> String {
 
 #[test]
 fn a_checker_sees_requests_and_whole_replies_streamed_or_not() {
-    let (web, asked) = checker(&["Ada Lovelace"]);
+    let (web, asked) = naming(&["Ada Lovelace"]);
     let served = serve(&outside(&web.url(), "action: mask, on: results"), &[]);
     // More than is held back where no checker looks.
     let filler = "word ".repeat(600);

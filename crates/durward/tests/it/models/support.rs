@@ -1,13 +1,16 @@
 //! A gateway before providers, and a provider over HTTP that plays the scripts of `mocks::model`.
 
 use std::fs;
-use std::io::{self, Read};
+use std::io::{self, BufRead as _, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mocks::model::{Api, Options, Step, answer};
 use serde_json::{Value, json};
 
+use crate::support::components;
 use crate::support::guarded::{Place, pause};
 use crate::support::serving::{Answer, Served};
 use crate::support::web::{Request, Then, Web, Wire};
@@ -24,6 +27,38 @@ pub const PAIRS: [(&str, &str); 6] = [
     (ENDPOINTS[1], ENDPOINTS[0]),
     (ENDPOINTS[2], ENDPOINTS[1]),
 ];
+
+/// A provider that a driver in `drivers/models` plays. Ends when dropped.
+pub struct Played {
+    child: Child,
+    /// Where it listens on this machine.
+    pub port: String,
+}
+
+impl Played {
+    /// Starts the driver, which prints its port first.
+    pub fn start(python: PathBuf, driver: &str, arguments: &[&Path]) -> Self {
+        let mut child = Command::new(python)
+            .arg(components::models_driver(driver))
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut port = String::new();
+        let mut lines = BufReader::new(child.stdout.take().unwrap());
+        lines.read_line(&mut port).unwrap();
+        let port = port.trim().to_owned();
+        assert!(!port.is_empty(), "{driver} ended before it listened");
+        Self { child, port }
+    }
+}
+
+impl Drop for Played {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
 
 /// Allows models and nothing else.
 pub const ALLOW: &str =

@@ -125,6 +125,7 @@ fn defects_04_and_26_a_measurement_says_what_was_solved_and_a_slower_one_fails()
         ("model", "sha256"),
         ("model", "states"),
         ("solver", "stepsOfOneRun"),
+        ("journal", "jobs"),
     ] {
         let refused = check(&|told| {
             told[at].as_object_mut().unwrap().remove(part);
@@ -133,10 +134,57 @@ fn defects_04_and_26_a_measurement_says_what_was_solved_and_a_slower_one_fails()
         let said = String::from_utf8_lossy(&refused.stderr).into_owned();
         assert!(said.contains(&format!("{at}.{part}")), "{said}");
     }
+    // What clients were told of waits for a worker is what the journal has.
+    assert_eq!(told["journal"]["jobs"], 3, "{told}");
+    let apart = check(&|told| told["journal"]["queueWaitOffMs"] = json!(1.5));
+    assert_eq!(apart.status.code(), Some(2), "{apart:?}");
+    compared_in_pairs(&place, &told);
     let other = check(&|told| told["model"]["sha256"] = json!("0".repeat(64)));
     assert!(
         String::from_utf8_lossy(&other.stderr).contains("not of the same model"),
         "{other:?}"
+    );
+}
+
+/// Nine measurements in turn with nine others, of which each is as slow as the machine is busy at its time.
+fn compared_in_pairs(place: &Place, told: &Value) {
+    // How busy the machine is in each round, and how much its two halves differ in that.
+    let load = [1.0, 2.5, 1.2, 3.0, 0.9, 1.7, 1.1, 4.0, 1.4];
+    let halves = [1.3, 0.8, 1.05, 0.75, 1.2, 0.9, 1.25, 0.7, 1.1];
+    let measured = |arm: &str, number: usize, factor: f64| {
+        let mut one = told.clone();
+        for step in one["steps"].as_object_mut().unwrap().values_mut() {
+            step["p95"] = json!(step["p95"].as_f64().unwrap() * factor);
+        }
+        for time in ["seconds", "workerCpuSeconds"] {
+            let seconds = one["population"][time].as_f64().unwrap();
+            one["population"][time] = json!(seconds * factor);
+        }
+        let name = format!("{arm}-{number}.json");
+        fs::write(place.path(&name), one.to_string()).unwrap();
+        name
+    };
+    let pairs = |rounds: usize, slower: f64| {
+        let mut words = vec!["check".to_owned()];
+        let halves = load.iter().zip(halves).take(rounds).enumerate();
+        words.extend(halves.map(|(n, (load, half))| measured("now", n, load * half * slower)));
+        words.push("--baseline".to_owned());
+        let loads = load.iter().take(rounds).enumerate();
+        words.extend(loads.map(|(number, load)| measured("was", number, *load)));
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        script(place, &words).unwrap()
+    };
+    let same = pairs(9, 1.0);
+    assert_eq!(same.status.code(), Some(0), "{same:?}");
+    let slower = pairs(9, 1.6);
+    let said = String::from_utf8_lossy(&slower.stdout).into_owned();
+    assert_eq!(slower.status.code(), Some(1), "{said}");
+    assert!(said.contains("short  population"), "{said}");
+    let few = pairs(3, 1.6);
+    let said = String::from_utf8_lossy(&few.stderr).into_owned();
+    assert!(
+        few.status.code() == Some(2) && said.contains("3 pairs cannot tell"),
+        "{said}"
     );
 }
 
@@ -154,6 +202,24 @@ fn defect_05_the_larger_scenarios_exist_and_run_at_a_reduced_size() {
     }
     assert_eq!(stress["population"]["individuals"], 8);
     assert!(stress["chunks"]["bytes"].as_u64().unwrap() > 0);
+    // The largest one has a page of its own, with a row for each of the plan's bounds.
+    let extreme = measured(&place, "extreme").unwrap();
+    let folder = extreme.parent().unwrap().to_str().unwrap();
+    let report = ["--folder", folder, "--summary", "extreme"];
+    let reported = python(&place, "bench_report.py", &report).unwrap();
+    assert!(reported.status.success(), "{reported:?}");
+    let page = fs::read_to_string(place.path("reports/perf/extreme.md")).unwrap();
+    for part in [
+        "run_to_results_8_clients |",
+        "| run_to_results <= 30000 ms |",
+        "| load_simulation_10mb <= 2500 ms | was not measured | short |",
+        "| chunks >= 50 MB/s |",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    let none = ["--folder", folder, "--summary", "smoke"];
+    let none = python(&place, "bench_report.py", &none).unwrap();
+    assert_eq!(none.status.code(), Some(1), "{none:?}");
 }
 
 #[test]

@@ -61,6 +61,54 @@ fn sha256(file: &Path) -> String {
 }
 
 #[test]
+fn defect_13_whoever_reads_while_sensitivities_are_computed_sees_what_was_set() {
+    const WEIGHT: &str = "Example|Organism|Weight";
+    let served = Served::start_configured(place());
+    good(&served, "/load_simulation", load());
+    let weight = json!({"simulationId": "sim", "parameterPath": WEIGHT});
+    let mut set = weight.clone();
+    set["value"] = json!(81);
+    set["confirm"] = json!(true);
+    good(&served, "/set_parameter_value", set);
+    let is_as_set = || {
+        let told = good(&served, "/get_parameter_value", weight.clone());
+        assert_eq!(told["parameter"]["value"], 81.0, "{told}");
+    };
+    let analysis = |deltas: &[f64]| {
+        let arguments = json!({"modelPath": "two_compartment.xml", "simulationId": "sim",
+            "parameters": [{"path": WEIGHT, "deltas": deltas}]});
+        let asked =
+            json!({"tool": "run_sensitivity_analysis", "critical": true, "arguments": arguments});
+        good(&served, "/mcp/call_tool", asked)["structuredContent"]["report"].clone()
+    };
+    let deltas: Vec<f64> = (1..60).map(|n| f64::from(n) / 100.0).collect();
+    std::thread::scope(|scope| {
+        let analysing = scope.spawn(|| analysis(&deltas));
+        while !analysing.is_finished() {
+            is_as_set();
+        }
+        let report = analysing.join().unwrap();
+        assert_eq!(report["scenarios"].as_array().unwrap().len(), 60);
+        assert_eq!(report["failures"], json!([]), "{report}");
+    });
+    // A body without weight has no volume: that scenario fails, its neighbours do not, and nothing stays of it.
+    let report = analysis(&[0.1, -1.0, 0.2]);
+    let states: Vec<&str> = report["scenarios"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["job_status"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        states,
+        ["succeeded", "succeeded", "failed", "succeeded"],
+        "{report}"
+    );
+    assert_eq!(report["failures"].as_array().unwrap().len(), 1, "{report}");
+    is_as_set();
+}
+
+#[test]
 fn defect_14_chunks_are_columns_that_are_read_in_part_and_text_on_demand() {
     let served = Served::start_configured(place());
     good(&served, "/load_simulation", load());

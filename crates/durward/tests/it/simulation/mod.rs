@@ -14,6 +14,7 @@ mod rules;
 mod runs;
 mod setup;
 mod tour;
+mod waits;
 mod walks;
 
 use std::fs;

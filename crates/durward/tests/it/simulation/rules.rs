@@ -297,3 +297,75 @@ fn the_bridges_paths_tell_a_refusal_from_a_failure() {
     assert_eq!(answer.status, 400, "{answer:?}");
     assert_eq!(answer.json()["error"]["code"], "InvalidInput", "{answer:?}");
 }
+
+#[test]
+fn an_argument_that_a_tool_passes_over_does_not_stand_for_the_model_that_is_loaded() {
+    let place = place();
+    place.write_policy(
+        r#"{"rules":[
+            {"id":"no-run","effect":"deny","conditions":{"tool_name":"run_simulation","when":"simulation_model != null && simulation_model.endsWith('two_compartment.xml')"}},
+            {"id":"no-load","effect":"deny","conditions":{"when":"paths != null && paths.exists(p, p.endsWith('/models/empty.xml'))"}},
+            {"id":"all","effect":"allow","conditions":{"tool_name":"*"}}]}"#,
+    );
+    let mut client = client(&place);
+    assert_eq!(reason(&mut client, "load_simulation", load()), None);
+    let denied = Some("denied_by_rule".to_owned());
+    for more in [
+        json!({}),
+        json!({"filePath": "empty.xml"}),
+        json!({"modelPath": "empty.xml"}),
+        json!({"filePath": "/srv/allowed.pkml", "modelPath": "/srv/allowed.pkml"}),
+    ] {
+        let mut asked = json!({"simulationId": "sim", "confirm": true});
+        let members = asked.as_object_mut().unwrap();
+        members.extend(more.as_object().unwrap().clone());
+        assert_eq!(
+            reason(&mut client, "run_simulation", asked),
+            denied,
+            "{more}"
+        );
+    }
+    // A relative path is judged as the file that it opens.
+    for file in ["empty.xml", "../models/./empty.xml"] {
+        let asked = json!({"filePath": file, "simulationId": "other", "confirm": true});
+        assert_eq!(
+            reason(&mut client, "load_simulation", asked),
+            denied,
+            "{file}"
+        );
+    }
+    assert_eq!(end(client).code, Some(0));
+}
+
+#[test]
+fn a_snapshot_is_judged_by_the_file_that_it_loads() {
+    let place = place();
+    let mut client = client(&place);
+    assert_eq!(reason(&mut client, "load_simulation", load()), None);
+    let named = json!({"simulationId": "sim"});
+    assert_eq!(
+        reason(&mut client, "snapshot_simulation", named.clone()),
+        None
+    );
+    assert_eq!(end(client).code, Some(0));
+    for rule in [
+        "paths != null && paths.exists(p, p.endsWith('/models/two_compartment.xml'))",
+        "simulation_model != null && simulation_model.endsWith('two_compartment.xml')",
+    ] {
+        place.write_policy(
+            &json!({"rules": [
+                {"id": "none", "effect": "deny", "conditions": {"when": rule}},
+                {"id": "all", "effect": "allow", "conditions": {"tool_name": "*"}}]})
+            .to_string(),
+        );
+        let mut client = super::client(&place);
+        for (tool, asked) in [
+            ("load_simulation", load()),
+            ("restore_simulation", named.clone()),
+        ] {
+            let refused = reason(&mut client, tool, asked);
+            assert_eq!(refused.as_deref(), Some("denied_by_rule"), "{tool} {rule}");
+        }
+        assert_eq!(end(client).code, Some(0));
+    }
+}

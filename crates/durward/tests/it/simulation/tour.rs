@@ -21,6 +21,15 @@ fn the_tour_asks_before_it_runs_a_simulation_and_shows_what_came_out() {
         "█",
         "Cmax ",
         "PNG picture",
+        "the model asks for echo__add",
+        "echo__add → {\"sum\":5",
+        "ssh__ssh_hostname → ",
+        "pbpk__run_simulation → succeeded",
+        "durward logs --run demo-run",
+        "chat/completions",
+        "add ",
+        "ssh_hostname",
+        "run_simulation",
     ] {
         let (_, after) = rest
             .split_once(part)

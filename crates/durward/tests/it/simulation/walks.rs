@@ -1,11 +1,12 @@
 //! A whole session, over each way in; every answer is held against the shapes in `golden`.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::place;
+use super::{client, place};
 use crate::support::components::{self, repository};
 use crate::support::guarded::{Place, binary};
 use crate::support::serving::Served;
@@ -129,4 +130,42 @@ fn curl_over_rest() {
     ] {
         assert!(tools.contains(&tool), "{tool}: {tools:?}");
     }
+}
+
+/// The names of the shapes in a file.
+fn golden(file: &str) -> BTreeSet<String> {
+    let path = "crates/durward/tests/it/simulation/golden";
+    let text = std::fs::read_to_string(repository().join(path).join(file)).unwrap();
+    let shapes: serde_json::Map<String, Value> = serde_json::from_str(&text).unwrap();
+    shapes.into_iter().map(|(name, _)| name).collect()
+}
+
+/// The walks call each of them: a tool or a path that is new needs its shape, and its step in `drivers/simulation.py`.
+#[test]
+fn every_tool_and_every_path_has_its_golden_shape() {
+    let place = place();
+    let listed = client(&place).request("tools/list", json!({})).unwrap();
+    let tools = listed.result().unwrap()["tools"]
+        .as_array()
+        .unwrap()
+        .clone();
+    let tools: BTreeSet<String> = tools
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap().to_owned())
+        .collect();
+    assert!(tools.len() > 30, "{tools:?}");
+    assert_eq!(golden("mcp.json"), tools);
+
+    let served = Served::start_configured(super::place());
+    let document = served.send_get("/openapi.json");
+    let mut paths = BTreeSet::new();
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for method in methods.as_object().unwrap().keys() {
+            paths.insert(format!("{} {path}", method.to_uppercase()));
+        }
+    }
+    assert!(paths.len() > 30, "{paths:?}");
+    // Durward's own path beside them, and the envelope of what failed.
+    paths.extend(["GET /health", "error"].map(str::to_owned));
+    assert_eq!(golden("rest.json"), paths);
 }

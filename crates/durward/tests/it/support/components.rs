@@ -81,6 +81,11 @@ pub fn aws_python() -> Option<PathBuf> {
     component("aws-venv/bin/python")
 }
 
+/// A Python that can import Google's own libraries, and Anthropic's for Vertex.
+pub fn google_python() -> Option<PathBuf> {
+    component("google-venv/bin/python")
+}
+
 /// The folder of the TypeScript libraries of model APIs.
 pub fn models_packages() -> Option<PathBuf> {
     component("models-npm/node_modules/openai")?;

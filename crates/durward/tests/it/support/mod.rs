@@ -6,6 +6,7 @@ pub(crate) mod chromium;
 pub(crate) mod components;
 pub(crate) mod decisions;
 pub(crate) mod guarded;
+pub(crate) mod inspecting;
 pub(crate) mod raised;
 pub(crate) mod refusals;
 pub(crate) mod served;

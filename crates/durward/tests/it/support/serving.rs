@@ -86,9 +86,15 @@ impl Served {
 
     /// The same, with the rules that it names as well.
     pub fn start_ruled(place: Place) -> Self {
+        Self::start_ruled_with(place, &[])
+    }
+
+    /// The same, with these variables in its environment.
+    pub fn start_ruled_with(place: Place, variables: &[(&str, &str)]) -> Self {
         let before = ["--config", "durward.yaml", "--state-dir", "state", "serve"];
         let listen = ["--listen", "127.0.0.1:0"];
-        Self::spawn(place, &[&before[..], &listen, &LIMITS].concat())
+        let args = [&before[..], &listen, &LIMITS].concat();
+        Self::spawn_set(place, Path::new(binary()), &args, variables)
     }
 
     /// The same, with these limits in place of raised ones.
@@ -125,11 +131,16 @@ impl Served {
         Self::spawn_program(place, Path::new(binary()), args)
     }
 
-    fn spawn_program(place: Place, program: &Path, args: &[&str]) -> Self {
+    pub fn spawn_program(place: Place, program: &Path, args: &[&str]) -> Self {
+        Self::spawn_set(place, program, args, &[])
+    }
+
+    fn spawn_set(place: Place, program: &Path, args: &[&str], variables: &[(&str, &str)]) -> Self {
         let mut process = Command::new(program)
             .args(args)
             .current_dir(&place.dir)
             .env("XDG_RUNTIME_DIR", place.runtime())
+            .envs(variables.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

@@ -151,6 +151,51 @@ fn each_checker_sees_what_those_before_it_left_and_none_is_asked_once_one_denies
     assert!(third.asked.lock().unwrap().is_empty());
 }
 
+/// What a checker is shown of texts that came in pieces, what it finds, and what is left of them then.
+fn answered(rules: Vec<Rule>, raw: &str) -> (String, Option<Finding>) {
+    let inspection = Inspection::new(rules);
+    let (inspection, finding) = now(inspection.with_answers(ABOUT, raw));
+    let (text, _) = inspection.value(ABOUT.way, ABOUT.server, raw, &[]);
+    (text.into_owned(), finding)
+}
+
+#[test]
+fn of_texts_in_pieces_each_checker_sees_what_the_rules_before_it_left() {
+    let (first, second) = (names(&["one"]), names(&["two"]));
+    let plain = Rule {
+        finds: Finds::Texts(vec!["zero".to_owned()]),
+        ..rule("plain", &first, Action::Mask, false)
+    };
+    let rules = vec![
+        plain,
+        rule("a", &first, Action::Mask, false),
+        rule("b", &second, Action::Mask, false),
+    ];
+    let (text, finding) = answered(rules, r#"["zero one","two"]"#);
+    assert_eq!(text, r#"["[masked: plain] [masked: a]","[masked: b]"]"#);
+    assert_eq!(finding, None);
+    assert_eq!(
+        *first.asked.lock().unwrap(),
+        [r#"["[masked: plain] one","two"]"#]
+    );
+    assert_eq!(
+        *second.asked.lock().unwrap(),
+        [r#"["[masked: plain] [masked: a]","two"]"#]
+    );
+}
+
+#[test]
+fn a_text_across_what_another_rule_has_masked_is_denied_for_it_cannot_be_masked_in_pieces() {
+    let checker = names(&["[masked: plain] one"]);
+    let plain = Rule {
+        finds: Finds::Texts(vec!["zero".to_owned()]),
+        ..rule("plain", &checker, Action::Mask, false)
+    };
+    let rules = vec![plain, rule("a", &checker, Action::Mask, false)];
+    let (_, finding) = answered(rules, r#"["zero one"]"#);
+    assert_eq!(finding.unwrap().denied_by(), Some("a"));
+}
+
 #[test]
 fn a_text_that_is_no_json_is_asked_about_as_one_string() {
     let checker = names(&["Ada"]);

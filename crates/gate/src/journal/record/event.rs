@@ -8,8 +8,10 @@ closed_set! {
     /// What a record of kind `auth` is about.
     pub enum AuthEvent {
         KeyRefused "key_refused": "a caller's key was refused; `coalesced` says how often within the interval, `reason` why";
+        KeyBegun "key_begun": "a key is good from now on, or for something else: it was made, rotated or changed; `subject_id` is its caller, `message` says what it is good for";
+        KeyEnded "key_ended": "a key is good no longer: it was revoked or replaced, or its time is over; `subject_id` is its caller";
         UserRefused "user_refused": "a process of another user was refused, or one whose user could not be found out; `coalesced` says how often within the interval, `subject_id` which user";
-        AccountChanged "account_changed": "an account, its tokens or its budgets were changed over HTTP; `message` says what, `subject_id` who did it";
+        AccountChanged "account_changed": "an account, its tokens or its budgets are changed over HTTP; `message` says what, `subject_id` who does it. Written before the change; where that fails, a second one with the status `failure` says so";
         SessionStarted "session_started": "a client has opened a session over HTTP";
         SessionEnded "session_ended": "a session over HTTP has ended; `end_reason` says how";
     }
@@ -43,6 +45,7 @@ closed_set! {
         ServeStarted "serve_started": "`serve` listens; `message` says where";
         ServerAdded "server_added": "a reload has added a server";
         ServerRemoved "server_removed": "a reload has removed a server";
+        JobEnded "job_ended": "a job has ended that a call began: `op` is that call, `job_id` and `job_status` the job, `queue_wait_us` how long it waited for a worker, `ran_us` how long it ran";
     }
 }
 

@@ -24,7 +24,7 @@ pub use config::Config;
 pub use decision::{Decision, MatchedRule, RecordedFact, RecordedPath};
 pub use event::{AuthEvent, Component, ConfigEvent, EndReason, JournalEvent, Level, SystemEvent};
 pub use operation::{Operation, RecordedAttempt, Recovery, ResponseSummary, Stages, Status, Usage};
-pub use system::System;
+pub use system::{RecordedJob, System};
 
 use super::keys::Digest;
 use members::Members;

@@ -1,9 +1,33 @@
 //! The program itself.
 
-use super::OpId;
 use super::event::{Component, Level};
 use super::members::Members;
+use super::{Micros, OpId};
 use crate::label::Label;
+
+/// How a job went that a call began. Class: plain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecordedJob<'a> {
+    /// Its name, as its caller knows it.
+    pub id: &'a str,
+    /// The state that it ended in: a word of a closed set.
+    pub status: &'static str,
+    /// From its submission until a worker first took it, or until its end where none did.
+    pub queue_wait_us: Micros,
+    /// From then until its end; none where no worker took it.
+    pub ran_us: Option<Micros>,
+}
+
+impl RecordedJob<'_> {
+    fn write(&self, members: &mut Members<'_>) {
+        members.text("job_id", self.id);
+        members.text("job_status", self.status);
+        members.micros("queue_wait_us", self.queue_wait_us);
+        if let Some(ran) = self.ran_us {
+            members.micros("ran_us", ran);
+        }
+    }
+}
 
 /// A record about the program: start, stop, a child that died, a backend that is gone. The events of the journal itself
 /// ([`JournalEvent`](super::JournalEvent)) are refused here.
@@ -37,6 +61,8 @@ pub struct System<'a> {
     pub approved_digest: Option<&'a str>,
     /// Exit code, where something ended.
     pub exit_code: Option<i32>,
+    /// The job that has ended.
+    pub job: Option<RecordedJob<'a>>,
 }
 
 impl System<'_> {
@@ -58,6 +84,7 @@ impl System<'_> {
             definition_digest: None,
             approved_digest: None,
             exit_code: None,
+            job: None,
         }
     }
 
@@ -78,5 +105,8 @@ impl System<'_> {
         members.maybe("definition_digest", self.definition_digest);
         members.maybe("approved_digest", self.approved_digest);
         members.number("exit_code", self.exit_code.map(i64::from));
+        if let Some(job) = &self.job {
+            job.write(members);
+        }
     }
 }

@@ -10,6 +10,7 @@ use toolkit::Trace;
 use super::super::Face;
 use super::super::session::Session;
 use super::Federation;
+use crate::call::{Basis, ToList};
 use crate::federation::{Cursor, Merged, Missing, Part};
 use crate::message::frames;
 use crate::message::method::List;
@@ -18,7 +19,7 @@ use crate::message::method::List;
 const LIST_WAIT_MS: u64 = 10_000;
 
 /// A request for a list.
-pub(super) struct ToList<'l> {
+pub(super) struct Asked<'l> {
     pub list: List,
     pub method: &'l str,
     pub id: &'l str,
@@ -27,12 +28,15 @@ pub(super) struct ToList<'l> {
     pub arrival: (u64, Trace),
 }
 
+/// A server's part in a list, and what it rests on where it may be remembered.
+type Made = (Part, Option<Basis>);
+
 impl Face {
     /// The answer to a request for a list.
     pub(super) async fn listed_of_all(
         self: &Arc<Self>,
         federation: &Arc<Federation>,
-        asked: ToList<'_>,
+        asked: Asked<'_>,
     ) -> Vec<u8> {
         let after = match asked.cursor.as_deref().map(Cursor::read) {
             Some(None) => {
@@ -50,7 +54,8 @@ impl Face {
         }
         let mut listing = JoinSet::new();
         let members = self.members(federation);
-        let mut parts: Vec<Option<Part>> = members.iter().map(|_| None).collect();
+        let mut parts: Vec<Option<Made>> = members.iter().map(|_| None).collect();
+        let mut remembered = 0;
         for (at, session) in members.iter().enumerate() {
             let cursor = match &after {
                 None => None,
@@ -59,32 +64,59 @@ impl Face {
                     some => some.cloned(),
                 },
             };
-            if session.abilities.lists(asked.list) {
-                let frame = frame(&asked, cursor);
-                let arrival = asked.arrival.clone();
-                let (face, session) = (Arc::clone(self), Arc::clone(session));
-                let list = asked.list;
-                listing.spawn(async move {
-                    let answer = face.in_time(&session, frame, arrival).await;
-                    // Read here, beside the others.
-                    let part = answer.map(|answer| Part::of(list, session.spelling(), &answer));
-                    (at, part)
-                });
+            if !session.abilities.lists(asked.list) {
+                continue;
             }
-        }
-        while let Some(joined) = listing.join_next().await {
-            if let Ok((at, part)) = joined
+            if after.is_none()
+                && let Some(part) = remembered_by(federation, session, &asked)
                 && let Some(place) = parts.get_mut(at)
             {
-                *place = part;
+                *place = Some((part, None));
+                remembered += 1;
+                continue;
+            }
+            listing.spawn(self.part(at, session, &asked, cursor));
+        }
+        self.memories.count(remembered, listing.len());
+        while let Some(joined) = listing.join_next().await {
+            if let Ok((at, made)) = joined
+                && let Some(place) = parts.get_mut(at)
+            {
+                *place = made;
             }
         }
-        for (session, part) in members.iter().zip(parts) {
-            if let Some(part) = part {
+        let now_ns = self.gate.mono_ns();
+        for (session, made) in members.iter().zip(parts) {
+            if let Some((part, basis)) = made {
+                if let Some(basis) = basis {
+                    let memory = &federation.memory;
+                    memory.keep(asked.list, session, basis, &part, now_ns);
+                }
                 merged.take(&session.server.name, part);
             }
         }
         merged.answer(asked.id)
+    }
+
+    /// Works out the part of a session in a list; gives it with its place.
+    fn part(
+        self: &Arc<Self>,
+        at: usize,
+        session: &Arc<Session>,
+        asked: &Asked<'_>,
+        cursor: Option<String>,
+    ) -> impl Future<Output = (usize, Option<Made>)> + Send + use<> {
+        let (face, session) = (Arc::clone(self), Arc::clone(session));
+        let (list, frame, arrival) = (asked.list, frame(asked, cursor), asked.arrival.clone());
+        async move {
+            let answer = face.in_time(&session, frame, arrival).await;
+            // Read here, beside the others.
+            let made = answer.map(|(answer, basis)| {
+                let part = Part::of(list, session.spelling(), &answer);
+                (part, basis)
+            });
+            (at, made)
+        }
     }
 
     async fn in_time(
@@ -92,12 +124,13 @@ impl Face {
         session: &Arc<Session>,
         frame: Vec<u8>,
         arrival: (u64, Trace),
-    ) -> Option<Vec<u8>> {
+    ) -> Option<(Vec<u8>, Option<Basis>)> {
         let wait = Duration::from_millis(LIST_WAIT_MS);
-        let answer = tokio::time::timeout(wait, self.element(session, frame, arrival)).await;
+        let answer = self.element_resting(session, frame, arrival);
+        let answer = tokio::time::timeout(wait, answer).await;
         answer.unwrap_or_else(|_| {
             let fault = frames::UpstreamFault::Timeout;
-            Some(frames::upstream_fault("null", fault))
+            Some((frames::upstream_fault("null", fault), None))
         })
     }
 
@@ -113,7 +146,10 @@ impl Face {
         for session in self.members(federation) {
             if session.abilities.has("logging") {
                 let (face, frame, arrival) = (Arc::clone(self), frame.clone(), arrival.clone());
-                asked.spawn(async move { face.in_time(&session, frame, arrival).await });
+                asked.spawn(async move {
+                    let (answer, _) = face.in_time(&session, frame, arrival).await?;
+                    Some(answer)
+                });
             }
         }
         let answers: Vec<Vec<u8>> = asked.join_all().await.into_iter().flatten().collect();
@@ -134,12 +170,31 @@ impl Face {
     }
 }
 
+/// The part of a session in a list as it was, where it would come out the same; or why this request gets none.
+fn remembered_by(
+    federation: &Federation,
+    session: &Arc<Session>,
+    asked: &Asked<'_>,
+) -> Option<Part> {
+    let (basis, part) = federation.memory.of(asked.list, session)?;
+    let to_list = ToList {
+        method: asked.method,
+        id: asked.id,
+        received_ns: asked.arrival.0,
+        trace: &asked.arrival.1,
+    };
+    Some(match session.asker().lists_again(&to_list, &basis)? {
+        Ok(()) => part,
+        Err(refused) => Part::of(asked.list, session.spelling(), &refused),
+    })
+}
+
 /// A result as a frame.
 pub(super) fn result(id: &str, result: &str) -> Vec<u8> {
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}").into_bytes()
 }
 
-fn frame(asked: &ToList<'_>, cursor: Option<String>) -> Vec<u8> {
+fn frame(asked: &Asked<'_>, cursor: Option<String>) -> Vec<u8> {
     let params = match cursor {
         Some(cursor) => json!({ "cursor": cursor }),
         None => json!({}),

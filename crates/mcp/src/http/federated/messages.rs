@@ -13,7 +13,7 @@ use super::super::Face;
 use super::super::post::{Came, Message};
 use super::super::session::Session;
 use super::Federation;
-use super::lists::{self, ToList};
+use super::lists::{self, Asked};
 use crate::call::{Server, form};
 use crate::federation::{Aim, Missing, aim, edited, id_of_server, scheme, split_name, split_uri};
 use crate::message::method::{self, Class, Notice};
@@ -40,7 +40,7 @@ impl Face {
         let id = id.raw();
         match (method::of(asked).class, asked) {
             (Class::List(list), _) => {
-                let asked = ToList {
+                let asked = Asked {
                     list,
                     method: asked,
                     id,

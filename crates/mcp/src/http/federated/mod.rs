@@ -5,6 +5,7 @@
 //! other; nothing here judges or sends. Lists and the handshake are asked of each server, and put together.
 
 mod lists;
+mod memory;
 mod messages;
 mod open;
 mod post;
@@ -25,6 +26,9 @@ use super::session_limits::Seat;
 use super::streams::Streams;
 use crate::call::Server;
 use crate::federation::{Missing, Spelling};
+use memory::Memory;
+
+pub(super) use memory::Memories;
 
 pub use stdio::StreamsOptions;
 
@@ -51,6 +55,8 @@ pub(super) struct Federation {
     level: Mutex<Option<Vec<u8>>>,
     /// The client has the answer to its `initialize`.
     is_open: AtomicBool,
+    /// The lists that it was given.
+    memory: Memory,
     used_ns: AtomicU64,
 }
 
@@ -157,10 +163,11 @@ impl Face {
         }
     }
 
-    /// Ends those that nobody has used for so long.
+    /// Ends those that nobody has used for so long, and forgets old lists of the others.
     pub(super) fn forget_federations(&self, now_ns: u64) {
         let idle_ns = self.options.session_idle_ms_max.saturating_mul(1_000_000);
         for federation in self.federations.all() {
+            federation.memory.sweep(now_ns);
             let used_ns = federation.used_ns.load(Ordering::Relaxed);
             let is_idle = now_ns.saturating_sub(used_ns) >= idle_ns
                 && !federation.streams.is_read()

@@ -66,6 +66,7 @@ impl Face {
             initialized: Mutex::default(),
             level: Mutex::default(),
             is_open: AtomicBool::new(false),
+            memory: self.memories.of_client(),
             used_ns: AtomicU64::new(self.gate.mono_ns()),
         });
         let mut all = self.federations.map();

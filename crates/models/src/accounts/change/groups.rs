@@ -8,7 +8,7 @@ use super::super::Accounts;
 use super::super::fault::AccountFault;
 use super::super::record::{Team, check_all, is_name};
 use super::super::roll::{Roll, TEAMS, TENANTS};
-use super::{Done, GROUPS_MAX, NAME_RULE, put, unfit};
+use super::{Done, GROUPS_MAX, NAME_RULE, Note, put, unfit};
 
 /// Which of the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl Level {
 
 impl Accounts {
     /// Makes a team or a tenant, or puts this in the place of the one that is there.
-    pub(crate) fn put_group(&self, level: Level, name: &str, team: Team) -> Done<()> {
+    pub(crate) fn put_group(&self, level: Level, name: &str, team: Team, note: &Note) -> Done<()> {
         if !is_name(name) {
             return unfit(NAME_RULE);
         }
@@ -73,15 +73,24 @@ impl Accounts {
                 return Err(AccountFault::Absent("tenant"));
             }
         }
-        self.write(|to| put(to, level.table(), name.as_bytes(), &team))?;
-        level
-            .of_mut(&mut self.roll_to_change())
-            .insert(name.to_owned(), team);
+        let what = format!("{} {name} written", level.word());
+        self.write((note, &what), |to| {
+            put(to, level.table(), name.as_bytes(), &team)
+        })?;
+        let tenant = team.tenant.clone();
+        let mut roll = self.roll_to_change();
+        let before = level.of_mut(&mut roll).insert(name.to_owned(), team);
+        // What is open goes by the groups that it was opened with.
+        if before.is_some_and(|before| before.tenant != tenant) {
+            let users = roll.users.values();
+            let moved = users.filter(|user| user.team.as_deref() == Some(name));
+            self.gone().extend(moved.map(|user| user.subject()));
+        }
         Ok(())
     }
 
     /// Removes a team without users, or a tenant without teams: their budgets would be gone with it.
-    pub(crate) fn remove_group(&self, level: Level, name: &str) -> Done<()> {
+    pub(crate) fn remove_group(&self, level: Level, name: &str, note: &Note) -> Done<()> {
         let _alone = self.alone();
         {
             let roll = self.roll();
@@ -104,7 +113,10 @@ impl Accounts {
                 Level::Team | Level::Tenant => {}
             }
         }
-        self.write(|to| Ok(to.remove(level.table(), name.as_bytes()).map(drop)?))?;
+        let what = format!("{} {name} removed", level.word());
+        self.write((note, &what), |to| {
+            Ok(to.remove(level.table(), name.as_bytes()).map(drop)?)
+        })?;
         level.of_mut(&mut self.roll_to_change()).remove(name);
         Ok(())
     }

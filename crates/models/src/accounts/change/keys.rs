@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 use super::super::fault::AccountFault;
 use super::super::record::User;
 use super::super::{Accounts, purpose};
-use super::{Done, PROVIDER_KEY_BYTES_MAX, PROVIDER_KEYS_MAX, unfit};
+use super::{Done, Note, PROVIDER_KEY_BYTES_MAX, PROVIDER_KEYS_MAX, unfit};
 use crate::key::Key;
 
 impl Accounts {
@@ -17,6 +17,7 @@ impl Accounts {
         &self,
         user: &str,
         keys: BTreeMap<String, Zeroizing<String>>,
+        note: &Note,
     ) -> Done<Arc<User>> {
         if keys.is_empty() {
             return unfit("write {\"PROVIDER\": \"KEY\"}");
@@ -31,6 +32,8 @@ impl Accounts {
                 ));
             }
         }
+        let named: Vec<&str> = keys.keys().map(String::as_str).collect();
+        let what = format!("keys of {} of user {user} kept", named.join(", "));
         let _alone = self.alone();
         let mut changed = self.owned(user)?;
         for (provider, key) in keys {
@@ -44,16 +47,22 @@ impl Accounts {
         if changed.provider_keys.len() > PROVIDER_KEYS_MAX {
             return Err(AccountFault::Full("keys of providers of one user"));
         }
-        self.keep(changed)
+        self.keep(changed, (note, &what))
     }
 
     /// Forgets a key.
-    pub(crate) fn remove_provider_key(&self, user: &str, provider: &str) -> Done<Arc<User>> {
+    pub(crate) fn remove_provider_key(
+        &self,
+        user: &str,
+        provider: &str,
+        note: &Note,
+    ) -> Done<Arc<User>> {
         let _alone = self.alone();
         let mut changed = self.owned(user)?;
         if changed.provider_keys.remove(provider).is_none() {
             return Err(AccountFault::Absent("key"));
         }
-        self.keep(changed)
+        let what = format!("key of {provider} of user {user} removed");
+        self.keep(changed, (note, &what))
     }
 }

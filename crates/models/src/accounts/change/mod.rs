@@ -1,7 +1,9 @@
-//! Changes of accounts: each is in the file before it is in memory, and in memory before it is answered.
+//! Changes of accounts: each is in the journal before it is in the file, in the file before it is in memory, and in memory
+//! before it is answered.
 
 mod groups;
 mod keys;
+mod note;
 mod tokens;
 mod users;
 
@@ -15,6 +17,7 @@ use super::Accounts;
 use super::fault::AccountFault;
 
 pub(crate) use groups::Level;
+pub(crate) use note::Note;
 pub(crate) use tokens::NewToken;
 pub(crate) use users::{NewUser, UserChange};
 
@@ -37,9 +40,24 @@ impl Accounts {
         self.changing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes to the file; what is written survives a loss of power.
-    fn write(&self, act: impl FnOnce(&Transaction) -> Done<()>) -> Done<()> {
-        self.kv.write(Durability::Synced, act)
+    /// Writes to the file what the journal has been told of; what is written survives a loss of power.
+    fn write(
+        &self,
+        (note, what): (&Note, &str),
+        act: impl FnOnce(&Transaction) -> Done<()>,
+    ) -> Done<()> {
+        let mut is_noted = false;
+        let written = self.kv.write(Durability::Synced, |to| {
+            act(to)?;
+            // Last, so that nothing but the writing itself can still fail.
+            note.before(what)?;
+            is_noted = true;
+            Ok(())
+        });
+        if is_noted && written.is_err() {
+            note.not_made(what);
+        }
+        written
     }
 
     fn random<const N: usize>(&self) -> Done<Zeroizing<[u8; N]>> {

@@ -6,7 +6,7 @@ use super::super::fault::AccountFault;
 use super::super::record::{Limit, Token, check_all, is_name};
 use super::super::roll::{Digest, TOKENS};
 use super::super::{Accounts, TOKEN_PREFIX};
-use super::{Done, NAME_RULE, TOKENS_MAX, put, unfit};
+use super::{Done, NAME_RULE, Note, TOKENS_MAX, put, unfit};
 
 /// Longest life of a token that ends at all, in seconds: ten years.
 const LIFE_S_MAX: u64 = 10 * 366 * 86_400;
@@ -31,6 +31,7 @@ impl Accounts {
         user: &str,
         new: NewToken,
         now_ms: i64,
+        note: &Note,
     ) -> Done<(Arc<Token>, String)> {
         if !is_name(&new.name) {
             return unfit(NAME_RULE);
@@ -65,7 +66,8 @@ impl Accounts {
             expires_ms,
             budgets: new.budgets,
         };
-        self.write(|to| put(to, TOKENS, &digest, &token))?;
+        let what = format!("token {} of user {user} made", token.id);
+        self.write((note, &what), |to| put(to, TOKENS, &digest, &token))?;
         let mut roll = self.roll_to_change();
         roll.add_token(digest, token);
         let token = roll.tokens.get(&digest).cloned();
@@ -73,13 +75,16 @@ impl Accounts {
     }
 
     /// Revokes a token of a user. What the user has open ends: nobody knows which token has opened it.
-    pub(crate) fn revoke_token(&self, user: &str, id: &str) -> Done<Arc<Token>> {
+    pub(crate) fn revoke_token(&self, user: &str, id: &str, note: &Note) -> Done<Arc<Token>> {
         let _alone = self.alone();
         let owner = self.user(user)?;
         let own = self.roll().tokens_of(user);
         let found = own.into_iter().find(|(_, token)| token.id == id);
         let (digest, token) = found.ok_or(AccountFault::Absent("token"))?;
-        self.write(|to| Ok(to.remove(TOKENS, &digest).map(drop)?))?;
+        let what = format!("token {id} of user {user} revoked");
+        self.write((note, &what), |to| {
+            Ok(to.remove(TOKENS, &digest).map(drop)?)
+        })?;
         self.roll_to_change().remove_token(&digest);
         self.gone().push(owner.subject());
         Ok(token)

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::super::Accounts;
 use super::super::fault::AccountFault;
 use super::super::record::{Limit, Role, Token, User, check_all, is_name};
-use super::super::roll::{TOKENS, USERS};
-use super::{Done, NAME_RULE, USERS_MAX, put, unfit};
+use super::super::roll::{GONE, TOKENS, USERS};
+use super::{Done, NAME_RULE, Note, USERS_MAX, put, unfit};
 
 /// What a new user is to be.
 #[derive(Debug, Default)]
@@ -16,6 +16,9 @@ pub struct NewUser {
     pub team: Option<String>,
     pub role: Role,
     pub budgets: Vec<Limit>,
+    /// Somebody registers. The name of a user who was removed is not theirs to take: rules, jobs, results and remembered
+    /// replies go by it.
+    pub is_own_doing: bool,
 }
 
 /// What of a user is to change; what is absent stays.
@@ -37,7 +40,12 @@ fn given<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Option<Stri
 
 impl Accounts {
     /// Makes a user with a first token; gives both, and the token's text, which is kept nowhere.
-    pub(crate) fn add_user(&self, new: NewUser, now_ms: i64) -> Done<(Arc<User>, String)> {
+    pub(crate) fn add_user(
+        &self,
+        new: NewUser,
+        now_ms: i64,
+        note: &Note,
+    ) -> Done<(Arc<User>, String)> {
         if !is_name(&new.name) {
             return unfit(NAME_RULE);
         }
@@ -48,11 +56,18 @@ impl Accounts {
             if roll.users.contains_key(&new.name) {
                 return Err(AccountFault::Taken("user"));
             }
-            if roll.users.len() >= USERS_MAX {
+            if new.is_own_doing && roll.gone.contains(&new.name) {
+                return Err(AccountFault::Taken("user"));
+            }
+            if roll.users.len() + roll.gone.len() >= USERS_MAX {
                 return Err(AccountFault::Full("users"));
             }
         }
         self.has_team(new.team.as_deref())?;
+        let what = match new.is_own_doing {
+            true => format!("user {} has registered", new.name),
+            false => format!("user {} made", new.name),
+        };
         let user = User {
             id: self.id("u_")?,
             name: new.name,
@@ -72,44 +87,53 @@ impl Accounts {
             expires_ms: None,
             budgets: Vec::new(),
         };
-        self.write(|to| {
+        self.write((note, &what), |to| {
             put(to, USERS, user.name.as_bytes(), &user)?;
+            to.remove(GONE, user.name.as_bytes())?;
             put(to, TOKENS, &digest, &token)
         })?;
         let user = Arc::new(user);
         let mut roll = self.roll_to_change();
+        roll.gone.remove(&user.name);
         roll.users.insert(user.name.clone(), Arc::clone(&user));
         roll.add_token(digest, token);
         Ok((user, text))
     }
 
-    /// Changes a user. One who is no longer active is expelled.
-    pub(crate) fn change_user(&self, name: &str, change: UserChange) -> Done<Arc<User>> {
+    /// Changes a user. One who is no longer active, or in another team, is expelled.
+    pub(crate) fn change_user(
+        &self,
+        name: &str,
+        change: UserChange,
+        note: &Note,
+    ) -> Done<Arc<User>> {
         check_all(change.budgets.as_deref().unwrap_or_default()).map_err(AccountFault::Unfit)?;
         let _alone = self.alone();
         if let Some(team) = &change.team {
             self.has_team(team.as_deref())?;
         }
         let mut user = self.owned(name)?;
-        let was_active = user.is_active;
+        let (was_active, was_in) = (user.is_active, user.team.clone());
         user.team = change.team.unwrap_or(user.team);
         user.role = change.role.unwrap_or(user.role);
         user.is_active = change.is_active.unwrap_or(user.is_active);
         user.budgets = change.budgets.unwrap_or(user.budgets);
-        let user = self.keep(user)?;
-        if was_active && !user.is_active {
+        let user = self.keep(user, (note, &format!("user {name} changed")))?;
+        // What is open goes by the groups that it was opened with.
+        if (was_active && !user.is_active) || was_in != user.team {
             self.gone().push(user.subject());
         }
         Ok(user)
     }
 
     /// Removes a user with all tokens and keys.
-    pub(crate) fn remove_user(&self, name: &str) -> Done<()> {
+    pub(crate) fn remove_user(&self, name: &str, note: &Note) -> Done<()> {
         let _alone = self.alone();
         let user = self.user(name)?;
         let tokens = self.roll().tokens_of(name);
-        self.write(|to| {
+        self.write((note, &format!("user {name} removed")), |to| {
             to.remove(USERS, name.as_bytes())?;
+            to.put(GONE, name.as_bytes(), b"")?;
             for (digest, _) in &tokens {
                 to.remove(TOKENS, digest)?;
             }
@@ -121,6 +145,7 @@ impl Accounts {
         }
         roll.by_user.remove(name);
         roll.users.remove(name);
+        roll.gone.insert(name.to_owned());
         drop(roll);
         self.gone().push(user.subject());
         Ok(())
@@ -139,8 +164,8 @@ impl Accounts {
     }
 
     /// Writes a changed user down.
-    pub(super) fn keep(&self, user: User) -> Done<Arc<User>> {
-        self.write(|to| put(to, USERS, user.name.as_bytes(), &user))?;
+    pub(super) fn keep(&self, user: User, noted: (&Note, &str)) -> Done<Arc<User>> {
+        self.write(noted, |to| put(to, USERS, user.name.as_bytes(), &user))?;
         let user = Arc::new(user);
         let mut roll = self.roll_to_change();
         roll.users.insert(user.name.clone(), Arc::clone(&user));

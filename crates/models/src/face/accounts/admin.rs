@@ -54,10 +54,10 @@ impl Accounts {
                     team: body.team,
                     role: body.role,
                     budgets: body.budgets,
+                    is_own_doing: false,
                 };
-                let (user, text) = self.add_user(new, asked.now_ms)?;
-                let changed = format!("user {} made", user.name);
-                Ok((documents::registered(&user, &text), Some(changed)))
+                let (user, text) = self.add_user(new, asked.now_ms, &asked.note)?;
+                Ok(documents::registered(&user, &text))
             }
             Place::Users(None) => self.list_users(asked),
             Place::Users(Some(name)) => self.one_user(asked, name),
@@ -83,25 +83,23 @@ impl Accounts {
             .collect();
         let has_more = users.len() > LIST_MAX;
         users.truncate(LIST_MAX);
-        Ok((json!({ "data": users, "has_more": has_more }), None))
+        Ok(json!({ "data": users, "has_more": has_more }))
     }
 
     fn one_user(&self, asked: &Asked, name: &str) -> Done {
         match asked.method {
             Method::PATCH => {
                 let change: UserChange = asked.read()?;
-                let user = self.change_user(name, change)?;
-                let changed = format!("user {} changed", user.name);
-                Ok((self.with_budgets(&user, asked.now_ms), Some(changed)))
+                let user = self.change_user(name, change, &asked.note)?;
+                Ok(self.with_budgets(&user, asked.now_ms))
             }
             Method::DELETE => {
-                self.remove_user(name)?;
-                let gone = json!({ "status": "removed", "username": name });
-                Ok((gone, Some(format!("user {name} removed"))))
+                self.remove_user(name, &asked.note)?;
+                Ok(json!({ "status": "removed", "username": name }))
             }
             _ => {
                 let user = self.user(name)?;
-                Ok((self.with_budgets(&user, asked.now_ms), None))
+                Ok(self.with_budgets(&user, asked.now_ms))
             }
         }
     }
@@ -124,7 +122,7 @@ impl Accounts {
             .collect();
         let has_more = groups.len() > LIST_MAX;
         groups.truncate(LIST_MAX);
-        Ok((json!({ "data": groups, "has_more": has_more }), None))
+        Ok(json!({ "data": groups, "has_more": has_more }))
     }
 
     fn one_group(&self, asked: &Asked, level: Level, name: &str) -> Done {
@@ -132,19 +130,17 @@ impl Accounts {
         match asked.method {
             Method::PUT => {
                 let team: Team = asked.read()?;
-                self.put_group(level, name, team.clone())?;
-                let value = self.group(level, name, &team, asked.now_ms);
-                Ok((value, Some(format!("{word} {name} written"))))
+                self.put_group(level, name, team.clone(), &asked.note)?;
+                Ok(self.group(level, name, &team, asked.now_ms))
             }
             Method::DELETE => {
-                self.remove_group(level, name)?;
-                let gone = json!({ "status": "removed", "name": name });
-                Ok((gone, Some(format!("{word} {name} removed"))))
+                self.remove_group(level, name, &asked.note)?;
+                Ok(json!({ "status": "removed", "name": name }))
             }
             _ => {
                 let found = level.of(&self.roll()).get(name).cloned();
                 let team = found.ok_or(AccountFault::Absent(word))?;
-                Ok((self.group(level, name, &team, asked.now_ms), None))
+                Ok(self.group(level, name, &team, asked.now_ms))
             }
         }
     }

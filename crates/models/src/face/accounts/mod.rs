@@ -11,7 +11,6 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use gate::identity::IdentityFault;
-use gate::journal::{Auth, AuthEvent, Record, Status};
 use gate::{Caller, Gate};
 use http::{Method, StatusCode};
 use net::http::server::{Request, Response};
@@ -23,7 +22,7 @@ use toolkit::server::BoxFuture;
 use wire::model::Dialect;
 
 use super::{Answer, Ids, Told, request_id};
-use crate::accounts::change::NewUser;
+use crate::accounts::change::{NewUser, Note};
 use crate::accounts::{AccountFault, Accounts};
 use page::Page;
 use path::Place;
@@ -33,8 +32,8 @@ pub const BODY_BYTES_MAX: usize = 64 * 1024;
 /// Most registrations a minute, whoever asks.
 pub const REGISTRATIONS_MAX: u64 = 60;
 
-/// What a request comes to: the answer, and what was changed, for the journal.
-type Done = Result<(Value, Option<String>), AccountFault>;
+/// What a request comes to.
+type Done = Result<Value, AccountFault>;
 
 /// Accounts over HTTP.
 pub struct AccountsFace {
@@ -60,6 +59,8 @@ struct Asked {
     query: Option<String>,
     caller: Option<Caller>,
     now_ms: i64,
+    /// Writes down what is about to change.
+    note: Note,
 }
 
 /// What somebody who registers writes.
@@ -117,29 +118,25 @@ impl AccountsFace {
             method,
             body,
             now_ms: self.gate.wall_ms(),
+            note: Note {
+                gate: Arc::clone(&self.gate),
+                by: caller.as_ref().map(|caller| Arc::clone(&caller.subject)),
+                request_id: answer.id().to_owned(),
+            },
             caller,
         };
-        let by = asked.caller.as_ref().map(|caller| caller.subject.clone());
         match self.done(asked).await {
-            Ok((value, changed)) => {
-                if let Some(changed) = changed {
-                    self.record(&answer, by.as_deref(), &changed);
-                }
-                answer.json(StatusCode::OK, value.to_string().into())
-            }
-            Err(fault) => {
-                let message = fault.to_string();
-                let mut told = Told::new(fault.label(), &message);
-                if let AccountFault::TooMany { retry_after_ms } = fault {
-                    told = told.again_after(retry_after_ms);
-                }
-                answer.error(fault.status(), told)
-            }
+            Ok(value) => answer.json(StatusCode::OK, value.to_string().into()),
+            Err(fault) => refused(&answer, &fault),
         }
     }
 
     /// Does what is asked, on a thread that may wait for the disk where something changes.
     async fn done(&self, asked: Asked) -> Done {
+        // What changes and cannot be written down is not changed.
+        if asked.method != Method::GET && self.gate.has_failed() {
+            return Err(AccountFault::Journal);
+        }
         if asked.place == Place::Register {
             self.may_register(asked.now_ms)?;
         }
@@ -173,18 +170,15 @@ impl AccountsFace {
             Err(Stop::Full | Stop::Failed) => Err(AccountFault::Store),
         }
     }
+}
 
-    fn record(&self, answer: &Answer, by: Option<&str>, changed: &str) {
-        let record = Auth {
-            status: Some(Status::Success),
-            subject_id: by,
-            request_id: Some(answer.id()),
-            message: Some(changed),
-            ..Auth::of(AuthEvent::AccountChanged)
-        };
-        // A journal that fails here fails the gate as well.
-        drop(self.gate.record(&Record::Auth(&record)));
+fn refused(answer: &Answer, fault: &AccountFault) -> Response {
+    let message = fault.to_string();
+    let mut told = Told::new(fault.label(), &message);
+    if let AccountFault::TooMany { retry_after_ms } = fault {
+        told = told.again_after(*retry_after_ms);
     }
+    answer.error(fault.status(), told)
 }
 
 impl Accounts {
@@ -211,11 +205,11 @@ impl Accounts {
         let body: Registration = asked.read()?;
         let new = NewUser {
             name: body.username,
+            is_own_doing: true,
             ..NewUser::default()
         };
-        let (user, text) = self.add_user(new, asked.now_ms)?;
-        let changed = format!("user {} has registered", user.name);
-        Ok((documents::registered(&user, &text), Some(changed)))
+        let (user, text) = self.add_user(new, asked.now_ms, &asked.note)?;
+        Ok(documents::registered(&user, &text))
     }
 }
 

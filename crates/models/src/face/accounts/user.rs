@@ -20,14 +20,13 @@ impl Accounts {
             Place::Keys(None) if asked.method == Method::POST => self.keep_keys(asked, user),
             Place::Keys(None) => {
                 let keys: Vec<&String> = user.provider_keys.keys().collect();
-                Ok((json!({ "user_id": user.id, "providers": keys }), None))
+                Ok(json!({ "user_id": user.id, "providers": keys }))
             }
             Place::Keys(Some(provider)) => {
-                let user = self.remove_provider_key(&user.name, provider)?;
+                let user = self.remove_provider_key(&user.name, provider, &asked.note)?;
                 let gone =
                     json!({ "status": "removed", "removed": [provider], "user_id": user.id });
-                let changed = format!("key of {provider} of user {} removed", user.name);
-                Ok((gone, Some(changed)))
+                Ok(gone)
             }
             Place::Tokens(id) => self.tokens(asked, user, id.as_deref()),
             _ => {
@@ -35,7 +34,7 @@ impl Accounts {
                 if let Some(members) = value.as_object_mut() {
                     members.insert("budgets".to_owned(), self.used_by(user, asked.now_ms));
                 }
-                Ok((value, None))
+                Ok(value)
             }
         }
     }
@@ -49,38 +48,31 @@ impl Accounts {
             }
         }
         let updated: Vec<String> = keys.keys().cloned().collect();
-        let user = self.set_provider_keys(&user.name, keys)?;
-        let changed = format!("keys of {} of user {} kept", updated.join(", "), user.name);
-        let told = json!({ "status": "updated", "updated": updated, "user_id": user.id });
-        Ok((told, Some(changed)))
+        let user = self.set_provider_keys(&user.name, keys, &asked.note)?;
+        Ok(json!({ "status": "updated", "updated": updated, "user_id": user.id }))
     }
 
     /// Lists, makes or revokes tokens of a user.
     pub(super) fn tokens(&self, asked: &Asked, user: &User, id: Option<&str>) -> Done {
         if let Some(id) = id {
-            let token = self.revoke_token(&user.name, id)?;
-            let changed = format!("token {} of user {} revoked", token.id, user.name);
-            return Ok((
-                json!({ "status": "revoked", "id": token.id }),
-                Some(changed),
-            ));
+            let token = self.revoke_token(&user.name, id, &asked.note)?;
+            return Ok(json!({ "status": "revoked", "id": token.id }));
         }
         if asked.method == Method::POST {
             let new: NewToken = asked.read()?;
-            let (token, text) = self.add_token(&user.name, new, asked.now_ms)?;
+            let (token, text) = self.add_token(&user.name, new, asked.now_ms, &asked.note)?;
             let mut value = documents::of_token(&token, self.used_with(&token, asked.now_ms));
             if let Some(members) = value.as_object_mut() {
                 members.insert("token".to_owned(), text.into());
             }
-            let changed = format!("token {} of user {} made", token.id, user.name);
-            return Ok((value, Some(changed)));
+            return Ok(value);
         }
         let own = self.roll().tokens_of(&user.name);
         let tokens: Vec<Value> = own
             .iter()
             .map(|(_, token)| documents::of_token(token, self.used_with(token, asked.now_ms)))
             .collect();
-        Ok((json!({ "data": tokens }), None))
+        Ok(json!({ "data": tokens }))
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! A line that ends in LF alone, and a length beside `Transfer-Encoding`, are read in two ways by different programs:
 //! what one takes for a body another takes for a request (smuggling). Such a head is made unreadable on its way to
-//! the parser, which then answers 400 and closes the connection.
+//! the parser, which then answers 400 and closes the connection. Of a body that is cut into chunks the parser passes over
+//! what it does not know, so that there the connection breaks instead. Either way nothing more is read from it.
 
 use std::io;
 use std::pin::Pin;
@@ -41,6 +42,8 @@ enum At {
     Trailer,
     /// Something was made unreadable; nothing more is read.
     Over,
+    /// The same where the parser would read on.
+    Broken,
 }
 
 /// A line that two readers may read in two ways.
@@ -53,7 +56,7 @@ impl Heads {
         let mut rest = bytes;
         while !rest.is_empty() {
             let skipped = match &mut self.at {
-                At::Over => return,
+                At::Over | At::Broken => return,
                 At::Body(left) | At::Chunk(left) => {
                     let skipped = usize::try_from(*left).map_or(rest.len(), |n| n.min(rest.len()));
                     *left -= skipped as u64;
@@ -103,7 +106,10 @@ impl Heads {
         };
         if read.is_err() {
             *last = UNREADABLE;
-            self.at = At::Over;
+            self.at = match self.at {
+                At::Head => At::Over,
+                _ => At::Broken,
+            };
         }
         self.line = line;
         self.line.clear();
@@ -113,6 +119,10 @@ impl Heads {
     fn ended(&mut self, line: &[u8]) -> Result<(), Ambiguous> {
         match self.at {
             At::Size => {
+                if line.len() >= LINE_BYTES_MAX {
+                    // Its number may be longer than what was kept of it.
+                    return Err(Ambiguous);
+                }
                 let digits = line.split(|byte| !byte.is_ascii_hexdigit()).next();
                 let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
                 let size = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
@@ -134,7 +144,7 @@ impl Heads {
                 Ok(())
             }
             At::Head => self.header(line),
-            At::Body(_) | At::Chunk(_) | At::Over => Ok(()),
+            At::Body(_) | At::Chunk(_) | At::Over | At::Broken => Ok(()),
         }
     }
 
@@ -199,10 +209,20 @@ impl<S: AsyncRead + Unpin> AsyncRead for Strict<S> {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if self.heads.at == At::Over {
+            return Poll::Ready(Ok(()));
+        }
         let before = buffer.filled().len();
-        let read = ready!(Pin::new(&mut self.stream).poll_read(cx, buffer));
+        let read = match self.heads.at {
+            At::Broken => Ok(()),
+            _ => ready!(Pin::new(&mut self.stream).poll_read(cx, buffer)),
+        };
         if let Some(come) = buffer.filled_mut().get_mut(before..) {
             self.heads.see(come);
+        }
+        if self.heads.at == At::Broken {
+            buffer.set_filled(before);
+            return Poll::Ready(Err(io::ErrorKind::InvalidData.into()));
         }
         Poll::Ready(read)
     }
@@ -288,9 +308,65 @@ mod tests {
             "POST / HTTP/1.1\r\nhost: a\r\n Content-Length: 3\r\n\r\n",
             "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\nabc\r\n0\r\n\r\n",
             "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n",
+            "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3;a=b\nX\r\nabc\r\n0\r\n\r\n",
+            "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nt: 1\n\r\n",
             "POST / HTTP/1.1\r\nContent-Length: 1\r\n\r\nxGET / HTTP/1.1\nhost: a\r\n\r\n",
         ] {
             assert!(!passes(text), "{text:?}");
         }
+    }
+
+    #[test]
+    fn a_size_that_is_longer_than_what_is_kept_of_it_does_not_pass() {
+        let zeros = "0".repeat(LINE_BYTES_MAX);
+        let head = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
+        let hidden = "\r\n\r\nPOST / HTTP/1.1\r\nContent-Length: 9999\r\n\r\n";
+        assert!(!passes(&format!(
+            "{head}{zeros}{:x}\r\n{hidden}",
+            hidden.len()
+        )));
+        assert!(passes(&format!(
+            "{head}000{:x}\r\n{hidden}\r\n0\r\n\r\n",
+            hidden.len()
+        )));
+    }
+
+    #[tokio::test]
+    async fn nothing_is_read_behind_what_two_readers_may_read_in_two_ways() {
+        use tokio::io::AsyncReadExt as _;
+
+        let head = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
+        let next = "GET / HTTP/1.1\nhost: a\n\n";
+        for body in [
+            "3;a=b\nX\r\nabc\r\n0\r\n\r\n",
+            "3\r\nabc\r\n0\r\nt: 1\n\r\n",
+        ] {
+            let parts = [head, body, next].concat();
+            for step in [7, parts.len()] {
+                let mut connection = coming(&parts, step);
+                let mut read = Vec::new();
+                let end = connection.read_to_end(&mut read).await;
+                assert_eq!(end.unwrap_err().kind(), io::ErrorKind::InvalidData);
+                let read = String::from_utf8(read).unwrap();
+                assert!(
+                    parts.starts_with(&read) && !read.contains("GET"),
+                    "{read:?}"
+                );
+                let again = connection.read_to_end(&mut Vec::new()).await;
+                assert!(again.is_err(), "it stays broken");
+            }
+        }
+    }
+
+    /// A connection on which the text comes in pieces of so many bytes.
+    fn coming(text: &str, step: usize) -> Strict<impl AsyncRead + Unpin> {
+        let (mut client, server) = tokio::io::duplex(step);
+        let text = text.to_owned();
+        tokio::spawn(async move {
+            use tokio::io::AsyncWriteExt as _;
+            // The reader goes away in the middle.
+            let _ = client.write_all(text.as_bytes()).await;
+        });
+        Strict::new(server)
     }
 }

@@ -1,23 +1,31 @@
 //! The names under which a server may be spoken to.
 //!
 //! A browser sends whatever host name its page was loaded from: a page whose name is made to lead
-//! here (DNS rebinding) shows itself in `Host` and `Origin`.
+//! here (DNS rebinding) shows itself in `Host` and `Origin`. A page of another port is another origin:
+//! what serves it may be anybody's, and a browser of our user speaks for our user.
 
-use http::HeaderMap;
 use http::header::{HOST, ORIGIN};
 use http::uri::Authority;
+use http::{HeaderMap, HeaderName};
 
 use super::single;
 
 /// Most names in a list.
 pub const NAMES_MAX: usize = 256;
 
+/// How a page stands to us whose browser sends no `Origin`, as it does for pictures and scripts.
+const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+/// What the browser does with the answer.
+const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
+/// How an origin ends that stands for all ports of its host.
+const ANY_PORT: &str = ":*";
+
 /// Names that `Host` and `Origin` may have.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Names {
     /// `host` (any port) or `host:port`, lower case.
     hosts: Vec<String>,
-    /// `scheme://host[:port]`, lower case; an origin of one of `hosts` is allowed as well.
+    /// `scheme://host[:port]` or `scheme://host:*`, lower case; the origin that a request is sent to may speak to us as well.
     origins: Vec<String>,
 }
 
@@ -28,7 +36,7 @@ pub enum NameFault {
     HostUnusable,
     /// `Host` is none of our names.
     HostForeign,
-    /// `Origin` is doubled or unreadable, or none that may speak to us.
+    /// `Origin` is doubled or unreadable, or none that may speak to us; or a page of another one sends no `Origin`.
     OriginForeign,
 }
 
@@ -55,7 +63,7 @@ impl NameFault {
                 "the Host header names none of this server's names; allow it with --allow-host if it is one"
             }
             Self::OriginForeign => {
-                "the Origin header names none that may speak to this server; allow it with --allow-origin if it may"
+                "the request comes from a page whose origin may not speak to this server; allow it with --allow-origin if it may"
             }
         }
     }
@@ -101,8 +109,12 @@ impl Names {
     /// # Errors
     /// A sentence, where it is no `scheme://host[:port]`, or there are too many.
     pub fn allow_origin(&mut self, origin: &str) -> Result<(), &'static str> {
-        if authority_of(origin).is_none() {
-            return Err("an origin is http:// or https:// with a host, with or without :port");
+        let one = origin.strip_suffix(ANY_PORT);
+        let one = one.filter(|one| authority_of(one) == authority_of(one).map(without_port));
+        if authority_of(one.unwrap_or(origin)).is_none() {
+            return Err(
+                "an origin is http:// or https:// with a host, with or without :port; :* stands for every port",
+            );
         }
         push(&mut self.origins, origin)
     }
@@ -120,8 +132,9 @@ impl Names {
             return Err(NameFault::HostForeign);
         }
         match single(headers, &ORIGIN) {
+            Ok(None) if is_of_another_page(headers) => Err(NameFault::OriginForeign),
             Ok(None) => Ok(()),
-            Ok(Some(origin)) if self.has_origin(origin) => Ok(()),
+            Ok(Some(origin)) if self.has_origin(origin, host) => Ok(()),
             Ok(Some(_)) | Err(_) => Err(NameFault::OriginForeign),
         }
     }
@@ -133,10 +146,26 @@ impl Names {
             .any(|name| name.eq_ignore_ascii_case(host) || name.eq_ignore_ascii_case(bare))
     }
 
-    fn has_origin(&self, origin: &str) -> bool {
-        self.origins.iter().any(|o| o.eq_ignore_ascii_case(origin))
-            || authority_of(origin).is_some_and(|host| self.has_host(host))
+    fn has_origin(&self, origin: &str, host: &str) -> bool {
+        let Some(authority) = authority_of(origin) else {
+            return false;
+        };
+        let bare = origin
+            .get(..origin.len() - authority.len() + without_port(authority).len())
+            .unwrap_or(origin);
+        let fits = |known: &String| match known.strip_suffix(ANY_PORT) {
+            Some(known) => known.eq_ignore_ascii_case(bare),
+            None => known.eq_ignore_ascii_case(origin),
+        };
+        authority.eq_ignore_ascii_case(host) || self.origins.iter().any(fits)
     }
+}
+
+/// Whether a browser says that another page has it send this. Where a person follows a link, no page gets the answer.
+fn is_of_another_page(headers: &HeaderMap) -> bool {
+    let said = |name: &HeaderName| single(headers, name).ok().flatten();
+    let is_foreign = matches!(said(&FETCH_SITE), Some("cross-site" | "same-site"));
+    is_foreign && said(&FETCH_MODE) != Some("navigate")
 }
 
 fn push(list: &mut Vec<String>, name: &str) -> Result<(), &'static str> {
@@ -216,9 +245,21 @@ mod tests {
             };
             assert_eq!(check(&names, &[host], &[]), expect, "{host}");
         }
+        names.allow_origin("http://App.example:*").unwrap();
         let origins = [
-            ("http://localhost:3000", true),
-            ("https://127.0.0.1", true),
+            ("http://localhost:8765", true),
+            ("https://LOCALHOST:8765", true),
+            ("http://localhost:3000", false),
+            ("http://localhost", false),
+            ("http://127.0.0.1:8765", false),
+            ("http://[::1]:8765", false),
+            ("https://gate.example:8443", false),
+            ("http://app.example", true),
+            ("http://app.example:3000", true),
+            ("https://app.example", false),
+            ("http://app.example:3000x", false),
+            ("http://app.example:*", false),
+            ("http://app.example.evil.example", false),
             ("https://console.example", true),
             ("http://console.example", false),
             ("https://console.example:8443", false),
@@ -235,7 +276,8 @@ mod tests {
             } else {
                 Err(NameFault::OriginForeign)
             };
-            assert_eq!(check(&names, &["localhost"], &[origin]), expect, "{origin}");
+            let host = ["localhost:8765"];
+            assert_eq!(check(&names, &host, &[origin]), expect, "{origin}");
         }
     }
 
@@ -259,12 +301,48 @@ mod tests {
     }
 
     #[test]
+    fn what_another_page_has_sent_without_an_origin_is_refused() {
+        let names = Names::loopback();
+        for (site, mode, good) in [
+            ("same-origin", "no-cors", true),
+            ("none", "navigate", true),
+            ("cross-site", "navigate", true),
+            ("cross-site", "no-cors", false),
+            ("same-site", "no-cors", false),
+            ("same-site", "websocket", false),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(HOST, HeaderValue::from_static("localhost:8765"));
+            headers.insert(FETCH_SITE, HeaderValue::from_static(site));
+            headers.insert(FETCH_MODE, HeaderValue::from_static(mode));
+            let expect = if good {
+                Ok(())
+            } else {
+                Err(NameFault::OriginForeign)
+            };
+            assert_eq!(names.check(&headers, None), expect, "{site} {mode}");
+        }
+    }
+
+    #[test]
     fn what_is_no_name_is_not_taken() {
         let mut names = Names::default();
         for bad in ["", "*", "*.example", "a b", "user@host", "http://host"] {
             assert!(names.allow_host(bad).is_err(), "{bad}");
         }
-        for bad in ["", "*", "host", "ftp://host", "http://", "http://h/p"] {
+        for bad in [
+            "",
+            "*",
+            "host",
+            "ftp://host",
+            "http://",
+            "http://h/p",
+            "http://*",
+            "http://:*",
+            "http://*:*",
+            "http://h:1:*",
+            "http://h:*:*",
+        ] {
             assert!(names.allow_origin(bad).is_err(), "{bad}");
         }
         for number in 0..NAMES_MAX {

@@ -50,6 +50,14 @@ pub struct CacheArgs {
     pub cache_size: u64,
 }
 
+/// How long a command may take.
+#[derive(Debug, Default, ClapArgs)]
+pub struct TimeoutArgs {
+    /// Give up after this many seconds
+    #[arg(long, value_name = "SECONDS")]
+    pub timeout: Option<f64>,
+}
+
 /// How to run.
 #[derive(Debug, ClapArgs)]
 pub struct SolverArgs {
@@ -65,9 +73,8 @@ pub struct SolverArgs {
     /// Output times in minutes instead of the file's grid: 0,10,20
     #[arg(long, value_name = "TIMES", value_delimiter = ',')]
     pub times: Vec<f64>,
-    /// Give up after this many seconds
-    #[arg(long, value_name = "SECONDS")]
-    pub timeout: Option<f64>,
+    #[command(flatten)]
+    pub timeout: TimeoutArgs,
     /// Fire state-dependent events at their true time, not at the next output time
     #[arg(long)]
     pub locate_events: bool,

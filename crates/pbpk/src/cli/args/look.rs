@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
 
-use super::ModelArgs;
+use super::{ModelArgs, TimeoutArgs};
 
 /// Arguments of `info`.
 #[derive(Debug, ClapArgs)]
@@ -86,6 +86,8 @@ pub struct ExportArgs {
     /// Format to write
     #[arg(long, value_enum)]
     pub format: ExportFormat,
+    #[command(flatten)]
+    pub timeout: TimeoutArgs,
     /// In sbml, write what never changes as numbers instead of formulas: other tools load it faster
     #[arg(long)]
     pub numbers: bool,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 
-use super::{CacheArgs, ModelArgs, OutputArgs, SolverArgs};
+use super::{CacheArgs, ModelArgs, OutputArgs, SolverArgs, TimeoutArgs};
 
 /// Arguments of `population`.
 #[derive(Debug, ClapArgs)]
@@ -95,6 +95,8 @@ pub struct MergeArgs {
     pub out: PathBuf,
     /// Folders of the shards
     pub folders: Vec<PathBuf>,
+    #[command(flatten)]
+    pub timeout: TimeoutArgs,
 }
 
 /// Arguments of `individual`.

@@ -4,18 +4,23 @@ use std::fs;
 use std::io::{self, BufReader};
 use std::path::Path;
 
-use crate::csv::{self, Curves, Series, Table};
+use crate::csv::{self, CsvError, Curves, Series, Table};
 use crate::plot::{Band, Overlay, PlotOptions, svg_with};
+use crate::watch::Watch;
 
 /// Columns before the percentiles: output, time, individuals.
 const KEYS: usize = 3;
 
 /// Writes `percentiles-1.svg` and so on, one for each output of the table.
-pub(super) fn write(table: &Path, folder: &Path) -> io::Result<()> {
+pub(super) fn write(table: &Path, folder: &Path, watch: &Watch<'_>) -> io::Result<()> {
     let file = fs::File::open(table)?;
-    let table = csv::read(&mut BufReader::new(file)).map_err(io::Error::other)?;
+    let table = csv::read_watched(&mut BufReader::new(file), watch).map_err(|e| match e {
+        CsvError::Interrupted(cause) => cause.into(),
+        e => io::Error::other(e),
+    })?;
     let by_output = table.rows.chunk_by(|a, b| a.first() == b.first());
     for (i, rows) in by_output.enumerate() {
+        watch.ask()?;
         let (curves, overlay) = drawn(&table, rows);
         let title = rows
             .first()

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use super::figures::individuals;
+use super::figures::{Source, individuals};
 use super::parts::{fnv, write_whole};
 use crate::csv;
 use crate::population::Plan;
@@ -23,7 +23,12 @@ struct Chunk {
 
 /// Writes the files: `size` individuals each, columns `IndividualId`, `Time [min]` and one `path [unit]` for each output; and
 /// `chunks.csv` with file name, individuals, rows, bytes and checksum (FNV-1a, 64 bits) of each.
-pub(super) fn write(results: &Path, folder: &Path, plan: &Plan, size: usize) -> io::Result<()> {
+pub(super) fn write(
+    results: &Source<'_>,
+    folder: &Path,
+    plan: &Plan,
+    size: usize,
+) -> io::Result<()> {
     let outputs = plan.outputs().map(|(path, unit)| csv::titled(path, unit));
     let names: Vec<String> = ["Time [min]".to_owned()]
         .into_iter()

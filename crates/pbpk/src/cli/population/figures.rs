@@ -7,9 +7,14 @@ use std::path::Path;
 use crate::csv;
 use crate::pk::{Curve, Dosing, analyse};
 use crate::population::{Plan, Population};
+use crate::watch::Watch;
 
 /// Most numbers of results that are held at once.
 const NUMBERS_MAX: usize = 4 << 20;
+/// Bytes of a line that make a unit of work.
+const BYTES_OF_A_UNIT: usize = 128;
+/// Numbers in order that make a unit of work.
+const SORTED_OF_A_UNIT: usize = 1024;
 
 /// The curves of one individual: a row of numbers for each time.
 pub(super) struct Curves {
@@ -18,16 +23,25 @@ pub(super) struct Curves {
     pub(super) values: Vec<f64>,
 }
 
-/// Calls `each` with every individual of a table of results that this program wrote.
+/// A table of results that this program wrote.
+pub(super) struct Source<'a> {
+    pub(super) file: &'a Path,
+    /// Asked now and then whether to go on.
+    pub(super) watch: &'a Watch<'a>,
+}
+
+/// Calls `each` with every individual of a table of results.
 pub(super) fn individuals(
-    results: &Path,
+    results: &Source<'_>,
     mut each: impl FnMut(&Curves) -> io::Result<()>,
 ) -> io::Result<()> {
     let mut current: Option<Curves> = None;
-    let mut lines = BufReader::new(File::open(results)?).lines();
+    let mut lines = BufReader::new(File::open(results.file)?).lines();
     lines.next().transpose()?;
     for line in lines {
         let line = line?;
+        let units = 1 + line.len() / BYTES_OF_A_UNIT;
+        results.watch.work(units)?;
         let mut fields = line.split(',');
         let broken = || io::Error::other("the table of results is damaged");
         let id = fields
@@ -72,7 +86,7 @@ pub(super) fn quantile(sorted: &[f64], part: f64) -> f64 {
 /// Writes percentiles over all individuals, for each output and time; numbers that are none are left out and the rest
 /// counted.
 pub(super) fn percentiles(
-    results: &Path,
+    results: &Source<'_>,
     file: &Path,
     plan: &Plan,
     people: usize,
@@ -107,6 +121,8 @@ pub(super) fn percentiles(
             Ok(())
         })?;
         for (cell, numbers) in (from..to).zip(&mut found) {
+            let units = 1 + numbers.len() / SORTED_OF_A_UNIT;
+            results.watch.work(units)?;
             numbers.sort_by(f64::total_cmp);
             let output = outputs.get(cell / times.len()).map_or("", String::as_str);
             csv::push_field(&mut line, output);
@@ -132,7 +148,7 @@ pub(super) fn percentiles(
 /// Writes the pharmacokinetic parameters of every individual, as the suite writes them, each with the doses and the body
 /// weight of its own.
 pub(super) fn kinetics(
-    results: &Path,
+    results: &Source<'_>,
     file: &Path,
     plan: &Plan,
     population: &Population,

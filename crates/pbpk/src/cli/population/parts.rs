@@ -6,7 +6,9 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::super::failure::interrupt;
 use super::Failure;
+use crate::watch::{Interrupt, Watch};
 
 /// Parts of one run.
 pub(super) struct Parts {
@@ -41,11 +43,26 @@ impl Shard {
     }
 }
 
+/// What ended the work on a folder: the watch, or `what` could not be done.
+pub(super) fn ended(e: &io::Error, what: &str) -> Failure {
+    interrupt(e).map_or_else(|| Failure::failed(format!("{what}: {e}")), stopped)
+}
+
+/// The failure of a run that was ended.
+pub(super) fn stopped(cause: Interrupt) -> Failure {
+    Failure::failed(format!("{cause}; the parts that were done are kept"))
+        .with_hint("the same command goes on where it stopped")
+}
+
 /// Names within the folder.
 const INPUTS: &str = "inputs.txt";
 const RESULTS: &str = "results.csv";
 const FAILURES: &str = "failures.csv";
 pub(super) const POPULATION: &str = "population.csv";
+/// The joined results while they grow.
+const UNFINISHED: &str = "results.tmp";
+/// Line of a part between its rows and its failures.
+const FAULTS: &str = "#failures\n";
 /// Last line of a part, before its checksum.
 const CHECK: &str = "#checksum ";
 
@@ -57,11 +74,12 @@ impl Parts {
         inputs: u64,
         individuals: usize,
         size: usize,
+        watch: &Watch<'_>,
     ) -> Result<Self, Failure> {
         if size == 0 {
             return Err(Failure::misuse("--chunk must be at least 1".to_owned()));
         }
-        let io = |e: io::Error| Failure::failed(format!("cannot use {}: {e}", folder.display()));
+        let io = |e: io::Error| ended(&e, &format!("cannot use {}", folder.display()));
         let wanted = format!("{inputs:016x}\n{individuals} {size}\n{head}");
         let noted = folder.join(INPUTS);
         match fs::read_to_string(&noted) {
@@ -78,10 +96,16 @@ impl Parts {
             }
             Err(e) => return Err(io(e)),
         }
-        Ok(Self::found(folder, head, individuals, size))
+        Self::found(folder, head, individuals, size, watch).map_err(io)
     }
 
-    fn found(folder: &Path, head: String, individuals: usize, size: usize) -> Self {
+    fn found(
+        folder: &Path,
+        head: String,
+        individuals: usize,
+        size: usize,
+        watch: &Watch<'_>,
+    ) -> io::Result<Self> {
         let mut parts = Self {
             folder: folder.to_owned(),
             head,
@@ -90,17 +114,30 @@ impl Parts {
             done: Vec::new(),
         };
         let finished = folder.join(RESULTS).exists();
-        parts.done = (0..individuals.div_ceil(size))
-            .map(|part| AtomicBool::new(finished || parts.whole(part).is_some()))
-            .collect();
-        parts
+        let is_done = |part| {
+            watch.check()?;
+            // What is there is looked at whole.
+            let there = finished || parts.name(part).exists();
+            if there && !finished {
+                watch.ask()?;
+            }
+            let done = finished || there && parts.whole(part).is_some();
+            Ok(AtomicBool::new(done))
+        };
+        let done = (0..individuals.div_ceil(size)).map(is_done);
+        parts.done = done.collect::<io::Result<_>>()?;
+        Ok(parts)
     }
 
     /// The parts of one run that lie in several folders, brought together in the first; the others keep theirs.
-    pub(super) fn gather(folder: &Path, others: &[PathBuf]) -> Result<Self, Failure> {
+    pub(super) fn gather(
+        folder: &Path,
+        others: &[PathBuf],
+        watch: &Watch<'_>,
+    ) -> Result<Self, Failure> {
         let io = |folder: &Path| {
             let name = folder.display().to_string();
-            move |e: io::Error| Failure::failed(format!("cannot use {name}: {e}"))
+            move |e: io::Error| ended(&e, &format!("cannot use {name}"))
         };
         let source = others.first().map_or(folder, PathBuf::as_path);
         let noted = source.join(INPUTS);
@@ -129,19 +166,25 @@ impl Parts {
         let (shape, head) = rest.split_once('\n').ok_or_else(damaged)?;
         let (individuals, size) = shape.split_once(' ').ok_or_else(damaged)?;
         let number = |text: &str| text.parse().ok().filter(|n| *n > 0).ok_or_else(damaged);
-        let parts = Self::found(folder, head.to_owned(), number(individuals)?, number(size)?);
+        let (individuals, size) = (number(individuals)?, number(size)?);
+        let parts = Self::found(folder, head.to_owned(), individuals, size, watch);
+        let parts = parts.map_err(io(folder))?;
         for other in others {
-            parts.take_from(other).map_err(io(other))?;
+            parts.take_from(other, watch).map_err(io(other))?;
         }
         Ok(parts)
     }
 
     /// Copies what is not here yet and whole in another folder.
-    fn take_from(&self, other: &Path) -> io::Result<()> {
-        let there = Self::found(other, self.head.clone(), self.individuals, self.size);
+    fn take_from(&self, other: &Path, watch: &Watch<'_>) -> io::Result<()> {
+        let there = Self::found(other, self.head.clone(), self.individuals, self.size, watch)?;
         for (part, done) in self.done.iter().enumerate() {
-            if !done.load(Ordering::Relaxed) && there.whole(part).is_some() {
-                write_whole(&self.name(part), &fs::read(there.name(part))?)?;
+            watch.ask()?;
+            if done.load(Ordering::Relaxed) {
+                continue;
+            }
+            if let Some(whole) = there.whole(part) {
+                write_whole(&self.name(part), whole.text.as_bytes())?;
                 done.store(true, Ordering::Relaxed);
             }
         }
@@ -178,7 +221,7 @@ impl Parts {
     fn is_done(&self, part: usize) -> bool {
         self.done
             .get(part)
-            .is_none_or(|d| d.load(Ordering::Relaxed))
+            .is_none_or(|d| d.load(Ordering::Acquire))
     }
 
     /// How many individuals there are in all.
@@ -196,82 +239,196 @@ impl Parts {
         self.folder.join(format!("part-{part:06}.csv"))
     }
 
-    /// Results and failures of a part that is there and whole.
-    fn whole(&self, part: usize) -> Option<(String, String)> {
+    /// A part that is there and whole.
+    fn whole(&self, part: usize) -> Option<Whole> {
         let text = fs::read_to_string(self.name(part)).ok()?;
         let (body, check) = text.rsplit_once(CHECK)?;
-        let sound = check.trim_end() == format!("{:016x}", digest(&[body.as_bytes()]));
-        let (results, failures) = body.split_once("#failures\n")?;
-        sound.then(|| (results.to_owned(), failures.to_owned()))
+        let sound = check.trim_end() == checksum(body);
+        let (rows, _) = body.split_once(FAULTS)?;
+        let (rows, end) = (rows.len(), body.len());
+        sound.then_some(Whole { text, rows, end })
     }
 
-    /// Writes a part with its checksum.
+    /// Writes a part with its checksum. What is lost of it when the machine stops is found by that.
     pub(super) fn write(&self, part: usize, results: &str, failures: &str) -> io::Result<()> {
-        let body = format!("{results}#failures\n{failures}");
-        let check = digest(&[body.as_bytes()]);
-        write_whole(
-            &self.name(part),
-            format!("{body}{CHECK}{check:016x}\n").as_bytes(),
-        )?;
+        let body = format!("{results}{FAULTS}{failures}");
+        let check = checksum(&body);
+        let beside = beside(&self.name(part));
+        fs::write(&beside, format!("{body}{CHECK}{check}\n"))?;
+        fs::rename(&beside, self.name(part))?;
         if let Some(done) = self.done.get(part) {
-            done.store(true, Ordering::Relaxed);
+            done.store(true, Ordering::Release);
         }
         Ok(())
     }
 
-    /// Joins the parts to one table of results and one of failures, and takes them away. Gives back the number of failures.
-    pub(super) fn finish(&self) -> io::Result<usize> {
-        let results = self.folder.join(RESULTS);
-        let failures = self.folder.join(FAILURES);
-        if !results.exists() {
-            let beside = self.folder.join("results.tmp");
-            let mut table = BufWriter::new(File::create(&beside)?);
-            let mut faults = String::from("IndividualId,Error\n");
-            table.write_all(self.head.as_bytes())?;
-            for part in 0..self.count() {
-                let gone = || io::Error::other(format!("part {part} is damaged or gone"));
-                let (rows, failed) = self.whole(part).ok_or_else(gone)?;
-                table.write_all(rows.as_bytes())?;
-                faults.push_str(&failed);
-            }
-            table.into_inner()?.sync_data()?;
-            fs::write(&failures, faults)?;
-            fs::rename(&beside, &results)?;
-        }
+    /// Takes the parts away once they are joined, and gives back the number of failures.
+    fn cleared(&self) -> io::Result<usize> {
         for part in 0..self.count() {
             match fs::remove_file(self.name(part)) {
                 Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
                 _ => {}
             }
         }
-        let lines = fs::read_to_string(&failures)?.lines().count();
+        let lines = fs::read_to_string(self.folder.join(FAILURES))?
+            .lines()
+            .count();
         Ok(lines.saturating_sub(1))
     }
 }
 
+/// The text of a part: rows of results, failures and the checksum.
+struct Whole {
+    text: String,
+    /// End of the rows.
+    rows: usize,
+    /// End of the failures.
+    end: usize,
+}
+
+impl Whole {
+    fn rows(&self) -> &str {
+        self.text.get(..self.rows).unwrap_or_default()
+    }
+
+    fn failures(&self) -> &str {
+        let from = self.rows + FAULTS.len();
+        self.text.get(from..self.end).unwrap_or_default()
+    }
+}
+
+/// The parts as one table of results and one of failures, which grow while parts are still made.
+pub(super) struct Joined<'a> {
+    parts: &'a Parts,
+    /// Nothing where the results are there already.
+    table: Option<File>,
+    faults: String,
+    next: usize,
+}
+
+impl<'a> Joined<'a> {
+    /// Tables without a part.
+    pub(super) fn begin(parts: &'a Parts) -> io::Result<Self> {
+        let mut table = None;
+        if !parts.folder.join(RESULTS).exists() {
+            let mut file = File::create(parts.folder.join(UNFINISHED))?;
+            file.write_all(parts.head.as_bytes())?;
+            table = Some(file);
+        }
+        Ok(Self {
+            parts,
+            table,
+            faults: String::from("IndividualId,Error\n"),
+            next: 0,
+        })
+    }
+
+    /// Adds the parts that are there, up to the first that is not; `watch` is asked before each.
+    pub(super) fn follow(&mut self, watch: &Watch<'_>) -> io::Result<()> {
+        let Some(table) = &mut self.table else {
+            return Ok(());
+        };
+        let parts = self.parts;
+        while self.next < parts.count() && parts.is_done(self.next) {
+            watch.ask()?;
+            let gone = || io::Error::other(format!("part {} is damaged or gone", self.next));
+            let part = parts.whole(self.next).ok_or_else(gone)?;
+            table.write_all(part.rows().as_bytes())?;
+            self.faults.push_str(part.failures());
+            self.next += 1;
+        }
+        Ok(())
+    }
+
+    /// Adds what is left and takes the parts away. Gives back the number of failures.
+    pub(super) fn finish(mut self, watch: &Watch<'_>) -> io::Result<usize> {
+        self.follow(watch)?;
+        let folder = &self.parts.folder;
+        if let Some(table) = self.table.take() {
+            if self.next < self.parts.count() {
+                return Err(io::Error::other(format!("part {} is gone", self.next)));
+            }
+            table.sync_data()?;
+            fs::write(folder.join(FAILURES), &self.faults)?;
+            fs::rename(folder.join(UNFINISHED), folder.join(RESULTS))?;
+        }
+        self.parts.cleared()
+    }
+}
+
+/// The name under which a file is written before it gets its own.
+fn beside(name: &Path) -> PathBuf {
+    name.with_extension(format!("{}.tmp", std::process::id()))
+}
+
 /// Writes a file under another name first, so that a file with its own name is whole whatever happens.
 pub(super) fn write_whole(name: &Path, content: &[u8]) -> io::Result<()> {
-    let beside = name.with_extension(format!("{}.tmp", std::process::id()));
-    let mut file = File::create(&beside)?;
-    file.write_all(content)?;
-    file.sync_data()?;
+    write_pieces(name, std::iter::once(Ok(content)))
+}
+
+/// As [`write_whole`], piece by piece; the first that could not be made ends it.
+pub(super) fn write_pieces<P: AsRef<[u8]>>(
+    name: &Path,
+    pieces: impl Iterator<Item = io::Result<P>>,
+) -> io::Result<()> {
+    let beside = beside(name);
+    let mut file = BufWriter::new(File::create(&beside)?);
+    for piece in pieces {
+        file.write_all(piece?.as_ref())?;
+    }
+    file.into_inner()?.sync_data()?;
     fs::rename(&beside, name)
 }
 
-/// FNV-1a in 64 bits over all pieces, each with its length: finds damage and mistakes, not forgery.
-pub(super) fn digest(pieces: &[&[u8]]) -> u64 {
-    let lengths = pieces.iter().map(|p| (p.len() as u64).to_le_bytes());
-    let lengths: Vec<[u8; 8]> = lengths.collect();
-    let bytes = pieces
-        .iter()
-        .zip(&lengths)
-        .flat_map(|(piece, length)| length.iter().chain(piece.iter()));
-    fnv(bytes.copied())
+/// The checksum of a part.
+fn checksum(body: &str) -> String {
+    let mut digest = Digest::default();
+    digest.bytes(body.as_bytes());
+    format!("{:016x}", digest.value())
 }
+
+/// FNV-1a over words of 64 bits, each turned a little so that all its bits reach all of the sum: finds damage and mistakes,
+/// not forgery.
+pub(super) struct Digest(u64);
+
+impl Default for Digest {
+    fn default() -> Self {
+        Self(BASIS)
+    }
+}
+
+impl Digest {
+    pub(super) fn word(&mut self, word: u64) {
+        self.0 = (self.0 ^ word).wrapping_mul(PRIME).rotate_left(TURN);
+    }
+
+    /// Adds a piece with its length before it.
+    pub(super) fn bytes(&mut self, piece: &[u8]) {
+        let (words, rest) = piece.as_chunks::<8>();
+        let mut last = [0; 8];
+        last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+        self.word(piece.len() as u64);
+        let words = words.iter().chain([&last]);
+        words.for_each(|word| self.word(u64::from_le_bytes(*word)));
+    }
+
+    pub(super) fn value(&self) -> u64 {
+        self.0
+    }
+}
+
+/// Start and factor of FNV-1a in 64 bits.
+const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
+const PRIME: u64 = 0x0000_0100_0000_01b3;
+/// By how many bits a sum is turned after each word.
+const TURN: u32 = 23;
 
 /// FNV-1a in 64 bits.
 pub(super) fn fnv(bytes: impl Iterator<Item = u8>) -> u64 {
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    bytes.fold(BASIS, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(PRIME)
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,46 +2,64 @@
 //!
 //! Rows of a few entries make the nested loops of a row-by-row elimination short, and the processor guesses their ends
 //! wrong more often than not. A wave holds all multipliers whose value is known by then, then all their products, then
-//! all pivots that are known after these.
+//! all pivots that are known after these. The values lie in the order in which the substitutions need them, so that they are
+//! where they are wanted when the elimination is done.
 #![expect(
     clippy::indexing_slicing,
     reason = "numeric kernel: every index comes from the checked pattern"
 )]
 
-use super::symbolic::narrow;
+use super::symbolic::{Entry, narrow};
+use crate::place::Place;
 
 /// Beyond this many multiplications rows are long enough for loops, and the list would only cost memory.
 const OPERATIONS_MAX: usize = 100_000;
 
-/// The list.
+/// The list, its places in as few bits as the factors need.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Elimination {
-    multipliers: Vec<Multiplier>,
-    products: Vec<Product>,
-    pivots: Vec<Pivot>,
+pub(super) enum Elimination {
+    Short(List<u16>),
+    Wide(List<u32>),
+}
+
+/// What an elimination works on.
+pub(super) struct Work<'a> {
+    /// The entries below the diagonal and those above it, in the order of the substitutions, then the diagonal.
+    pub(super) values: &'a mut [f64],
+    /// Inverses of the pivots.
+    pub(super) inverse: &'a mut [f64],
+    /// Room for the diagonal of the matrix.
+    pub(super) own: &'a mut [f64],
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct List<P> {
+    /// Place of each entry of the Jacobian pattern.
+    scatter: Vec<P>,
+    multipliers: Vec<Multiplier<P>>,
+    products: Vec<Product<P>>,
+    /// Rows whose pivots are known, wave by wave.
+    pivots: Vec<P>,
     waves: Vec<Wave>,
+    /// How many entries lie below the diagonal.
+    lower: usize,
+    /// The row of each entry above it.
+    upper: Vec<P>,
 }
 
 /// `values[place] *= inverse[pivot]`.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Multiplier {
-    place: u32,
-    pivot: u32,
+struct Multiplier<P> {
+    place: P,
+    pivot: P,
 }
 
 /// `values[to] -= values[multiplier] · values[from]`.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Product {
-    to: u32,
-    multiplier: u32,
-    from: u32,
-}
-
-/// `inverse[row] = 1 / values[place]`.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Pivot {
-    row: u32,
-    place: u32,
+struct Product<P> {
+    to: P,
+    multiplier: P,
+    from: P,
 }
 
 /// Ends of the parts of a wave.
@@ -52,15 +70,86 @@ struct Wave {
     pivots: usize,
 }
 
+/// Factors as they were analysed.
+pub(super) struct Shape<'a> {
+    /// Columns of each row, ascending, all in elimination order.
+    pub(super) rows: &'a [Vec<usize>],
+    pub(super) operations: usize,
+    /// Where the entries of each row lie, row by row.
+    pub(super) row_ptr: &'a [u32],
+    /// Place of each entry of the Jacobian pattern, likewise.
+    pub(super) scatter: &'a [u32],
+    /// Steps of the substitutions.
+    pub(super) lower: &'a [Entry],
+    pub(super) upper: &'a [Entry],
+}
+
+impl Shape<'_> {
+    /// From the place of an entry in its row to that in the order of the substitutions.
+    fn moved(&self, entries: usize) -> Vec<u32> {
+        let mut moved = vec![0; entries];
+        for (to, entry) in self.lower.iter().chain(self.upper).enumerate() {
+            moved[entry.place as usize] = narrow(to);
+        }
+        let sides = self.lower.len() + self.upper.len();
+        for (i, row) in self.rows.iter().enumerate() {
+            let diagonal = self.row_ptr[i] as usize + row.partition_point(|&j| j < i);
+            moved[diagonal] = narrow(sides + i);
+        }
+        moved
+    }
+}
+
 impl Elimination {
-    /// The list for factors with these rows (columns ascending, all in elimination order), whose entries lie from
-    /// `row_ptr` on; nothing where it would be too long.
-    pub(super) fn new(rows: &[Vec<usize>], operations: usize, row_ptr: &[u32]) -> Option<Self> {
-        if operations > OPERATIONS_MAX {
+    /// The list for these factors; nothing where it would be too long.
+    pub(super) fn new(shape: &Shape<'_>) -> Option<Self> {
+        if shape.operations > OPERATIONS_MAX {
             return None;
         }
+        let entries = shape.row_ptr.last().map_or(0, |end| *end as usize);
+        Some(if entries <= <u16 as Place>::COUNT {
+            Self::Short(List::new(shape, entries))
+        } else {
+            Self::Wide(List::new(shape, entries))
+        })
+    }
+
+    /// Puts `I − γJ` into the values.
+    pub(super) fn scatter(&self, gamma: f64, jacobian: &[f64], values: &mut [f64]) {
+        match self {
+            Self::Short(list) => list.put(gamma, jacobian, values),
+            Self::Wide(list) => list.put(gamma, jacobian, values),
+        }
+    }
+
+    /// Eliminates in place and divides the rows of the upper factor by their pivots; false at the first pivot that is not
+    /// `sound`, by its value and that of the matrix.
+    pub(super) fn run(&self, work: Work<'_>, sound: impl Fn(f64, f64) -> bool) -> bool {
+        match self {
+            Self::Short(list) => list.run(work, sound),
+            Self::Wide(list) => list.run(work, sound),
+        }
+    }
+
+    /// The entries below the diagonal and those above it, in the order of the substitutions.
+    pub(super) fn sides<'a>(&self, values: &'a [f64]) -> (&'a [f64], &'a [f64]) {
+        let (lower, upper) = match self {
+            Self::Short(list) => (list.lower, list.upper.len()),
+            Self::Wide(list) => (list.lower, list.upper.len()),
+        };
+        let (forward, rest) = values.split_at(lower);
+        (forward, &rest[..upper])
+    }
+}
+
+impl<P: Place> List<P> {
+    fn new(shape: &Shape<'_>, entries: usize) -> Self {
+        let rows = shape.rows;
         let n = rows.len();
-        let place = |row: usize, within: usize| row_ptr[row] + narrow(within);
+        let moved = shape.moved(entries);
+        let place = |row: usize, within: usize| {
+            P::new(moved[(shape.row_ptr[row] + narrow(within)) as usize])
+        };
         // Each item with the wave in which it comes.
         let (mut multipliers, mut products, mut pivots) = (Vec::new(), Vec::new(), Vec::new());
         // The wave after which a row is done, and place and last wave of the entries of the present row.
@@ -74,11 +163,12 @@ impl Elimination {
                 let wave = done[k].max(entry[k].1) + 1;
                 done[i] = wave.max(done[i]);
                 let multiplier = place(i, within);
+                let pivot = P::new(narrow(k));
                 multipliers.push((
                     wave,
                     Multiplier {
                         place: multiplier,
-                        pivot: narrow(k),
+                        pivot,
                     },
                 ));
                 let above = rows[k].iter().enumerate();
@@ -93,11 +183,7 @@ impl Elimination {
                     products.push((wave, product));
                 }
             }
-            let pivot = Pivot {
-                row: narrow(i),
-                place: place(i, entry[i].0),
-            };
-            pivots.push((done[i], pivot));
+            pivots.push((done[i], P::new(narrow(i))));
         }
         // Stable: within a wave the rows stay in their order.
         multipliers.sort_by_key(|m| m.0);
@@ -109,38 +195,56 @@ impl Elimination {
             products: products.partition_point(|p| p.0 <= wave),
             pivots: pivots.partition_point(|p| p.0 <= wave),
         });
-        Some(Self {
+        let scatter = shape.scatter.iter();
+        Self {
+            scatter: scatter.map(|p| P::new(moved[*p as usize])).collect(),
             waves: waves.collect(),
             multipliers: multipliers.into_iter().map(|m| m.1).collect(),
             products: products.into_iter().map(|p| p.1).collect(),
             pivots: pivots.into_iter().map(|p| p.1).collect(),
-        })
+            lower: shape.lower.len(),
+            upper: shape.upper.iter().map(|e| P::new(e.row)).collect(),
+        }
     }
 
-    /// Eliminates in place; false at the first pivot that is not `sound`, by its row and value.
-    pub(super) fn run(
-        &self,
-        values: &mut [f64],
-        inverse: &mut [f64],
-        sound: impl Fn(usize, f64) -> bool,
-    ) -> bool {
+    fn put(&self, gamma: f64, jacobian: &[f64], values: &mut [f64]) {
+        let (sides, diagonal) = values.split_at_mut(self.lower + self.upper.len());
+        sides.fill(0.0);
+        diagonal.fill(1.0);
+        for (place, j) in self.scatter.iter().zip(jacobian) {
+            values[place.wide()] -= gamma * j;
+        }
+    }
+
+    fn run(&self, work: Work<'_>, sound: impl Fn(f64, f64) -> bool) -> bool {
+        let Work {
+            values,
+            inverse,
+            own,
+        } = work;
+        let diagonal = self.lower + self.upper.len();
+        own.copy_from_slice(&values[diagonal..]);
         let (mut m, mut p, mut d) = (0, 0, 0);
         for wave in &self.waves {
             for item in &self.multipliers[m..wave.multipliers] {
-                values[item.place as usize] *= inverse[item.pivot as usize];
+                values[item.place.wide()] *= inverse[item.pivot.wide()];
             }
             for item in &self.products[p..wave.products] {
-                let product = values[item.multiplier as usize] * values[item.from as usize];
-                values[item.to as usize] -= product;
+                let product = values[item.multiplier.wide()] * values[item.from.wide()];
+                values[item.to.wide()] -= product;
             }
-            for item in &self.pivots[d..wave.pivots] {
-                let pivot = values[item.place as usize];
-                if !sound(item.row as usize, pivot) {
+            for row in &self.pivots[d..wave.pivots] {
+                let row = row.wide();
+                let pivot = values[diagonal + row];
+                if !sound(pivot, own[row]) {
                     return false;
                 }
-                inverse[item.row as usize] = 1.0 / pivot;
+                inverse[row] = 1.0 / pivot;
             }
             (m, p, d) = (wave.multipliers, wave.products, wave.pivots);
+        }
+        for (value, row) in values[self.lower..diagonal].iter_mut().zip(&self.upper) {
+            *value *= inverse[row.wide()];
         }
         true
     }

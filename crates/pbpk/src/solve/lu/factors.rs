@@ -5,6 +5,7 @@
 )]
 
 use super::dense::Dense;
+use super::elimination::Work;
 use super::steps::Numbers;
 use super::symbolic::{Entry, Symbolic};
 use crate::watch::Interrupt;
@@ -45,12 +46,14 @@ pub struct Factors {
     symbolic: Arc<Symbolic>,
     values: Vec<f64>,
     inverse: Vec<f64>,
+    /// The same by state.
+    by_state: Vec<f64>,
     x: Vec<f64>,
     /// Diagonal of the matrix, before the elimination.
     own: Vec<f64>,
     /// The row under elimination, by column.
     row: Vec<f64>,
-    /// The factors of the steps of both substitutions.
+    /// The factors of the steps of both substitutions, where the elimination does not leave them there.
     forward: Vec<f64>,
     back: Vec<f64>,
     dense: Option<Dense>,
@@ -68,11 +71,12 @@ impl Factors {
             symbolic,
             values: vec![0.0; nnz],
             inverse: vec![0.0; n],
+            by_state: vec![0.0; n],
             x: vec![0.0; room],
             own: vec![0.0; n],
             row: vec![0.0; n],
-            forward: Vec::with_capacity(nnz),
-            back: Vec::with_capacity(nnz),
+            forward: Vec::new(),
+            back: Vec::new(),
             dense: None,
             rows: Vec::new(),
         }
@@ -116,9 +120,7 @@ impl Factors {
         let mut dense = if self.symbolic.dense {
             self.full(room, gamma, jacobian)
         } else {
-            self.scatter(gamma, jacobian);
-            if self.eliminate(ask)? {
-                self.lay_out();
+            if self.eliminate(gamma, jacobian, ask)? {
                 return Ok(());
             }
             self.scatter(gamma, jacobian);
@@ -163,20 +165,34 @@ impl Factors {
         }
     }
 
-    /// Eliminates; false at the first pivot that is tiny or not a number.
+    /// Eliminates, and lays the factors out for the substitutions; false at the first pivot that is tiny or not a number.
     fn eliminate(
         &mut self,
+        gamma: f64,
+        jacobian: &[f64],
         ask: &mut dyn FnMut() -> Option<Interrupt>,
     ) -> Result<bool, FactorError> {
-        let s = &*self.symbolic;
-        let Some(list) = &s.elimination else {
-            return self.eliminate_rows(ask);
-        };
-        for (own, &place) in self.own.iter_mut().zip(&s.diagonal) {
-            *own = self.values[place as usize];
+        if let Some(list) = &self.symbolic.elimination {
+            list.scatter(gamma, jacobian, &mut self.values);
+            let work = Work {
+                values: &mut self.values,
+                inverse: &mut self.inverse,
+                own: &mut self.own,
+            };
+            if !list.run(work, is_sound) {
+                return Ok(false);
+            }
+        } else {
+            self.scatter(gamma, jacobian);
+            if !self.eliminate_rows(ask)? {
+                return Ok(false);
+            }
+            self.lay_out();
         }
-        let sound = |i: usize, pivot| is_sound(pivot, self.own[i]);
-        Ok(list.run(&mut self.values, &mut self.inverse, sound))
+        for (&state, &inverse) in self.symbolic.order.iter().zip(&self.inverse) {
+            self.by_state[state as usize] = inverse;
+        }
+        Ok(true)
     }
 
     /// As [`Factors::eliminate`], row by row.
@@ -241,10 +257,11 @@ impl Factors {
             }
             return;
         }
+        let (forward, back) = sides(s, &self.values, (&self.forward, &self.back));
         let numbers = Numbers {
-            forward: &self.forward,
-            inverse: &self.inverse,
-            back: &self.back,
+            forward,
+            inverse: &self.by_state,
+            back,
         };
         s.steps.solve(b, &mut self.x, numbers);
     }
@@ -298,7 +315,8 @@ impl Factors {
             unasked = 0;
             ask().map_or(Ok(()), Err)
         };
-        for (entry, value) in s.lower.iter().zip(&self.forward) {
+        let (forward, back) = sides(s, &self.values, (&self.forward, &self.back));
+        for (entry, value) in s.lower.iter().zip(forward) {
             ask_in_time(width)?;
             subtract(&mut self.rows, width, entry, *value);
         }
@@ -307,7 +325,7 @@ impl Factors {
                 *x *= inverse;
             }
         }
-        for (entry, value) in s.upper.iter().zip(&self.back) {
+        for (entry, value) in s.upper.iter().zip(back) {
             ask_in_time(width)?;
             subtract(&mut self.rows, width, entry, *value);
         }
@@ -330,6 +348,17 @@ impl Factors {
         let upper = upper.map(|e| values[e.place as usize] * self.inverse[e.row as usize]);
         self.back.extend(upper);
     }
+}
+
+/// The factors of the steps of both substitutions: among the values, or where they were laid out.
+fn sides<'a>(
+    s: &Symbolic,
+    values: &'a [f64],
+    laid_out: (&'a [f64], &'a [f64]),
+) -> (&'a [f64], &'a [f64]) {
+    s.elimination
+        .as_ref()
+        .map_or(laid_out, |list| list.sides(values))
 }
 
 /// Whether a pivot is a number and has digits left; `own` is 1 − γJ_ii: its terms are 1 and 1 − own.

@@ -1,5 +1,6 @@
 //! The steps of both substitutions, their places in as few bits as the dimension needs: with at most 256 states a place is
-//! a byte, and vectors of 256 numbers need no look at their lengths.
+//! a byte, and vectors of 256 numbers need no look at their lengths. Places are those of the states, so that nothing has to be
+//! put into the order of elimination and back.
 #![expect(
     clippy::indexing_slicing,
     reason = "numeric kernel: every place is below the dimension, by which its type is chosen"
@@ -7,6 +8,7 @@
 
 use super::symbolic::Entry;
 use crate::place::Place;
+use multiversion::multiversion;
 use std::ops::IndexMut;
 
 /// Numbers that a byte tells apart.
@@ -24,14 +26,13 @@ pub(super) enum Steps {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Numbers<'a> {
     pub(super) forward: &'a [f64],
-    /// Inverses of the pivots.
+    /// Inverses of the pivots, by state.
     pub(super) inverse: &'a [f64],
     pub(super) back: &'a [f64],
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Places<P> {
-    order: Vec<P>,
     lower: Side<P>,
     upper: Side<P>,
 }
@@ -74,63 +75,75 @@ impl Steps {
     /// Length of the vector in which `n` unknowns are solved for.
     pub(super) fn room(&self, n: usize) -> usize {
         match self {
-            // Unknowns, and the right-hand side.
-            Self::Byte(_) => 2 * BYTE,
+            // A matrix that is dense throughout has no steps, whatever its dimension.
+            Self::Byte(_) => n.max(BYTE),
             Self::Short(_) | Self::Wide(_) => n,
         }
     }
 
-    /// Replaces `b` by the solution: solves with `L`, the diagonal and the unit upper factor in turn, in `x`.
+    /// Replaces `b` by the solution: solves with `L`, the diagonal and the unit upper factor in turn. `x` is room.
     pub(super) fn solve(&self, b: &mut [f64], x: &mut [f64], numbers: Numbers<'_>) {
-        match self {
-            Self::Byte(places) => match x.as_chunks_mut::<BYTE>() {
-                ([x, own, ..], _) => {
-                    own[..b.len()].copy_from_slice(b);
-                    places.solve(own, x, numbers);
-                    b.copy_from_slice(&own[..b.len()]);
-                }
-                _ => places.solve(b, x, numbers),
-            },
-            Self::Short(places) => places.solve(b, x, numbers),
-            Self::Wide(places) => places.solve(b, x, numbers),
-        }
+        solve(self, b, x, numbers.forward, numbers.inverse, numbers.back);
+    }
+}
+
+/// As [`Steps::solve`].
+#[multiversion(targets("x86_64+avx2"))]
+fn solve(
+    steps: &Steps,
+    b: &mut [f64],
+    x: &mut [f64],
+    forward: &[f64],
+    inverse: &[f64],
+    back: &[f64],
+) {
+    let numbers = Numbers {
+        forward,
+        inverse,
+        back,
+    };
+    match steps {
+        Steps::Byte(places) => match x.first_chunk_mut::<BYTE>() {
+            Some(x) => {
+                let n = b.len();
+                x[..n].copy_from_slice(b);
+                places.solve(x, numbers);
+                b.copy_from_slice(&x[..n]);
+            }
+            None => places.solve(b, numbers),
+        },
+        Steps::Short(places) => places.solve(b, numbers),
+        Steps::Wide(places) => places.solve(b, numbers),
     }
 }
 
 impl<P: Place> Places<P> {
     fn new(order: &[u32], lower: &[Entry], upper: &[Entry]) -> Self {
         Self {
-            order: order.iter().map(|place| P::new(*place)).collect(),
-            lower: Side::new(lower),
-            upper: Side::new(upper),
+            lower: Side::new(order, lower),
+            upper: Side::new(order, upper),
         }
     }
 
     #[inline(always)]
-    fn solve<B, X>(&self, b: &mut B, x: &mut X, numbers: Numbers<'_>)
+    fn solve<X>(&self, x: &mut X, numbers: Numbers<'_>)
     where
-        B: IndexMut<usize, Output = f64> + ?Sized,
         X: IndexMut<usize, Output = f64> + AsMut<[f64]> + ?Sized,
     {
-        for (x, &state) in x.as_mut().iter_mut().zip(&self.order) {
-            *x = b[state.wide()];
-        }
         self.lower.substitute(numbers.forward, x);
         for (x, inverse) in x.as_mut().iter_mut().zip(numbers.inverse) {
             *x *= inverse;
         }
         self.upper.substitute(numbers.back, x);
-        for (x, &state) in x.as_mut().iter().zip(&self.order) {
-            b[state.wide()] = *x;
-        }
     }
 }
 
 impl<P: Place> Side<P> {
-    fn new(entries: &[Entry]) -> Self {
+    fn new(order: &[u32], entries: &[Entry]) -> Self {
+        let state = |k: u32| P::new(order[k as usize]);
         let (mut runs, mut rows): (Vec<Run>, Vec<P>) = (Vec::new(), Vec::new());
         for row in entries.chunk_by(|a, b| a.row == b.row) {
-            rows.push(P::new(row[0].row));
+            rows.push(state(row[0].row));
             match runs.last_mut() {
                 Some(run) if run.steps == row.len() => run.rows += 1,
                 _ => runs.push(Run {
@@ -142,7 +155,7 @@ impl<P: Place> Side<P> {
         Self {
             runs,
             rows,
-            cols: entries.iter().map(|e| P::new(e.col)).collect(),
+            cols: entries.iter().map(|e| state(e.col)).collect(),
         }
     }
 

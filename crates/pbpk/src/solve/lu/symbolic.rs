@@ -4,7 +4,7 @@
     reason = "numeric kernel: every index comes from the checked pattern"
 )]
 
-use super::elimination::Elimination;
+use super::elimination::{Elimination, Shape};
 use super::order;
 use super::steps::Steps;
 use crate::solve::Pattern;
@@ -171,7 +171,14 @@ impl Symbolic {
         symbolic.operations = operations(&rows);
         symbolic.substitutions(&rows, ask)?;
         symbolic.steps = Steps::new(&symbolic.order, &symbolic.lower, &symbolic.upper);
-        symbolic.elimination = Elimination::new(&rows, symbolic.operations, &symbolic.row_ptr);
+        symbolic.elimination = Elimination::new(&Shape {
+            rows: &rows,
+            operations: symbolic.operations,
+            row_ptr: &symbolic.row_ptr,
+            scatter: &symbolic.scatter,
+            lower: &symbolic.lower,
+            upper: &symbolic.upper,
+        });
         Ok(symbolic)
     }
 

@@ -137,3 +137,40 @@ fn now_ms() -> u64 {
         u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What `ip` says of one interface.
+    fn link(state: &str, lifetime: u64) -> Value {
+        json!([{"ifname": "eth0", "operstate": state, "addr_info": [{"local": "10.0.0.5", "valid_life_time": lifetime}]}])
+    }
+
+    #[test]
+    fn a_baseline_is_kept_until_another_is_asked_for_and_lifetimes_are_no_change() {
+        let baselines = Mutex::default();
+        let look = |saves, state, lifetime| {
+            compared("interfaces", saves, vec![link(state, lifetime)], &baselines)
+        };
+        let first = look(false, "UP", 100);
+        assert_eq!(first["baseline_saved"], true);
+        let idle = look(false, "UP", 99);
+        assert_eq!(idle["comparison"]["changed"], 0, "{idle}");
+        for _ in 0..2 {
+            // Looking at a change does not make it the new baseline.
+            let changed = look(false, "DOWN", 98);
+            assert_eq!(
+                changed["comparison"],
+                json!({"changed": 1, "summary": "1 changes: interfaces.eth0.operstate"})
+            );
+            let kept = &first["current_state"]["timestamp"];
+            assert_eq!(changed["baseline_timestamp"], *kept);
+        }
+        assert_eq!(look(true, "DOWN", 97)["changes_detected"], true);
+        assert_eq!(look(false, "DOWN", 96)["changes_detected"], false);
+        // Each scope has its own.
+        let other = compared("routes", false, vec![json!([]), json!([])], &baselines);
+        assert_eq!(other["baseline_saved"], true);
+    }
+}

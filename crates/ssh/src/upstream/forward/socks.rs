@@ -52,17 +52,14 @@ where
         }
         _ => return refused(socket, NO_ADDRESS).await,
     };
-    let wanted = Target {
-        host: host.to_ascii_lowercase(),
-        port: socket.read_u16().await?,
-    };
+    let wanted = Target::asked(&host, socket.read_u16().await?);
     if command != CONNECT {
         return refused(socket, NO_COMMAND).await;
     }
-    if !targets.contains(&wanted) {
-        return refused(socket, NOT_ALLOWED).await;
+    match wanted.filter(|wanted| targets.contains(wanted)) {
+        Some(wanted) => Ok(wanted),
+        None => refused(socket, NOT_ALLOWED).await,
     }
-    Ok(wanted)
 }
 
 async fn refused<S: AsyncWrite + Unpin>(socket: &mut S, code: u8) -> io::Result<Target> {

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::super::usage::Tokens;
+use super::fields::LeftOut;
 
 /// A text.
 pub(crate) type Text<'a> = Cow<'a, str>;
@@ -10,6 +11,7 @@ pub(crate) type Text<'a> = Cow<'a, str>;
 /// A request. Values that are numbers or schemas are JSON as it came.
 #[derive(Debug, Default)]
 pub(crate) struct Ask<'a> {
+    pub names: Names,
     pub system: Vec<Text<'a>>,
     pub turns: Vec<Turn<'a>>,
     pub tools: Vec<Tool<'a>>,
@@ -29,6 +31,35 @@ pub(crate) struct Ask<'a> {
     /// Who asks, as the caller names its own user.
     pub user: Option<Text<'a>>,
     pub streams: bool,
+}
+
+/// What a caller's dialect calls the members that are refused or left out when the request is written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Names {
+    pub user: &'static str,
+    pub parallel: &'static str,
+    /// The form of the reply.
+    pub shape: &'static str,
+    /// The name of its schema.
+    pub schema: &'static str,
+    /// That of a document.
+    pub document: &'static str,
+    /// The signature of thoughts.
+    pub signature: &'static str,
+}
+
+impl Default for Names {
+    /// Those of chat completions.
+    fn default() -> Self {
+        Self {
+            user: "user",
+            parallel: "parallel_tool_calls",
+            shape: "response_format.type",
+            schema: "json_schema.name",
+            document: "filename",
+            signature: "signature",
+        }
+    }
 }
 
 /// Who speaks.
@@ -219,6 +250,7 @@ pub(crate) struct Reply<'a> {
     pub parts: Vec<Part<'a>>,
     pub stop: Stop,
     pub tokens: Tokens,
+    pub left_out: LeftOut,
 }
 
 /// A piece of a stream.
@@ -246,6 +278,8 @@ pub(crate) enum Piece<'a> {
     /// All of its arguments have come.
     CallEnds(usize),
     Usage(Tokens),
+    /// Something that no other dialect can say, by its name.
+    LeftOut(&'static str),
     Stop(Stop),
     End,
     /// The provider gives up, for this reason.

@@ -7,6 +7,7 @@
 
 mod ask;
 mod chat;
+pub mod embeddings;
 mod fields;
 mod gemini;
 mod messages;
@@ -108,8 +109,8 @@ pub fn request(
         Some(_) => {}
     }
     let body = match to {
-        Format::Chat => chat::write_ask(&ask, manner)?,
-        Format::Messages => messages::write_ask(&ask, manner)?,
+        Format::Chat => chat::write_ask(&ask, manner, &mut left_out)?,
+        Format::Messages => messages::write_ask(&ask, manner, &mut left_out)?,
         Format::Gemini => gemini::write_ask(&ask, &mut left_out)?,
     };
     Ok(Said {
@@ -129,10 +130,21 @@ pub struct Stamp<'a> {
     pub asked: &'a str,
 }
 
-/// Says a whole reply in another dialect, and what was used; `None` where it is no reply, or says what the
+/// A whole reply in another dialect.
+#[derive(Debug)]
+pub struct Told {
+    /// The body.
+    pub body: Vec<u8>,
+    /// What was used.
+    pub tokens: Tokens,
+    /// What of it the other dialect has no word for.
+    pub left_out: Vec<&'static str>,
+}
+
+/// Says a whole reply in another dialect; `None` where it is no reply, or says what the
 /// other dialect cannot say.
 #[must_use]
-pub fn reply(from: Format, to: Front, text: &str, stamp: Stamp<'_>) -> Option<(Vec<u8>, Tokens)> {
+pub fn reply(from: Format, to: Front, text: &str, stamp: Stamp<'_>) -> Option<Told> {
     let mut reply = match from {
         Format::Chat => chat::read_reply(text)?,
         Format::Messages => messages::read_reply(text)?,
@@ -146,5 +158,9 @@ pub fn reply(from: Format, to: Front, text: &str, stamp: Stamp<'_>) -> Option<(V
         Front::Messages => messages::write_reply(&reply)?,
         Front::Responses => responses::write_reply(&reply, stamp)?,
     };
-    Some((body, reply.tokens))
+    Some(Told {
+        body,
+        tokens: reply.tokens,
+        left_out: reply.left_out.into_iter().collect(),
+    })
 }

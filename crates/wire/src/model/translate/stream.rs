@@ -3,8 +3,10 @@
 use super::super::usage::Tokens;
 use super::super::watch::Said;
 use super::ask::Piece;
+use super::fields::LeftOut;
 use super::{Format, Front, Stamp};
 use super::{chat, gemini, messages, responses};
+use crate::sse::push_remark;
 
 #[derive(Debug)]
 enum Reader {
@@ -31,6 +33,8 @@ pub struct Translator {
     started: bool,
     finished: bool,
     failure: Option<String>,
+    /// What of the reply was left out.
+    left_out: LeftOut,
     wants_usage: bool,
     /// The id of a reply that has none of its own.
     id: String,
@@ -56,6 +60,7 @@ impl Translator {
             started: false,
             finished: false,
             failure: None,
+            left_out: LeftOut::new(),
             wants_usage: true,
             id: stamp.id.to_owned(),
         }
@@ -93,6 +98,12 @@ impl Translator {
                     }
                     self.tokens.overlay(*tokens);
                     *tokens = self.tokens;
+                }
+                Piece::LeftOut(name) => {
+                    if self.left_out.insert(name) {
+                        push_remark(out, &format!("left out: {name}"));
+                    }
+                    continue;
                 }
                 Piece::Stop(_) => self.finished = true,
                 Piece::Failed(why) => {

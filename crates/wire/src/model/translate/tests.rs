@@ -138,14 +138,60 @@ fn golden_transcripts() {
                 ..STAMP
             };
             let answered = reply(*to, *from, &case["reply"].to_string(), stamp);
-            let (answered, _) = answered.unwrap_or_else(|| panic!("{name}: no reply"));
-            assert_eq!(value(&answered), case["answered"], "{name}");
+            let answered = answered.unwrap_or_else(|| panic!("{name}: no reply"));
+            assert_eq!(value(&answered.body), case["answered"], "{name}");
+            assert!(answered.left_out.is_empty(), "{name}");
             if let Some(events) = case["events"].as_array() {
                 let (told, said) = told(*to, *from, events);
                 assert_eq!(json!(told), case["told"], "{name}");
                 assert_eq!(said.last(), Some(&Said::End), "{name}");
             }
         }
+    }
+}
+
+#[test]
+fn every_pair_has_a_transcript_of_each_kind_of_reply() {
+    let kinds = |to: Format| match to {
+        Format::Messages => [
+            ("tools", "\"type\":\"tool_use\""),
+            ("thoughts", "\"type\":\"thinking\""),
+            ("a refusal", "\"stop_reason\":\"refusal\""),
+            ("a cut", "\"stop_reason\":\"max_tokens\""),
+        ],
+        Format::Chat => [
+            ("tools", "\"tool_calls\":["),
+            ("thoughts", "\"reasoning"),
+            (
+                "a refusal",
+                "\"finish_reason\":\"content_filter\"|\"refusal\":\"",
+            ),
+            ("a cut", "\"finish_reason\":\"length\""),
+        ],
+        Format::Gemini => [
+            ("tools", "\"functionCall\":"),
+            ("thoughts", "\"thought\":true"),
+            ("a refusal", "\"blockReason\":|\"finishReason\":\"SAFETY\""),
+            ("a cut", "\"finishReason\":\"MAX_TOKENS\""),
+        ],
+    };
+    for (from, to, text) in PAIRS {
+        let cases: Vec<Value> = serde_json::from_str(text).unwrap();
+        let has = |member: &str, mark: &str| {
+            let mut texts = cases.iter().map(|case| case[member].to_string());
+            texts.any(|text| mark.split('|').any(|mark| text.contains(mark)))
+        };
+        for (kind, mark) in kinds(*to) {
+            assert!(has("reply", mark), "{from:?} before {to:?}: {kind}, whole");
+            assert!(
+                has("events", mark),
+                "{from:?} before {to:?}: {kind}, streamed"
+            );
+        }
+        assert!(
+            has("request", "AAAA") && has("asked", "AAAA"),
+            "{from:?} before {to:?}: images"
+        );
     }
 }
 
@@ -422,11 +468,11 @@ fn what_responses_cannot_say_to_others_is_refused_by_name() {
         ),
         (
             user(json!({ "type": "input_image", "file_id": "f" })),
-            "input[0].content[0].image_url",
+            "input[0].content[0].file_id",
         ),
         (
             user(json!({ "type": "input_file", "file_url": "u" })),
-            "input[0].content[0].file_data",
+            "input[0].content[0].file_url",
         ),
         (
             user(json!({ "type": "input_audio" })),
@@ -469,9 +515,9 @@ fn replies_of_gemini_that_cannot_be_said_are_none_and_blocked_prompts_are_refusa
         assert!(read.is_none(), "{text}");
     }
     let blocked = json!({ "promptFeedback": { "blockReason": "SAFETY" } });
-    let (body, _) = reply(Format::Gemini, Front::Chat, &blocked.to_string(), STAMP).unwrap();
+    let said = reply(Format::Gemini, Front::Chat, &blocked.to_string(), STAMP).unwrap();
     assert_eq!(
-        value(&body)["choices"][0]["finish_reason"],
+        value(&said.body)["choices"][0]["finish_reason"],
         "content_filter"
     );
 }

@@ -1,12 +1,12 @@
 //! Budgets of tokens inside those of users, teams and tenants: never exceeded, and exact after a kill.
 
 use std::io::BufReader;
-use std::sync::Arc;
+use std::sync::{Arc, Barrier};
 
 use serde_json::{Value, json};
 
 use super::super::support::{code, journalled, read_until, request};
-use super::{ask, get, open_place, registered, send};
+use super::{MOCK, ask, get, open_place, place_of, registered, send};
 use crate::support::serving::{Served, read_head, write_request};
 
 /// What is used of the first budget of a team, a tenant or a user.
@@ -74,8 +74,9 @@ fn each_level_refuses_where_it_is_spent_and_the_others_keep_what_they_had() {
 
 #[test]
 fn sixty_four_callers_of_many_tokens_never_exceed_the_budget_of_their_team() {
-    let most = 3_000;
-    let (place, admin) = open_place(", requests: 0");
+    // All ask while the first are still answered, and what they would use together is twice the budget.
+    let most = 600;
+    let (place, admin) = place_of(&MOCK.replace("0ms", "20ms"), ", requests: 0");
     let served = Arc::new(Served::start_ruled(place));
     let forever = json!([{ "tokens": 1_000_000 }]);
     let budgets = [forever.clone(), json!([{ "tokens": most }]), forever];
@@ -89,11 +90,14 @@ fn sixty_four_callers_of_many_tokens_never_exceed_the_budget_of_their_team() {
     )
     .json();
     let tokens = [token, second["token"].as_str().unwrap().to_owned()];
+    let start = Arc::new(Barrier::new(64));
     let callers: Vec<_> = (0..64)
         .map(|caller| {
             let (served, token) = (Arc::clone(&served), tokens[caller % 2].clone());
+            let start = Arc::clone(&start);
             std::thread::spawn(move || {
-                for _ in 0..6 {
+                start.wait();
+                for _ in 0..2 {
                     let answer = ask(&served, &token);
                     assert!([200, 429].contains(&answer.status), "{answer:?}");
                 }

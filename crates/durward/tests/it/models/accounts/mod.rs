@@ -15,8 +15,13 @@ const MOCK: &str = "models:\n  providers: { a: { kind: mock, latency: 0ms } }\n"
 
 /// A place with accounts that anybody may make, and an administrator's key of the operator's.
 fn open_place(more: &str) -> (Place, String) {
+    place_of(MOCK, more)
+}
+
+/// The same, with these models.
+fn place_of(models: &str, more: &str) -> (Place, String) {
     let place = place(
-        &format!("{MOCK}  accounts: {{ register: open{more} }}\n"),
+        &format!("{models}  accounts: {{ register: open{more} }}\n"),
         &[],
     );
     let key = admin_key(&place);

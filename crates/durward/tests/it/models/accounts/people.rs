@@ -1,12 +1,15 @@
 //! Who may do what with which account.
 
 use std::fs;
+use std::io::BufReader;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::super::support::code;
+use super::super::support::{code, place};
 use super::{MOCK, admin_key, ask, get, open_place, register, registered, send};
-use crate::support::serving::Served;
+use crate::support::guarded::eventually;
+use crate::support::serving::{Answer, Served, read_answer, write_request};
 
 /// Every file below a directory, as one text.
 fn everything_below(directory: &std::path::Path) -> Vec<u8> {
@@ -256,4 +259,145 @@ fn where_registration_is_closed_an_administrator_makes_accounts() {
         Some("5"),
         "{answer:?}"
     );
+}
+
+#[test]
+fn the_name_of_a_user_who_was_removed_is_not_there_for_whoever_registers() {
+    let (place, admin) = open_place("");
+    let served = Served::start_ruled(place);
+    registered(&served, "alice");
+    let gone = send(
+        &served,
+        &admin,
+        "DELETE",
+        "/admin/users/alice",
+        &Value::Null,
+    );
+    assert_eq!(gone.status, 200);
+    let refused = |served: &Served| {
+        let answer = register(served, "alice");
+        assert_eq!(
+            (answer.status, code(&answer.json())),
+            (409, "name_taken"),
+            "{answer:?}"
+        );
+    };
+    refused(&served);
+    let (_, place) = served.stop();
+    let served = Served::start_ruled(place);
+    refused(&served);
+    // An administrator knows who that is.
+    let made = send(
+        &served,
+        &admin,
+        "POST",
+        "/admin/users",
+        &json!({ "username": "alice" }),
+    );
+    assert_eq!(made.status, 200, "{made:?}");
+}
+
+#[test]
+fn what_is_open_does_not_keep_the_team_that_its_user_has_left() {
+    let servers = ", servers: [echo]";
+    let models = format!(
+        "{MOCK}  accounts: {{ register: open{servers} }}\nservers: {{ echo: {{ builtin: echo }} }}\n"
+    );
+    let reds = r#"{"id":"reds","effect":"allow","conditions":{"tool_name":"*","when":"subject_groups != null && 'team:red' in subject_groups"}}"#;
+    let acme = r#"{"id":"acme","effect":"allow","conditions":{"tool_name":"*","when":"subject_groups != null && 'tenant:acme' in subject_groups"}}"#;
+    let place = place(&models, &[reds, acme]);
+    let admin = admin_key(&place);
+    let served = Served::start_ruled(place);
+    let put = |path: &str, body: Value| {
+        let answer = send(&served, &admin, "PUT", path, &body);
+        assert_eq!(answer.status, 200, "{answer:?}");
+    };
+    for (path, body) in [
+        ("/admin/tenants/acme", json!({})),
+        ("/admin/teams/red", json!({})),
+        ("/admin/teams/blue", json!({ "tenant": "acme" })),
+        ("/admin/teams/green", json!({})),
+    ] {
+        put(path, body);
+    }
+    let enter = |key: &str| {
+        let own = [
+            ("authorization", key),
+            ("accept", "application/json, text/event-stream"),
+        ];
+        let hello = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
+        let opened = served.send("POST", "/mcp/echo", &own, hello);
+        opened.header("mcp-session-id").unwrap().to_owned()
+    };
+    let opened = |user: &str, team: &str| {
+        let made = json!({ "username": user, "team": team });
+        let made = send(&served, &admin, "POST", "/admin/users", &made).json();
+        let key = format!("Bearer {}", made["token"].as_str().unwrap());
+        let session = enter(&key);
+        (key, session)
+    };
+    let calls = |(key, session): &(String, String)| {
+        let own = [
+            ("authorization", key.as_str()),
+            ("accept", "application/json, text/event-stream"),
+            ("mcp-session-id", session.as_str()),
+        ];
+        let body = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"text":"hello there"}}}"#;
+        served
+            .send("POST", "/mcp/echo", &own, body)
+            .body
+            .contains("hello there")
+    };
+    let (ann, ben) = (opened("ann", "red"), opened("ben", "blue"));
+    assert!(calls(&ann) && calls(&ben));
+    let moves = |user: &str, team: &str| {
+        let path = format!("/admin/users/{user}");
+        let moved = send(&served, &admin, "PATCH", &path, &json!({ "team": team }));
+        assert_eq!(moved.status, 200, "{moved:?}");
+    };
+    moves("ann", "green");
+    put("/admin/teams/blue", json!({}));
+    eventually("neither is in its group any more", || {
+        !calls(&ann) && !calls(&ben)
+    });
+    // What is opened after the move stays.
+    let (key, before) = opened("cat", "green");
+    moves("cat", "red");
+    let cat = (key.clone(), enter(&key));
+    assert!(!calls(&(key, before)));
+    for _ in 0..20 {
+        assert!(calls(&cat));
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// Takes the journal away and has somebody register; the answer, where it comes before serving has noticed by itself.
+fn registered_without_journal() -> Option<Answer> {
+    let (place, admin) = open_place("");
+    let served = Served::start_ruled(place);
+    registered(&served, "ada");
+    let mut stream = served.connect();
+    fs::remove_file(served.place.segments().last().unwrap()).unwrap();
+    let body = json!({ "username": "eve" }).to_string();
+    write_request(&mut stream, "POST", "/v1/auth/register", &[], &body);
+    let seen = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        read_answer(&mut BufReader::new(stream))
+    }));
+    let (code, place) = served.ended();
+    assert_eq!(code, Some(10));
+    let served = Served::start_ruled(place);
+    let known = get(&served, &admin, "/admin/users");
+    let names = known["data"].as_array().unwrap().iter();
+    let names: Vec<&Value> = names.map(|user| &user["username"]).collect();
+    assert_eq!(names, ["ada"], "eve is in no journal");
+    seen.ok()
+}
+
+#[test]
+fn what_is_not_in_the_journal_is_not_changed() {
+    // Serving looks after its journal four times a second and may be first: then it just ends.
+    let refused = (0..40).find_map(|_| registered_without_journal());
+    let refused = refused.expect("the request comes first, sooner or later");
+    assert_eq!(refused.status, 503, "{refused:?}");
+    assert_eq!(code(&refused.json()), "journal_failed");
 }

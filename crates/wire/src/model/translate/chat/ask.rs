@@ -1,7 +1,7 @@
 //! Writing a request.
 
 use super::super::ask::{Ask, Call, Choice, Part, Role, Shape, Text, Tool, Turn};
-use super::super::fields::{NO_COUNTERPART, Read, wrong};
+use super::super::fields::{LeftOut, NO_COUNTERPART, Read, wrong};
 use super::super::{Manner, Source};
 use crate::model::write::{Object, list, quoted};
 
@@ -9,7 +9,11 @@ use crate::model::write::{Object, list, quoted};
 const FAILED: &str = "the tool failed:";
 
 /// Writes a request.
-pub(in super::super) fn write(ask: &Ask<'_>, manner: &Manner<'_>) -> Read<Vec<u8>> {
+pub(in super::super) fn write(
+    ask: &Ask<'_>,
+    manner: &Manner<'_>,
+    left_out: &mut LeftOut,
+) -> Read<Vec<u8>> {
     if ask.top_k.is_some() {
         return wrong("top_k", NO_COUNTERPART);
     }
@@ -21,7 +25,7 @@ pub(in super::super) fn write(ask: &Ask<'_>, manner: &Manner<'_>) -> Read<Vec<u8
         match turn.role {
             Role::System => turns.push(message("system", &parts(&turn.parts, &turn.at)?)),
             Role::User => user(turn, &mut turns)?,
-            Role::Assistant => turns.push(assistant(turn)?),
+            Role::Assistant => turns.push(assistant(turn, ask.names.signature, left_out)?),
         }
     }
     let most = if manner.names_completion {
@@ -160,14 +164,18 @@ fn document(name: Option<&str>, source: &Source<'_>, at: &str) -> Read<Vec<u8>> 
 }
 
 /// What the assistant said.
-fn assistant(turn: &Turn<'_>) -> Read<Vec<u8>> {
+fn assistant(turn: &Turn<'_>, signed: &'static str, left_out: &mut LeftOut) -> Read<Vec<u8>> {
     let (mut words, mut calls, mut thoughts) = (Vec::new(), Vec::new(), String::new());
     for part in &turn.parts {
         match part {
             Part::Text(text) | Part::Refusal(text) => words.push(text.clone()),
             Part::Call(own) => calls.push(call(own, &own.input).end()),
             // A signature is for the provider that wrote it.
-            Part::Thinking { text, .. } => thoughts.push_str(text),
+            Part::Thinking { text, signature } => {
+                thoughts.push_str(text);
+                let has_own = signature.as_ref().is_some_and(|own| !own.is_empty());
+                left_out.extend(has_own.then_some(signed));
+            }
             _ => return wrong(&turn.at, NO_COUNTERPART),
         }
     }
@@ -237,7 +245,7 @@ fn shape(own: &Shape<'_>) -> Vec<u8> {
             let inner = Object::new()
                 .text("name", name.as_deref().unwrap_or("reply"))
                 .raw("schema", schema)
-                .raw("strict", strict.unwrap_or(true).to_string());
+                .raw_if("strict", strict.map(|strict| strict.to_string()));
             let format = Object::new().text("type", "json_schema");
             format.raw("json_schema", inner.end()).end()
         }

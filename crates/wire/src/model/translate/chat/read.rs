@@ -43,6 +43,9 @@ pub(in super::super) fn read<'a>(body: &'a str, left_out: &mut LeftOut) -> Read<
     };
     ask.max_tokens = own.number("max_completion_tokens")?.or(ask.max_tokens);
     let safety = own.text("safety_identifier")?;
+    if safety.is_some() {
+        ask.names.user = "safety_identifier";
+    }
     ask.user = safety.or(ask.user);
     ask.stop = stop(&mut own)?;
     ask.effort = match own.text("reasoning_effort")? {

@@ -8,6 +8,7 @@ use crate::model::endpoint::Dialect;
 use crate::model::json::{self, member};
 use crate::model::usage::Tokens;
 use crate::model::write::{Object, list, quoted};
+use crate::scan::Member;
 
 /// Reads a reply; `None` where it is none, or says what no other dialect can say.
 pub(in super::super) fn read(text: &str) -> Option<Reply<'_>> {
@@ -36,6 +37,7 @@ pub(in super::super) fn read(text: &str) -> Option<Reply<'_>> {
         parts.push(Part::Refusal(refusal));
         stop = Stop::Refusal;
     }
+    let left_out = left_out(&own, &choice, &message).into_iter().collect();
     if member(&message, "audio").is_some() || member(&message, "function_call").is_some() {
         return None;
     }
@@ -56,7 +58,25 @@ pub(in super::super) fn read(text: &str) -> Option<Reply<'_>> {
         stop,
         tokens: member(&own, "usage")
             .map_or_else(Tokens::default, |raw| Tokens::read(Dialect::OpenAi, raw)),
+        left_out,
     })
+}
+
+/// What a reply, or an event of a stream, has that no other dialect can say.
+pub(super) fn left_out(
+    own: &[Member<'_>],
+    choice: &[Member<'_>],
+    message: &[Member<'_>],
+) -> Vec<&'static str> {
+    [
+        (message, "annotations"),
+        (choice, "logprobs"),
+        (own, "moderation"),
+    ]
+    .into_iter()
+    .filter(|(of, name)| member(of, name).is_some_and(|raw| raw != "[]"))
+    .map(|(_, name)| name)
+    .collect()
 }
 
 /// The text of a content, itself or in parts.

@@ -48,7 +48,7 @@ impl Reader {
             });
         }
         for choice in json::elements(member(&own, "choices").unwrap_or_default()) {
-            self.choice(&json::members(choice), out)?;
+            self.choice(&json::members(choice), &own, out)?;
         }
         if let Some(usage) = member(&own, "usage") {
             out.push(Piece::Usage(Tokens::read(Dialect::OpenAi, usage)));
@@ -56,7 +56,12 @@ impl Reader {
         Some(())
     }
 
-    fn choice<'a>(&mut self, choice: &[Member<'a>], out: &mut Vec<Piece<'a>>) -> Option<()> {
+    fn choice<'a>(
+        &mut self,
+        choice: &[Member<'a>],
+        own: &[Member<'a>],
+        out: &mut Vec<Piece<'a>>,
+    ) -> Option<()> {
         // One reply was asked for.
         if member(choice, "index").is_some_and(|index| json::number(index) != Some(0)) {
             return None;
@@ -70,6 +75,11 @@ impl Reader {
         out.extend(thoughts.map(Piece::Thinking));
         out.extend(text("content").map(Piece::Text));
         out.extend(text("refusal").map(Piece::Refusal));
+        out.extend(
+            reply::left_out(own, choice, &delta)
+                .into_iter()
+                .map(Piece::LeftOut),
+        );
         if member(&delta, "audio").is_some() || member(&delta, "function_call").is_some() {
             return None;
         }

@@ -64,7 +64,7 @@ impl Writer {
             Piece::Usage(tokens) => self.tokens.overlay(*tokens),
             Piece::Stop(stop) => self.stop(stop, out),
             Piece::End => self.end(wants_usage, out),
-            Piece::CallEnds(_) | Piece::Failed(_) => {}
+            Piece::CallEnds(_) | Piece::Failed(_) | Piece::LeftOut(_) => {}
         }
     }
 

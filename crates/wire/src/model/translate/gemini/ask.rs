@@ -2,20 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use super::super::ask::{Ask, Choice, Effort, Part, Role, Shape, Source, Tool, Turn};
+use super::super::ask::{Ask, Choice, Effort, Names, Part, Role, Shape, Source, Tool, Turn};
 use super::super::fields::{LeftOut, NO_COUNTERPART, Read, wrong};
 use crate::model::write::{Object, list, quoted};
 
 /// Writes a request. The model and whether it streams stand in the URL.
 pub(in super::super) fn write(ask: &Ask<'_>, left_out: &mut LeftOut) -> Read<Vec<u8>> {
     if ask.parallel == Some(false) && !ask.tools.is_empty() {
-        return wrong("parallel_tool_calls", NO_COUNTERPART);
+        return wrong(ask.names.parallel, NO_COUNTERPART);
     }
     if ask.user.is_some() {
-        left_out.insert("user");
+        left_out.insert(ask.names.user);
     }
     if ask.tools.iter().any(|tool| tool.strict == Some(true)) {
         left_out.insert("strict");
+    }
+    if let Some(Shape::Schema { name: Some(_), .. }) = &ask.shape {
+        left_out.insert(ask.names.schema);
     }
     // A result names the call's function, which callers know by the call's id alone.
     let mut called = BTreeMap::new();
@@ -26,7 +29,7 @@ pub(in super::super) fn write(ask: &Ask<'_>, left_out: &mut LeftOut) -> Read<Vec
                 called.insert(call.id.as_ref(), call.name.as_ref());
             }
         }
-        contents.push(content(turn, &called)?);
+        contents.push(content(turn, &called, (ask.names, left_out))?);
     }
     let system = (!ask.system.is_empty()).then(|| {
         let parts = ask
@@ -87,7 +90,11 @@ fn thinking(effort: Effort) -> Vec<u8> {
         .end()
 }
 
-fn content(turn: &Turn<'_>, called: &BTreeMap<&str, &str>) -> Read<Vec<u8>> {
+fn content(
+    turn: &Turn<'_>,
+    called: &BTreeMap<&str, &str>,
+    (names, left_out): (Names, &mut LeftOut),
+) -> Read<Vec<u8>> {
     let role = match turn.role {
         Role::User => "user",
         Role::Assistant => "model",
@@ -101,7 +108,9 @@ fn content(turn: &Turn<'_>, called: &BTreeMap<&str, &str>) -> Read<Vec<u8>> {
             Part::Text(text) | Part::Refusal(text) => {
                 parts.push(Object::new().text("text", text).end());
             }
-            Part::Image(source) | Part::Document { source, .. } => {
+            Part::Image(source) => parts.push(inline(source, &turn.at)?),
+            Part::Document { name, source } => {
+                left_out.extend(name.as_ref().map(|_| names.document));
                 parts.push(inline(source, &turn.at)?);
             }
             Part::Call(call) => {
@@ -132,7 +141,10 @@ fn content(turn: &Turn<'_>, called: &BTreeMap<&str, &str>) -> Read<Vec<u8>> {
                 text,
                 signature: Some(signature),
             } if text.is_empty() => before = Some(signature),
-            Part::Thinking { text, .. } => {
+            Part::Thinking { text, signature } => {
+                // It is that of another provider: Gemini's stand alone.
+                let has_own = signature.as_ref().is_some_and(|own| !own.is_empty());
+                left_out.extend(has_own.then_some(names.signature));
                 parts.push(
                     Object::new()
                         .text("text", text)

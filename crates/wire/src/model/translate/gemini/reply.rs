@@ -1,6 +1,7 @@
 //! Replies, whole and piece by piece: both have one form.
 
 use super::super::ask::{Call, Part, Reply, Stop, Text};
+use super::super::fields::LeftOut;
 use crate::model::json::{self, member};
 use crate::model::usage::Tokens;
 use crate::scan::Member;
@@ -59,6 +60,7 @@ pub(in super::super) fn read<'a>(text: &'a str, id: &str) -> Option<Reply<'a>> {
         parts: read.parts,
         stop: read.stop?,
         tokens: read.tokens.unwrap_or_default(),
+        left_out: LeftOut::new(),
     })
 }
 
@@ -108,7 +110,7 @@ fn stop(reason: &str, calls: bool) -> Option<Stop> {
         "STOP" => Stop::End,
         "MAX_TOKENS" => Stop::Length,
         "SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" | "LANGUAGE"
-        | "IMAGE_SAFETY" => Stop::Refusal,
+        | "IMAGE_SAFETY" | "MODEL_ARMOR" => Stop::Refusal,
         _ => return None,
     })
 }

@@ -4,14 +4,18 @@ use std::borrow::Cow;
 
 use super::super::Manner;
 use super::super::ask::{Ask, Choice, Effort, Part, Role, Shape, Source, Tool};
-use super::super::fields::{NO_COUNTERPART, Read, wrong};
+use super::super::fields::{LeftOut, NO_COUNTERPART, Read, wrong};
 use crate::model::write::{Object, list, quoted};
 
 /// The schema of a tool that takes nothing.
 const NO_INPUT: &str = "{\"type\":\"object\",\"properties\":{}}";
 
 /// Writes a request.
-pub(in super::super) fn write(ask: &Ask<'_>, manner: &Manner<'_>) -> Read<Vec<u8>> {
+pub(in super::super) fn write(
+    ask: &Ask<'_>,
+    manner: &Manner<'_>,
+    left_out: &mut LeftOut,
+) -> Read<Vec<u8>> {
     for (name, value) in [
         ("seed", ask.seed),
         ("presence_penalty", ask.presence_penalty),
@@ -28,7 +32,7 @@ pub(in super::super) fn write(ask: &Ask<'_>, manner: &Manner<'_>) -> Read<Vec<u8
             Role::User => "user",
             Role::Assistant => "assistant",
         };
-        let blocks = blocks(&turn.parts, &turn.at)?;
+        let blocks = blocks(&turn.parts, &turn.at, left_out)?;
         let turn = Object::new()
             .text("role", role)
             .raw("content", list(blocks));
@@ -61,7 +65,7 @@ pub(in super::super) fn write(ask: &Ask<'_>, manner: &Manner<'_>) -> Read<Vec<u8
         .raw_if("tools", (!ask.tools.is_empty()).then(|| list(tools)))
         .raw_if("tool_choice", choice(ask))
         .raw_if("thinking", thinking)
-        .raw_if("output_config", output(ask)?)
+        .raw_if("output_config", output(ask, left_out)?)
         .raw_if("metadata", user)
         .raw_if("stream", ask.streams.then_some("true"));
     Ok(body.end())
@@ -72,13 +76,17 @@ fn text_block(text: &str) -> Vec<u8> {
     block.end()
 }
 
-fn blocks(parts: &[Part<'_>], at: &str) -> Read<Vec<Vec<u8>>> {
+fn blocks(parts: &[Part<'_>], at: &str, left_out: &mut LeftOut) -> Read<Vec<Vec<u8>>> {
     let blocks = parts.iter().map(|part| {
         Ok(match part {
             Part::Text(text) | Part::Refusal(text) => text_block(text),
             Part::Image(source) => file("image", source),
             Part::Document { name, source } => document(name.as_deref(), source),
-            Part::Call(own) => super::reply::call(&id(&own.id), &own.name, &own.input),
+            Part::Call(own) => {
+                // It is Google's, and for Google.
+                left_out.extend(own.signature.as_ref().map(|_| "thought_signature"));
+                super::reply::call(&id(&own.id), &own.name, &own.input)
+            }
             Part::Result {
                 id: of,
                 failed,
@@ -188,7 +196,7 @@ fn choice(ask: &Ask<'_>) -> Option<Vec<u8>> {
     Some(choice.end())
 }
 
-fn output(ask: &Ask<'_>) -> Read<Option<Vec<u8>>> {
+fn output(ask: &Ask<'_>, left_out: &mut LeftOut) -> Read<Option<Vec<u8>>> {
     let effort = match ask.effort {
         None | Some(Effort::None) => None,
         Some(Effort::Minimal) => Some(Effort::Low),
@@ -196,8 +204,9 @@ fn output(ask: &Ask<'_>) -> Read<Option<Vec<u8>>> {
     };
     let format = match &ask.shape {
         None => None,
-        Some(Shape::Json) => return wrong("response_format.type", NO_COUNTERPART),
-        Some(Shape::Schema { schema, .. }) => {
+        Some(Shape::Json) => return wrong(ask.names.shape, NO_COUNTERPART),
+        Some(Shape::Schema { schema, name, .. }) => {
+            left_out.extend(name.as_ref().map(|_| ask.names.schema));
             let format = Object::new().text("type", "json_schema");
             Some(format.raw("schema", schema).end())
         }

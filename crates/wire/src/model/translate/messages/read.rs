@@ -1,6 +1,6 @@
 //! Reading a request.
 
-use super::super::ask::{Ask, Choice, Effort, Part, Shape, Tool};
+use super::super::ask::{Ask, Choice, Effort, Names, Part, Shape, Tool};
 use super::super::fields::{Fields, LeftOut, NO_COUNTERPART, Read, wrong};
 use super::turns;
 use crate::model::json;
@@ -25,6 +25,12 @@ pub(in super::super) fn read<'a>(body: &'a str, left_out: &mut LeftOut) -> Read<
         temperature: own.number("temperature")?,
         top_p: own.number("top_p")?,
         top_k: own.number("top_k")?,
+        names: Names {
+            user: "user_id",
+            parallel: "tool_choice.disable_parallel_tool_use",
+            document: "title",
+            ..Names::default()
+        },
         ..Ask::default()
     };
     for (at, raw) in own.list("stop_sequences")? {
@@ -48,7 +54,7 @@ pub(in super::super) fn read<'a>(body: &'a str, left_out: &mut LeftOut) -> Read<
         ask.user = metadata.text("user_id")?;
         metadata.end()?;
     }
-    ask.effort = thinking(&mut own)?;
+    ask.effort = thinking(&mut own, left_out)?;
     if let Some(mut output) = own.object("output_config")? {
         if let Some(word) = output.text("effort")? {
             let Some(effort) = Effort::of(&word) else {
@@ -102,14 +108,18 @@ fn choice<'a>(own: &mut Fields<'a>, ask: &mut Ask<'a>) -> Read<()> {
 }
 
 /// How much the model is to think; nothing where it thinks as it usually does.
-fn thinking(own: &mut Fields<'_>) -> Read<Option<Effort>> {
+fn thinking(own: &mut Fields<'_>, left_out: &mut LeftOut) -> Read<Option<Effort>> {
     let Some(mut thinking) = own.object("thinking")? else {
         return Ok(None);
     };
     // How much of the thoughts is shown is the provider's own affair.
-    thinking.take("display");
+    thinking.hints(&["display"], left_out);
     let effort = match thinking.need("type")?.as_ref() {
-        "disabled" | "adaptive" => None,
+        // A model that always thinks refuses to be told not to, and one that never does knows no effort.
+        "disabled" | "adaptive" => {
+            left_out.insert("thinking");
+            None
+        }
         "enabled" => {
             let tokens = thinking.number("budget_tokens")?.and_then(json::number);
             Some(Effort::of_budget(tokens.unwrap_or(0)))
@@ -132,6 +142,6 @@ fn shape<'a>(output: &mut Fields<'a>) -> Read<Option<Shape<'a>>> {
     Ok(Some(Shape::Schema {
         name: None,
         schema,
-        strict: None,
+        strict: Some(true),
     }))
 }

@@ -6,22 +6,44 @@ use crate::model::endpoint::Dialect;
 use crate::model::json::{self, member};
 use crate::model::usage::Tokens;
 use crate::model::write::{Object, list, quoted};
+use crate::scan::Member;
 
 /// Reads a reply; `None` where it is none, or says what no other dialect can say.
 pub(in super::super) fn read(text: &str) -> Option<Reply<'_>> {
     let own = json::members(text);
     let word = |name: &str| member(&own, name).and_then(json::text);
     let blocks = json::elements(member(&own, "content")?);
+    let inside = blocks.iter().flat_map(|raw| left_out(&json::members(raw)));
+    let left_out = left_out(&own).into_iter().chain(inside).collect();
     let parts: Option<Vec<Part<'_>>> = blocks.into_iter().map(block).collect();
     let sequence = word("stop_sequence");
     Some(Reply {
         id: word("id").unwrap_or_default(),
         model: word("model").unwrap_or_default(),
         parts: parts?,
+        left_out,
         stop: stop(word("stop_reason").as_deref(), sequence.as_deref())?,
         tokens: member(&own, "usage")
             .map_or_else(Tokens::default, |raw| Tokens::read(Dialect::Anthropic, raw)),
     })
+}
+
+/// What a reply, an event of a stream or a block has that no other dialect can say.
+pub(super) fn left_out(own: &[Member<'_>]) -> Vec<&'static str> {
+    let said = |name: &str| member(own, name);
+    let direct = |raw: &str| member(&json::members(raw), "type") == Some("\"direct\"");
+    let found = [
+        (
+            "citations",
+            said("citations").is_some_and(|raw| raw != "[]"),
+        ),
+        ("caller", said("caller").is_some_and(|raw| !direct(raw))),
+        ("toolset_name", said("toolset_name").is_some()),
+        ("container", said("container").is_some()),
+        ("stop_details", said("stop_details").is_some()),
+    ];
+    let found = found.into_iter().filter(|(_, has)| *has);
+    found.map(|(name, _)| name).collect()
 }
 
 fn block(raw: &str) -> Option<Part<'_>> {

@@ -36,6 +36,7 @@ impl Reader {
                     model: text("model").unwrap_or_default(),
                 });
                 usage(&message, out);
+                out.extend(reply::left_out(&message).into_iter().map(Piece::LeftOut));
             }
             "content_block_start" => {
                 self.begin(index?, &json::members(member(&own, "content_block")?), out)?;
@@ -51,6 +52,7 @@ impl Reader {
                 usage(&own, out);
                 let delta = json::members(member(&own, "delta").unwrap_or_default());
                 let text = |name: &str| member(&delta, name).and_then(json::text);
+                out.extend(reply::left_out(&delta).into_iter().map(Piece::LeftOut));
                 let reason = text("stop_reason");
                 if reason.is_some() {
                     let sequence = text("stop_sequence");
@@ -76,6 +78,7 @@ impl Reader {
             let text = member(block, name).and_then(json::text);
             text.filter(|text| !text.is_empty())
         };
+        out.extend(reply::left_out(block).into_iter().map(Piece::LeftOut));
         match text("type")?.as_ref() {
             "text" => out.extend(text("text").map(Piece::Text)),
             "thinking" => {
@@ -118,6 +121,7 @@ impl Reader {
             "text_delta" => out.push(Piece::Text(text("text")?)),
             "thinking_delta" => out.push(Piece::Thinking(text("thinking")?)),
             "signature_delta" => out.push(Piece::Signature(text("signature")?)),
+            "citations_delta" => out.push(Piece::LeftOut("citations")),
             "input_json_delta" => {
                 let json = text("partial_json")?;
                 let at = *self.calls.get(&index)?;

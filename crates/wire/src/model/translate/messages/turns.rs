@@ -69,7 +69,7 @@ fn block<'a>(mut own: Fields<'a>, left_out: &mut LeftOut, inside: bool) -> Read<
         },
         "redacted_thinking" => Part::Redacted(own.need("data")?),
         "tool_use" => {
-            own.take("caller");
+            own.neutral(&[("caller", &["{\"type\":\"direct\"}"])])?;
             let (id, name) = (own.need("id")?, own.need("name")?);
             let input = own.take("input").unwrap_or("{}");
             if !json::is_object(input) {

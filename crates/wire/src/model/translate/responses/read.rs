@@ -1,6 +1,6 @@
 //! Reading a request.
 
-use super::super::ask::{Ask, Effort, Part, Role, Shape, Turn};
+use super::super::ask::{Ask, Effort, Names, Part, Role, Shape, Turn};
 use super::super::fields::{Fields, LeftOut, NO_COUNTERPART, Read, wrong};
 use super::super::openai;
 use super::{tools, turns};
@@ -35,12 +35,21 @@ pub(in super::super) fn read<'a>(body: &'a str, left_out: &mut LeftOut) -> Read<
         top_p: own.number("top_p")?,
         parallel: own.flag("parallel_tool_calls")?,
         user: own.text("user")?,
+        names: Names {
+            shape: "text.format.type",
+            schema: "format.name",
+            signature: "encrypted_content",
+            ..Names::default()
+        },
         ..Ask::default()
     };
     let safety = own.text("safety_identifier")?;
+    if safety.is_some() {
+        ask.names.user = "safety_identifier";
+    }
     ask.user = safety.or(ask.user);
     ask.system.extend(own.text("instructions")?);
-    ask.effort = effort(&mut own)?;
+    ask.effort = effort(&mut own, left_out)?;
     if let Some(mut text) = own.object("text")? {
         text.neutral(&[("verbosity", &["\"medium\""])])?;
         ask.shape = shape(&mut text, left_out)?;
@@ -84,14 +93,12 @@ fn input<'a>(own: &mut Fields<'a>, left_out: &mut LeftOut) -> Read<Vec<Turn<'a>>
     turns::read(items, left_out)
 }
 
-fn effort(own: &mut Fields<'_>) -> Read<Option<Effort>> {
+fn effort(own: &mut Fields<'_>, left_out: &mut LeftOut) -> Read<Option<Effort>> {
     let Some(mut reasoning) = own.object("reasoning")? else {
         return Ok(None);
     };
     // What a provider tells of its thoughts is the summary.
-    for name in ["summary", "generate_summary"] {
-        reasoning.take(name);
-    }
+    reasoning.hints(&["summary", "generate_summary"], left_out);
     let word = reasoning.text("effort")?;
     let effort = word.as_deref().map(Effort::of);
     if effort == Some(None) {

@@ -17,9 +17,10 @@ pub(super) fn read<'a>(
     for (at, raw) in items {
         let mut own = Fields::of(at.clone(), raw)?;
         // Items are given back with the id and status that they came with.
-        for name in ["id", "status", "phase"] {
+        for name in ["id", "status"] {
             own.take(name);
         }
+        own.hints(&["phase"], left_out);
         let kind = own.text("type")?;
         let (role, parts) = match kind.as_deref().unwrap_or("message") {
             "message" => message(&mut own, left_out)?,
@@ -60,17 +61,19 @@ fn part<'a>(mut own: Fields<'a>, left_out: &mut LeftOut) -> Read<Part<'a>> {
         "input_text" => Part::Text(own.need("text")?),
         "output_text" => {
             own.neutral(&[("annotations", &["[]"])])?;
-            own.take("logprobs");
+            own.hints(&["logprobs"], left_out);
             Part::Text(own.need("text")?)
         }
         "refusal" => Part::Refusal(own.need("refusal")?),
         "input_image" => {
             own.hints(&["detail"], left_out);
+            own.neutral(&[("file_id", &[])])?;
             Part::Image(Source::of_url(own.need("image_url")?))
         }
         "input_file" => {
             let name = own.text("filename")?;
             own.hints(&["detail"], left_out);
+            own.neutral(&[("file_id", &[]), ("file_url", &[])])?;
             match Source::of_url(own.need("file_data")?) {
                 source @ Source::Data { .. } => Part::Document { name, source },
                 Source::Url(_) => return wrong(own.at("file_data"), "has to be a data URL"),

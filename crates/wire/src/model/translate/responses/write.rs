@@ -89,7 +89,7 @@ impl Writer {
                 self.stop.get_or_insert_with(|| stop.clone());
             }
             Piece::End => self.end(out),
-            Piece::Failed(_) => {}
+            Piece::Failed(_) | Piece::LeftOut(_) => {}
         }
     }
 

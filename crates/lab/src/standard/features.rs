@@ -1,0 +1,111 @@
+//! What parts that are off by default add to a call: inspection, a sandbox, and telemetry whose collector is absent or
+//! never answers.
+
+use super::budget::word;
+use super::ratio::{self, told};
+use super::workspace::Workspace;
+use super::{Group, Standard};
+use crate::error::LabError;
+use crate::overhead::{ArmFigures, Plan};
+use crate::stats::Interval;
+use serde_json::{Value, json};
+use std::ffi::OsString;
+use std::fmt::{self, Write as _};
+
+/// The title of the table.
+pub(super) const TITLE: &str = "`tools/call echo`, 50 rules, with parts that are off by default";
+/// How many times as long a call may take at the median while spans are sent to a collector that does not take them.
+const TELEMETRY_RATIO_MAX: f64 = 1.1;
+/// What the names of the variants with telemetry begin with.
+const TELEMETRY: &str = "durward, otel";
+/// Nothing listens here.
+const ABSENT: &str = "http://127.0.0.1:9";
+
+/// The variants, the plain one first.
+pub(super) fn plan(workspace: &Workspace, plan: Plan) -> Result<Plan, LabError> {
+    let silent = workspace.silent_collector()?;
+    let otel = |endpoint: String| json!({ "otel": { "endpoint": endpoint } });
+    let inspect = json!({ "inspect": { "secrets": { "secrets": "all", "action": "mask" } } });
+    let mut read = OsString::from("read=");
+    read.push(workspace.binaries());
+    let sandbox = [OsString::from("--sandbox"), read];
+    let rows: [(&str, Value, &[OsString]); 5] = [
+        ("durward, plain", json!({}), &[]),
+        ("durward, inspect: all secrets", inspect, &[]),
+        ("durward, sandbox", json!({}), &sandbox),
+        ("durward, otel, no collector", otel(ABSENT.into()), &[]),
+        (
+            "durward, otel, collector silent",
+            otel(format!("http://{silent}")),
+            &[],
+        ),
+    ];
+    let arms = rows
+        .iter()
+        .map(|(name, configuration, flags)| workspace.guarded_with(name, configuration, flags));
+    Ok(Plan {
+        arms: arms.collect::<Result<_, _>>()?,
+        ..plan
+    })
+}
+
+/// A variant's median over that of the plain one, and whether the budget is kept where there is one.
+pub(super) struct Ratio {
+    pub(super) arm: String,
+    pub(super) ratio: Interval,
+    pub(super) is_kept: Option<bool>,
+}
+
+impl Ratio {
+    /// The budget as tables write it.
+    pub(super) fn budget(&self) -> String {
+        self.is_kept
+            .map_or("-".into(), |_| format!("≤ {TELEMETRY_RATIO_MAX:.2}"))
+    }
+
+    /// The word for the verdict; empty where there is no budget.
+    pub(super) fn word(&self) -> &'static str {
+        self.is_kept.map_or("", word)
+    }
+}
+
+/// The ratios of a table; none for other tables.
+fn of_group(group: &Group) -> Vec<Ratio> {
+    let arms = group.analysis.arms.as_slice();
+    let (TITLE, Some((plain, others))) = (group.title, arms.split_first()) else {
+        return Vec::new();
+    };
+    let ratio = |arm: &ArmFigures| {
+        let ratio = ratio::of(plain, arm, group.analysis.confidence);
+        let name = arm.arm.name.clone();
+        let is_bounded = name.starts_with(TELEMETRY);
+        Ratio {
+            is_kept: is_bounded.then(|| ratio.upper() <= TELEMETRY_RATIO_MAX),
+            arm: name,
+            ratio,
+        }
+    };
+    others.iter().map(ratio).collect()
+}
+
+/// The ratios of the standard run.
+pub(super) fn of(standard: &Standard) -> Vec<Ratio> {
+    standard.groups.iter().flat_map(of_group).collect()
+}
+
+/// What is written below the table.
+pub(super) fn below(group: &Group, page: &mut String) -> fmt::Result {
+    for row in of_group(group) {
+        let verdict = match row.is_kept {
+            Some(_) => format!(" (budget {}): {}", row.budget(), row.word()),
+            None => String::new(),
+        };
+        writeln!(
+            page,
+            "\n{}: p50 over the plain one's {}{verdict}.",
+            row.arm,
+            told(&row.ratio)
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,192 @@
+//! A file system with nothing in it but what a sandbox lists and what is the system's own.
+//!
+//! Landlock alone keeps a child from opening what is not listed, not from connecting to a socket there: the session
+//! bus of the user, or a terminal multiplexer, would run for it whatever it asks for. So each directory below the root
+//! that is not the system's own is covered by an empty one, into which listed places are put again.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::CWD;
+use rustix::mount::{
+    MountFlags, MoveMountFlags, OpenTreeFlags, mount, mount_remount, move_mount, open_tree,
+};
+
+use super::landlock::SYSTEM;
+use super::namespaces::at;
+use super::{RESOLVERS, Sandbox};
+
+/// Most links that are followed on the way to one place, as the kernel has it.
+const LINKS_MAX: usize = 40;
+
+/// A listed place, held open while what lies above it is covered.
+struct Held {
+    real: PathBuf,
+    is_directory: bool,
+    tree: OwnedFd,
+}
+
+/// Leaves nothing but what is listed.
+pub(super) fn enter(sandbox: &Sandbox) -> Result<(), String> {
+    let listed = [&sandbox.read, &sandbox.write, &sandbox.exec];
+    let resolvers = RESOLVERS.iter().map(Path::new);
+    let resolvers = resolvers.filter(|_| !sandbox.no_network);
+    let listed = listed.into_iter().flatten().map(PathBuf::as_path);
+    let mut real = BTreeSet::new();
+    let mut links = BTreeSet::new();
+    for place in listed.chain(resolvers) {
+        links.extend(links_to(place));
+        // What is not there cannot be reached either.
+        real.extend(fs::canonicalize(place).ok());
+    }
+    let covers = covers(&real)?;
+    let held = held(&real, &covers)?;
+    let work = std::env::current_dir().unwrap_or_else(|_| "/".into());
+    for cover in &covers {
+        let rights = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+        mount("durward", cover, "tmpfs", rights, c"size=1m,mode=0755")
+            .map_err(|e| at(cover, &e))?;
+    }
+    for one in &held {
+        put_back(one).map_err(|e| at(&one.real, &e))?;
+    }
+    let below = |path: &Path| covers.iter().any(|cover| path.starts_with(cover));
+    for (link, target) in links.iter().filter(|(link, _)| below(link)) {
+        put_link(link, target).map_err(|e| at(link, &e))?;
+    }
+    // Entered anew: the directory that we are in is the one below the cover.
+    if below(&work) && !work.exists() {
+        fs::create_dir_all(&work).map_err(|e| at(&work, &e))?;
+    }
+    std::env::set_current_dir(&work).map_err(|e| at(&work, &e))?;
+    for cover in &covers {
+        let rights = MountFlags::BIND
+            | MountFlags::RDONLY
+            | MountFlags::NOSUID
+            | MountFlags::NODEV
+            | MountFlags::NOEXEC;
+        mount_remount(cover, rights, "").map_err(|e| at(cover, &e))?;
+    }
+    Ok(())
+}
+
+/// The directories below the root that are to be empty: neither the system's own, nor listed themselves.
+fn covers(real: &BTreeSet<PathBuf>) -> Result<Vec<PathBuf>, String> {
+    let root = Path::new("/");
+    if real.contains(root) {
+        return Ok(Vec::new());
+    }
+    let is_system = |path: &Path| SYSTEM.iter().any(|own| path == Path::new(own));
+    let entries = fs::read_dir(root).map_err(|e| at(root, &e))?;
+    let mut out = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(|e| at(root, &e))?;
+        let path = entry.path();
+        // Devices are listed one by one, and are no places for sockets.
+        let is_own = is_system(&path) || path == Path::new("/dev") || real.contains(&path);
+        let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        if is_directory && !is_own {
+            out.push(path);
+        }
+    }
+    Ok(out)
+}
+
+/// The listed places that covers will hide, none below another, each before what lies below it.
+fn held(real: &BTreeSet<PathBuf>, covers: &[PathBuf]) -> Result<Vec<Held>, String> {
+    let mut out: Vec<Held> = Vec::new();
+    for place in real {
+        let is_hidden = covers.iter().any(|cover| place.starts_with(cover));
+        let is_within = out.last().is_some_and(|held| place.starts_with(&held.real));
+        if !is_hidden || is_within {
+            continue;
+        }
+        let flags = OpenTreeFlags::OPEN_TREE_CLONE
+            | OpenTreeFlags::OPEN_TREE_CLOEXEC
+            | OpenTreeFlags::AT_RECURSIVE;
+        out.push(Held {
+            is_directory: place.is_dir(),
+            tree: open_tree(CWD, place, flags).map_err(|e| at(place, &e))?,
+            real: place.clone(),
+        });
+    }
+    Ok(out)
+}
+
+fn put_back(held: &Held) -> io::Result<()> {
+    if held.is_directory {
+        fs::create_dir_all(&held.real)?;
+    } else {
+        make_room(&held.real)?;
+        fs::write(&held.real, b"")?;
+    }
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+    Ok(move_mount(&held.tree, "", CWD, &held.real, flags)?)
+}
+
+fn put_link(link: &Path, target: &Path) -> io::Result<()> {
+    make_room(link)?;
+    match std::os::unix::fs::symlink(target, link) {
+        // It is within a listed place.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        done => done,
+    }
+}
+
+fn make_room(path: &Path) -> io::Result<()> {
+    path.parent().map_or(Ok(()), fs::create_dir_all)
+}
+
+/// The links on the way to a place, and where each leads: a place is reached by the name that it was listed under.
+fn links_to(place: &Path) -> Vec<(PathBuf, PathBuf)> {
+    let mut links = Vec::new();
+    let mut place = place.to_owned();
+    'again: for _ in 0..LINKS_MAX {
+        let mut way = PathBuf::new();
+        let mut parts = place.components();
+        while let Some(part) = parts.next() {
+            match part {
+                Component::ParentDir => drop(way.pop()),
+                part => way.push(part),
+            }
+            if let Ok(target) = fs::read_link(&way) {
+                let rest = parts.as_path().to_owned();
+                let above = way.parent().map(Path::to_owned).unwrap_or_default();
+                links.push((way, target.clone()));
+                place = above.join(target).join(rest);
+                continue 'again;
+            }
+        }
+        break;
+    }
+    links
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_link_on_the_way_is_found() {
+        let place = std::env::temp_dir().join(format!("net-view-{}", std::process::id()));
+        let place = place.as_path();
+        fs::create_dir_all(place.join("real/below")).unwrap();
+        let _ = fs::remove_file(place.join("one"));
+        let _ = fs::remove_file(place.join("two"));
+        std::os::unix::fs::symlink("two", place.join("one")).unwrap();
+        std::os::unix::fs::symlink(place.join("real/../real"), place.join("two")).unwrap();
+        let mut links = links_to(&place.join("one/below"));
+        links.retain(|(link, _)| link.starts_with(place));
+        let names: Vec<_> = links
+            .iter()
+            .map(|(link, _)| link.file_name().unwrap())
+            .collect();
+        assert_eq!(names, ["one", "two"]);
+        std::os::unix::fs::symlink("loop", place.join("loop")).unwrap();
+        assert!(links_to(&place.join("loop/x")).len() <= LINKS_MAX);
+        fs::remove_dir_all(place).unwrap();
+    }
+}
