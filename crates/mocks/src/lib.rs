@@ -13,6 +13,7 @@
 pub mod ambiguous;
 pub mod client;
 pub mod model;
+pub mod ports;
 pub mod server;
 mod server_args;
 pub mod stdio;

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io::{self, Write as _};
-use std::net::TcpListener;
 
 use crate::support::authority::{Authority, secure};
 use crate::support::guarded::{
@@ -16,8 +15,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 /// A port on which nobody listens.
 fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
+    mocks::ports::reserved().unwrap()
 }
 
 /// A run with a URL first and the echo mock second.

@@ -83,9 +83,7 @@ struct Serve(std::process::Child, String);
 
 impl Serve {
     fn start(directory: &std::path::Path) -> Self {
-        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = port.local_addr().unwrap().to_string();
-        drop(port);
+        let address = format!("127.0.0.1:{}", mocks::ports::reserved().unwrap());
         let child = Command::new(DURWARD)
             .args(["--no-config", "--state-dir"])
             .arg(directory)

@@ -245,7 +245,8 @@ fn over_stdio(scale: Scale) {
 
 fn over_http(scale: Scale) {
     let place = Place::new();
-    let site = start_site(&place, "127.0.0.1:0");
+    let port = mocks::ports::reserved().unwrap();
+    let site = start_site(&place, &format!("127.0.0.1:{port}"));
     let server = json!({"url": site.url});
     soak(scale, &place, &server, Victim::Site(Some(site)));
 }

@@ -1,7 +1,7 @@
 //! `builtin: ssh` as a user meets it: the shipped rules, a person's yes, the journal, and a real sshd.
 
 use std::fs;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
@@ -65,11 +65,7 @@ pub fn target(place: &Place) -> Sshd {
     if me == "root" {
         fs::create_dir_all("/run/sshd").unwrap();
     }
-    let port = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port();
+    let port = mocks::ports::reserved().unwrap();
     let config = format!(
         "Port {port}\nListenAddress 127.0.0.1\nHostKey {}\nPidFile none\nAuthorizedKeysFile {}\nStrictModes no\nUseDNS no\nUsePAM no\nPermitRootLogin yes\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nMaxStartups 500:30:1000\nSubsystem sftp internal-sftp\n",
         at("host"),

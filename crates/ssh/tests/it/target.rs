@@ -1,7 +1,7 @@
 //! A real sshd on a free port of this machine, with keys of its own, for one test.
 
 use std::fs;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -214,13 +214,7 @@ impl Target {
 
     /// One with keys that are there.
     pub fn start(folder: PathBuf, more: &str, port: Option<u16>) -> Self {
-        let port = port.unwrap_or_else(|| {
-            TcpListener::bind("127.0.0.1:0")
-                .unwrap()
-                .local_addr()
-                .unwrap()
-                .port()
-        });
+        let port = port.unwrap_or_else(|| mocks::ports::reserved().unwrap());
         let at = |name: &str| folder.join(name).display().to_string();
         let sftp = if more.contains(NO_SFTP) {
             ""

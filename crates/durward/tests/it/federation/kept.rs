@@ -204,7 +204,7 @@ fn a_server_over_http_is_asked_again_once_it_is_not_heard_any_more() {
     let place = Place::new();
     let record = place.path("far").to_str().unwrap().to_owned();
     let words = ["echo", "--announce-changes", "--record", &record];
-    let site = Site::start(&place, &words, "127.0.0.1:0");
+    let site = Site::start_to_return(&place, &words);
     configured(
         &place,
         &json!({"servers": {"far": {"url": site.url}}, "policy": place.path("policy.json"), "prefix": "always"}),

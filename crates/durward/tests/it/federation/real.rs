@@ -207,7 +207,7 @@ fn three_real_servers_are_one_at_one_url_and_one_over_http_beside_them() {
     let Some(mut servers) = servers(&place) else {
         return;
     };
-    let site = Site::start(&place, &["echo"], "127.0.0.1:0");
+    let site = Site::start_to_return(&place, &["echo"]);
     servers["far"] = json!({ "url": site.url });
     let served = Served::start(&place, &servers);
     let mut client = ready(&format!("{}/mcp", served.address), LATEST);

@@ -2,7 +2,7 @@
 //! Anthropic's.
 
 use std::io::{self, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::foreign::{FRONTS, Said, ask, streamed, whole, word};
 use super::support::{code, serve};
 use crate::support::components;
-use crate::support::guarded::{Place, eventually};
+use crate::support::guarded::{PATIENCE, Place, eventually_within};
 use crate::support::serving::Served;
 
 /// The dialects in which the proxy is asked: a provider's name and its kind.
@@ -66,9 +66,7 @@ impl Proxy {
         let program = components::litellm()?;
         let place = Place::new();
         std::fs::write(place.path("litellm.yaml"), configuration.to_string()).unwrap();
-        let free = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = free.local_addr().unwrap().port();
-        drop(free);
+        let port = mocks::ports::reserved().unwrap();
         let child = Command::new(program)
             .args(["--config", "litellm.yaml", "--host", "127.0.0.1"])
             .args(["--port", &port.to_string()])
@@ -79,12 +77,17 @@ impl Proxy {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let proxy = Self {
+        let mut proxy = Self {
             child,
             port,
             _place: place,
         };
-        eventually("LiteLLM answers", || proxy.is_alive().unwrap_or(false));
+        // It imports for half a minute where the machine has other work.
+        eventually_within(5 * PATIENCE, "LiteLLM answers", || {
+            let ended = proxy.child.try_wait().unwrap();
+            assert!(ended.is_none(), "LiteLLM ended: {ended:?}");
+            proxy.is_alive().unwrap_or(false)
+        });
         Some(proxy)
     }
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::BufReader;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -31,9 +31,7 @@ struct Nginx {
 
 impl Nginx {
     fn start(program: &std::path::Path, before: &str) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        drop(listener);
+        let port = mocks::ports::reserved().unwrap();
         let folder = Place::new();
         let at = |name: &str| folder.path(name).display().to_string();
         // Where it may write is given; how it treats what it passes on is left as it comes.

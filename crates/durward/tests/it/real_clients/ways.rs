@@ -1,7 +1,7 @@
 //! A real client on every way to a real server: directly, through `durward run` before a child and before a server
 //! over HTTP, and through `durward serve`. What it sees is the same, but for what the policy refuses.
 
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -32,9 +32,7 @@ struct Direct {
 
 impl Direct {
     fn start(node: &Path, script: &Path) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        drop(listener);
+        let port = mocks::ports::reserved().unwrap();
         let child = Command::new(node)
             .arg(script)
             .arg("streamableHttp")

@@ -339,8 +339,14 @@ pub fn pause(wait_ms: u64) {
 
 /// Waits until something is so.
 #[track_caller]
-pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
+pub fn eventually(what: &str, is_so: impl FnMut() -> bool) {
+    eventually_within(PATIENCE, what, is_so);
+}
+
+/// The same for what takes longer.
+#[track_caller]
+pub fn eventually_within(patience: Duration, what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + patience;
     while !is_so() {
         assert!(Instant::now() < deadline, "never: {what}");
         pause(5);

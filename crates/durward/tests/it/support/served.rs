@@ -75,6 +75,12 @@ impl Site {
         Self { process, url }
     }
 
+    /// The same at an address where another can be started when this one is gone.
+    pub fn start_to_return(place: &Place, words: &[&str]) -> Self {
+        let port = mocks::ports::reserved().unwrap();
+        Self::start(place, words, &format!("127.0.0.1:{port}"))
+    }
+
     /// `HOST:PORT`
     pub fn address(&self) -> &str {
         let rest = self.url.strip_prefix("http://").unwrap();
