@@ -147,7 +147,7 @@ impl Service {
         let opened = Pool::open(
             &self.setup,
             self.configured.settings,
-            Arc::clone(&self.library),
+            (Arc::clone(&self.library), self.over_r()),
             Arc::clone(&self.ended),
         )?;
         let keeper = Arc::clone(opened.keeper());

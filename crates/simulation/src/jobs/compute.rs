@@ -136,10 +136,12 @@ impl Computer {
         ask: Question<'_>,
         progress: Tell<'_>,
     ) -> Result<Computed, Fault> {
+        let individual = self.individual(&piece.work, ask)?;
+        // R reads the file itself.
+        piece.work.model.content(&Watch::new(Some(ask)))?;
         let mut kept = locked(&self.r, ask)?;
         let warm = kept.take().filter(|session| session.how == *how);
         let mut session = warm.map_or_else(|| Session::start(how, ask), Ok)?;
-        let individual = self.individual(&piece.work, ask)?;
         let structure = individual.structure();
         let (mut columns, mut failed) = (Columns::default(), BTreeMap::new());
         let chosen: Vec<&Quantity> = {

@@ -25,6 +25,7 @@ use toolkit::store::{PLACES_MAX, Store};
 use super::compute::Piece;
 use super::ended::Ended;
 use super::engine::Engine;
+use super::ospsuite::Ospsuite;
 use super::stop::Stop;
 use super::work::{KIND_POPULATION, KIND_RUN, Work};
 use crate::fault::{Fault, Kind};
@@ -89,7 +90,7 @@ impl Keeper {
     fn open(
         setup: &Setup,
         settings: Settings,
-        library: Arc<Library>,
+        (library, over_r): (Arc<Library>, Option<Ospsuite>),
         ended: Arc<Ended>,
     ) -> Result<Self, Fault> {
         let store = place(&setup.state, setup.random)?;
@@ -112,7 +113,6 @@ impl Keeper {
             ..OutputBounds::default()
         };
         let index = Index::open(&store.1, settings.kept_ms)?;
-        let over_r = crate::options::over_r(&setup.options);
         let on_end: OnEnd = Box::new(move |job| ended.tell(job));
         let jobs = Jobs::open_telling(Arc::clone(&store.0), bounds, Some(on_end), now_ms)?;
         Ok(Self {
@@ -392,17 +392,17 @@ fn generator(random: fn(&mut [u8]) -> io::Result<()>) -> Result<toolkit::store::
 }
 
 impl Pool {
-    /// Opens what is kept for this server and begins to work.
+    /// Opens what is kept for this server and begins to work. Models are solved with this library, and over R where it says how.
     ///
     /// # Errors
     /// [`Fault`] where it cannot be opened, or no thread can be started.
     pub fn open(
         setup: &Setup,
         settings: Settings,
-        library: Arc<Library>,
+        solver: (Arc<Library>, Option<Ospsuite>),
         ended: Arc<Ended>,
     ) -> Result<Self, Fault> {
-        let keeper = Arc::new(Keeper::open(setup, settings, library, ended)?);
+        let keeper = Arc::new(Keeper::open(setup, settings, solver, ended)?);
         let mut threads = Vec::new();
         let start = |name: String, body: fn(&Keeper)| {
             let keeper = Arc::clone(&keeper);

@@ -33,14 +33,14 @@ pub(super) async fn object(request: &mut Request) -> Result<Value, Fault> {
 /// The query as an object of texts.
 ///
 /// # Errors
-/// [`Fault`] where a name stands twice: two readers may take another one of them.
+/// [`Fault`] where a name is given twice: two readers may take another one of them.
 pub(super) fn query(head: &Parts) -> Result<Value, Fault> {
     let pairs = head.uri.query().unwrap_or_default().split('&');
     let mut members = Map::new();
     for (name, value) in pairs.filter_map(|pair| pair.split_once('=')) {
         let name = decoded(name);
         if members.contains_key(&name) {
-            let wrong = format!("'{}' stands twice in the query", name.escape_debug());
+            let wrong = format!("'{}' is given twice in the query", name.escape_debug());
             return Err(Fault::input(&name, wrong).code("value_error"));
         }
         members.insert(name, decoded(value).into());
@@ -155,7 +155,7 @@ mod tests {
         let twice = query(&head("/x?scope=a&scop%65=b", None));
         assert_eq!(
             twice.unwrap_err().message,
-            "'scope' stands twice in the query"
+            "'scope' is given twice in the query"
         );
     }
 }

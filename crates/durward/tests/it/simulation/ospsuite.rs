@@ -224,6 +224,15 @@ fn what_is_set_is_set_in_r_and_is_not_there_any_more_after_a_reset() {
         (&wrong["status"], &wrong["error"]["message"]),
         (&json!("failed"), &json!("a negative value was set"))
     );
+    // R reads the file itself: another content is not taken for what was loaded.
+    set(&mut client, VOLUME, 1.0);
+    let file = place.path("models/simple.pkml");
+    let model = fs::read_to_string(&file).unwrap();
+    fs::write(&file, format!("{model}\n")).unwrap();
+    let wrong = job(&mut client, json!({}));
+    let wrong = ended(&mut client, &wrong);
+    let said = wrong["error"]["message"].as_str().unwrap_or_default();
+    assert!(said.contains("has changed since it was loaded"), "{wrong}");
     let kept = r_below(client.process().pid());
     assert!(!kept.is_empty(), "it is kept warm");
     assert_eq!(end(client).code, Some(0));
