@@ -3,6 +3,8 @@
 SHELL := bash
 .DEFAULT_GOAL := help
 DATA ?= ../shared/pbpk/data
+# A model of a whole body, where there is one.
+WHOLE_BODY = $(addprefix --whole-body ,$(wildcard $(DATA)/pkml/pksim_simple_simulation.pkml))
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 COMMA := ,
 # The peers that stand beside us, where their environment is installed.
@@ -68,7 +70,7 @@ bench-with-peers:
 	scripts/dist
 	$(TARGET)/dist/durward lab standard --write BENCHMARKS.md $(PEERS) $(HTTP_PEERS)
 	scripts/bench_pbpk.py $(DATA) --out .cache/bench-pbpk.md && { echo; cat .cache/bench-pbpk.md; } >> BENCHMARKS.md
-	scripts/bench_simulation.py run --durward $(TARGET)/dist/durward --scenario stress --out .cache/benchmarks --markdown .cache/bench-simulation.md && { echo; cat .cache/bench-simulation.md; } >> BENCHMARKS.md
+	scripts/bench_simulation.py run --durward $(TARGET)/dist/durward --scenario stress $(WHOLE_BODY) --out .cache/benchmarks --markdown .cache/bench-simulation.md && { echo; cat .cache/bench-simulation.md; } >> BENCHMARKS.md
 	scripts/bench_ssh.py --durward $(TARGET)/dist/durward --out .cache/bench-ssh.md && { echo; cat .cache/bench-ssh.md; } >> BENCHMARKS.md
 	scripts/bench_gateways.py --durward $(TARGET)/dist/durward --out .cache/bench-gateways.md && { echo; cat .cache/bench-gateways.md; } >> BENCHMARKS.md
 
@@ -78,7 +80,7 @@ bench-check: ## measure, and hold every budget of the design against it; fails w
 
 benchmark: ## measure the simulation server (SCENARIO=smoke, baseline, stress or extreme; TRANSPORT=mcp-http or mcp-stdio; BENCH_PROFILE=1 with a flame graph)
 	cargo build --release --package durward
-	scripts/bench_simulation.py run --durward $(TARGET)/release/durward --scenario $(or $(SCENARIO),smoke) $(if $(TRANSPORT),--transport $(TRANSPORT)) $(if $(filter 1,$(BENCH_PROFILE)),--profile)
+	scripts/bench_simulation.py run --durward $(TARGET)/release/durward --scenario $(or $(SCENARIO),smoke) $(if $(TRANSPORT),--transport $(TRANSPORT)) $(if $(filter smoke,$(or $(SCENARIO),smoke)),,$(WHOLE_BODY)) $(if $(filter 1,$(BENCH_PROFILE)),--profile)
 	scripts/bench_report.py
 	$(if $(filter extreme,$(SCENARIO)),scripts/bench_report.py --summary extreme)
 

@@ -14,9 +14,12 @@ LIMITS = {
     "set_parameter_value": 2.0,
     "submission_to_running": 5.0,
     "run_to_results": 10.0,
+    "whole_body_run_to_results": 10.0,
     "cancelled_to_rest": 50.0,
     "timed_out_to_rest": 50.0,
 }
+# Of a model that is not generated, and is measured where somebody has one.
+WHERE_GIVEN = ("whole_body_run_to_results",)
 # The plan's own bounds, p95 in ms.
 PLAN = {
     "load_simulation_10mb": 2500.0,
@@ -74,7 +77,7 @@ def usable(name):
 
 def grain(step):
     """How exact the times of a step are, in ms: those of the server's records are whole, and workers are looked at now and then."""
-    return 1.0 if step.startswith(("queue_wait", "execution")) else 5.0 if step.endswith("_to_rest") else 0.0
+    return 1.0 if step.removeprefix("whole_body_").startswith(("queue_wait", "execution")) else 5.0 if step.endswith("_to_rest") else 0.0
 
 
 def bounds(artefact, limits, of_all):
@@ -82,6 +85,8 @@ def bounds(artefact, limits, of_all):
     steps, rows = artefact["steps"], []
     for step, limit in limits.items():
         found = steps.get(step)
+        if found is None and step in WHERE_GIVEN:
+            continue
         rows.append((found is not None and found["p95"] <= limit, step, f"p95 {found['p95']} ms" if found else "was not measured", f"<= {limit:g} ms"))
     for step, found in steps.items():
         if step.startswith("cold_"):

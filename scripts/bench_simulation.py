@@ -35,6 +35,8 @@ WORKLOAD = ROOT / "workloads" / "population_1k.json"
 MIB = 1 << 20
 # The model that is run, and what is read and set in it.
 CHAIN, PARAMETER, OUTPUT = "chain.xml", "Bench|Weight", "Bench|Chain|A0"
+# What is set in a model of a whole body.
+WHOLE_BODY_PARAMETER = "Organism|Weight"
 # iterations, sizes of models to load in MB, clients at a time, individuals, replicates
 SCENARIOS = {
     "smoke": (5, [0.1], [1], 20, 1),
@@ -103,13 +105,13 @@ def loads(server, sizes, iterations):
     return steps
 
 
-def session(server, iterations, name, asked):
-    """Get, set and run, one after another, in a client of its own."""
-    client, outputs = server.client(), {"outputs": [OUTPUT]} if asked.file == CHAIN else {}
-    client.post("/load_simulation", filePath=asked.file, simulationId=name, confirm=True)
+def session(server, iterations, name, file, parameter, one_curve=False):
+    """Get, set and run, one after another, in a client of its own; of a model that is not generated all curves are read, or the first."""
+    client, outputs = server.client(), {"outputs": [OUTPUT]} if file == CHAIN else {}
+    client.post("/load_simulation", filePath=file, simulationId=name, confirm=True)
     steps = ("get_parameter_value", "set_parameter_value", "submission_to_running", "queue_wait", "execution", "serialisation", "run_to_results")
     times, solver, waits = {step: [] for step in steps}, None, {}
-    path = {"simulationId": name, "parameterPath": asked.parameter}
+    path = {"simulationId": name, "parameterPath": parameter}
     at_first = client.post("/get_parameter_value", **path)[1]["parameter"]["value"]
     for iteration in range(iterations + 1):
         got, _ = client.post("/get_parameter_value", **path)
@@ -127,9 +129,18 @@ def session(server, iterations, name, asked):
             for step, took in zip(steps, (got, put, runs, waited, ran, read, whole)):
                 times[step].append(took)
         else:
-            solver = client.tool("get_results", resultsId=last["resultId"], **outputs)["metadata"]["solver"]
+            told = client.tool("get_results", resultsId=last["resultId"], page=1, limit=1, **outputs)
+            solver = told["metadata"]["solver"]
+            if one_curve:
+                outputs = {"outputs": [told["series"][0]["parameter"]]}
     client.close()
     return times, solver, waits
+
+
+def served(server, file):
+    """The name under which a server can load a copy of a model."""
+    shutil.copy(file, server.place / "models" / pathlib.Path(file).name)
+    return pathlib.Path(file).name
 
 
 def journalled(place, waits):
@@ -241,18 +252,20 @@ def measure(args):
         recorder = Recorder(server.process.pid, pathlib.Path(folder) / "perf.data") if args.profile else None
         try:
             (server.place / "models" / CHAIN).write_text(model(0), encoding="utf-8")
-            args.file, args.parameter = CHAIN, args.parameter_path
-            if args.simulation_file:
-                args.file = pathlib.Path(args.simulation_file).name
-                shutil.copy(args.simulation_file, server.place / "models" / args.file)
+            file = served(server, args.simulation_file) if args.simulation_file else CHAIN
             began = time.time()
             steps, solver = loads(server, sizes, iterations), None
             for count in clients:
-                for times, found, waited in together(count, lambda number: session(server, iterations, f"s-{count}-{number}", args)):
+                for times, found, waited in together(count, lambda number: session(server, iterations, f"s-{count}-{number}", file, args.parameter_path)):
                     solver, waits = solver or found, waits | waited
                     for step, values in times.items():
                         name = step if count == 1 else f"{step}_{count}_clients"
                         steps.setdefault(name, []).extend(values)
+            body = None
+            if args.whole_body:
+                times, body, waited = session(server, iterations, "whole-body", served(server, args.whole_body), WHOLE_BODY_PARAMETER, one_curve=True)
+                waits |= waited
+                steps |= {f"whole_body_{step}": times[step] for step in ("execution", "serialisation", "run_to_results")}
             steps = {name: values if isinstance(values, dict) else numbers(values) for name, values in steps.items()}
             steps |= stops(server, min(iterations, STOPS))
             # Over standard streams a result is known to the client that made it only.
@@ -275,6 +288,7 @@ def measure(args):
         "config": {"iterations": iterations, "loadMb": sizes, "clients": clients, "transport": args.transport, "subjects": size, "replicates": replicates},
         "engine": {"name": solver["engine"], "binarySha256": digest},
         "model": {"sha256": solver["modelSha256"], "states": solver["states"]},
+        "wholeBody": body and {"sha256": body["modelSha256"], "states": body["states"], "stepsOfOneRun": body["steps"]},
         "solver": {"stepsOfOneRun": solver["steps"], "stepsOfPopulation": solved},
         "phases": phases(steps),
         "steps": steps,
@@ -302,13 +316,14 @@ WAYS = {"rest": "HTTP", "mcp-http": "MCP by HTTP", "mcp-stdio": "MCP by standard
 def markdown(artefact):
     """The artefact as a section for readers."""
     rows = [f"| {step} | {found['p50']} | {found['p95']} | {LIMITS.get(step, '')} |" for step, found in sorted(artefact["steps"].items())]
-    population, read, solver = artefact["population"], artefact["chunks"], artefact["solver"]
+    population, read, solver, body = artefact["population"], artefact["chunks"], artefact["solver"], artefact.get("wholeBody")
     return "\n".join(
         [
             f"## Simulations over {WAYS[artefact['config']['transport']]}, through the gate, the journal on",
             "",
             f"Scenario {artefact['scenario']}, {artefact['config']['iterations']} iterations, {artefact['machine']['cores']} cores; a model of "
-            f"{artefact['model']['states']} states, {solver['stepsOfOneRun']} steps a run. Every load is of a file of its own.",
+            f"{artefact['model']['states']} states, {solver['stepsOfOneRun']} steps a run. Every load is of a file of its own."
+            + (f" The whole body has {body['states']} states, {body['stepsOfOneRun']} steps a run." if body else ""),
             "",
             "| step | p50 ms | p95 ms | aimed at |",
             "|---|--:|--:|--:|",
@@ -354,6 +369,7 @@ def main():
     run.add_argument("--label", help="a word that is kept with the artefact")
     run.add_argument("--out", "--output-dir", default="var/benchmarks", help="folder of artefacts [default: var/benchmarks]")
     run.add_argument("--simulation-file", help="a model that is loaded and run, instead of a generated one of 120 states")
+    run.add_argument("--whole-body", help="a model of a whole body, which is run besides and read by its first curve")
     run.add_argument("--parameter-path", default=PARAMETER, help=f"the parameter that is read and set [default: {PARAMETER}]")
     run.add_argument("--request-timeout", type=float, default=600, help="longest wait for an answer, in seconds [default: 600]")
     run.add_argument("--poll-interval", type=float, default=0.0005, help="how often a client of MCP looks whether its job has begun, in seconds [default: 0.0005]")

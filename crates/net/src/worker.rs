@@ -1,6 +1,7 @@
-//! A child of this very program that computes: frames on its standard streams, nothing else. It ends with us, also after
+//! A child that computes, of this very program as a rule: frames on its standard streams, nothing else. It ends with us, also after
 //! `kill -9`, since its input ends then; and it is ended with what it was started for.
 
+use std::ffi::OsStr;
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -30,9 +31,22 @@ impl Worker {
     /// # Errors
     /// Where the process cannot be started.
     pub fn start(program: &Path, word: &str) -> io::Result<Self> {
+        Self::start_as(program, &[OsStr::new(word)], &[])
+    }
+
+    /// Starts a program that speaks in frames too, with these words, and with these variables as its whole environment.
+    ///
+    /// # Errors
+    /// Where the process cannot be started.
+    pub fn start_as(
+        program: &Path,
+        words: &[&OsStr],
+        variables: &[(&str, &OsStr)],
+    ) -> io::Result<Self> {
         let mut child = Command::new(program)
-            .arg(word)
+            .args(words)
             .env_clear()
+            .envs(variables.iter().copied())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

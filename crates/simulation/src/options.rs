@@ -2,7 +2,7 @@
 
 use toolkit::options::{OptionDef, OptionKind, Options};
 
-use crate::jobs::Settings;
+use crate::jobs::{Ospsuite, Settings};
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
@@ -25,7 +25,19 @@ pub const OPTIONS: &[OptionDef] = &[
         "adapter",
         OptionKind::Text,
         "native",
-        "what solves the models; only native is there",
+        "what solves the models: native, or ospsuite, the R package of that name, where it is installed",
+    ),
+    OptionDef::new(
+        "r_path",
+        OptionKind::Text,
+        "Rscript",
+        "with adapter: ospsuite, the program Rscript: a whole path, or its name where it lies in /usr/local/bin, /usr/bin or /bin",
+    ),
+    OptionDef::new(
+        "r_libs",
+        OptionKind::Paths,
+        "",
+        "with adapter: ospsuite, folders with R packages, before R's own",
     ),
     OptionDef::new(
         "environment",
@@ -61,7 +73,7 @@ pub const OPTIONS: &[OptionDef] = &[
         "results_bytes",
         OptionKind::Bytes(1 << 20..=1 << 44),
         "8GiB",
-        "most bytes of all results together",
+        "most bytes of all results together, of one caller three quarters of them",
     ),
     OptionDef::new(
         "simulations_max",
@@ -118,6 +130,20 @@ pub fn configured(options: &Options) -> Configured {
     }
 }
 
+/// The adapter that runs models over R, and the bridge's name of it.
+const OSPSUITE: &str = "ospsuite";
+const SUBPROCESS: &str = "subprocess";
+
+/// How R is started, where it solves the models.
+#[must_use]
+pub fn over_r(options: &Options) -> Option<Ospsuite> {
+    let named = options.text("adapter")?;
+    matches!(named, OSPSUITE | SUBPROCESS).then(|| Ospsuite {
+        rscript: options.text("r_path").unwrap_or("Rscript").into(),
+        libraries: options.paths("r_libs").to_vec(),
+    })
+}
+
 /// Checks that the adapter can be used.
 ///
 /// # Errors
@@ -125,10 +151,7 @@ pub fn configured(options: &Options) -> Configured {
 pub fn adapter(options: &Options) -> Result<(), String> {
     let named = options.text("adapter").unwrap_or(crate::BACKEND);
     let why = match named {
-        crate::BACKEND => return Ok(()),
-        "ospsuite" | "subprocess" => {
-            "runs over R and its package ospsuite are not built; native reads the same .pkml files"
-        }
+        crate::BACKEND | OSPSUITE | SUBPROCESS => return Ok(()),
         "rxode2" => "models written in R are not read; native reads .pkml and SimModel .xml",
         "rpy2" => "R inside of another process is not built; native needs no R",
         "inmemory" => "a back end that answers with a made-up curve is no engine",
@@ -136,7 +159,7 @@ pub fn adapter(options: &Options) -> Result<(), String> {
         _ => "there is no such adapter",
     };
     Err(format!(
-        "adapter \"{}\": {why}; write native, or leave it out",
+        "adapter \"{}\": {why}; write native or ospsuite, or leave it out",
         named.escape_debug()
     ))
 }
@@ -154,10 +177,10 @@ mod tests {
             adapter(&options)
         };
         assert_eq!(adapter(&Options::default()), Ok(()));
-        assert_eq!(of("native"), Ok(()));
+        for known in ["native", "ospsuite", "subprocess"] {
+            assert_eq!(of(known), Ok(()));
+        }
         for (name, said) in [
-            ("ospsuite", "ospsuite are not built"),
-            ("subprocess", "ospsuite are not built"),
             ("rxode2", "written in R"),
             ("rpy2", "needs no R"),
             ("inmemory", "no engine"),
@@ -168,5 +191,19 @@ mod tests {
             let wrong = of(name).unwrap_err();
             assert!(wrong.contains(name) && wrong.contains(said), "{wrong}");
         }
+    }
+
+    #[test]
+    fn r_is_started_as_the_options_say() {
+        let mut options = Options::default();
+        assert_eq!(over_r(&options), None);
+        options.set("adapter", OptionValue::Text("native".to_owned()));
+        options.set("r_path", OptionValue::Text("/opt/R/Rscript".to_owned()));
+        assert_eq!(over_r(&options), None);
+        options.set("adapter", OptionValue::Text("subprocess".to_owned()));
+        options.set("r_libs", OptionValue::Paths(vec!["/opt/R/lib".into()]));
+        let how = over_r(&options).unwrap();
+        assert_eq!(how.rscript.to_str(), Some("/opt/R/Rscript"));
+        assert_eq!(how.libraries, ["/opt/R/lib"].map(std::path::PathBuf::from));
     }
 }

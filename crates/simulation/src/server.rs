@@ -49,7 +49,8 @@ fn answer(
     (op, caller, judged): (OpId, &Arc<str>, Option<&str>),
     reply: ReplySink,
 ) -> Result<Answer, Fault> {
-    let args = Args::new(members);
+    let members = tool.taken(members);
+    let args = Args::new(&members);
     if tool.critical && !args.is_set("confirm") {
         return Err(tool.unconfirmed());
     }
@@ -115,6 +116,12 @@ impl ToolServer for Simulation {
         if let Fact::Known(paths) = &mut facts.paths {
             paths.retain(|path| !path.text.trim().is_empty());
         }
+        let Some(known) = tools::tool(tool.name) else {
+            return Ok(());
+        };
+        // What a tool passes over is not what its call is about.
+        let members = known.taken(args.members());
+        let args = Args::new(&members);
         let mut state = |id: FactId, value: Fact<Stated>| {
             facts
                 .set(id, value)

@@ -3,17 +3,22 @@
 use std::cell::RefCell;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
 use gate::journal::OpId;
 use toolkit::Cancel;
 use toolkit::options::Setup;
 use toolkit::server::ReplySink;
 
+use crate::BACKEND;
 use crate::fault::{Fault, Kind};
-use crate::jobs::{Ended, Keeper, Pool};
+use crate::jobs::{Ended, Keeper, Ospsuite, Pool, Told, probe};
 use crate::models::{Folders, Library};
-use crate::options::{Configured, configured};
+use crate::options::{Configured, configured, over_r};
 use crate::session::Sessions;
+
+/// How long it is believed what R said of itself.
+const TOLD_FOR: Duration = Duration::from_secs(60);
 
 /// What the tools work with.
 pub struct Service {
@@ -29,6 +34,8 @@ pub struct Service {
     pub ended: Arc<Ended>,
     setup: Setup,
     pool: Mutex<Option<Pool>>,
+    /// What R said of itself, and when.
+    told: Mutex<Option<(Instant, Told)>>,
 }
 
 /// One call.
@@ -120,6 +127,7 @@ impl Service {
             ended: Arc::default(),
             setup,
             pool: Mutex::default(),
+            told: Mutex::default(),
         });
         let mut all = SERVED.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|(_, service)| service.strong_count() > 0);
@@ -139,7 +147,7 @@ impl Service {
         let opened = Pool::open(
             &self.setup,
             self.configured.settings,
-            Arc::clone(&self.library),
+            (Arc::clone(&self.library), self.over_r()),
             Arc::clone(&self.ended),
         )?;
         let keeper = Arc::clone(opened.keeper());
@@ -147,10 +155,44 @@ impl Service {
         Ok(keeper)
     }
 
-    /// The program of which worker processes are started.
+    /// How R is started, where it solves the models.
     #[must_use]
-    pub fn program(&self) -> &Path {
-        &self.setup.program
+    pub fn over_r(&self) -> Option<Ospsuite> {
+        over_r(&self.setup.options)
+    }
+
+    /// Whether a worker process can compute; over R, what that says of itself, which is good for a minute.
+    ///
+    /// # Errors
+    /// What is wrong, as a sentence.
+    pub fn probe(&self) -> Result<Option<Told>, String> {
+        let Some(how) = self.over_r() else {
+            return probe(&self.setup.program, None);
+        };
+        // Others wait meanwhile: each probe starts an R.
+        let mut known = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((at, told)) = &*known
+            && at.elapsed() < TOLD_FOR
+        {
+            return Ok(Some(told.clone()));
+        }
+        let told = probe(&self.setup.program, Some(&how))?;
+        *known = told.clone().map(|told| (Instant::now(), told));
+        Ok(told)
+    }
+
+    /// What solves the models, by its name in answers.
+    ///
+    /// # Errors
+    /// [`Kind::EnvironmentMissing`] where R cannot.
+    pub fn backend(&self) -> Result<&'static str, Fault> {
+        if self.over_r().is_none() {
+            return Ok(BACKEND);
+        }
+        let told = self
+            .probe()
+            .map_err(|why| Fault::new(Kind::EnvironmentMissing, why))?;
+        Ok(told.map_or(BACKEND, |told| told.name()))
     }
 
     /// Now, in milliseconds since 1970.

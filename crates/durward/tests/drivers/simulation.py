@@ -459,7 +459,7 @@ def reviewed(curl, sim):
     assert history["entries"][0]["traceability"]["previousHash"] == signed["traceability"]["sourceEventHash"]
     bad(400, "InvalidInput", "GET", f"/review_signoff/history?simulationId=two_compartment&scope={scope}&limit=many")
     status, fields, _ = curl.ask("DELETE", "/review_signoff")
-    assert status == 405 and fields["allow"] == "GET, POST", (status, fields)
+    assert status == 405 and fields["allow"] == "GET, HEAD, POST", (status, fields)
     run = good("POST", "/ingest_external_pbpk_bundle", {"sourcePlatform": "Elsewhere", "rawArtifacts": [{"type": "report", "path": "report.pdf"}], "pod": {"value": 3}})
     assert run["externalRun"]["runId"].startswith("external-") and run["ngraObjects"]["pointOfDepartureReference"] == {"value": 3}, run
     assert any(warning.startswith("report.pdf: it is not in the allowed folders") for warning in run["warnings"]), run

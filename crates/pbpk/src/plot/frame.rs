@@ -132,3 +132,12 @@ pub(super) fn shorten(text: &str, width: usize) -> String {
     let kept: String = text.chars().skip(count - width.saturating_sub(1)).collect();
     format!("…{kept}")
 }
+
+/// Shortens words from the right, where they are least telling, to so many characters.
+pub(super) fn shorten_words(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(width.saturating_sub(1)).collect();
+    format!("{}…", kept.trim_end())
+}

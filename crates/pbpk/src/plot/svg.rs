@@ -1,7 +1,7 @@
 //! A self-contained SVG: drawn for a phone's width, sharp at any other.
 
 use super::axis::label;
-use super::frame::{Frame, shorten};
+use super::frame::{Frame, shorten, shorten_words};
 use super::{Band, Overlay, PlotError, PlotOptions, Points};
 use crate::csv::Curves;
 use std::fmt::Write as _;
@@ -65,7 +65,7 @@ pub fn svg_with(
         );
     };
     if !options.title.is_empty() {
-        heading(&mut out, 20.0, "t", &shorten(&options.title, 44));
+        heading(&mut out, 20.0, "t", &shorten_words(&options.title, 36));
     }
     heading(&mut out, top - 10.0, "n", &frame.y_label());
     axes(&mut out, &frame, top, bottom);

@@ -269,3 +269,16 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_long_title_keeps_its_beginning_and_a_long_path_its_end() {
+    let mut data = decay();
+    data.series[0].name = format!("Organism|{}|Concentration", "Compartment".repeat(9));
+    let options = PlotOptions {
+        title: "Plasma after the second dose, as measured and as simulated".to_owned(),
+        ..PlotOptions::default()
+    };
+    let text = svg(&data, &options).unwrap();
+    assert!(text.contains("class=\"t\">Plasma after the second dose, as me…<"));
+    assert!(text.contains("|Concentration</text>"));
+}

@@ -11,7 +11,7 @@ use std::ops::RangeInclusive;
 use toolkit::options::{OptionKind, OptionValue, Options};
 
 use crate::options::OPTIONS;
-use variables::{Number, Only, Paths, Refused, Seconds, Use, VARIABLES, Word};
+use variables::{Number, Only, Paths, Refused, Seconds, Text, Use, VARIABLES, Word};
 
 /// The options that the variables give; what the configuration itself says outranks them.
 ///
@@ -54,6 +54,8 @@ fn read(name: &str, what: Use, text: &str) -> Result<Option<(&'static str, Optio
             words.join(" or ")
         )),
         Word(key) => Ok(Some((key, OptionValue::Text(lower)))),
+        Text(_) if text.is_empty() => wrong("nothing is named"),
+        Text(key) => Ok(Some((key, OptionValue::Text(text.to_owned())))),
         Paths(key) => {
             let folders = text.split(':').filter(|folder| !folder.is_empty());
             let folders: Vec<std::path::PathBuf> = folders.map(Into::into).collect();

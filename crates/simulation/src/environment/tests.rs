@@ -18,6 +18,7 @@ fn variables_give_the_keys_that_they_are_other_names_of() {
         ("POPULATION_RETENTION_SECONDS", "3600"),
         ("SESSION_TTL_SECONDS", "60"),
         ("ADAPTER_BACKEND", "Native"),
+        ("ADAPTER_R_PATH", "/opt/R/bin/Rscript"),
         ("AUDIT_ENABLED", "True"),
         ("UNRELATED", "x"),
     ])
@@ -38,6 +39,7 @@ fn variables_give_the_keys_that_they_are_other_names_of() {
         assert_eq!(options.number(key), Some(value), "{key}");
     }
     assert_eq!(options.text("adapter"), Some("native"));
+    assert_eq!(options.text("r_path"), Some("/opt/R/bin/Rscript"));
 }
 
 #[test]
@@ -100,6 +102,7 @@ fn fit(name: &str, what: Use) -> String {
         Number(key) => bounds(key).end().to_string(),
         Seconds(key) => (bounds(key).end() / 1_000).to_string(),
         Word(_) => crate::BACKEND.to_owned(),
+        Text(_) => "/usr/bin/Rscript".to_owned(),
         Only(words, _) => words.first().copied().unwrap_or(name).to_ascii_uppercase(),
         Refused(_) => "anything".to_owned(),
     }
@@ -127,7 +130,7 @@ fn every_variable_of_the_bridge_gives_a_key_or_is_refused_with_its_reason() {
                 let wrong = of(&[(name, "other")]).unwrap_err();
                 assert!(wrong.contains(name) && wrong.contains(reason), "{wrong}");
             }
-            Paths(key) | Number(key) | Seconds(key) | Word(key) => {
+            Paths(key) | Number(key) | Seconds(key) | Word(key) | Text(key) => {
                 let given = given.unwrap();
                 let is_given = given.number(key).is_some()
                     || given.text(key).is_some()
@@ -143,7 +146,7 @@ fn every_variable_of_the_bridge_gives_a_key_or_is_refused_with_its_reason() {
 fn told(what: Use) -> String {
     match what {
         Paths(key) => format!("`{key}`: whole paths, joined by colons"),
-        Number(key) | Word(key) => format!("`{key}`"),
+        Number(key) | Word(key) | Text(key) => format!("`{key}`"),
         Seconds(key) => format!("`{key}`, in seconds"),
         Only(words, reason) => {
             let words: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
@@ -186,7 +189,7 @@ fn every_variable_stands_once_and_names_a_key() {
                 .any(|(other, _)| other == name),
             "{name}"
         );
-        if let Paths(key) | Number(key) | Seconds(key) | Word(key) = what {
+        if let Paths(key) | Number(key) | Seconds(key) | Word(key) | Text(key) = what {
             assert!(OPTIONS.iter().any(|option| option.name == *key), "{key}");
         }
         if let Number(key) | Seconds(key) = what {

@@ -11,13 +11,15 @@ pub(super) enum Use {
     Seconds(&'static str),
     /// A word of the key itself.
     Word(&'static str),
+    /// A text of the key itself, as it is.
+    Text(&'static str),
     /// One of these words says what is so anyway; another one is refused for the reason.
     Only(&'static [&'static str], &'static str),
     /// Refused for the reason.
     Refused(&'static str),
 }
 
-pub(super) use Use::{Number, Only, Paths, Refused, Seconds, Word};
+pub(super) use Use::{Number, Only, Paths, Refused, Seconds, Text, Word};
 
 const YES: &[&str] = &["true", "1", "yes", "on"];
 const NO: &[&str] = &["false", "0", "no", "off"];
@@ -25,7 +27,8 @@ const NO: &[&str] = &["false", "0", "no", "off"];
 const LISTEN: &str = "the address is a key of its own: listen: HOST:PORT";
 const STATE: &str = "everything is kept in the state directory: start with --state-dir DIR";
 const NAME: &str = "Durward tells its own name and version";
-const NO_R: &str = "models are solved by the native engine, and R is not used";
+const WITH_R: &str = "a start does not wait for R: /mcp/capabilities tells whether it is there, and load_simulation fails without it";
+const R_HOME: &str = "Rscript knows its home: give r_path";
 const NO_CELERY: &str = "jobs run in worker processes of Durward, and not in Celery";
 const NO_REDIS: &str = "sessions are kept in memory, and not in Redis";
 const NO_S3: &str = "the journal is kept in the state directory, and not in object storage";
@@ -54,8 +57,8 @@ pub(super) const VARIABLES: &[(&str, Use)] = &[
         ),
     ),
     ("ADAPTER_BACKEND", Word("adapter")),
-    ("ADAPTER_REQUIRE_R_ENV", Only(NO, NO_R)),
-    ("ADAPTER_REQUIRE_R", Only(NO, NO_R)),
+    ("ADAPTER_REQUIRE_R_ENV", Only(NO, WITH_R)),
+    ("ADAPTER_REQUIRE_R", Only(NO, WITH_R)),
     (
         "ADAPTER_TIMEOUT_MS",
         Refused("it bounds a question to R; a run is bounded by job_timeout"),
@@ -64,13 +67,16 @@ pub(super) const VARIABLES: &[(&str, Use)] = &[
         "ADAPTER_TIMEOUT_SECONDS",
         Refused("it bounds a question to R; a run is bounded by job_timeout"),
     ),
-    ("ADAPTER_R_PATH", Refused(NO_R)),
-    ("ADAPTER_R_HOME", Refused(NO_R)),
-    ("ADAPTER_R_LIBS", Refused(NO_R)),
-    ("OSPSUITE_LIBS", Refused(NO_R)),
-    ("R_PATH", Refused(NO_R)),
-    ("R_HOME", Refused(NO_R)),
-    ("R_LIBS", Refused(NO_R)),
+    ("ADAPTER_R_PATH", Text("r_path")),
+    ("ADAPTER_R_HOME", Refused(R_HOME)),
+    ("ADAPTER_R_LIBS", Paths("r_libs")),
+    (
+        "OSPSUITE_LIBS",
+        Refused("the package finds its own libraries; folders with packages are r_libs"),
+    ),
+    ("R_PATH", Text("r_path")),
+    ("R_HOME", Refused(R_HOME)),
+    ("R_LIBS", Paths("r_libs")),
     ("ADAPTER_MODEL_PATHS", Paths("models")),
     ("MCP_MODEL_SEARCH_PATHS", Paths("models")),
     (

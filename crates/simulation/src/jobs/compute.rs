@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
 
 use pbpk::compile::Instance;
+use pbpk::model::{Model, Quantity};
 use pbpk::population::{Plan, Population, run_chunk};
 use pbpk::run::{Results, RunOptions, Tell, run};
 use pbpk::watch::{Interrupt, Question, Watch};
@@ -14,8 +15,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::engine::ASK_MS;
+use super::ospsuite::{Ospsuite, Request, Session};
 use super::work::Work;
-use crate::fault::Fault;
+use crate::fault::{Fault, Kind};
 use crate::models::Library;
 use crate::population::{Cohort, preview};
 use crate::results::{Column, Columns};
@@ -28,6 +30,9 @@ pub struct Piece {
     pub work: Work,
     /// Which individuals, where there is a cohort.
     pub rows: Option<Range<usize>>,
+    /// How R is started, where it runs them.
+    #[serde(default)]
+    pub over_r: Option<Ospsuite>,
 }
 
 /// What a piece gave.
@@ -50,16 +55,20 @@ pub struct About {
     pub preview: Value,
     /// States of the model.
     pub states: usize,
-    /// Steps of the solver, all individuals together.
+    /// Steps of the solver, all individuals together; none where R does not tell them.
     pub steps: usize,
+    /// What has solved it.
+    pub engine: String,
 }
 
 /// Computes pieces, in this process.
 #[derive(Debug, Default)]
 pub struct Computer {
     library: Arc<Library>,
-    /// The population that was computed last, by the name of its result.
-    prepared: Mutex<Option<(String, Arc<Prepared>)>>,
+    /// The population that was computed last, by all that was asked for: names of results are chosen by callers.
+    prepared: Mutex<Option<(Work, Arc<Prepared>)>>,
+    /// The R that is kept warm.
+    r: Mutex<Option<Session>>,
 }
 
 #[derive(Debug)]
@@ -76,6 +85,7 @@ impl Computer {
         Self {
             library,
             prepared: Mutex::default(),
+            r: Mutex::default(),
         }
     }
 
@@ -91,6 +101,9 @@ impl Computer {
     ) -> Result<Computed, Fault> {
         #[cfg(feature = "slowed")]
         let _slowed = Slowed(std::time::Instant::now(), ask);
+        if let Some(how) = &piece.over_r {
+            return self.over_r(how, piece, ask, progress);
+        }
         let options = RunOptions {
             interrupt: Some(ask),
             progress: Some(progress),
@@ -115,6 +128,100 @@ impl Computer {
         }
     }
 
+    /// Computes a piece over R. One that ends in the middle, or that is told to stop, is not used again.
+    fn over_r(
+        &self,
+        how: &Ospsuite,
+        piece: &Piece,
+        ask: Question<'_>,
+        progress: Tell<'_>,
+    ) -> Result<Computed, Fault> {
+        let individual = self.individual(&piece.work, ask)?;
+        // R reads the file itself.
+        piece.work.model.content(&Watch::new(Some(ask)))?;
+        let mut kept = locked(&self.r, ask)?;
+        let warm = kept.take().filter(|session| session.how == *how);
+        let mut session = warm.map_or_else(|| Session::start(how, ask), Ok)?;
+        let structure = individual.structure();
+        let (mut columns, mut failed) = (Columns::default(), BTreeMap::new());
+        let chosen: Vec<&Quantity> = {
+            let all = structure.outputs().iter();
+            all.filter_map(|at| structure.model().quantities.get(*at))
+                .collect()
+        };
+        let outputs: Vec<String> = chosen.iter().map(|one| one.path.clone()).collect();
+        for (done, (subject, parameters)) in self
+            .asked_for(piece, structure.model(), ask)?
+            .into_iter()
+            .enumerate()
+        {
+            let request = Request {
+                file: &piece.work.model.path,
+                sha256: &piece.work.model.sha256,
+                outputs: &outputs,
+                parameters: &parameters,
+            };
+            match (session.run(&request, ask)?, subject) {
+                (Ok(curves), _) => {
+                    let named = chosen.iter().map(|one| Column {
+                        parameter: one.path.clone(),
+                        unit: one.unit.clone(),
+                        subject,
+                    });
+                    columns.columns.extend(named);
+                    columns.values.extend(curves.values);
+                    columns.times = curves.times;
+                }
+                (Err(wrong), Some(subject)) => drop(failed.insert(subject, wrong)),
+                (Err(wrong), None) => {
+                    *kept = Some(session);
+                    return Err(Fault::new(Kind::SolverFailure, wrong));
+                }
+            }
+            if subject.is_some() {
+                #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
+                progress(1.0 + done as f64);
+            }
+        }
+        let seen = match piece.rows {
+            Some(_) => preview(&columns),
+            None => Value::Null,
+        };
+        let mut computed = computed(&columns, failed, seen, ask)?;
+        computed.about.states = structure.states().len();
+        computed.about.engine = session.told.name().to_owned();
+        *kept = Some(session);
+        Ok(computed)
+    }
+
+    /// The individuals of a piece, each with all that is set in it.
+    fn asked_for(
+        &self,
+        piece: &Piece,
+        model: &Model,
+        ask: Question<'_>,
+    ) -> Result<Vec<(Option<i64>, BTreeMap<String, f64>)>, Fault> {
+        let (Some(cohort), Some(rows)) = (&piece.work.cohort, &piece.rows) else {
+            return Ok(vec![(None, piece.work.changed.clone())]);
+        };
+        let prepared = self.prepared(&piece.work, cohort, ask)?;
+        let population = &prepared.population;
+        let mut all = Vec::new();
+        for row in rows.clone() {
+            let mut parameters = piece.work.changed.clone();
+            for (column, value) in population.columns.iter().zip(population.row(row)) {
+                let at = pbpk::path::find_one(model, &column.path)?;
+                let unit = Some(column.unit.as_str()).filter(|unit| !unit.is_empty());
+                if let Some(quantity) = model.quantities.get(at) {
+                    let base = pbpk::path::to_base(quantity, *value, unit)?;
+                    parameters.insert(quantity.path.clone(), base);
+                }
+            }
+            all.push((Some(population.id(row)), parameters));
+        }
+        Ok(all)
+    }
+
     /// The individual of a work: the file's, with what the caller has set.
     fn individual(&self, work: &Work, ask: Question<'_>) -> Result<Instance, Fault> {
         let watch = Watch::new(Some(ask));
@@ -136,13 +243,21 @@ impl Computer {
     ) -> Result<Arc<Prepared>, Fault> {
         let mut kept = locked(&self.prepared, ask)?;
         if let Some((of, prepared)) = &*kept
-            && *of == work.results_id
+            && of == work
         {
             return Ok(Arc::clone(prepared));
         }
         let watch = Watch::new(Some(ask));
-        let population = cohort.draw(&watch)?;
+        let mut population = cohort.draw(&watch)?;
         let base = self.individual(work, ask)?;
+        let model = base.structure().model();
+        for column in &mut population.columns {
+            // A part of a path that names one quantity is good enough, as it is for every other tool.
+            let found = pbpk::path::find_one(model, &column.path).ok();
+            if let Some(quantity) = found.and_then(|at| model.quantities.get(at)) {
+                column.path.clone_from(&quantity.path);
+            }
+        }
         let states = base.structure().states().len();
         let (plan, unknown) = Plan::watched(base, &population, &watch)?;
         if let Some(unknown) = unknown.first() {
@@ -154,7 +269,7 @@ impl Computer {
             states,
             population,
         });
-        *kept = Some((work.results_id.clone(), Arc::clone(&prepared)));
+        *kept = Some((work.clone(), Arc::clone(&prepared)));
         Ok(prepared)
     }
 }
@@ -249,6 +364,7 @@ fn computed(
             preview,
             states: 0,
             steps: 0,
+            engine: crate::BACKEND.to_owned(),
         },
     })
 }
@@ -269,7 +385,6 @@ fn add(columns: &mut Columns, subject: Option<i64>, results: Results) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fault::Kind;
     use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
     #[test]

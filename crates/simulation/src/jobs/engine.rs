@@ -10,6 +10,7 @@ use net::worker::Worker;
 use pbpk::run::Tell;
 
 use super::compute::{Computed, Computer, Piece};
+use super::ospsuite::Ospsuite;
 use super::stop::Stop;
 use super::worker::{PIECE, PROGRESS, STOP, WORKER_COMMAND, read_end};
 use crate::fault::{Fault, Kind};
@@ -27,6 +28,7 @@ pub struct Engine {
     state: Mutex<State>,
     freed: Condvar,
     here: Computer,
+    over_r: Option<Ospsuite>,
 }
 
 #[derive(Default)]
@@ -38,14 +40,26 @@ struct State {
 impl Engine {
     /// Computes with at most so many processes of this program; an empty one means on the asking thread.
     #[must_use]
-    pub fn new(program: PathBuf, workers_max: usize, library: Arc<Library>) -> Self {
+    pub fn new(
+        program: PathBuf,
+        workers_max: usize,
+        library: Arc<Library>,
+        over_r: Option<Ospsuite>,
+    ) -> Self {
         Self {
             program,
             workers_max,
             state: Mutex::default(),
             freed: Condvar::new(),
             here: Computer::new(library),
+            over_r,
         }
+    }
+
+    /// How R is started, where it solves the models.
+    #[must_use]
+    pub fn over_r(&self) -> Option<&Ospsuite> {
+        self.over_r.as_ref()
     }
 
     /// Computes a piece.

@@ -4,6 +4,7 @@ mod compute;
 mod counted;
 mod ended;
 mod engine;
+mod ospsuite;
 mod pool;
 mod population;
 mod probe;
@@ -13,6 +14,7 @@ mod worker;
 
 pub use compute::Piece;
 pub use ended::Ended;
+pub use ospsuite::{Ospsuite, Told};
 pub use pool::{Keeper, Pool, Settings};
 pub use probe::probe;
 pub use stop::Stop;

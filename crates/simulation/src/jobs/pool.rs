@@ -14,17 +14,18 @@ use std::time::{Duration, Instant};
 use gate::Clock;
 use pbpk::run::Tell;
 use pbpk::watch::{Question, Watch};
-use serde_json::json;
+use serde_json::{Value, json};
 use state::KvError;
-use toolkit::jobs::{Bounds, Claimed, End, JobProgress, Jobs, OnEnd};
+use toolkit::jobs::{Bounds, Claimed, End, Job, JobProgress, JobState, Jobs, OnEnd};
 use toolkit::options::Setup;
-use toolkit::outputs::{OutputBounds, Outputs};
+use toolkit::outputs::{OutputBounds, OutputError, OutputWriter, Outputs, Written};
 use toolkit::results::HandleBounds;
 use toolkit::store::{PLACES_MAX, Store};
 
 use super::compute::Piece;
 use super::ended::Ended;
 use super::engine::Engine;
+use super::ospsuite::Ospsuite;
 use super::stop::Stop;
 use super::work::{KIND_POPULATION, KIND_RUN, Work};
 use crate::fault::{Fault, Kind};
@@ -89,7 +90,7 @@ impl Keeper {
     fn open(
         setup: &Setup,
         settings: Settings,
-        library: Arc<Library>,
+        (library, over_r): (Arc<Library>, Option<Ospsuite>),
         ended: Arc<Ended>,
     ) -> Result<Self, Fault> {
         let store = place(&setup.state, setup.random)?;
@@ -103,6 +104,8 @@ impl Keeper {
         };
         let outputs = OutputBounds {
             bytes_max: settings.results_bytes_max,
+            // A quarter is kept for callers who have less.
+            caller_bytes_max: settings.results_bytes_max - settings.results_bytes_max / 4,
             handles: HandleBounds {
                 kept_ms: settings.kept_ms,
                 per_caller_max: HANDLES_MAX,
@@ -116,7 +119,7 @@ impl Keeper {
             jobs: jobs.0,
             outputs: Outputs::open(&store.0, outputs)?,
             index,
-            engine: Engine::new(program, settings.workers, library),
+            engine: Engine::new(program, settings.workers, library, over_r),
             clock,
             threads: settings.workers,
             is_over: AtomicBool::new(false),
@@ -192,13 +195,16 @@ impl Keeper {
             // A job that has ended meanwhile needs no progress.
             let _ = self.jobs.progress(&claimed.attempt, progress);
         };
-        let done = catch_unwind(AssertUnwindSafe(|| self.run(claimed, &stop, &progress)));
+        let made = Mutex::default();
+        let done = catch_unwind(AssertUnwindSafe(|| {
+            self.run(claimed, &stop, &progress, &made)
+        }));
         if self.is_over.load(Ordering::Relaxed) {
             // It stays as it is, and is taken up again at the next start.
             return;
         }
         let end = match done {
-            Ok(Ok(results_id)) => End::Succeeded(json!({"resultsId": results_id})),
+            Ok(Ok(result)) => End::Succeeded(result),
             Ok(Err(fault)) => match fault.kind {
                 Kind::Cancelled if claimed.cancel.is_cancelled() => End::Cancelled,
                 Kind::Timeout => End::TimedOut,
@@ -215,9 +221,31 @@ impl Keeper {
         };
         // An attempt that was given up meanwhile has nothing more to say.
         let _ = self.jobs.finish(&claimed.attempt, end, self.now_ms());
+        self.tidy(&claimed.job, made);
     }
 
-    fn run(&self, claimed: &Claimed, stop: &Stop<'_>, progress: Tell<'_>) -> Result<String, Fault> {
+    /// Removes what a job has made that ended without a result.
+    fn tidy(&self, job: &Job, made: Mutex<Vec<String>>) {
+        let caller = &job.caller;
+        let ended = self.jobs.get(caller, &job.id).map(|job| job.state);
+        if matches!(ended, Ok(state) if state.is_end() && state != JobState::Succeeded) {
+            let made = made.into_inner().unwrap_or_else(PoisonError::into_inner);
+            for handle in made {
+                self.forget(caller, &handle);
+            }
+        }
+    }
+
+    /// Gives the name of the result, and of a single run where its numbers are: another job may give its own the same name.
+    ///
+    /// The handles of all that it keeps are noted in `made`.
+    fn run(
+        &self,
+        claimed: &Claimed,
+        stop: &Stop<'_>,
+        progress: Tell<'_>,
+        made: &Mutex<Vec<String>>,
+    ) -> Result<Value, Fault> {
         let work: Work = serde_json::from_value(claimed.job.request.clone()).map_err(|error| {
             Fault::new(
                 Kind::InternalError,
@@ -225,14 +253,23 @@ impl Keeper {
             )
         })?;
         if let Some(cohort) = &work.cohort {
-            return super::population::carry_out(self, claimed, &work, cohort, stop);
+            let results_id =
+                super::population::carry_out(self, claimed, (&work, cohort), stop, made)?;
+            return Ok(json!({"resultsId": results_id}));
         }
-        let piece = Piece { work, rows: None };
+        let piece = Piece {
+            work,
+            rows: None,
+            over_r: self.engine.over_r().cloned(),
+        };
         let computed = self.engine.compute(&piece, stop, progress)?;
         let stored = self.store(&claimed.job.caller, &computed.bytes, &|| stop.ask())?;
+        made.lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(stored.handle.clone());
         let about = computed.about;
         let work = piece.work;
-        let metadata = work.solved(about.states, about.steps);
+        let metadata = work.solved(&about.engine, about.states, about.steps);
         let kept = Kept {
             results_id: work.results_id.clone(),
             handles: vec![stored.handle],
@@ -240,10 +277,10 @@ impl Keeper {
             simulation_id: work.simulation_id,
             generated_ms: self.now_ms(),
             metadata,
-            population: serde_json::Value::Null,
+            population: Value::Null,
         };
         self.index.put(&claimed.job.caller, &kept)?;
-        Ok(work.results_id)
+        Ok(json!({"resultsId": work.results_id, "handles": kept.handles}))
     }
 
     /// Keeps columns, as they are encoded, for a caller.
@@ -253,9 +290,13 @@ impl Keeper {
     pub fn store(&self, caller: &str, bytes: &[u8], ask: Question<'_>) -> Result<Stored, Fault> {
         // The last that may be ended: what is written is whole.
         let sha256 = digest(bytes, &Watch::new(Some(ask)))?;
-        let (handle, mut writer) = self.outputs.create(caller, 1, self.now_ms())?;
-        let written = writer.append(0, bytes)?;
-        writer.finish()?;
+        let (handle, writer) = self.outputs.create(caller, 1, self.now_ms())?;
+        let written = write(writer, bytes);
+        if !matches!(written, Ok(written) if written.dropped == 0) {
+            // A part is of no use to anybody.
+            self.forget(caller, &handle);
+        }
+        let written = written?;
         if written.dropped > 0 {
             let wrong = format!(
                 "the result has {} bytes, and there is room for {}; results go after some time",
@@ -269,6 +310,11 @@ impl Keeper {
             bytes: bytes.len() as u64,
             sha256,
         })
+    }
+
+    /// Removes columns that no result has. What cannot be removed now goes with its time.
+    pub fn forget(&self, caller: &str, handle: &str) {
+        let _ = self.outputs.forget(caller, handle, self.now_ms());
     }
 
     /// The columns behind a handle.
@@ -302,6 +348,12 @@ impl Keeper {
         let columns = Columns::decode(&bytes, &watch)?;
         columns.map_err(|fault| Fault::new(Kind::InternalError, fault.to_string()))
     }
+}
+
+fn write(mut writer: OutputWriter, bytes: &[u8]) -> Result<Written, OutputError> {
+    let written = writer.append(0, bytes)?;
+    writer.finish()?;
+    Ok(written)
 }
 
 /// The first place that no other process has.
@@ -340,17 +392,17 @@ fn generator(random: fn(&mut [u8]) -> io::Result<()>) -> Result<toolkit::store::
 }
 
 impl Pool {
-    /// Opens what is kept for this server and begins to work.
+    /// Opens what is kept for this server and begins to work. Models are solved with this library, and over R where it says how.
     ///
     /// # Errors
     /// [`Fault`] where it cannot be opened, or no thread can be started.
     pub fn open(
         setup: &Setup,
         settings: Settings,
-        library: Arc<Library>,
+        solver: (Arc<Library>, Option<Ospsuite>),
         ended: Arc<Ended>,
     ) -> Result<Self, Fault> {
-        let keeper = Arc::new(Keeper::open(setup, settings, library, ended)?);
+        let keeper = Arc::new(Keeper::open(setup, settings, solver, ended)?);
         let mut threads = Vec::new();
         let start = |name: String, body: fn(&Keeper)| {
             let keeper = Arc::clone(&keeper);

@@ -42,16 +42,17 @@ struct Run<'a> {
     counted: Counted<'a>,
 }
 
-/// Computes what the work asks for; gives the name of the result.
+/// Computes what the work asks for; gives the name of the result. The handles of the chunks are noted in `made`, also where
+/// something is wrong.
 ///
 /// # Errors
 /// [`Fault`].
 pub fn carry_out(
     keeper: &Keeper,
     claimed: &Claimed,
-    work: &Work,
-    cohort: &Cohort,
+    (work, cohort): (&Work, &Cohort),
     stop: &Stop<'_>,
+    made: &Mutex<Vec<String>>,
 ) -> Result<String, Fault> {
     let size = usize::try_from(cohort.size).unwrap_or(usize::MAX);
     let fit = CHUNK_NUMBERS_MAX / work.numbers.max(1);
@@ -84,14 +85,17 @@ pub fn carry_out(
         .fault
         .into_inner()
         .unwrap_or_else(PoisonError::into_inner);
-    if let Some(fault) = fault {
-        return Err(fault);
-    }
     let chunks = run
         .done
         .into_inner()
         .unwrap_or_else(PoisonError::into_inner);
     let chunks: Vec<Chunk> = chunks.into_values().collect();
+    made.lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .extend(chunks.iter().map(|chunk| chunk.handle.clone()));
+    if let Some(fault) = fault {
+        return Err(fault);
+    }
     keep(keeper, claimed, work, (cohort, &chunks), &|| stop.ask())
 }
 
@@ -159,6 +163,7 @@ impl Run<'_> {
         let piece = Piece {
             work: self.work.clone(),
             rows: Some(rows),
+            over_r: self.keeper.engine.over_r().cloned(),
         };
         let part = self
             .counted
@@ -179,6 +184,7 @@ impl Run<'_> {
             times: computed.about.times,
             bytes: stored.bytes,
             sha256: stored.sha256,
+            failures: computed.about.failed.len(),
             failed: computed
                 .about
                 .failed
@@ -192,6 +198,7 @@ impl Run<'_> {
             },
             states: computed.about.states,
             steps: computed.about.steps,
+            engine: computed.about.engine,
         };
         let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         done.insert(number, chunk);
@@ -204,6 +211,22 @@ impl Run<'_> {
     }
 }
 
+/// Figures over nobody are none.
+fn some_are_left(chunks: &[Chunk]) -> Result<(), Fault> {
+    let size: usize = chunks.iter().map(Chunk::len).sum();
+    let failures: usize = chunks.iter().map(|chunk| chunk.failures).sum();
+    let first = chunks.iter().find_map(|chunk| chunk.failed.iter().next());
+    match first {
+        Some((individual, why)) if failures == size => {
+            let wrong = format!(
+                "none of {size} individuals could be computed; individual {individual}: {why}"
+            );
+            Err(Fault::new(Kind::SolverFailure, wrong))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Computes the figures over all individuals out of the chunks, and keeps the result under its name.
 fn keep(
     keeper: &Keeper,
@@ -213,6 +236,7 @@ fn keep(
     ask: Question<'_>,
 ) -> Result<String, Fault> {
     let (caller, watch) = (&claimed.job.caller, Watch::new(Some(ask)));
+    some_are_left(chunks)?;
     // By output, in the order of the first chunk.
     let mut measured: Vec<(String, Vec<[f64; 3]>)> = Vec::new();
     for chunk in chunks {
@@ -256,6 +280,9 @@ fn keep(
         simulation_id: work.simulation_id.clone(),
         generated_ms: keeper.now_ms(),
         metadata: work.solved(
+            chunks
+                .first()
+                .map_or(crate::BACKEND, |chunk| chunk.engine.as_str()),
             chunks.first().map_or(0, |chunk| chunk.states),
             chunks.iter().map(|chunk| chunk.steps).sum(),
         ),

@@ -40,11 +40,11 @@ pub struct Work {
 impl Work {
     /// What is told of the model, and of how it was solved.
     #[must_use]
-    pub fn solved(&self, states: usize, steps: usize) -> Value {
+    pub fn solved(&self, engine: &str, states: usize, steps: usize) -> Value {
         let mut metadata = self.metadata.clone();
         if let Some(members) = metadata.as_object_mut() {
             let solver = json!({
-                "engine": crate::BACKEND, "modelSha256": self.model.sha256,
+                "engine": engine, "modelSha256": self.model.sha256,
                 "states": states, "steps": steps,
             });
             members.insert("solver".to_owned(), solver);

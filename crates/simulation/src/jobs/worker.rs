@@ -22,10 +22,12 @@ pub const WORKER_COMMAND: &str = "__simulate";
 pub(super) const PIECE: u8 = b'w';
 /// To a worker: what it computes is not wanted any more.
 pub(super) const STOP: u8 = b's';
-/// To a worker: whether it can compute.
+/// To a worker: whether it can compute; over R, how that is started, as JSON.
 pub(super) const PROBE: u8 = b't';
 /// From a worker: why it cannot compute, as a text; an empty one means that it can.
 pub(super) const PROBED: u8 = b'T';
+/// From a worker: that R can compute, and what R says of itself, as JSON.
+pub(super) const PROBED_R: u8 = b'R';
 /// From a worker: how far it is, as a number of 8 bytes.
 pub(super) const PROGRESS: u8 = b'p';
 /// From a worker: what is told of the numbers, as JSON; the numbers follow.
@@ -68,10 +70,14 @@ pub fn work(input: impl Read + Send + 'static, output: &mut (impl Write + Send))
     let computer = Computer::default();
     for (asked, piece) in pieces {
         match asked {
-            PROBE => {
+            PROBE if piece.is_empty() => {
                 let wrong = super::probe::solve().err().unwrap_or_default();
                 write(output, PROBED, wrong.as_bytes())?;
             }
+            PROBE => match super::probe::begin(&piece) {
+                Ok(told) => write(output, PROBED_R, &told)?,
+                Err(wrong) => write(output, PROBED, wrong.as_bytes())?,
+            },
             _ => answer(&computer, &piece, &stop, output)?,
         }
     }

@@ -28,6 +28,24 @@ pub struct ModelRef {
     pub sha256: String,
 }
 
+impl ModelRef {
+    /// The content of the file, which has to be what it was.
+    ///
+    /// # Errors
+    /// [`Kind::Conflict`] where it is another one by now; [`Fault`] where it cannot be read.
+    pub fn content(&self, watch: &Watch<'_>) -> Result<Vec<u8>, Fault> {
+        let (bytes, sha256) = content(&self.path, watch)?;
+        if sha256 != self.sha256 {
+            let wrong = format!(
+                "{} has changed since it was loaded; load it again",
+                self.path.display()
+            );
+            return Err(Fault::of(Kind::Conflict, "filePath", wrong));
+        }
+        Ok(bytes)
+    }
+}
+
 /// Which quantities a run stores.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Selection {
@@ -108,16 +126,9 @@ impl Library {
             let read = Arc::new(other.model().clone());
             return self.compile(read, &model.sha256, selection.clone(), watch);
         }
-        let (bytes, sha256) = content(&model.path, watch)?;
-        if sha256 != model.sha256 {
-            let wrong = format!(
-                "{} has changed since it was loaded; load it again",
-                model.path.display()
-            );
-            return Err(Fault::of(Kind::Conflict, "filePath", wrong));
-        }
+        let bytes = model.content(watch)?;
         let read = pbpk::read::watched(bytes.as_slice(), &Options::default(), watch)?;
-        self.compile(Arc::new(read), &sha256, selection.clone(), watch)
+        self.compile(Arc::new(read), &model.sha256, selection.clone(), watch)
     }
 
     fn kept(&self, sha256: &str, selection: &Selection) -> Option<Arc<Structure>> {

@@ -11,6 +11,9 @@ use crate::results::Columns;
 /// Most points of a curve that are shown at a glance.
 const PREVIEW_POINTS_MAX: usize = 200;
 
+/// Most individuals of which it is told why they could not be computed.
+const FAILURES_TOLD_MAX: usize = 20;
+
 /// The type of a chunk as it is kept; see [`crate::results::Columns`].
 pub const CONTENT_TYPE: &str = "application/vnd.durward.columns";
 
@@ -29,8 +32,11 @@ pub struct Chunk {
     pub bytes: u64,
     /// SHA-256 of those bytes, in hex.
     pub sha256: String,
-    /// Individuals that could not be computed, with the reason.
+    /// Some individuals that could not be computed, with the reason.
     pub failed: BTreeMap<i64, String>,
+    /// How many could not be computed.
+    #[serde(default)]
+    pub failures: usize,
     /// The first individuals at a glance.
     pub preview: Value,
     /// States of the model.
@@ -39,6 +45,14 @@ pub struct Chunk {
     /// Steps of the solver, all individuals together.
     #[serde(default)]
     pub steps: usize,
+    /// What has solved it.
+    #[serde(default = "native")]
+    pub engine: String,
+}
+
+/// Chunks that do not say what has solved them.
+fn native() -> String {
+    crate::BACKEND.to_owned()
 }
 
 /// At most five individuals, and the first curve.
@@ -53,6 +67,16 @@ pub fn preview(columns: &Columns) -> Value {
     json!({
         "subjects": subjects, "time": list(&columns.times), "concentration": list(columns.column(0)),
     })
+}
+
+/// Which individuals could not be computed, and why: how many, and the first of them; `None` where all could.
+#[must_use]
+pub fn failures(chunks: &[Chunk]) -> Option<Value> {
+    let count: usize = chunks.iter().map(|chunk| chunk.failures).sum();
+    let of = |(id, why): (&i64, &String)| json!({"subjectId": id, "error": why});
+    let known = chunks.iter().flat_map(|chunk| &chunk.failed);
+    let some: Vec<Value> = known.take(FAILURES_TOLD_MAX).map(of).collect();
+    (count > 0).then(|| json!({"count": count, "individuals": some}))
 }
 
 impl Chunk {

@@ -59,10 +59,10 @@ impl Cohort {
         Ok(cohort.draw_watched(watch)?)
     }
 
-    /// The paths of the parameters that differ, as far as they are given.
-    pub fn paths(&self) -> impl Iterator<Item = String> {
+    /// The parameters that differ, with their units, as far as they are given.
+    pub fn columns(&self) -> impl Iterator<Item = Column> {
         let read = self.covariates.iter().enumerate();
-        read.filter_map(|(at, covariate)| Some(read_one(at, covariate).ok()?.column.path))
+        read.filter_map(|(at, covariate)| Some(read_one(at, covariate).ok()?.column))
     }
 
     fn is_latin(&self) -> Result<bool, Fault> {

@@ -8,5 +8,5 @@ mod chunk;
 mod cohort;
 
 pub use aggregate::{Aggregate, USUAL};
-pub use chunk::{CONTENT_TYPE, Chunk, preview};
+pub use chunk::{CONTENT_TYPE, Chunk, failures, preview};
 pub use cohort::{Cohort, SIZE_MAX};

@@ -70,7 +70,9 @@ impl Answering {
         response
     }
 
+    /// The answer to another method than these; where GET is known, HEAD is too.
     pub(super) fn not_allowed(&self, allowed: &str) -> Response {
+        let allowed = &allowed.replace("GET", "GET, HEAD");
         let wrong = format!("only {allowed} is known here");
         let mut response = self.fault(&Fault::new(Kind::InvalidInput, wrong));
         *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;

@@ -25,23 +25,27 @@ pub(super) async fn object(request: &mut Request) -> Result<Value, Fault> {
         let what = "the body is empty, and has to be a JSON object";
         return Err(wrong(what.into()));
     }
-    match serde_json::from_slice(&body) {
-        Ok(Value::Object(members)) => Ok(Value::Object(members)),
-        Ok(_) => Err(wrong("the body has to be a JSON object".into())),
-        Err(error) => Err(wrong(format!("the body is not JSON: {error}"))),
-    }
+    toolkit::face::object(&body)
+        .map(Value::Object)
+        .map_err(wrong)
 }
 
 /// The query as an object of texts.
-pub(super) fn query(head: &Parts) -> Value {
+///
+/// # Errors
+/// [`Fault`] where a name is given twice: two readers may take another one of them.
+pub(super) fn query(head: &Parts) -> Result<Value, Fault> {
     let pairs = head.uri.query().unwrap_or_default().split('&');
-    let members: Map<String, Value> = pairs
-        .filter_map(|pair| {
-            let (name, value) = pair.split_once('=')?;
-            Some((decoded(name), decoded(value).into()))
-        })
-        .collect();
-    Value::Object(members)
+    let mut members = Map::new();
+    for (name, value) in pairs.filter_map(|pair| pair.split_once('=')) {
+        let name = decoded(name);
+        if members.contains_key(&name) {
+            let wrong = format!("'{}' is given twice in the query", name.escape_debug());
+            return Err(Fault::input(&name, wrong).code("value_error"));
+        }
+        members.insert(name, decoded(value).into());
+    }
+    Ok(Value::Object(members))
 }
 
 /// Longest text of a query, in characters: encoded it has to fit into the head of a request.
@@ -52,7 +56,7 @@ pub(super) const QUERY_CHARS_MAX: usize = 512;
 /// # Errors
 /// [`Fault`] where a text is longer than [`QUERY_CHARS_MAX`].
 pub(super) fn typed(head: &Parts, schema: &Value) -> Result<Value, Fault> {
-    let mut asked = query(head);
+    let mut asked = query(head)?;
     let properties = schema.get("properties").and_then(Value::as_object);
     for (name, value) in asked.as_object_mut().into_iter().flatten() {
         let wanted = properties.and_then(|all| all.get(name)?.get("type"));
@@ -76,8 +80,13 @@ pub(super) fn typed(head: &Parts, schema: &Value) -> Result<Value, Fault> {
 }
 
 /// One value of the query.
-pub(super) fn asked(head: &Parts, name: &str) -> Option<String> {
-    query(head).get(name)?.as_str().map(str::to_owned)
+///
+/// # Errors
+/// As [`query`].
+pub(super) fn asked(head: &Parts, name: &str) -> Result<Option<String>, Fault> {
+    let asked = query(head)?;
+    let value = asked.get(name).and_then(Value::as_str);
+    Ok(value.map(str::to_owned))
 }
 
 /// A header that is text.
@@ -140,8 +149,13 @@ mod tests {
     fn queries_are_decoded() {
         let asked = query(&head("/x?simulationId=a%20b%7Cc&n=1+2&odd=%zz", None));
         assert_eq!(
-            asked,
+            asked.unwrap(),
             json!({"simulationId": "a b|c", "n": "1 2", "odd": "%zz"})
+        );
+        let twice = query(&head("/x?scope=a&scop%65=b", None));
+        assert_eq!(
+            twice.unwrap_err().message,
+            "'scope' is given twice in the query"
         );
     }
 }

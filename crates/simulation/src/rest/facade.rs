@@ -10,6 +10,7 @@ use toolkit::face::Behalf;
 use super::answer::Answering;
 use super::{Rest, body, result};
 use crate::fault::{Fault, Kind};
+use crate::jobs::Told;
 use crate::tools::{Tool, tool};
 
 pub(super) const CAPABILITIES: &str = "/mcp/capabilities";
@@ -25,19 +26,33 @@ impl Rest {
     pub(super) async fn capabilities(&self, answering: &Answering) -> Response {
         let probed = self.probed().await;
         let issues: Vec<String> = probed.as_ref().err().cloned().into_iter().collect();
-        let timeout_ms = crate::service::served(&self.server)
+        let service = crate::service::served(&self.server);
+        let timeout_ms = service
+            .as_ref()
             .map_or(0, |service| service.configured.job_timeout_ms);
+        let over_r = service.and_then(|service| service.over_r());
+        let libraries = over_r.as_ref().map(|how| {
+            let listed = how.libraries.iter().map(|folder| folder.to_string_lossy());
+            listed.collect::<Vec<_>>().join(":")
+        });
+        let r = probed.as_ref().ok().and_then(Option::as_ref);
         let told = json!({
             "transports": ["http-streamable"],
             "adapter": {
-                "name": crate::BACKEND,
+                "name": match (r, &over_r) {
+                    (Some(r), _) => r.name(),
+                    (None, Some(_)) => "ospsuite",
+                    (None, None) => crate::BACKEND,
+                },
                 "populationSupported": true,
                 "health": {
                     "status": if probed.is_ok() { "initialised" } else { "stopped" },
                     "environment": {
                         "available": probed.is_ok(),
-                        "rPath": null, "ospsuiteLibs": null, "rVersion": null,
-                        "ospsuiteAvailable": false, "issues": issues,
+                        "rPath": over_r.as_ref().map(|how| how.rscript.to_string_lossy()),
+                        "ospsuiteLibs": libraries.filter(|listed| !listed.is_empty()),
+                        "rVersion": r.map(|r| &r.r),
+                        "ospsuiteAvailable": r.is_some(), "issues": issues,
                     },
                 },
             },
@@ -49,7 +64,7 @@ impl Rest {
     }
 
     /// Whether a worker process solves a model whose solution is known; tried at most once a minute.
-    async fn probed(&self) -> Result<(), String> {
+    async fn probed(&self) -> Result<Option<Told>, String> {
         // One at a time: everybody may ask, and each probe starts a process.
         let _alone = self.probing.lock().await;
         let known = self
@@ -63,7 +78,7 @@ impl Rest {
         let service = crate::service::served(&self.server);
         let fresh = tokio::task::spawn_blocking(move || {
             let service = service.ok_or("the server is not there")?;
-            crate::jobs::probe(service.program())
+            service.probe()
         });
         let fresh = fresh.await;
         let fresh = fresh.unwrap_or_else(|_| Err("the engine has panicked".to_owned()));
@@ -160,8 +175,9 @@ impl Rest {
         let confirmed = body::confirmed(&asked, "critical", &request.head);
         let structured = self.call(tool, behalf, arguments, confirmed).await?;
         let mut annotations = annotations(tool);
-        if let (Some(members), Some(key)) = (annotations.as_object_mut(), key) {
-            members.insert("idempotencyKey".into(), key.into());
+        if let Some(members) = annotations.as_object_mut() {
+            members.extend(trusted(&structured));
+            members.extend(key.map(|key| ("idempotencyKey".to_owned(), key.into())));
         }
         let text = serde_json::to_string_pretty(&structured).unwrap_or_default();
         Ok(answering.json(
@@ -190,6 +206,21 @@ impl Rest {
                 .await,
         )
     }
+}
+
+/// What a result with a contract of trust says of it, as annotations have it.
+fn trusted(result: &Value) -> impl Iterator<Item = (String, Value)> {
+    let contract = result.get("trustSurfaceContract");
+    let named = [
+        ("trustBearing", "trustBearing"),
+        ("trustSurfaceContractVersion", "summaryVersion"),
+        ("trustSurfaceCount", "surfaceCount"),
+        ("requiresContextualRendering", "requiresContextualRendering"),
+    ];
+    named.into_iter().filter_map(move |(name, member)| {
+        let told = contract?.get(member)?;
+        Some((name.to_owned(), told.clone()))
+    })
 }
 
 fn annotations(tool: &Tool) -> Value {

@@ -24,6 +24,7 @@ use toolkit::mcp::{META_FAILURE, META_REFUSAL};
 use toolkit::server::BoxFuture;
 
 use crate::fault::{Fault, Kind};
+use crate::jobs::Told;
 use crate::tools::{Tool, tool};
 use answer::Answering;
 use paths::Path;
@@ -70,7 +71,7 @@ pub struct Rest {
     server: String,
     calls: Arc<dyn Calls>,
     routes: Vec<Route>,
-    probed: RwLock<Option<(std::time::Instant, Result<(), String>)>>,
+    probed: RwLock<Option<(std::time::Instant, Result<Option<Told>, String>)>>,
     /// Held while it is found out.
     probing: tokio::sync::Mutex<()>,
     /// When it was made, in milliseconds since 1970.
@@ -115,17 +116,21 @@ impl Rest {
         answering: &Answering,
     ) -> Response {
         let path = request.head.uri.path().to_owned();
-        let method = request.head.method.clone();
+        // The server leaves the body of an answer to HEAD out.
+        let method = match request.head.method.clone() {
+            Method::HEAD => Method::GET,
+            other => other,
+        };
         if path == facade::CAPABILITIES {
             return match method {
-                Method::GET | Method::HEAD => self.capabilities(answering).await,
+                Method::GET => self.capabilities(answering).await,
                 _ => answering.not_allowed("GET"),
             };
         }
         if path == openapi::OPENAPI {
             return match (method, openapi::document()) {
-                (Method::GET | Method::HEAD, Ok(document)) => answering.json(200, &document),
-                (Method::GET | Method::HEAD, Err(fault)) => {
+                (Method::GET, Ok(document)) => answering.json(200, &document),
+                (Method::GET, Err(fault)) => {
                     answering.fault(&Fault::new(Kind::InternalError, fault.to_string()))
                 }
                 _ => answering.not_allowed("GET"),

@@ -18,8 +18,8 @@ use crate::{BACKEND, CONTRACT};
 
 /// Where they are.
 pub(super) const RESOURCES: &str = "/mcp/resources";
-/// A document: its name, and what makes it.
-type Document = (&'static str, fn() -> Value);
+/// A document: its name, and what makes it of the name of the engine.
+type Document = (&'static str, fn(&str) -> Value);
 
 /// Lists that are a tool's: the name, the tool, and the member of its result that has the items.
 const LISTS: [(&str, &str, &str); 3] = [
@@ -55,7 +55,9 @@ impl Rest {
         let told = if let Some((_, of, items)) = listed {
             self.list(of, items, behalf, &request.head).await?
         } else if let Some((_, make)) = DOCUMENTS.iter().find(|(known, _)| *known == name) {
-            make()
+            let service = crate::service::served(&self.server);
+            let over_r = service.is_some_and(|service| service.over_r().is_some());
+            make(if over_r { "ospsuite" } else { BACKEND })
         } else if name == "schemas" {
             let all = self.schemas(behalf).await?.into_iter();
             let items: Vec<Value> = all
@@ -145,7 +147,7 @@ fn known(name: &str) -> Result<&'static Tool, Fault> {
 
 /// A part of a list, by the query's `page` and `limit`.
 fn paged(items: Vec<Value>, head: &Parts) -> Result<Value, Fault> {
-    let number = |name: &str, usual: u64, most: u64| match body::asked(head, name) {
+    let number = |name: &str, usual: u64, most: u64| match body::asked(head, name)? {
         None => Ok(usual),
         Some(text) => {
             let number = text
@@ -218,25 +220,35 @@ fn http_date(ms: i64) -> String {
 }
 
 /// What can be done with a file of each kind.
-fn capabilities() -> Value {
+fn capabilities(backend: &str) -> Value {
+    let is_native = backend == BACKEND;
     let format = |extension: &&str| {
         json!({
-            "runtimeFormat": extension, "backend": BACKEND, "load": true, "parameters": true, "run": true,
-            "population": true, "sensitivity": true, "fit": true, "plots": true, "cancellation": true,
+            "runtimeFormat": extension, "backend": backend, "load": true, "parameters": true, "run": true,
+            "population": true, "sensitivity": true, "fit": is_native, "plots": true, "cancellation": true,
         })
     };
     let refused = |extension: &str, why: &str| json!({"runtimeFormat": extension, "load": false, "reason": why});
+    let read = EXTENSIONS
+        .iter()
+        .filter(|extension| is_native || **extension == "pkml");
+    let mut not_read = vec![
+        refused("R", "a model in R needs rxode2, which is not used"),
+        refused(
+            "pksim5",
+            "a project holds models and is none: export a .pkml",
+        ),
+    ];
+    if !is_native {
+        not_read.push(refused("xml", "the package ospsuite reads .pkml only"));
+    }
     json!({
-        "contractVersion": CONTRACT, "formats": EXTENSIONS.iter().map(format).collect::<Vec<_>>(),
-        "refused": [
-            refused("R", "a model in R needs R, which is not used"),
-            refused("pksim5", "a project holds models and is none: export a .pkml"),
-        ],
+        "contractVersion": CONTRACT, "formats": read.map(format).collect::<Vec<_>>(), "refused": not_read,
     })
 }
 
 /// The tools, and what their schemas are.
-fn contract() -> Value {
+fn contract(_: &str) -> Value {
     let one = |tool: &Tool| {
         json!({
             "name": tool.name, "critical": tool.critical, "roles": tool.roles(),
@@ -249,15 +261,15 @@ fn contract() -> Value {
 }
 
 /// Which program this is, and what it says of itself.
-fn release() -> Value {
+fn release(backend: &str) -> Value {
     let documents = [
         ("/openapi.json", document().ok()),
-        ("/mcp/resources/contract-manifest", Some(contract())),
+        ("/mcp/resources/contract-manifest", Some(contract(backend))),
     ];
     let one = |(path, document): (&str, Option<Value>)| json!({"path": path, "sha256": document.map(|document| digest(&document))});
     json!({
         "service": "durward", "version": env!("CARGO_PKG_VERSION"), "contractVersion": CONTRACT,
-        "engine": {"name": BACKEND, "version": env!("CARGO_PKG_VERSION")},
+        "engine": {"name": backend, "version": env!("CARGO_PKG_VERSION")},
         "documents": documents.into_iter().map(one).collect::<Vec<_>>(),
     })
 }
@@ -321,8 +333,8 @@ mod tests {
     #[test]
     fn documents_say_the_same_each_time() {
         for (name, make) in DOCUMENTS {
-            assert_eq!(make(), make(), "{name}");
+            assert_eq!(make(BACKEND), make(BACKEND), "{name}");
         }
-        assert_eq!(contract()["tools"].as_array().unwrap().len(), 19);
+        assert_eq!(contract(BACKEND)["tools"].as_array().unwrap().len(), 19);
     }
 }

@@ -51,7 +51,7 @@ pub(super) const JOB_CHARS_MAX: usize = 64;
 static DIGEST: HeaderName = HeaderName::from_static("x-content-sha256");
 
 /// The form in which a chunk is wanted.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 enum Form {
     Json,
     Columns,
@@ -237,7 +237,7 @@ fn event(job: &Job) -> Value {
 
 /// By the query's `format`, else by what is accepted; the bridge's JSON where nothing is said.
 fn form(head: &Parts) -> Result<Form, Fault> {
-    match body::asked(head, "format").as_deref() {
+    match body::asked(head, "format")?.as_deref() {
         Some("json") => return Ok(Form::Json),
         Some("columns") => return Ok(Form::Columns),
         Some("csv") => return Ok(Form::Csv),
@@ -250,15 +250,28 @@ fn form(head: &Parts) -> Result<Form, Fault> {
     let accepted = head
         .headers
         .get(ACCEPT)
-        .and_then(|value| value.to_str().ok())
-        .unwrap_or_default();
-    Ok(match accepted {
-        wanted if wanted.contains(COLUMNS) || wanted.contains("application/octet-stream") => {
-            Form::Columns
+        .and_then(|value| value.to_str().ok());
+    Ok(accepted.map_or(Form::Json, preferred))
+}
+
+/// The form that is named with the greatest weight, the first of several; ranges such as `*/*` name none.
+fn preferred(accepted: &str) -> Form {
+    let mut found = (0.0, Form::Json);
+    for range in accepted.split(',') {
+        let mut parts = range.split(';').map(str::trim);
+        let form = match parts.next().unwrap_or_default() {
+            COLUMNS | "application/octet-stream" => Form::Columns,
+            "text/csv" => Form::Csv,
+            "application/json" => Form::Json,
+            _ => continue,
+        };
+        let weight = parts.find_map(|part| part.strip_prefix("q="));
+        let weight: f64 = weight.map_or(Ok(1.0), str::parse).unwrap_or(0.0);
+        if weight > found.0 {
+            found = (weight, form);
         }
-        wanted if wanted.contains("text/csv") => Form::Csv,
-        _ => Form::Json,
-    })
+    }
+    found.1
 }
 
 /// A chunk, ready to be sent; texts with the name of their file.
@@ -392,4 +405,26 @@ fn numbers(reader: OutputReader, chunk: &Chunk, asked: &HeaderMap) -> Response {
     }
     attach(headers, &format!("{}.columns", chunk.chunk_id));
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_form_that_is_accepted_most_is_sent() {
+        for (accepted, expect) in [
+            ("*/*", Form::Json),
+            ("text/html", Form::Json),
+            ("text/csv", Form::Csv),
+            ("application/octet-stream", Form::Columns),
+            ("application/octet-stream;q=0, application/json", Form::Json),
+            ("text/csv;q=0.1, application/json", Form::Json),
+            ("application/json;q=0.2, text/csv; q=0.5, */*", Form::Csv),
+            ("text/csv, application/json", Form::Csv),
+            ("text/csv;q=much", Form::Json),
+        ] {
+            assert_eq!(preferred(accepted), expect, "{accepted}");
+        }
+    }
 }

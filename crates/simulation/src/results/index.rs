@@ -15,7 +15,7 @@ const RESULTS: Table = Table("results");
 const RECENT: Table = Table("recent");
 /// By caller, simulation and snapshot id: [`Snapshot`].
 const SNAPSHOTS: Table = Table("snapshots");
-/// Most results or snapshots of one caller; the oldest of the same simulation makes room for a snapshot.
+/// Most snapshots of one caller: the oldest of the same simulation makes room, or the oldest of all.
 const ENTRIES_MAX: usize = 1_000;
 /// Most names that are forgotten, because their time is over, when one is kept.
 const FORGOTTEN_MAX: usize = 16;
@@ -184,15 +184,23 @@ impl Index {
     /// # Errors
     /// [`KvError`].
     pub fn keep(&self, caller: &str, snapshot: &Snapshot) -> Result<(), KvError> {
-        let mut at = key(caller, &[&snapshot.simulation_id]);
-        let held = self
-            .kv
-            .read(|view| view.scan_prefix(SNAPSHOTS, &at, ENTRIES_MAX))?;
-        at.extend_from_slice(snapshot.snapshot_id.as_bytes());
+        self.keep_within(ENTRIES_MAX, caller, snapshot)
+    }
+
+    fn keep_within(&self, most: usize, caller: &str, snapshot: &Snapshot) -> Result<(), KvError> {
+        let own = key(caller, &[&snapshot.simulation_id]);
+        let at = [&own[..], snapshot.snapshot_id.as_bytes()].concat();
         let bytes = serde_json::to_vec(snapshot).unwrap_or_default();
         self.kv.write(Durability::Synced, |t| {
-            if let (true, Some((oldest, _))) = (held.len() >= ENTRIES_MAX, held.first()) {
-                t.remove(SNAPSHOTS, oldest)?;
+            let held = t.scan_prefix(SNAPSHOTS, &key(caller, &[]), most)?;
+            if held.len() >= most {
+                let age = |(key, bytes): &&Entry| {
+                    let kept = read::<Snapshot>(bytes).map_or(i64::MIN, |kept| kept.created_ms);
+                    (!key.starts_with(&own), kept)
+                };
+                if let Some((oldest, _)) = held.iter().min_by_key(age) {
+                    t.remove(SNAPSHOTS, oldest)?;
+                }
             }
             t.put(SNAPSHOTS, &at, &bytes)
         })
@@ -284,6 +292,36 @@ mod tests {
             ["other"]
         );
         assert_eq!(names(&index.recent("eve", None, 50, 9).unwrap()), [""; 0]);
+    }
+
+    #[test]
+    fn snapshots_of_one_caller_are_bounded_whatever_their_simulations_are_called() {
+        let (_folder, index) = index("snapshots");
+        let keep = |caller: &str, simulation: &str, at: i64| {
+            let snapshot = Snapshot {
+                snapshot_id: format!("{at:06}"),
+                simulation_id: simulation.to_owned(),
+                created_ms: at,
+                hash: String::new(),
+                state: Value::Null,
+            };
+            index.keep_within(6, caller, &snapshot).unwrap();
+        };
+        let held = |caller: &str, simulation: &str| {
+            let kept = index.snapshots(caller, simulation).unwrap();
+            kept.iter().map(|one| one.created_ms).collect::<Vec<_>>()
+        };
+        keep("bob", "a", 0);
+        for at in 1..=6 {
+            keep("ada", &format!("sim-{}", at % 3), at);
+        }
+        // One of the same simulation makes room where there is one, else the oldest of all.
+        keep("ada", "sim-2", 7);
+        assert_eq!(held("ada", "sim-2"), [7, 5]);
+        keep("ada", "new", 8);
+        assert_eq!(held("ada", "new"), [8]);
+        assert_eq!((held("ada", "sim-1"), held("bob", "a")), (vec![4], vec![0]));
+        assert_eq!(held("ada", "sim-0"), [6, 3]);
     }
 
     #[test]

@@ -59,15 +59,15 @@ impl Loaded {
         self.instance.structure()
     }
 
-    /// What is told of the file.
+    /// What is told of the file, and by whom it is solved where that is wanted.
     #[must_use]
-    pub fn metadata(&self, backend: bool) -> Value {
+    pub fn metadata(&self, backend: Option<&str>) -> Value {
         let model = self.structure().model();
         let mut metadata = json!({
             "name": model.name, "modelVersion": version(model), "createdBy": null, "createdAt": null,
         });
-        if let (true, Some(members)) = (backend, metadata.as_object_mut()) {
-            members.insert("backend".into(), crate::BACKEND.into());
+        if let (Some(backend), Some(members)) = (backend, metadata.as_object_mut()) {
+            members.insert("backend".into(), backend.into());
         }
         metadata
     }

@@ -32,6 +32,11 @@ struct Varied {
 }
 
 pub(super) fn run(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
+    if context.service.over_r().is_some() {
+        let wrong =
+            "parameters are fitted by the native engine, and this server solves models over R";
+        return Err(Fault::new(Kind::EnvironmentMissing, wrong));
+    }
     let varied = varied(args)?;
     let observed = read(args, "observations")?;
     let errors = match args.text("errors").unwrap_or("log") {

@@ -1,7 +1,9 @@
 //! Starting runs, and what is told of jobs.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
+use pbpk::model::Model;
 use pbpk::population::{Plan, run_chunk};
 use pbpk::run::RunOptions;
 use pbpk::watch::{Interrupt, Watch};
@@ -22,7 +24,7 @@ use crate::session::{Loaded, locked};
 /// How often a waiting caller is told of progress.
 const TOLD: Duration = Duration::from_millis(250);
 /// How long a caller that cancels a job waits for it to stop.
-const STOP_TOLD: Duration = Duration::from_millis(500);
+pub(super) const STOP_TOLD: Duration = Duration::from_millis(500);
 
 pub(super) fn run(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
     let selection = match strings(args.get("outputs")) {
@@ -196,9 +198,8 @@ pub(super) fn work(
             found.len()
         }
     };
-    for column in cohort.iter().flat_map(Cohort::paths) {
-        pbpk::path::find_one(model, &column)
-            .map_err(|error| Fault::missing("cohort.covariates", error.to_string()))?;
+    if let Some(cohort) = &cohort {
+        fit(model, cohort)?;
     }
     let results_id = match args.text("runId") {
         Ok(id) => id.to_owned(),
@@ -211,7 +212,7 @@ pub(super) fn work(
         simulation_id: loaded.id.clone(),
         results_id,
         model: loaded.model.clone(),
-        metadata: loaded.metadata(false),
+        metadata: loaded.metadata(None),
         changed: loaded
             .changed
             .iter()
@@ -221,6 +222,28 @@ pub(super) fn work(
         selection,
         cohort,
     })
+}
+
+/// Whether the model has each parameter that differs, once, and in its unit.
+fn fit(model: &Model, cohort: &Cohort) -> Result<(), Fault> {
+    let mut seen = BTreeSet::new();
+    for (at, column) in cohort.columns().enumerate() {
+        let field = format!("cohort.covariates[{at}]");
+        let position = pbpk::path::find_one(model, &column.path)
+            .map_err(|error| Fault::missing("cohort.covariates", error.to_string()))?;
+        if !seen.insert(position) {
+            let wrong = format!("'{}' is named twice", column.path);
+            return Err(Fault::input(&field, wrong).code("value_error"));
+        }
+        let quantity = model.quantities.get(position);
+        let unit = Some(column.unit.as_str()).filter(|unit| !unit.is_empty());
+        if let Some(Err(error)) = quantity.map(|quantity| pbpk::path::to_base(quantity, 1.0, unit))
+        {
+            let wrong = error.to_string();
+            return Err(Fault::input(&format!("{field}.unit"), wrong).code("unit"));
+        }
+    }
+    Ok(())
 }
 
 /// Asks for the job. What tells one request from another are the arguments, whatever the simulation has become meanwhile.
@@ -252,13 +275,44 @@ pub(super) fn submit(
         recovery: Recovery::Retry,
         idempotency_key: args.text("idempotencyKey").ok().map(str::to_owned),
     };
-    let submitted = keeper
-        .jobs
-        .submit_as(new, &Value::Object(arguments), context.now_ms)?;
+    let submitted =
+        keeper
+            .jobs
+            .submit_as(new, &plain(&Value::Object(arguments)), context.now_ms)?;
     if submitted.is_new {
         keeper.wake();
     }
     Ok(submitted.job)
+}
+
+/// Arguments in one spelling: what is null is what is not there, and 10.0 is 10.
+fn plain(value: &Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let said = members.iter().filter(|(_, value)| !value.is_null());
+            said.map(|(name, value)| (name.clone(), plain(value)))
+                .collect()
+        }
+        Value::Array(members) => members.iter().map(plain).collect(),
+        // Integers stay what they are: two large ones are one as floats.
+        Value::Number(number) if number.is_f64() => {
+            number.as_f64().map_or_else(|| value.clone(), whole_or_not)
+        }
+        _ => value.clone(),
+    }
+}
+
+/// A number as an integer where it is one that both forms hold exactly.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "only numbers below 2^53 are cast"
+)]
+fn whole_or_not(number: f64) -> Value {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if number.fract() == 0.0 && number.abs() < EXACT {
+        return Value::from(number as i64);
+    }
+    Value::from(number)
 }
 
 #[expect(

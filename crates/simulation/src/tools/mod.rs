@@ -20,11 +20,12 @@ mod signoff;
 mod snapshots;
 mod table;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::LazyLock;
 
 use gate::facts::{FactId, Operation};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use toolkit::schema::SchemaFault;
 use toolkit::server::{Args, Content, Role, ToolDef};
 
@@ -156,14 +157,33 @@ impl Tool {
     /// Whether it has an argument of this name, or of one that differs in the case of its letters only.
     #[must_use]
     pub fn may_mean(&self, name: &str) -> bool {
+        self.known().any(|known| known.eq_ignore_ascii_case(name))
+    }
+
+    /// The names of its arguments.
+    fn known(&self) -> impl Iterator<Item = &'static String> {
         static KNOWN: LazyLock<Vec<(&str, Value)>> = LazyLock::new(|| {
             let all = TOOLS.iter();
             all.map(|tool| (tool.name, tool.input_schema())).collect()
         });
         let own = KNOWN.iter().find(|(tool, _)| *tool == self.name);
         let known = own.and_then(|(_, schema)| schema.get("properties")?.as_object());
-        let mut known = known.into_iter().flat_map(|known| known.keys());
-        known.any(|known| known.eq_ignore_ascii_case(name))
+        known.into_iter().flat_map(|known| known.keys())
+    }
+
+    /// The arguments that it takes: others are passed over, and none of them may be read by anything that it does.
+    #[must_use]
+    pub fn taken<'m>(&self, members: &'m Map<String, Value>) -> Cow<'m, Map<String, Value>> {
+        let takes = |name: &String| self.known().any(|known| known == name);
+        if members.keys().all(takes) {
+            return Cow::Borrowed(members);
+        }
+        let taken = members.iter().filter(|(name, _)| takes(name));
+        Cow::Owned(
+            taken
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect(),
+        )
     }
 
     /// Who may call it, as the bridge says it.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use toolkit::server::Args;
 
 use super::page::Page;
-use crate::fault::Fault;
+use crate::fault::{Fault, Kind};
 use crate::models::Found;
 use crate::service::Context;
 use crate::session::{ID_CHARS_MAX, Loaded, locked};
@@ -19,6 +19,12 @@ const WARNINGS_MAX: usize = 50;
 pub(super) fn load(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
     let file = context.service.folders.resolve(args.text("filePath")?)?;
     context.is_judged(&file)?;
+    let backend = context.service.backend()?;
+    if context.service.over_r().is_some() && !is_pkml(&file) {
+        let wrong = "the package ospsuite reads .pkml files only";
+        return Err(Fault::of(Kind::UnsupportedModel, "filePath", wrong)
+            .hint("adapter: native reads SimModel .xml too"));
+    }
     let id = match args.text("simulationId") {
         Ok(id) if id.trim().is_empty() => {
             let wrong = "simulationId must not be blank";
@@ -38,8 +44,8 @@ pub(super) fn load(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault
         "tool": "load_simulation",
         "contractVersion": CONTRACT,
         "simulationId": id,
-        "backend": BACKEND,
-        "metadata": loaded.metadata(true),
+        "backend": backend,
+        "metadata": loaded.metadata(Some(backend)),
         "capabilities": capabilities(&loaded),
         "profile": {},
         "validation": null,
@@ -48,6 +54,11 @@ pub(super) fn load(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault
     });
     sessions.insert(context.caller, loaded, context.now_ms)?;
     Ok(answer)
+}
+
+fn is_pkml(file: &Path) -> bool {
+    let extension = file.extension().and_then(std::ffi::OsStr::to_str);
+    extension.is_some_and(|extension| extension.eq_ignore_ascii_case("pkml"))
 }
 
 /// Reads a model file; ends early where nobody waits any more.
@@ -119,6 +130,9 @@ pub(super) fn discover(context: &Context<'_>, args: Args<'_>) -> Result<Value, F
         Some("rxode2") => Vec::new(),
         _ => context.service.folders.search(),
     };
+    let over_r = context.service.over_r().is_some();
+    let engine = context.service.backend().unwrap_or("ospsuite");
+    all.retain(|found| !over_r || is_pkml(&found.path));
     all.retain(|found| {
         let named = found
             .relative
@@ -131,7 +145,10 @@ pub(super) fn discover(context: &Context<'_>, args: Args<'_>) -> Result<Value, F
     let total = all.len();
     let items: Vec<Value> = {
         let shown = page.of_list(all);
-        shown.iter().map(|found| item(found, &ids(found))).collect()
+        shown
+            .iter()
+            .map(|found| item(found, engine, &ids(found)))
+            .collect()
     };
     let mut answer = json!({
         "tool": "discover_models", "contractVersion": CONTRACT, "items": items,
@@ -177,7 +194,7 @@ pub(super) fn unload(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fau
     Ok(json!({"simulationId": id}))
 }
 
-fn item(found: &Found, loaded: &[&str]) -> Value {
+fn item(found: &Found, engine: &str, loaded: &[&str]) -> Value {
     let stem = found.path.file_stem().unwrap_or_default().to_string_lossy();
     let extension = found
         .path
@@ -199,7 +216,7 @@ fn item(found: &Found, loaded: &[&str]) -> Value {
         "filePath": found.path.to_string_lossy(),
         "relativePath": found.relative.to_string_lossy(),
         "rootPath": found.root.to_string_lossy(),
-        "backend": BACKEND,
+        "backend": engine,
         "runtimeFormat": extension,
         "displayName": null, "modelVersion": null, "scientificProfile": null, "profileSource": null,
         "manifestStatus": null,

@@ -1,17 +1,22 @@
 //! What is told of results.
 
+use pbpk::compile::Instance;
 use pbpk::path::Pattern;
 use pbpk::pk::{Curve, Dosing, analyse};
+use pbpk::watch::{Interrupt, Watch};
 use serde_json::{Map, Value, json};
+use toolkit::jobs::JobId;
 use toolkit::server::Args;
 
 use super::page::Page;
 use crate::fault::{Fault, Kind};
 use crate::figures::{number, unit};
-use crate::jobs::Keeper;
-use crate::population::{Chunk, Cohort};
+use crate::jobs::{Keeper, Work};
+use crate::models::Selection;
+use crate::population::{Chunk, Cohort, failures};
 use crate::results::{Columns, Kept, metrics, series};
 use crate::service::Context;
+use crate::session::apply;
 use crate::{BACKEND, CONTRACT};
 
 /// Most series of one answer where nobody says how many.
@@ -68,12 +73,17 @@ pub(super) fn get(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault>
     let shown = page.of_list(chosen);
     let told: Vec<Value> = shown.iter().map(|at| series(&columns, *at)).collect();
     let mut metadata = kept.metadata.clone();
+    let engine = kept
+        .metadata
+        .pointer("/solver/engine")
+        .and_then(Value::as_str)
+        .unwrap_or(BACKEND);
     if let Some(members) = metadata.as_object_mut() {
-        members.insert("backend".into(), BACKEND.into());
+        members.insert("backend".into(), engine.into());
     }
     let mut answer = json!({
         "tool": "get_results", "contractVersion": CONTRACT, "resultsId": kept.results_id,
-        "simulationId": kept.simulation_id, "backend": BACKEND,
+        "simulationId": kept.simulation_id, "backend": engine,
         "generatedAt": gate::journal::format_utc(kept.generated_ms),
         "metadata": metadata, "series": told,
     });
@@ -89,7 +99,10 @@ pub(super) fn pk(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> 
         kept(context, &keeper, args).map_err(|fault| Fault::input("resultsId", fault.message))?;
     let columns = columns(context, &keeper, &kept)?;
     let wanted = args.text("outputPath").ok();
-    let catalogue = args.is_set("catalogue");
+    let dosing = match args.is_set("catalogue") {
+        true => Some(dosing(context, &keeper, &kept)?),
+        false => None,
+    };
     let mut told = Vec::new();
     for (at, column) in columns.columns.iter().enumerate() {
         if wanted.is_some_and(|wanted| wanted != column.parameter) {
@@ -100,8 +113,9 @@ pub(super) fn pk(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> 
             "parameter": column.parameter, "unit": unit(&column.unit),
             "cmax": number(cmax), "tmax": number(tmax), "auc": number(auc),
         });
-        if catalogue && let Some(members) = one.as_object_mut() {
-            members.insert("catalogue".into(), all(&columns.times, columns.column(at)));
+        if let (Some(dosing), Some(members)) = (&dosing, one.as_object_mut()) {
+            let all = all(&columns.times, columns.column(at), dosing);
+            members.insert("catalogue".into(), all);
         }
         told.push(one);
     }
@@ -121,12 +135,34 @@ pub(super) fn pk(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> 
     Ok(json!({"resultsId": kept.results_id, "simulationId": kept.simulation_id, "metrics": told}))
 }
 
-/// Every parameter of the catalogue, in base units; what needs a dose is null.
-fn all(times: &[f64], values: &[f64]) -> Value {
+/// The applications of the model as it ran.
+fn dosing(context: &Context<'_>, keeper: &Keeper, kept: &Kept) -> Result<Dosing, Fault> {
+    let cancel = &context.cancel;
+    let ask = || cancel.is_cancelled().then_some(Interrupt::Cancelled);
+    let watch = Watch::new(Some(&ask));
+    let job = keeper.jobs.get(context.caller, &JobId::of(&kept.job_id))?;
+    let work: Work = serde_json::from_value(job.request)
+        .map_err(|_| Fault::new(Kind::InternalError, "the job of the result cannot be read"))?;
+    let library = &context.service.library;
+    let structure = library.open(&work.model, &Selection::File, &watch)?;
+    let mut instance = Instance::watched(&structure, &watch)?;
+    let changed = work.changed.iter();
+    apply(
+        &mut instance,
+        changed.map(|(path, value)| (path.as_str(), *value)),
+    )?;
+    let quantities = structure.model().quantities.iter().zip(instance.values());
+    let constants = quantities.map(|(quantity, value)| (quantity.path.as_str(), *value));
+    Dosing::from_constants(constants)
+        .map_err(|error| Fault::new(Kind::ModelInvalid, error.to_string()))
+}
+
+/// Every parameter of the catalogue that is defined for these applications, in base units.
+fn all(times: &[f64], values: &[f64], dosing: &Dosing) -> Value {
     let Ok(curve) = Curve::new(times, values) else {
         return json!({});
     };
-    let found = analyse(curve, &Dosing::default());
+    let found = analyse(curve, dosing);
     let named = found
         .values
         .iter()
@@ -153,6 +189,7 @@ pub(super) fn population(context: &Context<'_>, args: Args<'_>) -> Result<Value,
         members.extend(asked.clone());
         let solver = kept.metadata.get("solver").cloned();
         members.extend(solver.map(|solver| ("solver".to_owned(), solver)));
+        members.extend(failures(&chunks).map(|failures| ("failures".to_owned(), failures)));
     }
     let told: Vec<Value> = chunks
         .iter()

@@ -1,6 +1,6 @@
 //! What a reviewer of a model asks for: whether it can be used as asked, whether it holds what it says, a report.
 //!
-//! Every check is computed on the model as it is loaded; one that fails names the path and the reason. Nothing here
+//! Every check is computed by the native engine, also where runs go over R, on the model as it is loaded; one that fails names the path and the reason. Nothing here
 //! qualifies a model, which every answer says.
 
 use pbpk::model::{Kind as QuantityKind, Model};
@@ -280,7 +280,7 @@ pub(super) fn manifest(context: &Context<'_>, args: Args<'_>) -> Result<Value, F
                 status,
                 json!({
                     "status": status, "checks": told(&checks), "modelSha256": loaded.model.sha256,
-                    "modelBytes": loaded.bytes, "metadata": loaded.metadata(true),
+                    "modelBytes": loaded.bytes, "metadata": loaded.metadata(Some(BACKEND)),
                 }),
             )
         }

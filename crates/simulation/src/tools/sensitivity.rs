@@ -11,14 +11,14 @@ use serde_json::{Map, Value, json};
 use toolkit::jobs::{Job, JobId, JobState};
 use toolkit::server::Args;
 
-use super::jobs::{submit, wait_for, work};
+use super::jobs::{STOP_TOLD, submit, wait_for, work};
 use crate::fault::{Fault, Kind};
 use crate::figures::{number, unit};
 use crate::jobs::{KIND_RUN, Keeper, Work};
 use crate::models::Selection;
 use crate::results::{Columns, metrics};
 use crate::service::Context;
-use crate::session::locked;
+use crate::session::{Loaded, locked};
 
 /// Most scenarios of one call.
 const SCENARIOS_MAX: usize = 90;
@@ -50,16 +50,12 @@ pub(super) fn run(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault>
     }
     let scenarios = scenarios(context, args)?;
     let keeper = context.service.keeper()?;
-    let jobs: Result<Vec<Job>, Fault> = scenarios
-        .iter()
-        .map(|one| submit(context, args, KIND_RUN, &one.work))
-        .collect();
-    let jobs = jobs?;
+    let jobs = begun(context, args, &keeper, &scenarios)?;
     let ended = wait(context, args, &keeper, &jobs)?;
     let mut told = Vec::new();
     for (scenario, job) in scenarios.iter().zip(ended) {
         let columns = match job.state {
-            JobState::Succeeded => results(context, &keeper, scenario)?,
+            JobState::Succeeded => results(context, &keeper, &job)?,
             _ => None,
         };
         told.push((scenario, job, columns));
@@ -84,6 +80,28 @@ pub(super) fn run(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault>
     }))
 }
 
+/// A job for each scenario; none goes on where one cannot be begun.
+fn begun(
+    context: &Context<'_>,
+    args: Args<'_>,
+    keeper: &Keeper,
+    scenarios: &[Scenario],
+) -> Result<Vec<Job>, Fault> {
+    let mut jobs: Vec<Job> = Vec::new();
+    for one in scenarios {
+        match submit(context, args, KIND_RUN, &one.work) {
+            Ok(job) => jobs.push(job),
+            Err(fault) => {
+                for job in &jobs {
+                    cancelled(context, keeper, &job.id)?;
+                }
+                return Err(fault);
+            }
+        }
+    }
+    Ok(jobs)
+}
+
 /// The baseline and every change, each with all that its run needs.
 fn scenarios(context: &Context<'_>, args: Args<'_>) -> Result<Vec<Scenario>, Fault> {
     let simulation = args.text("simulationId")?;
@@ -102,34 +120,27 @@ fn scenarios(context: &Context<'_>, args: Args<'_>) -> Result<Vec<Scenario>, Fau
     let shared = context.simulation(args)?;
     let loaded = locked(&shared);
     let asked = args.get("parameters").and_then(Value::as_array);
-    for one in asked.into_iter().flatten() {
+    for (at, one) in asked.into_iter().flatten().enumerate() {
+        let field = format!("parameters[{at}]");
         let path = one.get("path").and_then(Value::as_str).unwrap_or_default();
         let position = pbpk::path::find_one(loaded.structure().model(), path)?;
-        let present = loaded.instance.value(position).unwrap_or(f64::NAN);
-        let unit = one.get("unit").and_then(Value::as_str);
-        let quantity = loaded.structure().model().quantities.get(position);
-        let base_of =
-            |value: f64| quantity.map_or(Ok(value), |of| pbpk::path::to_base(of, value, unit));
-        let stated = one.get("baselineValue").and_then(Value::as_f64);
-        let baseline = stated.map_or(Ok(present), base_of)?;
-        let listed = one
-            .get("bounds")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten();
-        let bounds = listed.filter_map(Value::as_f64).map(base_of);
-        let bounds: Vec<f64> = bounds.collect::<Result<_, _>>()?;
+        // What was set stands under the whole path, and a change has to take its place.
+        let whole = loaded.structure().model().quantities.get(position);
+        let whole = whole.map_or(path, |quantity| quantity.path.as_str());
+        let (baseline, bounds) = around(&loaded, position, one, &field)?;
         let deltas = one.get("deltas").and_then(Value::as_array);
         for delta in deltas.into_iter().flatten().filter_map(Value::as_f64) {
-            let value = match bounds.as_slice() {
-                [least, most] => (baseline * (1.0 + delta)).max(*least).min(*most),
-                _ => baseline * (1.0 + delta),
-            };
+            let value = baseline * (1.0 + delta);
+            let value = bounds.map_or(value, |[least, most]| value.clamp(least, most));
+            if !(value.is_finite() && (1000.0 * delta).is_finite()) {
+                let wrong = format!("{delta} changes the value to no number");
+                return Err(Fault::input(&format!("{field}.deltas"), wrong).code("value_error"));
+            }
             // A value that the model does not take is told before anything runs.
             loaded.instance.clone().set(position, value)?;
-            let id = scenario_id(path, delta);
+            let id = free(&all, scenario_id(path, delta));
             let mut changed = base.changed.clone();
-            changed.insert(path.to_owned(), value);
+            changed.insert(whole.to_owned(), value);
             all.push(Scenario {
                 simulation: format!("{simulation}__sens_{}", all.len()),
                 path: Some(path.to_owned()),
@@ -149,6 +160,49 @@ fn scenarios(context: &Context<'_>, args: Args<'_>) -> Result<Vec<Scenario>, Fau
         return Err(Fault::input("parameters", wrong));
     }
     Ok(all)
+}
+
+/// The value that is changed, and the bounds of the changed ones where there are some.
+fn around(
+    loaded: &Loaded,
+    position: usize,
+    asked: &Value,
+    field: &str,
+) -> Result<(f64, Option<[f64; 2]>), Fault> {
+    let quantity = loaded.structure().model().quantities.get(position);
+    let unit = asked.get("unit").and_then(Value::as_str);
+    let base_of = |value: f64| {
+        let base = quantity.map_or(Ok(value), |of| pbpk::path::to_base(of, value, unit));
+        base.map_err(|error| Fault::input(&format!("{field}.unit"), error.to_string()).code("unit"))
+    };
+    // Also where no value is given in it.
+    base_of(1.0)?;
+    let present = loaded.instance.value(position).unwrap_or(f64::NAN);
+    let stated = asked.get("baselineValue").and_then(Value::as_f64);
+    let baseline = stated.map_or(Ok(present), base_of)?;
+    let listed = asked.get("bounds").and_then(Value::as_array);
+    let listed = listed.into_iter().flatten().filter_map(Value::as_f64);
+    let bounds: Vec<f64> = listed.map(base_of).collect::<Result<_, _>>()?;
+    match bounds.as_slice() {
+        [least, most] if least <= most => Ok((baseline, Some([*least, *most]))),
+        [] => Ok((baseline, None)),
+        _ => {
+            let wrong = "bounds are the least and the greatest value, in this order";
+            Err(Fault::input(&format!("{field}.bounds"), wrong).code("value_error"))
+        }
+    }
+}
+
+/// The id, or the same with a number where an earlier scenario has it: ids tell thousandths only.
+fn free(all: &[Scenario], id: String) -> String {
+    let is_taken = |id: &str| all.iter().any(|one| one.id == id);
+    let mut count = 1;
+    let mut free = id.clone();
+    while is_taken(&free) {
+        count += 1;
+        free = format!("{id}-{count}");
+    }
+    free
 }
 
 /// `A|B` and -0.1 as `A_B_-100`.
@@ -181,7 +235,8 @@ fn wait(
         let left = until.saturating_duration_since(Instant::now());
         let mut job = wait_for(context, keeper, &job.id, left, &|_| {})?;
         if !job.state.is_end() {
-            job = cancelled(context, keeper, &job.id)?;
+            cancelled(context, keeper, &job.id)?;
+            job = wait_for(context, keeper, &job.id, STOP_TOLD, &|_| {})?;
         }
         ended.push(job);
         if context.cancel.is_cancelled() {
@@ -206,16 +261,11 @@ fn cancelled(context: &Context<'_>, keeper: &Keeper, id: &JobId) -> Result<Job, 
     Ok(keeper.jobs.cancel(context.caller, id, context.now_ms)?)
 }
 
-fn results(
-    context: &Context<'_>,
-    keeper: &Keeper,
-    scenario: &Scenario,
-) -> Result<Option<Columns>, Fault> {
-    let kept = keeper
-        .index
-        .result(context.caller, &scenario.work.results_id)?;
-    match kept.and_then(|kept| kept.handles.into_iter().next()) {
-        Some(handle) => Ok(Some(keeper.columns(context.caller, &handle)?)),
+/// The numbers of a job's own run, whatever stands under the name of its result by now.
+fn results(context: &Context<'_>, keeper: &Keeper, job: &Job) -> Result<Option<Columns>, Fault> {
+    let handles = job.result.as_ref().and_then(|result| result.get("handles"));
+    match handles.and_then(|handles| handles.get(0)?.as_str()) {
+        Some(handle) => Ok(Some(keeper.columns(context.caller, handle)?)),
         None => Ok(None),
     }
 }

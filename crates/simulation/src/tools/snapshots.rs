@@ -107,6 +107,12 @@ pub(super) fn restore(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fa
     let file = context.service.folders.resolve(file_of(snapshot))?;
     context.is_judged(&file)?;
     let mut loaded = read(context, &file, id)?;
+    let was = snapshot.state.get("modelSha256").and_then(Value::as_str);
+    if was.is_some_and(|was| was != loaded.model.sha256) {
+        let wrong = "the model file is another one than when the snapshot was kept";
+        let hint = "load the file as it is now, and set the parameters anew";
+        return Err(Fault::of(Kind::Conflict, "snapshotId", wrong).hint(hint));
+    }
     let parameters = snapshot.state.get("parameters").and_then(Value::as_array);
     let changes: BTreeMap<String, Changed> = parameters
         .into_iter()

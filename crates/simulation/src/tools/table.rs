@@ -119,7 +119,7 @@ pub const TOOLS: &[Tool] = &[
     Tool {
         name: "calculate_pk_parameters",
         title: "Compute pharmacokinetic parameters",
-        about: "Gives highest concentration, its time and the area under the curve for each output of a result, or for one. With catalogue: true also half-life and the other parameters that need no dose.",
+        about: "Gives highest concentration, its time and the area under the curve for each output of a result, or for one. With catalogue: true also half-life, clearance and the other parameters of the suite, as they are defined for the model's applications.",
         input: inputs::pk,
         output: "{resultsId s, simulationId s, metrics [{parameter s, unit s?, cmax f?, tmax f?, auc f?, ~catalogue {*: f?}}]}",
         run: results::pk,

@@ -3,6 +3,7 @@
 //! The types of request and response are the server's own (`Q`, `S`), so that nothing here knows how bodies
 //! are read and written.
 
+mod body;
 mod doors;
 mod route;
 
@@ -13,6 +14,7 @@ use gate::identity::IdentityFault;
 
 use crate::server::BoxFuture;
 use crate::trace::Trace;
+pub use body::object;
 pub use doors::{Door, Doors};
 pub use route::{Clash, ROUTES_MAX, Route, Routes};
 

@@ -265,6 +265,18 @@ fn failures_that_may_go_away_are_tried_again_so_often() {
         .finish(&claimed.attempt, End::Retryable(fault), NOW)
         .unwrap();
     assert_eq!(job.state, JobState::Failed, "nobody wants it any more");
+    // One that is tried again and then cancelled did not end in what came before.
+    let again = jobs.submit(new("ada"), NOW).unwrap().job.id;
+    let claimed = claim(&jobs, NOW);
+    let fault = JobFault::new("engine", "it stopped");
+    let job = jobs
+        .finish(&claimed.attempt, End::Retryable(fault), NOW)
+        .unwrap();
+    assert_eq!((job.state, job.fault.is_some()), (JobState::Queued, true));
+    let claimed = claim(&jobs, NOW);
+    jobs.cancel("ada", &again, NOW).unwrap();
+    let job = jobs.finish(&claimed.attempt, End::Cancelled, NOW).unwrap();
+    assert_eq!((job.state, job.fault), (JobState::Cancelled, None));
 }
 
 #[test]

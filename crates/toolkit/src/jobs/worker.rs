@@ -198,7 +198,8 @@ impl Jobs {
                 End::Cancelled => JobState::Cancelled,
                 End::TimedOut => JobState::Timeout,
             };
-            if state == JobState::Succeeded {
+            if state != JobState::Failed {
+                // What an earlier attempt failed with is not how it ended.
                 job.fault = None;
             }
             self.end(t, &mut job, state, now_ms)?;

@@ -7,10 +7,9 @@
 mod grep;
 mod read;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use state::{KvError, Spool, SpoolError, directory, spool};
@@ -32,6 +31,8 @@ pub struct OutputBounds {
     pub stream_bytes_max: u64,
     /// All streams of all outputs, in bytes.
     pub bytes_max: u64,
+    /// All streams of one caller's outputs, in bytes.
+    pub caller_bytes_max: u64,
     /// How many outputs a caller has, and for how long.
     pub handles: HandleBounds,
 }
@@ -41,6 +42,7 @@ impl Default for OutputBounds {
         Self {
             stream_bytes_max: 1024 * 1024 * 1024,
             bytes_max: 8 * 1024 * 1024 * 1024,
+            caller_bytes_max: u64::MAX,
             handles: HandleBounds::default(),
         }
     }
@@ -95,9 +97,51 @@ pub struct Outputs {
     bounds: OutputBounds,
     directory: PathBuf,
     /// Bytes of all streams together.
-    kept: Arc<AtomicU64>,
+    kept: Arc<Counted>,
     /// The outputs that are being written, by name; those whose writers are gone stay until they are removed.
     written: Mutex<HashMap<String, Weak<Mutex<Ledger>>>>,
+}
+
+/// Bytes of all streams together, and of each caller's.
+#[derive(Debug, Default)]
+struct Counted(Mutex<(u64, HashMap<Arc<str>, u64>)>);
+
+impl Counted {
+    fn locked(&self) -> MutexGuard<'_, (u64, HashMap<Arc<str>, u64>)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn more(&self, caller: &str, bytes: u64) {
+        let mut counted = self.locked();
+        counted.0 += bytes;
+        match counted.1.get_mut(caller) {
+            Some(own) => *own += bytes,
+            None => drop(counted.1.insert(caller.into(), bytes)),
+        }
+    }
+
+    fn less(&self, caller: &str, bytes: u64) {
+        let mut counted = self.locked();
+        counted.0 = counted.0.saturating_sub(bytes);
+        if let Some(own) = counted.1.get_mut(caller) {
+            *own = own.saturating_sub(bytes);
+            if *own == 0 {
+                counted.1.remove(caller);
+            }
+        }
+    }
+
+    /// How many bytes more a caller may have.
+    fn left(&self, caller: &str, bounds: &OutputBounds) -> u64 {
+        let counted = self.locked();
+        let own = counted.1.get(caller).copied().unwrap_or_default();
+        let all_left = bounds.bytes_max.saturating_sub(counted.0);
+        all_left.min(bounds.caller_bytes_max.saturating_sub(own))
+    }
+
+    fn all(&self) -> u64 {
+        self.locked().0
+    }
 }
 
 /// What of an output is counted in the bytes of all.
@@ -112,9 +156,9 @@ struct Ledger {
 #[derive(Debug)]
 pub struct OutputWriter {
     streams: Vec<Stream>,
-    stream_bytes_max: u64,
-    bytes_max: u64,
-    kept: Arc<AtomicU64>,
+    bounds: OutputBounds,
+    caller: Arc<str>,
+    kept: Arc<Counted>,
     ledger: Arc<Mutex<Ledger>>,
 }
 
@@ -189,8 +233,8 @@ impl Outputs {
         let writer = OutputWriter {
             ledger,
             streams,
-            stream_bytes_max: self.bounds.stream_bytes_max,
-            bytes_max: self.bounds.bytes_max,
+            bounds: self.bounds,
+            caller: caller.into(),
             kept: Arc::clone(&self.kept),
         };
         Ok((handle, writer))
@@ -221,6 +265,15 @@ impl Outputs {
         }
     }
 
+    /// Removes a caller's output before its time.
+    ///
+    /// # Errors
+    /// [`OutputError`].
+    pub fn forget(&self, caller: &str, handle: &str, now_ms: i64) -> Result<(), OutputError> {
+        let target = self.handles.revoke(caller, handle, now_ms)?;
+        self.remove(&[target])
+    }
+
     /// Removes outputs whose handles have ended; gives how many. To be called now and then.
     ///
     /// # Errors
@@ -234,7 +287,7 @@ impl Outputs {
     /// Bytes that are kept, of all outputs.
     #[must_use]
     pub fn bytes_kept(&self) -> u64 {
-        self.kept.load(Ordering::Relaxed)
+        self.kept.all()
     }
 
     fn path(&self, name: &str, stream: usize) -> PathBuf {
@@ -252,7 +305,7 @@ impl Outputs {
                 let path = self.path(&target.name, stream);
                 let bytes = std::fs::metadata(&path).map_or(0, |found| found.len());
                 spool::remove(&path)?;
-                self.kept.fetch_sub(bytes, Ordering::Relaxed);
+                self.kept.less(&target.caller, bytes);
             }
         }
         Ok(())
@@ -266,7 +319,7 @@ impl Outputs {
     ) -> Result<(), OutputError> {
         ledger.is_over = true;
         let bytes = std::mem::take(&mut ledger.bytes);
-        self.kept.fetch_sub(bytes, Ordering::Relaxed);
+        self.kept.less(&target.caller, bytes);
         for stream in 0..STREAMS_MAX {
             spool::remove(&self.path(&target.name, stream))?;
         }
@@ -279,7 +332,9 @@ impl Outputs {
 
     /// Counts what is there, and removes what a crash left without a handle.
     fn tidy(&self) -> Result<(), OutputError> {
-        let known: HashSet<String> = self.handles.names(KIND)?.into_iter().collect();
+        let targets = self.handles.targets(KIND)?.into_iter();
+        let known: HashMap<String, String> =
+            targets.map(|target| (target.name, target.caller)).collect();
         let listed = std::fs::read_dir(&self.directory).and_then(Iterator::collect);
         let listed: Vec<std::fs::DirEntry> = listed.map_err(|error| {
             OutputError::Store(KvError::Io {
@@ -290,11 +345,12 @@ impl Outputs {
         for entry in listed {
             let file = entry.file_name().to_string_lossy().into_owned();
             let name = file.rsplit_once('.').map_or("", |(name, _)| name);
-            if known.contains(name) {
-                let bytes = entry.metadata().map_or(0, |found| found.len());
-                self.kept.fetch_add(bytes, Ordering::Relaxed);
-            } else {
-                spool::remove(&entry.path())?;
+            match known.get(name) {
+                Some(caller) => {
+                    let bytes = entry.metadata().map_or(0, |found| found.len());
+                    self.kept.more(caller, bytes);
+                }
+                None => spool::remove(&entry.path())?,
             }
         }
         Ok(())
@@ -313,11 +369,12 @@ impl OutputWriter {
     pub fn append(&mut self, stream: usize, bytes: &[u8]) -> Result<Written, OutputError> {
         // Held while it is written, so that it is not removed meanwhile.
         let mut ledger = locked(&self.ledger);
-        let all_left = self
-            .bytes_max
-            .saturating_sub(self.kept.load(Ordering::Relaxed));
+        let all_left = self.kept.left(&self.caller, &self.bounds);
         let stream = self.streams.get_mut(stream).ok_or(OutputError::NoStream)?;
-        let left = self.stream_bytes_max.saturating_sub(stream.spool.length());
+        let left = self
+            .bounds
+            .stream_bytes_max
+            .saturating_sub(stream.spool.length());
         // Once something was dropped nothing is kept: an output has no gaps.
         let left = if stream.dropped > 0 || ledger.is_over {
             0
@@ -329,7 +386,7 @@ impl OutputWriter {
         if !kept.is_empty() {
             stream.spool.append(kept)?;
             ledger.bytes += kept.len() as u64;
-            self.kept.fetch_add(kept.len() as u64, Ordering::Relaxed);
+            self.kept.more(&self.caller, kept.len() as u64);
         }
         stream.dropped += dropped.len() as u64;
         Ok(Written {

@@ -10,6 +10,7 @@ fn open(place: &Place, stream_bytes_max: u64, bytes_max: u64) -> Outputs {
     let bounds = OutputBounds {
         stream_bytes_max,
         bytes_max,
+        caller_bytes_max: u64::MAX,
         handles: HandleBounds {
             per_caller_max: 3,
             kept_ms: 1_000,
@@ -106,6 +107,42 @@ fn what_is_beyond_a_bound_is_counted_and_leaves_no_gap() {
     assert!(outputs.stream("ada", &first, 0, NOW).is_err());
     let left = std::fs::read_dir(place.0.join("outputs")).unwrap().count();
     assert_eq!(left, 0, "the files are gone");
+}
+
+#[test]
+fn a_caller_has_a_share_also_after_a_restart_and_what_it_forgets_is_free() {
+    let place = Place::new();
+    let open = || {
+        let bounds = OutputBounds {
+            stream_bytes_max: 100,
+            bytes_max: 100,
+            caller_bytes_max: 75,
+            handles: HandleBounds {
+                per_caller_max: 9,
+                kept_ms: 1_000,
+            },
+        };
+        Outputs::open(&place.open(), bounds).unwrap()
+    };
+    let write = |outputs: &Outputs, caller: &str, bytes: usize| {
+        let (handle, mut writer) = outputs.create(caller, 1, NOW).unwrap();
+        (handle, writer.append(0, &vec![7; bytes]).unwrap().kept)
+    };
+    let outputs = open();
+    let (first, kept) = write(&outputs, "ada", 50);
+    assert_eq!((kept, write(&outputs, "ada", 50).1), (50, 25));
+    assert_eq!(write(&outputs, "bob", 10).1, 10);
+    drop(outputs);
+    let outputs = open();
+    assert_eq!(outputs.bytes_kept(), 85);
+    assert_eq!(write(&outputs, "ada", 1).1, 0);
+    assert!(outputs.forget("bob", &first, NOW).is_err());
+    outputs.forget("ada", &first, NOW).unwrap();
+    assert!(outputs.stream("ada", &first, 0, NOW).is_err());
+    assert_eq!(
+        (outputs.bytes_kept(), write(&outputs, "ada", 60).1),
+        (35, 50)
+    );
 }
 
 #[test]

@@ -177,9 +177,9 @@ impl Handles {
         Ok(target)
     }
 
-    /// The names of everything of a kind that a handle leads to.
-    pub(crate) fn names(&self, kind: &str) -> Result<Vec<String>, HandleError> {
-        let mut names = Vec::new();
+    /// Everything of a kind that a handle leads to.
+    pub(crate) fn targets(&self, kind: &str) -> Result<Vec<Target>, HandleError> {
+        let mut found = Vec::new();
         let mut from = Vec::new();
         loop {
             let read = self
@@ -189,18 +189,14 @@ impl Handles {
             let read: Vec<(Vec<u8>, Vec<u8>)> =
                 read.map_err(|error: KvError| HandleError::Store(error))?;
             let Some((last, _)) = read.last() else {
-                return Ok(names);
+                return Ok(found);
             };
             from.clone_from(last);
             from.push(0);
             let targets = read
                 .iter()
                 .filter_map(|(_, bytes)| serde_json::from_slice::<Target>(bytes).ok());
-            names.extend(
-                targets
-                    .filter(|target| target.kind == kind)
-                    .map(|target| target.name),
-            );
+            found.extend(targets.filter(|target| target.kind == kind));
         }
     }
 

@@ -1,6 +1,7 @@
 //! What was wrong with the bridge, one test each; the numbers are those of its list of defects. `defects_rest` says where the
 //! test of each one stands.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::time::{Duration, Instant};
 
@@ -47,6 +48,18 @@ fn defect_01_models_and_doses_give_different_curves() {
     assert!(first.len() > 100 && first != second && first.iter().any(|value| *value > 1.0));
     let highest = |curve: &[f64]| curve.iter().copied().fold(0.0, f64::max);
     assert!((highest(&first) / highest(&second) - 2.0).abs() < 1e-3);
+    // Another model at the same dose.
+    let file = place.path("models/two_compartment.xml");
+    let model = fs::read_to_string(&file).unwrap();
+    let other = model.replacen("value=\"0.1\"", "value=\"0.3\"", 1);
+    assert_ne!(model, other);
+    fs::write(place.path("models/other.xml"), other).unwrap();
+    let loaded = json!({"filePath": "other.xml", "simulationId": "other", "confirm": true});
+    call(&mut client, "load_simulation", loaded);
+    let third = run(&mut client, json!({"simulationId": "other"}));
+    let third = curve(&mut client, &third);
+    let last = |curve: &[f64]| curve.last().copied().unwrap();
+    assert!(last(&third) < last(&first) / 2.0, "it is cleared faster");
 }
 
 #[test]
@@ -165,8 +178,32 @@ fn defect_10_the_whole_catalogue_is_computed_when_it_is_asked_for() {
     let catalogue = &told["metrics"][0]["catalogue"];
     assert_eq!(catalogue["C_max"], told["metrics"][0]["cmax"]);
     assert!(catalogue["Thalf"].as_f64().unwrap() > 0.0);
-    // One dose: those that need several are not defined.
-    assert_eq!(catalogue.as_object().unwrap().len(), 14, "{catalogue}");
+    // The dose is the model's own: 700 µmol for 70 kg, cleared at 0.1 l/min.
+    let clearance = catalogue["CL"].as_f64().unwrap() * 70.0;
+    assert!((clearance / 0.1 - 1.0).abs() < 0.01, "{clearance}");
+    // One dose: those that need several are not defined, and the other way round.
+    let names = |catalogue: &Value| -> BTreeSet<String> {
+        catalogue.as_object().unwrap().keys().cloned().collect()
+    };
+    let single = names(catalogue);
+    assert_eq!(single.len(), 14, "{catalogue}");
+    let file = place.path("models/two_compartment.xml");
+    let model = fs::read_to_string(&file).unwrap();
+    let again = r#"<P id="910" entityId="start2" name="Start time" path="Example|Applications|Again|Start time" unit="min" value="720" persistable="0"/>
+        <P id="911" entityId="dose2" name="DrugMass" path="Example|Applications|Again|DrugMass" unit="µmol" value="700" persistable="0"/></ParameterList>"#;
+    fs::write(
+        place.path("models/twice.xml"),
+        model.replacen("</ParameterList>", again, 1),
+    )
+    .unwrap();
+    let twice = json!({"filePath": "twice.xml", "simulationId": "twice", "confirm": true});
+    call(&mut client, "load_simulation", twice);
+    let name = run(&mut client, json!({"simulationId": "twice"}));
+    let asked = json!({"resultsId": name, "outputPath": CURVE, "catalogue": true});
+    let told = call(&mut client, "calculate_pk_parameters", asked);
+    let several = names(&told["metrics"][0]["catalogue"]);
+    assert!(several.contains("C_max_tD1_tD2"), "{several:?}");
+    assert_eq!(single.union(&several).count(), 31);
 }
 
 #[test]

@@ -202,6 +202,100 @@ fn results_that_find_no_room_on_the_disk_fail_their_own_run_only() {
 }
 
 #[test]
+fn what_a_run_leaves_that_fails_takes_no_room_from_others() {
+    let place = place();
+    dense(&place);
+    let server =
+        "servers: { pbpk: { builtin: simulation, models: [models], results_bytes: 8MiB } }\n";
+    fs::write(place.path("durward.yaml"), server).unwrap();
+    let mut client = client(&place);
+    call(&mut client, "load_simulation", load_dense());
+    let other =
+        json!({"filePath": "two_compartment.xml", "simulationId": "small", "confirm": true});
+    call(&mut client, "load_simulation", other);
+    let small = json!({"simulationId": "small"});
+    let kept = run(&mut client, small.clone());
+    let files = || {
+        let folder = place.path("state/servers/pbpk/place-0/outputs");
+        fs::read_dir(folder).unwrap().count()
+    };
+    assert_eq!(files(), 1);
+    // A chunk of 12 MB.
+    let asked = json!({"simulationId": "sim", "cohort": {"size": 100}, "confirm": true});
+    let job = call(&mut client, "run_population_simulation", asked)["jobId"].clone();
+    let waits = json!({"jobId": job, "waitSeconds": 120});
+    let done = call(&mut client, "get_job_status", waits);
+    let said = done["error"]["message"].as_str().unwrap_or_default();
+    assert!(said.contains("there is room for"), "{done}");
+    eventually("its part is gone", || files() == 1);
+    // Of this one some chunks fit, and the next one does not.
+    let asked = json!({"simulationId": "small", "cohort": {"size": 500_000}, "confirm": true});
+    let job = call(&mut client, "run_population_simulation", asked)["jobId"].clone();
+    let waits = json!({"jobId": job, "waitSeconds": 120});
+    let done = call(&mut client, "get_job_status", waits);
+    assert_eq!(done["status"], "failed", "{done}");
+    eventually("its chunks are gone", || files() == 1);
+    // What was there is there, and there is room for more.
+    call(&mut client, "get_results", json!({"resultsId": kept}));
+    run(&mut client, small);
+    assert_eq!(end(client).code, Some(0));
+}
+
+/// A disk of 24 MB of its own, in namespaces of its own: whatever else this machine holds is not touched.
+#[test]
+fn a_disk_that_is_full_fails_the_runs_that_find_no_room_and_keeps_what_was_there() {
+    let place = place();
+    dense(&place);
+    fs::create_dir_all(place.path("small")).unwrap();
+    let script = r#"mount -t tmpfs -o size=24m none small && exec "$0" "$@""#;
+    let flags = [
+        "--config",
+        "durward.yaml",
+        "--state-dir",
+        "small/state",
+        "run",
+        "--policy",
+        "policy.json",
+        "pbpk",
+    ];
+    let args = ["--user", "--map-root-user", "--mount", "sh", "-c", script];
+    let args = args.into_iter().chain([binary()]).chain(flags);
+    let mut client = Client::spawn_with("unshare", args, &place.options()).unwrap();
+    client.handshake(LATEST).unwrap();
+    call(&mut client, "load_simulation", load_dense());
+    let asked = json!({"simulationId": "sim", "cohort": {"size": 100}, "confirm": true});
+    // 12 MB each.
+    let ended: Vec<Value> = (0..4)
+        .map(|_| {
+            let job = call(&mut client, "run_population_simulation", asked.clone());
+            let waits = json!({"jobId": job["jobId"], "waitSeconds": 120});
+            call(&mut client, "get_job_status", waits)
+        })
+        .collect();
+    assert_eq!(ended[0]["status"], "succeeded", "{ended:?}");
+    for job in &ended[2..] {
+        let said = job["error"]["message"].as_str().unwrap_or_default();
+        assert_eq!(job["status"], "failed", "{job}");
+        assert!(said.contains("No space left on device"), "{job}");
+    }
+    let name = &ended[0]["resultId"];
+    let told = call(
+        &mut client,
+        "get_population_results",
+        json!({"resultsId": name}),
+    );
+    let chunk =
+        json!({"resultsId": name, "chunkId": told["chunks"][0]["chunkId"], "subjects": [99]});
+    let curves = call(&mut client, "get_population_chunk", chunk);
+    assert_eq!(
+        curves["series"][0]["time"].as_array().unwrap().len(),
+        5_001,
+        "what was there is whole"
+    );
+    assert_eq!(end(client).code, Some(0));
+}
+
+#[test]
 fn a_hundred_clients_at_once_each_get_their_own_results() {
     let served = Served::start_configured(place());
     let post = |path: &str, body: Value| {

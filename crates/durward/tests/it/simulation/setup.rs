@@ -93,11 +93,11 @@ fn a_variable_without_a_meaning_here_ends_the_start_and_its_value_stays_unsaid()
         &place,
         &[
             ("ADAPTER_MODEL_PATHS", models.as_str()),
-            ("ADAPTER_BACKEND", "subprocess"),
+            ("ADAPTER_BACKEND", "rpy2"),
         ],
     );
     assert_eq!(code, Some(16), "{said}");
-    assert!(said.contains("ospsuite are not built"), "{said}");
+    assert!(said.contains("native needs no R"), "{said}");
     // Without a folder there is nothing to load from.
     let (code, said) = refused(&place, &[]);
     assert_eq!(code, Some(16), "{said}");
