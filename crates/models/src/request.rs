@@ -323,6 +323,20 @@ impl ModelRequest {
         self.fields_for(model)
     }
 
+    /// The same for a provider that tells what a stream used unasked, and refuses to be asked.
+    pub(crate) fn body_unasked(&self, model: &str) -> Bytes {
+        const ASKED: &str = "stream_options";
+        if self.endpoint != Endpoint::Chat {
+            return self.body_for(model);
+        }
+        let name = quoted(model);
+        let edits = [("model", name.as_str())];
+        match self.body.members().any(|(name, _)| name == ASKED) {
+            true => self.body.without(&[ASKED], &edits).into(),
+            false => self.body.with(&edits).into(),
+        }
+    }
+
     /// The body for a cloud that has parts of the request elsewhere than Anthropic has them.
     pub(crate) fn body_elsewhere(&self, model: &str, own: &Elsewhere) -> Bytes {
         let asked = self.headers.get_all(&FORWARDED[0]).iter();
@@ -344,9 +358,7 @@ impl ModelRequest {
     /// The same as JSON, also where it came as a form.
     #[must_use]
     pub fn fields_for(&self, model: &str) -> Bytes {
-        let mut name = Vec::with_capacity(model.len() + 2);
-        wire::text::push_string(&mut name, model);
-        let name = String::from_utf8(name).unwrap_or_default();
+        let name = quoted(model);
         let usage = (self.streams && !self.wants_usage()).then(|| {
             self.stream_options().map_or_else(
                 || r#"{"include_usage":true}"#.to_owned(),
@@ -357,6 +369,13 @@ impl ModelRequest {
         edits.extend(usage.as_deref().map(|usage| ("stream_options", usage)));
         self.body.with(&edits).into()
     }
+}
+
+/// A text as a string of JSON.
+fn quoted(text: &str) -> String {
+    let mut out = Vec::with_capacity(text.len() + 2);
+    wire::text::push_string(&mut out, text);
+    String::from_utf8(out).unwrap_or_default()
 }
 
 /// What of Anthropic's API a cloud has elsewhere.
@@ -375,11 +394,6 @@ pub(crate) struct Elsewhere {
 impl Elsewhere {
     /// A body of messages, or of a count of their tokens, as this cloud wants it.
     pub fn body(&self, body: &Body, model: &str, betas: Option<&str>) -> Bytes {
-        let quoted = |text: &str| {
-            let mut out = Vec::with_capacity(text.len() + 2);
-            wire::text::push_string(&mut out, text);
-            String::from_utf8(out).unwrap_or_default()
-        };
         let (version, model) = (quoted(&self.version), quoted(model));
         let mut added = vec![("anthropic_version", version.as_str())];
         added.extend(betas.map(|betas| ("anthropic_beta", betas)));
@@ -437,6 +451,19 @@ mod tests {
         for (text, expect) in cases {
             let request = read(Endpoint::Chat, text).unwrap();
             assert_eq!(request.body_for("a/b"), expect.as_bytes(), "{text}");
+        }
+        for (text, expect) in [
+            (
+                r#"{"model":"smart", "stream":true}"#,
+                r#"{"model":"a/b", "stream":true}"#,
+            ),
+            (
+                r#"{"n" :1,"model":"smart","stream_options":{"include_usage":true},"stream":true}"#,
+                r#"{"model":"a/b","n":1,"stream":true}"#,
+            ),
+        ] {
+            let request = read(Endpoint::Chat, text).unwrap();
+            assert_eq!(request.body_unasked("a/b"), expect.as_bytes(), "{text}");
         }
         let messages = r#"{"model":"m","stream":true}"#;
         let request = read(Endpoint::Messages, messages).unwrap();
