@@ -8,7 +8,7 @@ use bytes::Bytes;
 use gate::approval::Shown;
 use gate::inspect::Finding;
 use gate::paths::reach::is_unseen;
-use http::header::CONTENT_TYPE;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use wire::model::{Body, BodyFault, Endpoint, Form, FormFault, is_form};
 
@@ -59,6 +59,8 @@ pub enum Unreadable {
     Body(BodyFault),
     /// Its form.
     Form(FormFault),
+    /// It is compressed.
+    Encoded,
     /// It names no model, or one with a name that no model has.
     Model,
     /// `stream` is neither true nor false.
@@ -74,6 +76,9 @@ impl std::fmt::Display for Unreadable {
         match self {
             Self::Body(fault) => write!(f, "the body cannot be taken: {fault}"),
             Self::Form(fault) => write!(f, "the form cannot be taken: {fault}"),
+            Self::Encoded => f.write_str(
+                "the body cannot be taken: it has a content-encoding; send it as it is, uncompressed",
+            ),
             Self::Model => write!(
                 f,
                 "\"model\" has to be a text of 1 to {MODEL_BYTES_MAX} bytes without control characters, characters that nobody sees, and blanks at an end of a part"
@@ -91,7 +96,7 @@ impl Unreadable {
     /// The member of the body that it is about.
     pub(crate) fn param(&self) -> Option<&'static str> {
         match self {
-            Self::Body(_) | Self::Form(_) | Self::Masked => None,
+            Self::Body(_) | Self::Form(_) | Self::Encoded | Self::Masked => None,
             Self::Model => Some("model"),
             Self::Stream | Self::NoStream => Some("stream"),
         }
@@ -104,6 +109,10 @@ impl ModelRequest {
     /// # Errors
     /// [`Unreadable`].
     pub fn read(endpoint: Endpoint, body: &[u8], headers: &HeaderMap) -> Result<Self, Unreadable> {
+        let mut encodings = headers.get_all(CONTENT_ENCODING).iter();
+        if encodings.any(|own| !own.as_bytes().eq_ignore_ascii_case(b"identity")) {
+            return Err(Unreadable::Encoded);
+        }
         let kind = headers
             .get(CONTENT_TYPE)
             .and_then(|kind| kind.to_str().ok());
@@ -498,6 +507,13 @@ mod tests {
             read(Endpoint::Embeddings, stream).unwrap_err(),
             Unreadable::NoStream
         );
+        let mut headers = HeaderMap::new();
+        let plain = r#"{"model":"m"}"#;
+        for (encoding, taken) in [("identity", true), ("gzip", false), ("zstd", false)] {
+            headers.insert(CONTENT_ENCODING, HeaderValue::from_static(encoding));
+            let read = ModelRequest::read(Endpoint::Chat, plain.as_bytes(), &headers);
+            assert_eq!(read.err(), (!taken).then_some(Unreadable::Encoded));
+        }
         let twice = r#"{"model":"m","model":"n"}"#;
         assert!(matches!(
             read(Endpoint::Chat, twice),

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::super::ask::{Call, Part, Reply, Stop, Text};
+use super::super::ask::{Call, Part, Reply, Stop};
 use super::usage;
 use crate::model::endpoint::Dialect;
 use crate::model::json::{self, member};
