@@ -9,10 +9,12 @@ with its reason. Needs nginx (scripts/setup-tests).
 """
 
 import argparse
+import asyncio
 import http.client
 import json
 import os
 import pathlib
+import resource
 import shutil
 import signal
 import socket
@@ -341,6 +343,65 @@ class Registration:
         )
 
 
+class Paced:
+    """Many streams at once through Durward, each from a scripted provider that waits before every token: is there a frame that does not come?"""
+
+    STREAMS, SAID, TOKEN_MS = 1_000, "0123456789abcdef" * 4, 20
+
+    def __init__(self, durward, place, quick):
+        self.streams = 50 if quick else self.STREAMS
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 65_536)), hard))
+        behind, front = free_port(), free_port()
+        scripted = {"local": {"kind": "mock", "latency": f"{self.TOKEN_MS}ms"}}
+        before = {"far": {"kind": "openai", "base_url": f"http://127.0.0.1:{behind}/v1", "api_key": "x"}}
+        processes = []
+        try:
+            for name, port, providers in (("behind", behind, scripted), ("front", front, before)):
+                processes.append(self.serve(durward, place / f"paced-{name}", port, providers))
+            self.whole = asyncio.run(self.all(front))
+        finally:
+            for process in processes:
+                process.stop()
+
+    def serve(self, durward, folder, port, providers):
+        folder.mkdir()
+        (folder / "durward.yaml").write_text(json.dumps({"models": {"providers": providers}, "policy": "policy.json"}) + "\n")
+        rule = {"id": "models", "effect": "allow", "conditions": {"resource_type": "model"}}
+        (folder / "policy.json").write_text(json.dumps({"version": "1", "default_action": "deny", "rules": [rule]}))
+        words = [str(durward), "--config", "durward.yaml", "--state-dir", "state", "serve", "--listen", f"127.0.0.1:{port}"]
+        limits = ["--limit-requests", "1000000/s", "--limit-burst", "1000000", "--limit-concurrency", "1024", "--limit-tool-calls", "1000000"]
+        return Process(folder, "durward", [*words, *limits], port, {"XDG_RUNTIME_DIR": str(folder / "runtime")})
+
+    async def all(self, port):
+        """How many streams came whole."""
+        told = await asyncio.gather(*[self.one(port) for _ in range(self.streams)], return_exceptions=True)
+        for fault in {str(one) for one in told if one is not None}:
+            print(f"a stream that is not whole: {fault}", file=sys.stderr)
+        return sum(one is None for one in told)
+
+    async def one(self, port):
+        body = json.dumps({"model": "far/local/spell", "messages": [{"role": "user", "content": self.SAID}], "stream": True})
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+        try:
+            writer.write((head + body).encode())
+            told = (await asyncio.wait_for(reader.read(-1), 4 * WAIT_S)).decode()
+        finally:
+            writer.close()
+        events = [line[6:] for line in told.splitlines() if line.startswith("data: ")]
+        choices = [choice for event in events if event != "[DONE]" for choice in json.loads(event).get("choices", [])]
+        deltas = [choice["delta"].get("content") for choice in choices]
+        if [delta for delta in deltas if delta] != list(self.SAID):
+            raise Missing(f"{told.splitlines()[:1]} {''.join(filter(None, deltas))!r}")
+        if not events or events[-1] != "[DONE]":
+            raise Missing("the end mark is missing")
+
+    def row(self):
+        held = "PASS" if self.whole == self.streams == self.STREAMS else "SHORT"
+        return f"| streams at once, each of {len(self.SAID)} tokens at {self.TOKEN_MS} ms, that came without a lost frame | {self.whole:,} | {self.STREAMS:,} | {held} |"
+
+
 class Figures:
     """What an arm took, round by round."""
 
@@ -438,6 +499,7 @@ def main():
             running = list(found)
             registration = Registration(durward, place)
             figures = measure(durward, found, chosen.quick, absent)
+            paced = Paced(durward, place, chosen.quick)
         finally:
             for arm in running if found else []:
                 arm.stop()
@@ -458,6 +520,7 @@ def main():
         "|---|--:|---|---|",
         *goals(figures),
         registration.row(),
+        paced.row(),
         "",
         *[f"- **Absent**: {name}: {' '.join(why.split())}" for name, why in absent],
         "",

@@ -5,7 +5,9 @@
 use libfuzzer_sys::fuzz_target;
 use serde_json::value::RawValue;
 use wire::SseParser;
-use wire::model::translate::{Format, Front, Manner, Stamp, Translator, reply, request};
+use wire::model::translate::{
+    Format, Front, Manner, Stamp, Thoughts, Translator, reply, request,
+};
 
 const FRONTS: [Front; 3] = [Front::Chat, Front::Messages, Front::Responses];
 const FORMATS: [Format; 3] = [Format::Chat, Format::Messages, Format::Gemini];
@@ -96,6 +98,12 @@ fuzz_target!(|input: (u8, &[u8])| {
         model: "m",
         max_tokens: 9,
         names_completion: which & 1 == 0,
+        thoughts: [
+            Thoughts::ReasoningContent,
+            Thoughts::Reasoning,
+            Thoughts::Parts,
+        ][usize::from(which / 9) % 3],
+        is_strict: which & 2 == 0,
     };
     if let Ok(said) = request(from, to, &text, &manner) {
         assert!(is_json(&said.body));

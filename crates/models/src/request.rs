@@ -8,7 +8,7 @@ use bytes::Bytes;
 use gate::approval::Shown;
 use gate::inspect::Finding;
 use gate::paths::reach::is_unseen;
-use http::header::CONTENT_TYPE;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use wire::model::{Body, BodyFault, Endpoint, Form, FormFault, is_form};
 
@@ -59,6 +59,8 @@ pub enum Unreadable {
     Body(BodyFault),
     /// Its form.
     Form(FormFault),
+    /// It is compressed.
+    Encoded,
     /// It names no model, or one with a name that no model has.
     Model,
     /// `stream` is neither true nor false.
@@ -74,6 +76,9 @@ impl std::fmt::Display for Unreadable {
         match self {
             Self::Body(fault) => write!(f, "the body cannot be taken: {fault}"),
             Self::Form(fault) => write!(f, "the form cannot be taken: {fault}"),
+            Self::Encoded => f.write_str(
+                "the body cannot be taken: it has a content-encoding; send it as it is, uncompressed",
+            ),
             Self::Model => write!(
                 f,
                 "\"model\" has to be a text of 1 to {MODEL_BYTES_MAX} bytes without control characters, characters that nobody sees, and blanks at an end of a part"
@@ -91,7 +96,7 @@ impl Unreadable {
     /// The member of the body that it is about.
     pub(crate) fn param(&self) -> Option<&'static str> {
         match self {
-            Self::Body(_) | Self::Form(_) | Self::Masked => None,
+            Self::Body(_) | Self::Form(_) | Self::Encoded | Self::Masked => None,
             Self::Model => Some("model"),
             Self::Stream | Self::NoStream => Some("stream"),
         }
@@ -104,6 +109,10 @@ impl ModelRequest {
     /// # Errors
     /// [`Unreadable`].
     pub fn read(endpoint: Endpoint, body: &[u8], headers: &HeaderMap) -> Result<Self, Unreadable> {
+        let mut encodings = headers.get_all(CONTENT_ENCODING).iter();
+        if encodings.any(|own| !own.as_bytes().eq_ignore_ascii_case(b"identity")) {
+            return Err(Unreadable::Encoded);
+        }
         let kind = headers
             .get(CONTENT_TYPE)
             .and_then(|kind| kind.to_str().ok());
@@ -323,6 +332,20 @@ impl ModelRequest {
         self.fields_for(model)
     }
 
+    /// The same for a provider that tells what a stream used unasked, and refuses to be asked.
+    pub(crate) fn body_unasked(&self, model: &str) -> Bytes {
+        const ASKED: &str = "stream_options";
+        if self.endpoint != Endpoint::Chat {
+            return self.body_for(model);
+        }
+        let name = quoted(model);
+        let edits = [("model", name.as_str())];
+        match self.body.members().any(|(name, _)| name == ASKED) {
+            true => self.body.without(&[ASKED], &edits).into(),
+            false => self.body.with(&edits).into(),
+        }
+    }
+
     /// The body for a cloud that has parts of the request elsewhere than Anthropic has them.
     pub(crate) fn body_elsewhere(&self, model: &str, own: &Elsewhere) -> Bytes {
         let asked = self.headers.get_all(&FORWARDED[0]).iter();
@@ -344,9 +367,7 @@ impl ModelRequest {
     /// The same as JSON, also where it came as a form.
     #[must_use]
     pub fn fields_for(&self, model: &str) -> Bytes {
-        let mut name = Vec::with_capacity(model.len() + 2);
-        wire::text::push_string(&mut name, model);
-        let name = String::from_utf8(name).unwrap_or_default();
+        let name = quoted(model);
         let usage = (self.streams && !self.wants_usage()).then(|| {
             self.stream_options().map_or_else(
                 || r#"{"include_usage":true}"#.to_owned(),
@@ -357,6 +378,13 @@ impl ModelRequest {
         edits.extend(usage.as_deref().map(|usage| ("stream_options", usage)));
         self.body.with(&edits).into()
     }
+}
+
+/// A text as a string of JSON.
+fn quoted(text: &str) -> String {
+    let mut out = Vec::with_capacity(text.len() + 2);
+    wire::text::push_string(&mut out, text);
+    String::from_utf8(out).unwrap_or_default()
 }
 
 /// What of Anthropic's API a cloud has elsewhere.
@@ -375,11 +403,6 @@ pub(crate) struct Elsewhere {
 impl Elsewhere {
     /// A body of messages, or of a count of their tokens, as this cloud wants it.
     pub fn body(&self, body: &Body, model: &str, betas: Option<&str>) -> Bytes {
-        let quoted = |text: &str| {
-            let mut out = Vec::with_capacity(text.len() + 2);
-            wire::text::push_string(&mut out, text);
-            String::from_utf8(out).unwrap_or_default()
-        };
         let (version, model) = (quoted(&self.version), quoted(model));
         let mut added = vec![("anthropic_version", version.as_str())];
         added.extend(betas.map(|betas| ("anthropic_beta", betas)));
@@ -438,6 +461,19 @@ mod tests {
             let request = read(Endpoint::Chat, text).unwrap();
             assert_eq!(request.body_for("a/b"), expect.as_bytes(), "{text}");
         }
+        for (text, expect) in [
+            (
+                r#"{"model":"smart", "stream":true}"#,
+                r#"{"model":"a/b", "stream":true}"#,
+            ),
+            (
+                r#"{"n" :1,"model":"smart","stream_options":{"include_usage":true},"stream":true}"#,
+                r#"{"model":"a/b","n":1,"stream":true}"#,
+            ),
+        ] {
+            let request = read(Endpoint::Chat, text).unwrap();
+            assert_eq!(request.body_unasked("a/b"), expect.as_bytes(), "{text}");
+        }
         let messages = r#"{"model":"m","stream":true}"#;
         let request = read(Endpoint::Messages, messages).unwrap();
         assert_eq!(request.body_for("m"), messages.as_bytes());
@@ -471,6 +507,13 @@ mod tests {
             read(Endpoint::Embeddings, stream).unwrap_err(),
             Unreadable::NoStream
         );
+        let mut headers = HeaderMap::new();
+        let plain = r#"{"model":"m"}"#;
+        for (encoding, taken) in [("identity", true), ("gzip", false), ("zstd", false)] {
+            headers.insert(CONTENT_ENCODING, HeaderValue::from_static(encoding));
+            let read = ModelRequest::read(Endpoint::Chat, plain.as_bytes(), &headers);
+            assert_eq!(read.err(), (!taken).then_some(Unreadable::Encoded));
+        }
         let twice = r#"{"model":"m","model":"n"}"#;
         assert!(matches!(
             read(Endpoint::Chat, twice),

@@ -1,4 +1,4 @@
-//! `durward install`: a guarded server in an MCP client's configuration.
+//! `durward install`: a guarded server in an MCP client's configuration, or the client as one of models.
 //!
 //! Nothing is written without `--write`, nothing is replaced without `--force`, and never without a
 //! copy of what was there.
@@ -6,6 +6,7 @@
 pub mod client;
 pub mod document;
 pub mod entry;
+mod models;
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -30,6 +31,7 @@ Examples:
   durward install claude-desktop -- npx -y @modelcontextprotocol/server-filesystem /tmp
   durward install cursor --name files --policy policy.json --write -- npx -y @modelcontextprotocol/server-filesystem /tmp
   durward install vscode --project --write --env API_KEY -- my-mcp-server
+  durward install codex --models http://127.0.0.1:8765 --model smart --write
 
 Without --write the entry is printed, and where it belongs is said. With --write the file is edited: a
 copy FILE.bak-TIME is kept; other servers, comments and everything else stay as they are.
@@ -44,6 +46,12 @@ const CONFIG_BYTES_MAX: u64 = 16 * 1024 * 1024;
 pub struct InstallArgs {
     /// The client
     client: Client,
+    /// Add no server: have the client ask `durward serve` at this URL for models (claude-code, codex, opencode)
+    #[arg(long, value_name = "URL", conflicts_with_all = ["name", "policy", "environment", "command"])]
+    models: Option<String>,
+    /// The model that the client asks
+    #[arg(long, value_name = "NAME", requires = "models")]
+    model: Option<String>,
     /// The server's name in the client and in rules (`backend_id`) [default: from the command]
     #[arg(long, value_name = "NAME", value_parser = crate::names::server_name)]
     name: Option<String>,
@@ -56,13 +64,13 @@ pub struct InstallArgs {
     /// Edit the client's file
     #[arg(long)]
     write: bool,
-    /// Replace a server of the same name
+    /// Replace a server of the same name, or settings of models that are there
     #[arg(long)]
     force: bool,
     #[command(flatten)]
     file: FileArgs,
     /// The server's command
-    #[arg(last = true, required = true, value_name = "CMD")]
+    #[arg(last = true, required_unless_present = "models", value_name = "CMD")]
     command: Vec<OsString>,
 }
 
@@ -128,6 +136,9 @@ fn install(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<(), String> {
+    if let Some(url) = &args.models {
+        return models::install(args, url, places, (out, err));
+    }
     let (program, arguments) = args
         .command
         .split_first()

@@ -217,6 +217,10 @@ fn ended(operation: &Operation<'_>, out: &mut Vec<Attribute>) {
         ("gen_ai.usage.input_tokens", usage.input_tokens),
         ("gen_ai.usage.output_tokens", usage.output_tokens),
         ("gen_ai.usage.cache_read.input_tokens", usage.cached_tokens),
+        (
+            "gen_ai.usage.cache_creation.input_tokens",
+            usage.written_tokens,
+        ),
         ("durward.cost_micros", usage.cost_micros),
     ] {
         if let Some(number) = number {

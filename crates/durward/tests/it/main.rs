@@ -51,6 +51,7 @@ mod init_command;
 mod inspected;
 mod inspected_outside;
 mod install_command;
+mod install_models;
 mod lab_farm;
 mod lab_hitl;
 mod lab_http;

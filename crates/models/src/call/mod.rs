@@ -87,6 +87,7 @@ fn usage(tokens: Tokens, cost: Option<u64>) -> Usage {
         input_tokens: tokens.input,
         output_tokens: tokens.output,
         cached_tokens: tokens.cached,
+        written_tokens: tokens.written,
         reasoning_tokens: tokens.reasoning,
         counted_tokens: tokens.counted,
         cost_micros: cost,

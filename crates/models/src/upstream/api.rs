@@ -3,7 +3,7 @@
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use wire::model::Endpoint;
-use wire::model::translate::{Format, Front, Manner};
+use wire::model::translate::{Format, Front, Manner, Thoughts};
 
 use super::publisher::{Asked, Publisher};
 use crate::key::Key;
@@ -24,13 +24,29 @@ pub struct Site {
     pub project: String,
 }
 
+/// How near an API comes to OpenAI's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kin {
+    /// It is not known: it is asked as OpenAI is.
+    Any,
+    /// Groq's: thoughts stand in `reasoning`.
+    Groq,
+    /// One that has chat completions and no responses.
+    Chat,
+    /// Cerebras': the same, and thoughts stand in `reasoning`.
+    Cerebras,
+    /// Mistral's: the same, thoughts are parts of the content, and members that it does not know are refused, `stream_options`
+    /// among them.
+    Mistral,
+}
+
 /// Whose API a provider speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Api {
     /// OpenAI's own.
     OpenAi,
     /// One like OpenAI's, of somebody else.
-    Compatible,
+    Compatible(Kin),
     /// Anthropic's.
     Anthropic,
     /// Google's Gemini.
@@ -57,7 +73,12 @@ impl Api {
         match self {
             // OpenAI itself ranks nothing.
             Self::OpenAi if endpoint == Endpoint::Rerank => false,
-            Self::OpenAi | Self::Compatible => {
+            Self::Compatible(Kin::Chat | Kin::Cerebras | Kin::Mistral)
+                if endpoint == Endpoint::Responses =>
+            {
+                false
+            }
+            Self::OpenAi | Self::Compatible(_) => {
                 !matches!(endpoint, Endpoint::Messages | Endpoint::CountTokens)
             }
             Self::Anthropic | Self::Vertex(Publisher::Anthropic) => {
@@ -75,7 +96,7 @@ impl Api {
     /// The form in which it is asked what it has no endpoint for.
     pub(super) fn format(self) -> Format {
         match self {
-            Self::OpenAi | Self::Compatible | Self::Azure => Format::Chat,
+            Self::OpenAi | Self::Compatible(_) | Self::Azure => Format::Chat,
             Self::Anthropic | Self::Bedrock | Self::Vertex(Publisher::Anthropic) => {
                 Format::Messages
             }
@@ -144,7 +165,7 @@ impl Api {
             Self::Bedrock if streams => format!("/model/{escaped}/invoke-with-response-stream"),
             Self::Bedrock => format!("/model/{escaped}/invoke"),
             Self::Vertex(publisher) => publisher.path_of(endpoint, model, asked, site),
-            Self::OpenAi | Self::Compatible | Self::Anthropic | Self::Azure => {
+            Self::OpenAi | Self::Compatible(_) | Self::Anthropic | Self::Azure => {
                 let asked = if self.has(endpoint) {
                     endpoint
                 } else {
@@ -165,7 +186,18 @@ impl Api {
             model,
             max_tokens,
             names_completion: matches!(self, Self::OpenAi | Self::Azure),
+            thoughts: match self {
+                Self::Compatible(Kin::Groq | Kin::Cerebras) => Thoughts::Reasoning,
+                Self::Compatible(Kin::Mistral) => Thoughts::Parts,
+                _ => Thoughts::ReasoningContent,
+            },
+            is_strict: self == Self::Compatible(Kin::Mistral),
         }
+    }
+
+    /// Whether a stream of chat completions has to be asked for what was used, and may be.
+    pub(super) fn is_asked_for_usage(self) -> bool {
+        self != Self::Compatible(Kin::Mistral)
     }
 
     /// How Anthropic's messages are asked for in a cloud, where it is one.
@@ -200,7 +232,7 @@ impl Api {
         }
         let Some(key) = key else { return };
         let (name, value) = match self {
-            Self::OpenAi | Self::Compatible | Self::Bedrock | Self::Vertex(_) => {
+            Self::OpenAi | Self::Compatible(_) | Self::Bedrock | Self::Vertex(_) => {
                 (AUTHORIZATION, key.bearer())
             }
             Self::Anthropic => (HeaderName::from_static("x-api-key"), key.plain()),

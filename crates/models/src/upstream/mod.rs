@@ -26,7 +26,7 @@ use toolkit::server::BoxFuture;
 use wire::model::translate::{self, Format, Front, embeddings};
 use wire::model::{Body, Dialect, Endpoint, is_error, message_of};
 
-pub use api::{Api, Site};
+pub use api::{Api, Kin, Site};
 pub use google::{CREDENTIAL_BYTES_MAX, CredentialFault, GoogleCredential};
 pub use keys::KEYS_MAX;
 pub use publisher::Publisher;
@@ -250,6 +250,7 @@ impl HttpProvider {
         if api.has(request.endpoint()) {
             let body = match &elsewhere {
                 Some(own) => request.body_elsewhere(model, own),
+                None if !api.is_asked_for_usage() => request.body_unasked(model),
                 None => request.body_for(model),
             };
             return Ok(Written {

@@ -81,9 +81,9 @@ pub fn error_event(endpoint: Endpoint, error: &ErrorText<'_>) -> Vec<u8> {
 pub fn message_of(body: &str) -> Option<String> {
     let members = json::members(body);
     let Some(error) = json::member(&members, "error") else {
-        // As AWS words it.
-        let said = json::member(&members, "message").or(json::member(&members, "Message"))?;
-        return json::text(said).map(Cow::into_owned);
+        // As AWS words it, and servers that check requests against a schema.
+        let said = ["message", "Message", "detail"];
+        return sentence(said.iter().find_map(|name| json::member(&members, name))?);
     };
     if let Some(text) = json::text(error) {
         return Some(text.into_owned());
@@ -91,6 +91,29 @@ pub fn message_of(body: &str) -> Option<String> {
     let inner = json::members(error);
     let message = json::member(&inner, "message").and_then(json::text)?;
     Some(message.into_owned())
+}
+
+/// The sentence of an error that stands bare, or in the first entry of a list of what is wrong with a request.
+fn sentence(raw: &str) -> Option<String> {
+    if let Some(text) = json::text(raw) {
+        return Some(text.into_owned());
+    }
+    let own = json::members(raw);
+    let listed = json::member(&own, "detail").unwrap_or(raw);
+    if let Some(text) = json::text(listed) {
+        return Some(text.into_owned());
+    }
+    let first = json::members(json::elements(listed).first()?);
+    let why = json::member(&first, "msg").and_then(json::text)?;
+    let place = json::elements(json::member(&first, "loc").unwrap_or_default());
+    let place: Vec<Cow<'_, str>> = place
+        .into_iter()
+        .map(|part| json::text(part).unwrap_or(Cow::Borrowed(part)))
+        .collect();
+    Some(match place.is_empty() {
+        true => why.into_owned(),
+        false => format!("{}: {why}", place.join(".")),
+    })
 }
 
 /// Whether this is an error in the words of a dialect. Some that speak like OpenAI say less than it does; Anthropic's say their type.
@@ -172,6 +195,13 @@ mod tests {
             (r#"{"error":{}}"#, None),
             (r#"{"message":"too many"}"#, Some("too many")),
             (r#"{"message":{}}"#, None),
+            (r#"{"detail":"no such model"}"#, Some("no such model")),
+            (
+                r#"{"object":"error","message":{"detail":[{"type":"extra_forbidden","loc":["body","messages",1,"user"],"msg":"Extra inputs are not permitted"}]}}"#,
+                Some("body.messages.1.user: Extra inputs are not permitted"),
+            ),
+            (r#"{"detail":[{"msg":"too long"}]}"#, Some("too long")),
+            (r#"{"detail":[]}"#, None),
             ("<html>", None),
         ];
         for (body, expect) in cases {

@@ -34,12 +34,16 @@ pub(super) fn chunk(state: &mut State, data: &str) -> Said {
     let choices = json::elements(json::member(&members, "choices").unwrap_or_default());
     for choice in &choices {
         let inner = json::members(choice);
+        let number = json::member(&inner, "index").and_then(json::number);
+        let bit = 1_u128 << number.unwrap_or(0).min(127);
+        state.choices.0 |= bit;
         if json::member(&inner, "finish_reason").is_some() {
-            state.finished = true;
+            state.choices.1 |= bit;
         } else if carries(json::member(&inner, "delta").unwrap_or_default()) {
             state.pieces += 1;
         }
     }
+    state.finished = state.choices.1 != 0 && state.choices.0 == state.choices.1;
     if let Some(usage) = json::member(&members, "usage") {
         state.tokens.overlay(Tokens::read(Dialect::OpenAi, usage));
         // Some gateways have a choice there all the same, with nothing in it, behind the last that has.

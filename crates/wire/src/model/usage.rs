@@ -66,7 +66,8 @@ impl Tokens {
                 Self {
                     input: number("prompt_tokens").or_else(|| number("input_tokens")),
                     output: number("completion_tokens").or_else(|| number("output_tokens")),
-                    cached: below(input, "cached_tokens"),
+                    cached: below(input, "cached_tokens")
+                        .or_else(|| number("prompt_cache_hit_tokens")),
                     written: below(input, "cache_write_tokens"),
                     reasoning: below(output, "reasoning_tokens"),
                     counted: None,
@@ -122,6 +123,11 @@ mod tests {
                 Endpoint::Chat,
                 r#"{"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7,"prompt_tokens_details":{"cached_tokens":2},"completion_tokens_details":{"reasoning_tokens":1}}}"#,
                 told(Some(3), Some(4), Some(2), Some(1)),
+            ),
+            (
+                Endpoint::Chat,
+                r#"{"usage":{"prompt_tokens":3,"completion_tokens":4,"prompt_cache_hit_tokens":2,"prompt_cache_miss_tokens":1}}"#,
+                told(Some(3), Some(4), Some(2), None),
             ),
             (
                 Endpoint::Chat,

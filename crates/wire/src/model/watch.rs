@@ -23,8 +23,10 @@ pub enum Said {
 #[derive(Debug, Default)]
 pub(super) struct State {
     pub tokens: Tokens,
-    /// The model has said why it stopped.
+    /// The model has said why it stopped, in every choice that has begun.
     pub finished: bool,
+    /// The choices of chat completions that have begun, and those that have ended: a bit each.
+    pub choices: (u128, u128),
     /// Parts that carry something the model wrote.
     pub pieces: u64,
 }
@@ -153,6 +155,28 @@ mod tests {
                 expect,
                 "{data}"
             );
+        }
+    }
+
+    #[test]
+    fn a_reply_of_several_choices_is_whole_when_all_have_ended() {
+        let part = |index: u64| {
+            format!(r#"{{"choices":[{{"index":{index},"delta":{{"content":"a"}}}}]}}"#)
+        };
+        let end = |index: u64| {
+            format!(r#"{{"choices":[{{"index":{index},"delta":{{}},"finish_reason":"stop"}}]}}"#)
+        };
+        let mut watch = Watch::new(Endpoint::Chat);
+        for (data, whole) in [
+            (part(0), false),
+            (part(300), false),
+            (end(0), false),
+            (part(300), false),
+            (end(300), true),
+        ] {
+            watch.see(data.as_bytes());
+            assert_eq!(watch.has_finished(), whole, "{data}");
+            assert_eq!(!watch.end_mark().is_empty(), whole, "{data}");
         }
     }
 

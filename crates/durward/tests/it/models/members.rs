@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 use wire::model::Said;
 use wire::model::translate::{
-    Format, Front, Inexpressible, Manner, Stamp, Translator, reply, request,
+    Format, Front, Inexpressible, Manner, Stamp, Thoughts, Translator, reply, request,
 };
 
 use crate::support::components;
@@ -16,6 +16,11 @@ use crate::support::components;
 const SAYS_NOTHING: &[(&str, &str, &str)] = &[
     ("* service_tier", "\"auto\"", USUAL),
     ("* service_tier", "\"default\"", USUAL),
+    (
+        "messages service_tier",
+        "\"standard_only\"",
+        "it keeps from capacity that no other provider has",
+    ),
     ("* store", "false", USUAL),
     ("* background", "false", USUAL),
     ("* truncation", "\"disabled\"", USUAL),
@@ -221,6 +226,8 @@ const MANNER: Manner<'_> = Manner {
     model: "big",
     max_tokens: 99,
     names_completion: false,
+    thoughts: Thoughts::ReasoningContent,
+    is_strict: false,
 };
 
 /// What is wrong with how one member is told to another dialect.

@@ -16,6 +16,7 @@ mod gone;
 mod inherited;
 mod inspected;
 mod key_pools;
+mod kinds;
 mod members;
 mod passed;
 mod prices;

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::support::{ENDPOINTS, ask, code, request, serve};
+use super::support::{ENDPOINTS, Upstream, ask, code, request, serve};
+use crate::support::web::reply;
 
 /// A dollar for a million tokens read is a millionth of one each; what is written costs ten times as much.
 const PRICES: &str =
@@ -118,4 +119,49 @@ fn a_budget_of_money_is_reserved_with_one_of_tokens_and_settled_by_what_was_used
     };
     assert_eq!(of("money"), spent);
     assert!(of("tokens") > 0);
+}
+
+#[test]
+fn what_a_cache_gave_took_and_thoughts_are_recorded_with_what_each_cost() {
+    let usage = r#""usage":{"input_tokens":5,"cache_read_input_tokens":4,"cache_creation_input_tokens":1,"output_tokens":3,"output_tokens_details":{"thinking_tokens":2}}"#;
+    let whole = format!(
+        r#"{{"type":"message","id":"i","role":"assistant","model":"m","content":[],"stop_reason":"end_turn",{usage}}}"#
+    );
+    let stream = format!(
+        "data: {{\"type\":\"message_start\",\"message\":{{\"id\":\"i\",\"model\":\"m\",{usage}}}}}\n\ndata: {{\"type\":\"message_delta\",\"delta\":{{\"stop_reason\":\"end_turn\"}},{usage}}}\n\ndata: {{\"type\":\"message_stop\"}}\n\n"
+    );
+    let upstream = Upstream::before(move |request| {
+        let streams = request
+            .body
+            .windows(13)
+            .any(|part| part == b"\"stream\":true");
+        Some(match streams {
+            true => reply("200 x", "", "text/event-stream", &stream),
+            false => reply("200 x", "", "application/json", &whole),
+        })
+    });
+    let far = upstream.configured("far", "/v1/messages");
+    let prices =
+        "prices: { m: { input: 10, output: 100, cached: 1, written: 20, reasoning: 1000 } }";
+    let served = serve(
+        &format!("models: {{ providers: {{ {far} }}, {prices} }}"),
+        &[],
+    );
+    for path in ENDPOINTS {
+        for streams in [false, true] {
+            let answer = ask(&served, path, "far/m", streams);
+            assert_eq!(answer.status, 200, "{path}: {answer:?}");
+        }
+    }
+    let (_, place) = served.stop();
+    let records = place.records();
+    let operations = records.operations();
+    assert_eq!(operations.len(), 6);
+    for operation in operations {
+        // 5 × 10 + 4 × 1 + 1 × 20 + 1 × 100 + 2 × 1,000
+        let expect = json!({
+            "input_tokens": 10, "output_tokens": 3, "cached_tokens": 4, "written_tokens": 1, "reasoning_tokens": 2, "cost_micros": 2_174,
+        });
+        assert_eq!(operation["usage"], expect, "{operation}");
+    }
 }

@@ -98,6 +98,8 @@ pub struct Usage {
     pub output_tokens: Option<u64>,
     /// How many of the tokens read came from the provider's cache.
     pub cached_tokens: Option<u64>,
+    /// How many of the tokens read were put into the provider's cache.
+    pub written_tokens: Option<u64>,
     /// How many of the tokens written were reasoning.
     pub reasoning_tokens: Option<u64>,
     /// How many of the tokens read and written were counted by us, because the provider did not tell them.
@@ -113,6 +115,7 @@ impl Usage {
             (&mut self.input_tokens, more.input_tokens),
             (&mut self.output_tokens, more.output_tokens),
             (&mut self.cached_tokens, more.cached_tokens),
+            (&mut self.written_tokens, more.written_tokens),
             (&mut self.reasoning_tokens, more.reasoning_tokens),
             (&mut self.counted_tokens, more.counted_tokens),
             (&mut self.cost_micros, more.cost_micros),
@@ -221,6 +224,7 @@ impl Usage {
             ("input_tokens", self.input_tokens),
             ("output_tokens", self.output_tokens),
             ("cached_tokens", self.cached_tokens),
+            ("written_tokens", self.written_tokens),
             ("reasoning_tokens", self.reasoning_tokens),
             ("counted_tokens", self.counted_tokens),
             ("cost_micros", self.cost_micros),

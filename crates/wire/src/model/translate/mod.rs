@@ -70,6 +70,21 @@ pub struct Manner<'a> {
     pub max_tokens: u64,
     /// Chat completions: the most tokens are `max_completion_tokens`.
     pub names_completion: bool,
+    /// Chat completions: where the model's thoughts stand.
+    pub thoughts: Thoughts,
+    /// Chat completions: `user` and `stream_options` are refused. What was used is told unasked.
+    pub is_strict: bool,
+}
+
+/// Where chat completions have what a model thought. Each provider refuses the others' place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Thoughts {
+    /// In `reasoning_content`.
+    ReasoningContent,
+    /// In `reasoning`.
+    Reasoning,
+    /// In parts of the content.
+    Parts,
 }
 
 /// A request in another dialect.

@@ -1,9 +1,11 @@
 //! Golden transcripts of each pair of dialects, what is refused, and what comes from strange providers.
 
+mod providers;
+
 use serde_json::{Value, json};
 
 use super::super::watch::Said;
-use super::{Format, Front, Manner, Stamp, Translator, reply, request};
+use super::{Format, Front, Manner, Stamp, Thoughts, Translator, reply, request};
 use crate::sse::SseParser;
 
 const PAIRS: &[(Front, Format, &str)] = &[
@@ -48,6 +50,8 @@ const MANNER: Manner<'_> = Manner {
     model: "big",
     max_tokens: 99,
     names_completion: false,
+    thoughts: Thoughts::ReasoningContent,
+    is_strict: false,
 };
 
 const STAMP: Stamp<'_> = Stamp {
@@ -379,7 +383,7 @@ fn what_cannot_be_said_to_gemini_is_refused_by_name() {
         ),
         (
             turns(
-                json!([{ "role": "user", "content": "x" }, { "role": "system", "content": "y" }, { "role": "user", "content": "x" }]),
+                json!([{ "role": "assistant", "content": "x" }, { "role": "system", "content": "y" }, { "role": "user", "content": "x" }]),
             ),
             "messages[1]",
         ),

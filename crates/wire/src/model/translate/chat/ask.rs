@@ -2,11 +2,14 @@
 
 use super::super::ask::{Ask, Call, Choice, Part, Role, Shape, Text, Tool, Turn};
 use super::super::fields::{LeftOut, NO_COUNTERPART, Read, wrong};
-use super::super::{Manner, Source};
+use super::super::{Manner, Source, Thoughts};
 use crate::model::write::{Object, list, quoted};
 
 /// What a result of a tool begins with where the tool failed: the dialect has no other word for it.
 const FAILED: &str = "the tool failed:";
+
+/// The longest name of a user that OpenAI takes.
+const USER_CHARS_MAX: usize = 64;
 
 /// Writes a request.
 pub(in super::super) fn write(
@@ -25,7 +28,10 @@ pub(in super::super) fn write(
         match turn.role {
             Role::System => turns.push(message("system", &parts(&turn.parts, &turn.at)?)),
             Role::User => user(turn, &mut turns)?,
-            Role::Assistant => turns.push(assistant(turn, ask.names.signature, left_out)?),
+            Role::Assistant => {
+                let said = assistant(turn, manner.thoughts, (ask.names.signature, left_out))?;
+                turns.push(said);
+            }
         }
     }
     let most = if manner.names_completion {
@@ -35,7 +41,13 @@ pub(in super::super) fn write(
     };
     let stop = ask.stop.iter().map(|text| quoted(text));
     let tools = ask.tools.iter().map(tool);
-    let usage = ask.streams.then_some("{\"include_usage\":true}");
+    let asks_usage = ask.streams && !manner.is_strict;
+    let usage = asks_usage.then_some("{\"include_usage\":true}");
+    let fits = |user: &&Text<'_>| !manner.is_strict && user.chars().count() <= USER_CHARS_MAX;
+    let user = ask.user.as_ref().filter(fits);
+    if ask.user.is_some() && user.is_none() {
+        left_out.insert(ask.names.user);
+    }
     let parallel = ask.parallel.filter(|_| !ask.tools.is_empty());
     let body = Object::new()
         .text("model", manner.model)
@@ -55,7 +67,7 @@ pub(in super::super) fn write(
             "reasoning_effort",
             ask.effort.map(|effort| quoted(effort.word())),
         )
-        .raw_if("user", ask.user.as_ref().map(|user| quoted(user)))
+        .raw_if("user", user.map(|user| quoted(user)))
         .raw_if("stream", ask.streams.then_some("true"))
         .raw_if("stream_options", usage);
     Ok(body.end())
@@ -164,7 +176,11 @@ fn document(name: Option<&str>, source: &Source<'_>, at: &str) -> Read<Vec<u8>> 
 }
 
 /// What the assistant said.
-fn assistant(turn: &Turn<'_>, signed: &'static str, left_out: &mut LeftOut) -> Read<Vec<u8>> {
+fn assistant(
+    turn: &Turn<'_>,
+    place: Thoughts,
+    (signed, left_out): (&'static str, &mut LeftOut),
+) -> Read<Vec<u8>> {
     let (mut words, mut calls, mut thoughts) = (Vec::new(), Vec::new(), String::new());
     for part in &turn.parts {
         match part {
@@ -179,19 +195,30 @@ fn assistant(turn: &Turn<'_>, signed: &'static str, left_out: &mut LeftOut) -> R
             _ => return wrong(&turn.at, NO_COUNTERPART),
         }
     }
-    let content = if words.is_empty() {
+    let has_thoughts = |own| place == own && !thoughts.is_empty();
+    let content = if has_thoughts(Thoughts::Parts) {
+        let words = words.iter().map(|text| text_part(text));
+        list(std::iter::once(thoughts_part(&thoughts)).chain(words))
+    } else if words.is_empty() {
         b"null".to_vec()
     } else {
         texts(&words)
     };
-    let thoughts = (!thoughts.is_empty()).then(|| quoted(&thoughts));
+    let thoughts_in = |own| has_thoughts(own).then(|| quoted(&thoughts));
     let calls = (!calls.is_empty()).then(|| list(calls));
     let message = Object::new()
         .text("role", "assistant")
         .raw("content", content)
-        .raw_if("reasoning_content", thoughts)
+        .raw_if("reasoning_content", thoughts_in(Thoughts::ReasoningContent))
+        .raw_if("reasoning", thoughts_in(Thoughts::Reasoning))
         .raw_if("tool_calls", calls);
     Ok(message.end())
+}
+
+/// Thoughts as a part of the content.
+fn thoughts_part(text: &str) -> Vec<u8> {
+    let part = Object::new().text("type", "thinking");
+    part.raw("thinking", list([text_part(text)])).end()
 }
 
 /// A call of a tool, as it stands in requests and replies.

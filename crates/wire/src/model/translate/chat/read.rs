@@ -12,12 +12,10 @@ const NEUTRAL: &[(&str, &[&str])] = &[
     ("logprobs", &["false"]),
     ("top_logprobs", &["0"]),
     ("logit_bias", &["{}"]),
-    ("store", &["false"]),
     ("modalities", &["[\"text\"]"]),
     ("service_tier", &["\"auto\"", "\"default\""]),
     ("verbosity", &["\"medium\""]),
     ("functions", &["[]"]),
-    ("metadata", &["{}"]),
 ];
 
 /// Reads a request.
@@ -29,6 +27,14 @@ pub(in super::super) fn read<'a>(body: &'a str, left_out: &mut LeftOut) -> Read<
     }
     own.neutral(NEUTRAL)?;
     own.hints(openai::HINTS, left_out);
+    // It only makes a reply come sooner.
+    own.hints(&["prediction"], left_out);
+    // A provider of another dialect stores no replies, so nothing is found by their names either.
+    if own.flag("store")? == Some(true) {
+        left_out.insert("store");
+    }
+    let named = own.take("metadata").map(json::members);
+    left_out.extend(named.filter(|names| !names.is_empty()).map(|_| "metadata"));
     let mut ask = Ask {
         streams: own.flag("stream")? == Some(true),
         max_tokens: own.number("max_tokens")?,

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::super::ask::{Call, Part, Reply, Stop, Text};
+use super::super::ask::{Call, Part, Reply, Stop};
 use super::usage;
 use crate::model::endpoint::Dialect;
 use crate::model::json::{self, member};
@@ -29,8 +29,7 @@ pub(in super::super) fn read(text: &str) -> Option<Reply<'_>> {
         });
     }
     if let Some(content) = member(&message, "content") {
-        let text = self::content(content)?;
-        parts.extend((!text.is_empty()).then_some(Part::Text(text)));
+        parts.extend(self::content(content)?);
     }
     let mut stop = stop(&choice);
     if let Some(refusal) = word("refusal").filter(|text| !text.is_empty()) {
@@ -38,7 +37,7 @@ pub(in super::super) fn read(text: &str) -> Option<Reply<'_>> {
         stop = Stop::Refusal;
     }
     let left_out = left_out(&own, &choice, &message).into_iter().collect();
-    if member(&message, "audio").is_some() || member(&message, "function_call").is_some() {
+    if has_more(&message) {
         return None;
     }
     let calls = json::elements(member(&message, "tool_calls").unwrap_or_default());
@@ -79,22 +78,39 @@ pub(super) fn left_out(
     .collect()
 }
 
-/// The text of a content, itself or in parts.
-fn content(raw: &str) -> Option<Text<'_>> {
+/// Whether a message, or a piece of one, has more than words and calls of tools.
+pub(super) fn has_more(message: &[Member<'_>]) -> bool {
+    let has = |name: &str| member(message, name).is_some_and(|raw| raw != "[]");
+    ["audio", "function_call", "images"].into_iter().any(has)
+}
+
+/// A content: a text, or parts, among which some have the model's thoughts. Empty ones are left out.
+pub(super) fn content(raw: &str) -> Option<Vec<Part<'_>>> {
+    let mut parts = Vec::new();
     if let Some(text) = json::text(raw) {
-        return Some(text);
+        parts.push(Part::Text(text));
     }
-    let mut all = String::new();
-    for part in json::elements(raw) {
-        let part = json::members(part);
-        let kind = member(&part, "type").and_then(json::text)?;
-        let text = member(&part, "text").and_then(json::text)?;
-        if kind != "text" {
-            return None;
+    for raw in json::elements(raw) {
+        let own = json::members(raw);
+        let word = |name: &str| member(&own, name).and_then(json::text);
+        match word("type")?.as_ref() {
+            "text" => parts.push(Part::Text(word("text")?)),
+            "thinking" => {
+                for inner in json::elements(member(&own, "thinking")?) {
+                    let text = member(&json::members(inner), "text").and_then(json::text)?;
+                    parts.push(Part::Thinking {
+                        text,
+                        signature: None,
+                    });
+                }
+            }
+            _ => return None,
         }
-        all.push_str(&text);
     }
-    Some(all.into())
+    parts.retain(
+        |part| !matches!(part, Part::Text(text) | Part::Thinking { text, .. } if text.is_empty()),
+    );
+    Some(parts)
 }
 
 fn call(number: usize, raw: &str) -> Option<Call<'_>> {

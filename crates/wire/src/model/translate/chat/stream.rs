@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::super::ask::{Call, Piece, Stop};
+use super::super::ask::{Call, Part, Piece, Stop};
 use super::reply;
 use crate::model::endpoint::Dialect;
 use crate::model::error::message_of;
@@ -73,14 +73,16 @@ impl Reader {
         };
         let thoughts = text("reasoning_content").or_else(|| text("reasoning"));
         out.extend(thoughts.map(Piece::Thinking));
-        out.extend(text("content").map(Piece::Text));
+        if let Some(content) = member(&delta, "content") {
+            out.extend(reply::content(content)?.into_iter().filter_map(piece));
+        }
         out.extend(text("refusal").map(Piece::Refusal));
         out.extend(
             reply::left_out(own, choice, &delta)
                 .into_iter()
                 .map(Piece::LeftOut),
         );
-        if member(&delta, "audio").is_some() || member(&delta, "function_call").is_some() {
+        if reply::has_more(&delta) {
             return None;
         }
         for call in json::elements(member(&delta, "tool_calls").unwrap_or_default()) {
@@ -133,5 +135,14 @@ impl Reader {
             out.push(Piece::Arguments { at, json });
         }
         Some(())
+    }
+}
+
+/// A part of a content, as it stands in a stream.
+fn piece(part: Part<'_>) -> Option<Piece<'_>> {
+    match part {
+        Part::Text(text) => Some(Piece::Text(text)),
+        Part::Thinking { text, .. } => Some(Piece::Thinking(text)),
+        _ => None,
     }
 }

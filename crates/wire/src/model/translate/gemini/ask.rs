@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::ask::{Ask, Choice, Effort, Names, Part, Role, Shape, Source, Tool, Turn};
+use super::super::ask::{Ask, Choice, Effort, Names, Part, Role, Shape, Source, Text, Tool, Turn};
 use super::super::fields::{LeftOut, NO_COUNTERPART, Read, wrong};
 use crate::model::write::{Object, list, quoted};
 
@@ -23,7 +23,15 @@ pub(in super::super) fn write(ask: &Ask<'_>, left_out: &mut LeftOut) -> Read<Vec
     // A result names the call's function, which callers know by the call's id alone.
     let mut called = BTreeMap::new();
     let mut contents = Vec::new();
+    let mut system: Vec<&Text<'_>> = ask.system.iter().collect();
+    let mut has_answered = false;
     for turn in &ask.turns {
+        has_answered |= turn.role == Role::Assistant;
+        if turn.role == Role::System && !has_answered {
+            // Before the model's first turn it says the same wherever it stands.
+            system.extend(early(turn)?);
+            continue;
+        }
         for part in &turn.parts {
             if let Part::Call(call) = part {
                 called.insert(call.id.as_ref(), call.name.as_ref());
@@ -31,9 +39,8 @@ pub(in super::super) fn write(ask: &Ask<'_>, left_out: &mut LeftOut) -> Read<Vec
         }
         contents.push(content(turn, &called, (ask.names, left_out))?);
     }
-    let system = (!ask.system.is_empty()).then(|| {
-        let parts = ask
-            .system
+    let system = (!system.is_empty()).then(|| {
+        let parts = system
             .iter()
             .map(|text| Object::new().text("text", text).end());
         Object::new().raw("parts", list(parts)).end()
@@ -49,6 +56,15 @@ pub(in super::super) fn write(ask: &Ask<'_>, left_out: &mut LeftOut) -> Read<Vec
         .raw_if("toolConfig", ask.choice.as_ref().map(choice))
         .raw("generationConfig", generation(ask));
     Ok(body.end())
+}
+
+/// The texts of a system's turn.
+fn early<'t, 'a>(turn: &'t Turn<'a>) -> Read<Vec<&'t Text<'a>>> {
+    let texts = turn.parts.iter().map(|part| match part {
+        Part::Text(text) => Ok(text),
+        _ => wrong(&turn.at, "has to be text alone"),
+    });
+    texts.collect()
 }
 
 fn generation(ask: &Ask<'_>) -> Vec<u8> {

@@ -14,7 +14,17 @@ pub(super) struct Answer<'a> {
     pub parts: Vec<Part<'a>>,
     pub stop: Option<Stop>,
     pub tokens: Option<Tokens>,
+    /// What it says that no other dialect can say.
+    pub left_out: Vec<&'static str>,
 }
+
+/// What stands beside the words of a candidate, and has no counterpart.
+const BESIDE: [&str; 4] = [
+    "citationMetadata",
+    "groundingMetadata",
+    "logprobsResult",
+    "urlContextMetadata",
+];
 
 /// Reads an answer; `None` where it is none, or says what no other dialect can say. `id` is that of a reply that
 /// has none of its own, `calls` counts the calls of the reply so far.
@@ -26,6 +36,7 @@ pub(super) fn answer<'a>(own: &[Member<'a>], id: &str, calls: &mut usize) -> Opt
         parts: Vec::new(),
         stop: None,
         tokens: member(own, "usageMetadata").map(usage),
+        left_out: Vec::new(),
     };
     let candidates = json::elements(member(own, "candidates").unwrap_or_default());
     match candidates.as_slice() {
@@ -36,6 +47,10 @@ pub(super) fn answer<'a>(own: &[Member<'a>], id: &str, calls: &mut usize) -> Opt
         }
         [one] => {
             let one = json::members(one);
+            let beside = BESIDE.into_iter();
+            read.left_out = beside
+                .filter(|name| member(&one, name).is_some_and(|raw| raw != "{}"))
+                .collect();
             let content = json::members(member(&one, "content").unwrap_or_default());
             for raw in json::elements(member(&content, "parts").unwrap_or_default()) {
                 let id = if read.id.is_empty() { id } else { &read.id };
@@ -60,7 +75,7 @@ pub(in super::super) fn read<'a>(text: &'a str, id: &str) -> Option<Reply<'a>> {
         parts: read.parts,
         stop: read.stop?,
         tokens: read.tokens.unwrap_or_default(),
-        left_out: LeftOut::new(),
+        left_out: read.left_out.into_iter().collect::<LeftOut>(),
     })
 }
 

@@ -57,6 +57,7 @@ impl Reader {
                 _ => return None,
             }
         }
+        out.extend(read.left_out.into_iter().map(Piece::LeftOut));
         out.extend(read.tokens.map(Piece::Usage));
         out.extend(read.stop.map(Piece::Stop));
         Some(())

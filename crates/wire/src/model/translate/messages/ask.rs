@@ -3,12 +3,15 @@
 use std::borrow::Cow;
 
 use super::super::Manner;
-use super::super::ask::{Ask, Choice, Effort, Part, Role, Shape, Source, Tool};
+use super::super::ask::{Ask, Choice, Effort, Part, Role, Shape, Source, Text, Tool};
 use super::super::fields::{LeftOut, NO_COUNTERPART, Read, wrong};
 use crate::model::write::{Object, list, quoted};
 
 /// The schema of a tool that takes nothing.
 const NO_INPUT: &str = "{\"type\":\"object\",\"properties\":{}}";
+
+/// The longest name of a user that Anthropic takes.
+const USER_CHARS_MAX: usize = 256;
 
 /// Writes a request.
 pub(in super::super) fn write(
@@ -47,7 +50,11 @@ pub(in super::super) fn write(
     let usual = || manner.max_tokens.to_string();
     let stop = ask.stop.iter().map(|text| quoted(text));
     let tools = ask.tools.iter().map(tool);
-    let user = ask.user.as_ref();
+    let fits = |user: &&Text<'_>| user.chars().count() <= USER_CHARS_MAX;
+    let user = ask.user.as_ref().filter(fits);
+    if ask.user.is_some() && user.is_none() {
+        left_out.insert(ask.names.user);
+    }
     let user = user.map(|user| Object::new().text("user_id", user).end());
     let thinking = ask.effort.map(|effort| match effort {
         Effort::None => "{\"type\":\"disabled\"}",

@@ -7,7 +7,7 @@ use crate::model::json;
 
 /// Members that change nothing where they have one of these values.
 const NEUTRAL: &[(&str, &[&str])] = &[
-    ("service_tier", &["\"auto\""]),
+    ("service_tier", &["\"auto\"", "\"standard_only\""]),
     ("speed", &["\"standard\""]),
     ("mcp_servers", &["[]"]),
 ];
@@ -19,6 +19,7 @@ pub(in super::super) fn read<'a>(body: &'a str, left_out: &mut LeftOut) -> Read<
     own.take("model");
     own.neutral(NEUTRAL)?;
     own.hints(&["cache_control"], left_out);
+    context(&mut own, left_out)?;
     let mut ask = Ask {
         streams: own.flag("stream")? == Some(true),
         max_tokens: own.number("max_tokens")?,
@@ -67,6 +68,21 @@ pub(in super::super) fn read<'a>(body: &'a str, left_out: &mut LeftOut) -> Read<
     }
     own.end()?;
     Ok(ask)
+}
+
+/// What of a long conversation need not be read again is a hint; what is to be summed up is told in the reply, and is none.
+fn context(own: &mut Fields<'_>, left_out: &mut LeftOut) -> Read<()> {
+    let Some(mut context) = own.object("context_management")? else {
+        return Ok(());
+    };
+    for (at, raw) in context.list("edits")? {
+        let kind = Fields::of(at, raw)?.need("type")?;
+        if !kind.starts_with("clear_") {
+            return wrong("context_management", NO_COUNTERPART);
+        }
+        left_out.insert("context_management");
+    }
+    context.end()
 }
 
 fn tool<'a>(at: String, raw: &'a str, left_out: &mut LeftOut) -> Read<Tool<'a>> {

@@ -15,14 +15,55 @@ enum Open {
     Thinking,
 }
 
+/// A call, and how far its arguments have come.
+#[derive(Debug)]
+struct Calling {
+    block: usize,
+    is_open: bool,
+    /// Objects and lists that have begun and not ended.
+    depth: usize,
+    in_text: bool,
+    is_escaped: bool,
+    /// The object of the arguments has ended.
+    is_whole: bool,
+}
+
+impl Calling {
+    fn new(block: usize) -> Self {
+        Self {
+            block,
+            is_open: true,
+            depth: 0,
+            in_text: false,
+            is_escaped: false,
+            is_whole: false,
+        }
+    }
+
+    fn see(&mut self, json: &str) {
+        for byte in json.bytes() {
+            match byte {
+                _ if self.is_escaped => self.is_escaped = false,
+                b'\\' if self.in_text => self.is_escaped = true,
+                b'"' => self.in_text = !self.in_text,
+                b'{' | b'[' if !self.in_text => self.depth += 1,
+                b'}' | b']' if !self.in_text => {
+                    self.depth = self.depth.saturating_sub(1);
+                    self.is_whole = self.depth == 0;
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
 /// Writes the events of a stream.
 #[derive(Debug, Default)]
 pub(in super::super) struct Writer {
     /// Blocks so far.
     blocks: usize,
     open: Option<Open>,
-    /// The block of each call, and whether it has not ended yet.
-    calls: Vec<(usize, bool)>,
+    calls: Vec<Calling>,
     tokens: Tokens,
     stop: Option<Stop>,
 }
@@ -63,13 +104,17 @@ impl Writer {
                 if let Some(signature) = &call.signature {
                     self.write(&Piece::Signature(Cow::Borrowed(signature)), out);
                 }
-                self.calls.push((self.blocks, true));
                 self.begin(&reply::call(&call.id, &call.name, "{}"), out);
+                let block = self.blocks.saturating_sub(1);
+                self.calls.push(Calling::new(block));
             }
             Piece::Arguments { at, json } => {
-                if let Some((block, _)) = self.calls.get(*at) {
+                // Blanks may come behind an object.
+                let says = |call: &&mut Calling| call.is_open || !json.trim().is_empty();
+                if let Some(call) = self.calls.get_mut(*at).filter(says) {
+                    call.see(json);
                     let delta = Object::new().text("type", "input_json_delta");
-                    delta_of(*block, delta.text("partial_json", json), out);
+                    delta_of(call.block, delta.text("partial_json", json), out);
                 }
             }
             Piece::CallEnds(at) => self.call_ends(*at, out),
@@ -103,6 +148,12 @@ impl Writer {
     }
 
     fn begin(&mut self, block: &[u8], out: &mut Vec<u8>) {
+        // One block ends before the next begins, unless the arguments of calls come by turns.
+        for at in 0..self.calls.len() {
+            if self.calls.get(at).is_some_and(|call| call.is_whole) {
+                self.call_ends(at, out);
+            }
+        }
         let data = Object::new()
             .text("type", "content_block_start")
             .raw("index", self.blocks.to_string())
@@ -123,16 +174,15 @@ impl Writer {
     }
 
     fn call_ends(&mut self, at: usize, out: &mut Vec<u8>) {
-        if let Some((block, is_open @ true)) = self.calls.get_mut(at) {
-            *is_open = false;
-            let block = *block;
+        if let Some(call) = self.calls.get_mut(at).filter(|call| call.is_open) {
+            call.is_open = false;
+            let block = call.block;
             self.finish(block, out);
         }
     }
 
     fn end(&mut self, out: &mut Vec<u8>) {
         self.leave(out);
-        // The arguments of calls may have come by turns, so all of them end here.
         for at in 0..self.calls.len() {
             self.call_ends(at, out);
         }

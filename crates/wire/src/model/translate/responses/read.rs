@@ -24,6 +24,7 @@ pub(in super::super) fn read<'a>(body: &'a str, left_out: &mut LeftOut) -> Read<
     }
     own.neutral(NEUTRAL)?;
     own.hints(openai::HINTS, left_out);
+    own.hints(&["client_metadata"], left_out);
     // A provider of another dialect stores no replies.
     if own.flag("store")? == Some(true) {
         left_out.insert("store");
