@@ -113,8 +113,8 @@ fuzz_target!(|input: (u8, &[u8])| {
         id: "own",
         asked: &text,
     };
-    if let Some((body, _)) = reply(to, from, &text, stamp) {
-        assert!(is_json(&body));
+    if let Some(told) = reply(to, from, &text, stamp) {
+        assert!(is_json(&told.body));
     }
     let mut translator = Translator::new(to, from, Stamp { asked: "", ..stamp });
     let mut out = Vec::new();

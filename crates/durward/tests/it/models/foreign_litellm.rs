@@ -82,8 +82,8 @@ impl Proxy {
             port,
             _place: place,
         };
-        // It imports for half a minute where the machine has other work.
-        eventually_within(5 * PATIENCE, "LiteLLM answers", || {
+        // It takes minutes to begin where the machine is busy.
+        eventually_within(10 * PATIENCE, "LiteLLM answers", || {
             let ended = proxy.child.try_wait().unwrap();
             assert!(ended.is_none(), "LiteLLM ended: {ended:?}");
             proxy.is_alive().unwrap_or(false)
