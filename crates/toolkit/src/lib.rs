@@ -10,6 +10,7 @@
 pub mod breaker;
 pub mod cancel;
 pub mod face;
+pub mod files;
 pub mod jobs;
 pub mod mcp;
 pub mod measure;

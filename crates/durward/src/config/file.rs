@@ -3,7 +3,7 @@
 //! The file names programs that will be started: one that others can write is refused, and none is
 //! ever picked up from the current directory.
 
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ pub fn open(path: &Path) -> Result<Opened, String> {
     }
     let file = File::open(path).map_err(|error| reason(&error))?;
     let found = file.metadata().map_err(|error| reason(&error))?;
-    is_ours(&found, "could have any program started")?;
+    toolkit::files::is_ours(&found, "could have any program started")?;
     let mut bytes = Vec::new();
     file.take(CONFIG_BYTES_MAX as u64 + 1)
         .read_to_end(&mut bytes)
@@ -58,26 +58,6 @@ pub fn open(path: &Path) -> Result<Opened, String> {
         group_writable: found.mode() & 0o020 != 0,
         world_readable: found.mode() & 0o004 != 0,
     })
-}
-
-/// Whether nobody but this user, or root, decides what is in a file.
-///
-/// # Errors
-/// A sentence that does not name the file; `could` says what others could do by it.
-pub fn is_ours(found: &Metadata, could: &str) -> Result<(), String> {
-    let mine = rustix::process::getuid().as_raw();
-    if found.uid() != mine && found.uid() != 0 {
-        return Err(format!(
-            "the file belongs to user {}, who {could}; it has to be yours",
-            found.uid()
-        ));
-    }
-    if found.mode() & 0o002 != 0 {
-        return Err(format!(
-            "everybody may write to this file, and {could}; run chmod o-w on it"
-        ));
-    }
-    Ok(())
 }
 
 /// What is said of something that is no file.

@@ -26,8 +26,9 @@ pub mod values;
 use std::path::{Path, PathBuf};
 
 pub use expand::Secret;
-pub use file::{NAME as FILE_NAME, is_ours};
+pub use file::NAME as FILE_NAME;
 pub use settings::{Origin, Settings};
+pub use toolkit::files::is_ours;
 
 use crate::places::{self, Places};
 use gate::policy::document::nearest;

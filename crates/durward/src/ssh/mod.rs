@@ -22,10 +22,15 @@ pub use serve::Level;
 const EXIT_ALLOWED: u8 = 0;
 /// A recording is not as it was written.
 const EXIT_CHANGED: u8 = 1;
+/// Logins at a host will fail.
+const EXIT_FAULTY: u8 = 1;
 /// A person would be asked.
 const EXIT_ASKS: u8 = 3;
 /// The command would be refused.
 const EXIT_REFUSED: u8 = 4;
+
+/// What decides where no rule does.
+const DEFAULT: &str = "default";
 
 const CHECK_HELP: &str = "\
 Examples:
@@ -34,6 +39,10 @@ Examples:
 
 The exit code is 0 where the command is allowed, 3 where a person is asked and 4 where it is refused.
 The command is one program and its words; nothing is run, and no host is asked where links lead.";
+
+const HOSTS_HELP: &str = "\
+Looked for are keys, certificates, secrets, the agent, and the hosts' keys in known_hosts; nothing is connected to.
+The exit code is 0 where all is there, 1 where logins at some host will fail and 16 where the file cannot be read.";
 
 const RULES_HELP: &str = "\
 Examples:
@@ -99,7 +108,8 @@ struct HostsArgs {
 
 #[derive(Debug, Subcommand)]
 enum HostsCommand {
-    /// Read the file, and list its hosts
+    /// Read the file, list its hosts, and say at which of them logins will fail
+    #[command(after_help = HOSTS_HELP)]
     Check {
         /// The file, as `hosts` names it in the configuration
         #[arg(value_name = "FILE")]
@@ -171,6 +181,12 @@ fn check(args: &CheckArgs, places: &Places, out: &mut dyn Write) -> io::Result<R
         .and_then(|rule| rule.description.as_deref());
     match about {
         Some(about) => writeln!(out, "{word}  rule {}: {about}", verdict.final_rule)?,
+        None if verdict.final_rule == DEFAULT && verdict.effect == Effect::Deny => {
+            writeln!(out, "{word}  rule {DEFAULT}: no rule allows it")?;
+            if args.policy.is_none() {
+                write_forms(&args.command, out)?;
+            }
+        }
         None => writeln!(out, "{word}  rule {}", verdict.final_rule)?,
     }
     if verdict.unsure {
@@ -180,6 +196,22 @@ fn check(args: &CheckArgs, places: &Places, out: &mut dyn Write) -> io::Result<R
         )?;
     }
     Ok(Ok(code))
+}
+
+/// What the shipped rules allow of a command's program.
+fn write_forms(line: &str, out: &mut dyn Write) -> io::Result<()> {
+    let forms = rules::forms_of(line);
+    if forms.is_empty() {
+        return writeln!(
+            out,
+            "note: the shipped rules do not know this program; `durward ssh rules` prints them"
+        );
+    }
+    writeln!(out, "note: of this program, these forms are allowed:")?;
+    for form in forms {
+        writeln!(out, "  {form}")?;
+    }
+    Ok(())
 }
 
 fn hosts(file: &Path, places: &Places, out: &mut dyn Write) -> io::Result<Result<u8, String>> {
@@ -192,6 +224,8 @@ fn hosts(file: &Path, places: &Places, out: &mut dyn Write) -> io::Result<Result
         Ok(hosts) => hosts,
         Err(fault) => return Ok(Err(fault.to_string())),
     };
+    let mut code = EXIT_ALLOWED;
+    let has = |name: &str| crate::places::named_by(name).is_some();
     for host in hosts.all() {
         let over: Vec<&str> = host.jump.iter().map(|hop| hop.name.as_str()).collect();
         let over = if over.is_empty() {
@@ -208,9 +242,13 @@ fn hosts(file: &Path, places: &Places, out: &mut dyn Write) -> io::Result<Result
             host.port,
             host.credential.proof.kind(),
         )?;
+        for wrong in hosts.faults(host, has) {
+            code = EXIT_FAULTY;
+            writeln!(out, "{}  will fail: {wrong}", host.name)?;
+        }
     }
     for (name, why) in hosts.unusable() {
         writeln!(out, "{name}  cannot be used: {why}")?;
     }
-    Ok(Ok(EXIT_ALLOWED))
+    Ok(Ok(code))
 }

@@ -156,6 +156,13 @@ fn an_agent_runs_what_the_shipped_rules_allow_and_nothing_else() {
             said.is_err() || said.as_ref().is_ok_and(|said| said["isError"] == true),
             "{refused}: {said:?}"
         );
+        // What cannot be read is told as that, whatever rule could not be decided for it.
+        let told = format!("{said:?}");
+        assert_eq!(
+            refused.starts_with("hostname"),
+            told.contains("the arguments do not fit: "),
+            "{refused}: {told}"
+        );
     }
     assert!(!touched.exists());
     // A link is judged once it is known where it leads, and the refusal is a decision of its own.
@@ -232,7 +239,16 @@ fn check_tells_what_becomes_of_a_command_by_its_exit_code() {
             "ASKS  rule ssh-ask-services: ",
         ),
         ("cat /etc/shadow", 4, "REFUSED  rule ssh-deny-secrets: "),
-        ("rm -rf /tmp/x", 4, "REFUSED  rule default\n"),
+        (
+            "rm -rf /tmp/x",
+            4,
+            "REFUSED  rule default: no rule allows it\nnote: the shipped rules do not know",
+        ),
+        (
+            "sort -o /tmp/x /tmp/y",
+            4,
+            "REFUSED  rule default: no rule allows it\nnote: of this program, these forms are allowed:\n  sort {",
+        ),
         (
             "hostname; id",
             4,
@@ -256,4 +272,37 @@ fn check_tells_what_becomes_of_a_command_by_its_exit_code() {
         told,
         "error: hosts.yaml: hosts.web.credential: there is no credential \"none\"\n"
     );
+}
+
+#[test]
+fn a_file_of_hosts_is_looked_at_before_anybody_connects() {
+    let place = Place::new();
+    let text = "known_hosts: [known]\ncredentials:\n  me: { user: me, key: missing }\n  you: { user: you, password_file: secret }\nhosts:\n  web: { address: 10.0.0.5, port: 2222, credential: me }\n  db: { address: 10.0.0.9, credential: you, trust: first_use }\n";
+    fs::write(place.path("hosts.yaml"), text).unwrap();
+    fs::write(place.path("secret"), "x\n").unwrap();
+    let looked = |code: i32, expected: &[&str]| {
+        let output = place.durward(&["ssh", "hosts", "check", "hosts.yaml"]);
+        let told = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{told}");
+        let found: Vec<&str> = told
+            .lines()
+            .filter(|line| line.contains("will fail"))
+            .collect();
+        assert_eq!(found.len(), expected.len(), "{told}");
+        for (line, begin) in found.iter().zip(expected) {
+            assert!(line.starts_with(begin), "{told}");
+        }
+    };
+    looked(
+        1,
+        &[
+            "web  will fail: key ",
+            "web  will fail: the key of [10.0.0.5]:2222 is not known: `ssh-keyscan -p 2222 10.0.0.5` prints it",
+        ],
+    );
+    fs::write(place.path("missing"), "x\n").unwrap();
+    fs::write(place.path("known"), "[10.0.0.5]:2222 ssh-ed25519 AAAA\n").unwrap();
+    looked(0, &[]);
+    fs::remove_file(place.path("secret")).unwrap();
+    looked(1, &["db  will fail: secret "]);
 }

@@ -69,6 +69,8 @@ pub(crate) struct Names {
     pub listens: Vec<&'static str>,
     /// What lasts beyond its answer.
     pub lasting: Option<Lasting>,
+    /// Why a built-in server could not say what it is about.
+    pub unfit: Option<String>,
 }
 
 #[derive(Debug)]
@@ -170,6 +172,10 @@ impl Asker {
                     false => Vec::new(),
                 },
                 lasting: self.lasting(asked),
+                unfit: message
+                    .as_ref()
+                    .and_then(|message| message.unfit())
+                    .map(ToString::to_string),
             },
             received_ns,
             step,

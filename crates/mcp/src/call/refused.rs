@@ -23,7 +23,7 @@ impl Asker {
                 .as_deref()
                 .is_none_or(|tool| self.server.has_output_schema(tool)),
         };
-        refusal::as_result(&names.id, refusal, dialect)
+        refusal::as_result(&names.id, refusal, (dialect, names.unfit.as_deref()))
     }
 
     /// Whether a refusal of this request is a result.

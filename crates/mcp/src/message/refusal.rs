@@ -3,7 +3,7 @@
 //! A refused `tools/call` is a result with `isError`: agents go on after a failed tool, and many end or try
 //! again after a JSON-RPC error. Every other method has no such result and is answered with an error.
 
-use gate::Refusal;
+use gate::{Reason, Refusal};
 use serde_json::{Value, json};
 use toolkit::mcp::META_REFUSAL;
 use toolkit::reasons::mcp_error;
@@ -37,11 +37,16 @@ pub fn as_error(id: &str, refusal: &Refusal) -> Vec<u8> {
     frames::error(id, code, &refusal.to_string(), Some(&data(refusal)))
 }
 
-/// A refused tool call, as a result that a model can act on; `id` as the client spelled it.
+/// A refused tool call, as a result that a model can act on; `id` as the client spelled it, and why its arguments
+/// cannot be read, where they cannot.
 #[must_use]
-pub fn as_result(id: &str, refusal: &Refusal, dialect: Dialect) -> Vec<u8> {
+pub fn as_result(
+    id: &str,
+    refusal: &Refusal,
+    (dialect, unfit): (Dialect, Option<&str>),
+) -> Vec<u8> {
     let mut result = json!({
-        "content": [{ "type": "text", "text": text(refusal) }],
+        "content": [{ "type": "text", "text": text(refusal, unfit) }],
         "isError": true,
     });
     if let Some(members) = result.as_object_mut() {
@@ -59,7 +64,12 @@ pub fn as_result(id: &str, refusal: &Refusal, dialect: Dialect) -> Vec<u8> {
 }
 
 /// Why, and what to do next.
-fn text(refusal: &Refusal) -> String {
+fn text(refusal: &Refusal, unfit: Option<&str>) -> String {
+    // Of arguments that cannot be read nothing is known, and that is why no rule lets them pass.
+    let is_unknown = matches!(refusal.reason, Reason::Undecidable | Reason::NoRule);
+    if let Some(unfit) = unfit.filter(|_| is_unknown) {
+        return format!("refused: the {unfit}. Correct that, and make the call again.");
+    }
     let mut text = format!("{refusal}. {}", refusal.reason.advice());
     if let Some(ms) = refusal.retry_after_ms {
         let seconds = ms.div_ceil(1_000);
@@ -94,7 +104,6 @@ fn data(refusal: &Refusal) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use gate::Reason;
     use gate::effect::Effect;
 
     use super::*;
@@ -114,7 +123,7 @@ mod tests {
     }
 
     fn result(reason: Reason, retry_after_ms: Option<u64>, dialect: Dialect) -> Value {
-        let frame = as_result("\"a\"", &refusal(reason, retry_after_ms), dialect);
+        let frame = as_result("\"a\"", &refusal(reason, retry_after_ms), (dialect, None));
         let read: Value = serde_json::from_slice(&frame).unwrap();
         assert_eq!(read["id"], "a");
         assert_eq!(read["result"]["isError"], true);
@@ -136,6 +145,29 @@ mod tests {
         let text = limited["content"][0]["text"].as_str().unwrap();
         assert!(text.ends_with("Wait at least 2 s before that."), "{text}");
         assert_eq!(limited["structuredContent"]["retry_after_ms"], 1_200);
+    }
+
+    #[test]
+    fn arguments_that_cannot_be_read_are_told_where_nothing_else_refuses() {
+        let dialect = Dialect {
+            is_modern: false,
+            has_output_schema: false,
+        };
+        let told = |reason| {
+            let unfit = Some("arguments do not fit: command: x");
+            let frame = as_result("1", &refusal(reason, None), (dialect, unfit));
+            let read: Value = serde_json::from_slice(&frame).unwrap();
+            read["result"]["content"][0]["text"]
+                .as_str()
+                .unwrap()
+                .to_owned()
+        };
+        for reason in [Reason::Undecidable, Reason::NoRule] {
+            assert!(told(reason).starts_with("refused: the arguments do not fit: command: x. "));
+        }
+        for reason in [Reason::DenyRule, Reason::RateLimit, Reason::Inspected] {
+            assert!(!told(reason).contains("do not fit"), "{reason:?}");
+        }
     }
 
     #[test]

@@ -92,7 +92,8 @@ impl Context {
     }
 
     /// Paths that a command with these uses may open beside its operands that are paths: the directory, values of
-    /// variables that look like paths, and, where nobody knows the program, every word that may name a file there.
+    /// variables that look like paths, operands that are paths for some builds of a program, and, where nobody knows
+    /// the program, every word that may name a file there.
     #[must_use]
     pub fn beside(&self, uses: &Uses<'_>) -> Vec<String> {
         let mut paths: Vec<String> = self.cwd.iter().cloned().collect();
@@ -100,6 +101,8 @@ impl Context {
             let parts = value.split(':').filter(|part| looks_like_path(part));
             paths.extend(parts.map(|part| self.place(part)));
         }
+        let perhaps = uses.operands.iter().filter(|of| of.part == Part::Perhaps);
+        paths.extend(perhaps.map(|operand| self.place(operand.text)));
         let is_known = uses.operation != Operation::Unknown;
         if self.cwd.is_some() && !is_known {
             let may_name = |operand: &&Operand<'_>| {

@@ -35,18 +35,16 @@ const NFT_SHOWS: [&str; 6] = ["-a", "-j", "-n", "-s", "-t", "-y"];
 const LISTS: [&str; 4] = ["show", "list", "ls", "lst"];
 
 /// Options with which `iptables` lists rules.
-const IPTABLES_LISTS: [&str; 11] = [
-    "-L",
-    "-S",
-    "--list",
-    "--list-rules",
+const IPTABLES_LISTS: [&str; 4] = ["-L", "-S", "--list", "--list-rules"];
+/// Options that may stand beside them.
+const IPTABLES_SHOWS: [&str; 7] = [
     "-n",
-    "--numeric",
     "-v",
-    "--verbose",
     "-x",
+    "--numeric",
+    "--verbose",
+    "--exact",
     "--line-numbers",
-    "-t",
 ];
 /// Options with which `hostname` shows a name or an address.
 const HOSTNAME_SHOWS: [&str; 16] = [
@@ -86,19 +84,24 @@ pub(super) fn looks(name: &str, words: &[String]) -> Option<bool> {
             };
             only(&NFT_SHOWS) && operands.first() == Some(&"list") && operands.iter().all(is_one)
         }
-        "iptables" | "ip6tables" => {
-            let lists = |word: &&&str| ["-L", "-S", "--list", "--list-rules"].contains(word);
-            only(&IPTABLES_LISTS) && options.iter().any(|word| lists(&word))
-        }
+        "iptables" | "ip6tables" => iptables(&options),
         "conntrack" => words == ["-L"],
         "ethtool" => {
             options.len() <= 1
                 && operands.len() == 1
                 && only(&["-S", "-i", "-k", "-g", "-a", "-c", "-m", "-n", "-T"])
         }
-        "sysctl" => only(&["-a", "-e", "-n"]) && operands.iter().all(|word| !word.contains('=')),
+        // `net.//.kernel` is `net/../kernel`.
+        "sysctl" => {
+            let leaves = |word: &str| ["=", "..", "//"].iter().any(|of| word.contains(of));
+            options.iter().all(|word| are_of(word, "aen"))
+                && !operands.iter().any(|word| leaves(word))
+        }
         "mount" => words.is_empty(),
-        "hostname" => operands.is_empty() && only(&HOSTNAME_SHOWS),
+        "hostname" => {
+            let shows = |word: &&str| HOSTNAME_SHOWS.contains(word) || are_of(word, "aAdfiIsy");
+            operands.is_empty() && options.iter().all(shows)
+        }
         "date" => {
             operands.iter().all(|word| word.starts_with('+'))
                 && !options.iter().any(|word| sets_date(word))
@@ -161,6 +164,30 @@ fn sets_date(word: &str) -> bool {
     }
 }
 
+/// Whether a word is short options, all of them among these letters.
+fn are_of(word: &str, letters: &str) -> bool {
+    let own = word.strip_prefix('-').unwrap_or_default();
+    !own.is_empty() && own.chars().all(|letter| letters.contains(letter))
+}
+
+/// Options of `iptables`: it lists, and does nothing else. A table is named behind `-t` or in the next word.
+fn iptables(options: &[&str]) -> bool {
+    let mut lists = false;
+    let all = options.iter().all(|word| {
+        lists |= IPTABLES_LISTS.contains(word);
+        if IPTABLES_LISTS.contains(word) || IPTABLES_SHOWS.contains(word) {
+            return true;
+        }
+        if word.starts_with("--") {
+            return *word == "--table" || word.starts_with("--table=");
+        }
+        let own = word.split('t').next().unwrap_or_default();
+        lists |= own.contains(['L', 'S']);
+        own == "-" || are_of(own, "LSnvx")
+    });
+    all && lists
+}
+
 /// `ip [OPTIONS] OBJECT [show …]`, or in a namespace of a name.
 fn ip(words: &[&str]) -> bool {
     let mut rest = words;
@@ -197,11 +224,17 @@ mod tests {
             "bridge link",
             "nft -j list ruleset",
             "iptables -t nat -L -n",
+            "iptables -nvL INPUT",
+            "iptables -nvLt nat",
+            "iptables -tnat -S",
+            "iptables --table=nat --list",
             "conntrack -L",
             "ethtool -i eth0",
             "sysctl net.core",
             "mount",
             "hostname -f",
+            "hostname -Is",
+            "sysctl -ne net.core",
             "date +%s",
             "date -u",
             "date -Iseconds",
@@ -227,11 +260,19 @@ mod tests {
             "nft list 'ruleset; flush ruleset'",
             "iptables -L -F",
             "iptables -A INPUT",
+            "iptables -LZ",
+            "iptables -nvLF",
+            "iptables -t nat",
+            "iptables -n",
+            "iptables --flush -L",
+            "hostname -bf x",
             "conntrack -L -F",
             "ethtool -s eth0",
             "ethtool -f eth0",
             "sysctl net.x=1",
             "sysctl -w net.x",
+            "sysctl net/../kernel/hostname",
+            "sysctl net.//.kernel.hostname",
             "sysctl -p",
             "mount /dev/sda /mnt",
             "hostname evil",

@@ -13,6 +13,8 @@ use super::looks::looks;
 pub enum Part {
     /// A place in the file system that is looked at.
     Path,
+    /// It is a path for some builds of the program only: judged as one, and left as it is written.
+    Perhaps,
     /// Anything else: a name, a number, a pattern.
     Other,
 }
@@ -37,6 +39,8 @@ pub struct Uses<'c> {
     pub operation: Operation,
     /// What it does to the world.
     pub side_effects: &'static [&'static str],
+    /// It looks at what lies below its paths, or where links in there lead.
+    pub is_below: bool,
 }
 
 /// Which word of a command comes first behind its program.
@@ -56,12 +60,18 @@ struct Program {
     operands: Operands,
     /// Short options that take a value.
     short: &'static str,
+    /// Short options whose value, where they have one, stands in the same word.
+    attached: &'static str,
+    /// Short options that take the next word only where it fits.
+    loose: &'static str,
     /// Long options that take a value, where it is another word.
     long: &'static [&'static str],
     /// Options whose value is a path.
     paths: &'static [&'static str],
     /// Options by which it changes something.
     changes: &'static [&'static str],
+    /// Options by which it goes into directories, or follows the links in there.
+    below: &'static [&'static str],
     side_effects: &'static [&'static str],
 }
 
@@ -75,9 +85,12 @@ const fn program(
         name,
         operands,
         short,
+        attached: "",
+        loose: "",
         long: &[],
         paths: &[],
         changes: &[],
+        below: &[],
         side_effects,
     }
 }
@@ -101,14 +114,32 @@ const LOOKS: [&str; 10] = [
     "list-timers",
     "list-dependencies",
 ];
+/// Programs of which no more is known than that they go into directories.
+const WALKERS: [&str; 16] = [
+    "ag", "fd", "find", "fdfind", "git", "ncdu", "rclone", "restic", "rg", "rgrep", "rsync", "tar",
+    "tree", "zip", "7z", "cpio",
+];
 const WRITES: &[&str] = &["fs_read", "fs_write"];
 
 const PROGRAMS: &[Program] = &[
-    program("ls", Operands::Paths, "ITw", FILES),
+    Program {
+        long: &["--ignore", "--hide", "--tabsize", "--width"],
+        below: &["-R", "--recursive", "-L", "--dereference"],
+        ..program("ls", Operands::Paths, "ITw", FILES)
+    },
     program("cat", Operands::Paths, "", FILES),
-    program("head", Operands::Paths, "cn", FILES),
-    program("tail", Operands::Paths, "cns", FILES),
-    program("stat", Operands::Paths, "c", FILES),
+    Program {
+        long: &["--bytes", "--lines"],
+        ..program("head", Operands::Paths, "cn", FILES)
+    },
+    Program {
+        long: &["--bytes", "--lines"],
+        ..program("tail", Operands::Paths, "cns", FILES)
+    },
+    Program {
+        long: &["--format", "--printf"],
+        ..program("stat", Operands::Paths, "c", FILES)
+    },
     Program {
         paths: &["-f", "-m", "--files-from", "--magic-file"],
         long: &[
@@ -167,6 +198,7 @@ const PROGRAMS: &[Program] = &[
             "--exclude",
             "--exclude-dir",
         ],
+        below: &["-r", "-R", "--recursive", "--dereference-recursive"],
         ..program("grep", Operands::PatternAndPaths, "efmABCdD", FILES)
     },
     Program {
@@ -177,12 +209,22 @@ const PROGRAMS: &[Program] = &[
             "--max-depth",
             "--exclude",
             "--threshold",
+            "--block-size",
         ],
+        below: &["-L", "--dereference"],
         ..program("du", Operands::Paths, "BdtX", FILES)
     },
-    program("df", Operands::Paths, "BtxT", FILES),
-    program("lsof", Operands::Paths, "acdFgikopsTu", STATE),
-    program("lsblk", Operands::Paths, "eIMowx", STATE),
+    program("df", Operands::Paths, "BFtx", FILES),
+    Program {
+        loose: "ADFfgiKkLmorSsTxzZ",
+        ..program("lsof", Operands::Paths, "cdepu", STATE)
+    },
+    Program {
+        attached: "T",
+        paths: &["--sysroot"],
+        long: &["--sysroot"],
+        ..program("lsblk", Operands::Paths, "EeIowx", STATE)
+    },
     Program {
         paths: &["-c", "-w", "--cache-file"],
         long: &["--cache-file"],
@@ -190,7 +232,7 @@ const PROGRAMS: &[Program] = &[
     },
     program("systemctl", Operands::Others, "HMnopPst", STATE),
     program("true", Operands::Others, "", STATE),
-    program("ps", Operands::Others, "CGgOopqstUuw", STATE),
+    program("ps", Operands::Others, "CGgOopqstUu", STATE),
     Program {
         paths: &["-F", "--file"],
         long: &["--file"],
@@ -282,12 +324,12 @@ pub(super) fn uses(argv: &[String]) -> Uses<'_> {
     };
     match PROGRAMS.iter().find(|known| known.name == name) {
         Some(known) => known.uses(rest),
-        None => unknown(rest),
+        None => unknown(name, rest),
     }
 }
 
 /// What looks like a path in an unknown program's words, also behind `=`, is one.
-fn unknown(words: &[String]) -> Uses<'_> {
+fn unknown<'c>(name: &str, words: &'c [String]) -> Uses<'c> {
     let mut operands = Vec::new();
     for (at, word) in words.iter().enumerate() {
         let at = at + FIRST;
@@ -308,13 +350,34 @@ fn unknown(words: &[String]) -> Uses<'_> {
         operands,
         operation: Operation::Unknown,
         side_effects: UNKNOWN,
+        is_below: is_walker(name) || words.iter().any(|word| is_recursive(word)),
+    }
+}
+
+/// Whether a program goes into directories by itself.
+fn is_walker(name: &str) -> bool {
+    let name = name.rsplit('/').next().unwrap_or(name);
+    WALKERS.contains(&name)
+}
+
+/// Whether an option has most programs go into directories.
+fn is_recursive(word: &str) -> bool {
+    match word.strip_prefix("--") {
+        Some(long) => long.starts_with("recurs"),
+        None => word.strip_prefix('-').is_some_and(|letters| {
+            letters.contains(['r', 'R']) && letters.chars().all(|c| c.is_ascii_alphabetic())
+        }),
     }
 }
 
 fn by_looks(text: &str, word: usize) -> Operand<'_> {
-    let is_path = text.contains('/') || text.starts_with(['~', '.']);
+    let is_path = looks_like_path(text);
     let part = if is_path { Part::Path } else { Part::Other };
     Operand { text, word, part }
+}
+
+fn looks_like_path(text: &str) -> bool {
+    text.contains('/') || text.starts_with(['~', '.'])
 }
 
 /// Whether a word of a program that takes no files is a path all the same.
@@ -335,57 +398,45 @@ fn path(text: &str, word: usize) -> Operand<'_> {
 impl Program {
     fn uses<'c>(&self, words: &'c [String]) -> Uses<'c> {
         let is_looking = looks(self.name, words);
-        let mut seen = Seen {
-            program: self,
-            operands: Vec::new(),
-            has_pattern: self.operands != Operands::PatternAndPaths,
-            is_changed: false,
-        };
-        let words = words.iter().map(String::as_str);
-        let mut words = words.enumerate().map(|(at, word)| (at + FIRST, word));
-        while let Some((at, word)) = words.next() {
-            if word == "--" {
-                for (at, word) in words {
-                    seen.operand(word, at);
-                }
-                break;
-            }
-            if word.len() > 2 && word.starts_with("--") {
-                seen.long((at, word), &mut words);
-            } else if word.len() > 1 && self.paths.contains(&BATCH) && BATCH.starts_with(word) {
-                let value = words.next();
-                seen.option(BATCH, value);
-            } else if word.len() > 1 && word.starts_with('-') {
-                seen.short((at, word), &mut words);
-            } else {
-                seen.operand(word, at);
-            }
+        let mut seen = Seen::of(self, words, false);
+        if seen.gives_pattern {
+            // Then the first operand is a file, also where it stands before that option.
+            seen = Seen::of(self, words, true);
         }
-        // A second file of uniq is written; of systemctl only some verbs look.
+        let operands = seen.operands;
+        let is_below = seen.is_below
+            || self.name == "du" && !seen.is_on_top
+            || self.name == "lsof" && operands.iter().any(|of| of.text.starts_with("+D"));
+        if is_looking == Some(false) {
+            return Uses {
+                operands,
+                operation: Operation::Unknown,
+                side_effects: UNKNOWN,
+                is_below,
+            };
+        }
+        // A second file of uniq is written, and where options end at the first operand, what follows is one; of
+        // systemctl only some verbs look.
         let by_operands = match self.name {
-            "uniq" => seen.operands.len() > 1,
-            "systemctl" => seen
-                .operands
+            "uniq" => operands.len() > 1 || seen.has_late_options,
+            "systemctl" => operands
                 .first()
                 .is_some_and(|verb| !LOOKS.contains(&verb.text)),
             _ => false,
         };
         let changed = seen.is_changed || by_operands;
-        if is_looking == Some(false) {
-            return Uses {
-                operands: seen.operands,
-                operation: Operation::Unknown,
-                side_effects: UNKNOWN,
-            };
-        }
         Uses {
-            operands: seen.operands,
+            operands,
             operation: if changed {
                 Operation::Write
+            } else if is_below {
+                // What it comes across nobody knows: a name that no rule lets be read may be there.
+                Operation::Unknown
             } else {
                 Operation::Read
             },
             side_effects: if changed { WRITES } else { self.side_effects },
+            is_below,
         }
     }
 }
@@ -395,12 +446,64 @@ struct Seen<'p, 'c> {
     program: &'p Program,
     operands: Vec<Operand<'c>>,
     has_pattern: bool,
+    /// An option gives the pattern.
+    gives_pattern: bool,
     is_changed: bool,
+    is_below: bool,
+    has_operand: bool,
+    /// Options stand behind an operand: programs that do not look for them there take them for operands.
+    has_late_options: bool,
+    /// The next word may be the value of an option.
+    is_loose: bool,
+    /// `du` tells of its operands and of what lies directly in them.
+    is_on_top: bool,
 }
 
-impl<'c> Seen<'_, 'c> {
+impl<'p, 'c> Seen<'p, 'c> {
+    fn of(program: &'p Program, words: &'c [String], is_pattern_given: bool) -> Self {
+        let mut seen = Self {
+            program,
+            operands: Vec::new(),
+            has_pattern: is_pattern_given || program.operands != Operands::PatternAndPaths,
+            gives_pattern: false,
+            is_changed: false,
+            is_below: false,
+            has_operand: false,
+            has_late_options: false,
+            is_loose: false,
+            is_on_top: false,
+        };
+        let words = words.iter().map(String::as_str);
+        let mut words = words.enumerate().map(|(at, word)| (at + FIRST, word));
+        let takes_batch = program.paths.contains(&BATCH);
+        while let Some((at, word)) = words.next() {
+            if word == "--" {
+                for (at, word) in words {
+                    seen.operand(word, at);
+                }
+                break;
+            }
+            let is_option = word.len() > 1 && word.starts_with('-');
+            seen.has_late_options |= is_option && seen.has_operand;
+            seen.is_loose &= !is_option;
+            if is_option && word.starts_with("--") {
+                seen.long((at, word), &mut words);
+            } else if is_option && takes_batch && BATCH.starts_with(word) {
+                let value = words.next();
+                seen.option(BATCH, value);
+            } else if is_option {
+                seen.short((at, word), &mut words);
+            } else {
+                seen.operand(word, at);
+            }
+        }
+        seen
+    }
+
     fn operand(&mut self, text: &'c str, word: usize) {
+        self.has_operand = true;
         let is_path = match self.program.operands {
+            Operands::Paths if std::mem::take(&mut self.is_loose) => looks_like_path(text),
             Operands::Paths => true,
             Operands::PatternAndPaths => std::mem::replace(&mut self.has_pattern, true),
             Operands::Others => is_whole(text),
@@ -413,20 +516,40 @@ impl<'c> Seen<'_, 'c> {
 
     /// An option as it was given; long ones may be cut short where no other begins so.
     fn option(&mut self, option: &str, value: Option<(usize, &'c str)>) {
-        let is_it = |known: &str| {
-            known == option
+        let is_it = |known: &&str| -> bool {
+            *known == option
                 || option.len() > 2 && option.starts_with("--") && known.starts_with(option)
         };
-        self.is_changed |= self.program.changes.iter().any(|known| is_it(known));
-        let gives_pattern = ["-e", "-f", "--regexp", "--file"]
-            .iter()
-            .any(|known| is_it(known));
+        self.is_changed |= self.program.changes.iter().any(is_it);
+        self.is_below |= self.program.below.iter().any(is_it);
+        let gives_pattern = ["-e", "-f", "--regexp", "--file"].iter().any(is_it);
+        self.gives_pattern |= gives_pattern;
         self.has_pattern |= gives_pattern;
-        let is_path = self.program.paths.iter().any(|known| is_it(known));
-        let by_looks = self.program.operands == Operands::Others;
-        let is_path = |value| is_path || by_looks && is_whole(value);
-        if let Some((word, value)) = value.filter(|(_, value)| is_path(value)) {
-            self.operands.push(path(value, word));
+        self.walk(option, value.map(|(_, value)| value));
+        let Some((word, text)) = value else {
+            return;
+        };
+        let takes_files = self.program.operands != Operands::Others;
+        if self.program.paths.iter().any(is_it) || !takes_files && is_whole(text) {
+            self.operands.push(path(text, word));
+        } else if self.has_late_options && takes_files && looks_like_path(text) {
+            let part = Part::Perhaps;
+            self.operands.push(Operand { text, word, part });
+        }
+    }
+
+    /// Options that say how deep `grep` and `du` go.
+    fn walk(&mut self, option: &str, value: Option<&str>) {
+        match (self.program.name, option, value) {
+            ("grep", "-d" | "--directories", value) => {
+                self.is_below |= value.is_none_or(|value| "recurse".starts_with(value));
+            }
+            ("du", "-s" | "--summarize", _) => self.is_on_top = true,
+            ("du", "-d" | "--max-depth", Some("0" | "1")) => self.is_on_top = true,
+            ("du", "-d" | "--max-depth", _) => self.is_below = true,
+            // It takes the next word, whatever that looks like.
+            ("du", "--time-style", None) => self.is_below = true,
+            _ => {}
         }
     }
 
@@ -454,21 +577,21 @@ impl<'c> Seen<'_, 'c> {
         (at, word): (usize, &'c str),
         rest: &mut impl Iterator<Item = (usize, &'c str)>,
     ) {
+        let program = self.program;
         for (from, letter) in word.char_indices().skip(1) {
             let option = format!("-{letter}");
-            if self.program.short.contains(letter) {
-                let after = word.get(from + letter.len_utf8()..).unwrap_or("");
-                let value = if after.is_empty() {
-                    rest.next()
-                } else {
-                    Some((at, after))
-                };
-                self.option(&option, value);
-                return;
+            let after = word.get(from + letter.len_utf8()..).unwrap_or("");
+            let attached = (!after.is_empty()).then_some((at, after));
+            if program.short.contains(letter) {
+                let value = attached.or_else(|| rest.next());
+                return self.option(&option, value);
+            }
+            if program.attached.contains(letter) || program.loose.contains(letter) {
+                self.is_loose = program.loose.contains(letter) && attached.is_none();
+                return self.option(&option, attached);
             }
             self.option(&option, None);
-            let after = word.get(from + letter.len_utf8()..).unwrap_or("");
-            if self.program.operands == Operands::Others && is_whole(after) {
+            if program.operands == Operands::Others && is_whole(after) {
                 self.operands.push(path(after, at));
                 return;
             }

@@ -37,7 +37,8 @@ pub fn quoted(words: &[String]) -> Result<String, QuoteFault> {
         if at > 0 {
             line.push(' ');
         }
-        push_word(&mut line, word)?;
+        // A program in quotes is no alias, which tcsh and zsh have for scripts, too.
+        push_word(&mut line, word, at == 0)?;
     }
     if line.len() > LINE_BYTES_MAX {
         return Err(QuoteFault::TooLong);
@@ -45,9 +46,9 @@ pub fn quoted(words: &[String]) -> Result<String, QuoteFault> {
     Ok(line)
 }
 
-fn push_word(line: &mut String, word: &str) -> Result<(), QuoteFault> {
+fn push_word(line: &mut String, word: &str, is_program: bool) -> Result<(), QuoteFault> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./:@+,-".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
+    if !is_program && !word.is_empty() && word.chars().all(is_plain) {
         line.push_str(word);
         return Ok(());
     }

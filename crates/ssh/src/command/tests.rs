@@ -117,6 +117,23 @@ fn operands_that_are_paths_are_known_also_as_values_of_options() {
         ("sort --comp=/x /a", &["/x", "/a"]),
         ("wc --files0-from=/a", &["/a"]),
         ("ping -c 1 host", &[]),
+        // The first operand is a file where an option gives the pattern, wherever that stands.
+        ("grep /s -e x", &["/s"]),
+        ("grep /s /a --regexp=x", &["/s", "/a"]),
+        ("grep -v /s /a -e x", &["/s", "/a"]),
+        ("grep /s -- -e", &["-e"]),
+        // These take no value, or only one in the same word.
+        ("df -T /a", &["/a"]),
+        ("lsof -a /a", &["/a"]),
+        ("lsof -g /a", &["/a"]),
+        ("lsof -i -n /a", &["/a"]),
+        ("lsof -F pc /a", &["/a"]),
+        ("lsof -i :22", &[]),
+        ("lsof -n b -i", &["b"]),
+        ("lsblk -M /a", &["/a"]),
+        ("lsblk -Tx /a", &["/a"]),
+        ("stat --format /x /a", &["/a"]),
+        ("head --lines 2 /a", &["/a"]),
         (
             "frob /a word --out=/b -f/c ~x ./y",
             &["/a", "/b", "/c", "~x", "./y"],
@@ -128,6 +145,72 @@ fn operands_that_are_paths_are_known_also_as_values_of_options() {
 }
 
 #[test]
+fn values_behind_an_operand_are_files_where_options_end_there() {
+    let perhaps = |line: &str| -> Vec<String> {
+        let command = Command::read(line).unwrap();
+        let uses = command.uses();
+        let of = uses.operands.iter().filter(|of| of.part == Part::Perhaps);
+        let texts = of.map(|of| of.text.to_owned()).collect();
+        assert_eq!(Context::default().beside(&uses), texts, "{line}");
+        texts
+    };
+    for (line, expected) in [
+        ("tail /a -n .ssh/id", &[".ssh/id"][..]),
+        ("grep x /a -e ~/id", &["~/id"]),
+        ("sort /a -t .netrc", &[".netrc"]),
+        ("cut -d / -f 1 /a", &[]),
+        ("tail /a -n 5", &[]),
+        ("ping host -c a/b", &[]),
+    ] {
+        assert_eq!(perhaps(line), expected, "{line}");
+    }
+}
+
+#[test]
+fn commands_that_go_into_directories_are_known() {
+    let is_below = |line: &str| Command::read(line).unwrap().uses().is_below;
+    for line in [
+        "ls -R /a",
+        "ls -lR /a",
+        "ls --recursive /a",
+        "ls --rec /a",
+        "ls -L /a",
+        "grep -r x /a",
+        "grep -inR x /a",
+        "grep -d rec x /a",
+        "grep --directories=recurse x /a",
+        "du /a",
+        "du -h -d 2 /a",
+        "du -d 1 -d 5 /a",
+        "du --max-depth=3 /a",
+        "du -sL /a",
+        "du --exclude -s /a",
+        "du --time-style -s /a",
+        "lsof +D/a",
+        "find /a",
+        "tar cf - /a",
+        "chmod -R 0 /a",
+        "diff -qr /a /b",
+        "/usr/bin/find /a",
+    ] {
+        assert!(is_below(line), "{line}");
+    }
+    for line in [
+        "ls -l /a",
+        "grep x /a",
+        "du -sh /a",
+        "du -d1 /a",
+        "du --max-depth 0 /a",
+        "du --summarize /a",
+        "cat /a",
+        "sort -r /a",
+        "frob /a",
+    ] {
+        assert!(!is_below(line), "{line}");
+    }
+}
+
+#[test]
 fn what_a_command_does_is_told_by_its_options_too() {
     for (line, operation) in [
         ("sort /a", Operation::Read),
@@ -135,6 +218,8 @@ fn what_a_command_does_is_told_by_its_options_too() {
         ("sort --outp=/b /a", Operation::Write),
         ("uniq /a", Operation::Read),
         ("uniq /a /b", Operation::Write),
+        ("uniq -c /a", Operation::Read),
+        ("uniq /a -c", Operation::Write),
         ("file -C", Operation::Write),
         ("systemctl status x", Operation::Read),
         ("systemctl restart x", Operation::Write),
@@ -152,7 +237,7 @@ fn what_a_command_does_is_told_by_its_options_too() {
 #[test]
 fn words_are_written_so_that_they_are_read_back() {
     for (words, line) in [
-        (&["ls", "-l"][..], "ls -l"),
+        (&["ls", "-l"][..], "'ls' -l"),
         (&["a b", ""], "'a b' ''"),
         (&["it's"], r"'it'\''s'"),
         (&["!\\"], r"\!\\"),

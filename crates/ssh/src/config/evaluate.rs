@@ -34,6 +34,8 @@ pub struct Effective {
     pub strict: Option<String>,
     /// The name under which its keys are filed.
     pub key_alias: Option<String>,
+    /// A file of revoked keys of hosts; `none` is none.
+    pub revoked_keys: Option<String>,
 }
 
 #[derive(Default)]
@@ -164,6 +166,7 @@ impl Evaluating<'_> {
             }
             Wanted::StrictHostKeyChecking => keep(&mut rest.strict, first),
             Wanted::HostKeyAlias => keep(&mut rest.key_alias, first),
+            Wanted::RevokedHostKeys => keep(&mut rest.revoked_keys, first),
         }
     }
 }

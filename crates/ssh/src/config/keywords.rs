@@ -32,6 +32,7 @@ pub(super) fn keyword(text: &str) -> Keyword {
         "globalknownhostsfile" => Wanted::GlobalKnownHostsFile,
         "stricthostkeychecking" => Wanted::StrictHostKeyChecking,
         "hostkeyalias" => Wanted::HostKeyAlias,
+        "revokedhostkeys" => Wanted::RevokedHostKeys,
         text if OTHERS.contains(&text) => return Keyword::Other,
         _ => return Keyword::Unknown,
     })
@@ -116,7 +117,6 @@ const OTHERS: &[&str] = &[
     "remoteforward",
     "requesttty",
     "requiredrsasize",
-    "revokedhostkeys",
     "rhostsrsaauthentication",
     "rsaauthentication",
     "securitykeyprovider",

@@ -105,6 +105,7 @@ enum Wanted {
     GlobalKnownHostsFile,
     StrictHostKeyChecking,
     HostKeyAlias,
+    RevokedHostKeys,
 }
 
 impl Config {

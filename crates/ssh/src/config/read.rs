@@ -10,6 +10,7 @@ use super::{
     Wanted,
 };
 use crate::trust::matches;
+use toolkit::files::is_ours;
 
 /// One reading of a file with all that it includes.
 pub(super) struct Reading<'p> {
@@ -44,6 +45,7 @@ impl<'p> Reading<'p> {
         if !told.is_file() {
             return Err(fault("is no file".into()));
         }
+        is_ours(&told, "could have passwords sent to another machine").map_err(fault)?;
         if told.len() > FILE_BYTES_MAX {
             return Err(fault(format!("is longer than {FILE_BYTES_MAX} bytes")));
         }

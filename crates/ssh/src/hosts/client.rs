@@ -57,6 +57,16 @@ impl Client<'_> {
                 "HostKeyAlias is not known here; file the key under the host's own name".into(),
             );
         }
+        if applies
+            .revoked_keys
+            .as_deref()
+            .is_some_and(|of| of != "none")
+        {
+            return Err(
+                "RevokedHostKeys is not read here; write @revoked lines into known_hosts instead"
+                    .into(),
+            );
+        }
         let home = self.person.home.to_string_lossy();
         let tokens = Tokens {
             host: &applies.host,

@@ -11,6 +11,7 @@ use super::client::Client;
 use super::{Credential, Host, Hosts, Limits, Links, Place, Proof, Sudo, Trust};
 use crate::command::check_name as check_variable;
 use crate::config::{Config, Person};
+use toolkit::files::is_ours;
 
 /// Most hosts of a file.
 pub const HOSTS_MAX: usize = 10_000;
@@ -120,10 +121,9 @@ impl Hosts {
         let fault = |wrong: String| HostsFault {
             wrong: format!("{}: {wrong}", path.display()),
         };
-        let length = std::fs::metadata(path)
-            .map_err(|error| fault(error.to_string()))?
-            .len();
-        if length > FILE_BYTES_MAX {
+        let told = std::fs::metadata(path).map_err(|error| fault(error.to_string()))?;
+        is_ours(&told, "could have passwords sent to another machine").map_err(fault)?;
+        if told.len() > FILE_BYTES_MAX {
             return Err(fault(format!("is longer than {FILE_BYTES_MAX} bytes")));
         }
         let text = std::fs::read_to_string(path).map_err(|error| fault(error.to_string()))?;

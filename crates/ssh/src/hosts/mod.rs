@@ -5,6 +5,7 @@
 
 mod client;
 mod file;
+mod look;
 mod secret;
 
 use std::collections::BTreeMap;

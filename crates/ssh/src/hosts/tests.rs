@@ -87,3 +87,34 @@ fn a_secret_and_a_broken_file_print_no_secret() {
     let told = wrong("hosts: { a: 'canary-91\n");
     assert!(!told.contains("canary"), "{told}");
 }
+
+#[test]
+fn files_that_everybody_may_write_are_refused() {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let folder = std::env::temp_dir().join(format!("hosts-of-everybody-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let (hosts, known) = (folder.join("hosts"), folder.join("known"));
+    fs::write(
+        &hosts,
+        format!("{CREDENTIALS}hosts: {{ web: {{ credential: me }} }}\n"),
+    )
+    .unwrap();
+    fs::write(&known, "").unwrap();
+    let read = || Hosts::read(&hosts, &crate::config::Person::default());
+    let keys = || crate::trust::KnownHosts::read(std::slice::from_ref(&known));
+    assert!(read().is_ok() && keys().is_ok());
+    for path in [&hosts, &known] {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o646)).unwrap();
+    }
+    for wrong in [read().unwrap_err().wrong, keys().unwrap_err()] {
+        assert!(
+            wrong.contains("everybody may write to this file"),
+            "{wrong}"
+        );
+    }
+    let none = crate::trust::KnownHosts::read(&["/dev/null".into()]);
+    assert!(none.is_ok(), "{none:?}");
+    fs::remove_dir_all(folder).unwrap();
+}

@@ -6,6 +6,7 @@
 
 mod fault;
 mod lane;
+mod shell;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,6 +34,7 @@ pub(crate) struct Pool {
     lanes: Mutex<HashMap<Key, Arc<Lane>>>,
     pub counts: Arc<Counts>,
     tidying: OnceLock<()>,
+    shells: shell::Shells,
 }
 
 /// Whose connections are the same.
@@ -119,6 +121,7 @@ impl Pool {
             lanes: Mutex::default(),
             counts: Arc::default(),
             tidying: OnceLock::new(),
+            shells: shell::Shells::default(),
         }
     }
 
@@ -133,6 +136,33 @@ impl Pool {
         });
         let lane = self.lane(host, own)?;
         lane.slot(&self.way(own)).await
+    }
+
+    /// The same for a command: the host's login shell is known to give a program its words.
+    pub async fn slot_to_run(
+        self: &Arc<Self>,
+        host: &Arc<Host>,
+        own: Option<&Own>,
+    ) -> Result<Slot, SlotFault> {
+        let slot = self.slot(host, own).await?;
+        let shell = self.shells.of(host);
+        if shell.initialized() {
+            return Ok(slot);
+        }
+        let mut slot = Some(slot);
+        let asking = async {
+            match slot.take() {
+                Some(slot) => shell::ask(slot, host).await,
+                None => Ok(()),
+            }
+        };
+        // One call asks; the others wait for what it hears.
+        let told = shell.get_or_try_init(|| asking).await;
+        told.map_err(SlotFault::Connect)?;
+        match slot {
+            Some(slot) => Ok(slot),
+            None => self.slot(host, own).await,
+        }
     }
 
     fn way<'p>(&'p self, own: Option<&'p Own>) -> Way<'p> {

@@ -23,9 +23,9 @@ const fn group(id: &'static str, about: &'static str, forms: &'static [&'static 
 pub(super) const FORMS: &[Group] = &[
     group(
         "ls",
-        "names and sizes of files",
+        "names and sizes of files; -R and -L are left out, because they would look at more than the directories named",
         &[
-            "ls {-a -A -b -B -c -C -d -f -F -g -G -h -H -i -k -l -L -m -n -N -o -p -q -Q -r -R -s -S -t -u -U -v -x -X -1 -Z -I=TEXT -T=NUM -w=NUM --all --almost-all --color=WORD? --directory --full-time --group-directories-first --human-readable --inode --numeric-uid-gid --recursive --reverse --size --sort=WORD --time=WORD --time-style=TEXT} [PATH...]",
+            "ls {-a -A -b -B -c -C -d -f -F -g -G -h -H -i -k -l -m -n -N -o -p -q -Q -r -s -S -t -u -U -v -x -X -1 -Z -I=TEXT -T=NUM -w=NUM --all --almost-all --color=WORD? --directory --full-time --group-directories-first --human-readable --inode --numeric-uid-gid --reverse --size --sort=WORD --time=WORD --time-style=TEXT} [PATH...]",
         ],
     ),
     group(
@@ -42,9 +42,9 @@ pub(super) const FORMS: &[Group] = &[
     ),
     group(
         "tail",
-        "the ends of files; -f goes on until the command's time is over",
+        "the ends of files; -f goes on until the command's time is over, -F is left out, because it opens whatever takes the file's place",
         &[
-            "tail {-c=WORD -f -F -n=WORD -q -v -z -NUM --bytes=WORD --follow=WORD? --lines=WORD --quiet --retry --verbose} [PATH...]",
+            "tail {-c=WORD -f -n=WORD -q -v -z -NUM --bytes=WORD --follow --lines=WORD --quiet --verbose} [PATH...]",
         ],
     ),
     group(
@@ -96,9 +96,9 @@ pub(super) const FORMS: &[Group] = &[
     ),
     group(
         "du",
-        "sizes of trees",
+        "sizes of directories, by -s or -d 1: deeper ones would be told by their names",
         &[
-            "du {-a -b -c -d=NUM -h -H -k -l -L -m -P -s -S -x --all --apparent-size --bytes --human-readable --max-depth=NUM --one-file-system --summarize --total} [PATH...]",
+            "du {-a -b -c -d=0..1 -h -H -k -l -m -P -s -S -x --all --apparent-size --bytes --human-readable --max-depth=0..1 --one-file-system --summarize --total} [PATH...]",
         ],
     ),
     group(
@@ -110,9 +110,11 @@ pub(super) const FORMS: &[Group] = &[
     ),
     group(
         "ps",
-        "processes, without their environments",
+        "processes, without their environments: where ps can make nothing of its options (a user who is not there, -x, -T with -H), it reads all of them anew, with an e as environments; so users are named by --user=NAME",
         &[
-            "ps {-A -a -c -d -e -f -F -H -j -l -L -M -N -r -T -w -x -y -Z -C=WORD -G=WORD -g=WORD -o=WORD -p=WORD -s=WORD -t=WORD -U=WORD -u=WORD --forest --no-headers --pid=WORD --ppid=WORD --sort=WORD --format=WORD} [a|ax|aux|auxf|auxw|auxww|axf|axjf|axo|u|ux|x|-]",
+            "ps {-A -a -c -d -e -f -F -H -j -l -L -M -N -w -y -Z -C=WORD -o=WORD -p=WORD --forest --no-headers --pid=WORD --ppid=WORD --sort=WORD --format=WORD --user=WORD? --User=WORD? --group=WORD? --tty=WORD?} [a|ax|aux|auxf|auxw|auxww|axf|axjf|axo|u|ux|x|-]",
+            "ps -u|-U root|NUM",
+            "ps -f|-l -u|-U root|NUM",
         ],
     ),
     group(
@@ -164,7 +166,7 @@ pub(super) const FORMS: &[Group] = &[
             "ip [-4|-6] [-j|-json] [-p|-pretty] [-d|-details] [-s|-stats|-statistics] [-br|-brief|-o|-oneline] link|l|addr|address|a|route|r|rule|neigh|neighbour|neighbor|n|tunnel|maddr|maddress|vrf [show|list|ls [NAME...]]",
             "ip [-j|-json] netns list|ls",
             "ip [-j|-json] netns identify [NUM]",
-            "ip [-j|-json] -n|-netns NAME link|addr|address|route show|list [NAME...]",
+            "ip [-j|-json] -n|-netns IF link|addr|address|route show|list [NAME...]",
         ],
     ),
     group(
@@ -183,7 +185,9 @@ pub(super) const FORMS: &[Group] = &[
         id: "sysctl",
         about: "the kernel's network settings; what has a = would be written",
         forms: &["sysctl {-a -e -n} NAME..."],
-        when: Some("operands.all(name, name.startsWith('net.') || name.startsWith('net/'))"),
+        when: Some(
+            "operands.all(name, (name.startsWith('net.') || name.startsWith('net/')) && !name.contains('..') && !name.contains('//'))",
+        ),
     },
     group(
         "reach",

@@ -51,6 +51,9 @@ const NONE: [&str; 12] = [
     "ssh_terminal_close",
 ];
 
+/// What a command does that a form allows: a form is one thing, what is known of the program is the other.
+const LOOKS: &str = "operation == 'read'";
+
 /// Holds for variables that may do more than change how a program's output looks.
 const SETS_MORE: &str = "env_names != null && env_names.exists(name, !(name in ['LANG', 'LANGUAGE', 'TZ', 'TERM', 'COLUMNS', 'LINES', 'NO_COLOR'] || name.startsWith('LC_')))";
 
@@ -61,7 +64,10 @@ pub fn policy() -> String {
     for group in FORMS {
         let id = format!("ssh-allow-{}", group.id);
         let mut asked = vec![("tool_name", json!(RUN)), ("argv", json!(group.forms))];
-        asked.extend(group.when.map(|when| ("when", json!(when))));
+        let when = group
+            .when
+            .map_or(LOOKS.to_owned(), |when| format!("{LOOKS} && {when}"));
+        asked.push(("when", json!(when)));
         rules.push(rule(&id, group.about, "allow", &asked));
     }
     let several: Vec<&str> = FORMS
@@ -74,7 +80,11 @@ pub fn policy() -> String {
         "ssh-allow-several",
         "several commands, each of which is allowed alone",
         "allow",
-        &[("tool_name", json!(SEVERAL)), ("argv", json!(several))],
+        &[
+            ("tool_name", json!(SEVERAL)),
+            ("argv", json!(several)),
+            ("when", json!(LOOKS)),
+        ],
     ));
     rules.extend(of_files());
     rules.push(rule(
@@ -89,6 +99,20 @@ pub fn policy() -> String {
     format!("{policy:#}\n")
 }
 
+/// The forms in which the shipped rules allow the program of a line.
+#[must_use]
+pub fn forms_of(line: &str) -> Vec<&'static str> {
+    let Ok(command) = Command::read(line) else {
+        return Vec::new();
+    };
+    let is_of = |form: &&str| {
+        let name = form.split(' ').next().unwrap_or_default();
+        name.split('|').any(|name| name == command.program())
+    };
+    let forms = FORMS.iter().flat_map(|group| group.forms.iter().copied());
+    forms.filter(is_of).collect()
+}
+
 /// Programs on terminals: what is typed may do anything that they can do. Forwards have no rule: without one, none
 /// is opened.
 fn of_terminals() -> [Value; 2] {
@@ -100,6 +124,7 @@ fn of_terminals() -> [Value; 2] {
         .collect();
     let open = [
         ("tool_name", json!("ssh_terminal_open")),
+        ("when", json!(LOOKS)),
         ("argv", json!(looks)),
     ];
     [

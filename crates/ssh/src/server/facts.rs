@@ -7,7 +7,7 @@ use serde_json::Value;
 use toolkit::server::{Args, Unfit};
 
 use super::Ssh;
-use crate::command::{Command, Context, Part};
+use crate::command::{Command, Context, Operand, Part};
 use crate::{paths, tools};
 
 /// States what commands are: the facts that rules look at.
@@ -24,6 +24,12 @@ pub(crate) fn state(commands: &[Command], context: &Context, facts: &mut Facts) 
         let uses = command.uses();
         let beside = context.beside(&uses);
         places.extend(beside.iter().map(|path| paths::argument(path)));
+        facts.reach.below |= uses.is_below;
+        let is_named = |operand: &Operand<'_>| operand.part == Part::Path;
+        if uses.is_below && context.cwd.is_none() && !uses.operands.iter().any(is_named) {
+            // It begins where the login does.
+            places.push(paths::argument("."));
+        }
         for operand in uses.operands {
             operands.push(operand.text.into());
             if operand.part == Part::Path {

@@ -35,6 +35,11 @@ impl To {
         let slot = pool.slot(&self.host, self.own.as_ref()).await;
         slot.map_err(|fault| fault.of(&self.host))
     }
+
+    async fn slot_to_run(&self, pool: &Arc<Pool>) -> Result<Slot, Failure> {
+        let slot = pool.slot_to_run(&self.host, self.own.as_ref()).await;
+        slot.map_err(|fault| fault.of(&self.host))
+    }
 }
 
 impl From<&Session> for To {
@@ -120,7 +125,7 @@ impl Ssh {
         cancel: &Cancel,
     ) -> Result<JoinHandle<Ended>, Failure> {
         let slot = tokio::select! {
-            slot = self.slot(to) => slot?,
+            slot = to.slot_to_run(&self.pool) => slot?,
             () = cancel.cancelled() => return Err(Failure::new("cancelled", "the command was cancelled before it was sent; it did not run")),
         };
         let Some((channel, taken)) = slot.take() else {

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 pub(crate) use line::{Line, Mark, lines, matches};
+use toolkit::files::is_ours;
 
 /// Longest file, in bytes.
 const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -54,7 +55,12 @@ impl KnownHosts {
                         path.display()
                     ));
                 }
-                Ok(_) => {
+                Ok(about) => {
+                    // What is no file, as /dev/null, has no keys of anybody's.
+                    if about.is_file() {
+                        is_ours(&about, "could have another machine taken for a host")
+                            .map_err(|wrong| format!("{}: {wrong}", path.display()))?;
+                    }
                     let bytes = std::fs::read(path)
                         .map_err(|error| format!("{}: {error}", path.display()))?;
                     all.lines.extend(lines(&String::from_utf8_lossy(&bytes)));

@@ -280,6 +280,128 @@ fn openssh_and_we_read_the_same_from_the_same_text() {
     fs::remove_dir_all(folder).unwrap();
 }
 
+/// A line of known hosts as somebody may have written it, with one of these keys.
+fn known_line(dice: &mut Dice, hashed: &[String], keys: &[String]) -> String {
+    let names = match dice.below(4) {
+        0 => hashed[dice.below(hashed.len())].clone(),
+        _ => (0..1 + dice.below(3))
+            .map(|_| {
+                dice.of(&[
+                    "web",
+                    "WEB",
+                    "w*",
+                    "w?b",
+                    "*",
+                    "!web",
+                    "!w*",
+                    "[web]:2222",
+                    "[*]:2222",
+                    "db",
+                    "10.0.0.1",
+                ])
+            })
+            .collect::<Vec<_>>()
+            .join(","),
+    };
+    let key = &keys[dice.below(keys.len())];
+    let mark = dice.of(&["", "", "", "", "@revoked ", "@cert-authority ", "@other "]);
+    let (before, apart) = (dice.of(&["", " ", "\t"]), dice.of(&[" ", "  ", "\t"]));
+    match dice.below(12) {
+        0 => format!("# {names} {key}\n"),
+        1 => format!("{names}\n"),
+        2 => "\n".into(),
+        _ => format!(
+            "{before}{mark}{names}{apart}{key}{}\n",
+            dice.of(&["", " me@there", " # said"])
+        ),
+    }
+}
+
+/// What `ssh-keygen -F` finds of a host, as a verdict on this key.
+fn found_by_openssh(file: &std::path::Path, host: &str, key: &str) -> &'static str {
+    let output = Command::new("ssh-keygen")
+        .args(["-F", host, "-f"])
+        .arg(file)
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let (mut plain, mut has, mut is_revoked) = (false, false, false);
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        let Some(about) = line.strip_prefix("# Host ") else {
+            continue;
+        };
+        let is_it = lines.next().unwrap().contains(key);
+        if about.ends_with("REVOKED") {
+            is_revoked |= is_it;
+        } else if !about.ends_with("CA") {
+            plain = true;
+            has |= is_it;
+        }
+    }
+    match (is_revoked, has, plain) {
+        (true, ..) => "revoked",
+        (_, true, _) => "known",
+        (_, _, true) => "changed",
+        _ => "unknown",
+    }
+}
+
+#[test]
+fn openssh_and_we_find_the_same_keys_in_the_same_file() {
+    if !has("ssh-keygen") {
+        return;
+    }
+    use base64::Engine as _;
+    let folder = crate::target::folder();
+    let (seed, mut random) = crate::random::Random::fresh();
+    let keys: Vec<String> = (0..3)
+        .map(|number| {
+            let path = folder.join(format!("key{number}"));
+            crate::target::keygen(&path, &[]);
+            let text = fs::read_to_string(path.with_extension("pub")).unwrap();
+            let words: Vec<&str> = text.split(' ').take(2).collect();
+            words.join(" ")
+        })
+        .collect();
+    // Names as OpenSSH hashes them.
+    let file = folder.join("known");
+    let names = ["web", "[web]:2222", "db"].map(|name| format!("{name} {}\n", keys[0]));
+    fs::write(&file, names.concat()).unwrap();
+    let hash = Command::new("ssh-keygen")
+        .args(["-q", "-H", "-f"])
+        .arg(&file)
+        .output()
+        .unwrap();
+    assert!(hash.status.success());
+    let hashed = fs::read_to_string(&file).unwrap();
+    let hashed: Vec<String> = hashed
+        .lines()
+        .map(|line| line.split(' ').next().unwrap().to_owned())
+        .collect();
+    let mut dice = Dice(seed | 1);
+    let mut verdicts = std::collections::BTreeSet::new();
+    for _ in 0..80 {
+        let lines = 1 + random.below(5);
+        let text: String = (0..lines)
+            .map(|_| known_line(&mut dice, &hashed, &keys))
+            .collect();
+        fs::write(&file, &text).unwrap();
+        for host in ["web", "[web]:2222", "db", "10.0.0.1"] {
+            let key = keys[0].split_once(' ').unwrap().1;
+            let blob = base64::engine::general_purpose::STANDARD
+                .decode(key)
+                .unwrap();
+            let ours = ssh::known_key(&text, host, "ssh-ed25519", &blob);
+            let theirs = found_by_openssh(&file, host, key);
+            assert_eq!(ours, theirs, "seed {seed}, {host}:\n{text}");
+            verdicts.insert(ours);
+        }
+    }
+    assert_eq!(verdicts.len(), 4, "seed {seed}: {verdicts:?}");
+    fs::remove_dir_all(folder).unwrap();
+}
+
 #[tokio::test]
 async fn a_host_of_ssh_config_is_reached_over_its_jumps_with_its_key_and_known_hosts() {
     if !has("sshd") {
@@ -287,7 +409,7 @@ async fn a_host_of_ssh_config_is_reached_over_its_jumps_with_its_key_and_known_h
     }
     let target = Target::new("");
     let text = format!(
-        "Host gate\n HostName 127.0.0.1\n Port {port}\nHost web-*\n HostName 127.0.0.1\nHost web-1\n ProxyJump gate\n Port {port}\nHost cmd\n ProxyCommand nc %h %p\nHost free\n HostName 127.0.0.1\n StrictHostKeyChecking no\nHost other\n HostName 127.0.0.1\n Port {port}\n UserKnownHostsFile {folder}/nothing\nMatch host 127.0.0.1\n IdentityFile {folder}/missing\n IdentityFile {folder}/%u-key\n UserKnownHostsFile {folder}/known_hosts\nHost *\n User {user}\n",
+        "Host gate\n HostName 127.0.0.1\n Port {port}\nHost web-*\n HostName 127.0.0.1\nHost web-1\n ProxyJump gate\n Port {port}\nHost cmd\n ProxyCommand nc %h %p\nHost free\n HostName 127.0.0.1\n StrictHostKeyChecking no\nHost revoked\n HostName 127.0.0.1\n RevokedHostKeys /k\nHost other\n HostName 127.0.0.1\n Port {port}\n UserKnownHostsFile {folder}/nothing\nMatch host 127.0.0.1\n IdentityFile {folder}/missing\n IdentityFile {folder}/%u-key\n UserKnownHostsFile {folder}/known_hosts\nHost *\n User {user}\n",
         port = target.port,
         folder = target.folder.display(),
         user = user(),
@@ -307,7 +429,7 @@ async fn a_host_of_ssh_config_is_reached_over_its_jumps_with_its_key_and_known_h
         .unusable()
         .map(|(name, _)| name.to_owned())
         .collect();
-    assert_eq!(unusable, ["cmd", "free"]);
+    assert_eq!(unusable, ["cmd", "free", "revoked"]);
     let client = Client::new(hosts(), None);
     for host in ["gate", "web-1"] {
         let session = client.connect(host).await;
@@ -317,6 +439,7 @@ async fn a_host_of_ssh_config_is_reached_over_its_jumps_with_its_key_and_known_h
     for (host, wrong) in [
         ("cmd", "ProxyCommand runs a program"),
         ("free", "would let anybody be this host"),
+        ("revoked", "RevokedHostKeys is not read here"),
         ("other", "the key of [127.0.0.1]:"),
         ("web-9", "there is no host"),
     ] {

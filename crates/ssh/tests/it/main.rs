@@ -14,6 +14,7 @@ mod commands;
 mod context;
 mod edits;
 mod fan_out;
+mod forms;
 mod forwards;
 mod jobs;
 mod load;

@@ -31,7 +31,7 @@ const OPTIONS: &[(&str, &[&str])] = &[
         "grep a /etc/hosts",
         &["-f=", "-r", "--file=", "--exclude-from=", "--recursive"],
     ),
-    ("du /etc", &["-X=", "--files0-from=", "--exclude-from="]),
+    ("du -s /etc", &["-X=", "--files0-from=", "--exclude-from="]),
     ("date", &["-s=", "-f=", "-r=", "--set="]),
     ("hostname", &["-F=", "--file="]),
     ("ss", &["-K", "-D=", "-F=", "--kill"]),

@@ -72,7 +72,8 @@ pub struct Client {
     pub session: BuiltinSession,
 }
 
-fn program(name: &str) -> Option<PathBuf> {
+/// Where a program is.
+pub fn program(name: &str) -> Option<PathBuf> {
     [
         "/usr/sbin",
         "/usr/bin",

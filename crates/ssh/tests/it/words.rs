@@ -7,7 +7,7 @@ use serde_json::json;
 use ssh::command::Command;
 
 use crate::random::Random;
-use crate::target::{Client, Target, has};
+use crate::target::{Client, Target, folder, has, is_root, keygen};
 
 const SHELLS: [&str; 5] = ["bash", "dash", "zsh", "fish", "tcsh"];
 /// Stands between the lines of the corpus that go in one command.
@@ -137,12 +137,71 @@ async fn every_login_shell_gives_exactly_the_words_that_were_judged() {
         let helper = helper(&target);
         // Whether there are such files is another matter.
         let free = "  free: { address: 127.0.0.1, port: PORT, credential: me, links: trusted }\n";
-        let client = Client::new(target.hosts(free), None);
+        let client = Client::new(target.hosts_as(free), None);
         let session = client.connect("free").await;
+        if is_root() {
+            let said = client.run(&session, "printenv SHELL").await.unwrap();
+            let login = said["structuredContent"]["stdout"].as_str().unwrap();
+            assert!(login.trim_end().ends_with(&format!("/{shell}")), "{said}");
+        }
         for line in lines(&helper, seed) {
             let judged = Command::read(&line).unwrap();
             let got = received(&client, &session, &line).await;
             assert_eq!(got, judged.argv()[1..], "{shell}, seed {seed}: {line}");
         }
+    }
+}
+
+#[test]
+fn a_program_is_no_alias_of_a_login_shell() {
+    let folder = std::env::temp_dir().join(format!("aliases-{}", Random::fresh().0));
+    fs::create_dir_all(&folder).unwrap();
+    // These two read aliases for scripts, too.
+    fs::write(folder.join(".cshrc"), "alias uname 'echo other'\n").unwrap();
+    fs::write(folder.join(".zshenv"), "alias uname='echo other'\n").unwrap();
+    let line = Command::read("uname -s").unwrap().quoted().unwrap();
+    for shell in SHELLS {
+        if !has(shell) {
+            continue;
+        }
+        let said = std::process::Command::new(shell)
+            .args(["-c", &line])
+            .env("HOME", &folder)
+            .env_remove("ZDOTDIR")
+            .output()
+            .unwrap();
+        assert_eq!(said.stdout, b"Linux\n", "{shell}: {line}");
+    }
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+#[tokio::test]
+async fn a_login_shell_that_reads_words_in_another_way_is_given_no_command() {
+    if !has("sshd") {
+        return;
+    }
+    // One that splits at blanks and knows no quotes, and one that runs something else.
+    for shell in ["set -f; exec $SSH_ORIGINAL_COMMAND", "exec echo welcome"] {
+        let folder = folder();
+        let place = folder.display();
+        let script = format!("echo \"$SSH_ORIGINAL_COMMAND\" >> {place}/asked; {shell}");
+        fs::write(folder.join("shell"), script).unwrap();
+        keygen(&folder.join("host"), &[]);
+        keygen(&folder.join("user"), &[]);
+        let forced = format!("ForceCommand . {place}/shell\n");
+        let target = Target::start(folder.clone(), &forced, None);
+        target.open_file("asked");
+        let free = "  free: { address: 127.0.0.1, port: PORT, credential: me, links: trusted }\n";
+        let client = Client::new(target.hosts(free), None);
+        let session = client.connect("free").await;
+        let wrong = client.run(&session, "uname -s").await.unwrap().to_string();
+        assert!(wrong.contains("unknown_login_shell"), "{shell}: {wrong}");
+        assert!(wrong.contains("did not run"), "{shell}: {wrong}");
+        let asked = fs::read_to_string(target.folder.join("asked")).unwrap();
+        let lines: Vec<&str> = asked.lines().collect();
+        assert!(
+            lines.len() == 1 && lines[0].starts_with("'printf' "),
+            "{asked}"
+        );
     }
 }

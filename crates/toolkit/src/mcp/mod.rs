@@ -161,6 +161,14 @@ impl Builtin {
     /// [`Unfit`] where the call will be answered with a failure whatever is decided, so that nothing more can
     /// be said of it; the facts then stay as they were.
     pub fn describe(&self, message: &Message, facts: &mut Facts) -> Result<(), Unfit> {
+        let described = self.described(message, facts);
+        if let Err(unfit) = &described {
+            let _ = message.unfit.set(unfit.clone());
+        }
+        described
+    }
+
+    fn described(&self, message: &Message, facts: &mut Facts) -> Result<(), Unfit> {
         let Some((call, tool)) = message
             .call()
             .and_then(|call| Some((call, self.tool(call.tool)?)))

@@ -1,6 +1,6 @@
 //! Reading what a client sends: once, where it is judged, into what is then carried out.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -20,6 +20,8 @@ const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 pub struct Message {
     pub(super) content: Content,
     pub(super) by: SessionRef,
+    /// Why its call could not be described.
+    pub(super) unfit: OnceLock<Unfit>,
 }
 
 /// What a frame is.
@@ -112,7 +114,11 @@ impl Builtin {
                 Kind::Notification { .. } | Kind::Response { .. } => Content::Silent,
             },
         };
-        Message { content, by }
+        Message {
+            content,
+            by,
+            unfit: OnceLock::new(),
+        }
     }
 
     /// Reads a frame that nobody has read before.
@@ -123,12 +129,19 @@ impl Builtin {
             Err(error) => Message {
                 content: Content::Unreadable(error),
                 by,
+                unfit: OnceLock::new(),
             },
         }
     }
 }
 
 impl Message {
+    /// Why its call could not be described, once that was tried.
+    #[must_use]
+    pub fn unfit(&self) -> Option<&Unfit> {
+        self.unfit.get()
+    }
+
     /// Notes what a person is shown of the call beside its arguments, where something is: its server gets it back with
     /// the call.
     pub fn note_shown(&mut self, digest: Option<String>) {

@@ -1,0 +1,91 @@
+//! What is wrong with a host beside its lines in the file: keys and secrets that are not there, host keys that nobody knows.
+
+use std::fs::File;
+use std::path::Path;
+
+use super::{Host, Hosts, Place, Proof, Sudo, Trust};
+use crate::trust::{KnownHosts, filed_as};
+
+impl Hosts {
+    /// Why logins at this host will fail, as far as that can be told from here; `has` says whether a variable is set.
+    #[must_use]
+    pub fn faults(&self, host: &Host, has: impl Fn(&str) -> bool) -> Vec<String> {
+        let mut faults: Vec<String> = Vec::new();
+        let mut readable = |what: &str, path: &Path| {
+            if let Err(error) = File::open(path) {
+                faults.push(format!("{what} {}: {error}", path.display()));
+            }
+        };
+        let mut places = Vec::new();
+        match &host.credential.proof {
+            Proof::Key {
+                key,
+                certificate,
+                passphrase,
+            } => {
+                readable("key", key);
+                certificate
+                    .iter()
+                    .for_each(|path| readable("certificate", path));
+                places.extend(passphrase);
+            }
+            Proof::Issued {
+                authority,
+                passphrase,
+                ..
+            } => {
+                readable("ca_key", authority);
+                places.extend(passphrase);
+            }
+            Proof::Password(place) => places.push(place),
+            Proof::Agent { socket } => {
+                if let Err(error) = std::fs::metadata(socket) {
+                    faults.push(format!("agent {}: {error}", socket.display()));
+                }
+            }
+            Proof::Caller => {}
+        }
+        if let Some(Sudo::Password(place)) = &host.credential.sudo {
+            places.push(place);
+        }
+        for place in places {
+            match place {
+                Place::File(path) => {
+                    if let Err(error) = File::open(path) {
+                        faults.push(format!("secret {}: {error}", path.display()));
+                    }
+                }
+                Place::Variable(name) if !has(name) => {
+                    faults.push(format!("the variable {name} is not set"));
+                }
+                Place::Variable(_) => {}
+            }
+        }
+        faults.extend(self.unknown_key(host));
+        faults
+    }
+
+    /// Why the host's key will not be accepted.
+    fn unknown_key(&self, host: &Host) -> Option<String> {
+        let files = host.known_hosts.as_ref().unwrap_or(&self.known_hosts);
+        let known = match KnownHosts::read(files) {
+            Ok(known) => known,
+            Err(wrong) => return Some(wrong),
+        };
+        let name = filed_as(&host.address, host.port);
+        let (kinds, has_authority) = known.kinds(&name);
+        if !kinds.is_empty() || has_authority {
+            return None;
+        }
+        match (host.trust, files.first()) {
+            (Trust::FirstUse, Some(_)) => None,
+            (_, None) => Some("no file of known hosts is named: set known_hosts".into()),
+            (Trust::Strict, Some(file)) => Some(format!(
+                "the key of {name} is not known: `ssh-keyscan -p {} {}` prints it; check it, and add it to {}",
+                host.port,
+                host.address,
+                file.display()
+            )),
+        }
+    }
+}
