@@ -61,6 +61,9 @@ pub struct About {
     pub engine: String,
 }
 
+/// An individual of a cohort, or the one of the file, and all that is set in it.
+type Individual = (Option<i64>, BTreeMap<String, f64>);
+
 /// Computes pieces, in this process.
 #[derive(Debug, Default)]
 pub struct Computer {
@@ -200,7 +203,7 @@ impl Computer {
         piece: &Piece,
         model: &Model,
         ask: Question<'_>,
-    ) -> Result<Vec<(Option<i64>, BTreeMap<String, f64>)>, Fault> {
+    ) -> Result<Vec<Individual>, Fault> {
         let (Some(cohort), Some(rows)) = (&piece.work.cohort, &piece.rows) else {
             return Ok(vec![(None, piece.work.changed.clone())]);
         };

@@ -65,13 +65,16 @@ pub enum Sent {
     Text(String),
 }
 
+/// When it was tried whether runs can be computed, and what came of it.
+type Probed = (std::time::Instant, Result<Option<Told>, String>);
+
 /// The face.
 pub struct Rest {
     /// The server whose tools are called.
     server: String,
     calls: Arc<dyn Calls>,
     routes: Vec<Route>,
-    probed: RwLock<Option<(std::time::Instant, Result<Option<Told>, String>)>>,
+    probed: RwLock<Option<Probed>>,
     /// Held while it is found out.
     probing: tokio::sync::Mutex<()>,
     /// When it was made, in milliseconds since 1970.
