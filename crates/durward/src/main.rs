@@ -44,6 +44,7 @@ mod sandbox;
 mod screening;
 mod serve;
 mod signed;
+mod sim;
 mod ssh;
 mod status;
 mod tools;
@@ -101,9 +102,7 @@ fn main() -> ExitCode {
         Command::Init(args) => init::run(&args, &source, &places, &mut out, &mut err),
         Command::Pins(args) => pins::run(&args, &places, &mut out, &mut err),
         Command::Approvals(args) => approvals::run(&args, &places, &mut out, &mut err),
-        Command::Sim(args) => {
-            pbpk::cli::run(args, &mut std::io::BufWriter::new(&mut out), &mut err)
-        }
+        Command::Sim(args) => sim::run(args, &mut out, &mut err),
         Command::Ssh(args) => ssh::run(&args, &places, &mut out, &mut err),
         Command::Install(args) => install::run(&args, &kept(), &places, &mut out, &mut err),
         Command::Tools(args) => tools::run(&args, &settings, &places, &mut out, &mut err),

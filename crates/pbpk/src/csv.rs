@@ -91,7 +91,8 @@ impl From<io::Error> for CsvError {
     }
 }
 
-/// Writes the times in minutes and one column per curve, named by its path and its unit: `path [unit]`.
+/// Writes the times in minutes and one column per curve, named by its path and its unit: `path [unit]`. Every name ends with
+/// a unit, `[]` where there is none, so that whoever reads the table takes all of them off alike.
 ///
 /// # Errors
 /// Whatever the writer reports.
@@ -114,7 +115,7 @@ pub fn write_in(
     let minutes = minutes(unit).unwrap_or(f64::NAN);
     for s in series {
         line.push(',');
-        push_field(&mut line, &titled(&s.name, &s.unit));
+        push_field(&mut line, &format!("{} [{}]", s.name, s.unit));
     }
     line.push('\n');
     for (row, &t) in times.iter().enumerate() {

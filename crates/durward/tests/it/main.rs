@@ -94,6 +94,7 @@ mod serve_soak;
 mod serve_streams;
 mod serve_tls;
 mod serve_users;
+mod sim_command;
 mod simulation;
 mod ssh_canary;
 mod ssh_defects;

@@ -78,10 +78,11 @@ impl Inputs {
         }
         let o = options;
         let how = format!(
-            "{:?} {:?} {:?} {:?} {:?} {:?} {} {} {:?}",
+            "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {} {} {:?}",
             o.rel_tol,
             o.abs_tol,
             o.max_steps,
+            o.max_step,
             o.check_negative,
             o.precision,
             o.times,

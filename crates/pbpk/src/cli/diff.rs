@@ -5,6 +5,7 @@ use std::io::Write;
 
 use super::args::{DiffArgs, ModelArgs};
 use super::failure::Failure;
+use super::json::Json;
 use super::{explain, model, table};
 use crate::compile::Instance;
 use crate::model::{Kind, Model, Source};
@@ -32,6 +33,21 @@ pub(super) fn run(
     };
     let (first, second) = (open(&args.first)?, open(&args.second)?);
     let rows = differences(&first, &second);
+    if args.json {
+        let text = Json::object(|j| {
+            j.list(
+                "differences",
+                rows.iter(),
+                |j, [path, what, first, second]| {
+                    j.string("path", path);
+                    j.string("what", what);
+                    j.string("first", first);
+                    j.string("second", second);
+                },
+            );
+        });
+        return Ok(out.write_all(text.as_bytes())?);
+    }
     if rows.is_empty() {
         return Ok(writeln!(out, "no difference")?);
     }

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use super::args::ExplainArgs;
 use super::failure::Failure;
+use super::json::Json;
 use super::{model, table};
 use crate::compile::Instance;
 use crate::model::{FormulaKind, Kind, Model, Quantity, Reference, Source};
@@ -25,18 +26,92 @@ pub(super) fn run(
         instance: &instance,
         depth_max: args.depth.min(DEPTH_MAX),
         seen: Vec::new(),
-        out,
     };
-    told.quantity(position, 0)?;
-    Ok(())
+    let Some(entry) = told.quantity(position, 0) else {
+        return Ok(());
+    };
+    if args.json {
+        let text = Json::object(|j| entry.json(j));
+        return Ok(out.write_all(text.as_bytes())?);
+    }
+    Ok(entry.lines(0, out)?)
 }
 
-/// What was written so far.
+/// What is told of one quantity.
+struct Entry {
+    path: String,
+    unit: String,
+    value: f64,
+    nature: &'static str,
+    formula: Option<String>,
+    /// Rate at the start, factor and formula of each term.
+    rates: Vec<(f64, f64, String)>,
+    /// Events that change it, and how.
+    events: Vec<(String, String)>,
+    /// What its formulas use.
+    uses: Vec<Entry>,
+}
+
+impl Entry {
+    fn lines(&self, depth: usize, out: &mut dyn Write) -> std::io::Result<()> {
+        let indent = "  ".repeat(depth);
+        let (path, value, nature) = (&self.path, table::short(self.value), self.nature);
+        let space = if self.unit.is_empty() { "" } else { " " };
+        writeln!(
+            out,
+            "{indent}{path} = {value}{space}{} ({nature})",
+            self.unit
+        )?;
+        if let Some(formula) = &self.formula {
+            writeln!(out, "{indent}  = {formula}")?;
+        }
+        for (rate, factor, formula) in &self.rates {
+            let rate = table::short(*rate);
+            writeln!(
+                out,
+                "{indent}  rate {rate} at the start: {factor} * ({formula})"
+            )?;
+        }
+        for (name, how) in &self.events {
+            writeln!(out, "{indent}  changed by event {name}: {how}")?;
+        }
+        self.uses
+            .iter()
+            .try_for_each(|used| used.lines(depth + 1, out))
+    }
+
+    fn json(&self, j: &mut Json) {
+        j.string("path", &self.path);
+        j.number("value", self.value);
+        j.string("unit", &self.unit);
+        j.string("from", self.nature);
+        if let Some(formula) = &self.formula {
+            j.string("formula", formula);
+        }
+        if !self.rates.is_empty() {
+            j.list("rates", self.rates.iter(), |j, (rate, factor, formula)| {
+                j.number("at_start", *rate);
+                j.number("factor", *factor);
+                j.string("formula", formula);
+            });
+        }
+        if !self.events.is_empty() {
+            j.list("events", self.events.iter(), |j, (name, how)| {
+                j.string("event", name);
+                j.string("gives", how);
+            });
+        }
+        if !self.uses.is_empty() {
+            j.list("uses", self.uses.iter(), |j, used| used.json(j));
+        }
+    }
+}
+
+/// The model, and what was told so far.
 struct Told<'a> {
     instance: &'a Instance,
     depth_max: usize,
     seen: Vec<usize>,
-    out: &'a mut dyn Write,
 }
 
 impl Told<'_> {
@@ -44,54 +119,42 @@ impl Told<'_> {
         self.instance.structure().model()
     }
 
-    /// A quantity, its formula, and below that what the formula uses.
-    fn quantity(&mut self, q: usize, depth: usize) -> std::io::Result<()> {
-        let indent = "  ".repeat(depth);
-        let Some(quantity) = self.model().quantities.get(q).cloned() else {
-            return Ok(());
+    /// A quantity, its formula, and below that what the formula uses; what was told before is only named.
+    fn quantity(&mut self, q: usize, depth: usize) -> Option<Entry> {
+        let quantity = self.model().quantities.get(q).cloned()?;
+        let mut entry = Entry {
+            value: self.instance.value(q).unwrap_or(f64::NAN),
+            nature: self.nature(q, &quantity),
+            path: quantity.path,
+            unit: quantity.unit,
+            formula: None,
+            rates: Vec::new(),
+            events: Vec::new(),
+            uses: Vec::new(),
         };
-        let value = table::short(self.instance.value(q).unwrap_or(f64::NAN));
-        let nature = self.nature(q, &quantity);
-        let unit = if quantity.unit.is_empty() {
-            String::new()
-        } else {
-            format!(" {}", quantity.unit)
-        };
-        writeln!(
-            self.out,
-            "{indent}{} = {value}{unit} ({nature})",
-            quantity.path
-        )?;
         if self.seen.contains(&q) {
-            return Ok(());
+            return Some(entry);
         }
         self.seen.push(q);
         let mut used = Vec::new();
         if let (Source::Formula(f), false) = (quantity.source, self.instance.is_set(q)) {
-            writeln!(self.out, "{indent}  = {}", text(self.model(), f))?;
+            entry.formula = Some(text(self.model(), f));
             used.extend(references(self.model(), f));
         }
         for term in &quantity.rhs {
+            let rate = term.factor * self.instance.formula_value(term.formula);
             let formula = text(self.model(), term.formula);
-            let rate = table::short(term.factor * self.instance.formula_value(term.formula));
-            writeln!(
-                self.out,
-                "{indent}  rate {rate} at the start: {} * ({formula})",
-                term.factor
-            )?;
+            entry.rates.push((rate, term.factor, formula));
             used.extend(references(self.model(), term.formula));
         }
-        for (name, how) in self.events(q) {
-            writeln!(self.out, "{indent}  changed by event {name}: {how}")?;
-        }
+        entry.events = self.events(q);
         used.sort_unstable();
         used.dedup();
         if depth < self.depth_max {
-            for user in used {
-                self.quantity(user, depth + 1)?;
-            }
+            let below = used.into_iter().filter_map(|u| self.quantity(u, depth + 1));
+            entry.uses = below.collect();
         }
-        Ok(())
+        Some(entry)
     }
 
     fn nature(&self, q: usize, quantity: &Quantity) -> &'static str {

@@ -1,6 +1,7 @@
 //! `sim fit`: parameters from observed data.
 
 use std::io::Write;
+use std::path::PathBuf;
 
 use super::args::{ErrorModel, FitArgs};
 use super::failure::Failure;
@@ -11,6 +12,7 @@ use crate::csv;
 use crate::fit::{Errors, Fit, FitError, Observation, Parameter, Problem, fit};
 use crate::model::{Kind, Model};
 use crate::path;
+use crate::plot::{self, Fitted, PlotOptions};
 
 pub(super) fn run(
     args: &FitArgs,
@@ -48,26 +50,22 @@ pub(super) fn run(
     if !found.converged {
         writeln!(err, "warning: the attempts ran out before the fit settled")?;
     }
+    let mut write = |file: &PathBuf, text: String| {
+        let write = |w: &mut dyn Write| w.write_all(text.as_bytes());
+        model::to_file(file, &args.model.model, out, write)
+    };
     if let Some(file) = &args.csv {
-        model::to_file(file, &args.model.model, out, |w| {
-            let outputs = individual.structure().outputs();
-            let mut text = String::from("Output,Time [min],Observed,Fitted\n");
-            for (o, fitted) in data.observations.iter().zip(&found.fitted) {
-                let q = outputs.get(o.output).copied().unwrap_or_default();
-                csv::push_field(&mut text, &named(&individual, q).0);
-                for number in [o.time, o.value, *fitted] {
-                    text.push(',');
-                    csv::push_number(&mut text, number);
-                }
-                text.push('\n');
-            }
-            w.write_all(text.as_bytes())
-        })?;
+        write(file, as_csv(&individual, &data.observations, &found))?;
+    }
+    if let Some(file) = &args.svg {
+        let log = args.error == ErrorModel::Log;
+        write(file, drawn(&individual, &data.observations, &found, log)?)?;
     }
     if args.json {
         return Ok(out.write_all(json(&individual, &parameters, &found).as_bytes())?);
     }
-    if args.csv.as_ref().is_some_and(|f| f.as_os_str() == "-") {
+    let mut files = args.csv.iter().chain(&args.svg);
+    if files.any(|f| f.as_os_str() == "-") {
         return Ok(());
     }
     shown(
@@ -83,6 +81,55 @@ pub(super) fn run(
 fn named(individual: &Instance, q: usize) -> (String, String) {
     let quantity = individual.structure().model().quantities.get(q);
     quantity.map_or_else(Default::default, |q| (q.path.clone(), q.unit.clone()))
+}
+
+/// Observed and fitted values, a line each.
+fn as_csv(individual: &Instance, observations: &[Observation], found: &Fit) -> String {
+    let outputs = individual.structure().outputs();
+    let mut text = String::from("Output,Time [min],Observed,Fitted\n");
+    for (o, fitted) in observations.iter().zip(&found.fitted) {
+        let q = outputs.get(o.output).copied().unwrap_or_default();
+        csv::push_field(&mut text, &named(individual, q).0);
+        for number in [o.time, o.value, *fitted] {
+            text.push(',');
+            csv::push_number(&mut text, number);
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// The plots of how well the curves fit.
+fn drawn(
+    individual: &Instance,
+    observations: &[Observation],
+    found: &Fit,
+    log: bool,
+) -> Result<String, Failure> {
+    let outputs = individual.structure().outputs().iter();
+    let mut all: Vec<Fitted> = outputs
+        .map(|q| {
+            let (name, unit) = named(individual, *q);
+            Fitted {
+                name,
+                unit,
+                ..Fitted::default()
+            }
+        })
+        .collect();
+    for (o, fitted) in observations.iter().zip(&found.fitted) {
+        if let Some(output) = all.get_mut(o.output) {
+            output.times.push(o.time);
+            output.observed.push(o.value);
+            output.fitted.push(*fitted);
+        }
+    }
+    let options = PlotOptions {
+        title: format!("Fit of {}", individual.structure().model().name),
+        log,
+        time_unit: None,
+    };
+    plot::goodness_of_fit(&all, &options).map_err(|e| Failure::failed(e.to_string()))
 }
 
 fn shown(

@@ -27,6 +27,7 @@ mod steady;
 mod table;
 
 use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use args::{Args, Command};
 use failure::Failure;
@@ -37,6 +38,20 @@ pub const OK: u8 = 0;
 pub const FAILED: u8 = 1;
 /// The request itself makes no sense: an unknown path, a wrong unit, a value out of range.
 pub const MISUSED: u8 = 2;
+
+/// Whether the process is to end.
+static STOPPED: AtomicBool = AtomicBool::new(false);
+
+/// Ends all commands of this process soon, for what listens to Ctrl-C: they say that they were cancelled, and what they
+/// have finished stays.
+pub fn stop() {
+    STOPPED.store(true, Ordering::Relaxed);
+}
+
+/// Whether [`stop`] was called.
+pub fn is_stopped() -> bool {
+    STOPPED.load(Ordering::Relaxed)
+}
 
 /// Carries out one command and returns the exit code.
 pub fn run(args: Args, out: &mut dyn Write, err: &mut (dyn Write + Send)) -> u8 {

@@ -55,7 +55,11 @@ impl Deadline {
         })
     }
 
+    /// Whether the time is over or the process is to end.
     pub(super) fn ask(&self) -> Option<Interrupt> {
+        if super::is_stopped() {
+            return Some(Interrupt::Cancelled);
+        }
         let over = self.allowed.filter(|d| self.begun.elapsed() >= *d);
         over.map(|_| Interrupt::Deadline)
     }

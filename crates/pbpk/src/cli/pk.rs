@@ -10,7 +10,7 @@ use super::failure::Failure;
 use super::json::Json;
 use super::{model, table};
 use crate::compile::Instance;
-use crate::csv::Series;
+use crate::csv::{self, Series};
 use crate::pk::{Application, Curve, Dosing, Measure, UserParameter, analyse};
 
 /// One computed parameter: output, name, value, unit.
@@ -55,12 +55,18 @@ pub(super) fn run(
     }
     if let Some(file) = &args.xlsx {
         workbook(file, args, &rows, out)?;
-        if !args.json {
-            return Ok(());
-        }
+    }
+    if let Some(file) = &args.csv {
+        let text = as_csv(&rows);
+        model::to_file(file, &args.model.model, out, |w| {
+            w.write_all(text.as_bytes())
+        })?;
     }
     if args.json {
         return Ok(out.write_all(as_json(&rows).as_bytes())?);
+    }
+    if args.xlsx.is_some() || args.csv.is_some() {
+        return Ok(());
     }
     let cells = |(output, name, value, unit): &Row| {
         vec![
@@ -93,6 +99,22 @@ fn as_json(rows: &[Row]) -> String {
             },
         );
     })
+}
+
+/// The rows as text, with all digits.
+fn as_csv(rows: &[Row]) -> String {
+    let mut text = String::from("Output,Parameter,Value,Unit\n");
+    for (output, name, value, unit) in rows {
+        csv::push_field(&mut text, output);
+        text.push(',');
+        csv::push_field(&mut text, name);
+        text.push(',');
+        csv::push_number(&mut text, *value);
+        text.push(',');
+        csv::push_field(&mut text, unit);
+        text.push('\n');
+    }
+    text
 }
 
 /// The rows as a workbook of one sheet.

@@ -54,7 +54,13 @@ pub(super) fn run(
     let kept = Kept::new(cache, stamp, args, &base)?;
     let (plan, ageing) = people::bound(args, base, &population, &watch, err)?;
     let io = |e: io::Error| ended(&e, &format!("cannot write to {}", args.out.display()));
-    fs::create_dir_all(&args.out).map_err(io)?;
+    make_folder(args)?;
+    if plan.matched() == 0 && ageing.is_none() {
+        writeln!(
+            err,
+            "warning: no parameter differs, so all individuals are alike"
+        )?;
+    }
     let parts = Parts::open(
         &args.out,
         head(&plan),
@@ -92,14 +98,40 @@ pub(super) fn run(
     };
     let failures = joined.finish(&watch).map_err(io)?;
     figures(args, &plan, &population, &watch).map_err(io)?;
-    writeln!(
+    summary(args, &plan, population.len(), failures, out)
+}
+
+/// The folder for the results.
+fn make_folder(args: &PopulationArgs) -> Result<(), Failure> {
+    let name = args.out.display();
+    if args.out.exists() && !args.out.is_dir() {
+        let message = format!("{name} is a file; --out names a folder");
+        return Err(Failure::misuse(message));
+    }
+    fs::create_dir_all(&args.out).map_err(|e| ended(&e, &format!("cannot write to {name}")))
+}
+
+/// The last line of a run, or that all of it failed.
+fn summary(
+    args: &PopulationArgs,
+    plan: &Plan,
+    people: usize,
+    failures: usize,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let (folder, parameters) = (args.out.display(), plan.matched());
+    if failures == people {
+        let hint = format!("{folder}/failures.csv says why");
+        return Err(Failure::failed(format!("all {people} individuals failed")).with_hint(&hint));
+    }
+    let told = match failures {
+        0 => "",
+        _ => ", why in failures.csv",
+    };
+    Ok(writeln!(
         out,
-        "{} individuals, {} parameters each, {failures} failed; results in {}",
-        population.len(),
-        plan.matched(),
-        args.out.display()
-    )?;
-    Ok(())
+        "{people} individuals, {parameters} parameters each, {failures} failed{told}; results in {folder}"
+    )?)
 }
 
 /// `sim merge`: the parts of several shards as one table.

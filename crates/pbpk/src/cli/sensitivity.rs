@@ -18,8 +18,25 @@ use crate::{path, usage};
 /// Rows of a table that make a unit of work.
 const ROWS_OF_A_UNIT: usize = 8;
 
-/// One line of the result: output, parameter, figure, value.
-type Row = (String, String, String, f64);
+/// One line of the result: output, parameter, what was looked at, value.
+type Row = (String, String, At, f64);
+
+/// What a line is about.
+enum At {
+    /// A kinetic parameter of the output.
+    Figure(&'static str),
+    /// A time in minutes.
+    Time(f64),
+}
+
+impl At {
+    fn text(&self) -> String {
+        match self {
+            Self::Figure(name) => (*name).to_owned(),
+            Self::Time(time) => table::short(*time),
+        }
+    }
+}
 
 pub(super) fn run(
     args: &SensitivityArgs,
@@ -38,29 +55,35 @@ pub(super) fn run(
         by_scheme(args, &instance, &parameters, &scheme, &deadline, err)?
     };
     let head = if args.exact { "at [min]" } else { "figure" };
+    if let Some(file) = args.csv.as_ref().filter(|_| !args.exact) {
+        written(file, args, &rows, out)?;
+    }
     if args.json {
         let text = Json::object(|j| {
             j.list(
                 "sensitivities",
                 rows.iter(),
-                |j, (output, parameter, figure, value)| {
+                |j, (output, parameter, at, value)| {
                     j.string("output", output);
                     j.string("parameter", parameter);
-                    j.string(if args.exact { "time_min" } else { "figure" }, figure);
+                    match at {
+                        At::Figure(name) => j.string("figure", name),
+                        At::Time(time) => j.number("time_min", *time),
+                    }
                     j.number("value", *value);
                 },
             );
         });
         return Ok(out.write_all(text.as_bytes())?);
     }
-    if let Some(file) = &args.csv {
-        return written(file, args, &rows, out);
+    if args.csv.is_some() {
+        return Ok(());
     }
-    let cells = |(output, parameter, figure, value): &Row| {
+    let cells = |(output, parameter, at, value): &Row| {
         vec![
             output.clone(),
             parameter.clone(),
-            figure.clone(),
+            at.text(),
             table::short(*value),
         ]
     };
@@ -151,7 +174,7 @@ fn by_scheme(
         };
         rows.extend(entries.into_iter().map(|e| {
             let output = results.paths.get(e.output).cloned().unwrap_or_default();
-            (output, path.clone(), e.figure.to_owned(), e.value)
+            (output, path.clone(), At::Figure(e.figure), e.value)
         }));
     }
     Ok(rows)
@@ -174,7 +197,7 @@ fn exact(
     let results = model::run_with(instance, &options, deadline, err)?;
     let ask = || deadline.ask();
     let watch = Watch::new(Some(&ask));
-    if let Some(file) = args.csv.as_ref().filter(|_| !args.json) {
+    if let Some(file) = &args.csv {
         model::to_file(file, &args.model.model, out, |w| {
             let mut line = String::from("Output,Parameter,Time [min],Derivative\n");
             for (o, output) in results.paths.iter().enumerate() {
@@ -196,7 +219,6 @@ fn exact(
             }
             Ok(())
         })?;
-        return Ok(Vec::new());
     }
     let mut rows = Vec::new();
     for (o, output) in results.paths.iter().enumerate() {
@@ -216,7 +238,7 @@ fn exact(
             rows.push((
                 output.clone(),
                 path_of(instance, *q),
-                table::short(*time),
+                At::Time(*time),
                 value * scale,
             ));
         }
@@ -231,13 +253,10 @@ fn written(
     rows: &[Row],
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
-    if args.exact {
-        return Ok(());
-    }
     model::to_file(file, &args.model.model, out, |w| {
         let mut text = String::from("QuantityPath,Parameter,PKParameter,Value\n");
-        for (output, parameter, figure, value) in rows {
-            for field in [output, parameter, figure] {
+        for (output, parameter, at, value) in rows {
+            for field in [output, parameter, &at.text()] {
                 csv::push_field(&mut text, field);
                 text.push(',');
             }

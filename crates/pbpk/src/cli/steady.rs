@@ -4,6 +4,7 @@ use std::io::Write;
 
 use super::args::SteadyArgs;
 use super::failure::Failure;
+use super::json::Json;
 use super::{model, table};
 use crate::csv;
 use crate::model::Model;
@@ -65,11 +66,21 @@ pub(super) fn run(
     });
     let rows: Vec<Row> = rows.collect();
     if let Some(file) = &args.csv {
-        return model::to_file(file, &args.model.model, out, |w| {
+        model::to_file(file, &args.model.model, out, |w| {
             w.write_all(as_csv(&rows).as_bytes())
-        });
+        })?;
+        if !args.json {
+            return Ok(());
+        }
     }
-    writeln!(out, "steady after {} min", table::short(found.time))?;
+    if args.json {
+        return Ok(out.write_all(as_json(found.time, &rows).as_bytes())?);
+    }
+    shown(found.time, &rows, out)
+}
+
+fn shown(time: f64, rows: &[Row], out: &mut dyn Write) -> Result<(), Failure> {
+    writeln!(out, "steady after {} min", table::short(time))?;
     let cells = |(path, unit, start, value): &Row| {
         let numbers = [*start, *value].map(table::short);
         [path.clone(), unit.clone()]
@@ -84,6 +95,18 @@ pub(super) fn run(
         &rows,
         2,
     )?)
+}
+
+fn as_json(time: f64, rows: &[Row]) -> String {
+    Json::object(|j| {
+        j.number("time_min", time);
+        j.list("states", rows.iter(), |j, (path, unit, start, value)| {
+            j.string("path", path);
+            j.string("unit", unit);
+            j.number("start", *start);
+            j.number("steady", *value);
+        });
+    })
 }
 
 fn as_csv(rows: &[Row]) -> String {

@@ -69,7 +69,16 @@ pub enum ProblemError {
         /// Parameters.
         parameters: usize,
     },
-    /// Bounds that exclude the start, or that are none.
+    /// A lower bound that is not below the upper one.
+    NoRange {
+        /// The parameter's path.
+        path: String,
+        /// Lower bound.
+        low: f64,
+        /// Upper bound.
+        high: f64,
+    },
+    /// Bounds that exclude the start.
     Bounds {
         /// The parameter's path.
         path: String,
@@ -102,12 +111,14 @@ impl fmt::Display for ProblemError {
                 f,
                 "{observations} usable observations do not determine {parameters} parameters"
             ),
-            Self::Bounds { path, start } => {
-                write!(
-                    f,
-                    "'{path}' starts at {start}, which does not lie within its bounds"
-                )
-            }
+            Self::NoRange { path, low, high } => write!(
+                f,
+                "the lower bound of '{path}', {low}, is not below the upper one, {high}"
+            ),
+            Self::Bounds { path, start } => write!(
+                f,
+                "'{path}' starts at {start}, which does not lie within its bounds; give it another start or wider bounds"
+            ),
             Self::Observation { time, value } => {
                 write!(f, "the observation {value} at {time} min cannot be used")
             }
@@ -188,7 +199,14 @@ impl<'a> Problem<'a> {
                 });
             }
             let start = self.individual.value(p.position).unwrap_or(f64::NAN);
-            if !(p.low < p.high && start >= p.low && start <= p.high && start.is_finite()) {
+            if p.low.is_nan() || p.high.is_nan() || p.low >= p.high {
+                return Err(ProblemError::NoRange {
+                    path: path(p.position),
+                    low: p.low,
+                    high: p.high,
+                });
+            }
+            if !(start >= p.low && start <= p.high && start.is_finite()) {
                 return Err(ProblemError::Bounds {
                     path: path(p.position),
                     start,

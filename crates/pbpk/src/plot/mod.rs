@@ -5,11 +5,13 @@
 
 mod axis;
 mod frame;
+mod goodness;
 mod overlay;
 mod svg;
 mod terminal;
 
 pub use axis::TimeUnit;
+pub use goodness::{Fitted, goodness_of_fit};
 pub use overlay::{Band, Overlay, Points};
 pub use svg::{svg, svg_with};
 pub use terminal::{TerminalOptions, terminal};

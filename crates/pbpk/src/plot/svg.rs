@@ -1,6 +1,6 @@
 //! A self-contained SVG: drawn for a phone's width, sharp at any other.
 
-use super::axis::label;
+use super::axis::{Axis, label};
 use super::frame::{Frame, shorten, shorten_words};
 use super::{Band, Overlay, PlotError, PlotOptions, Points};
 use crate::csv::Curves;
@@ -8,17 +8,17 @@ use std::fmt::Write as _;
 
 /// Drawing size: 390 units wide, so that type stays readable on a narrow screen.
 const WIDTH: f64 = 390.0;
-const PLOT_HEIGHT: f64 = 230.0;
-const LEFT: f64 = 54.0;
+pub(super) const PLOT_HEIGHT: f64 = 230.0;
+pub(super) const LEFT: f64 = 54.0;
 const RIGHT: f64 = 14.0;
-const LINE: f64 = 17.0;
+pub(super) const LINE: f64 = 17.0;
 /// Characters of a legend entry that fit one line.
-const LEGEND_CHARS: usize = 54;
+pub(super) const LEGEND_CHARS: usize = 54;
 /// Curves are thinned to this many columns; extremes within a column are kept.
 const COLUMNS: f64 = 800.0;
 
 /// Line colours on light and on dark, told apart also by the colour-blind.
-const COLOURS: [(&str, &str); 8] = [
+pub(super) const COLOURS: [(&str, &str); 8] = [
     ("#0b62c4", "#6db3ff"),
     ("#b5430b", "#ff9d6b"),
     ("#0a7a5a", "#4fd6ab"),
@@ -54,21 +54,13 @@ pub fn svg_with(
     #[expect(clippy::cast_precision_loss, reason = "at most SERIES_MAX")]
     let height = bottom + 46.0 + LINE * curves.series.len() as f64;
     let mut out = String::new();
-    head(&mut out, options, curves, height);
-    let heading = |out: &mut String, y: f64, class: &str, text: &str| {
-        push(
-            out,
-            format_args!(
-                "<text x=\"{LEFT}\" y=\"{y}\" class=\"{class}\">{}</text>\n",
-                escape(text)
-            ),
-        );
-    };
+    let names: Vec<&str> = curves.series.iter().map(|s| s.name.as_str()).collect();
+    head(&mut out, &options.title, &names, height);
     if !options.title.is_empty() {
         heading(&mut out, 20.0, "t", &shorten_words(&options.title, 36));
     }
     heading(&mut out, top - 10.0, "n", &frame.y_label());
-    axes(&mut out, &frame, top, bottom);
+    axes(&mut out, [&frame.x, &frame.y], &frame.x_label(), top);
     for drawn in &overlay.bands {
         band(&mut out, &frame, &curves.times, drawn, top);
     }
@@ -164,24 +156,35 @@ fn points(out: &mut String, frame: &Frame, points: &Points, top: f64) {
 }
 
 /// From places between 0 and 1 to the page.
-fn on_page((x, y): (f64, f64), top: f64) -> (f64, f64) {
+pub(super) fn on_page((x, y): (f64, f64), top: f64) -> (f64, f64) {
     (
         LEFT + x * (WIDTH - RIGHT - LEFT),
         top + (1.0 - y) * PLOT_HEIGHT,
     )
 }
 
-fn push(out: &mut String, text: std::fmt::Arguments<'_>) {
+pub(super) fn push(out: &mut String, text: std::fmt::Arguments<'_>) {
     // Writing to a string cannot fail.
     let _ = out.write_fmt(text);
 }
 
-fn head(out: &mut String, options: &PlotOptions, curves: &Curves, height: f64) {
-    let names: Vec<&str> = curves.series.iter().map(|s| s.name.as_str()).collect();
-    let title = if options.title.is_empty() {
+/// A line of text over a plot.
+pub(super) fn heading(out: &mut String, y: f64, class: &str, text: &str) {
+    push(
+        out,
+        format_args!(
+            "<text x=\"{LEFT}\" y=\"{y}\" class=\"{class}\">{}</text>\n",
+            escape(text)
+        ),
+    );
+}
+
+/// The document's beginning: titles for readers that do not see it, styles, ground.
+pub(super) fn head(out: &mut String, title: &str, names: &[&str], height: f64) {
+    let title = if title.is_empty() {
         "Simulation results"
     } else {
-        &options.title
+        title
     };
     push(
         out,
@@ -218,10 +221,11 @@ fn head(out: &mut String, options: &PlotOptions, curves: &Curves, height: f64) {
     );
 }
 
-fn axes(out: &mut String, frame: &Frame, top: f64, bottom: f64) {
-    let right = WIDTH - RIGHT;
-    for tick in &frame.y.ticks {
-        let Some(at) = frame.y.place(*tick) else {
+/// Both axes, along and up, with their ticks.
+pub(super) fn axes(out: &mut String, [along, up]: [&Axis; 2], x_label: &str, top: f64) {
+    let (right, bottom) = (WIDTH - RIGHT, top + PLOT_HEIGHT);
+    for tick in &up.ticks {
+        let Some(at) = up.place(*tick) else {
             continue;
         };
         let y = bottom - at * PLOT_HEIGHT;
@@ -239,8 +243,8 @@ fn axes(out: &mut String, frame: &Frame, top: f64, bottom: f64) {
             ),
         );
     }
-    for tick in &frame.x.ticks {
-        let Some(at) = frame.x.place(*tick) else {
+    for tick in &along.ticks {
+        let Some(at) = along.place(*tick) else {
             continue;
         };
         let x = LEFT + at * (right - LEFT);
@@ -267,12 +271,12 @@ fn axes(out: &mut String, frame: &Frame, top: f64, bottom: f64) {
         format_args!(
             "<text class=\"m\" x=\"{middle}\" y=\"{:.1}\">{}</text>\n",
             bottom + 31.0,
-            frame.x_label()
+            escape(x_label)
         ),
     );
 }
 
-fn style(index: usize) -> String {
+pub(super) fn style(index: usize) -> String {
     let dash = DASHES
         .get(index / COLOURS.len())
         .copied()
@@ -327,7 +331,7 @@ fn thin(piece: &[(f64, f64)]) -> Vec<(f64, f64)> {
 }
 
 /// Escapes text for XML and drops what XML cannot hold.
-fn escape(text: &str) -> String {
+pub(super) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

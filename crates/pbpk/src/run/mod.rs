@@ -50,6 +50,8 @@ pub struct RunOptions<'a> {
     pub abs_tol: Option<f64>,
     /// Internal steps per output interval instead of the file's.
     pub max_steps: Option<u64>,
+    /// Longest internal step in minutes instead of the file's; 0 for none.
+    pub max_step: Option<f64>,
     /// Negative check instead of the file's.
     pub check_negative: Option<bool>,
     /// How nearly equal output times are recognised.

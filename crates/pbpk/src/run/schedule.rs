@@ -159,6 +159,7 @@ pub(super) fn settings(model: &Model, options: &RunOptions<'_>) -> SolverSetting
     settings.rel_tol = options.rel_tol.unwrap_or(settings.rel_tol);
     settings.abs_tol = options.abs_tol.unwrap_or(settings.abs_tol);
     settings.max_steps = options.max_steps.unwrap_or(settings.max_steps);
+    settings.h_max = options.max_step.unwrap_or(settings.h_max);
     settings.check_negative = options.check_negative.unwrap_or(settings.check_negative);
     settings
 }

@@ -14,6 +14,8 @@ const REL_TOL_MAX: f64 = 1e-8;
 const ABS_TOLS: f64 = 100.0;
 /// By how much the time grows from one attempt to the next.
 const GROWTH: f64 = 4.0;
+/// A file's longest step fits its own span of hours; over years it is raised to this part of the time that is run.
+const STEPS_MIN: f64 = 2000.0;
 
 /// What counts as steady, and how long is waited for it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -91,6 +93,7 @@ pub fn steady(
         let tight = RunOptions {
             rel_tol: Some(rel_tol),
             times: Some(&times),
+            max_step: (file.h_max > 0.0).then_some(file.h_max.max(2.0 * span / STEPS_MIN)),
             ..*options
         };
         let results = run(individual, &tight).map_err(SteadyError::Run)?;

@@ -1,8 +1,8 @@
 //! What single cases show beyond their reference tables: named values, analytic solutions, exact properties.
 
-use crate::common::{instance, load, run};
+use crate::common::{data, instance, load, run};
 use pbpk::compile::Instance;
-use pbpk::model::Precision;
+use pbpk::model::{Model, Precision};
 use pbpk::run::{Results, RunOptions};
 
 fn results(file: &str) -> Results {
@@ -132,6 +132,66 @@ fn log_normal_parameters_count_their_percentile() {
     }
     // With the percentiles of all organ volumes the body weight is what the individual was made for.
     near(value(&whole_body, "Organism|Weight"), 73.0, 1e-8, "weight");
+}
+
+/// The file's normal parameter without its own value, with this distribution, these names and values for the mean's and the
+/// deviation's place, and this percentile.
+fn distributed(kind: &str, names: [&str; 2], spread: &str, percentile: &str) -> Model {
+    let text = std::fs::read_to_string(data("pkml/ospr_simple.pkml")).unwrap();
+    let (head, rest) = text.split_at(text.find("<Model ").unwrap());
+    let begin = rest.find("<DistributedParameter ").unwrap();
+    let (before, rest) = rest.split_at(begin);
+    let (own, after) = rest.split_at(rest.find("</DistributedParameter>").unwrap());
+    let (start, parts) = own.split_at(own.find('>').unwrap());
+    let formula = start.split("formula=\"").nth(1).unwrap();
+    let formula = formula.split('"').next().unwrap();
+    let start = start.replace("value=\"10\"", "");
+    let parts = parts
+        .replace("value=\"0.499999985\"", &format!("value=\"{percentile}\""))
+        .replace("value=\"1\"", &format!("value=\"{spread}\""))
+        .replace("name=\"Mean\"", &format!("name=\"{}\"", names[0]))
+        .replace("name=\"Deviation\"", &format!("name=\"{}\"", names[1]));
+    let normal = format!("<NormalDistributionFormula id=\"{formula}\"");
+    assert!(after.contains(&normal));
+    let after = after
+        .replace(
+            &normal,
+            &format!("<{kind}DistributionFormula id=\"{formula}\""),
+        )
+        .replace(
+            "</NormalDistributionFormula>",
+            &format!("</{kind}DistributionFormula>"),
+        );
+    let text = format!("{head}{before}{start}{parts}{after}");
+    pbpk::read::bytes(text.as_bytes(), &Default::default()).unwrap()
+}
+
+/// Expected values from another program's quantile of the normal distribution at 0.9: 1.2815515655446004.
+#[test]
+fn distributed_parameters_follow_their_four_distributions() {
+    let mean = ["Mean", "Deviation"];
+    for (kind, names, spread, expected) in [
+        ("Normal", mean, "2", 12.563103131089201),
+        (
+            "LogNormal",
+            ["Mean", "GeometricDeviation"],
+            "1.3",
+            13.99665576099067,
+        ),
+        ("Uniform", ["Minimum", "Maximum"], "30", 28.0),
+        ("Discrete", mean, "2", 10.0),
+    ] {
+        let model = distributed(kind, names, spread, "0.9");
+        assert!(model.warnings.is_empty(), "{kind}: {:?}", model.warnings);
+        let found = value(&instance(model), "Organism|DistributedParameter");
+        near(found, expected, 1e-12, kind);
+    }
+    let none = distributed("Normal", mean, "2", "1.5");
+    assert!(
+        none.warnings.len() == 1 && none.warnings[0].contains("between 0 and 1"),
+        "{:?}",
+        none.warnings
+    );
 }
 
 #[test]

@@ -307,13 +307,29 @@ fn misuse_is_answered_with_help() {
         (vec!["--param", "Organism|Liver|Volume=nan"], "not a number"),
         (vec!["--output", "Organism|Kidney"], "nearest"),
         (vec!["--rtol", "0"], "positive"),
+        (vec!["--rtol", "-1"], "--rtol must be a positive number"),
+        (
+            vec!["--timeout", "-3"],
+            "--timeout must be a positive number",
+        ),
         (vec!["--times", "0,-1"], "no time"),
+        (vec!["--times", "-5,10"], "-5 is no time"),
         (vec!["--csv", file.as_str()], "not overwritten"),
     ] {
         let done = sim(&[&["run", file.as_str()], arguments.as_slice()].concat());
         assert_eq!(done.code, 2, "{arguments:?}: {}", done.err);
         assert!(done.err.contains(word), "{arguments:?}: {}", done.err);
         assert!(done.out.is_empty(), "{arguments:?}");
+    }
+    for (name, value, word) in [
+        ("--times", "10,5 h", "write a number"),
+        ("--rtol", "1e-4x", "write a number"),
+        ("--max-steps", "0", "a whole number above 0"),
+        ("--max-steps", "-3", "a whole number above 0"),
+    ] {
+        let words = ["sim", "run", file.as_str(), name, value];
+        let refused = Cli::try_parse_from(words).map(|_| ()).unwrap_err();
+        assert!(refused.to_string().contains(word), "{refused}");
     }
     let missing = sim(&["run", "/no/such/file.pkml"]);
     assert_eq!(missing.code, 1);
@@ -562,7 +578,7 @@ fn commands_of_the_readme_work() {
         }
     }
     assert!(commands >= 10, "{commands}");
-    for written in ["results.csv", "curves.svg"] {
+    for written in ["results.csv", "curves.svg", "fit.svg"] {
         assert!(
             std::fs::metadata(folder.join(written)).unwrap().len() > 100,
             "{written}"

@@ -29,6 +29,24 @@ fn a_table_as_written() {
     assert_eq!(text(&[0.0, 0.1 + 0.2], &columns), expected);
 }
 
+/// Who takes the units off the names takes them off all of them, or off none: a name without one would be taken for a
+/// path among names.
+#[test]
+fn every_name_ends_with_a_unit() {
+    let mut columns = [series("share", &[0.5]), series("amount", &[1.0])];
+    columns[0].unit.clear();
+    let written = text(&[0.0], &columns);
+    assert_eq!(
+        written.lines().next(),
+        Some("Time [min],share [],amount [µmol/l]")
+    );
+    let table = csv::read(&mut written.as_bytes()).unwrap();
+    assert_eq!(csv::split_unit(&table.header[1]), ("share", ""));
+    let read = csv::results(&mut written.as_bytes()).unwrap();
+    assert_eq!(read[0].curves.series[0].name, "share");
+    assert_eq!(read[0].curves.series[0].unit, "");
+}
+
 proptest! {
     #[test]
     fn numbers_read_back_to_the_same_bits(bits in prop::collection::vec(any::<u64>(), 1..50), name in "[ -~µ]{1,20}") {

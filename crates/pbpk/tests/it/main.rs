@@ -25,6 +25,7 @@ mod export_sbml;
 mod export_simmodel;
 mod files;
 mod fit;
+mod goodness;
 mod overlays;
 mod parity;
 mod people;

@@ -423,5 +423,32 @@ fn a_failing_individual_is_named_and_the_others_run() {
         .map(|i| i.id)
         .collect();
     assert_eq!(ids, [4, 9]);
+    // Where all of them fail, so does the command, and says where the reasons are.
+    std::fs::write(&file, "IndividualId,Organism|A\n7,-5\n").unwrap();
+    let none = root.join("none").display().to_string();
+    let done = sim(&["population", &model, &people, "--out", &none]);
+    assert_eq!(done.code, 1, "{}", done.out);
+    assert!(
+        done.err.contains("all 1 individuals failed") && done.err.contains("failures.csv"),
+        "{}",
+        done.err
+    );
+    let done = sim(&["population", &model, &people, "--out", &people]);
+    assert_eq!(done.code, 2);
+    assert!(done.err.contains("--out names a folder"), "{}", done.err);
+    let done = sim(&[
+        "population",
+        &model,
+        "--size",
+        "2",
+        "--out",
+        &format!("{none}2"),
+    ]);
+    assert_eq!(done.code, 0);
+    assert!(
+        done.err.contains("all individuals are alike"),
+        "{}",
+        done.err
+    );
     std::fs::remove_dir_all(root).unwrap();
 }

@@ -84,11 +84,19 @@ fn a_killed_run_goes_on_to_the_same_bytes() {
         assert!(hit, "{signal}");
         let kept = std::fs::read_dir(&out).unwrap().count();
         assert!(kept > 2, "{kept} files");
+        // What a killed process left of a part that it was writing goes too.
+        std::fs::write(out.join("part-000119.4194304.tmp"), "1,0,").unwrap();
         let again = done(&drawn(&out, "120", &["--threads", "2"]));
         assert_eq!(again.code, 0, "{}", again.err);
         for name in ["results.csv", "failures.csv", "population.csv"] {
             assert!(bytes(&out, name) == bytes(&whole, name), "{signal} {name}");
         }
+        let left = std::fs::read_dir(&out).unwrap().flatten();
+        let parts: Vec<_> = left
+            .map(|entry| entry.file_name())
+            .filter(|name| name.to_string_lossy().starts_with("part-"))
+            .collect();
+        assert!(parts.is_empty(), "{parts:?}");
     }
     std::fs::remove_dir_all(root).unwrap();
 }

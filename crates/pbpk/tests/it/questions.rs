@@ -98,6 +98,7 @@ fn an_exported_model_differs_from_its_original_in_nothing_that_it_computes() {
 fn a_fit_finds_what_the_data_were_made_with() {
     let folder = folder("fit");
     let table = folder.join("fitted.csv").display().to_string();
+    let drawn = folder.join("fit.svg").display().to_string();
     let done = sim(&[
         "fit",
         &example(),
@@ -109,8 +110,14 @@ fn a_fit_finds_what_the_data_were_made_with() {
         "--json",
         "--csv",
         &table,
+        "--svg",
+        &drawn,
     ]);
     assert_eq!(done.code, 0, "{}", done.err);
+    // Each observation once against its fitted value, and once over time.
+    let drawn = std::fs::read_to_string(drawn).unwrap();
+    assert_eq!(drawn.matches("<circle ").count(), 28);
+    assert!(drawn.contains("ln(observed / fitted)"), "{drawn}");
     let json: serde_json::Value = serde_json::from_str(&done.out).unwrap();
     for (i, truth) in [0.13, 0.25].into_iter().enumerate() {
         let p = &json["parameters"][i];
@@ -120,13 +127,18 @@ fn a_fit_finds_what_the_data_were_made_with() {
     }
     assert_eq!(json["degrees_of_freedom"], 12);
     assert!(std::fs::read_to_string(table).unwrap().lines().count() == 15);
-    for wrong in [
-        "Example|Organism|*",
-        "Example|Nothing",
-        "Example|Organism|Clearance=2..1",
+    for (wrong, word) in [
+        ("Example|Organism|*", "name one"),
+        ("Example|Nothing", "no quantity has the path"),
+        (
+            "Example|Organism|Clearance=2..1",
+            "2, is not below the upper one, 1",
+        ),
+        ("Example|Organism|Clearance=2..3", "starts at 0.1"),
     ] {
         let done = sim(&["fit", &example(), &observed(), "--vary", wrong]);
         assert_eq!(done.code, 2, "{wrong}: {}", done.err);
+        assert!(done.err.contains(word), "{wrong}: {}", done.err);
     }
     let moved = sim(&["fit", &example(), &observed(), "--vary", "**|Infusion time"]);
     assert!(
@@ -158,6 +170,119 @@ fn sensitivities_are_printed_both_ways() {
     let lines: Vec<&str> = exact.out.lines().collect();
     assert_eq!(lines[0], "Output,Parameter,Time [min],Derivative");
     assert_eq!(lines.len(), 214);
+    // A table and a summary may be asked for at once; the largest derivative of the table is that of the summary.
+    let folder = folder("sensitivity");
+    let table = folder.join("exact.csv").display().to_string();
+    let both = sim(&[&arguments[..], &["--exact", "--json", "--csv", &table]].concat());
+    assert_eq!(std::fs::read_to_string(&table).unwrap(), exact.out);
+    let json: serde_json::Value = serde_json::from_str(&both.out).unwrap();
+    let rows = json["sensitivities"].as_array().unwrap();
+    assert_eq!(rows.len(), 1);
+    for row in rows {
+        let own = |line: &&&str| line.starts_with(row["output"].as_str().unwrap());
+        let numbers = lines.iter().filter(own).map(|line| {
+            let mut fields = line.rsplit(',').map(|f| f.parse::<f64>().unwrap());
+            let derivative = fields.next().unwrap();
+            (fields.next().unwrap(), derivative)
+        });
+        let largest = numbers.max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()));
+        assert_eq!(row["time_min"].as_f64(), largest.map(|l| l.0), "{row}");
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// What the tables say is in the JSON too.
+#[test]
+fn explanations_and_differences_are_json_too() {
+    let json = |words: &[&str]| -> serde_json::Value {
+        let done = sim(words);
+        assert_eq!(done.code, 0, "{}", done.err);
+        serde_json::from_str(&done.out).unwrap()
+    };
+    let volume = json(&[
+        "explain",
+        &example(),
+        "Example|Organism|Central|Volume",
+        "--json",
+    ]);
+    assert_eq!(volume["value"], 14.0);
+    assert_eq!(volume["unit"], "l");
+    let uses = volume["uses"].as_array().unwrap();
+    let product: f64 = uses.iter().map(|u| u["value"].as_f64().unwrap()).product();
+    assert!(
+        (product - 14.0).abs() < 1e-12 && uses.len() == 2,
+        "{volume}"
+    );
+    let state = json(&[
+        "explain",
+        &example(),
+        "Example|Organism|Central|Drug",
+        "--json",
+    ]);
+    assert!(
+        state["rates"].as_array().is_some_and(|r| !r.is_empty()),
+        "{state}"
+    );
+    let rate = json(&[
+        "explain",
+        &example(),
+        "Example|Applications|Infusion|Rate",
+        "--json",
+    ]);
+    assert!(rate["events"][0]["gives"].is_string(), "{rate}");
+    let same = json(&["diff", &example(), &example(), "--json"]);
+    assert_eq!(same["differences"].as_array().unwrap().len(), 0);
+    let folder = folder("diff-json");
+    let other = folder.join("other.xml");
+    let text = std::fs::read_to_string(example()).unwrap();
+    assert!(text.contains("<EndTime>2880</EndTime>"));
+    std::fs::write(
+        &other,
+        text.replace("<EndTime>2880</EndTime>", "<EndTime>1440</EndTime>"),
+    )
+    .unwrap();
+    let one = json(&["diff", &example(), &other.display().to_string(), "--json"]);
+    assert_eq!(one["differences"].as_array().unwrap().len(), 1, "{one}");
+    assert_eq!(one["differences"][0]["what"], "times");
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// A table of kinetics has the digits of the JSON.
+#[test]
+fn kinetics_are_written_as_a_table() {
+    let folder = folder("pk-csv");
+    let table = folder.join("pk.csv").display().to_string();
+    let words = [
+        "pk",
+        &example(),
+        "--output",
+        "**|Concentration",
+        "--json",
+        "--csv",
+        &table,
+    ];
+    let done = sim(&words);
+    assert_eq!(done.code, 0, "{}", done.err);
+    let json: serde_json::Value = serde_json::from_str(&done.out).unwrap();
+    let expected = json["parameters"].as_array().unwrap();
+    let bytes = std::fs::read(&table).unwrap();
+    let rows = pbpk::csv::read(&mut bytes.as_slice()).unwrap().rows;
+    assert_eq!(rows.len(), expected.len());
+    assert!(rows.len() > 10);
+    for (row, json) in rows.iter().zip(expected) {
+        for (i, key) in [(0, "output"), (1, "parameter"), (3, "unit")] {
+            assert_eq!(row[i], json[key].as_str().unwrap());
+        }
+        let value = pbpk::csv::number(&row[2]).unwrap();
+        match json["value"].as_f64() {
+            // The reader of JSON may round the last digit.
+            Some(v) => assert!((v - value).abs() <= 1e-15 * v.abs(), "{row:?} {json}"),
+            None => assert!(!value.is_finite(), "{row:?}"),
+        }
+    }
+    let alone = sim(&[&words[..4], &["--csv", "-"]].concat());
+    assert_eq!(alone.out.as_bytes(), bytes);
+    std::fs::remove_dir_all(folder).unwrap();
 }
 
 /// Percentiles and kinetics of a drawn population equal those computed here from single runs.

@@ -35,6 +35,7 @@ const TIGHT: RunOptions<'_> = RunOptions {
     rel_tol: Some(1e-10),
     abs_tol: Some(1e-14),
     max_steps: None,
+    max_step: None,
     check_negative: None,
     precision: pbpk::model::Precision::Single,
     times: None,

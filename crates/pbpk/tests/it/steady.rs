@@ -93,6 +93,46 @@ fn steady_states_are_those_of_algebra() {
     std::fs::remove_dir_all(root).unwrap();
 }
 
+/// The file's longest step of an hour does not bound a search over years: with it the steps would run out on the way.
+#[test]
+fn a_long_search_takes_long_steps() {
+    let root = folder("long");
+    let file = root.join("model.xml");
+    // Slower by a thousand: the end is reached after months.
+    let slow = model()
+        .replace(
+            "name=\"HMax\" path=\"S|HMax\" value=\"0\"",
+            "name=\"HMax\" path=\"S|HMax\" value=\"60\"",
+        )
+        .replace(
+            "path=\"S|MxStep\" value=\"100000\"",
+            "path=\"S|MxStep\" value=\"3000\"",
+        );
+    assert!(slow.contains("value=\"60\"") && slow.contains("value=\"3000\""));
+    std::fs::write(&file, slow).unwrap();
+    let file = file.display().to_string();
+    let words = [
+        "steady",
+        &file,
+        "--ignore",
+        "S|C",
+        "--json",
+        "--param",
+        "S|a=0.0001",
+        "--param",
+        "S|r=0.002",
+    ];
+    let done = sim(&words);
+    assert_eq!(done.code, 0, "{}", done.err);
+    let json: serde_json::Value = serde_json::from_str(&done.out).unwrap();
+    for (state, expected) in [(0, 20.0), (1, 50.0)] {
+        let found = json["states"][state]["steady"].as_f64().unwrap();
+        assert!((found - expected).abs() < 2e-6 * expected, "{json}");
+    }
+    assert!(json["time_min"].as_f64().unwrap() > 1e5, "{json}");
+    std::fs::remove_dir_all(root).unwrap();
+}
+
 #[test]
 fn what_never_settles_is_named() {
     let root = folder("unsteady");

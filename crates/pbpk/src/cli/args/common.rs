@@ -50,11 +50,23 @@ pub struct CacheArgs {
     pub cache_size: u64,
 }
 
+/// A number, or why the text is none.
+pub(super) fn number(text: &str) -> Result<f64, String> {
+    let parsed = text.trim().parse();
+    parsed.map_err(|_| "write a number, with a point and without a unit".to_owned())
+}
+
+/// A number of things of which there is at least one.
+pub(super) fn count(text: &str) -> Result<u64, String> {
+    let parsed = text.trim().parse().ok().filter(|n| *n > 0);
+    parsed.ok_or_else(|| "write a whole number above 0".to_owned())
+}
+
 /// How long a command may take.
 #[derive(Debug, Default, ClapArgs)]
 pub struct TimeoutArgs {
     /// Give up after this many seconds
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", value_parser = number, allow_negative_numbers = true)]
     pub timeout: Option<f64>,
 }
 
@@ -62,16 +74,22 @@ pub struct TimeoutArgs {
 #[derive(Debug, ClapArgs)]
 pub struct SolverArgs {
     /// Relative tolerance instead of the file's
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", value_parser = number, allow_negative_numbers = true)]
     pub rtol: Option<f64>,
     /// Absolute tolerance instead of the file's
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", value_parser = number, allow_negative_numbers = true)]
     pub atol: Option<f64>,
     /// Internal steps per output interval instead of the file's
-    #[arg(long, value_name = "STEPS")]
+    #[arg(long, value_name = "STEPS", value_parser = count, allow_negative_numbers = true)]
     pub max_steps: Option<u64>,
     /// Output times in minutes instead of the file's grid: 0,10,20
-    #[arg(long, value_name = "TIMES", value_delimiter = ',')]
+    #[arg(
+        long,
+        value_name = "TIMES",
+        value_delimiter = ',',
+        value_parser = number,
+        allow_hyphen_values = true
+    )]
     pub times: Vec<f64>,
     #[command(flatten)]
     pub timeout: TimeoutArgs,

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
 
+use super::common::number;
 use super::{ModelArgs, OutputArgs, SolverArgs};
 
 /// Arguments of `sensitivity`.
@@ -33,6 +34,8 @@ pub struct SensitivityArgs {
         long,
         value_name = "NUMBER",
         default_value_t = 0.1,
+        value_parser = number,
+        allow_negative_numbers = true,
         conflicts_with = "exact"
     )]
     pub range: f64,
@@ -66,6 +69,7 @@ pub enum ErrorModel {
 #[command(after_help = "Examples:
   durward sim fit model.pkml observed.csv --vary 'R1|k1=0.001..1'
   durward sim fit model.pkml observed.csv --vary 'Organism|Liver|Volume' --vary 'R1|k1' --error absolute
+  durward sim fit model.pkml observed.csv --vary 'R1|k1' --csv fitted.csv --svg fit.svg
 
 The data have a column `Time [unit]` and one column `path [unit]` for each output; empty cells are left out.
 Parameters start at the model's values (--param changes them); those that are positive are fitted by their
@@ -89,6 +93,9 @@ pub struct FitArgs {
     /// Write observed and fitted values to this file; - for standard output
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
+    /// Draw how well the curves fit, as SVG: observed against fitted values, and what is left over over time
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
     /// As JSON
     #[arg(long)]
     pub json: bool,

@@ -51,6 +51,9 @@ pub struct ExplainArgs {
     /// Levels of quantities below it
     #[arg(long, value_name = "LEVELS", default_value_t = 1)]
     pub depth: usize,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of `diff`.
@@ -64,6 +67,9 @@ pub struct DiffArgs {
     pub first: PathBuf,
     /// Second model
     pub second: PathBuf,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Formats that can be written.

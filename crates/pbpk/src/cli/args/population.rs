@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 
+use super::common::number;
 use super::{CacheArgs, ModelArgs, OutputArgs, SolverArgs, TimeoutArgs};
 
 /// Arguments of `population`.
@@ -66,7 +67,7 @@ pub struct PopulationArgs {
     #[arg(long)]
     pub strict_paths: bool,
     /// Write percentiles.csv: these percentiles over all individuals, for each output and time, for example 5,50,95
-    #[arg(long, value_name = "PERCENT", value_delimiter = ',')]
+    #[arg(long, value_name = "PERCENT", value_delimiter = ',', value_parser = number, allow_hyphen_values = true)]
     pub percentiles: Vec<f64>,
     /// Write pk.csv: pharmacokinetic parameters of every individual and output
     #[arg(long)]

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 
+use super::common::number;
 use super::{CacheArgs, ModelArgs, OutputArgs, SolverArgs, UnitArgs};
 
 /// Arguments of `run`.
@@ -57,16 +58,19 @@ pub struct SteadyArgs {
     #[arg(long, value_name = "PATH")]
     pub ignore: Vec<String>,
     /// Largest change relative to the value that counts as none
-    #[arg(long, value_name = "NUMBER", default_value_t = 1e-6)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 1e-6, value_parser = number, allow_negative_numbers = true)]
     pub change: f64,
     /// Longest time to run to
-    #[arg(long, value_name = "MINUTES", default_value_t = 1e8)]
+    #[arg(long, value_name = "MINUTES", default_value_t = 1e8, value_parser = number, allow_negative_numbers = true)]
     pub until: f64,
     #[command(flatten)]
     pub solver: SolverArgs,
     /// Write a table to this file; - for standard output
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of `pk`.
@@ -74,6 +78,7 @@ pub struct SteadyArgs {
 #[command(after_help = "Examples:
   durward sim pk model.pkml --output '**|Plasma (Peripheral Venous Blood)'
   durward sim pk model.pkml --output 'Organism|A' --norm-dose 2.5 --user 'AUC_24h=AUC_tEnd,0,1440'
+  durward sim pk model.pkml --csv kinetics.csv --xlsx kinetics.xlsx
 
 Doses and application times are read from the model; for the normalisation, --norm-dose (µmol/kg) and
 --infusion (min) replace them by one application at the first time. To give another dose, use --param.")]
@@ -85,10 +90,10 @@ pub struct PkArgs {
     #[command(flatten)]
     pub solver: SolverArgs,
     /// Dose per body weight in µmol/kg by which parameters are normalised; does not change what is given in the model
-    #[arg(long, alias = "dose", value_name = "NUMBER")]
+    #[arg(long, alias = "dose", value_name = "NUMBER", value_parser = number, allow_negative_numbers = true)]
     pub norm_dose: Option<f64>,
     /// Infusion time of that application in minutes
-    #[arg(long, value_name = "MINUTES", requires = "norm_dose")]
+    #[arg(long, value_name = "MINUTES", requires = "norm_dose", value_parser = number, allow_negative_numbers = true)]
     pub infusion: Option<f64>,
     /// A parameter of your own: NAME=MEASURE,START,END in minutes, an end may be left empty; may be repeated
     #[arg(long = "user", value_name = "DEFINITION")]
@@ -96,6 +101,9 @@ pub struct PkArgs {
     /// As JSON
     #[arg(long)]
     pub json: bool,
+    /// Write the table to this file (CSV); - for standard output
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
     /// Write the table as a workbook
     #[arg(long, value_name = "FILE")]
     pub xlsx: Option<PathBuf>,

@@ -61,6 +61,10 @@ const FAILURES: &str = "failures.csv";
 pub(super) const POPULATION: &str = "population.csv";
 /// The joined results while they grow.
 const UNFINISHED: &str = "results.tmp";
+/// Beginning of the names of parts.
+const PART: &str = "part-";
+/// End of the names of files that are not whole yet.
+const BESIDE: &str = ".tmp";
 /// Line of a part between its rows and its failures.
 const FAULTS: &str = "#failures\n";
 /// Last line of a part, before its checksum.
@@ -236,7 +240,7 @@ impl Parts {
     }
 
     fn name(&self, part: usize) -> PathBuf {
-        self.folder.join(format!("part-{part:06}.csv"))
+        self.folder.join(format!("{PART}{part:06}.csv"))
     }
 
     /// A part that is there and whole.
@@ -262,8 +266,17 @@ impl Parts {
         Ok(())
     }
 
-    /// Takes the parts away once they are joined, and gives back the number of failures.
+    /// Takes the parts away once they are joined, with what processes that were killed left of them, and gives back the
+    /// number of failures.
     fn cleared(&self) -> io::Result<usize> {
+        for entry in fs::read_dir(&self.folder)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            if name.starts_with(PART) && name.ends_with(BESIDE) {
+                fs::remove_file(entry.path())?;
+            }
+        }
         for part in 0..self.count() {
             match fs::remove_file(self.name(part)) {
                 Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
@@ -358,7 +371,7 @@ impl<'a> Joined<'a> {
 
 /// The name under which a file is written before it gets its own.
 fn beside(name: &Path) -> PathBuf {
-    name.with_extension(format!("{}.tmp", std::process::id()))
+    name.with_extension(format!("{}{BESIDE}", std::process::id()))
 }
 
 /// Writes a file under another name first, so that a file with its own name is whole whatever happens.

@@ -156,7 +156,16 @@ impl Assembly<'_> {
                 continue;
             };
             let source = match entity.kind {
-                EntityKind::Distributed => Source::Constant(self.distributed(i, entity)?),
+                EntityKind::Distributed => {
+                    let value = self.distributed(i, entity)?;
+                    if !value.is_finite() {
+                        let path = self.binder.index.path(i);
+                        self.warnings.push(format!(
+                            "distributed parameter '{path}' is {value}; its percentile must lie between 0 and 1"
+                        ));
+                    }
+                    Source::Constant(value)
+                }
                 _ => self.source(i, entity)?,
             };
             if let Some(q) = self.quantities.get_mut(position) {
