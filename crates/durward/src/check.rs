@@ -25,21 +25,21 @@ pub const HELP: &str = "\
 Examples:
   durward check
   durward check --config durward.yaml --json
-  durward check --start                 start the servers and show the policy's decision on each tool
+  durward check --start                 start the servers, and show what happens to each tool
 
-Reads the configuration and every policy that it names. Whatever `durward serve` refuses at its start is
-refused here. That there is no server to serve is only a warning: `durward run -- CMD` and
-`durward serve --server` bring their own.
+Reads the configuration and every policy that it names, and refuses what `durward serve` would refuse at its start.
+A configuration without servers is only a warning, because `durward run -- CMD` and `durward serve --server` bring
+their own.
 
-Prints the effective settings and where each comes from: a flag, a variable, a line of the file, or the
-default. Values of ${NAME} are not shown.
+Prints the effective settings, each with its origin: a flag, a variable, a line of the file, or the default. Values of
+${NAME} are not shown.
 
-Without --start nothing is started and nothing is connected to. With it, every server is started and asked for
-its tools: *passes*, *asks* (a person), *depends* (on the arguments) or *hidden*, each with its rules. No tool is
-called.
+Without --start nothing is started and no connection is made. With it, every server is started and its tools are
+listed, each with what happens to a call and by which rules: passes, asks (a person), depends (on the arguments) or
+hidden. No tool is called.
 
-Exit codes: 0 it can be used; 16 it cannot, a server could not be started (--start), or there are warnings and
---strict was given.";
+Exit codes: 0 valid; 16 invalid, a server could not be started (--start), or there are warnings and --strict was
+given.";
 
 /// Arguments of `durward check`.
 #[derive(Debug, Args)]
@@ -174,7 +174,7 @@ impl Told<'_> {
         let policy = args.policy.as_deref();
         if !args.json {
             print(settings, places, rows, rules, warnings, out)?;
-            if !args.start {
+            if !args.start || settings.servers.is_empty() {
                 return Ok(Ok(Vec::new()));
             }
             writeln!(out, "\ntools")?;
@@ -231,7 +231,7 @@ fn missing(server: &Server) -> Vec<String> {
     let mut out = Vec::new();
     for (option, path) in server.builtin.iter().flat_map(Configured::missing) {
         out.push(format!(
-            "line {line}: {option} of \"{}\" names what is not there: {}",
+            "line {line}: {option} of \"{}\" names a file that does not exist: {}",
             server.name,
             path.display()
         ));
@@ -240,13 +240,13 @@ fn missing(server: &Server) -> Vec<String> {
         let program = std::path::Path::new(&command.program.value);
         if program.is_absolute() && !program.is_file() {
             out.push(format!(
-                "line {line}: the program of \"{}\" is not there: {}",
+                "line {line}: the program of \"{}\" does not exist: {}",
                 server.name, command.program
             ));
         }
         if command.directory.as_ref().is_some_and(|dir| !dir.is_dir()) {
             out.push(format!(
-                "line {line}: the directory of \"{}\" is not there",
+                "line {line}: the directory of \"{}\" does not exist",
                 server.name
             ));
         }
@@ -258,7 +258,7 @@ fn missing(server: &Server) -> Vec<String> {
         {
             if !file.is_file() {
                 out.push(format!(
-                    "line {line}: a file of \"{}\" is not there: {}",
+                    "line {line}: a file of \"{}\" does not exist: {}",
                     server.name,
                     file.display()
                 ));
@@ -287,16 +287,16 @@ fn print(
     writeln!(out, "\nsettings")?;
     let mut rules = rules.iter();
     let general = rules.next();
+    // One long path is not to push every other origin off the screen.
+    let width = |cells: &mut dyn Iterator<Item = usize>| cells.filter(|n| *n <= 40).max();
+    let keys = width(&mut rows.iter().map(|row| row.key.chars().count())).unwrap_or(0);
+    let values = width(&mut rows.iter().map(|row| row.value.chars().count())).unwrap_or(0);
     for row in rows {
-        writeln!(out, "  {:<24} {:<28} {}", row.key, row.value, row.origin)?;
+        let Row { key, value, origin } = row;
+        writeln!(out, "  {key:<keys$}  {value:<values$}  {origin}")?;
         if let (Some(rules), "policy") = (general, row.key) {
-            writeln!(
-                out,
-                "  {:<24} {}, digest {}",
-                "",
-                count(rules.rules, "rule"),
-                rules.digest
-            )?;
+            let number = count(rules.rules, "rule");
+            writeln!(out, "  {:<keys$}  {number}, digest {}", "", rules.digest)?;
         }
     }
     writeln!(out, "\nservers  {}", settings.servers.len())?;

@@ -45,15 +45,20 @@ pub struct Cli {
 }
 
 impl Cli {
-    /// The whole command line, as help, completions and manual pages show it.
+    /// The whole command line, as completions and manual pages show it.
     pub fn line() -> clap::Command {
         crate::help::grouped(Self::command())
+    }
+
+    /// The same with help that fits the terminal.
+    pub fn fitted() -> clap::Command {
+        crate::help::fitted(Self::line(), crate::logs::screen_width())
     }
 
     /// Reads the command line, and where some of its values came from. Ends the process where it
     /// cannot be read.
     pub fn read() -> (Self, Given) {
-        let matches = Self::line().get_matches();
+        let matches = Self::fitted().get_matches();
         let below = matches.subcommand().map_or(&matches, |(_, below)| below);
         let given = Given {
             state_dir: origin(&matches, "state_dir", "--state-dir", "DURWARD_STATE_DIR"),

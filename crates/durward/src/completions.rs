@@ -6,6 +6,11 @@ use std::path::PathBuf;
 
 use clap::{Args, Command, ValueEnum};
 
+use crate::help;
+
+/// Characters on a line of a manual page, which `man` indents.
+const MAN_WIDTH: usize = 70;
+
 pub const COMPLETIONS_HELP: &str = "\
 Examples:
   durward completions bash > ~/.local/share/bash-completion/completions/durward
@@ -58,6 +63,7 @@ pub fn completions(
 
 /// Prints the manual page of this command line or writes all pages; gives the exit code.
 pub fn man(args: &ManArgs, line: Command, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+    let line = help::fitted(line, Some(MAN_WIDTH));
     let done = match &args.dir {
         None => clap_mangen::Man::new(line).render(out),
         Some(dir) => {

@@ -60,7 +60,7 @@ impl std::fmt::Display for Stop {
         match self {
             Self::Io(error) => write!(f, "{error}"),
             Self::Client(error) => write!(f, "{error}"),
-            Self::Unexpected(what) => write!(f, "the tour did not go as it should: {what}"),
+            Self::Unexpected(what) => write!(f, "the tour failed: {what}"),
         }
     }
 }

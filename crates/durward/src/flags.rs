@@ -167,7 +167,7 @@ pub fn tool_timeout(text: &str) -> Result<(String, u64), String> {
     match seconds.parse() {
         Ok(seconds @ 1..=86_400) => Ok((tool.to_owned(), seconds)),
         _ => Err(format!(
-            "\"{}\" is no number of seconds from 1 to 86400",
+            "\"{}\" is not a number of seconds from 1 to 86400",
             seconds.escape_debug()
         )),
     }

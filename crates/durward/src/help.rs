@@ -1,4 +1,5 @@
-//! `durward help`: its arguments, and the commands by task. The pages are printed by `reference::lookup`.
+//! `durward help`: its arguments, the commands by task, and the width of help texts. The pages are printed by
+//! `reference::lookup`.
 
 use clap::{Args, Command};
 
@@ -57,4 +58,141 @@ pub fn grouped(line: Command) -> Command {
     }
     template.push_str("\nOptions:\n{options}\n{after-help}");
     line.help_template(template)
+}
+
+/// Characters on a line of help that goes to no terminal.
+const WIDTH: usize = 100;
+/// Longer lines are hard to read, however wide the terminal is.
+const WIDTH_MAX: usize = 120;
+/// Continuation lines of an example, and the remark of one that is too long for its line.
+const INDENT: &str = "      ";
+
+/// The same command line with help for this width of a terminal, that below the options included.
+pub fn fitted(line: Command, screen: Option<usize>) -> Command {
+    let width = screen.unwrap_or(WIDTH).min(WIDTH_MAX);
+    below_options(line, width).term_width(width)
+}
+
+fn below_options(command: Command, width: usize) -> Command {
+    let command = match command.get_after_help().map(ToString::to_string) {
+        Some(text) => command.after_help(folded(&text, width)),
+        None => command,
+    };
+    command.mut_subcommands(|below| below_options(below, width))
+}
+
+/// Paragraphs filled to the width. Indented lines are examples and lists: each stays a line, and one that is too long
+/// goes on below, its remark first.
+fn folded(text: &str, width: usize) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    let mut paragraph: Vec<&str> = Vec::new();
+    for line in text.lines() {
+        if !line.is_empty() && !line.starts_with(' ') {
+            paragraph.push(line);
+            continue;
+        }
+        filled(&paragraph.join(" "), "", "", width, &mut lines);
+        paragraph.clear();
+        if line.chars().count() <= width {
+            lines.push(line.to_owned());
+            continue;
+        }
+        let typed = line.trim_start();
+        let indent: String = line.chars().take_while(|c| *c == ' ').collect();
+        match typed.split_once("  ") {
+            Some((example, remark)) => {
+                filled(example, &indent, INDENT, width, &mut lines);
+                filled(remark.trim_start(), INDENT, INDENT, width, &mut lines);
+            }
+            None => filled(typed, &indent, INDENT, width, &mut lines),
+        }
+    }
+    filled(&paragraph.join(" "), "", "", width, &mut lines);
+    lines.join("\n")
+}
+
+/// Adds the words of a text as lines of this width.
+fn filled(text: &str, first: &str, rest: &str, width: usize, lines: &mut Vec<String>) {
+    let mut line = String::new();
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
+        if line.is_empty() {
+            line = format!("{first}{word}");
+        } else if line.chars().count() + 1 + word.chars().count() <= width {
+            line.push(' ');
+            line.push_str(word);
+        } else {
+            lines.push(std::mem::replace(&mut line, format!("{rest}{word}")));
+        }
+    }
+    if !line.is_empty() {
+        lines.push(line);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::Cli;
+
+    fn texts(command: &Command, found: &mut Vec<(String, String)>) {
+        if let Some(text) = command.get_after_help() {
+            found.push((command.get_name().to_owned(), text.to_string()));
+        }
+        for below in command.get_subcommands() {
+            texts(below, found);
+        }
+    }
+
+    /// Help wrapped twice has lines of one word in the middle of a paragraph.
+    #[test]
+    fn p16_help_is_wrapped_once_at_every_width() {
+        for width in [60, 100, 120] {
+            let mut found = Vec::new();
+            texts(&fitted(Cli::line(), Some(width)), &mut found);
+            assert!(found.len() > 40, "{}", found.len());
+            for (name, text) in found {
+                let lines: Vec<&str> = text.lines().collect();
+                for pair in lines.windows(2) {
+                    let [line, next] = pair else { unreachable!() };
+                    let length = line.chars().count();
+                    let is_one_word = !line.trim().contains(' ');
+                    assert!(length <= width || is_one_word, "{name}, {width}: {line}");
+                    let word = next.split(' ').next().unwrap_or_default();
+                    let in_paragraph = [line, next]
+                        .iter()
+                        .all(|line| !line.is_empty() && !line.starts_with(' '));
+                    assert!(
+                        !in_paragraph || length + 1 + word.chars().count() > width,
+                        "{name}, {width}: {line} / {next}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_example_that_is_too_long_has_its_remark_below() {
+        let text = "Examples:\n  durward run files      one server\n\nOne\ntwo\nthree.";
+        assert_eq!(
+            folded(text, 26),
+            "Examples:\n  durward run files\n      one server\n\nOne two three."
+        );
+        assert_eq!(folded(text, 40), text.replace("One\ntwo\n", "One two "));
+    }
+
+    /// Who reads the reference page by program finds each example on a line of its own.
+    #[test]
+    fn remarks_are_beside_their_examples_at_the_width_of_the_reference_page() {
+        let mut found = Vec::new();
+        texts(&Cli::line(), &mut found);
+        for (name, text) in found {
+            for line in text.lines().filter(|line| line.starts_with("  ")) {
+                let has_remark = line.trim_start().contains("  ");
+                assert!(
+                    !has_remark || line.chars().count() <= WIDTH,
+                    "{name}: {line}"
+                );
+            }
+        }
+    }
 }

@@ -19,12 +19,20 @@ Examples:
   durward keys rotate ci --overlap 1h
   durward keys list
 
-A key is printed once; only a digest is stored. A running `durward serve` picks up a
-change within a second. Once there was a key, nobody without one is answered, even where all were
-revoked. What a key has opened ends with it: sessions, streams, calls that wait for a person. A
-rotation is an end too, unless --overlap keeps the old text good for a while.
+A key is printed once; only a digest is stored. A running `durward serve` picks up a change within a second. Once a
+key has been created, requests without a key are refused, even after all keys were revoked. When a key is revoked,
+its sessions, streams and waiting calls end. Rotating a key ends them too, unless --overlap keeps the old secret
+valid for a while.
 
 Exit codes: 0 done; 16 it could not be done.";
+
+/// A name that rules and the journal can have.
+fn key_name(text: &str) -> Result<String, String> {
+    server_name(text).map_err(|_| {
+        "a key's name has 1 to 64 letters, digits, - _ or ., without a double underscore or an underscore at its end"
+            .to_owned()
+    })
+}
 
 /// Arguments of `durward keys`.
 #[derive(Debug, Args)]
@@ -38,12 +46,12 @@ enum Command {
     /// Create a key and print it once
     Create {
         /// Its name: callers are `key:NAME` in rules and in the journal
-        #[arg(value_name = "NAME", value_parser = server_name)]
+        #[arg(value_name = "NAME", value_parser = key_name)]
         name: String,
         /// When it expires, from now: `12h`, `30m` [default: never]
         #[arg(long, value_name = "SPAN", value_parser = some_time)]
         expires: Option<Span>,
-        /// A server, or a provider of models, that it may use; repeatable [default: all]
+        /// A server or model provider that it may use; repeatable [default: all]
         #[arg(long = "scope", value_name = "SERVER", value_parser = server_name)]
         servers: Vec<String>,
         /// Accept scopes that durward.yaml does not name, for servers of `durward serve --server`
@@ -84,7 +92,7 @@ const OVERLAP_MS_MAX: u64 = 30 * 24 * 3_600_000;
 
 fn some_time(text: &str) -> Result<Span, String> {
     match text.parse::<Span>()? {
-        Span(0) => Err("is no time at all".to_owned()),
+        Span(0) => Err("must be longer than 0".to_owned()),
         span => Ok(span),
     }
 }
@@ -101,7 +109,7 @@ fn group_name(text: &str) -> Result<String, String> {
 fn overlap(text: &str) -> Result<Span, String> {
     let span = some_time(text)?;
     if span.0 > OVERLAP_MS_MAX {
-        return Err("is longer than 30 days (720h); create a second key instead".to_owned());
+        return Err("is longer than 30 days (720h); create a second key instead, and revoke the old one later".to_owned());
     }
     Ok(span)
 }
@@ -121,7 +129,7 @@ fn check_scopes(command: &Command, settings: &Settings) -> Result<(), String> {
     let known: Vec<&str> = servers_known.chain(providers).collect();
     match servers.iter().find(|name| !known.contains(&name.as_str())) {
         Some(unknown) if !known.is_empty() => Err(format!(
-            "there is no server \"{unknown}\" in durward.yaml; scopes are: {}\n  hint: --unlisted takes the name of a server of `durward serve --server`",
+            "durward.yaml has no server \"{unknown}\"; scopes are: {}\n  hint: --unlisted accepts the name of a server of `durward serve --server`",
             known.join(", ")
         )),
         _ => Ok(()),
@@ -149,7 +157,7 @@ pub fn run(
     let done = act(&args.command, places, &mut random);
     // A text without randomness behind it must not be used.
     let failed = match (done, broken) {
-        (_, Some(error)) => format!("no randomness: {error}; revoke the key if it was listed"),
+        (_, Some(error)) => format!("no random bytes: {error}; revoke the key if it is listed"),
         (Err(error), None) => error.to_string(),
         (Ok(text), None) => {
             return match out.write_all(text.as_bytes()) {
@@ -234,7 +242,7 @@ fn object(entry: &Entry, now_ms: i64) -> serde_json::Value {
 
 fn list(entries: &[Entry], now_ms: i64) -> String {
     if entries.is_empty() {
-        return "no key yet; make one with: durward keys create NAME\n".to_owned();
+        return "no keys yet; create one with: durward keys create NAME\n".to_owned();
     }
     let utc = gate::journal::format_utc;
     let heads = [
@@ -244,7 +252,7 @@ fn list(entries: &[Entry], now_ms: i64) -> String {
         "GROUPS",
         "CREATED",
         "EXPIRES",
-        "OLD TEXT UNTIL",
+        "OLD SECRET UNTIL",
     ];
     let mut rows = vec![heads.map(str::to_owned).to_vec()];
     let or_dash = |text: String| {

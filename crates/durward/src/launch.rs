@@ -214,23 +214,23 @@ pub fn choose(
             None | Some(Transport::Builtin) => Ok(Launch::Builtin(builtin)),
             Some(Transport::Auto | Transport::Stdio | Transport::Http) => {
                 Err(Failure::configuration(
-                    "--transport says how a server is reached, and this one is built in",
+                    "--transport says how to reach a server, but this one is built in",
                 ))
             }
         };
     }
     match (transport, reached, command) {
         (Some(Transport::Builtin), _, _) => Err(Failure::configuration(
-            "there is no server to guard\n  hint: name a built-in one in durward.yaml with builtin: NAME",
+            "no server was given\n  hint: name a built-in one in durward.yaml with builtin: NAME",
         )),
         (Some(Transport::Http), None, _) => Err(Failure::configuration(
             "--transport http needs a server's --url",
         )),
         (Some(Transport::Stdio), _, None) => Err(Failure::configuration(
-            "--transport stdio needs a server's command behind --",
+            "--transport stdio needs the server's command after --",
         )),
         (_, None, None) => Err(Failure::configuration(
-            "there is no server to guard\n  hint: put its own command behind --, name one of durward.yaml, or say where it is with --url",
+            "no server was given\n  hint: give its command after --, the name of a server of durward.yaml, or --url",
         )),
         (Some(Transport::Stdio) | None | Some(Transport::Auto), None, Some(command))
         | (Some(Transport::Stdio), Some(_), Some(command)) => Ok(Launch::Command(command)),
@@ -308,7 +308,7 @@ fn credential(
 ) -> Result<Option<Credential>, Failure> {
     let wrong = |what: &str| {
         Failure::configuration(format!(
-            "{what} holds no key: it is empty, or has characters that no key has"
+            "{what} is not a key: it is empty, or has characters that keys cannot have"
         ))
     };
     if let Some(name) = flags.api_key_env {
@@ -392,7 +392,7 @@ impl Reached {
                 Ok(false)
             }
             Err(fault) => Err(Failure::other(format!(
-                "the server at {place} is there, but cannot be used: {}\n  hint: --transport stdio (in durward.yaml, transport: stdio) starts the command instead",
+                "the server at {place} answers, but cannot be used: {}\n  hint: --transport stdio (in durward.yaml, transport: stdio) starts the command instead",
                 told(&fault)
             ))),
         }

@@ -13,21 +13,21 @@ use crate::places;
 
 pub const HELP: &str = "\
 Examples:
-  durward logs list
-  durward logs show                                the latest 50 decisions
-  durward logs --refused                           the same as logs show --refused: what was refused lately, and why
+  durward logs                                     the latest 50 decisions
+  durward logs --refused                           what was refused lately, and why
   durward logs --refused --caller ci --server files
-  durward logs show --type operations --since 1h
-  durward logs tail                                decisions as they come; end with Ctrl-C
-  durward logs show --type policy-history --json
+  durward logs --type operations --since 1h        what became of the calls of the last hour
+  durward logs --type policy-history --json
   durward logs --run nightly-7                     what one run of an agent did, in order
+  durward logs tail                                decisions as they come; end with Ctrl-C
+  durward logs list                                how many records of each kind there are
 
 Records are in the order of their times, the latest last. `durward audit show` prints whole records;
 `durward audit verify` checks that the journal has not been altered.";
 
 /// Arguments of `durward logs`.
 #[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true, arg_required_else_help = true)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct LogsArgs {
     #[command(flatten)]
     select: SelectArgs,
@@ -52,14 +52,14 @@ enum Command {
 #[derive(Debug, Args)]
 struct SelectArgs {
     /// The kind of records [default: decisions; with --refused, decisions and key refusals]
-    #[arg(long = "type", value_enum)]
+    #[arg(long = "type", value_enum, value_name = "KIND")]
     sort: Option<Sort>,
     #[command(flatten)]
     conditions: Conditions,
-    /// Print at most this many of those that are there, the latest
+    /// Print at most this many records, the latest
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     limit: u64,
-    /// Only records since: 30s, 5m, 1h, 7d, or a UTC time such as 2026-11-21T03:38:09Z
+    /// Only records of the last 30s, 5m, 1h, 7d and so on, or since a UTC time such as 2026-11-21T03:38:09Z
     #[arg(long, value_name = "TIME", value_parser = audit::since)]
     since: Option<Since>,
     /// Print each record as the JSON that was written
@@ -360,7 +360,7 @@ fn print(
     if printed == 0 && !json {
         writeln!(
             err,
-            "no such records; durward logs list shows what there is"
+            "no matching records; `durward logs list` shows what there is"
         )?;
     }
     Ok(code)
@@ -374,7 +374,7 @@ fn is_painted() -> bool {
 }
 
 /// Characters on a line of the terminal; nothing where the output goes elsewhere, and then nothing is cut.
-fn screen_width() -> Option<usize> {
+pub fn screen_width() -> Option<usize> {
     let stdout = io::stdout();
     let size = rustix::termios::tcgetwinsize(&stdout).ok()?;
     Some(usize::from(size.ws_col)).filter(|width| *width > 0)

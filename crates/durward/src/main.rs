@@ -104,7 +104,9 @@ fn main() -> ExitCode {
         Command::Approvals(args) => approvals::run(&args, &places, &mut out, &mut err),
         Command::Sim(args) => sim::run(args, &mut out, &mut err),
         Command::Ssh(args) => ssh::run(&args, &places, &mut out, &mut err),
-        Command::Install(args) => install::run(&args, &kept(), &places, &mut out, &mut err),
+        Command::Install(args) => {
+            install::run(&args, (&kept(), &settings), &places, &mut out, &mut err)
+        }
         Command::Tools(args) => tools::run(&args, &settings, &places, &mut out, &mut err),
         Command::Call(args) => tools::call::run(&args, &settings, &places, &mut out, &mut err),
         Command::Wrap(args) => wrap::wrap(&args, &kept(), &places, &mut out, &mut err),
@@ -140,13 +142,13 @@ fn settle(
     };
     settings.lay_out(places, given.state_dir);
     if places.is_homeless && keeps_state(command) {
-        return Err("there is no place for journal and keys: HOME is not set\n  hint: set HOME, or give --state-dir DIR".into());
+        return Err("there is nowhere to keep the journal and the keys: HOME is not set\n  hint: set HOME, or give --state-dir DIR".into());
     }
     if keeps_state(command)
         && let Some(file) = places.file_in_the_way()
     {
         return Err(format!(
-            "the state directory cannot be {}: {} is a file\n  hint: name a directory with --state-dir DIR; one that is not there yet is made",
+            "the state directory cannot be {}: {} is a file\n  hint: name a directory with --state-dir DIR; it is created if it does not exist",
             places.state.display(),
             file.display()
         ));

@@ -14,13 +14,13 @@ pub fn server_name(text: &str) -> Result<String, String> {
             .all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
     if RESERVED.contains(&text) {
         return Err(format!(
-            "/mcp/{text} is a path of its own, so no server can be called so"
+            "/mcp/{text} has a meaning of its own, so a server cannot be called \"{text}\""
         ));
     }
     if plain && !text.contains("__") && !text.ends_with('_') {
         Ok(text.to_owned())
     } else {
-        Err("a server's name has 1 to 64 letters, digits, - _ or ., no double underscore and none at its end".into())
+        Err("a server's name has 1 to 64 letters, digits, - _ or ., without a double underscore or an underscore at its end".into())
     }
 }
 

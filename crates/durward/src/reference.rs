@@ -77,7 +77,7 @@ fn commands(out: &mut dyn Write) -> io::Result<()> {
         out,
         "# Commands\n\nGenerated from the code (`cargo xtask docs`)."
     )?;
-    let mut root = Cli::line().term_width(100);
+    let mut root = crate::help::fitted(Cli::line(), None);
     root.build();
     describe(&mut root, out)
 }

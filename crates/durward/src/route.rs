@@ -71,7 +71,7 @@ fn explain(args: &ExplainArgs, settings: &Settings) -> Result<Value, Failure> {
     let Some(route) = catalogue.find(&args.model) else {
         let names: Vec<String> = catalogue.names().map(|(name, _)| name).collect();
         return Err(Failure::other(format!(
-            "\"{}\" leads nowhere; known here: {}",
+            "\"{}\" is not a known model; the configuration has: {}",
             args.model.escape_debug(),
             names.join(", ")
         )));

@@ -22,7 +22,7 @@ impl FromStr for SandboxFlag {
                 format!("\"{part}\" is not read=DIR, write=DIR, exec=DIR or network=none")
             })?;
             if value.is_empty() {
-                return Err(format!("{kind} names no directory"));
+                return Err(format!("{kind} does not name a directory"));
             }
             match kind {
                 "read" => sandbox.read.push(value.into()),
@@ -31,7 +31,7 @@ impl FromStr for SandboxFlag {
                 "network" => sandbox.no_network = no_network(value)?,
                 _ => {
                     return Err(format!(
-                        "\"{kind}\" is none of read, write, exec and network"
+                        "\"{kind}\" is not one of read, write, exec and network"
                     ));
                 }
             }
@@ -46,7 +46,7 @@ impl FromStr for SandboxFlag {
 /// A sentence where it is none.
 pub fn confine(word: &str) -> Result<Confine, String> {
     let found = Confine::ALL.into_iter().find(|c| c.label() == word);
-    found.ok_or_else(|| "it is auto, require or off".into())
+    found.ok_or_else(|| "write auto, require or off".into())
 }
 
 /// What several flags come to together; none without flags.
@@ -128,7 +128,7 @@ mod tests {
         for (wrong, expect) in [
             ("/a", "\"/a\" is not read=DIR"),
             ("reed=/a", "\"reed\" is none of"),
-            ("read=", "read names no directory"),
+            ("read=", "read does not name a directory"),
             ("network=some", "network is none or all"),
         ] {
             let why = wrong.parse::<SandboxFlag>().unwrap_err();

@@ -259,9 +259,9 @@ fn print(places: &Places, journal: &Journal, out: &mut dyn Write) -> io::Result<
         size(journal.bytes)
     )?;
     let key = if has_keys(&keys) {
-        "there"
+        "present"
     } else {
-        "not made yet"
+        "none yet"
     };
     writeln!(out, "keys     {}  {key}", keys.display())?;
     let running: Vec<&Open> = journal.open.iter().filter(|open| open.running).collect();
@@ -294,7 +294,7 @@ fn print(places: &Places, journal: &Journal, out: &mut dyn Write) -> io::Result<
         ),
         None => writeln!(
             out,
-            "last     no record yet; start with: durward run -- CMD"
+            "last     no records yet; start with: durward run -- CMD"
         ),
     }
 }

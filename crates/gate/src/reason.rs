@@ -183,7 +183,7 @@ impl Reason {
                 "refused: the name contains invisible characters, so it is not listed".into()
             }
             Self::UnknownTool => {
-                "refused: the server has not listed a tool of this name; list its tools and use a name of that list".into()
+                "refused: the server lists no tool of this name".into()
             }
             Self::PlaceUnsettled => {
                 "refused: another call that may change the same files has not ended within 5 seconds; make the call again when it has ended".into()
@@ -205,7 +205,7 @@ impl Reason {
                 "refused: rule \"{rule}\" asks for a person's approval because of a fact that became known after the decision, when it is too late to ask"
             ),
             Self::FactsChanged => "refused: a fact that became known after the decision contradicts it".into(),
-            Self::CallerExpelled => "refused: the key that the call was made with is good no longer".into(),
+            Self::CallerExpelled => "refused: the key that the call was made with is no longer valid".into(),
         }
     }
 

@@ -100,7 +100,7 @@ pub(crate) fn bodies(segment: &Path, mut each: impl FnMut(Body)) -> Result<(), L
     }
     lines(segment, |number, line| {
         let record: Record = serde_json::from_slice(line)
-            .map_err(|error| format!("line {number} is no journal record: {error}"))?;
+            .map_err(|error| format!("line {number} is not a journal record: {error}"))?;
         each(record.body);
         Ok(())
     })

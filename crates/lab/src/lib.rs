@@ -63,13 +63,13 @@ pub enum Args {
     Scale(ScaleArgs),
     /// Have users talk to models, and check every reply
     Users(Box<UsersArgs>),
-    /// Measure the standard set and hold it against the budgets
+    /// Measure the standard set and compare it with the budgets
     Standard(StandardArgs),
     /// Latencies as a journal has them: policy, approval, end to end, upstream
     AuditLatency(AuditArgs),
     /// Put two stored measurements side by side
     Compare(CompareArgs),
-    /// Hold a measurement against a baseline and rules; exit 99 for a regression
+    /// Compare a measurement with a baseline and rules; exit 99 for a regression
     Gate(GateArgs),
     /// Show a stored measurement as a page: Markdown, HTML or JUnit
     Report(ReportArgs),

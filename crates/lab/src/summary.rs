@@ -98,7 +98,7 @@ impl Summary {
         let wrong = |what: String| LabError::path(&file, io::Error::other(what));
         let holder: Holder = run::parsed(&file)?;
         let summary = holder.summary.ok_or_else(|| {
-            wrong("it has no summary: it is no measurement, or one of an earlier version; measure again".into())
+            wrong("it has no summary: it is not a measurement, or one of an earlier version; measure again".into())
         })?;
         if summary.format != FORMAT {
             let found = &summary.format;

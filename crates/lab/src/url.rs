@@ -31,7 +31,9 @@ impl FromStr for Url {
         };
         let plain = |c: char| c.is_ascii_graphic() && c != '#';
         if authority.is_empty() || authority.contains('@') || !text.chars().all(plain) {
-            return Err(wrong("it is no address of the form http://host:port/path"));
+            return Err(wrong(
+                "it is not an address of the form http://host:port/path",
+            ));
         }
         let path = if path.starts_with('?') {
             format!("/{path}")

@@ -52,7 +52,7 @@ pub struct EchoArgs {
     /// The period of the stalls, in milliseconds.
     #[arg(long, requires = "stall_ms", value_parser = clap::value_parser!(u64).range(1..=3_600_000))]
     pub stall_every_ms: Option<u64>,
-    /// List so many tools: the four, then echo under other names.
+    /// List this many tools: the four, then echo under other names.
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=10_000))]
     pub tools: Option<u16>,
     /// Say that the list of tools may change (it does not).

@@ -63,7 +63,7 @@ pub enum Unreadable {
     Encoded,
     /// It names no model, or one with a name that no model has.
     Model,
-    /// `stream` is neither true nor false.
+    /// `stream` is not true or false.
     Stream,
     /// A stream is asked for where there is none.
     NoStream,
@@ -81,7 +81,7 @@ impl std::fmt::Display for Unreadable {
             ),
             Self::Model => write!(
                 f,
-                "\"model\" has to be a text of 1 to {MODEL_BYTES_MAX} bytes without control characters, characters that nobody sees, and blanks at an end of a part"
+                "\"model\" has to be a text of 1 to {MODEL_BYTES_MAX} bytes without control characters, invisible characters, and blanks at an end of a part"
             ),
             Self::Stream => f.write_str("\"stream\" has to be true or false"),
             Self::Masked => f.write_str(

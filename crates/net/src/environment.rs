@@ -48,7 +48,7 @@ impl std::str::FromStr for Extra {
             None => (text, None),
         };
         if name.is_empty() || name.contains(char::is_whitespace) {
-            return Err(format!("\"{text}\" is neither NAME nor NAME=VALUE"));
+            return Err(format!("\"{text}\" is not NAME or NAME=VALUE"));
         }
         Ok(Self {
             name: name.to_owned(),

@@ -154,7 +154,7 @@ pub fn adapter(options: &Options) -> Result<(), String> {
         crate::BACKEND | OSPSUITE | SUBPROCESS => return Ok(()),
         "rxode2" => "models written in R are not read; native reads .pkml and SimModel .xml",
         "rpy2" => "R inside of another process is not built; native needs no R",
-        "inmemory" => "a back end that answers with a made-up curve is no engine",
+        "inmemory" => "a back end that answers with a made-up curve is not an engine",
         "celery" | "hpc" => "jobs run in worker processes of this program, and nowhere else",
         _ => "there is no such adapter",
     };

@@ -81,7 +81,7 @@ pub(crate) async fn edit(sftp: &mut Sftp, path: &str, edits: &[Edit]) -> Result<
     let Ok(text) = std::str::from_utf8(&old) else {
         return Err(Failure::new(
             "no_text",
-            format!("{path} is no text in UTF-8"),
+            format!("{path} is not text in UTF-8"),
         ));
     };
     let new = edited(text, edits)?;

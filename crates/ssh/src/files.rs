@@ -48,7 +48,7 @@ pub fn place(folders: &Folders, text: &str) -> Result<PathBuf, String> {
         || name.contains(is_odd)
     {
         return Err(format!(
-            "\"{name}\" is no name of a plain file: no /, no dot in front, not {PART} at the end"
+            "\"{name}\" is not a name of a plain file: no /, no dot in front, not {PART} at the end"
         ));
     }
     Ok(folder.join(name))
@@ -84,7 +84,7 @@ impl Source {
         let file = OpenOptions::from(options).open(path).await?;
         let told = file.metadata().await?;
         if !told.is_file() || (named.dev(), named.ino()) != (told.dev(), told.ino()) {
-            return Err(io::Error::other("it is no plain file"));
+            return Err(io::Error::other("it is not a plain file"));
         }
         Ok(Self {
             from: From::File(file),

@@ -29,8 +29,8 @@ pub enum FrameFault {
 impl fmt::Display for FrameFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::TooLong => "a frame of the event stream is longer than it may be",
-            Self::Checksum => "a checksum of the event stream does not hold",
+            Self::TooLong => "a frame of the event stream is too long",
+            Self::Checksum => "a checksum of the event stream is wrong",
             Self::Malformed => "a frame of the event stream cannot be read",
         })
     }

@@ -27,7 +27,7 @@ impl fmt::Display for HeaderFault {
             Self::Unfit => {
                 "the header's value is not plain ascii; write it in the form =?base64?…?="
             }
-            Self::Malformed => "the header's value is no base64 of utf-8 text",
+            Self::Malformed => "the header's value is not base64 of UTF-8 text",
         })
     }
 }

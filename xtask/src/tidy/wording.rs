@@ -7,7 +7,7 @@ use super::tree::Tree;
 use crate::finding::Finding;
 
 /// A word or phrase, and what to write in its place.
-const BANNED: [(&str, &str); 24] = [
+const BANNED: [(&str, &str); 29] = [
     ("whence", "write \"where from\", or name the cause"),
     ("hither", "write \"here\""),
     ("thither", "write \"there\""),
@@ -32,6 +32,11 @@ const BANNED: [(&str, &str); 24] = [
     ("stands beside", "write \"is beside\""),
     ("stands twice", "write \"is given twice\""),
     ("mend", "write \"correct\" or \"fix\""),
+    ("anew", "write \"again\", or name what is done"),
+    ("is none of", "write \"is not one of\""),
+    ("in the place of", "write \"instead of\""),
+    ("good no longer", "write \"no longer valid\""),
+    ("nobody sees", "write \"invisible\""),
 ];
 
 /// Pages and messages.
@@ -53,6 +58,11 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
             for (word, instead) in BANNED.iter().filter(|(word, _)| has_phrase(&read, word)) {
                 let wrong = format!("\"{word}\" is not a word of our pages and messages");
                 findings.push(Finding::new(path, index + 1, wrong, *instead));
+            }
+            if says_is_no(&read) {
+                let wrong = "\"is no ...\" reads as translated".to_owned();
+                let instead = "write \"is not a ...\"";
+                findings.push(Finding::new(path, index + 1, wrong, instead));
             }
         }
     }
@@ -79,6 +89,17 @@ fn literals(line: &str) -> String {
         .filter(|part| part.contains(' '))
         .collect::<Vec<_>>()
         .join("\n")
+}
+
+/// Whether a line says that something *is no* such thing; "there is no" and "is no longer" are English.
+fn says_is_no(line: &str) -> bool {
+    line.match_indices("is no ").any(|(at, found)| {
+        let before = line.get(..at).unwrap_or_default();
+        let after = line.get(at + found.len()..).unwrap_or_default();
+        let is_word = before.is_empty() || before.ends_with([' ', '\n']);
+        let is_there = before.trim_end().ends_with("there");
+        is_word && !is_there && !after.starts_with("longer") && !after.starts_with("more")
+    })
 }
 
 fn has_phrase(line: &str, phrase: &str) -> bool {
@@ -116,5 +137,12 @@ mod tests {
             assert_eq!(found("crates/a/src/b.rs", &test), 0, "{word}");
         }
         assert_eq!(found("docs/a.md", "recommend, amend and well\n"), 0);
+        for (line, expect) in [
+            ("it is no port\n", 1),
+            ("There is no port, and it is no longer needed\n", 0),
+            ("this noise\n", 0),
+        ] {
+            assert_eq!(found("docs/a.md", line), expect, "{line}");
+        }
     }
 }

@@ -63,7 +63,7 @@ fn id(text: &str) -> Result<String, String> {
         Ok(text.to_ascii_lowercase())
     } else {
         Err(format!(
-            "an id has eight letters and digits, of which the first {ID_LETTERS_MIN} may do; `durward approvals list` shows them"
+            "an id has eight letters and digits; the first {ID_LETTERS_MIN} are enough; `durward approvals list` shows them"
         ))
     }
 }
@@ -112,7 +112,7 @@ pub fn give(found: &mut Found, id: &str, said: &Said, err: &mut dyn Write) -> (T
     if fitting.len() > 1 {
         let names: Vec<String> = fitting.into_iter().map(|(_, name)| name).collect();
         let message = format!(
-            "several waiting calls begin so: {}; give more of the id",
+            "several waiting calls have an id that begins so: {}; give more of the id",
             names.join(", ")
         );
         return (Taken::No("ambiguous".into(), message), failed);
@@ -121,7 +121,7 @@ pub fn give(found: &mut Found, id: &str, said: &Said, err: &mut dyn Write) -> (T
     let chosen = fitting.pop();
     let mut best = (
         "unknown".to_owned(),
-        "no call of this id waits for approval".to_owned(),
+        "no call with this id waits for approval".to_owned(),
     );
     for (number, instance) in found.instances.iter_mut().enumerate() {
         if chosen.as_ref().is_some_and(|(holder, _)| *holder != number) {
@@ -225,7 +225,9 @@ fn why_once(question: &Value) -> String {
         .unwrap_or_default();
     let never = effects.iter().find(|e| NEVER_REMEMBERED.contains(e));
     match (never, effects.as_slice()) {
-        (Some(effect), _) => format!("{effect} is asked about each time"),
+        (Some(effect), _) => {
+            format!("calls with the side effect {effect} are asked about each time")
+        }
         (None, []) => "the tool's side effects are not known".into(),
         (None, _) => format!(
             "not every rule that asks has {} in its cache_side_effects, the tool was called too often, or nothing is remembered here",
@@ -248,7 +250,7 @@ mod tests {
             ),
             (
                 json!(["fs_read", "code_exec"]),
-                "code_exec is asked about each time",
+                "calls with the side effect code_exec are asked about each time",
             ),
         ] {
             let told =

@@ -24,22 +24,23 @@ const EXIT_CANNOT: u8 = 2;
 
 /// After the help of `durward approvals`.
 pub const HELP: &str = "\
-A call waits where a hitl rule matches it. Nobody answering within the time (50 s unless `durward run
---approval-timeout` says otherwise) is a no; the first answer stands.
+A call waits when a rule with the effect hitl matches it. If nobody answers in time (50 s by default, see
+`durward run --approval-timeout`), it is refused. The first answer counts.
 
-  durward approvals list                 what waits, in every running instance of this user
-  durward approvals watch                a live screen of what waits; answer with one key
-  durward approvals allow k7f2m9qa       yes, and the same call again without asking for a while
-  durward approvals allow k7f --session  yes, and the same call again until its session ends
-  durward approvals once k7f             yes, this once; three letters of an id will do
+Examples:
+  durward approvals list                 the waiting calls of every running instance of this user
+  durward approvals watch                a live screen; answer with one key
+  durward approvals allow k7f2m9qa       allow it, and the same call for a while
+  durward approvals allow k7f --session  allow it, and the same call until its session ends
+  durward approvals once k7f             allow only this call; three letters of an id are enough
   durward approvals deny k7f --reason \"not on a Friday\"
 
 The live screen needs a terminal; without one, or with --plain, `watch` prints lines.
 
-Where part of a call is too long to be shown, a yes is taken only with --unseen.
+A call that is too long to be shown whole can be allowed only with --unseen.
 
-Exit codes: 0 done; 1 nothing of that id waits, it was answered before, or a yes has to be confirmed; 2 an
-instance could not be asked.";
+Exit codes: 0 done; 1 no call with this id waits, it was answered already, or allowing it has to be confirmed;
+2 an instance could not be asked.";
 
 /// Arguments of `durward approvals`.
 #[derive(Debug, Args)]

@@ -36,7 +36,9 @@ pub fn question(question: &Value, out: &mut dyn Write) -> io::Result<()> {
     if more > 0 {
         line(
             "",
-            Some(format!("and {more} further places that its paths may mean")),
+            Some(format!(
+                "and {more} further places that its paths may lead to"
+            )),
         )?;
     }
     line("arguments", text("arguments"))?;
@@ -46,7 +48,7 @@ pub fn question(question: &Value, out: &mut dyn Write) -> io::Result<()> {
         line(if number == 0 { "change" } else { "" }, Some(shown(part)))?;
     }
     if question.get("is_cut").and_then(Value::as_bool) == Some(true) {
-        let told = "part of this is too long to be shown; a yes has to be confirmed";
+        let told = "part of this call is too long to be shown; allowing it has to be confirmed";
         line("", Some(told.to_owned()))?;
     }
     line("effects", Some(effects(question)))?;
@@ -91,7 +93,7 @@ fn memory(question: &Value) -> String {
     let seconds = number(question, "cache_ttl_seconds");
     if question.get("can_cache").and_then(Value::as_bool) == Some(true) {
         format!(
-            "allow holds for {} for the very same call",
+            "\"allow\" is remembered for {} for exactly the same call",
             duration(seconds)
         )
     } else {

@@ -30,7 +30,7 @@ pub struct WatchArgs {
     /// Print lines instead of the live screen, and read answers as lines
     #[arg(long, conflicts_with = "json")]
     plain: bool,
-    /// End after so many seconds
+    /// End after this many seconds
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     timeout: Option<u64>,
 }
@@ -194,7 +194,7 @@ impl Watch<'_> {
             Some("d" | "deny") => Choice::Deny,
             Some(other) => {
                 let other = gate::approval::display::text(other, 32);
-                writeln!(out, "{other} is none of a, s, o, d, q")?;
+                writeln!(out, "\"{other}\" is not an answer: type a, s, o, d or q")?;
                 return Ok(true);
             }
         };
@@ -208,14 +208,11 @@ impl Watch<'_> {
                 id.clone()
             }
             (None, [_]) => {
-                writeln!(
-                    out,
-                    "what waits has only just changed; look at the call, and answer again"
-                )?;
+                writeln!(out, "the list has just changed; read the call, then answer")?;
                 return Ok(true);
             }
             (None, _) => {
-                writeln!(out, "several calls wait; give the id of the one you mean")?;
+                writeln!(out, "several calls wait; add the id of the one you mean")?;
                 return Ok(true);
             }
         };

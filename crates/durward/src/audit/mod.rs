@@ -54,7 +54,7 @@ struct SelectArgs {
     /// Only records of this kind
     #[arg(long, value_enum)]
     kind: Option<KindArg>,
-    /// Only decisions with this verdict of the policy; --refused finds the calls that a person refused too
+    /// Only calls that the policy decided so; --refused also finds those that a person refused
     #[arg(long, value_parser = ["allow", "deny", "hitl"])]
     decision: Option<String>,
     #[command(flatten)]
@@ -65,7 +65,7 @@ struct SelectArgs {
     /// Only records of this session
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    /// Only records since: 30s, 5m, 1h, 7d, or a UTC time such as 2026-11-21T03:38:09Z
+    /// Only records of the last 30s, 5m, 1h, 7d and so on, or since a UTC time such as 2026-11-21T03:38:09Z
     #[arg(long, value_name = "TIME", value_parser = since)]
     since: Option<Since>,
     /// Print at most this many records, the latest
@@ -76,7 +76,7 @@ struct SelectArgs {
 /// Conditions that `audit` and `logs` share.
 #[derive(Debug, Args)]
 pub struct Conditions {
-    /// Only refusals, of every kind: by a rule, a limit, a person or nobody's answer, and keys that were not accepted
+    /// Only refusals of every kind: by a rule, a limit or a person, for want of an answer, and rejected keys
     #[arg(long)]
     pub refused: bool,
     /// Only records of this caller
@@ -94,7 +94,7 @@ pub struct Conditions {
     /// Only records with this reason or outcome, such as denied_by_rule or user_denied
     #[arg(long, value_name = "LABEL")]
     reason: Option<String>,
-    /// Only records of this run: what x-durward-run named, or the trace id of traceparent
+    /// Only records of this run: the value of x-durward-run, or the trace id of traceparent
     #[arg(long, value_name = "ID")]
     run: Option<String>,
 }
@@ -209,7 +209,7 @@ pub fn ended(result: Result<u8, Failure>, err: &mut dyn Write) -> u8 {
         Err(Failure::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => return SOUND,
         Err(Failure::Write(error)) => format!("cannot write: {error}"),
         Err(Failure::NoJournal(directory)) => format!(
-            "there is no journal yet at {}\n  hint: durward run -- CMD begins one",
+            "there is no journal yet at {}\n  hint: it is created by the first `durward run` or `durward serve`",
             directory.display()
         ),
         Err(Failure::Audit(error)) => error.to_string(),
@@ -264,7 +264,7 @@ pub fn since(text: &str) -> Result<Since, String> {
         .filter(|_| one_unit && unit_ms > 0);
     match ago {
         Some(number) => Ok(Since::Ago(i64::from(number).saturating_mul(unit_ms))),
-        None => Err("not a time: give 30s, 5m, 1h, 7d or 2026-11-21T03:38:09Z".to_owned()),
+        None => Err("not a time; write 30s, 5m, 1h, 7d or 2026-11-21T03:38:09Z".to_owned()),
     }
 }
 

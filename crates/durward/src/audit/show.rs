@@ -112,7 +112,7 @@ pub fn warn(skipped: u64, err: &mut dyn Write) -> Result<(), Failure> {
     if skipped > 0 {
         writeln!(
             err,
-            "warning: {skipped} lines are no records; run durward audit verify"
+            "warning: {skipped} lines cannot be read as records; run durward audit verify"
         )?;
     }
     Ok(())

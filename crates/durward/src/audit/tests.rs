@@ -322,7 +322,7 @@ fn lines_that_are_no_records_are_told() {
         (code, err.as_str()),
         (
             0,
-            "warning: 1 lines are no records; run durward audit verify\n"
+            "warning: 1 lines cannot be read as records; run durward audit verify\n"
         )
     );
 }

@@ -13,9 +13,9 @@ use crate::plural::count;
 
 /// What the exit code says.
 pub(super) const EXIT_CODES: &str = "\
-Exit codes: 0 sound; 1 tampered: each finding is named with its file and line; 2 nothing can be said
-(nothing to read, no key); 3 open: nothing is wrong with what is there, and its end cannot be proven,
-because an instance is running or was killed, or no head was compared.";
+Exit codes: 0 sound; 1 tampered: each finding is printed with its file and line; 2 the journal could not be verified
+(nothing to read, no key); 3 open: no sign of tampering, but the end of the journal cannot be proven, because an
+instance is running or was killed, or no head was compared.";
 
 /// Arguments of `durward audit verify`.
 #[derive(Debug, Args)]

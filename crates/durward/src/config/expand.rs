@@ -87,7 +87,7 @@ fn look_up(name: &str, variable: &dyn Fn(&str) -> Option<OsString>) -> Result<St
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     if !plain {
         return Err(format!(
-            "\"{}\" is no name of a variable; names have letters, digits and _",
+            "\"{}\" is not a variable name; names have letters, digits and _",
             name.chars().take(64).collect::<String>().escape_debug()
         ));
     }

@@ -41,7 +41,7 @@ pub fn open(path: &Path) -> Result<Opened, String> {
     }
     let file = File::open(path).map_err(|error| reason(&error))?;
     let found = file.metadata().map_err(|error| reason(&error))?;
-    toolkit::files::is_ours(&found, "could have any program started")?;
+    toolkit::files::is_ours(&found, "could make it start any program")?;
     let mut bytes = Vec::new();
     file.take(CONFIG_BYTES_MAX as u64 + 1)
         .read_to_end(&mut bytes)

@@ -88,7 +88,7 @@ pub fn read(
     let sections = top.each("inspect", "inspect.*")?;
     if sections.len() > RULES_MAX {
         let found = sections.len();
-        let message = format!("has {found} rules, and may have {RULES_MAX}");
+        let message = format!("has {found} rules; at most {RULES_MAX} are allowed");
         return Err(top.fault("inspect", message));
     }
     let mut inspect = Inspect {
@@ -101,8 +101,8 @@ pub fn read(
         let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         if name.is_empty() || name.chars().count() > NAME_CHARS_MAX || !name.chars().all(fits) {
             let shown: String = name.chars().take(NAME_CHARS_MAX).collect();
-            let message = format!("\"{}\" is no name of a rule", shown.escape_debug());
-            let hint = "write letters, digits, _ and -, at most 64: the name is shown in the place of what is masked";
+            let message = format!("\"{}\" is not a valid rule name", shown.escape_debug());
+            let hint = "write letters, digits, _ and -, at most 64: the name is shown in place of the masked text";
             return Err(Fault::new(member.at, message).hint(hint));
         }
         let (rule, checker) = rule(name, &section)?;
@@ -118,7 +118,7 @@ pub fn read(
                 warnings.push(Warning {
                     line: inspect.at.map(|at| at.line),
                     message: format!(
-                        "inspect.{} is for \"{}\", and the file has neither a server nor a provider of this name",
+                        "inspect.{} is for \"{}\", but the file has no server or provider with this name",
                         rule.name,
                         server.escape_debug()
                     ),
@@ -137,13 +137,13 @@ fn rule(name: &str, section: &Section<'_>) -> Result<(Rule, Option<Checker>), Fa
     };
     let on = section.choice::<On>("on")?.map_or(On::Both, |on| on.value);
     if action.value == Action::Ask && on != On::Requests {
-        let message = "is ask, and results cannot wait for a person yet";
+        let message = "is ask, but results cannot wait for a person yet";
         let hint = "write on: requests beside it, or another action";
         return Err(section.fault("action", message).hint(hint));
     }
     let labels = labels(section, "labels")?;
     if action.value == Action::Label && labels.is_empty() {
-        let message = "is label, and there are no labels beside it";
+        let message = "is label, but no labels are given";
         let hint = "write labels: [untrusted], [private] or both";
         return Err(section.fault("action", message).hint(hint));
     }
@@ -191,7 +191,7 @@ fn kinds(section: &Section<'_>) -> Result<Vec<&'static Secret>, Fault> {
     let unknown = |text: &Text| {
         let shown: String = text.written.chars().take(64).collect();
         let message = format!(
-            "holds \"{}\", which is no kind of secret",
+            "holds \"{}\", which is not a kind of secret",
             shown.escape_debug()
         );
         let hint = nearest(&text.value, &known).map_or_else(
@@ -227,7 +227,10 @@ fn patterns(section: &Section<'_>) -> Result<Vec<gate::inspect::Regex>, Fault> {
         return Err(section.fault("patterns", "is empty").hint(hint));
     }
     if list.len() > PATTERNS_MAX {
-        let message = format!("has {} patterns, and may have {PATTERNS_MAX}", list.len());
+        let message = format!(
+            "has {} patterns; at most {PATTERNS_MAX} are allowed",
+            list.len()
+        );
         return Err(section.fault("patterns", message));
     }
     let one = |text: &Text| {
@@ -253,7 +256,7 @@ pub fn labels_of(section: &Section<'_>) -> Result<OfServer, Fault> {
         let shown: String = text.written.chars().take(64).collect();
         let labels = labels.ok_or_else(|| {
             let (tool, shown) = (tool.escape_debug(), shown.escape_debug());
-            let message = format!("tool_labels: \"{tool}\" is \"{shown}\", which is no label");
+            let message = format!("tool_labels: \"{tool}\" is \"{shown}\", which is not a label");
             Fault::new(at, message).hint("write untrusted, private, untrusted+private or none")
         })?;
         Ok((tool, labels.into_iter().flatten().collect()))
@@ -274,7 +277,7 @@ pub fn labels(section: &Section<'_>, name: &str) -> Result<Labels, Fault> {
     let one = |text: &Text| {
         Label::parse(&text.value).ok_or_else(|| {
             let shown: String = text.written.chars().take(64).collect();
-            let message = format!("holds \"{}\", which is no label", shown.escape_debug());
+            let message = format!("holds \"{}\", which is not a label", shown.escape_debug());
             section
                 .fault(name, message)
                 .hint("labels are untrusted and private")

@@ -35,6 +35,48 @@ pub struct Key {
     pub flag: Option<&'static str>,
 }
 
+const fn key(
+    path: &'static str,
+    form: &'static str,
+    default: &'static str,
+    about: &'static str,
+) -> Key {
+    Key {
+        path,
+        form,
+        default,
+        about,
+        live: false,
+        flag: None,
+    }
+}
+
+const fn live(
+    path: &'static str,
+    form: &'static str,
+    default: &'static str,
+    about: &'static str,
+) -> Key {
+    Key {
+        path,
+        form,
+        default,
+        about,
+        live: true,
+        flag: None,
+    }
+}
+
+impl Key {
+    /// The flag of `durward run` or `durward serve` that says the same and outranks it.
+    const fn flag(self, flag: &'static str) -> Self {
+        Self {
+            flag: Some(flag),
+            ..self
+        }
+    }
+}
+
 #[expect(
     clippy::indexing_slicing,
     reason = "in a constant an index beyond the end does not compile"

@@ -94,7 +94,7 @@ fn load_file(path: &Path, places: &Places) -> Result<Settings, String> {
     if opened.group_writable {
         settings.warnings.push(Warning {
             line: None,
-            message: "your group may write to this file, and could have any program started; chmod g-w takes that away".into(),
+            message: "your group may write to this file, and could make it start any program; run chmod g-w on it".into(),
         });
     }
     let mut reached = settings
@@ -104,7 +104,7 @@ fn load_file(path: &Path, places: &Places) -> Result<Settings, String> {
     if opened.world_readable && reached.any(|http| http.key_in_file) {
         settings.warnings.push(Warning {
             line: None,
-            message: "this file contains an api key and everybody may read it".into(),
+            message: "this file contains an API key, and everybody can read it".into(),
         });
     }
     Ok(settings)
@@ -123,18 +123,18 @@ impl Settings {
         let Some(file) = &self.file else {
             let looked = places.config.join(FILE_NAME);
             return Err(format!(
-                "there is no server \"{shown}\": no configuration was read, and there is none at {}\n  hint: name it with --config, or put the server's own command behind --",
+                "there is no server \"{shown}\": no configuration was read; {} does not exist\n  hint: name the file with --config, or give the server's command after --",
                 looked.display()
             ));
         };
         let names: Vec<&str> = self.servers.iter().map(|s| s.name.as_str()).collect();
         let hint = match nearest(name, &names) {
             Some(near) => format!("did you mean \"{near}\"?"),
-            None if names.is_empty() => "it has no servers yet".into(),
+            None if names.is_empty() => "it has no servers yet; add one under servers:, or give a command: durward run -- CMD".into(),
             None => format!("it has {}", names.join(", ")),
         };
         Err(format!(
-            "{}: there is no server \"{shown}\"\n  hint: {hint}",
+            "{}: no server is called \"{shown}\"\n  hint: {hint}",
             file.display()
         ))
     }

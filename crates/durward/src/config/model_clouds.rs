@@ -147,7 +147,7 @@ fn bedrock(
         }
     };
     if signing.as_ref().is_some_and(|own| own.key().is_none()) {
-        let why = "has a key that is empty, or holds a character that no key has";
+        let why = "has a key that is empty or has a character that keys cannot have";
         return Err(section.own_fault(why));
     }
     if literal {

@@ -300,7 +300,7 @@ fn weights(section: &Section<'_>) -> Result<BTreeMap<String, u64>, Fault> {
         Ok(weight) if weight <= WEIGHT_MAX => Ok((target, weight)),
         Ok(_) | Err(_) => Err(Fault::new(
             at,
-            format!("the weight of \"{target}\" is no whole number from 0 to {WEIGHT_MAX}"),
+            format!("the weight of \"{target}\" is not a whole number from 0 to {WEIGHT_MAX}"),
         )),
     };
     section.map("weights")?.into_iter().map(read).collect()
@@ -431,7 +431,7 @@ fn keys(
     }
     let is_key = |key: &Secret| ::models::upstream::Key::new(key.reveal()).is_some();
     if !keys.iter().all(is_key) {
-        let why = "has a key that is empty, or holds a character that no key has";
+        let why = "has a key that is empty or has a character that keys cannot have";
         return Err(section.own_fault(why));
     }
     for (is, message) in [

@@ -117,11 +117,11 @@ fn fault_of(text: &str, error: &serde_saphyr::Error) -> Fault {
         serde_saphyr::Error::Budget { .. }
         | serde_saphyr::Error::AliasReplayLimitExceeded { .. }
         | serde_saphyr::Error::AliasReplayStackDepthExceeded { .. } => (
-            format!("the file is nested or repeated beyond what a configuration needs: {said}"),
+            format!("the file is nested too deeply or repeats too much: {said}"),
             "write it flatter, with fewer aliases",
         ),
         serde_saphyr::Error::MergeKeyNotAllowed { .. } => (
-            "merge keys (<<) are not read here".to_owned(),
+            "merge keys (<<) are not supported".to_owned(),
             "write the members out",
         ),
         serde_saphyr::Error::DuplicateMappingKey { key, .. } => (
@@ -132,7 +132,7 @@ fn fault_of(text: &str, error: &serde_saphyr::Error) -> Fault {
             "keep one of the two",
         ),
         serde_saphyr::Error::UnsupportedTag { .. } => (
-            "tags (!name) are not read here".to_owned(),
+            "tags (!name) are not supported".to_owned(),
             "a value that begins with ! has to be quoted",
         ),
         serde_saphyr::Error::RecursiveReferencesRequireWeakTypes { .. } => (
@@ -141,15 +141,15 @@ fn fault_of(text: &str, error: &serde_saphyr::Error) -> Fault {
         ),
         serde_saphyr::Error::MultipleDocuments { .. } => (
             "the file holds more than one document".to_owned(),
-            "take the second --- out",
+            "remove the second ---",
         ),
         serde_saphyr::Error::UnknownAnchor { .. } => (
-            "an alias refers to no anchor before it".to_owned(),
+            "an alias refers to an anchor that is not defined before it".to_owned(),
             "a value that begins with * has to be quoted",
         ),
         // These come wrapped, or without a name of their own.
         _ if said.contains("recursion limit") || said.contains("alias replay") => (
-            "the file is nested or repeated beyond what a configuration needs".to_owned(),
+            "the file is nested too deeply or repeats too much".to_owned(),
             "write it flatter, with fewer aliases",
         ),
         _ => (

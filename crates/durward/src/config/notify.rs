@@ -72,7 +72,7 @@ pub fn read(approval: &Section<'_>) -> Result<Notify, Fault> {
         let read = section.read(name, |text| match text {
             "true" => Ok(true),
             "false" => Ok(false),
-            _ => Err("is neither true nor false".to_owned()),
+            _ => Err("is not true or false".to_owned()),
         })?;
         Ok(read.map_or(default, |read| read.value))
     };

@@ -54,7 +54,7 @@ fn value(section: &Section<'_>, option: &OptionDef) -> Result<Option<OptionValue
         OptionKind::Word(words) => section
             .read(name, |text| match words.contains(&text) {
                 true => Ok(OptionValue::Text(text.to_owned())),
-                false => Err(format!("is none of {}", words.join(", "))),
+                false => Err(format!("is not one of {}", words.join(", "))),
             })?
             .map(|word| word.value),
     })
@@ -115,7 +115,7 @@ mod tests {
             ),
             (
                 "models: m\n",
-                "line 1, column 9: servers.sim.models is a single value, and has to be a list\n  hint: write models: [one, two]",
+                "line 1, column 9: servers.sim.models is a single value; it must be a list\n  hint: write models: [one, two]",
             ),
             (
                 "models: []\nworkers: 33\n",
@@ -131,7 +131,7 @@ mod tests {
             ),
             (
                 "models: []\nengine: matlab\n",
-                "line 2, column 9: servers.sim.engine: \"matlab\" is none of own, other",
+                "line 2, column 9: servers.sim.engine: \"matlab\" is not one of own, other",
             ),
         ];
         for (text, wrong) in cases {

@@ -179,7 +179,7 @@ fn from<T>(name: &'static str, value: T) -> Setting<T> {
 }
 
 fn not_spoken() -> String {
-    "is not http/protobuf, the only protocol that is spoken".to_owned()
+    "is not http/protobuf, the only supported protocol".to_owned()
 }
 
 /// The collector's base URL.
@@ -188,7 +188,7 @@ fn endpoint(text: &str, insecure: bool) -> Result<Target, String> {
         TargetFault::UserInfo => {
             "holds a name or password, which logs would show; use otel.headers".to_owned()
         }
-        fault => format!("is no place to export to: {fault}"),
+        fault => format!("cannot be exported to: {fault}"),
     })
 }
 
@@ -208,7 +208,7 @@ fn listed(text: &str) -> Result<Vec<(String, Secret)>, String> {
     };
     pairs
         .map(|pair| {
-            read(pair).ok_or_else(|| "is no list of NAME=VALUE with commas between".to_owned())
+            read(pair).ok_or_else(|| "is not a list of NAME=VALUE separated by commas".to_owned())
         })
         .collect()
 }
@@ -233,7 +233,7 @@ fn ratio(text: &str) -> Result<f64, String> {
     let ratio: Option<f64> = text.parse().ok().filter(|_| is_plain);
     ratio
         .filter(|ratio| (0.0..=1.0).contains(ratio))
-        .ok_or_else(|| "is no number from 0 to 1, such as 0.1 for a tenth".to_owned())
+        .ok_or_else(|| "is not a number from 0 to 1, such as 0.1 for a tenth".to_owned())
 }
 
 fn service(text: &str) -> Result<String, String> {
@@ -241,7 +241,7 @@ fn service(text: &str) -> Result<String, String> {
     if fits && !text.chars().any(char::is_control) {
         Ok(text.to_owned())
     } else {
-        Err(format!("is no name of 1 to {SERVICE_BYTES_MAX} bytes"))
+        Err(format!("is not a name of 1 to {SERVICE_BYTES_MAX} bytes"))
     }
 }
 

@@ -87,7 +87,7 @@ pub fn settings(text: &str, reader: &Reader<'_>) -> Result<Settings, Fault> {
         warnings.push(Warning {
             line: None,
             message: format!(
-                "{} is reached from other machines, and there is no tls: calls and keys would be sent without encryption",
+                "{} can be reached from other machines, but tls is not configured: calls and keys would be sent without encryption",
                 settings.listen.value
             ),
         });
@@ -133,10 +133,7 @@ fn servers(top: &Section<'_>, warnings: &mut Vec<Warning>) -> Result<Vec<Server>
             return Err(top
                 .fault(
                     name,
-                    format!(
-                        "is {}, and has to be a map of servers by name",
-                        other.kind()
-                    ),
+                    format!("is {}; it must be a map of servers by name", other.kind()),
                 )
                 .hint("write servers: { files: { command: npx, args: [...] } }"));
         }
@@ -144,7 +141,10 @@ fn servers(top: &Section<'_>, warnings: &mut Vec<Warning>) -> Result<Vec<Server>
     if members.len() > SERVERS_MAX {
         return Err(top.fault(
             name,
-            format!("has {} servers, and may have {SERVERS_MAX}", members.len()),
+            format!(
+                "has {} servers; at most {SERVERS_MAX} are allowed",
+                members.len()
+            ),
         ));
     }
     members
@@ -160,6 +160,9 @@ fn read_serving(top: &Section<'_>, settings: &mut Settings) -> Result<(), Fault>
         serving.root = root.map(|text| Some(text.value));
     }
     replace(&mut serving.prefix, top.choice("prefix")?);
+    if let Some(most) = top.number("search_above", 1..=100_000)? {
+        serving.search_above = most.map(Some);
+    }
     replace(&mut serving.require_key, top.choice("require_key")?);
     replace(&mut serving.share, top.choice("share")?);
     let idle = Span(1_000)..=Span(SESSION_IDLE_S_MAX * 1_000);
@@ -271,7 +274,7 @@ fn hosts(top: &Section<'_>, name: &str) -> Result<Option<Setting<Vec<String>>>, 
                 .fault(
                     name,
                     format!(
-                        "holds \"{}\", which names no host",
+                        "holds \"{}\", which is not a host name",
                         text.written.escape_debug()
                     ),
                 )

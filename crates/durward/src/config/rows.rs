@@ -90,6 +90,9 @@ impl Settings {
                 root.clone().unwrap_or_else(|| "none".to_owned())
             }),
             row("prefix", &serving.prefix, worded),
+            row("search_above", &serving.search_above, |most| {
+                most.map_or_else(|| "never".to_owned(), |most| most.to_string())
+            }),
             row("require_key", &serving.require_key, worded),
             row("share", &serving.share, worded),
             row("session_idle", &serving.session_idle, ToString::to_string),

@@ -63,7 +63,7 @@ impl<'r> Section<'r> {
                 let what = if path.is_empty() { "the file" } else { &path };
                 return Err(Fault::new(
                     node.at,
-                    format!("{what} is {}, and has to be a map", other.kind()),
+                    format!("{what} is {}; it must be a map", other.kind()),
                 ));
             }
         };
@@ -89,7 +89,7 @@ impl<'r> Section<'r> {
             if let Some(about) = keys::later(&full) {
                 return Err(Fault::new(
                     member.at,
-                    format!("{} is not built yet in this version", self.name(name)),
+                    format!("{} is not supported in this version yet", self.name(name)),
                 )
                 .hint(format!("it is for {about}; leave it out for now")));
             }
@@ -168,7 +168,7 @@ impl<'r> Section<'r> {
             Value::Nothing => return Ok(Vec::new()),
             other => {
                 let kind = other.kind();
-                let message = format!("{full} is {kind}, and has to be a map by name");
+                let message = format!("{full} is {kind}; it must be a map by name");
                 return Err(Fault::new(member.node.at, message));
             }
         };
@@ -189,7 +189,7 @@ impl<'r> Section<'r> {
         let full = self.name(name);
         let Value::List(items) = &member.node.value else {
             let kind = member.node.value.kind();
-            let message = format!("{full} is {kind}, and has to be a list");
+            let message = format!("{full} is {kind}; it must be a list");
             let hint = format!("write {name}: [one, [two, three]]");
             return Err(Fault::new(member.node.at, message).hint(hint));
         };
@@ -244,10 +244,7 @@ impl<'r> Section<'r> {
         let Value::Scalar(written) = &node.value else {
             return Err(Fault::new(
                 node.at,
-                format!(
-                    "{name} is {}, and has to be a single value",
-                    node.value.kind()
-                ),
+                format!("{name} is {}; it must be a single value", node.value.kind()),
             ));
         };
         let value = expand::expand(written, self.reader.variable)
@@ -357,8 +354,9 @@ impl<'r> Section<'r> {
     /// An amount of dollars, in millionths of one.
     pub fn dollars(&self, name: &str) -> Result<Option<Setting<u64>>, Fault> {
         self.read(name, |text| {
-            micros(text)
-                .ok_or("is no amount of dollars such as 1.25, with at most six decimals".to_owned())
+            micros(text).ok_or(
+                "is not an amount of dollars such as 1.25, with at most six decimals".to_owned(),
+            )
         })
     }
 
@@ -368,9 +366,12 @@ impl<'r> Section<'r> {
         self.read(name, |text| {
             values::of_word(text).ok_or_else(|| match nearest(text, &words) {
                 Some(near) => {
-                    format!("is none of {}; did you mean \"{near}\"?", words.join(", "))
+                    format!(
+                        "is not one of {}; did you mean \"{near}\"?",
+                        words.join(", ")
+                    )
                 }
-                None => format!("is none of {}", words.join(", ")),
+                None => format!("is not one of {}", words.join(", ")),
             })
         })
     }
@@ -455,10 +456,7 @@ impl<'r> Section<'r> {
         let Value::List(items) = &member.node.value else {
             return Err(Fault::new(
                 member.node.at,
-                format!(
-                    "{full} is {}, and has to be a list",
-                    member.node.value.kind()
-                ),
+                format!("{full} is {}; it must be a list", member.node.value.kind()),
             )
             .hint(format!("write {name}: [one, two]")));
         };
@@ -480,10 +478,7 @@ impl<'r> Section<'r> {
         let Value::Map(members) = &member.node.value else {
             return Err(Fault::new(
                 member.node.at,
-                format!(
-                    "{full} is {}, and has to be a map",
-                    member.node.value.kind()
-                ),
+                format!("{full} is {}; it must be a map", member.node.value.kind()),
             )
             .hint(format!("write {name}: {{ NAME: value }}")));
         };

@@ -154,7 +154,7 @@ fn builtin(section: &Section<'_>) -> Result<Option<Configured>, Fault> {
     let read = section.read("builtin", |name| {
         builtin::named(name).ok_or_else(|| {
             let names: Vec<&str> = builtin::ALL.iter().map(|wired| wired.name).collect();
-            format!("is none of {}", names.join(", "))
+            format!("is not one of {}", names.join(", "))
         })
     })?;
     let Some(wired) = read else {
@@ -163,14 +163,14 @@ fn builtin(section: &Section<'_>) -> Result<Option<Configured>, Fault> {
     for other in ["command", "url"] {
         if section.member(other).is_some() {
             let wrong =
-                "is for servers outside of Durward, and builtin is given; keep one of the two";
+                "is for servers outside of Durward, but builtin is given; keep one of the two";
             return Err(section.fault(other, wrong));
         }
     }
     for key in ["transport", "type"] {
         let stated = section.choice::<Transport>(key)?;
         if stated.is_some_and(|stated| stated.value != Transport::Builtin) {
-            return Err(section.fault(key, "says how a server is reached, and builtin is given"));
+            return Err(section.fault(key, "says how a server is reached, but builtin is given"));
         }
     }
     let found = match wired.value.environment {
@@ -199,8 +199,7 @@ fn arguments(section: &Section<'_>) -> Result<ArgumentRoles, Fault> {
         let Some(said) = Said::of(&text.value) else {
             let (name, text) = (name.escape_debug(), text.written.escape_debug());
             let words = Said::WORDS.join(", ");
-            let message =
-                format!("arguments: \"{name}\" is \"{text}\", and has to be one of {words}");
+            let message = format!("arguments: \"{name}\" is \"{text}\"; it must be one of {words}");
             return Err(Fault::new(at, message));
         };
         roles.say(&name, said);
@@ -212,9 +211,10 @@ fn command(section: &Section<'_>) -> Result<Option<Command>, Fault> {
     let Some(program) = section.program("command")? else {
         for orphan in ["args", "env", "cwd", "sandbox"] {
             if section.member(orphan).is_some() {
-                return Err(
-                    section.fault(orphan, "is for servers with a command, and there is none")
-                );
+                return Err(section.fault(
+                    orphan,
+                    "is for servers with a command, but no command is given",
+                ));
             }
         }
         return Ok(None);
@@ -226,7 +226,7 @@ fn command(section: &Section<'_>) -> Result<Option<Command>, Fault> {
             if name.is_empty() || name.contains(['=', '\0']) {
                 return Err(Fault::new(
                     at,
-                    format!("\"{}\" is no name of a variable", name.escape_debug()),
+                    format!("\"{}\" is not a variable name", name.escape_debug()),
                 ));
             }
             Ok((name, Secret::new(text.value)))
@@ -268,7 +268,7 @@ fn http(section: &Section<'_>, warnings: &mut Vec<Warning>) -> Result<Option<Htt
             "insecure_http",
         ] {
             if section.member(orphan).is_some() {
-                return Err(section.fault(orphan, "is for servers with a url, and there is none"));
+                return Err(section.fault(orphan, "is for servers with a url, but no url is given"));
             }
         }
         return Ok(None);
@@ -279,7 +279,7 @@ fn http(section: &Section<'_>, warnings: &mut Vec<Warning>) -> Result<Option<Htt
         if key.reveal().chars().any(|c| c.is_control() || c == ' ') {
             return Err(section.fault(
                 "api_key",
-                "holds a character that no key has; is there a line end in it?",
+                "has a character that keys cannot have; is there a line end in it?",
             ));
         }
         if *literal {
@@ -365,7 +365,7 @@ pub(super) fn check_url(url: &str) -> Result<bool, &'static str> {
         TargetFault::NotAUrl => "is not a URL; write http://HOST/PATH or https://HOST/PATH",
         TargetFault::Scheme => "is neither http nor https",
         TargetFault::UserInfo => "holds a user or a password; use api_key or headers",
-        TargetFault::InTheClear => "can be read and changed on the way; use https",
+        TargetFault::InTheClear => "can be read and changed on the network; use https",
     })?;
     Ok(target.is_secure() || target.is_on_this_machine())
 }
@@ -375,8 +375,8 @@ fn transport(section: &Section<'_>, command: bool, url: bool) -> Result<Transpor
     let typed = section.read("type", |text| match text {
         "stdio" => Ok(Transport::Stdio),
         "http" | "streamable-http" | "streamableHttp" => Ok(Transport::Http),
-        "sse" => Err("is the transport before Streamable HTTP, and is not spoken; use http if the server has it".into()),
-        _ => Err("is none of stdio, http".to_owned()),
+        "sse" => Err("is the transport before Streamable HTTP, which is not supported; use http if the server has it".into()),
+        _ => Err("is not one of stdio, http".to_owned()),
     })?;
     if let (Some(one), Some(other)) = (&stated, &typed)
         && one.value != other.value
@@ -396,13 +396,13 @@ fn transport(section: &Section<'_>, command: bool, url: bool) -> Result<Transpor
             .own_fault("has neither command nor url nor builtin")
             .hint("write command: PROGRAM to start a server, url: https://… to reach one, or builtin: NAME for one that is built in")),
         (Some(Transport::Builtin), _, _) => {
-            Err(section.fault(key, "is builtin, and there is no key builtin that says which"))
+            Err(section.fault(key, "is builtin, but the key builtin is not given"))
         }
         (Some(Transport::Stdio), false, _) => {
-            Err(section.fault(key, "is stdio, and there is no command"))
+            Err(section.fault(key, "is stdio, but no command is given"))
         }
         (Some(Transport::Http), _, false) => {
-            Err(section.fault(key, "is http, and there is no url"))
+            Err(section.fault(key, "is http, but no url is given"))
         }
         (Some(stated), _, _) => Ok(stated),
         (None, true, true) => Ok(Transport::Auto),

@@ -186,6 +186,8 @@ pub struct Serving {
     pub root: Setting<Option<String>>,
     /// When the names of several servers' tools carry the name of their server.
     pub prefix: Setting<Prefix>,
+    /// Above how many tools of all servers a client searches; absent: never.
+    pub search_above: Setting<Option<u64>>,
     /// Nobody is answered without a key, even where there is none yet.
     pub require_key: Setting<bool>,
     pub share: Setting<Share>,
@@ -200,6 +202,7 @@ impl Default for Serving {
         Self {
             root: Setting::default(None),
             prefix: Setting::default(Prefix::Auto),
+            search_above: Setting::default(None),
             require_key: Setting::default(false),
             share: Setting::default(Share::Session),
             session_idle: Setting::default(Span(idle_ms)),

@@ -63,7 +63,7 @@ fn unknown_keys_are_refused_with_the_nearest() {
         ),
         (
             "\"a\\u202Eb\": 1",
-            "line 1, column 1: unknown key \"a\\u{202e}b\"\n  hint: known here: listen, root, prefix, require_key, share, session_idle, threads, servers, models, inspect, policy, limits, approval, journal, call_timeout, tool_timeout, refusals, insecure_http, breaker, state_dir, confine, tls, allowed_hosts, allowed_origins, descriptions, pin, watch, otel",
+            "line 1, column 1: unknown key \"a\\u{202e}b\"\n  hint: known here: listen, root, prefix, search_above, require_key, share, session_idle, threads, servers, models, inspect, policy, limits, approval, journal, call_timeout, tool_timeout, refusals, insecure_http, breaker, state_dir, confine, tls, allowed_hosts, allowed_origins, descriptions, pin, watch, otel",
         ),
     ]);
 }
@@ -78,7 +78,7 @@ fn keys_of_parts_to_come_are_refused_by_name() {
         let message = settings(&text).unwrap_err();
         let name = path.replace('*', "a");
         assert!(
-            message.contains(&format!("{name} is not built yet in this version")),
+            message.contains(&format!("{name} is not supported in this version yet")),
             "{message}"
         );
         assert!(message.contains(about), "{message}");
@@ -90,23 +90,23 @@ fn values_of_the_wrong_kind_are_refused() {
     refused(&[
         (
             "- a",
-            "line 1, column 1: the file is a list, and has to be a map",
+            "line 1, column 1: the file is a list; it must be a map",
         ),
         (
             "text",
-            "line 1, column 1: the file is a single value, and has to be a map",
+            "line 1, column 1: the file is a single value; it must be a map",
         ),
         (
             "limits: 5",
-            "line 1, column 9: limits is a single value, and has to be a map",
+            "line 1, column 9: limits is a single value; it must be a map",
         ),
         (
             "policy: [a]",
-            "line 1, column 9: policy is a list, and has to be a single value",
+            "line 1, column 9: policy is a list; it must be a single value",
         ),
         (
             "policy:",
-            "line 1, column 7: policy is nothing, and has to be a single value",
+            "line 1, column 7: policy is nothing; it must be a single value",
         ),
         (
             "policy: \"\"",
@@ -118,7 +118,7 @@ fn values_of_the_wrong_kind_are_refused() {
         ),
         (
             "listen: 8765",
-            "line 1, column 9: listen: \"8765\" is no address with a port; write 127.0.0.1:8765, [::1]:8765, localhost:8765 or unix:/run/durward.sock",
+            "line 1, column 9: listen: \"8765\" is not an address with a port; write 127.0.0.1:8765, [::1]:8765, localhost:8765 or unix:/run/durward.sock",
         ),
         (
             "call_timeout: 60",
@@ -138,7 +138,7 @@ fn values_of_the_wrong_kind_are_refused() {
         ),
         (
             "tool_timeout: 60s",
-            "line 1, column 15: tool_timeout is a single value, and has to be a map\n  hint: write tool_timeout: { NAME: value }",
+            "line 1, column 15: tool_timeout is a single value; it must be a map\n  hint: write tool_timeout: { NAME: value }",
         ),
         (
             "call_timeout: 25h",
@@ -170,11 +170,11 @@ fn values_of_the_wrong_kind_are_refused() {
         ),
         (
             "limits: { per_tool: { then: ask } }",
-            "line 1, column 29: limits.per_tool.then: \"ask\" is none of hitl, refuse",
+            "line 1, column 29: limits.per_tool.then: \"ask\" is not one of hitl, refuse",
         ),
         (
             "pin: enfroce",
-            "line 1, column 6: pin: \"enfroce\" is none of off, warn, enforce; did you mean \"enforce\"?",
+            "line 1, column 6: pin: \"enfroce\" is not one of off, warn, enforce; did you mean \"enforce\"?",
         ),
         (
             "approval: { timeout: 4s }",
@@ -182,11 +182,11 @@ fn values_of_the_wrong_kind_are_refused() {
         ),
         (
             "allowed_hosts: a.example",
-            "line 1, column 16: allowed_hosts is a single value, and has to be a list\n  hint: write allowed_hosts: [one, two]",
+            "line 1, column 16: allowed_hosts is a single value; it must be a list\n  hint: write allowed_hosts: [one, two]",
         ),
         (
             "allowed_hosts: [\"*.example\"]",
-            "line 1, column 16: allowed_hosts holds \"*.example\", which names no host\n  hint: write whole names, each on its own; there are no wildcards",
+            "line 1, column 16: allowed_hosts holds \"*.example\", which is not a host name\n  hint: write whole names, each on its own; there are no wildcards",
         ),
         (
             "tls: { cert: c.pem }",
@@ -208,19 +208,19 @@ fn what_is_no_yaml_is_refused() {
         ),
         (
             "policy: *s3cret",
-            "line 1, column 9: an alias refers to no anchor before it\n  hint: a value that begins with * has to be quoted",
+            "line 1, column 9: an alias refers to an anchor that is not defined before it\n  hint: a value that begins with * has to be quoted",
         ),
         (
             "policy: !secret abc",
-            "line 1, column 17: tags (!name) are not read here\n  hint: a value that begins with ! has to be quoted",
+            "line 1, column 17: tags (!name) are not supported\n  hint: a value that begins with ! has to be quoted",
         ),
         (
             "<<: { policy: a }",
-            "line 1, column 1: merge keys (<<) are not read here\n  hint: write the members out",
+            "line 1, column 1: merge keys (<<) are not supported\n  hint: write the members out",
         ),
         (
             "policy: a\n---\npolicy: b",
-            "line 3, column 1: the file holds more than one document\n  hint: take the second --- out",
+            "line 3, column 1: the file holds more than one document\n  hint: remove the second ---",
         ),
         (
             "servers: &a [*a]",
@@ -252,25 +252,25 @@ fn servers_that_cannot_be_are_refused() {
     );
     case(
         "{ builtin: sheep }",
-        "servers.a.builtin: \"sheep\" is none of echo, ssh, simulation",
+        "servers.a.builtin: \"sheep\" is not one of echo, ssh, simulation",
     );
     for other in ["command: x", "url: \"http://h\""] {
         let message =
             settings(&format!("servers: {{ a: {{ builtin: echo, {other} }} }}")).unwrap_err();
-        let wrong = "is for servers outside of Durward, and builtin is given; keep one of the two";
+        let wrong = "is for servers outside of Durward, but builtin is given; keep one of the two";
         assert!(message.ends_with(wrong), "{message}");
     }
     case(
         "{ builtin: echo, transport: stdio }",
-        "servers.a.transport says how a server is reached, and builtin is given",
+        "servers.a.transport says how a server is reached, but builtin is given",
     );
     case(
         "{ builtin: echo, args: [x] }",
-        "servers.a.args is for servers with a command, and there is none",
+        "servers.a.args is for servers with a command, but no command is given",
     );
     case(
         "{ command: x, transport: builtin }",
-        "servers.a.transport is builtin, and there is no key builtin that says which",
+        "servers.a.transport is builtin, but the key builtin is not given",
     );
     case(
         "{ command: \" \" }",
@@ -278,35 +278,35 @@ fn servers_that_cannot_be_are_refused() {
     );
     case(
         "{ args: [x], url: \"http://h\" }",
-        "servers.a.args is for servers with a command, and there is none",
+        "servers.a.args is for servers with a command, but no command is given",
     );
     case(
         "{ command: x, api_key: k }",
-        "servers.a.api_key is for servers with a url, and there is none",
+        "servers.a.api_key is for servers with a url, but no url is given",
     );
     case(
         "{ command: x, args: [[y]] }",
-        "servers.a.args[0] is a list, and has to be a single value",
+        "servers.a.args[0] is a list; it must be a single value",
     );
     case(
         "{ command: x, env: [A] }",
-        "servers.a.env is a list, and has to be a map\n  hint: write env: { NAME: value }",
+        "servers.a.env is a list; it must be a map\n  hint: write env: { NAME: value }",
     );
     case(
         "{ command: x, env: { \"A=B\": c } }",
-        "\"A=B\" is no name of a variable",
+        "\"A=B\" is not a variable name",
     );
     case(
         "{ command: x, transport: http }",
-        "servers.a.transport is http, and there is no url",
+        "servers.a.transport is http, but no url is given",
     );
     case(
         "{ url: \"http://h\", type: stdio }",
-        "servers.a.type is stdio, and there is no command",
+        "servers.a.type is stdio, but no command is given",
     );
     case(
         "{ url: \"http://h\", type: sse }",
-        "servers.a.type: \"sse\" is the transport before Streamable HTTP, and is not spoken; use http if the server has it",
+        "servers.a.type: \"sse\" is the transport before Streamable HTTP, which is not supported; use http if the server has it",
     );
     case(
         "{ url: \"http://h\", type: http, transport: auto }",
@@ -361,7 +361,7 @@ fn servers_that_cannot_be_are_refused() {
     );
     case(
         "{ url: \"https://h\", api_key: \"${LINES}\" }",
-        "servers.a.api_key holds a character that no key has; is there a line end in it?",
+        "servers.a.api_key has a character that keys cannot have; is there a line end in it?",
     );
     case(
         "{ url: \"https://h\", client_cert: c }",
@@ -394,7 +394,7 @@ fn bounds_are_held() {
     );
     let message = settings(&servers(read::SERVERS_MAX + 1)).unwrap_err();
     assert!(
-        message.contains("has 257 servers, and may have 256"),
+        message.contains("has 257 servers; at most 256 are allowed"),
         "{message}"
     );
 
@@ -413,7 +413,7 @@ fn bounds_are_held() {
 
     let deep = format!("policy: {}{}", "[".repeat(100_000), "]".repeat(100_000));
     let message = settings(&deep).unwrap_err();
-    assert!(message.contains("nested or repeated beyond"), "{message}");
+    assert!(message.contains("nested too deeply"), "{message}");
     let mut bomb = String::from("a: &a0 [x, x, x, x, x, x, x, x, x]\n");
     for n in 1..12 {
         let alias = format!("*a{}", n - 1);
@@ -421,7 +421,7 @@ fn bounds_are_held() {
     }
     assert!(bomb.len() < CONFIG_BYTES_MAX);
     let message = settings(&bomb).unwrap_err();
-    assert!(message.contains("nested or repeated beyond"), "{message}");
+    assert!(message.contains("nested too deeply"), "{message}");
 }
 
 #[test]

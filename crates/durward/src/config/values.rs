@@ -37,13 +37,13 @@ impl FromStr for Listen {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || {
-            "is no address with a port; write 127.0.0.1:8765, [::1]:8765, localhost:8765 or unix:/run/durward.sock"
+            "is not an address with a port; write 127.0.0.1:8765, [::1]:8765, localhost:8765 or unix:/run/durward.sock"
                 .to_owned()
         };
         if let Some(path) = text.strip_prefix("unix:") {
             return match path.starts_with('/') {
                 true => Ok(Self::Socket(path.into())),
-                false => Err("is no whole path; write unix:/run/durward.sock".to_owned()),
+                false => Err("is not an absolute path; write unix:/run/durward.sock".to_owned()),
             };
         }
         if let Some(port) = text.strip_prefix("localhost:") {
@@ -86,7 +86,7 @@ impl FromStr for Span {
         number
             .checked_mul(*unit_ms)
             .map(Self)
-            .ok_or_else(|| "is longer than time is counted".to_owned())
+            .ok_or_else(|| "is too long".to_owned())
     }
 }
 
@@ -128,7 +128,7 @@ impl FromStr for Size {
         number
             .checked_mul(*unit_bytes)
             .map(Self)
-            .ok_or_else(|| "is larger than sizes are counted".to_owned())
+            .ok_or_else(|| "is too large".to_owned())
     }
 }
 
@@ -411,10 +411,7 @@ mod tests {
             ("5 days", WRONG),
             ("1h30m", WRONG),
             ("99999999999999999999s", WRONG),
-            (
-                "18446744073709551615h",
-                Err("is longer than time is counted"),
-            ),
+            ("18446744073709551615h", Err("is too long")),
         ] {
             check::<Span>(text, expect);
         }
@@ -435,7 +432,7 @@ mod tests {
             ("64K", WRONG),
             ("1e6", WRONG),
             ("", WRONG),
-            ("99999999999GiB", Err("is larger than sizes are counted")),
+            ("99999999999GiB", Err("is too large")),
         ] {
             check::<Size>(text, expect);
         }

@@ -110,7 +110,7 @@ impl Instance {
         if peer(&stream)? != rustix::process::geteuid().as_raw() {
             return Err(io::Error::new(
                 io::ErrorKind::PermissionDenied,
-                "a process of another user listens here",
+                "the socket belongs to a process of another user",
             ));
         }
         let idle = Some(Duration::from_millis(IDLE_MS_MAX));
@@ -176,7 +176,7 @@ impl Instance {
                 let text = |name: &str| {
                     line.pointer(&format!("/error/{name}"))
                         .and_then(Value::as_str)
-                        .unwrap_or("no answer that this version understands")
+                        .unwrap_or("the answer is not one that this version understands")
                         .to_owned()
                 };
                 return Err(NoAnswer::Refused {

@@ -13,10 +13,10 @@ Examples:
   durward reload                    every running instance of this user
   durward reload --server files     those that guard this server
 
-An instance reads its policy and its configuration again. What cannot be used leaves in force what was.
-Changed files are taken up by themselves within a second, unless --no-watch was given.
+An instance reads its policy and its configuration again. If a file is invalid, the last good one stays in force.
+Changed files are reloaded by themselves within a second, unless --no-watch was given.
 
-Exit codes: 0 all that were asked have taken it up; 1 one of them could not; 2 nobody could be asked.";
+Exit codes: 0 every instance reloaded; 1 one of them could not; 2 no instance could be asked.";
 
 /// One of those asked could not take it up.
 const EXIT_REFUSED: u8 = 1;
@@ -63,7 +63,7 @@ pub fn run(args: &ReloadArgs, places: &Places, out: &mut dyn Write, err: &mut dy
                 if !args.json {
                     let _ = writeln!(
                         err,
-                        "error: {server}: {error}\n  what was in force stays in force"
+                        "error: {server}: {error}\n  the earlier rules and settings stay in force"
                     );
                 }
                 told.push(json!({ "server": server, "socket": socket, "error": error }));
@@ -76,7 +76,7 @@ pub fn run(args: &ReloadArgs, places: &Places, out: &mut dyn Write, err: &mut dy
             "error: no running instance{}",
             match &args.server {
                 Some(name) => format!(" guards \"{name}\"; durward status tells which run"),
-                None => " of this user was found".to_owned(),
+                None => " of this user was found; `durward status` lists what runs".to_owned(),
             }
         );
         return EXIT_CANNOT;

@@ -59,7 +59,7 @@ pub async fn serve(listener: std::os::unix::net::UnixListener, control: Arc<Cont
         .set_nonblocking(true)
         .and_then(|()| UnixListener::from_std(listener))
     else {
-        tracing::error!("the control socket cannot be listened to; nobody can approve");
+        tracing::error!("cannot listen on the control socket; nobody can approve calls");
         return;
     };
     let open = Arc::new(AtomicUsize::new(0));
@@ -258,7 +258,7 @@ impl Control {
         let Some(choice) = Choice::parse(answer) else {
             return refused(
                 "bad_request",
-                "the answer is none of allow, session, once, deny",
+                "the answer is not one of allow, session, once, deny",
             );
         };
         let answer = Answer {

@@ -73,7 +73,7 @@ fn ask(
 ) -> Result<String, String> {
     *left = left
         .checked_sub(1)
-        .ok_or("no answer could be used; nothing was written")?;
+        .ok_or("no valid answer was given; nothing was written")?;
     // Where the question cannot be shown, the answer will not come either.
     let _ = write!(out, "{question}: ");
     let _ = out.flush();
@@ -121,7 +121,7 @@ mod tests {
     fn wrong_answers_are_asked_for_again() {
         let (first, said) = dialog(None, &["sh 'open", "sh", "a__b", "my server", "files"]);
         assert_eq!(first.unwrap().unwrap().name, "files");
-        assert!(said.contains("a ' is not closed"), "{said}");
+        assert!(said.contains("a quote (') is not closed"), "{said}");
         assert_eq!(said.matches("a server's name has").count(), 2, "{said}");
     }
 
@@ -135,7 +135,7 @@ mod tests {
         let wrong = vec!["'"; ANSWERS_MAX + 1];
         assert_eq!(
             dialog(None, &wrong).0.unwrap_err(),
-            "no answer could be used; nothing was written"
+            "no valid answer was given; nothing was written"
         );
     }
 }

@@ -29,9 +29,8 @@ Examples:
   durward init --yes --name files -- npx -y @modelcontextprotocol/server-filesystem /tmp
   durward init --yes --name docs --url https://docs.example/mcp
 
-Writes durward.yaml and policy.json into $XDG_CONFIG_HOME/durward, or where --config says.
-The policy is the starter policy: tools whose name says that they only read pass, every other
-tool waits for a person.";
+Writes durward.yaml and policy.json into $XDG_CONFIG_HOME/durward, or to the file of --config and beside it. The policy
+is the starter policy: tools that are known to only read pass, every other tool waits for a person.";
 
 /// The policy's name beside the configuration.
 const POLICY_NAME: &str = "policy.json";
@@ -100,9 +99,7 @@ fn init(
         config::Source::File(file) => places.absolute(file),
         config::Source::Default => places.config.join(config::FILE_NAME),
         config::Source::None => {
-            return Err(
-                "--no-config leaves nothing to write; name another file with --config".into(),
-            );
+            return Err("--no-config leaves nothing to write; name the file with --config".into());
         }
     };
     let folder = file.parent().unwrap_or(Path::new("/")).to_path_buf();
@@ -119,7 +116,7 @@ fn init(
             "exist"
         };
         return Err(format!(
-            "{} {exists} already; nothing was written\n  hint: --force replaces what exists and keeps copies; --config names another file",
+            "{} {exists} already; nothing was written\n  hint: --force replaces them and keeps backups; --config names another file",
             existing.join(" and ")
         ));
     }
@@ -151,15 +148,15 @@ fn first(args: &InitArgs, err: &mut dyn Write) -> Result<Option<First>, String> 
     }
     if args.yes {
         return match &args.name {
-            Some(_) => Err(
-                "--name is given, and no server; put its command behind --, or give --url".into(),
-            ),
+            Some(_) => {
+                Err("--name is given without a server; give its command after --, or --url".into())
+            }
             None => Ok(None),
         };
     }
     let input = io::stdin();
     if !input.is_terminal() || !io::stderr().is_terminal() {
-        return Err("there is no terminal to ask at\n  hint: give --yes, and a server's command behind -- or its --url".into());
+        return Err("standard input is not a terminal, so nothing can be asked\n  hint: give --yes, and the server's command after -- or its --url".into());
     }
     let mut lines = input.lock().lines();
     dialog::first(args.name.as_deref(), &mut || lines.next(), err)
@@ -186,7 +183,7 @@ fn name_of(reached: &Reached) -> String {
 /// The text of the configuration.
 fn render(first: Option<&First>) -> String {
     let mut text = String::from(
-        "# Durward's configuration. `durward check` says what it comes to; all keys: docs/reference/keys.md\n",
+        "# Durward's configuration. `durward check` prints the effective settings; all keys: docs/reference/keys.md\n",
     );
     match first {
         None => text.push_str("#\n# servers:\n#   files: { command: npx, args: [-y, \"@modelcontextprotocol/server-filesystem\", /tmp] }\n"),
@@ -258,7 +255,7 @@ fn told(
     writeln!(out, "{}: the configuration", file.display())?;
     writeln!(out, "{}: the starter policy", policy.display())?;
     for copy in copies {
-        writeln!(out, "{}: what was there", copy.display())?;
+        writeln!(out, "{}: backup of the file as it was", copy.display())?;
     }
     let flag = if file == places.config.join(config::FILE_NAME) {
         String::new()

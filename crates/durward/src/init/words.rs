@@ -16,7 +16,7 @@ pub fn split(line: &str) -> Result<Vec<String>, &'static str> {
                 let word = word.get_or_insert_default();
                 loop {
                     match chars.next() {
-                        None => return Err("a ' is not closed"),
+                        None => return Err("a quote (') is not closed"),
                         Some('\'') => break,
                         Some(c) => word.push(c),
                     }
@@ -69,7 +69,7 @@ mod tests {
             (r#"a "b \" c" d\ e"#, Ok(&["a", "b \" c", "d e"])),
             ("a''b \"\"", Ok(&["ab", ""])),
             ("$HOME *", Ok(&["$HOME", "*"])),
-            ("a 'b", Err("a ' is not closed")),
+            ("a 'b", Err("a quote (') is not closed")),
             ("a \"b", Err("a \" is not closed")),
             ("a \\", Err("the line ends with a \\")),
         ] {

@@ -42,7 +42,7 @@ pub fn server(client: Client, entry: &Value) -> Result<Server, String> {
         return Ok(Server::Url(url.to_owned()));
     }
     let command = match (entry.get(spelling.command), spelling.arguments) {
-        (None, _) => return Err("it has neither a command nor a URL".into()),
+        (None, _) => return Err("it has no command and no URL".into()),
         (Some(program), Some(arguments)) => program
             .as_str()
             .zip(words(entry.get(arguments).unwrap_or(&json!([]))))
@@ -67,6 +67,46 @@ fn url_key(spelling: Spelling, entry: &Value) -> Option<&'static str> {
     spelling.urls.iter().find(is_there).copied()
 }
 
+/// An API key, and the variable that holds it.
+#[derive(Debug)]
+pub struct Key {
+    pub variable: String,
+    pub text: String,
+}
+
+/// What every new entry of a client has.
+fn begun(client: Client, name: &str) -> Map<String, Value> {
+    let mut entry = Map::new();
+    if client == Client::Goose {
+        entry.insert("enabled".into(), json!(true));
+        entry.insert("name".into(), json!(name));
+        entry.insert("timeout".into(), json!(300));
+    }
+    entry
+}
+
+/// The new entry of a server over Streamable HTTP.
+pub fn at_url(client: Client, name: &str, url: &str, key: Option<&Key>) -> Value {
+    let mut entry = begun(client, name);
+    let spelling = client.spelling();
+    if let Some((_, http)) = spelling.types {
+        entry.insert("type".into(), json!(http));
+    }
+    let url_key = spelling.urls.first().copied().unwrap_or("url");
+    entry.insert(url_key.into(), json!(url));
+    match key {
+        Some(key) if client == Client::Codex => {
+            entry.insert("bearer_token_env_var".into(), json!(key.variable));
+        }
+        Some(key) => {
+            let header = json!({ "Authorization": format!("Bearer {}", key.text) });
+            entry.insert(spelling.headers.into(), header);
+        }
+        None => {}
+    }
+    Value::Object(entry)
+}
+
 /// The new entry of a server over stdio.
 pub fn new(
     client: Client,
@@ -74,12 +114,7 @@ pub fn new(
     command: Vec<String>,
     variables: Map<String, Value>,
 ) -> Value {
-    let mut entry = Map::new();
-    if client == Client::Goose {
-        entry.insert("enabled".into(), json!(true));
-        entry.insert("name".into(), json!(name));
-        entry.insert("timeout".into(), json!(300));
-    }
+    let mut entry = begun(client, name);
     if client == Client::Zed {
         entry.insert("source".into(), json!("custom"));
     }
@@ -126,6 +161,13 @@ impl Front {
             "--name".into(),
             name.into(),
         ];
+        line.extend(self.flags.iter().cloned());
+        line
+    }
+
+    /// The beginning of the command of what `durward.yaml` names.
+    pub fn configured(&self) -> Vec<String> {
+        let mut line = vec![self.program.clone(), "run".into()];
         line.extend(self.flags.iter().cloned());
         line
     }

@@ -7,6 +7,7 @@ pub mod client;
 pub mod document;
 pub mod entry;
 mod models;
+mod server;
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -14,29 +15,36 @@ use std::io::{self, Read as _, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::atomic::{self, Existing};
-use crate::config::{Origin, Source};
+use crate::config::{Origin, Settings, Source};
 use crate::failure::EXIT_CONFIGURATION;
 use crate::flags::Given;
 use crate::places::Places;
-use crate::{names, policy};
+use crate::policy;
 use client::{Client, Location};
 use document::Format;
 use entry::Front;
+use server::Chosen;
 
 pub const HELP: &str = "\
 Examples:
   durward install claude-desktop -- npx -y @modelcontextprotocol/server-filesystem /tmp
-  durward install cursor --name files --policy policy.json --write -- npx -y @modelcontextprotocol/server-filesystem /tmp
+  durward install cursor files --write               the server \"files\" of durward.yaml
+  durward install cursor --write                     all servers of durward.yaml, as one
   durward install vscode --project --write --env API_KEY -- my-mcp-server
   durward install codex --models http://127.0.0.1:8765 --model smart --write
+  durward install claude-code --url http://127.0.0.1:8765/mcp --key-env DURWARD_KEY
 
-Without --write the entry is printed, and where it belongs is said. With --write the file is edited: a
-copy FILE.bak-TIME is kept; other servers, comments and everything else stay as they are.
+A command after `--` is written into the entry. A server of durward.yaml is not: the entry holds its name only, so
+that its command, variables and policy are kept in one place. With --url the client starts nothing and calls a
+running `durward serve`.
 
-`durward wrap CLIENT` guards the servers that a client has already.";
+Without --write the entry is printed, with the file that it belongs in. With --write the file is edited: a backup
+FILE.bak-TIME is kept; other servers, comments and everything else stay as they are.
+
+`durward wrap CLIENT` guards the servers that a client already has.";
 
 /// Largest configuration that is edited, in bytes.
 const CONFIG_BYTES_MAX: u64 = 16 * 1024 * 1024;
@@ -46,21 +54,30 @@ const CONFIG_BYTES_MAX: u64 = 16 * 1024 * 1024;
 pub struct InstallArgs {
     /// The client
     client: Client,
+    /// A server of durward.yaml [default: all of them, as one server]
+    #[arg(value_name = "SERVER", conflicts_with_all = ["command", "url", "models"])]
+    server: Option<String>,
     /// Add no server: have the client ask `durward serve` at this URL for models (claude-code, codex, opencode)
-    #[arg(long, value_name = "URL", conflicts_with_all = ["name", "policy", "environment", "command"])]
+    #[arg(long, value_name = "URL", conflicts_with_all = ["name", "policy", "environment", "command", "url"])]
     models: Option<String>,
     /// The model that the client asks
     #[arg(long, value_name = "NAME", requires = "models")]
     model: Option<String>,
-    /// The server's name in the client and in rules (`backend_id`) [default: from the command]
+    /// The server's name in the client; with a command, also in rules (`backend_id`) [default: from the server]
     #[arg(long, value_name = "NAME", value_parser = crate::names::server_name)]
     name: Option<String>,
-    /// The rules, as JSON [default: the starter policy]
+    /// The rules, as JSON [default: those of durward.yaml, else the starter policy]
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
     /// Pass this variable on to the server; a value is kept in the client's file; repeatable
     #[arg(long = "env", value_name = "NAME[=VALUE]")]
     environment: Vec<String>,
+    /// Have the client call `durward serve` at this URL, and start nothing
+    #[arg(long, value_name = "URL", conflicts_with_all = ["command", "policy", "environment"])]
+    url: Option<String>,
+    /// With --url: send the API key that this variable holds now; Codex reads the variable itself
+    #[arg(long, value_name = "NAME", requires = "url")]
+    key_env: Option<String>,
     /// Edit the client's file
     #[arg(long)]
     write: bool,
@@ -70,7 +87,7 @@ pub struct InstallArgs {
     #[command(flatten)]
     file: FileArgs,
     /// The server's command
-    #[arg(last = true, required_unless_present = "models", value_name = "CMD")]
+    #[arg(last = true, value_name = "CMD")]
     command: Vec<OsString>,
 }
 
@@ -115,12 +132,12 @@ impl Kept {
 /// Prints or writes the entry; gives the exit code.
 pub fn run(
     args: &InstallArgs,
-    kept: &Kept,
+    (kept, settings): (&Kept, &Settings),
     places: &Places,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> u8 {
-    match install(args, kept, places, out, err) {
+    match install(args, (kept, settings), places, out, err) {
         Ok(()) => 0,
         Err(message) => {
             let _ = writeln!(err, "error: {message}");
@@ -131,7 +148,7 @@ pub fn run(
 
 fn install(
     args: &InstallArgs,
-    kept: &Kept,
+    (kept, settings): (&Kept, &Settings),
     places: &Places,
     out: &mut dyn Write,
     err: &mut dyn Write,
@@ -139,15 +156,9 @@ fn install(
     if let Some(url) = &args.models {
         return models::install(args, url, places, (out, err));
     }
-    let (program, arguments) = args
-        .command
-        .split_first()
-        .ok_or("no server command was given")?;
-    let name = args
-        .name
-        .clone()
-        .unwrap_or_else(|| names::of_command(program, arguments));
-    let entry = entry((args, kept), places, &name, program, arguments)?;
+    let chosen = Chosen::of(args, settings, places)?;
+    let name = args.name.clone().unwrap_or_else(|| chosen.name());
+    let entry = chosen.entry((args, kept), places, &name)?;
     let location = args.file.location(args.client, places)?;
     if args.write {
         return write(args, &location, &name, &entry, out);
@@ -187,46 +198,9 @@ impl FileArgs {
         };
         found.ok_or_else(|| match self.project {
             true => "this client has no configuration for a project; leave --project out".into(),
-            false => "there is no home directory to look in; name the file with --file".into(),
+            false => "HOME is not set; name the client's file with --file".into(),
         })
     }
-}
-
-/// The client's entry: this program, with the server's own command behind it.
-fn entry(
-    (args, kept): (&InstallArgs, &Kept),
-    places: &Places,
-    name: &str,
-    program: &OsStr,
-    arguments: &[OsString],
-) -> Result<Value, String> {
-    let mut line = kept.front(args.policy.as_deref(), places)?.line(name);
-    let mut values = Map::new();
-    for variable in &args.environment {
-        let (name, value) = match variable.split_once('=') {
-            Some((name, value)) => (name, Some(value)),
-            None => (variable.as_str(), None),
-        };
-        if name.is_empty() {
-            return Err(format!(
-                "\"{variable}\" names no variable; write NAME or NAME=VALUE"
-            ));
-        }
-        line.extend(["--env".to_owned(), name.to_owned()]);
-        values.extend(value.map(|value| (name.to_owned(), json!(value))));
-    }
-    line.push("--".to_owned());
-    // Clients start elsewhere: a program below this directory would not be found.
-    let relative = program.to_string_lossy().contains('/') && Path::new(program).is_relative();
-    line.push(if relative {
-        text(places.absolute(Path::new(program)).as_os_str())?
-    } else {
-        text(program)?
-    });
-    for argument in arguments {
-        line.push(text(argument)?);
-    }
-    Ok(entry::new(args.client, name, line, values))
 }
 
 /// The entry as a person would paste it.
@@ -274,7 +248,7 @@ fn write(
         }
         Some(_) if !args.force => {
             return Err(format!(
-                "{shown}: a server \"{name}\" is there already, with another command; choose another --name, or replace it with --force"
+                "{shown}: a server \"{name}\" is there already, and differs; choose another --name, or replace it with --force"
             ));
         }
         Some(_) => "replaced",
@@ -301,7 +275,7 @@ pub fn replace(file: &Path, before: Option<&str>, edited: &str) -> Result<Option
             Existing::Replace,
             Some(
                 atomic::backup(file, text)
-                    .map_err(|error| format!("{shown}: cannot keep a copy: {error}"))?,
+                    .map_err(|error| format!("{shown}: cannot make a backup: {error}"))?,
             ),
         ),
         None => (Existing::Keep, None),
@@ -320,7 +294,7 @@ pub fn ensure_unchanged(file: &Path, before: Option<&str>) -> Result<(), String>
         return Ok(());
     }
     Err(format!(
-        "{shown} has just been changed by another program; try again"
+        "{shown} was changed by another program meanwhile; try again"
     ))
 }
 
@@ -350,7 +324,7 @@ fn prepare(location: &Location) -> io::Result<()> {
         return Ok(());
     }
     Err(io::Error::other(format!(
-        "the folder {} is not there, so the client seems not to be installed; start it once, or name the file with --file",
+        "the folder {} does not exist, so the client does not seem to be installed; start it once, or name the file with --file",
         folder.display()
     )))
 }

@@ -103,7 +103,7 @@ fn tell(ways: &Arc<Ways>, gate: &Arc<Gate>, question: Question) {
     }
     let Ok(place) = Arc::clone(&ways.under_way).try_acquire_owned() else {
         tracing::warn!(
-            "approval.notify: {UNDER_WAY_MAX} messages are under way; {} is not told of",
+            "approval.notify: {UNDER_WAY_MAX} messages are under way; {} is not announced",
             question.id
         );
         return;

@@ -51,7 +51,7 @@ impl Collector {
             ..HttpOptions::default()
         };
         let client = HttpClient::new(target.clone(), &options).map_err(|e| e.to_string())?;
-        let below = |path| client.below(path).ok_or("the path is no path of a URL");
+        let below = |path| client.below(path).ok_or("the path is not a URL path");
         Ok(Self {
             traces: below("/v1/traces")?,
             metrics: below("/v1/metrics")?,

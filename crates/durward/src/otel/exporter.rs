@@ -171,9 +171,11 @@ impl Told {
         }
         self.0 = !is_well;
         if is_well {
-            tracing::info!("otel: the collector takes spans and metrics again");
+            tracing::info!("otel: the collector accepts spans and metrics again");
         } else {
-            tracing::warn!("otel: {why}; calls go on, and what is not taken is dropped");
+            tracing::warn!(
+                "otel: {why}; calls go on; what the collector does not accept is dropped"
+            );
         }
     }
 }

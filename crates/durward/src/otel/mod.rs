@@ -119,7 +119,7 @@ impl Telemetry {
         let time = Duration::from_millis(FLUSH_MS_MAX);
         if ended.recv_timeout(time) != Ok(true) {
             tracing::warn!(
-                "otel: the collector did not take the last spans within {FLUSH_MS_MAX} ms"
+                "otel: the collector did not accept the last spans within {FLUSH_MS_MAX} ms"
             );
         }
     }

@@ -87,7 +87,7 @@ pub(super) fn forget(
     } else if forgotten {
         writeln!(
             out,
-            "forgotten; the next complete list of {} will be trusted as it comes",
+            "forgotten; the next complete list of {} will be trusted",
             args.server
         )?;
     } else {

@@ -43,7 +43,7 @@ pub(super) fn run(args: &ListArgs, places: &Places, out: &mut dyn Write) -> Resu
     if servers.is_empty() {
         writeln!(
             out,
-            "no pins yet; they are made when a server is listed through durward run"
+            "no pins yet: the tools of a server are pinned when a client first lists them"
         )?;
     }
     for (server, book) in &servers {

@@ -22,12 +22,16 @@ const TROUBLE: u8 = 2;
 
 /// Shown below the command's help.
 pub const HELP: &str = "\
-The first complete list of a server is trusted. What its server lists otherwise later, a changed
-definition or a tool that was not there, waits until it is approved; `durward run --pin enforce`
-neither shows nor calls it until then. A running instance takes an approval up by itself.
+The first complete list of a server's tools is trusted. A definition that changes later, or a tool that is added,
+waits until you approve it; with `durward run --pin enforce` it is hidden and cannot be called until then. Running
+instances pick up an approval by themselves.
 
-Exit codes: 0 done, or nothing waits; 1 something waits (diff) or pins are damaged (list);
-2 it could not be done.";
+Examples:
+  durward pins list                 servers, and how many definitions wait
+  durward pins diff files           what changed, as a diff
+  durward pins approve files --all  approve all changes of one server
+
+Exit codes: 0 done, or nothing waits; 1 something waits (diff) or pins are damaged (list); 2 it could not be done.";
 
 /// Arguments of `durward pins`.
 #[derive(Debug, Args)]
@@ -150,11 +154,12 @@ fn chosen(places: &Places, server: Option<&str>) -> Result<Vec<String>, Failure>
 
 fn no_pins(server: &str, known: &[String]) -> Failure {
     let known = match known {
-        [] => "there are none yet; they are made by durward run".to_owned(),
+        [] => "there are none yet; the tools of a server are pinned when a client first lists them"
+            .to_owned(),
         known => format!("there are pins of: {}", known.join(", ")),
     };
     Failure::Said(format!(
-        "no pins of a server named \"{}\"; {known}",
+        "no pins of a server called \"{}\"; {known}",
         server.escape_debug()
     ))
 }
@@ -175,7 +180,7 @@ fn digest(text: &str) -> Result<String, String> {
     if (8..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit()) {
         Ok(text)
     } else {
-        Err("a digest is given by its first 8 to 64 hexadecimal digits".into())
+        Err("give the first 8 to 64 hexadecimal digits of the digest".into())
     }
 }
 

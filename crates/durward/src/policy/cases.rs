@@ -27,8 +27,9 @@ FILE is a JSON list of calls with the expected decision:
     {\"tool\": \"write_file\", \"path\": \"/tmp/a.pem\", \"expect\": \"deny\", \"rule\": \"block-pem\"},
     {\"method\": \"resources/read\", \"uri\": \"file:///etc/hosts\", \"expect\": \"deny\", \"note\": \"outside\"}
   ]
-Further keys of a case: backend, subject. Every failure is printed. Exit code 0: all as expected;
-1: at least one is not; 16: the policy or the file cannot be used.";
+Further keys of a case: backend, subject. Every failure is printed.
+
+Exit codes: 0 all as expected; 1 at least one is not; 16 the policy or the file cannot be used.";
 
 /// Most cases in one file.
 const CASES_MAX: usize = 100_000;
@@ -124,9 +125,7 @@ pub fn run(
     let cases: Vec<Case> = serde_json::from_str(&text)
         .map_err(|error| bad(format!("{error}; see durward policy test --help")))?;
     if cases.is_empty() {
-        return Err(bad(
-            "the file holds no case; a test of nothing proves nothing".into(),
-        ));
+        return Err(bad("the file has no cases".into()));
     }
     if cases.len() > CASES_MAX {
         return Err(bad(format!("more than {CASES_MAX} cases; split the file")));

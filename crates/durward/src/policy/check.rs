@@ -16,9 +16,9 @@ Examples:
   durward policy check                 the configuration's policy
   durward policy check policy.json
 
-A policy that cannot be used is refused with line, column and a hint (exit code 16). Rules that load
-and yet do nothing are warnings: a path pattern that no path can match, conditions that contradict
-each other, a rule behind a stronger one that always decides first.";
+An invalid policy is refused with line, column and a hint (exit code 16). Rules that are valid but have no effect are
+warnings: a path pattern that no path can match, conditions that contradict each other, a rule that another rule
+always overrides.";
 
 /// Arguments of `durward policy check`.
 #[derive(Debug, Args)]

@@ -22,9 +22,9 @@ Examples:
   durward policy explain --method resources/read --uri file:///etc/hosts
   durward policy explain --method sampling/createMessage
 
-A path stands for every place it may lead to: as written, with .. and links resolved, percent-decoded.
-deny and hitl rules match if any place does, allow rules only if all do. Arguments that only the tool's
-schema calls paths are not seen here: the schema comes from the server.";
+A path is compared in every form that it may have: as written, with .. and links resolved, percent-decoded. deny and
+hitl rules match if any of them matches, allow rules only if all match. Arguments that only the tool's schema marks
+as paths are not recognised here, because the schema comes from the server.";
 
 /// Arguments of `durward policy explain`.
 #[derive(Debug, Args)]
@@ -115,12 +115,12 @@ pub fn because(verdict: &Verdict<'_>) -> String {
     let rule = Plain(verdict.final_rule);
     match (verdict.final_rule, verdict.unsure) {
         (DEFAULT_RULE, _) => "no rule allows it".into(),
-        (PROTECTED_RULE, false) => "it touches a protected place".into(),
+        (PROTECTED_RULE, false) => "it touches a protected path".into(),
         (PROTECTED_RULE, true) => {
-            "it may touch a protected place, and a path cannot be resolved".into()
+            "it may touch a protected path, and a path cannot be resolved".into()
         }
         (UNREAD_RULE, _) => {
-            "its arguments hold more than is looked through for protected places".into()
+            "its arguments are too large to be searched for protected places".into()
         }
         (_, false) => format!("rule \"{rule}\""),
         (_, true) => format!(

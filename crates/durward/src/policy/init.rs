@@ -15,8 +15,8 @@ Examples:
   durward policy init my-rules.json
   durward policy show my-rules.json    its rules, in the order in which they decide
 
-The file is the starter policy that applies without --policy: tools whose name says that they only
-read pass, every other tool waits for a person. Edit it, then run `durward policy check`.";
+The file is the starter policy that applies where no policy is given: tools that are known to only read pass, every
+other tool waits for a person. Edit it, then run `durward policy check`.";
 
 /// Arguments of `durward policy init`.
 #[derive(Debug, Args)]
@@ -38,7 +38,7 @@ pub fn run(args: &InitArgs, out: &mut dyn Write) -> Result<u8, Failure> {
     let file = args.file.display();
     atomic::write(&args.file, STARTER_POLICY.as_bytes(), existing).map_err(|error| {
         Failure::Configuration(if error.kind() == io::ErrorKind::AlreadyExists {
-            format!("{file} is there already; choose another name, or replace it with --force")
+            format!("{file} exists already; choose another name, or replace it with --force")
         } else {
             format!("cannot write {file}: {error}")
         })

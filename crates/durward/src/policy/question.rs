@@ -61,8 +61,7 @@ impl GivenFact {
     /// # Errors
     /// A sentence about what is wrong.
     pub fn of(name: &str, values: &[&str]) -> Result<Self, String> {
-        let id =
-            FactId::named(name).ok_or_else(|| format!("there is no fact called \"{name}\""))?;
+        let id = FactId::named(name).ok_or_else(|| format!("no fact is called \"{name}\""))?;
         let value = match id.row().kind {
             Kind::Text => Stated::Text(values.join(",")),
             Kind::Texts => Stated::Texts(values.iter().map(|value| Arc::from(*value)).collect()),
@@ -128,20 +127,20 @@ impl Question<'_> {
             Class::Judged(reaches_for) => reaches_for,
             Class::Control(_) => {
                 return Err(format!(
-                    "{} is the protocol's own traffic: it passes without a judgement",
+                    "{} is protocol traffic: it passes without being judged",
                     self.method
                 ));
             }
             Class::List(_) => {
                 return Err(format!(
-                    "{} is not judged as such: each entry is shown if a call of it could pass; ask about the entry",
+                    "{} is not judged itself: each entry is shown if a call of it could pass; ask about the entry",
                     self.method
                 ));
             }
         };
         let frame = self.frame()?;
         let scan = scan_request(frame.as_bytes(), &Bounds::default())
-            .map_err(|error| format!("the arguments cannot be taken: {error}"))?;
+            .map_err(|error| format!("the arguments cannot be used: {error}"))?;
         let described = describe::client_request(self.method, reaches_for, &scan, context);
         let mut facts = described.map_err(|missing| {
             let hint = match (self.method, self.name) {
@@ -174,7 +173,9 @@ impl Question<'_> {
             let raw: &RawValue = serde_json::from_str(arguments)
                 .map_err(|error| format!("the arguments are not JSON: {error}"))?;
             if !raw.get().starts_with('{') {
-                return Err("the arguments are no JSON object; write {\"path\": \"/tmp\"}".into());
+                return Err(
+                    "the arguments are not a JSON object; write {\"path\": \"/tmp\"}".into(),
+                );
             }
             params.push(format!("\"arguments\":{}", raw.get()));
         } else if let Some(path) = self.path {

@@ -17,8 +17,8 @@ Examples:
   durward policy show policy.json
   durward policy show policy.json --json | jq '.rules[].id'
 
-Any rule that matches takes part: deny outranks hitl, hitl outranks allow, and what no rule allows is
-refused. Among rules of one effect the more specific gives its name to the decision.";
+All matching rules count: deny outranks hitl, hitl outranks allow, and a call that no rule allows is refused. If
+several rules with the deciding effect match, the most specific one is named in the decision.";
 
 /// Arguments of `durward policy show`.
 #[derive(Debug, Args)]

@@ -63,7 +63,7 @@ pub(super) fn configured<'c>(
     let _ = match file {
         Some(file) => writeln!(
             err,
-            "durward: no --policy given; using the one of the configuration, {}",
+            "durward: no --policy given; using the policy of the configuration, {}",
             file.display()
         ),
         None => writeln!(err, "durward: no --policy given; using the starter policy"),
@@ -108,7 +108,13 @@ pub fn compile(
 
 /// The text of a file of rules, if it can be trusted: it is read again whenever it changes.
 fn rules(file: &Path) -> Result<String, String> {
-    read(file, |found| is_ours(found, "could have any call allowed"))
+    if matches!(file.try_exists(), Ok(false)) {
+        return Err(format!(
+            "{}: there is no such file\n  hint: `durward policy init` writes a policy to start from",
+            file.display()
+        ));
+    }
+    read(file, |found| is_ours(found, "could make it allow any call"))
 }
 
 /// The text of a file that is no longer than a policy may be.

@@ -40,7 +40,7 @@ pub fn credential(own: &Provider) -> Result<Option<GoogleCredential>, String> {
 fn read(path: &Path) -> Result<GoogleCredential, String> {
     let found = fs::metadata(path).map_err(|error| error.to_string())?;
     if !found.is_file() {
-        return Err("it is no file".to_owned());
+        return Err("it is not a file".to_owned());
     }
     if found.len() > CREDENTIAL_BYTES_MAX {
         return Err("the file is longer than 64 KiB".to_owned());

@@ -44,7 +44,7 @@ pub(super) fn mode() -> Result<Option<Played>, Failure> {
     let played = of(text(MODE).as_deref(), text(LATENCY).as_deref());
     let played = played.map_err(Failure::configuration)?;
     if played.is_some() {
-        tracing::warn!("{MODE}: every model provider is played by a script; no provider is asked");
+        tracing::warn!("{MODE}: a script answers for every model provider; no provider is called");
     }
     Ok(played)
 }
@@ -53,7 +53,7 @@ fn of(mode: Option<&str>, latency: Option<&str>) -> Result<Option<Played>, Strin
     match mode.map(str::to_ascii_lowercase).as_deref() {
         None | Some("false" | "0") => return Ok(None),
         Some("true" | "1") => {}
-        Some(_) => return Err(format!("{MODE} is neither true nor false")),
+        Some(_) => return Err(format!("{MODE} is not true or false")),
     }
     let Some(latency) = latency else {
         return Ok(Some(Played {
@@ -68,7 +68,7 @@ fn of(mode: Option<&str>, latency: Option<&str>) -> Result<Option<Played>, Strin
             }))
         }
         _ => Err(format!(
-            "{LATENCY} is no number of seconds from 0 to {LATENCY_S_MAX}"
+            "{LATENCY} is not a number of seconds from 0 to {LATENCY_S_MAX}"
         )),
     }
 }

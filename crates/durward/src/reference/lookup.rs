@@ -14,7 +14,7 @@ const EXIT_UNKNOWN: u8 = 2;
 
 /// Prints what was asked for; gives the exit code.
 pub fn run(args: &HelpArgs, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
-    let mut root = Cli::line();
+    let mut root = Cli::fitted();
     root.build();
     let words: Vec<&str> = args.words.iter().map(String::as_str).collect();
     if let [page] = words.as_slice()

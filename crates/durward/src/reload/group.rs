@@ -55,7 +55,7 @@ impl Group {
             let policy = settings.policy_of(server);
             if found.is_some_and(|found| found.0 != policy.0) {
                 return Err(format!(
-                    "the servers {} had one policy and would have several now\n  hint: restart durward serve to give them rules of their own",
+                    "the servers {} had one policy and would now have several\n  hint: restart durward serve to give them rules of their own",
                     names.join(", ")
                 ));
             }

@@ -83,7 +83,7 @@ impl Handle {
         let gone = |_| "the instance is about to end".to_owned();
         let (sender, receiver) = oneshot::channel();
         let sent = self.0.try_send(sender);
-        sent.map_err(|_| "too many reloads are asked for; try again".to_owned())?;
+        sent.map_err(|_| "too many reloads are under way; try again".to_owned())?;
         match receiver.await.map_err(gone)? {
             Outcome::Updated {
                 version,
@@ -291,7 +291,7 @@ impl Reloader {
         let found = self.watch.as_mut()?.look(mono_ms, local::now_ms());
         for file in found.gone {
             let message = format!(
-                "{}: the file is gone; what it said before stays in force",
+                "{}: the file is gone; its last contents stay in force",
                 file.display()
             );
             tracing::warn!(target: "reload", "{message}");
@@ -592,7 +592,7 @@ fn tell(change: Change, outcome: &Outcome) {
         }
         Outcome::Unchanged => {}
         Outcome::Failed(message) => {
-            tracing::error!(target: "reload", change = change.label(), "{message}\n  what was in force stays in force");
+            tracing::error!(target: "reload", change = change.label(), "{message}\n  the earlier rules and settings stay in force");
         }
     }
 }

@@ -36,7 +36,7 @@ impl RunArgs {
     fn of_all(&self) -> Result<ServeArgs, Failure> {
         if let Some(flag) = self.about_one() {
             return Err(Failure::configuration(format!(
-                "{flag} is about one server, and all servers of the configuration are asked for\n  hint: name the server (durward run NAME), or put the setting under it in durward.yaml"
+                "{flag} is for one server, but all servers of the configuration are run\n  hint: name the server (durward run NAME), or put the setting under it in durward.yaml"
             )));
         }
         Ok(ServeArgs {

@@ -14,9 +14,9 @@ Examples:
   durward run                                         all servers of durward.yaml (SERVER__TOOL)
   durward run --url https://mcp.example/mcp           a server over Streamable HTTP
 
-Without --policy the starter policy applies: tools whose name says that they only read pass, every
-other tool waits for a person: `durward approvals list` shows what waits, `durward approvals allow ID`
-answers. A call that nobody answers in time is refused.
+Without a policy the starter policy applies: tools that are known to only read pass, every other tool waits for a
+person. `durward approvals watch` shows the waiting calls and takes answers. A call that nobody answers in time is
+refused.
 
 Limits cannot be switched off, only raised. A tool that is called too often waits for a person
 (--limit-then hitl); calls beyond --limit-requests are refused, with data.retry_after_ms.
@@ -27,7 +27,7 @@ Exit codes: 0 the client closed its side; 1 the server ended by itself; 10 the j
 /// Arguments of `durward run`.
 #[derive(Debug, clap::Args)]
 pub struct RunArgs {
-    /// The rules, as JSON
+    /// The policy, as JSON [default: the configuration's, else the starter policy]
     #[arg(
         long,
         value_name = "FILE",

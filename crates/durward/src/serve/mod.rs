@@ -65,8 +65,8 @@ Examples:
   durward serve --server docs=http://127.0.0.1:3010/mcp
   durward serve --listen 127.0.0.1:9000 --policy policy.json
 
-Clients reach one server at http://ADDRESS/mcp/NAME, and all of them at http://ADDRESS/mcp, where a tool is called
-NAME__TOOL. /health and /metrics report its state.
+One server is at http://ADDRESS/mcp/NAME, all of them are at http://ADDRESS/mcp, where a tool is called NAME__TOOL.
+/health and /metrics report the state.
 
 Exit codes: 0 stopped by a signal; 1 cannot listen; 10 the journal failed;
 16 wrong configuration.";
@@ -80,7 +80,7 @@ pub struct ServeArgs {
     /// Where to listen: ADDRESS:PORT, localhost:PORT or unix:PATH [default: 127.0.0.1:8765]
     #[arg(long, value_name = "ADDRESS")]
     pub listen: Option<Listen>,
-    /// The rules, as JSON
+    /// The policy, as JSON [default: the configuration's, else the starter policy]
     #[arg(
         long,
         value_name = "FILE",
@@ -196,7 +196,7 @@ fn further(text: &str) -> Result<Further, String> {
     }
     let words = words::split(command)?;
     if words.is_empty() {
-        return Err("the command is missing behind NAME=".into());
+        return Err("the command is missing after NAME=".into());
     }
     Ok(Further {
         name: server_name(name)?,
@@ -350,11 +350,11 @@ async fn bound(place: &Listen) -> Result<Listener, Failure> {
     listening.map_err(|error| {
         let hint = match error.kind() {
             std::io::ErrorKind::AddrInUse => {
-                "\n  hint: something else listens there; end it, or choose another with --listen"
+                "\n  hint: another program uses this address; stop it, or choose another address with --listen"
             }
             _ => "",
         };
-        Failure::other(format!("cannot listen at {place}: {error}{hint}"))
+        Failure::other(format!("cannot listen on {place}: {error}{hint}"))
     })
 }
 
@@ -452,10 +452,14 @@ fn modelled(
     let (underway, left) = providers::underway(places)?;
     let counter = budgets.as_ref().map(models::Budgets::counter);
     let settled = models::settle_left(&gate.gate, counter, left).map_err(|error| {
-        Failure::other(format!("what a kill has cut cannot be recorded: {error}"))
+        Failure::other(format!(
+            "calls that ended with a kill cannot be recorded: {error}"
+        ))
     })?;
     if settled > 0 {
-        tracing::warn!("{settled} streams that a kill has cut were settled by what had gone by");
+        tracing::warn!(
+            "{settled} streams that ended with a kill were accounted for by what had been sent"
+        );
     }
     let accounts = budgets.as_ref().and_then(models::Budgets::accounts);
     let accounts = accounts.map(|accounts| {

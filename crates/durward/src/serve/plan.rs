@@ -102,7 +102,7 @@ impl Plan {
         for further in &args.servers {
             if servers.iter().any(|server| server.name == further.name) {
                 return Err(Failure::configuration(format!(
-                    "there are two servers called \"{}\"; give one of them another name",
+                    "two servers are called \"{}\"; rename one of them",
                     further.name
                 )));
             }
@@ -126,7 +126,7 @@ impl Plan {
                 "root"
             };
             return Err(Failure::configuration(format!(
-                "{given}: there is no server called \"{}\"",
+                "{given}: no server is called \"{}\"",
                 root.escape_debug()
             )));
         }
@@ -235,7 +235,7 @@ fn distinct(servers: &[Planned]) -> Result<(), Failure> {
         let mut before = servers.iter().take(at);
         if let Some(other) = before.find(|other| scheme(&other.name) == spelled) {
             return Err(Failure::configuration(format!(
-                "the servers \"{}\" and \"{}\" would have the same URIs ({spelled}+...) at /mcp, which know neither capitals nor underscores\n  hint: rename one of them",
+                "the servers \"{}\" and \"{}\" would have the same URIs ({spelled}+...) at /mcp, which have no capitals and no underscores\n  hint: rename one of them",
                 other.name, server.name
             )));
         }
@@ -260,6 +260,11 @@ fn face(args: &ServeArgs, settings: &Settings) -> FaceOptions {
             .session_idle
             .map_or(configured_ms, |seconds| seconds.saturating_mul(1_000)),
         prefix: args.prefix.prefix.unwrap_or(settings.serving.prefix.value),
+        search_above: settings
+            .serving
+            .search_above
+            .value
+            .map(|most| usize::try_from(most).unwrap_or(usize::MAX)),
         ..FaceOptions::default()
     }
 }
@@ -357,7 +362,7 @@ fn options(args: &ServeArgs, settings: &Settings, listen: &Listen) -> Result<Opt
     let tls = tls.map(|(cert, key)| tls_of(&cert, &key)).transpose()?;
     if !listen.is_local() && tls.is_none() {
         return Err(Failure::configuration(format!(
-            "{listen} can be reached from other machines, and without TLS anybody on the way could read and change calls\n  hint: listen at 127.0.0.1, or give --tls-cert and --tls-key"
+            "{listen} can be reached from other machines, and without TLS anybody on the network could read and change calls\n  hint: listen on 127.0.0.1, or give --tls-cert and --tls-key"
         )));
     }
     let mut names = Names::loopback();

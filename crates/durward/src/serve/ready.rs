@@ -103,15 +103,15 @@ fn listens(place: &Listen) -> Result<(), Failure> {
     };
     let wrong = |why: &str| {
         Err(Failure::configuration(format!(
-            "cannot listen at {place}: {why}"
+            "cannot listen on {place}: {why}"
         )))
     };
     if std::os::unix::net::SocketAddr::from_pathname(path).is_err() {
-        return wrong("the path is longer than a socket's may be");
+        return wrong("the path is too long for a socket");
     }
     match path.parent().is_some_and(std::path::Path::is_dir) {
         true => Ok(()),
-        false => wrong("there is no such directory"),
+        false => wrong("the directory does not exist"),
     }
 }
 
@@ -148,12 +148,12 @@ fn need_keys(plan: &Plan, settings: &Settings, places: &Places) -> Result<(), Fa
             return Ok(());
         }
         return Err(Failure::configuration(format!(
-            "without keys only this user's own processes are answered, and this system does not tell whose process connects to {}\n  hint: make a key with durward keys create, or listen at unix:PATH",
+            "without keys only this user's own processes are answered, but this system cannot tell whose process connects to {}\n  hint: create a key with durward keys create, or listen at unix:PATH",
             plan.listen
         )));
     }
     Err(Failure::configuration(format!(
-        "{} can be reached from other machines, and without keys anybody there could call\n  hint: listen at 127.0.0.1, or make a key with durward keys create",
+        "{} can be reached from other machines, and without keys anybody could call it from there\n  hint: listen on 127.0.0.1, or create a key with durward keys create",
         plan.listen
     )))
 }

@@ -91,7 +91,7 @@ impl Router {
         let since = self.bodies.moment();
         let path = request.head.uri.path();
         let Some(face) = self.routes.find(path) else {
-            let text = "nothing is here; servers are at /mcp/NAME\n";
+            let text = "nothing is served here; servers are at /mcp/NAME\n";
             return plain(StatusCode::NOT_FOUND, text);
         };
         let scope = face.scope(path);
@@ -106,7 +106,7 @@ impl Router {
                     Some(_) => Err(IdentityFault::OutOfScope),
                 })
             }
-            Scope::Account => self.authentication.caller(&request, None).await,
+            Scope::Account | Scope::Servers => self.authentication.caller(&request, None).await,
             Scope::Server(name) => self.authentication.caller(&request, Some(name)).await,
         };
         let caller = who.as_ref().map_or(&self.nobody, |caller| &caller.subject);

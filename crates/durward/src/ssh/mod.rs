@@ -37,8 +37,9 @@ Examples:
   durward ssh check 'cat /etc/hostname'
   durward ssh check --policy policy.json --host web1 'systemctl restart nginx'
 
-The exit code is 0 where the command is allowed, 3 where a person is asked and 4 where it is refused.
-The command is one program and its words; nothing is run, and no host is asked where links lead.";
+The command is one program and its arguments. Nothing is run, and links on the host are not resolved.
+
+Exit codes: 0 allowed; 3 a person is asked; 4 refused.";
 
 const HOSTS_HELP: &str = "\
 Looked for are keys, certificates, secrets, the agent, and the hosts' keys in known_hosts; nothing is connected to.
@@ -91,7 +92,7 @@ struct CheckArgs {
     /// The command, as one argument
     #[arg(value_name = "COMMAND", allow_hyphen_values = true)]
     command: String,
-    /// The rules [default: the shipped ones]
+    /// The policy [default: the shipped rules]
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
     /// The host that it would run on

@@ -11,11 +11,12 @@ pub const HELP: &str = "\
 Examples:
   durward ssh replay recording.cast                 check it, then play it
   durward ssh replay --check recording.cast         check it, and play nothing
-  durward ssh replay --hash 8f0c… recording.cast    and compare its end with the hash that ssh_terminal_close gave
+  durward ssh replay --hash 8f0c… recording.cast    and compare its last hash with this one
 
-The exit code is 0 where the recording is as it was written, and 1 where it is not; the line is named then, and nothing is
-played. Somebody who writes a whole recording anew can make hashes that fit: --hash tells. Other players of asciicast play
-the file too, without checking it.";
+The hash of a recording is part of the result of ssh_terminal_close. Without --hash a recording that was rewritten as a
+whole is not recognised. Other asciicast players can play the file too, without checking it.
+
+Exit codes: 0 the recording is unchanged; 1 it was changed: the line is printed, and nothing is played.";
 
 /// Longest recording that is read, in bytes.
 const FILE_BYTES_MAX: u64 = 256 * 1024 * 1024;
@@ -29,7 +30,7 @@ pub struct ReplayArgs {
     /// Check it, and play nothing
     #[arg(long)]
     check: bool,
-    /// The last hash that it has to have
+    /// The last hash that it must have
     #[arg(long, value_name = "HEX")]
     hash: Option<String>,
     /// How fast it is played
@@ -63,7 +64,7 @@ pub fn run(
     let wrong = match (&recording.finding, other) {
         (Some(finding), _) => finding.to_string(),
         (None, Some(_)) => format!(
-            "it ends with the hash {}: it is another recording, or was written anew",
+            "it ends with the hash {}: it is another recording, or was rewritten",
             recording.hash
         ),
         (None, None) => String::new(),

@@ -17,16 +17,16 @@ use crate::serve::{self, ServeArgs};
 
 pub const HELP: &str = "\
 Examples:
-  durward ssh serve                               hosts of ssh_hosts.yaml, at http://127.0.0.1:3000/mcp
+  durward ssh serve                               the hosts of ssh_hosts.yaml, at port 3000
   durward ssh serve --hosts hosts.yaml --port 0   on any free port
   durward ssh serve --profile loadtest --calls-per-minute 60000    for durward lab load ssh
-  durward ssh serve --print > durward.yaml        a configuration to change, for durward serve
+  durward ssh serve --print > durward.yaml        a configuration to edit, for durward serve
 
-Clients reach the tools at / and /mcp; /health and /metrics report its state. Which commands may run is
-said by the shipped rules (durward ssh rules) unless --policy names others. For TLS, keys of callers and
-everything else, use durward serve with the configuration that --print writes.
+The tools are at / and /mcp; /health and /metrics report the state. The shipped rules (`durward ssh rules`) decide which
+commands may run, unless --policy names others. For TLS, API keys and everything else, use `durward serve` with the
+configuration that --print writes.
 
-Exit codes are those of durward serve.";
+The exit codes are those of `durward serve`.";
 
 /// The server's name in the configuration.
 const NAME: &str = "ssh";
@@ -45,7 +45,7 @@ pub struct SshServeArgs {
     /// The file with the hosts [default: ssh_hosts.yaml in the configuration directory]
     #[arg(long, value_name = "FILE")]
     hosts: Option<PathBuf>,
-    /// The rules [default: the shipped ones]
+    /// The policy [default: the shipped rules]
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
     /// How many calls a caller may make, and how many connections a host gets
@@ -188,7 +188,7 @@ fn settled(
     }
     if !hosts.is_file() {
         return Err(format!(
-            "there is no file of hosts at {}; name one with --hosts",
+            "the hosts file {} does not exist; name one with --hosts",
             hosts.display()
         ));
     }

@@ -17,10 +17,10 @@ Examples:
   durward call files list_directory '{\"path\":\"/tmp\"}' --text
   durward call files write_file - < arguments.json
 
-The call is judged and recorded like a client's: it may be refused, and it waits where the policy asks a person
-(`durward approvals watch` in another terminal). The result is printed as JSON; --text prints its text alone.
+The call is judged and recorded like a client's call: it may be refused, and it waits if the policy asks a person
+(run `durward approvals watch` in another terminal). The result is printed as JSON; --text prints only its text.
 
-Exit codes: 0 done; 1 the tool failed; 3 refused by policy, limits or a person; 4 the server gave no answer;
+Exit codes: 0 done; 1 the tool failed; 3 refused by policy, limits or a person; 4 the server did not answer;
 16 wrong configuration or arguments.";
 
 /// The tool says that it failed.

@@ -25,15 +25,17 @@ Examples:
   durward tools                    the tools of every server in durward.yaml
   durward tools files --json       those of one server, with their schemas
 
-Each server is started as by `durward run SERVER`, its tools are listed, and it is ended. Tools that the policy hides
-are not listed; `durward check --start` lists those too.
+Each server is started as by `durward run SERVER`, its tools are listed, and it is stopped. Tools that the policy hides
+are left out; `durward check --start` lists those too.
 
-  passes    calls pass, whatever their arguments are
+  passes    calls pass with any arguments
   asks      a person is asked
-  depends   the arguments decide: `durward policy explain --tool TOOL --args JSON` says how
+  depends   the arguments decide: see `durward policy explain --tool TOOL --args JSON`
 
 Exit codes: 0 done; 1 a server could not be listed; 16 wrong configuration.";
 
+/// Widest column of names and of rules.
+const CELL_CHARS_MAX: usize = 40;
 /// Most characters that are shown of a description.
 const DESCRIPTION_CHARS_MAX: usize = 80;
 /// A server could not be listed.
@@ -115,7 +117,7 @@ fn chosen<'s>(
     match name {
         Some(name) => Ok(vec![settings.named(name, places)?]),
         None if settings.servers.is_empty() => Err(
-            "no server is configured\n  hint: `durward init` writes a configuration; servers are its key `servers`".into(),
+            "no server is configured\n  hint: `durward init` writes a configuration; add servers under its key `servers`".into(),
         ),
         None => Ok(settings.servers.iter().collect()),
     }
@@ -154,31 +156,55 @@ pub(crate) fn list(
 pub(crate) fn print(server: &str, tools: &[Listed], out: &mut dyn Write) -> io::Result<()> {
     let noun = if tools.len() == 1 { "tool" } else { "tools" };
     writeln!(out, "{server}  {} {noun}", tools.len())?;
-    let width = tools.iter().map(|tool| tool.name.chars().count()).max();
-    let width = width.unwrap_or_default().min(40);
-    for listed in tools {
-        let (word, rules) = match &listed.verdict {
-            Some(verdict) => (verdict.word, verdict.rules.join(", ")),
-            None => ("unknown", String::new()),
-        };
-        let name = spelled_out(&listed.name);
-        write!(out, "  {name:<width$}  {word:<7}  {}", spelled_out(&rules))?;
-        let about = listed.tool.get("description").and_then(Value::as_str);
-        let about = about.and_then(|about| about.lines().find(|line| !line.trim().is_empty()));
-        match about {
-            Some(about) => {
-                let short: String = about.trim().chars().take(DESCRIPTION_CHARS_MAX).collect();
-                let cut = if short.len() < about.trim().len() {
-                    "…"
-                } else {
-                    ""
-                };
-                writeln!(out, "  {}{cut}", spelled_out(&short))?;
-            }
-            None => writeln!(out)?,
+    let rows: Vec<(String, &str, String, &Listed)> = tools
+        .iter()
+        .map(|listed| {
+            let (word, rules) = match &listed.verdict {
+                Some(verdict) => (verdict.word, verdict.rules.join(", ")),
+                None => ("unknown", String::new()),
+            };
+            let (name, rules) = (spelled_out(&listed.name), spelled_out(&rules));
+            (name, word, rules, listed)
+        })
+        .collect();
+    let widest = |cells: &mut dyn Iterator<Item = &String>| {
+        let width = cells.map(|cell| cell.chars().count()).max();
+        width.unwrap_or_default().min(CELL_CHARS_MAX)
+    };
+    let names = widest(&mut rows.iter().map(|(name, ..)| name));
+    let all_rules = widest(&mut rows.iter().map(|(_, _, rules, _)| rules));
+    // At a terminal each tool has one line.
+    let screen = crate::logs::screen_width();
+    for (name, word, rules, listed) in &rows {
+        let mut line = format!("  {name:<names$}  {word:<7}  {rules:<all_rules$}");
+        if let Some(about) = about(&listed.tool) {
+            line.push_str("  ");
+            line.push_str(&about);
         }
+        let line = match screen {
+            Some(screen) => cut(line.trim_end(), screen),
+            None => line.trim_end().to_owned(),
+        };
+        writeln!(out, "{line}")?;
     }
     Ok(())
+}
+
+/// The first line of a tool's description.
+fn about(tool: &Value) -> Option<String> {
+    let about = tool.get("description")?.as_str()?;
+    let first = about.lines().find(|line| !line.trim().is_empty())?;
+    Some(spelled_out(&cut(first.trim(), DESCRIPTION_CHARS_MAX + 1)))
+}
+
+/// A text of at most so many characters, the last of which says that there are more.
+fn cut(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    let mut short: String = text.chars().take(most.saturating_sub(1)).collect();
+    short.push('…');
+    short
 }
 
 /// A server with its tools, as JSON.

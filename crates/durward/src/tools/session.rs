@@ -144,10 +144,10 @@ fn no_session(name: &str, error: &ClientError) -> Problem {
             "ended before it answered `initialize`; the reason is above".to_owned()
         }
         ClientError::Timeout { after, .. } => {
-            format!("has not answered `initialize` within {} s", after.as_secs())
+            format!("did not answer `initialize` within {} s", after.as_secs())
         }
         ClientError::Handshake { line } => {
-            format!("opens no session; its answer: {}", answer_in(line))
+            format!("did not open a session; its answer: {}", answer_in(line))
         }
         other => return sentence(name, other),
     };

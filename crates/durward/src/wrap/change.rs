@@ -88,7 +88,7 @@ impl File {
         {
             let known: Vec<&str> = all.iter().map(|entry| entry.server).collect();
             return Err(format!(
-                "there is no server \"{}\"; there are: {}",
+                "no server is called \"{}\"; the file has: {}",
                 missing.escape_debug(),
                 if known.is_empty() {
                     "none".into()
@@ -189,7 +189,7 @@ pub(super) fn unwrap(file: &File, chosen: &[String], own: &Path) -> Result<Chang
             Some(value) => change.step(file, &entry, &value)?,
             None => change.skip(
                 entry,
-                "it has no command of its own: durward.yaml names its server",
+                "its server is one of durward.yaml, so there is no command to restore",
             ),
         }
     }

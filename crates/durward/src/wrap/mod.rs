@@ -25,13 +25,13 @@ pub const WRAP_HELP: &str = "\
 Examples:
   durward wrap claude-desktop                         show the changes, ask, then write them
   durward wrap cursor --server github --policy policy.json
-  durward wrap vscode --project --yes                 .vscode/mcp.json of this directory, without asking
+  durward wrap vscode --project --yes                 .vscode/mcp.json here, without asking
   durward wrap codex --dry-run                        show the changes only
 
 An entry `npx -y my-server` becomes `durward run --name NAME -- npx -y my-server`; the variables of its `env` are
-passed on. An entry with a URL becomes `durward run --url URL`; a bearer token moves into the entry's `env`. A
-client's own login (OAuth) to a server over HTTP does not reach the server through durward: leave such a server out
-with --server. Wrapped entries are skipped, so the command can be repeated when servers are added.
+passed on. An entry with a URL becomes `durward run --url URL`; its bearer token moves into the entry's `env`. A server
+to which the client itself logs in (OAuth) cannot be reached through Durward: leave it out with --server. Entries that
+are wrapped already are skipped, so you can repeat the command after adding servers.
 
 The file as it was is kept as FILE.bak-TIME; `durward unwrap CLIENT` restores it.
 
@@ -45,7 +45,7 @@ Examples:
 
 If the file has not been changed since it was wrapped, it is restored byte for byte from the backup. Otherwise each
 entry that runs `durward run -- CMD` or `durward run --url URL` gets its own command or URL back, and later changes
-stay.
+of the file are kept.
 
 Exit codes: 0 done, or nothing to do; 1 nothing was written because nobody said yes; 16 the file cannot be edited.";
 
@@ -145,7 +145,7 @@ fn apply(
     let unprinted = |error: io::Error| format!("cannot write: {error}");
     let text = install::read(&path).map_err(|error| format!("{shown}: {error}"))?;
     let text = text.ok_or_else(|| {
-        format!("{shown} is not there: the client has no servers yet; `durward install` adds one, --file names another file")
+        format!("{shown} does not exist: the client has no servers yet\n  hint: `durward install` adds one; --file names another file")
     })?;
     let record = Record::find(&path, &places.state);
     let file = File::new(args.client, text, record).map_err(|error| format!("{shown}: {error}"))?;
@@ -185,7 +185,7 @@ fn done(
         Outcome::Restored(backup) => {
             writeln!(
                 out,
-                "restored byte for byte; removed the backup {}",
+                "restored byte for byte; the backup {} was removed",
                 backup.display()
             )?;
         }
@@ -198,7 +198,7 @@ fn confirmed(out: &mut dyn Write, err: &mut dyn Write) -> io::Result<bool> {
     if !io::stdin().is_terminal() {
         let _ = writeln!(
             err,
-            "error: nothing was written: there is no terminal to ask at\n  hint: --yes writes without asking, --dry-run only shows the changes"
+            "error: nothing was written: standard input is not a terminal\n  hint: --yes writes without asking, --dry-run only shows the changes"
         );
         return Ok(false);
     }

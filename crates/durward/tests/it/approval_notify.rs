@@ -142,7 +142,7 @@ fn notify_keys_that_cannot_be_used_are_refused_where_they_stand() {
     for (notify, said) in [
         (
             "{ bell: loud }",
-            "approval.notify.bell: \"loud\" is neither true nor false",
+            "approval.notify.bell: \"loud\" is not true or false",
         ),
         (
             "{ command: [] }",

@@ -67,10 +67,7 @@ fn mode(path: &std::path::Path, mode: u32) {
 
 fn of_servers() -> Vec<Case> {
     vec![
-        case(
-            with("root: other"),
-            "root: there is no server called \"other\"",
-        ),
+        case(with("root: other"), "root: no server is called \"other\""),
         case(
             "servers: { far: { url: \"http://far.example/mcp\" } }",
             "say insecure_http: true in durward.yaml",
@@ -107,7 +104,7 @@ fn of_listening() -> Vec<Case> {
     vec![
         case(
             with("listen: 0.0.0.0:0"),
-            "without TLS anybody on the way could read",
+            "without TLS anybody on the network could read",
         ),
         case(
             with("tls: { cert: gone.pem, key: gone.pem }"),
@@ -119,11 +116,11 @@ fn of_listening() -> Vec<Case> {
         ),
         case(
             with("listen: unix:/no/such/place/durward.sock"),
-            "there is no such directory",
+            "the directory does not exist",
         ),
         case(
             with(&format!("listen: unix:/tmp/{}", "x".repeat(200))),
-            "longer than a socket's may be",
+            "too long for a socket",
         ),
         case(with("allowed_hosts: [\"a/b\"]"), "host \"a/b\": "),
         case(with("allowed_origins: [nowhere]"), "origin \"nowhere\": "),
@@ -190,13 +187,13 @@ fn of_places() -> Vec<Case> {
 /// Settings of their own kind, refused where the file is read.
 fn of_keys() -> Vec<Case> {
     [
-        ("require_key: yes", "is none of true, false"),
-        ("share: nobody", "is none of session, caller, all"),
+        ("require_key: yes", "is not one of true, false"),
+        ("share: nobody", "is not one of session, caller, all"),
         ("session_idle: 0s", "is outside of 1s to 24h"),
         ("threads: 0", "is outside of 1 to 64"),
         ("threads: 65", "is outside of 1 to 64"),
-        ("watch: sometimes", "is none of true, false"),
-        ("insecure_http: 1", "is none of true, false"),
+        ("watch: sometimes", "is not one of true, false"),
+        ("insecure_http: 1", "is not one of true, false"),
         (
             "limits: { per_tool: { concurrency: 0 } }",
             "is outside of 1 to 1024",

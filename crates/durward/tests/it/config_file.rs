@@ -122,7 +122,7 @@ fn an_unknown_server_is_refused_with_the_nearest() {
     let (code, _, err) = said(&world.durward(&["run", "fils"]));
     assert_eq!(code, 16);
     let expect = format!(
-        "error: {}: there is no server \"fils\"\n  hint: did you mean \"files\"?\n",
+        "error: {}: no server is called \"fils\"\n  hint: did you mean \"files\"?\n",
         file.display()
     );
     assert_eq!(err, expect);
@@ -215,7 +215,7 @@ fn files_that_cannot_be_trusted_or_read_are_refused() {
     .unwrap();
     refuse(
         "open.yaml",
-        "everybody may write to this file, and could have any program started; run chmod o-w on it",
+        "everybody may write to this file, and could make it start any program; run chmod o-w on it",
     );
     write("latin.yaml", b"policy: \xe9");
     refuse("latin.yaml", "byte 8 is not utf-8; save the file as utf-8");
@@ -325,7 +325,7 @@ fn check_shows_warnings_and_no_secret() {
         "{out}"
     );
     assert!(
-        out.contains("line 3: the program of \"gone\" is not there: /no/such/program"),
+        out.contains("line 3: the program of \"gone\" does not exist: /no/such/program"),
         "{out}"
     );
     let (code, _, err) = said(&world.durward(&["check", "--strict"]));

@@ -241,7 +241,7 @@ fn a_command_line_without_a_server() {
     assert_eq!(output.status.code(), Some(16), "{output:?}");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(
-        said.contains("there is no server to guard\n  hint: put its own command"),
+        said.contains("no server was given\n  hint: give its command"),
         "{said}"
     );
 }

@@ -156,8 +156,8 @@ fn wrong_urls_and_keys_are_named() {
             &["--url", "https://me:secret@example.org/"],
             "--api-key-env",
         ),
-        (&["--url", "ftp://example.org/"], "neither with http://"),
-        (&["--url", "example.org"], "this is no url"),
+        (&["--url", "ftp://example.org/"], "must begin with http://"),
+        (&["--url", "example.org"], "this is not a URL"),
         (
             &["--url", "https://h/", "--api-key-env", "NOT_SET"],
             "NOT_SET",
@@ -176,7 +176,7 @@ fn wrong_urls_and_keys_are_named() {
         ),
         (
             &["--transport", "stdio", "--url", "https://h/"],
-            "needs a server's command",
+            "needs the server's command",
         ),
     ];
     for (flags, said) in cases {

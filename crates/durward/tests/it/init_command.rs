@@ -107,7 +107,7 @@ fn nothing_is_replaced_without_force_and_a_copy() {
     assert_eq!(code, 0, "{err}");
     let copy = out
         .lines()
-        .find_map(|line| line.strip_suffix(": what was there"))
+        .find_map(|line| line.strip_suffix(": backup of the file as it was"))
         .unwrap();
     assert_eq!(fs::read_to_string(copy).unwrap(), "mine");
     assert_eq!(durward(&world, &["check"]).0, 0);
@@ -119,7 +119,7 @@ fn without_a_terminal_it_says_which_flags() {
     let (code, _, err) = durward(&world, &["init"]);
     assert_eq!(code, 16);
     assert!(
-        err.contains("there is no terminal to ask at\n  hint: give --yes"),
+        err.contains("so nothing can be asked\n  hint: give --yes"),
         "{err}"
     );
     assert!(!world.config().exists());
@@ -131,7 +131,7 @@ fn what_cannot_be_written_leaves_nothing() {
     for (args, says) in [
         (
             &["init", "--yes", "--name", "a"][..],
-            "--name is given, and no server",
+            "--name is given without a server",
         ),
         (
             &["init", "--yes", "--url", "ftp://x"],

@@ -117,7 +117,7 @@ fn write_keeps_a_copy_and_every_other_server() {
             // Its folder is not there: the client is not installed.
             let (code, _, err) = run(&world, &line);
             assert_eq!(code, 16);
-            assert!(err.contains("not to be installed"), "{err}");
+            assert!(err.contains("not seem to be installed"), "{err}");
             fs::create_dir_all(file.parent().unwrap()).unwrap();
         }
         assert_eq!(run(&world, &line).0, 0, "{client}: new");
@@ -189,6 +189,113 @@ fn p08_the_entry_keeps_state_and_configuration() {
     assert_eq!(kept(&["--no-config"]), json!(none));
     let plain = [&name[..], &["--", "my-server"]].concat();
     assert_eq!(kept(&[]), json!(plain));
+}
+
+/// A configuration with two servers.
+fn two_servers(world: &World) -> String {
+    let file = world.tmp.join("durward.yaml");
+    let echo = json!({"command": binary(), "args": ["lab", "mock", "echo"]});
+    let text = json!({"servers": {"one": echo, "two": echo}}).to_string();
+    fs::write(&file, text).unwrap();
+    file.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_server_of_the_configuration_is_installed_by_its_name() {
+    let world = World::new(None);
+    let config = two_servers(&world);
+    let installed = |words: &[&str]| {
+        let line = [&["--config", &config, "install", "claude-code"], words].concat();
+        let (code, out, err) = run(&world, &line);
+        assert_eq!(code, 0, "{err}");
+        serde_json::from_str::<Value>(&out).unwrap()["mcpServers"].clone()
+    };
+    let one = &installed(&["one"])["one"];
+    assert_eq!(one["args"], json!(["run", "--config", config, "one"]));
+    let all = &installed(&[])["durward"];
+    assert_eq!(all["args"], json!(["run", "--config", config]));
+    let named = installed(&["two", "--name", "second"]);
+    assert_eq!(named["second"]["args"][3], "two");
+    // What the client would start has the tools of both.
+    let args: Vec<String> = serde_json::from_value(all["args"].clone()).unwrap();
+    let mut client =
+        Client::spawn_with(all["command"].as_str().unwrap(), &args, &world.options()).unwrap();
+    client.handshake(Era::ALL[1]).unwrap();
+    let listed = client.request("tools/list", json!({})).unwrap();
+    let listed = listed.line().to_owned();
+    assert!(
+        listed.contains("one__echo") && listed.contains("two__echo"),
+        "{listed}"
+    );
+    for (words, part) in [
+        (&["tow"][..], "did you mean \"two\"?"),
+        (
+            &["one", "--env", "A=b"],
+            "--env is for a server's own command",
+        ),
+    ] {
+        let line = [&["--config", &config, "install", "cursor"], words].concat();
+        let (code, _, err) = run(&world, &line);
+        assert_eq!(code, 16, "{err}");
+        assert!(err.contains(part), "{err}");
+    }
+    let (code, _, err) = run(&world, &["--no-config", "install", "cursor"]);
+    assert_eq!(code, 16, "{err}");
+    assert!(err.contains("there is no server to install"), "{err}");
+}
+
+#[test]
+fn a_url_is_installed_with_its_key_as_each_client_spells_it() {
+    let world = World::new(None);
+    let url = "http://127.0.0.1:8765/mcp/files";
+    let with = |client: &str, key: Option<&str>, words: &[&str]| {
+        let line = ["install", client, "--url", url];
+        let mut command = std::process::Command::new(binary());
+        command.args([&line[..], words].concat());
+        command.env("HOME", world.home()).env_remove("DURWARD_KEY");
+        command.envs(key.map(|key| ("DURWARD_KEY", key)));
+        let output = command.current_dir(&world.tmp).output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        let (out, err) = (text(output.stdout), text(output.stderr));
+        (output.status.code(), out, err)
+    };
+    let key_env = ["--key-env", "DURWARD_KEY"];
+    for (client, section, of_url, of_type) in [
+        ("claude-code", "mcpServers", "url", json!("http")),
+        ("cursor", "mcpServers", "url", Value::Null),
+        ("vscode", "servers", "url", json!("http")),
+        ("windsurf", "mcpServers", "serverUrl", Value::Null),
+        ("gemini", "mcpServers", "httpUrl", Value::Null),
+        ("zed", "context_servers", "url", Value::Null),
+        ("opencode", "mcp", "url", json!("remote")),
+    ] {
+        let (code, out, err) = with(client, Some("k1"), &key_env);
+        assert_eq!(code, Some(0), "{client}: {err}");
+        let entry = &serde_json::from_str::<Value>(&out).unwrap()[section]["files"];
+        assert_eq!(entry[of_url], url, "{client}");
+        assert_eq!(entry["type"], of_type, "{client}");
+        assert_eq!(entry["headers"]["Authorization"], "Bearer k1", "{client}");
+    }
+    let (_, codex, _) = with("codex", Some("k1"), &key_env);
+    assert!(
+        codex.contains("bearer_token_env_var = \"DURWARD_KEY\"") && !codex.contains("k1"),
+        "{codex}"
+    );
+    let (_, goose, _) = with("goose", Some("k1"), &key_env);
+    assert!(
+        goose.contains("type: streamable_http") && goose.contains("Bearer k1"),
+        "{goose}"
+    );
+    let (_, open, _) = with("cursor", None, &[]);
+    assert!(!open.contains("headers"), "{open}");
+    let (code, _, err) = with("cursor", None, &key_env);
+    assert_eq!(code, Some(16));
+    assert!(err.contains("the variable DURWARD_KEY is not set"), "{err}");
+    let (code, _, err) = with("claude-desktop", None, &[]);
+    assert_eq!(code, Some(16));
+    assert!(err.contains("reads no URL"), "{err}");
+    let far = ["install", "cursor", "--url", "http://example.org/mcp"];
+    assert_eq!(run(&world, &far).0, 16, "a key in the clear");
 }
 
 #[test]
@@ -275,7 +382,7 @@ fn an_installed_entry_starts_and_status_sees_it() {
     let (code, out, _) = run(&world, &["status"]);
     assert_eq!(code, 0);
     assert!(
-        out.contains("running  0 instances") && out.contains("no record yet"),
+        out.contains("running  0 instances") && out.contains("no records yet"),
         "{out}"
     );
     let line = [

@@ -374,7 +374,7 @@ fn what_cannot_be_shown_says_so() {
     fs::write(&ops, &text[..text.len() - 9]).unwrap();
     refused("is cut off; the run was not finished");
     fs::write(&ops, format!("{{}}\n{text}")).unwrap();
-    refused("line 1 is no record");
+    refused("line 1 is not a record");
     let summary = run.join("summary.json");
     let text = fs::read_to_string(&summary).unwrap();
     fs::write(

@@ -236,7 +236,7 @@ fn a_reply_beyond_its_bound_is_replaced() {
     assert_eq!(answer["error"]["code"], -32603, "{answer}");
     let data = told(&answer);
     assert_eq!(data["reason"], "response_too_large", "{answer}");
-    assert_eq!(data["detail"], "4097 bytes, and at most 4096 are passed on");
+    assert_eq!(data["detail"], "4097 bytes; at most 4096 are passed on");
     let fails = client.request("tools/call", sized(10_000_000)).unwrap();
     assert_eq!(
         fails.error().unwrap()["data"]["reason"],

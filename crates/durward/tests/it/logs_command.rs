@@ -106,7 +106,7 @@ fn show_prints_json_and_says_where_there_is_nothing() {
     ] {
         let (code, out, err) = logs(&place, args);
         assert_eq!((code, out.as_str()), (0, ""));
-        assert!(err.contains("no such records"), "{err}");
+        assert!(err.contains("no matching records"), "{err}");
     }
     assert_eq!(logs(&place, &["show", "--type", "nonsense"]).0, 2);
     assert_eq!(logs(&place, &["show", "--limit", "0"]).0, 2);

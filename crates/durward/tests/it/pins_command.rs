@@ -66,7 +66,7 @@ fn what_is_named_wrongly_is_told_and_changes_nothing() {
         (&["approve", "victim", "echo", "--digest", "xyz"], "8 to 64"),
         (
             &["approve", "../victim", "--all"],
-            "no pins of a server named",
+            "no pins of a server called",
         ),
     ] {
         let (code, out, err) = pins(&place, words);

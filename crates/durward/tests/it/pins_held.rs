@@ -260,7 +260,7 @@ fn a_damaged_pin_file_is_closed_under_enforce() {
     let damages: [(&str, Vec<u8>); 7] = [
         ("empty", Vec::new()),
         ("cut", sound.as_bytes()[..sound.len() / 2].to_vec()),
-        ("no text", b"\xff\xfe".to_vec()),
+        ("not text", b"\xff\xfe".to_vec()),
         (
             "a text that does not fit its digest",
             sound.replace("Returns", "Deletes").into_bytes(),

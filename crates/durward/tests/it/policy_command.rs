@@ -268,7 +268,7 @@ fn explain_takes_other_methods_and_refuses_what_it_cannot_answer() {
         (
             &["--tool", "read_file", "--path", "{STATE}/x"],
             0,
-            "protected place",
+            "protected path",
         ),
         (
             &["--tool", "read_file", "--path", "~other/x"],
@@ -276,15 +276,15 @@ fn explain_takes_other_methods_and_refuses_what_it_cannot_answer() {
             "cannot be resolved",
         ),
         (&["--method", "tools/list"], 2, "ask about the entry"),
-        (&["--method", "ping"], 2, "without a judgement"),
+        (&["--method", "ping"], 2, "without being judged"),
         (&[], 2, "--tool"),
         (&["--method", "resources/read"], 2, "--uri"),
-        (&["--tool", "x", "--args", "[1]"], 2, "no JSON object"),
+        (&["--tool", "x", "--args", "[1]"], 2, "not a JSON object"),
         (&["--tool", "x", "--args", "{"], 2, "not JSON"),
         (
             &["--tool", "x", "--args", "{\"a\":1,\"a\":2}"],
             2,
-            "cannot be taken",
+            "cannot be used",
         ),
     ] {
         let (is, out, err) = explain(args);

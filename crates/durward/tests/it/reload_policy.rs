@@ -164,7 +164,8 @@ fn the_command_reloads_every_instance_of_a_server() {
     let (code, _, err) = reload(&["--server", "files"]);
     assert_eq!(code, Some(1));
     assert!(
-        err.contains("line 1, column ") && err.contains("what was in force stays in force"),
+        err.contains("line 1, column ")
+            && err.contains("the earlier rules and settings stay in force"),
         "{err}"
     );
     let (code, out, _) = reload(&["--server", "files", "--json"]);
@@ -239,7 +240,9 @@ fn a_broken_policy_keeps_the_last_good() {
         ended.stderr
     );
     assert!(
-        ended.stderr.contains("what was in force stays in force"),
+        ended
+            .stderr
+            .contains("the earlier rules and settings stay in force"),
         "{}",
         ended.stderr
     );

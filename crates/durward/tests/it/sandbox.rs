@@ -311,7 +311,7 @@ fn inherited_descriptors_do_not_reach_the_server() {
 #[test]
 fn a_sandbox_that_cannot_be_read_is_refused() {
     let place = Place::new();
-    for (flag, expect) in [("read", "is not read=DIR"), ("reed=/", "none of read")] {
+    for (flag, expect) in [("read", "is not read=DIR"), ("reed=/", "not one of read")] {
         let output = place.durward(&["run", "--sandbox", flag, "--", "true"]);
         let said = String::from_utf8(output.stderr).unwrap();
         assert!(said.contains(expect), "{said}");

@@ -138,7 +138,7 @@ fn a_handshake_in_a_batch_reached_a_server_that_was_already_in_use() {
     };
     assert_eq!(of(1)["error"]["data"]["reason"], "batch_not_allowed");
     let said = of(1)["error"]["message"].to_string();
-    assert!(said.contains("may not be in a batch"), "{said}");
+    assert!(said.contains("must not be in a batch"), "{said}");
     assert_eq!(of(2)["result"]["content"][0]["text"], "b");
 }
 

@@ -127,11 +127,7 @@ fn a_request_whose_body_comes_after_its_key_has_gone_is_not_taken() {
         stream.write_all(last.as_bytes()).unwrap();
         let answer = read_answer(&mut BufReader::new(stream));
         assert_eq!(answer.status, status, "{answer:?}");
-        assert_eq!(
-            answer.body.contains("taken back"),
-            status == 401,
-            "{answer:?}"
-        );
+        assert_eq!(answer.body.contains("revoked"), status == 401, "{answer:?}");
     }
 }
 

@@ -390,7 +390,7 @@ fn urls_that_cannot_be_used_are_said_before_anything_begins() {
         ("http://example.org/mcp", "--insecure-http"),
         ("ftp://example.org/", "https://"),
         ("https://user:word@example.org/", "password"),
-        ("http://", "no url"),
+        ("http://", "not a URL"),
     ] {
         let server = format!("far={url}");
         let done = place.durward(&[&words[..], &flags, &["--server", &server]].concat());

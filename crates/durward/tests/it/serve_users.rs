@@ -56,7 +56,7 @@ fn j16_without_keys_another_user_is_refused() {
         let (host, port) = (served.address.ip().to_string(), served.address.port());
         let answer = as_other(&host, port, &request(""));
         assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
-        assert!(answer.contains("its own user only"), "{answer}");
+        assert!(answer.contains("processes of its own user"), "{answer}");
         // Nor does a key help, where there are none.
         let shown = request("authorization: Bearer dw_made_up\r\n");
         let answer = as_other(&host, port, &shown);

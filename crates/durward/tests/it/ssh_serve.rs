@@ -153,11 +153,7 @@ fn what_it_would_serve_can_be_printed_and_what_is_wrong_is_said() {
     }
     assert!(!place.path("state").exists());
     for (flags, code, wrong) in [
-        (
-            &["--hosts", "nowhere.yaml"][..],
-            16,
-            "there is no file of hosts at ",
-        ),
+        (&["--hosts", "nowhere.yaml"][..], 16, "the hosts file "),
         (&["--workers", "0"], 2, "0 is not in 1..=64"),
         (&["--workers", "65"], 2, "65 is not in 1..=64"),
         (&["--session-timeout", "59"], 2, "59 is not in 60..="),

@@ -139,7 +139,7 @@ fn comments_stay_and_what_cannot_be_wrapped_says_why() {
     let (code, _, err) = run(&world, &["wrap", "vscode", "--server", "filse"]);
     assert_eq!(code, 16);
     assert!(
-        err.contains("no server \"filse\"; there are: docs, files, old"),
+        err.contains("no server is called \"filse\"; the file has: docs, files, old"),
         "{err}"
     );
 }
@@ -205,7 +205,7 @@ fn nothing_is_written_unasked() {
     let (code, _, err) = run(&world, &["wrap", "codex"]);
     assert_eq!(code, 1);
     assert!(
-        err.contains("no terminal to ask at") && err.contains("--yes"),
+        err.contains("standard input is not a terminal") && err.contains("--yes"),
         "{err}"
     );
     assert_eq!(text(&path), CODEX);
@@ -216,7 +216,7 @@ fn files_that_cannot_be_read_are_named() {
     let world = World::new(None);
     let (code, _, err) = run(&world, &["wrap", "cursor"]);
     assert_eq!(code, 16);
-    assert!(err.contains(".cursor/mcp.json is not there"), "{err}");
+    assert!(err.contains(".cursor/mcp.json does not exist"), "{err}");
     for (client, name, before, part) in [
         (
             "cursor",

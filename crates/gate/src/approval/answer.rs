@@ -90,7 +90,9 @@ impl fmt::Display for Outcome {
             }
             Self::TimedOut => f.write_str("not answered in time, so denied"),
             Self::Withdrawn => f.write_str("withdrawn by its caller"),
-            Self::Void => f.write_str("void, because the policy or the call's targets changed"),
+            Self::Void => {
+                f.write_str("cancelled, because the policy or the call's targets changed")
+            }
         }
     }
 }
@@ -140,28 +142,28 @@ impl Declined {
 impl fmt::Display for Declined {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unknown => f.write_str("no call of this id waits for approval"),
+            Self::Unknown => f.write_str("no call with this id waits for approval"),
             Self::Ambiguous(ids) => write!(
                 f,
-                "several calls begin so, waiting or ended: {}; give more of the id",
+                "several calls, waiting or answered, have an id that begins so: {}; give more of the id",
                 ids.join(", ")
             ),
             Self::TooShort => write!(
                 f,
-                "too little of an id: give at least {} letters of it",
+                "the id is too short: give at least {} letters of it",
                 super::ID_LETTERS_MIN
             ),
             Self::Ended { id, outcome } => {
-                write!(f, "{id} was already {outcome}; this answer changes nothing")
+                write!(f, "{id} was already {outcome}; this answer has no effect")
             }
             Self::NotAllShown => f.write_str(
-                "part of this call is too long to be shown; look at it again, and confirm a yes",
+                "part of this call is too long to be shown; read it again and confirm that it is allowed",
             ),
             Self::Channel(channels) => {
                 let names: Vec<&str> = channels.iter().map(|c| c.label()).collect();
                 write!(
                     f,
-                    "the rule that asks takes answers on these channels only: {}",
+                    "the rule that asks accepts answers on these channels only: {}",
                     names.join(", ")
                 )
             }

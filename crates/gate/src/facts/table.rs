@@ -100,7 +100,7 @@ facts! {
     Method "method" ("mcp_method"): Text, Plain, "the protocol's method";
     SubjectId "subject_id": Text, Plain, "who calls";
     SubjectGroups "subject_groups": Texts, Plain, "list of the groups that the caller belongs to; null where there are none";
-    ResourceType "resource_type": Text, Plain, "tool, resource, prompt, server or model; null where it is none of them";
+    ResourceType "resource_type": Text, Plain, "tool, resource, prompt, server or model; null where it is something else";
     Direction "direction": Text, Plain, "to_server, or to_client where a server asks its client";
     Operation "operation": Text, Plain, "read, write, delete or unknown: as a built-in server states it, else by the tool's name";
     SideEffects "side_effects": Texts, Plain, "list of the tool's side effects; null where they are not known";

@@ -58,16 +58,18 @@ impl IdentityFault {
     #[must_use]
     pub fn sentence(self) -> &'static str {
         match self {
-            Self::Missing => "a key is needed: send Authorization: Bearer with one of durward keys",
-            Self::Unknown | Self::Expired | Self::Revoked => {
-                "the key is not good here; ask whoever runs this server for another"
+            Self::Missing => {
+                "a key is needed: send Authorization: Bearer KEY with a key of `durward keys create`"
             }
-            Self::OutOfScope => "the key is not good for this server",
+            Self::Unknown | Self::Expired | Self::Revoked => {
+                "the key is not valid here; ask the operator of this server for another"
+            }
+            Self::OutOfScope => "the key is not valid for this server",
             Self::OtherUser => {
-                "this server answers the processes of its own user only; others need one of durward keys"
+                "this server answers only processes of its own user; others need a key (durward keys create)"
             }
             Self::UserUnknown => {
-                "a key is needed: it cannot be known whose process calls, and without keys only those of this server's own user are answered"
+                "a key is needed: it is not known which user's process calls, and without keys only processes of this server's own user are answered"
             }
         }
     }
@@ -139,17 +141,17 @@ impl fmt::Display for RingError {
             ),
             Self::Malformed { path } => write!(
                 f,
-                "keys: {} is not a list of keys; restore it, or remove it to begin with none",
+                "keys: {} is not a list of keys; restore it, or remove it to start without keys",
                 path.display()
             ),
             Self::Taken(name) => write!(
                 f,
-                "there is a key called \"{name}\" already; revoke or rotate it, or choose another name"
+                "a key called \"{name}\" exists already; revoke or rotate it, or choose another name"
             ),
             Self::NoSuchKey(name) => {
                 write!(
                     f,
-                    "there is no key called \"{name}\"; durward keys list shows all"
+                    "no key is called \"{name}\"; `durward keys list` shows all"
                 )
             }
             Self::Revoked(name) => {

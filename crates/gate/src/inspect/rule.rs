@@ -101,7 +101,7 @@ impl fmt::Display for RuleFault {
         match self {
             Self::TooLong => write!(f, "is longer than {PATTERN_BYTES_MAX} bytes"),
             Self::Empty => f.write_str("matches the empty text, so it would match everywhere"),
-            Self::Unreadable(why) => write!(f, "is no regular expression: {why}"),
+            Self::Unreadable(why) => write!(f, "is not a regular expression: {why}"),
         }
     }
 }

@@ -176,9 +176,9 @@ fn rules_look_where_they_are_told_to() {
 #[test]
 fn patterns_that_cannot_be_used_are_refused() {
     let cases = [
-        ("(", "is no regular expression: unclosed group"),
+        ("(", "is not a regular expression: unclosed group"),
         ("x*", "matches the empty text, so it would match everywhere"),
-        ("(?:[a-z]{1000}){1000}", "is no regular expression: "),
+        ("(?:[a-z]{1000}){1000}", "is not a regular expression: "),
         (
             &"x".repeat(PATTERN_BYTES_MAX + 1),
             "is longer than 1024 bytes",

@@ -107,7 +107,7 @@ impl fmt::Display for JournalError {
             }
             JournalError::TooManySegments { segments_max } => write!(
                 f,
-                "journal: the directory holds more than {segments_max} segments; move old ones away"
+                "journal: the directory has more than {segments_max} segments; move old ones away"
             ),
             JournalError::Head { path, problem } => {
                 write!(f, "journal: its head {} {problem}", path.display())
@@ -130,7 +130,10 @@ impl fmt::Display for JournalError {
             }
             JournalError::Closed => f.write_str("journal: closed"),
             JournalError::Failed { cause } => {
-                write!(f, "journal: failed earlier and takes nothing more: {cause}")
+                write!(
+                    f,
+                    "journal: it failed earlier and accepts nothing more: {cause}"
+                )
             }
         }
     }

@@ -76,7 +76,7 @@ impl FromStr for Rate {
         match per_hour {
             Some(0) => Err("lets nothing through; write at least 1/h".into()),
             Some(per_hour) if per_hour <= PER_HOUR_MAX => Ok(Self { per_hour }),
-            Some(_) | None => Err("is more than is counted; write at most 1000000/s".into()),
+            Some(_) | None => Err("is too much; write at most 1000000/s".into()),
         }
     }
 }
@@ -88,8 +88,7 @@ mod tests {
     #[test]
     fn rates_are_read_and_written() {
         const WRONG: Result<&str, &str> = Err("is not a rate; write 10/s, 600/m or 5000/h");
-        const TOO_MUCH: Result<&str, &str> =
-            Err("is more than is counted; write at most 1000000/s");
+        const TOO_MUCH: Result<&str, &str> = Err("is too much; write at most 1000000/s");
         let cases = [
             ("10/s", Ok("10/s")),
             ("600/m", Ok("10/s")),

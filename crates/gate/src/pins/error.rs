@@ -71,7 +71,7 @@ impl fmt::Display for PinError {
             }
             Self::Corrupt { path, what } => write!(
                 f,
-                "the pins in {} are damaged ({what}); compare with a backup, or start anew with durward pins forget",
+                "the pins in {} are damaged ({what}); compare with a backup, or start again with durward pins forget",
                 path.display()
             ),
             Self::Write(error) => write!(f, "the pins cannot be written: {error}"),

@@ -93,7 +93,7 @@ impl PinFile {
             .read_to_string(&mut text);
         match read {
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-                return Err(corrupt("it is no text".to_owned()));
+                return Err(corrupt("it is not text".to_owned()));
             }
             other => other.map_err(read_error)?,
         };

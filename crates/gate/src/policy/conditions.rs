@@ -46,13 +46,13 @@ pub static CONDITIONS: &[ConditionDef] = &[
         "tool_name",
         FactId::ToolName,
         Matcher::Name { fold: true },
-        "shell globs over the tool's own name, without case",
+        "shell globs over the tool's own name, ignoring case",
     ),
     row(
         "subject_id",
         FactId::SubjectId,
         Matcher::Exact,
-        "callers, exactly as they are called",
+        "callers, compared literally",
     ),
     row(
         "subject_group",
@@ -109,13 +109,13 @@ pub static CONDITIONS: &[ConditionDef] = &[
         "backend_id",
         FactId::BackendId,
         Matcher::Name { fold: true },
-        "shell globs over the server's name, without case",
+        "shell globs over the server's name, ignoring case",
     ),
     row(
         "host",
         FactId::Host,
         Matcher::Name { fold: true },
-        "shell globs over the machine that the call reaches, without case",
+        "shell globs over the machine that the call reaches, ignoring case",
     ),
     row(
         "program",
@@ -139,13 +139,13 @@ pub static CONDITIONS: &[ConditionDef] = &[
         "model",
         FactId::Model,
         Matcher::Name { fold: true },
-        "shell globs over the names of a model, without case: as the caller wrote it, PROVIDER/MODEL, the provider's own",
+        "shell globs over the names of a model, ignoring case: as the caller wrote it, PROVIDER/MODEL, the provider's own",
     ),
     row(
         "provider",
         FactId::Provider,
         Matcher::Name { fold: true },
-        "shell globs over the model provider's name, without case",
+        "shell globs over the model provider's name, ignoring case",
     ),
     row(
         "path_pattern",

@@ -22,14 +22,14 @@ pub fn path(pattern: &str) -> Result<String, GlobError> {
     check(pattern)?;
     if pattern.contains("***") {
         return Err(GlobError {
-            message: "three stars in a row mean nothing",
+            message: "three stars in a row have no meaning",
             hint: "write * for one component, ** for any depth",
         });
     }
     if pattern.matches('[').count() > pattern.matches(']').count() {
         return Err(GlobError {
             message: "the bracket [ is never closed",
-            hint: "path patterns know only *, ** and ?; brackets stand for themselves and come in pairs",
+            hint: "path patterns know only *, ** and ?; brackets are not special and must come in pairs",
         });
     }
     let trimmed = if pattern.len() > 1 {

@@ -91,7 +91,7 @@ fn never_remembered(rule: &Rule) -> Option<(String, String)> {
         .find(|effect| effects::NEVER_REMEMBERED.contains(&effect.as_str()))
         .map(|effect| {
             (
-                format!("cache_side_effects has {effect}, which is asked about each time whatever a rule says"),
+                format!("cache_side_effects has {effect}, but calls with this side effect are always asked about"),
                 "take it out".to_owned(),
             )
         })
@@ -109,7 +109,7 @@ fn allows_pathless(rule: &Rule) -> Option<(String, String)> {
         && !plain.contains("paths.size()");
     vacuous.then(|| {
         (
-            "allows calls without any path too: all() holds of an empty list".to_owned(),
+            "also allows calls without any path: all() is true for an empty list".to_owned(),
             "write size(paths) > 0 && before it".to_owned(),
         )
     })

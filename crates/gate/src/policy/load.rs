@@ -52,7 +52,7 @@ fn version(doc: Document<'_>, entry: &Entry<'_>) -> Result<(), PolicyError> {
         "\"1\"" | "1" => Ok(()),
         other => Err(doc.error(
             other,
-            format!("policy version {other} is not known"),
+            format!("policy version {other} is not supported"),
             Some("write \"version\": \"1\"".into()),
         )),
     }
@@ -65,7 +65,7 @@ fn default_action(doc: Document<'_>, entry: &Entry<'_>) -> Result<(), PolicyErro
     Err(doc.error(
         entry.value.get(),
         "default_action can only be \"deny\"",
-        Some("to let everything pass, add a rule {\"effect\": \"allow\", \"conditions\": {\"tool_name\": \"*\"}}".into()),
+        Some("to allow everything, add a rule {\"effect\": \"allow\", \"conditions\": {\"tool_name\": \"*\"}}".into()),
     ))
 }
 
@@ -85,7 +85,7 @@ fn rule_list<'a>(doc: Document<'a>, entry: &Entry<'a>) -> Result<Vec<Rule>, Poli
         if let Some(earlier) = seen.insert(rule.id.clone(), number + 1) {
             return Err(doc.error(
                 id_at,
-                format!("rule id \"{}\" is already that of rule {earlier}", rule.id),
+                format!("rule id \"{}\" is also the id of rule {earlier}", rule.id),
                 Some("give each rule an id of its own, or leave ids out".into()),
             ));
         }

@@ -416,9 +416,7 @@ fn the_first_answer_stands_and_later_ones_are_told() {
         .unwrap_err();
     assert_eq!(
         declined.to_string(),
-        format!(
-            "{id} was already allowed once by first on channel cli; this answer changes nothing"
-        )
+        format!("{id} was already allowed once by first on channel cli; this answer has no effect")
     );
     let resumed = scene.gate.resume(ticket, write());
     assert!(matches!(resumed, Admission::Permit(_)), "{resumed:?}");

@@ -598,7 +598,7 @@ fn a_bad_policy_says_where_and_what_to_do() {
             "hitl",
         ),
         ("{\"default_action\":\"allow\"}", 1, "can only be", "rule"),
-        ("{\"version\":\"2\"}", 1, "not known", "1"),
+        ("{\"version\":\"2\"}", 1, "not supported", "1"),
         (
             "{\"rules\":[{\"effect\":\"deny\",\"conditions\":{\"operations\":[\"reed\"]}}]}",
             1,

@@ -96,16 +96,24 @@ fn j20_denies_that_never_hold_are_named_with_what_to_write() {
         ),
         (
             r#""path_pattern":"/etc/\u202e**""#,
-            "cannot be seen",
+            "invisible",
             "\"/etc/**\"",
         ),
-        (r#""mcp_method":"tool/call""#, "is no method", "tools/call"),
+        (
+            r#""mcp_method":"tool/call""#,
+            "is not a method",
+            "tools/call",
+        ),
         (
             r#""mcp_method":["tools/call","Resources/Read"]"#,
-            "is no method",
+            "is not a method",
             "resources/read",
         ),
-        (r#""mcp_method":"resource/*""#, "is no method", "resources/"),
+        (
+            r#""mcp_method":"resource/*""#,
+            "is not a method",
+            "resources/",
+        ),
         (r#""path_pattern":"/etc""#, "nothing in it", "\"/etc/**\""),
         (
             r#""path_pattern":["/a/**","~/.ssh"]"#,
@@ -169,16 +177,13 @@ fn members_that_cannot_mean_what_they_seem_to_are_named() {
             r#""path_pattern":["/x","file:///etc/**"]"#,
             "matches no file",
         ),
-        (r#""dest_path":"/a/{b,c}/**""#, "stand for themselves"),
-        (r#""source_path":"/a/[a-z]*""#, "stand for themselves"),
-        (
-            r#""tool_name":["x","{read,write}_*"]"#,
-            "stand for themselves",
-        ),
+        (r#""dest_path":"/a/{b,c}/**""#, "not special"),
+        (r#""source_path":"/a/[a-z]*""#, "not special"),
+        (r#""tool_name":["x","{read,write}_*"]"#, "not special"),
         (r#""subject_id":"key:ci-*""#, "compared literally"),
         (r#""extension":[".pem",".tar.gz"]"#, "after the last dot"),
         (r#""extension":".p*""#, "after the last dot"),
-        (r#""scheme":["ftp","https://"]"#, "is no scheme"),
+        (r#""scheme":["ftp","https://"]"#, "is not a scheme"),
     ];
     for (conditions, expect) in cases {
         let found = warned(&rule("r", "deny", conditions));
@@ -186,7 +191,7 @@ fn members_that_cannot_mean_what_they_seem_to_are_named() {
         assert!(found[0].1.contains(expect), "{conditions}: {found:?}");
     }
     let asked = r#"{"id":"r","effect":"hitl","conditions":{"tool_name":"bash"},"cache_side_effects":["code_exec"]}"#;
-    assert!(warned(asked)[0].1.contains("asked about each time"));
+    assert!(warned(asked)[0].1.contains("always asked about"));
     for fine in [
         r#""path_pattern":"/app/[id]/{x}/**""#,
         r#""tool_name":"[a-z]*""#,

@@ -63,7 +63,7 @@ fn date(text: &str) -> Result<String, String> {
         Ok(text.to_owned())
     } else {
         Err(format!(
-            "{text} is no day, month or year like 2026-11-21, 2026-11 or 2026"
+            "{text} is not a day, month or year like 2026-11-21, 2026-11 or 2026"
         ))
     }
 }

@@ -27,7 +27,7 @@ pub(super) fn read(file: &Path) -> Result<Group, LabError> {
     let (mut waits, mut runs, mut n) = (Vec::new(), Vec::new(), 0);
     journal::lines(file, |number, line| {
         let line: Line = serde_json::from_slice(line)
-            .map_err(|error| format!("line {number} is no job: {error}"))?;
+            .map_err(|error| format!("line {number} is not a job: {error}"))?;
         let (Line::Wrapped { job } | Line::Plain(job)) = line;
         n += 1;
         let between = |from: Option<f64>, to: Option<f64>| Some((to? - from?).max(0.0) * 1e3);

@@ -180,7 +180,7 @@ type Open = BTreeMap<String, Vec<(Option<String>, usize)>>;
 fn of_seed(file: &Path, open: &mut Open, calls: &mut Vec<Call>) -> Result<(), LabError> {
     journal::lines(file, |number, line| {
         let found: SeedDecision = serde_json::from_slice(line)
-            .map_err(|error| format!("line {number} is no decision: {error}"))?;
+            .map_err(|error| format!("line {number} is not a decision: {error}"))?;
         if found.decision.is_empty() || calls.len() >= DECISIONS_MAX {
             return Ok(());
         }
@@ -208,7 +208,7 @@ fn join(file: &Path, open: &mut Open, calls: &mut [Call]) -> Result<usize, LabEr
     let mut strangers = 0;
     journal::lines(file, |number, line| {
         let found: SeedOperation = serde_json::from_slice(line)
-            .map_err(|error| format!("line {number} is no operation: {error}"))?;
+            .map_err(|error| format!("line {number} is not an operation: {error}"))?;
         let at = found.request_id.and_then(|id| {
             let waiting = open.get_mut(&id)?;
             let same = waiting.iter().position(|(session, _)| {

@@ -43,7 +43,7 @@ the judged run directory as verdict.json, where `lab report` finds them.
 
 Exit codes: 0 kept; 99 broken; 98 no verdict, with --on-inconclusive fail; 1 cannot be compared; 2 wrong usage.")]
 pub struct GateArgs {
-    /// The measurement to hold it against; only relative rules need one [default: $MCP_BENCHMARK_BASELINE]
+    /// The measurement to compare with; only relative rules need one [default: $MCP_BENCHMARK_BASELINE]
     #[arg(long, value_name = "BASE")]
     baseline: Option<PathBuf>,
     /// The measurement that is judged [default: $MCP_BENCHMARK_RESULT]

@@ -58,7 +58,7 @@ impl<'a> Envelope<'a> {
         let wrong = |why: &dyn std::fmt::Display| {
             let start: String = String::from_utf8_lossy(line).chars().take(120).collect();
             format!(
-                "wrote what is no JSON-RPC message ({why}): {}",
+                "wrote what is not a JSON-RPC message ({why}): {}",
                 start.trim_end()
             )
         };

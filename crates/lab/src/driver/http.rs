@@ -266,13 +266,13 @@ fn is_round(error: &io::Error) -> bool {
 impl Head {
     /// Reads a head, without the empty line behind it.
     fn read(bytes: &[u8]) -> Result<Self, String> {
-        let text = std::str::from_utf8(bytes).map_err(|_| "a head that is no text")?;
+        let text = std::str::from_utf8(bytes).map_err(|_| "a head that is not text")?;
         let mut lines = text.split("\r\n");
         let status = lines
             .next()
             .and_then(|line| line.strip_prefix("HTTP/1."))
             .and_then(|rest| rest.split(' ').nth(1)?.parse().ok())
-            .ok_or("what came is no HTTP/1.1 answer")?;
+            .ok_or("what came is not an HTTP/1.1 answer")?;
         let bodiless = matches!(status, 204 | 304);
         let mut head = Self {
             status,
@@ -291,7 +291,7 @@ impl Head {
             if name.eq_ignore_ascii_case("content-length") && head.length != Length::Chunked {
                 let length = value
                     .parse()
-                    .map_err(|_| "a content-length that is no number")?;
+                    .map_err(|_| "a content-length that is not a number")?;
                 head.length = Length::Bytes(length);
             } else if name.eq_ignore_ascii_case("transfer-encoding") {
                 head.length = Length::Chunked;
@@ -323,7 +323,7 @@ fn chunks(mut there: &[u8], body: &mut Vec<u8>) -> Result<bool, String> {
             .ok()
             .and_then(|digits| usize::from_str_radix(digits.trim(), 16).ok())
             .filter(|size| *size <= ANSWER_BYTES_MAX)
-            .ok_or("a chunk whose size is no number")?;
+            .ok_or("a chunk whose size is not a number")?;
         let begin = end + 2;
         let Some(piece) = there.get(begin..begin + size) else {
             return Ok(false);

@@ -176,7 +176,7 @@ fn first_line(spawned: Spawned) -> Result<(Process, Url), LabError> {
     let Ok(url) = line.trim().parse() else {
         let said: String = line.trim().chars().take(120).collect();
         return Err(process.broken(format!(
-            "its first line is no http:// address: {said}; put {{port}} into its command, or write URL -- CMD"
+            "its first line is not an http:// address: {said}; put {{port}} into its command, or write URL -- CMD"
         )));
     };
     process.drain(reader.into_inner().into_inner());

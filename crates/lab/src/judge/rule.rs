@@ -128,7 +128,7 @@ pub(crate) fn parse(text: &str) -> Result<Rule, String> {
         .find(|known| known.name() == metric.trim())
         .ok_or_else(|| {
             let names = Metric::ALL.map(Metric::name).join(", ");
-            format!("{} is no metric; it is one of {names}", metric.trim())
+            format!("{} is not a metric; it is one of {names}", metric.trim())
         })?;
     Ok(Rule {
         text: text.trim().into(),
@@ -141,7 +141,7 @@ pub(crate) fn parse(text: &str) -> Result<Rule, String> {
 fn parse_limit(text: &str, rate: bool) -> Result<Limit, String> {
     let wrong = || {
         let like = if rate { "1%" } else { "+10%, 150us, 2ms or 1s" };
-        format!("{text} is no limit; it is like {like}")
+        format!("{text} is not a limit; it is like {like}")
     };
     let number = |digits: &str| match digits.trim().parse::<f64>() {
         Ok(number) if number.is_finite() && number >= 0.0 && !digits.contains('+') => Ok(number),

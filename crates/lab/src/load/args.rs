@@ -46,7 +46,7 @@ pub struct LoadArgs {
     /// Clients that call again as soon as they are answered; with --rate, the most calls under way at once
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1_024))]
     workers: Option<u32>,
-    /// Calls that are due per second, whatever became of those before
+    /// Calls started per second, however long earlier ones take
     #[arg(long, value_name = "N[/s]", value_parser = rate)]
     rate: Option<f64>,
     /// One phase after the other instead of --duration, --workers and --rate; repeatable
@@ -146,7 +146,7 @@ pub(crate) struct Plan {
 
 /// Reads 250ms, 10s, 5m, 2h.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("{text} is no time; it is like 500ms, 10s, 5m or 2h");
+    let wrong = || format!("{text} is not a time; it is like 500ms, 10s, 5m or 2h");
     let (digits, seconds) = [("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3_600.0)]
         .into_iter()
         .find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, seconds)))
@@ -164,14 +164,14 @@ fn rate(text: &str) -> Result<f64, String> {
     match text.trim_end_matches("/s").parse::<f64>() {
         Ok(rate) if rate > 0.0 && rate <= RATE_MAX => Ok(rate),
         _ => Err(format!(
-            "{text} is no rate; it is calls per second above 0, like 50/s"
+            "{text} is not a rate; it is calls per second above 0, like 50/s"
         )),
     }
 }
 
 /// Reads `peak=10s@500/s` and `steady=1m@8w`.
 fn phase(text: &str) -> Result<Phase, String> {
-    let wrong = || format!("{text} is no phase; it is like peak=10s@500/s or steady=1m@8w");
+    let wrong = || format!("{text} is not a phase; it is like peak=10s@500/s or steady=1m@8w");
     let (name, rest) = text.split_once('=').ok_or_else(wrong)?;
     let (time, pace) = rest.split_once('@').ok_or_else(wrong)?;
     check_name(name)?;

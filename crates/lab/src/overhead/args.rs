@@ -87,10 +87,10 @@ pub struct OverheadArgs {
     /// Half an interval that is always narrow enough for an adaptive measurement, in microseconds
     #[arg(long, default_value_t = 50.0, value_parser = half_width)]
     half_width_us: f64,
-    /// Add a variant of `durward run` with so many rules before the direct command; a list
+    /// Add a variant of `durward run` with this many rules before the direct command; a list
     #[arg(long, value_name = "N,...", value_delimiter = ',', requires = "direct", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(super) rules: Vec<u32>,
-    /// A variant writes a journal to this directory: hold its stages against the watch; repeatable
+    /// A variant writes a journal to this directory: compare its stages with the watch; repeatable
     #[arg(long, value_name = "NAME=DIR")]
     journal: Vec<String>,
     /// Keep client, variants and servers on this core
@@ -124,7 +124,7 @@ pub struct OverheadArgs {
     /// A named set of --warmup and --runs of the access proxy's paper
     #[arg(long, value_enum, conflicts_with_all = ["runs", "warmup"])]
     preset: Option<Preset>,
-    /// Three launches of 30 calls, whatever the preset: indicative
+    /// Three launches of 30 calls with any preset: indicative
     #[arg(long, conflicts_with_all = ["runs", "launches"])]
     quick: bool,
     /// Keep manifest, summary and every single time in a new directory below this one

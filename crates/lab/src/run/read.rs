@@ -133,7 +133,7 @@ fn lines<T: DeserializeOwned>(
         let whole = line.last() == Some(&b'\n');
         let record = serde_json::from_slice(&line).map_err(|error| {
             let what = if whole {
-                format!("line {number} is no record: {error}")
+                format!("line {number} is not a record: {error}")
             } else {
                 format!(
                     "line {number} is cut off; the run was not finished, remove the line to read the rest"

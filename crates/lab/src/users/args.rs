@@ -82,7 +82,7 @@ pub(super) struct Plan {
 fn rate(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(rate) if (0.01..=1_000.0).contains(&rate) => Ok(rate),
-        _ => Err("is no number of users in a second from 0.01 to 1000".to_owned()),
+        _ => Err("is not a number of users in a second from 0.01 to 1000".to_owned()),
     }
 }
 
@@ -100,7 +100,9 @@ impl UsersArgs {
         }
         let plain = |c: char| c.is_ascii_graphic() && c != '"' && c != '\\';
         if !self.beside.iter().all(|model| model.chars().all(plain)) {
-            return Err(LabError::Usage("--beside is no name of a model".to_owned()));
+            return Err(LabError::Usage(
+                "--beside is not a name of a model".to_owned(),
+            ));
         }
         let kinds = match self.tags.as_slice() {
             [] => vec![Kind::Stress, Kind::AgentReasoning, Kind::Rotation],

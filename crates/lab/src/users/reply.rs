@@ -25,7 +25,7 @@ pub(super) struct Reply {
 /// # Errors
 /// What is wrong with it, for a person.
 pub(super) fn read(body: &[u8]) -> Result<Reply, String> {
-    let text = std::str::from_utf8(body).map_err(|_| "the reply is no UTF-8")?;
+    let text = std::str::from_utf8(body).map_err(|_| "the reply is not UTF-8")?;
     let mut reply = Reply::default();
     let mut is_over = false;
     for line in text.lines().filter(|line| !line.is_empty()) {
@@ -33,7 +33,7 @@ pub(super) fn read(body: &[u8]) -> Result<Reply, String> {
             if line.starts_with(':') {
                 continue;
             }
-            return Err(format!("a line of the stream is no data: {}", start(line)));
+            return Err(format!("a line of the stream is not data: {}", start(line)));
         };
         if is_over {
             return Err("there is data after [DONE]".to_owned());
@@ -43,7 +43,7 @@ pub(super) fn read(body: &[u8]) -> Result<Reply, String> {
             continue;
         }
         let chunk: Value = serde_json::from_str(data)
-            .map_err(|_| format!("a chunk is no JSON: {}", start(data)))?;
+            .map_err(|_| format!("a chunk is not JSON: {}", start(data)))?;
         if let Some(error) = chunk.get("error") {
             return Err(format!("the stream ends with an error: {error}"));
         }

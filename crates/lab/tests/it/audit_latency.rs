@@ -105,7 +105,7 @@ fn latencies_of_both_kinds_of_log() {
     refused(
         &lab(&["audit-latency", &broken]),
         1,
-        "line 1 is no decision",
+        "line 1 is not a decision",
     );
     refused(
         &lab(&["audit-latency", &place.join("none")]),
@@ -115,7 +115,7 @@ fn latencies_of_both_kinds_of_log() {
     refused(
         &lab(&["audit-latency", &journal, "--date", "today"]),
         2,
-        "no day",
+        "not a day",
     );
     refused(
         &lab(&["audit-latency", &journal, "--date", "1999"]),

@@ -175,10 +175,10 @@ fn wrong_lines_are_invalid_never_fast() {
     for (behaviour, part) in [
         ("wrong-id", "instead of"),
         ("no-id", "answered id null"),
-        ("garbage", "no JSON-RPC message"),
-        ("garbage-only", "no JSON-RPC message"),
-        ("not-utf8", "no JSON-RPC message"),
-        ("batch", "no JSON-RPC message"),
+        ("garbage", "not a JSON-RPC message"),
+        ("garbage-only", "not a JSON-RPC message"),
+        ("not-utf8", "not a JSON-RPC message"),
+        ("batch", "not a JSON-RPC message"),
         ("twice", "answered id"),
     ] {
         let output = overhead(&hostile("slow --delay-ms 0"), &hostile(behaviour), &BAIT);
@@ -333,7 +333,7 @@ fn what_cannot_be_compared_says_so() {
     refused(
         &lab(&["gate", "--baseline", &good, &good, "--rule", "p95 <= 10"]),
         2,
-        "no limit",
+        "not a limit",
     );
     // Too few calls for a percentile: no verdict, and why.
     let p99 = ["gate", "--baseline", &good, &good, "--rule", "p99 <= +10%"];
@@ -550,10 +550,10 @@ fn load_over_http_counts_statuses_and_other_contents() {
 fn load_refuses_what_makes_no_sense() {
     let echo = mock("echo");
     for (more, part) in [
-        (&["--rate", "0"][..], "no rate"),
+        (&["--rate", "0"][..], "not a rate"),
         (&["--duration", "0s"], "not between"),
-        (&["--phase", "x"], "no phase"),
-        (&["--threshold", "p95 <= x"], "no limit"),
+        (&["--phase", "x"], "not a phase"),
+        (&["--threshold", "p95 <= x"], "not a limit"),
         (&["--threshold", "p95 <= +10%"], "baseline"),
         (&["--tool-args", "["], "not JSON"),
         (&["--header", "a\r\nb: c"], "takes NAME: VALUE"),

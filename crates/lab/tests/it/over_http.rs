@@ -162,7 +162,7 @@ fn an_arm_that_does_not_come_up_is_named() {
         "sh -c 'sleep 30'",
         "no answer to the address that it prints first",
     );
-    check("echo hello", "no http:// address: hello");
+    check("echo hello", "not an http:// address: hello");
     check("true", "ended");
     check("http://127.0.0.1:9/", "cannot connect to 127.0.0.1:9");
 }
@@ -198,7 +198,7 @@ fn what_is_no_answer_is_never_fast() {
     );
     check(
         "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 13\r\n\r\n<html></html>",
-        "no JSON-RPC message",
+        "not a JSON-RPC message",
     );
     check(
         "HTTP/1.1 200 OK\r\ncontent-length: 36\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":9,\"result\":{}}",
@@ -208,7 +208,7 @@ fn what_is_no_answer_is_never_fast() {
         "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n{",
         "initialize",
     );
-    check("SSH-2.0-x\r\n\r\n", "no HTTP/1.1 answer");
+    check("SSH-2.0-x\r\n\r\n", "not an HTTP/1.1 answer");
     check("", "initialize");
 }
 

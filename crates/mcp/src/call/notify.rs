@@ -43,11 +43,11 @@ impl Asker {
             }
             Admission::Pending(ticket) => {
                 drop(gate.decline(*ticket, Reason::ApprovalUnreachable));
-                let why = "a notification that a person would have to allow was not passed on: nobody waits for an answer to it";
+                let why = "a notification was dropped: a rule asks for approval, and a notification cannot wait for it";
                 self.client.note(Note::ClientNotificationRefused.with(why));
             }
             Admission::Refused(_) => {
-                let why = "a notification that no rule allows was not passed on";
+                let why = "a notification was dropped: no rule allows it";
                 self.client.note(Note::ClientNotificationRefused.with(why));
             }
         }
@@ -102,7 +102,7 @@ impl Asker {
         let scan = canonical.scan();
         let envelope = canonical.envelope().map_err(|fault| fault.message)?;
         let Kind::Notification { method } = &envelope.kind else {
-            return Err("it is no notification");
+            return Err("it is not a notification");
         };
         let server = Some(ResourceType::Server);
         let mut facts =

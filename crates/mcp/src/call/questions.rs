@@ -304,7 +304,7 @@ fn inputs(payload: &str) -> Result<Vec<(String, String)>, &'static str> {
         return Ok(Vec::new());
     }
     let wanted: std::collections::BTreeMap<String, &RawValue> =
-        serde_json::from_str(raw).map_err(|_| "inputRequests is no object")?;
+        serde_json::from_str(raw).map_err(|_| "inputRequests is not an object")?;
     if wanted.len() > INPUTS_MAX {
         return Err("a result asks its client for more than 64 things");
     }

@@ -382,7 +382,7 @@ impl Server {
                 of_server,
             });
             findings.extend(unfit.iter().map(|tool| {
-                let message = format!("tool {} declares a header that cannot be", quoted(tool));
+                let message = format!("tool {} declares an invalid header", quoted(tool));
                 Finding::new(Event::HeaderUnfit, message)
             }));
             if reader.leaves_unfit_out && !unfit.is_empty() {

@@ -82,24 +82,22 @@ impl Event {
     pub fn sentence(self) -> &'static str {
         match self {
             Self::HiddenCharacters => {
-                "characters that cannot be seen were taken out of a text that a model reads"
+                "invisible characters were removed from a text that a model reads"
             }
             Self::Suspicious => {
-                "a text that a model reads holds a suspicious phrase; it was not changed"
+                "a text that a model reads has a suspicious phrase; it was not changed"
             }
-            Self::UnseenName => {
-                "a name holds characters that cannot be seen; what bears it is not shown"
-            }
+            Self::UnseenName => "a name has invisible characters; its entry is not shown",
             Self::ConfusableName => "two tools of one list have names that look alike",
             Self::HeaderUnfit => {
-                "a tool declares a header against the rules (x-mcp-header); Modern clients over http are not shown it"
+                "a tool declares an invalid header (x-mcp-header); clients of revision 2026-07-28 over HTTP are not shown it"
             }
             Self::DefinitionTwice => "one list has two definitions of the same name",
             Self::DefinitionChanged => "a tool's definition is not the one that was approved",
-            Self::DefinitionNew => "a server whose tools are known has one more",
+            Self::DefinitionNew => "a server has a tool that it did not have before",
             Self::PinsFull => "there is no room for more pins of this server",
             Self::PinsFailed => "the pins of this server cannot be read or kept",
-            Self::More => "there was more to tell of one session than is told one by one",
+            Self::More => "one session had more findings than are recorded one by one",
         }
     }
 }
@@ -182,7 +180,7 @@ impl From<Observation> for Finding {
                 ..Self::new(
                     Event::DefinitionNew,
                     format!(
-                        "tool {} is new to a server whose tools are known; see durward pins diff",
+                        "tool {} is new on this server; see durward pins diff",
                         quoted(&tool)
                     ),
                 )

@@ -208,7 +208,7 @@ impl<'o, 'n> Screen<'o, 'n> {
     fn name(&mut self, name: &str) {
         if self.options.invisible && hidden::any(name) {
             self.unseen_name = true;
-            let what = "a name holds characters that cannot be seen; it is not shown";
+            let what = "a name has invisible characters; it is not shown";
             self.find(Event::UnseenName, what.to_owned());
         }
     }
@@ -223,7 +223,7 @@ impl<'o, 'n> Screen<'o, 'n> {
         if self.options.invisible {
             let (stripped, taken) = hidden::strip(&value);
             if taken > 0 {
-                let what = format!("{taken} characters that cannot be seen were taken out");
+                let what = format!("{taken} invisible characters were removed");
                 self.find(Event::HiddenCharacters, what);
                 clean = Cow::Owned(stripped.into_owned());
             }

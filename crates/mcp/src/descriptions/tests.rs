@@ -118,8 +118,8 @@ fn findings_name_their_place_and_are_bounded() {
     assert_eq!(
         messages,
         [
-            "tool \"t\", inputSchema.properties.a\\u{1b}: a name holds characters that cannot be seen; it is not shown",
-            "tool \"t\", inputSchema.properties.a\\u{1b}.description: 1 characters that cannot be seen were taken out",
+            "tool \"t\", inputSchema.properties.a\\u{1b}: a name has invisible characters; it is not shown",
+            "tool \"t\", inputSchema.properties.a\\u{1b}.description: 1 invisible characters were removed",
             "tool \"t\", inputSchema.properties.a\\u{1b}.description: instruction_override",
         ]
     );

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
+use serde_json::value::RawValue;
 use wire::jsonrpc::{member, string};
 use wire::{Bounds, scan_reply};
 
@@ -65,6 +66,27 @@ impl Merged {
                 message,
             }),
         }
+    }
+
+    /// What all servers have listed, entry by entry.
+    pub fn entries(&self) -> Vec<&RawValue> {
+        self.entries.iter().flat_map(|text| of_server(text)).collect()
+    }
+
+    /// Whether some server has further pages.
+    pub fn has_more(&self) -> bool {
+        !self.more.0.is_empty()
+    }
+
+    /// Where the next pages begin, if there are any.
+    pub fn cursor(&self) -> Option<Cursor> {
+        self.has_more().then(|| self.more.clone())
+    }
+
+    /// Puts these entries in the place of all that was listed.
+    pub fn replace(&mut self, entries: &str) {
+        self.entries = vec![Arc::from(entries)];
+        self.more = Cursor::default();
     }
 
     /// The answer to the client.
@@ -131,7 +153,7 @@ impl Part {
         let garbage = || {
             (
                 "upstream_garbage".to_owned(),
-                "its list cannot be read".to_owned(),
+                "its list is not valid".to_owned(),
             )
         };
         let scan = scan_reply(answer, &Bounds::default()).map_err(|_| garbage())?;
@@ -195,8 +217,25 @@ fn why(error: &str) -> (String, String) {
     let message = text(error.get("message"));
     (
         reason.unwrap_or_else(|| "refused_by_server".to_owned()),
-        message.unwrap_or_else(|| "the server has answered with an error".to_owned()),
+        message.unwrap_or_else(|| "the server answered with an error".to_owned()),
     )
+}
+
+/// The entries of one server, which stand between brackets that were taken off.
+fn of_server(text: &str) -> Vec<&RawValue> {
+    let mut found = Vec::new();
+    let mut rest = text.trim();
+    while !rest.is_empty() {
+        let mut values = serde_json::Deserializer::from_str(rest).into_iter::<&RawValue>();
+        let Some(Ok(entry)) = values.next() else {
+            break;
+        };
+        let end = values.byte_offset();
+        found.push(entry);
+        rest = rest.get(end..).unwrap_or_default();
+        rest = rest.trim_start().trim_start_matches(',').trim_start();
+    }
+    found
 }
 
 #[cfg(test)]

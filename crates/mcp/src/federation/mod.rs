@@ -13,6 +13,6 @@ mod spelling;
 pub(crate) use cursor::Cursor;
 pub(crate) use handshake::{Abilities, merged};
 pub(crate) use lists::{Merged, Missing, Part};
-pub(crate) use places::{Aim, aim, edited, id_of_server};
+pub(crate) use places::{Aim, aim, edited, id_of_server, inner_call};
 pub use spelling::{Prefix, scheme};
 pub(crate) use spelling::{Spelling, split_name, split_uri};

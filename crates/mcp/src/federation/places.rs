@@ -127,6 +127,23 @@ pub(crate) fn aim(method: &str, text: &str) -> Option<Aim> {
     })
 }
 
+/// The call that a call carries as its arguments, as edits that put its name and its arguments in the place of those of
+/// the call around it; `None` where it names no tool.
+pub(crate) fn inner_call(text: &str) -> Option<Vec<Edit>> {
+    let outer = |member| at(text, &[In("params"), In(member)]).first().copied();
+    let inner = |member| {
+        let path = [In("params"), In("arguments"), In(member)];
+        at(text, &path).first().copied()
+    };
+    let name = inner("name")?;
+    string(name)?;
+    let arguments = inner("arguments").unwrap_or("{}");
+    Some(vec![
+        (place_of(text, outer("name")?)?, name.to_owned()),
+        (place_of(text, outer("arguments")?)?, arguments.to_owned()),
+    ])
+}
+
 /// The server that a client's answer or progress is for, its own id or token, and where the spelled one stands.
 pub(crate) fn id_of_server(text: &str) -> Option<(String, Edit)> {
     let paths: [&[Step]; 2] = [&[In("id")], &[In("params"), In("progressToken")]];

@@ -389,8 +389,7 @@ impl Face {
     async fn ask_client(&self, slot: &Arc<Slot>, link: &Arc<Link>, question: Question) {
         let sessions = self.sessions.at(slot);
         let [session] = sessions.as_slice() else {
-            let message =
-                "nobody can answer this request: it could belong to any of several clients";
+            let message = "nobody can answer this request: several clients share this server";
             let refused = frames::error(&question.id, -32603, message, None);
             link.refuse(refused);
             return;

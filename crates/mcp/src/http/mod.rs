@@ -55,6 +55,8 @@ pub struct FaceOptions {
     pub server_idle_ms_max: u64,
     /// When the names of several servers' tools carry the name of their server.
     pub prefix: Prefix,
+    /// Above how many tools of all servers a client searches instead of being listed them; `None`: never.
+    pub search_above: Option<usize>,
     /// How often a silent stream shows that it is alive, in milliseconds.
     pub keep_alive_ms: u64,
 }
@@ -67,6 +69,7 @@ impl Default for FaceOptions {
             session_idle_ms_max: 30 * 60 * 1_000,
             server_idle_ms_max: 10 * 60 * 1_000,
             prefix: Prefix::default(),
+            search_above: None,
             keep_alive_ms: 15_000,
         }
     }
@@ -272,7 +275,7 @@ impl Face {
     #[must_use]
     pub fn unknown_server(&self) -> Response {
         let message = format!(
-            "no server of this name is served; ask at /mcp/NAME for one of: {}",
+            "no server has this name; /mcp/NAME serves: {}",
             self.names().join(", ")
         );
         answer::fault_with(Refused::ServerUnknown, &message)

@@ -88,7 +88,7 @@ pub(super) fn check(
             .map(Revision::name)
             .collect();
         let data = json!({ "supported": supported, "requested": version });
-        let message = "this revision of the protocol is not spoken here";
+        let message = "this protocol revision is not supported here";
         return refuse(bad, UNSUPPORTED_VERSION, message, Some(&data));
     }
     if !meta.capabilities {
@@ -97,7 +97,7 @@ pub(super) fn check(
         return refuse(bad, INVALID_PARAMS, &message, None);
     }
     if !method::of(method).is_modern {
-        let message = format!("{method} is no method of {version}");
+        let message = format!("{method} is not a method of {version}");
         return refuse(StatusCode::NOT_FOUND, UNKNOWN_METHOD, &message, None);
     }
     Ok(())
@@ -148,7 +148,7 @@ pub(super) fn status(code: Option<i64>) -> StatusCode {
 /// The answer to a Modern client of all servers at once, who needs a session there: one that speaks both eras
 /// learns from it what to do.
 pub(super) fn sessions_only(id: &str, requested: &str) -> Vec<u8> {
-    let message = "several servers in front of one client need a session: open one with initialize, or ask one server at /mcp/NAME";
+    let message = "requests without a session cannot be routed to several servers: open a session with initialize, or use one server at /mcp/NAME";
     legacy_wanted(id, requested, message)
 }
 

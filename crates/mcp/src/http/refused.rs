@@ -6,18 +6,18 @@ use gate::closed_set;
 closed_set! {
     /// What is wrong with a request, or missing for it; `data.reason` of the answer.
     pub enum Refused {
-        ContentType "content_type": "the body must be said to be application/json";
+        ContentType "content_type": "the content type must be application/json";
         ContentEncoding "content_encoding": "the body is encoded; send it as it is, without Content-Encoding";
         Accept "accept": "the client must accept application/json and text/event-stream";
-        MethodNotAllowed "method_not_allowed": "this address does not know the HTTP method";
-        ServerUnknown "server_unknown": "no server of this name is served";
-        KeyReachesNoServer "key_reaches_no_server": "this key is good for none of the servers that are served here; make one that is: durward keys create NAME --scope SERVER, or without --scope for all servers";
+        MethodNotAllowed "method_not_allowed": "this address does not support the HTTP method";
+        ServerUnknown "server_unknown": "no server has this name";
+        KeyReachesNoServer "key_reaches_no_server": "this key is not valid for any server here; create one that is: durward keys create NAME --scope SERVER, or without --scope for all servers";
         SessionMissing "session_missing": "the header Mcp-Session-Id is missing; open a session with initialize";
         SessionUnreadable "session_unreadable": "the header Mcp-Session-Id cannot be read";
-        SessionUnknown "session_unknown": "there is no such session, or it has ended; open one with initialize";
-        ProtocolVersion "protocol_version": "the header MCP-Protocol-Version names no revision that has sessions";
+        SessionUnknown "session_unknown": "the session does not exist or has ended; open one with initialize";
+        ProtocolVersion "protocol_version": "the header MCP-Protocol-Version does not name a revision with sessions";
         StreamTaken "stream_taken": "this session's stream is read by another connection";
-        EventUnknown "event_unknown": "the event id is none of this session's";
+        EventUnknown "event_unknown": "the event id does not belong to this session";
         TooManyStreams "too_many_streams": "too many streams are open in this session; try again when some have ended";
         TooManySessions "too_many_sessions": "too many sessions are open; try again when some have ended";
         NoRandomness "no_randomness": "no session id can be made";

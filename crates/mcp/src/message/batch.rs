@@ -15,11 +15,13 @@ pub fn fits(has_batches: Option<bool>, length: usize) -> Result<(), WireError> {
     let fault = |kind, message| Err(WireError::new(kind, 0, message));
     match has_batches {
         None => {
-            let message = "no revision of the protocol that has batches is agreed on; send the messages one by one";
+            let message =
+                "the agreed protocol revision has no batches; send the messages one by one";
             fault(WireErrorKind::BatchNotAllowed, message)
         }
         Some(false) => {
-            let message = "the session's revision of the protocol has no batches; send the messages one by one";
+            let message =
+                "the session's protocol revision has no batches; send the messages one by one";
             fault(WireErrorKind::BatchNotAllowed, message)
         }
         Some(true) if length == 0 || length > BATCH_MAX => {
@@ -36,7 +38,7 @@ pub fn fits(has_batches: Option<bool>, length: usize) -> Result<(), WireError> {
 pub fn may_hold(kind: &Kind<'_>) -> Result<(), WireError> {
     match kind {
         Kind::Request { method, .. } if method == "initialize" => {
-            let message = "initialize may not be in a batch; send it alone, before anything else";
+            let message = "initialize must not be in a batch; send it alone and first";
             Err(WireError::new(WireErrorKind::BatchNotAllowed, 0, message))
         }
         _ => Ok(()),

@@ -104,7 +104,7 @@ pub fn sentence(client: Era) -> String {
             "the client opens sessions with initialize (revisions to 2025-11-25), the server speaks only 2026-07-28 and later; use a newer client or an older server"
         }
         Era::Modern => {
-            "the client speaks 2026-07-28 and later, the server wants a session opened with initialize first; use an older client or a newer server"
+            "the client speaks 2026-07-28 and later, but the server needs a session opened with initialize; use an older client or a newer server"
         }
     };
     format!("{}: {what}", UpstreamFault::EraMismatch.sentence())

@@ -125,10 +125,10 @@ impl UpstreamFault {
             }
             Self::Busy => "too many calls are under way; try again when some have ended",
             Self::Unreachable => {
-                "the server cannot be reached, nothing was sent; try again when it is up"
+                "the server cannot be reached and nothing was sent; try again when it is up"
             }
             Self::Tls => {
-                "no secure connection to the server; check its certificate and that of durward"
+                "no secure connection to the server; check its certificate and the one of Durward"
             }
             Self::Broken => {
                 "the connection broke before the server answered; what it has done is not known"
@@ -137,7 +137,7 @@ impl UpstreamFault {
             Self::Overloaded => "the server is overloaded and did nothing; try again later",
             Self::HttpStatus => "the server answered with an http error instead of a message",
             Self::Redirected => {
-                "the server redirects elsewhere, and redirects are not followed; configure the new url if it is right"
+                "the server redirects elsewhere, and redirects are not followed; configure the new URL if it is right"
             }
             Self::UnfitReply => "the server's reply does not follow the rules of the transport",
             Self::NoAnswer => {

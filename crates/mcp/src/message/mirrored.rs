@@ -45,7 +45,7 @@ impl Mirrored {
     /// Whether the headers repeat the argument: once where it is there, else not at all.
     fn check(&self, headers: &HeaderMap, arguments: &Value) -> Result<(), String> {
         let name = HeaderName::from_bytes(self.header().as_bytes())
-            .map_err(|_| "the tool declares a header that cannot be".to_owned())?;
+            .map_err(|_| "the tool declares an invalid header".to_owned())?;
         let mut values = headers.get_all(&name).iter();
         let said = values.next();
         if values.next().is_some() {

@@ -142,7 +142,7 @@ pub fn within_bound(gate: &Gate, frame: &[u8]) -> Result<(), (Failure, ResponseS
         return Ok(());
     }
     let failure = UpstreamFault::TooLarge.because(format!(
-        "{size_bytes} bytes, and at most {limit_bytes} are passed on"
+        "{size_bytes} bytes; at most {limit_bytes} are passed on"
     ));
     let summary = ResponseSummary {
         size_bytes,

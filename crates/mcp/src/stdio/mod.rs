@@ -7,7 +7,7 @@
 mod batch;
 mod outbox;
 mod run;
-mod runs;
+pub(crate) mod runs;
 mod speaker;
 
 use std::io;
@@ -306,7 +306,7 @@ impl Stdio {
         {
             self.outbox().note(
                 Note::ClientMessageLost
-                    .with("too many messages without an id were on their way to the server"),
+                    .with("too many messages without an id were waiting for the server"),
             );
         }
     }

@@ -19,7 +19,7 @@ const POLLS_MAX: usize = 1_024;
 
 /// A bounded set of futures.
 #[derive(Default)]
-pub(super) struct Runs {
+pub(crate) struct Runs {
     places: Vec<Option<Place>>,
     free: Vec<usize>,
     woken: Arc<Woken>,
@@ -76,6 +76,11 @@ impl Runs {
     /// Whether there is room for another.
     pub fn has_room(&self) -> bool {
         self.places.len() - self.free.len() < RUNS_MAX
+    }
+
+    /// Whether nothing goes on.
+    pub fn is_empty(&self) -> bool {
+        self.places.len() == self.free.len()
     }
 
     /// Adds one, to be polled next; `false` where there is no room, and it is dropped.

@@ -157,7 +157,7 @@ fn frame_at(here: &PeerId, spent: Spent<Frame>) -> io::Result<Frame> {
 
 /// A pass for another peer came this way. It is dropped, which settles its call as aborted.
 fn elsewhere<P>(_unspent: P) -> io::Error {
-    let message = "the pass is made out to another peer";
+    let message = "the pass is for another peer";
     io::Error::new(io::ErrorKind::InvalidInput, message)
 }
 

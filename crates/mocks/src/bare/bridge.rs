@@ -65,7 +65,11 @@ impl<'a> Message<'a> {
 
 /// Moves frames until standard input ends.
 pub(crate) fn run(url: &str) -> Result<u8, MockError> {
-    let wrong = || MockError::Usage(format!("{url} is no URL of the form http://HOST:PORT/PATH"));
+    let wrong = || {
+        MockError::Usage(format!(
+            "{url} is not a URL of the form http://HOST:PORT/PATH"
+        ))
+    };
     let (host, path) = split(url).ok_or_else(wrong)?;
     let address = host
         .to_socket_addrs()
@@ -119,7 +123,7 @@ impl Bridge {
     /// Sends a frame and writes what comes back.
     fn pass(&mut self, frame: &[u8], output: &mut impl Write) -> Result<(), MockError> {
         let Some(message) = Message::read(frame) else {
-            return Err(MockError::Usage("a line that is no message".into()));
+            return Err(MockError::Usage("a line that is not a message".into()));
         };
         self.render(frame, &message);
         self.connection.send(&self.request).map_err(failed)?;

@@ -101,7 +101,7 @@ impl fmt::Display for ClientError {
                 write!(f, "the server sent a line of more than {bytes_max} bytes")
             }
             Self::NotAMessage { reason, line } => {
-                write!(f, "a line is no message: {reason}: {line}")
+                write!(f, "a line is not a message: {reason}: {line}")
             }
             Self::WrongId {
                 expected,

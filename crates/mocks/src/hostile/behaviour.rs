@@ -49,9 +49,9 @@ pub enum Behaviour {
     Never,
     /// Keeps the answer until the next call, whose answer goes first.
     Reorder,
-    /// Sends a line that is no JSON, then the answer.
+    /// Sends a line that is not JSON, then the answer.
     Garbage,
-    /// Sends a line that is no JSON instead of the answer.
+    /// Sends a line that is not JSON instead of the answer.
     GarbageOnly,
     /// Exits without an answer, with code 3.
     Die,

@@ -116,10 +116,10 @@ impl Hostile {
             Behaviour::Never => {}
             Behaviour::Reorder => self.held = Some(honest),
             Behaviour::Garbage => {
-                send(actions, b"this line is no json {".to_vec());
+                send(actions, b"this line is not json {".to_vec());
                 send(actions, honest.bytes());
             }
-            Behaviour::GarbageOnly => send(actions, b"this line is no json {".to_vec()),
+            Behaviour::GarbageOnly => send(actions, b"this line is not json {".to_vec()),
             Behaviour::Die => actions.push(Action::End(DEATH_CODE)),
             Behaviour::DieHalf => {
                 actions.push(Action::SendRaw(honest.first_half()));

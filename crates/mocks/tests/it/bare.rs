@@ -82,7 +82,7 @@ fn what_a_bare_front_does_not_do_it_refuses() {
 #[test]
 fn a_bridge_to_nowhere_ends_with_a_message() {
     for (url, part) in [
-        ("ftp://h/", "no URL of the form"),
+        ("ftp://h/", "not a URL of the form"),
         ("http://127.0.0.1:9/mcp", "refused"),
     ] {
         let output = Command::new(mock_path())

@@ -100,7 +100,7 @@ impl fmt::Display for CatalogueFault {
             Self::Cycle(names) => write!(f, "aliases lead in a circle: {}", names.join(" -> ")),
             Self::Weight { alias, target } => write!(
                 f,
-                "the alias \"{alias}\" has a weight for \"{}\", which is none of its targets",
+                "the alias \"{alias}\" has a weight for \"{}\", which is not one of its targets",
                 target.escape_debug()
             ),
             Self::TooMany(name) => {

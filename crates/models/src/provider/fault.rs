@@ -141,7 +141,7 @@ impl Trouble {
                 "the request cannot be expressed in the dialect of this model's provider"
             }
             Self::ClientGone => "the caller has gone",
-            Self::Expelled => "the key that the call was made with is good no longer",
+            Self::Expelled => "the key that the call was made with is no longer valid",
         }
     }
 

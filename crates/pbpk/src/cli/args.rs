@@ -46,7 +46,7 @@ pub enum Command {
     Merge(MergeArgs),
     /// Write the model with the values of one person of a population
     Individual(IndividualArgs),
-    /// Carry out many commands, several at a time: runs, populations, whatever else
+    /// Run many commands, several at a time: runs, populations and others
     Batch(BatchArgs),
     /// What outputs and their pharmacokinetic parameters depend on
     Sensitivity(SensitivityArgs),

@@ -142,7 +142,7 @@ fn check(args: &SolverArgs) -> Result<(), Failure> {
         }
     }
     if let Some(bad) = args.times.iter().find(|t| !(t.is_finite() && **t >= 0.0)) {
-        return Err(Failure::misuse(format!("--times: {bad} is no time")));
+        return Err(Failure::misuse(format!("--times: {bad} is not a time")));
     }
     Ok(())
 }
@@ -230,7 +230,7 @@ pub(super) fn check_units(args: &UnitArgs) -> Result<(), Failure> {
     match csv::minutes(&args.time_unit) {
         Some(_) => Ok(()),
         None => Err(Failure::misuse(format!(
-            "--time-unit: '{}' is no unit of time that is known here",
+            "--time-unit: '{}' is not a unit of time that is known here",
             args.time_unit
         ))
         .with_hint("write min, h or day(s)")),

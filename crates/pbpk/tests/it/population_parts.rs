@@ -163,7 +163,7 @@ fn merged_shards_are_the_run_as_a_whole() {
     let nothing = merge(&[&root.join("nothing").display().to_string()]);
     assert_eq!(nothing.code, 2);
     assert!(
-        nothing.err.contains("no folder of a population run"),
+        nothing.err.contains("not a folder of a population run"),
         "{}",
         nothing.err
     );

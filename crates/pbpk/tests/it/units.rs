@@ -87,7 +87,7 @@ fn units_that_fit_nothing_are_refused() {
     for (words, part) in [
         (["--unit", "kg/m²"], "fits none of the outputs"),
         (["--unit", "furlong"], "fits none of the outputs"),
-        (["--time-unit", "mg"], "no unit of time"),
+        (["--time-unit", "mg"], "not a unit of time"),
     ] {
         let done = sim(&[&["run", &model, "--output", PLASMA], words.as_slice()].concat());
         assert_eq!(done.code, 2, "{words:?}");

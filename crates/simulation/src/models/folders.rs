@@ -147,7 +147,7 @@ fn fit<'t>(named: &'t str, field: &str) -> Result<&'t Path, Fault> {
         return wrong("the path must not be blank");
     }
     if named.len() > PATH_BYTES_MAX || named.contains('\0') {
-        return wrong("it is no path");
+        return wrong("it is not a path");
     }
     Ok(Path::new(named))
 }
@@ -160,7 +160,7 @@ fn refused_type(extension: &str) -> Fault {
             field,
             "models written in R need the rxode2 adapter, which this version does not have",
         ),
-        "pksim5" => Fault::input(field, "a .pksim5 project is no model")
+        "pksim5" => Fault::input(field, "a .pksim5 project is not a model")
             .hint("export the simulation from PK-Sim as .pkml"),
         _ => Fault::input(field, "a model is a .pkml file or a SimModel .xml file"),
     }

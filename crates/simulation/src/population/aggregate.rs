@@ -35,7 +35,7 @@ impl Aggregate {
             .collect::<String>()
             .to_ascii_lowercase();
         let wrong = || {
-            let wrong = format!("\"{}\" is no aggregate", name.escape_debug());
+            let wrong = format!("\"{}\" is not an aggregate", name.escape_debug());
             Fault::input("outputs.aggregates", wrong)
                 .hint("write mean, sd, median, min, max or p5 and then Cmax, Tmax or Auc, such as meanCmax")
         };

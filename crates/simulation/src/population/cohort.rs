@@ -78,7 +78,7 @@ impl Cohort {
             }
             Some(other) => Err(Fault::input(
                 "cohort.sampling",
-                format!("\"{}\" is no sampling", other.escape_debug()),
+                format!("\"{}\" is not a sampling", other.escape_debug()),
             )
             .hint("write random or latin-hypercube")),
         }
@@ -213,7 +213,7 @@ mod tests {
         };
         assert_eq!(
             sampled.draw(&Watch::default()).unwrap_err().message,
-            "\"sobol\" is no sampling"
+            "\"sobol\" is not a sampling"
         );
     }
 }

@@ -103,7 +103,7 @@ impl Rest {
         let door = self.doors.open(&caller);
         if behalf.caller.is_expelled() {
             // While the call was judged: nobody closes this door later.
-            return Err(Fault::new(Kind::Unauthorized, "the key is good no longer"));
+            return Err(Fault::new(Kind::Unauthorized, "the key is no longer valid"));
         }
         let telling = async move {
             let (mut told, mut said) = (Value::Null, Instant::now());
@@ -170,7 +170,9 @@ impl Rest {
                 || id.chars().count() > ID_CHARS_MAX
                 || id.contains(|c: char| c.is_control())
             {
-                return Err(Fault::input(field, format!("{field} is no id")).code("value_error"));
+                return Err(
+                    Fault::input(field, format!("{field} is not an id")).code("value_error")
+                );
             }
         }
         let form = form(head)?;
@@ -242,7 +244,7 @@ fn form(head: &Parts) -> Result<Form, Fault> {
         Some("columns") => return Ok(Form::Columns),
         Some("csv") => return Ok(Form::Csv),
         Some(other) => {
-            let wrong = format!("\"{}\" is no format", other.escape_debug());
+            let wrong = format!("\"{}\" is not a format", other.escape_debug());
             return Err(Fault::input("format", wrong).hint("write json, columns or csv"));
         }
         None => {}

@@ -115,7 +115,7 @@ fn checked(
         let digits = digits.strip_prefix("sha256:").unwrap_or(&digits).to_owned();
         let fits = digits.len() == 64 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
         fits.then_some(digits).ok_or_else(|| {
-            let no = "the checksum is no SHA-256: 64 hexadecimal digits, with or without sha256: before them";
+            let no = "the checksum is not a SHA-256: 64 hexadecimal digits, with or without sha256: before them";
             vec![wrong("checksum", no.to_owned())]
         })
     });

@@ -143,7 +143,7 @@ fn observations(structure: &Structure, observed: &[Observed]) -> Result<Vec<Obse
         let (Some(output), Some(quantity)) = (places.get(&position), quantity) else {
             return Err(Fault::missing(
                 "observations.output",
-                format!("'{}' is no output", one.output),
+                format!("'{}' is not an output", one.output),
             ));
         };
         for (time, value) in &one.points {

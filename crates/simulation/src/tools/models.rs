@@ -103,7 +103,7 @@ pub(super) fn capabilities(loaded: &Loaded) -> Value {
 pub(super) fn discover(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
     let backend = args.text("backend").ok();
     if let Some(other) = backend.filter(|name| !matches!(*name, "ospsuite" | "rxode2" | BACKEND)) {
-        let wrong = format!("\"{}\" is no back end", other.escape_debug());
+        let wrong = format!("\"{}\" is not a back end", other.escape_debug());
         return Err(Fault::input("backend", wrong).hint("write ospsuite or rxode2"));
     }
     let search = args

@@ -115,7 +115,7 @@ impl Observed {
             Some(unit) => Ok(unit.to_base(value)),
             None => {
                 let wrong = format!(
-                    "'{name}' is no unit of {}, which is in '{base}'",
+                    "'{name}' is not a unit of {}, which is in '{base}'",
                     self.output
                 );
                 Err(Fault::input("unit", wrong).code("unit"))

@@ -126,7 +126,7 @@ fn overlaid(curves: Curves, observed: &[Observed]) -> Result<Curves, Fault> {
             .iter()
             .find(|series| series.name == one.output);
         let of = of.ok_or_else(|| {
-            let wrong = format!("'{}' is none of the curves of the plot", one.output);
+            let wrong = format!("'{}' is not one of the curves of the plot", one.output);
             Fault::missing("observed.output", wrong)
         })?;
         let mut values = vec![f64::NAN; times.len()];

@@ -124,7 +124,7 @@ pub(super) fn validate(context: &Context<'_>, args: Args<'_>) -> Result<Value, F
     let loaded = locked(&shared).clone();
     let stage = args.text("stage").unwrap_or("exploration");
     if !STAGES.contains(&stage) {
-        let wrong = format!("\"{}\" is no stage", stage.escape_debug());
+        let wrong = format!("\"{}\" is not a stage", stage.escape_debug());
         return Err(
             Fault::input("stage", wrong).hint(format!("write one of {}", STAGES.join(", ")))
         );

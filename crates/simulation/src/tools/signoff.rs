@@ -26,7 +26,7 @@ const HISTORY_USUAL: u64 = 20;
 fn label(scope: &str) -> Result<&'static str, Fault> {
     let known = SCOPES.iter().find(|(name, _)| *name == scope);
     known.map(|(_, label)| *label).ok_or_else(|| {
-        let wrong = format!("\"{}\" is no scope", scope.escape_debug());
+        let wrong = format!("\"{}\" is not a scope", scope.escape_debug());
         let names = SCOPES.map(|(name, _)| name);
         Fault::input("scope", wrong).hint(format!("write one of {}", names.join(", ")))
     })
@@ -63,7 +63,7 @@ pub(super) fn record(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fau
     let (simulation, scope, _) = named(args)?;
     let disposition = args.text("disposition")?;
     if !DISPOSITIONS.contains(&disposition) {
-        let wrong = format!("\"{}\" is no disposition", disposition.escape_debug());
+        let wrong = format!("\"{}\" is not a disposition", disposition.escape_debug());
         let known = DISPOSITIONS.join(", ");
         return Err(Fault::input("disposition", wrong).hint(format!("write one of {known}")));
     }

@@ -65,7 +65,7 @@ pub const TOOLS: &[Tool] = &[
     Tool {
         name: "set_parameter_value",
         title: "Set a parameter",
-        about: "Sets a parameter of a loaded simulation; what depends on it is computed anew. unit may be any unit of the parameter's dimension. updateMode relative multiplies the present value by value.",
+        about: "Sets a parameter of a loaded simulation; what depends on it is computed again. unit may be any unit of the parameter's dimension. updateMode relative multiplies the present value by value.",
         input: inputs::set_parameter,
         output: PARAMETER,
         run: parameters::set,

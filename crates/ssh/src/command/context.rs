@@ -56,7 +56,7 @@ impl Context {
         if let Some(cwd) = cwd {
             words::check_characters(cwd)?;
             if !cwd.starts_with('/') {
-                let wrong = format!("\"{cwd}\" is no whole path, beginning with /");
+                let wrong = format!("\"{cwd}\" is not a whole path, beginning with /");
                 return Err(CommandFault::new(wrong));
             }
         }
@@ -147,7 +147,7 @@ pub fn check_name(name: &str) -> Result<(), CommandFault> {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '_';
     if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) || !name.chars().all(fits)
     {
-        let wrong = format!("\"{name}\" is no name of a variable: letters, digits and _ only");
+        let wrong = format!("\"{name}\" is not a variable name: letters, digits and _ only");
         return Err(CommandFault::new(wrong));
     }
     if OF_PROGRAMS.iter().any(|pattern| is_of(pattern, name)) {
@@ -215,7 +215,7 @@ mod tests {
         }
         for name in ["", "1A", "A-B", "A=B", "Ä", "A B"] {
             let fault = of(None, &[(name, "x")]).unwrap_err();
-            assert!(fault.wrong.contains("is no name"), "{name}: {fault}");
+            assert!(fault.wrong.contains("is not a"), "{name}: {fault}");
         }
         assert!(of(None, &[("A", "x\ny")]).is_err());
         assert!(of(Some("srv"), &[]).is_err());

@@ -43,7 +43,7 @@ impl<'p> Reading<'p> {
         }
         let told = std::fs::metadata(path).map_err(|error| fault(error.to_string()))?;
         if !told.is_file() {
-            return Err(fault("is no file".into()));
+            return Err(fault("is not a file".into()));
         }
         is_ours(&told, "could have passwords sent to another machine").map_err(fault)?;
         if told.len() > FILE_BYTES_MAX {
@@ -103,7 +103,7 @@ impl<'p> Reading<'p> {
                 let is_ignored = |pattern: &String| matches(pattern.as_bytes(), name.as_bytes());
                 if !self.ignored.iter().any(is_ignored) {
                     return Err(format!(
-                        "{name} is no keyword of ssh_config; correct it, or list it behind IgnoreUnknown"
+                        "{name} is not a keyword of ssh_config; correct it, or list it behind IgnoreUnknown"
                     ));
                 }
             }
@@ -142,7 +142,9 @@ fn values(wanted: Wanted, words: Vec<String>) -> Result<Vec<String>, String> {
         [port] if wanted == Wanted::Port => {
             let number = port.parse::<u16>().ok().filter(|port| *port > 0);
             if number.is_none() || !port.bytes().all(|byte| byte.is_ascii_digit()) {
-                return Err(format!("{port} is no port; write a number from 1 to 65535"));
+                return Err(format!(
+                    "{port} is not a port; write a number from 1 to 65535"
+                ));
             }
         }
         [_, more, ..] if !several => return Err(format!("\"{more}\" is one value too many")),

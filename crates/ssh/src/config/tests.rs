@@ -33,10 +33,10 @@ fn the_first_value_counts_and_blocks_are_for_their_hosts() {
 fn what_is_wrong_is_told_with_its_line() {
     let deep = "x".repeat(10);
     for (text, wrong) in [
-        ("Prot 22", "prot is no keyword of ssh_config"),
-        ("\nPort x", "line 2: x is no port"),
-        ("Port 0", "0 is no port"),
-        ("Port 65536", "65536 is no port"),
+        ("Prot 22", "prot is not a keyword of ssh_config"),
+        ("\nPort x", "line 2: x is not a port"),
+        ("Port 0", "0 is not a port"),
+        ("Port 65536", "65536 is not a port"),
         ("Port", "the keyword has no value"),
         ("User a b", "\"b\" is one value too many"),
         ("User \"a", "a quote is not closed"),
@@ -81,7 +81,7 @@ fn files_that_include_each_other_come_to_an_end() {
     assert!(
         read("Include d/*")
             .unwrap_err()
-            .contains("two: line 1: prot is no keyword")
+            .contains("two: line 1: prot is not a keyword")
     );
     assert!(read("Include nowhere d/nowhere*").is_ok());
     let config = read("Host x\n Include d/o?e\n User u\n").unwrap();

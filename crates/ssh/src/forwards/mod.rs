@@ -62,7 +62,7 @@ impl Asked {
         let kind = kind.ok_or_else(|| Unfit::member("kind", "must be local, remote or dynamic"))?;
         let address = args.text("listen_address")?;
         let address: IpAddr = address.parse().map_err(|_| {
-            let wrong = format!("\"{address}\" is no IP address; names are not looked up");
+            let wrong = format!("\"{address}\" is not an IP address; names are not looked up");
             Unfit::member("listen_address", wrong)
         })?;
         // Rules see one spelling: ::ffff:0.0.0.0 listens where 0.0.0.0 does.

@@ -224,7 +224,7 @@ impl Reading<'_> {
             let folder = self.at(folder);
             if name.is_empty() || name.contains('/') || !folder.is_dir() {
                 return fault(format!(
-                    "local_folders.{name}: {} is no directory, or the name has a /",
+                    "local_folders.{name}: {} is not a directory, or the name has a /",
                     folder.display()
                 ));
             }
@@ -253,7 +253,7 @@ impl Reading<'_> {
         if let Some(folder) = recordings.as_ref().filter(|folder| !folder.is_dir()) {
             let folder = folder.display();
             return fault(format!(
-                "recordings: {folder} is no directory; make it first"
+                "recordings: {folder} is not a directory; make it first"
             ));
         }
         Ok(recordings)

@@ -71,7 +71,7 @@ struct Own {
 pub fn read(text: &str) -> Result<Recording, String> {
     let first = text.lines().next().unwrap_or_default();
     let header: Header = serde_json::from_str(first)
-        .map_err(|error| format!("the first line is no header of asciicast: {error}"))?;
+        .map_err(|error| format!("the first line is not a header of asciicast: {error}"))?;
     if header.version != VERSION {
         return Err(format!(
             "asciicast {} is not read; version 2 is",
@@ -119,7 +119,10 @@ impl Recording {
             last = below;
             let (_, hash_code, hash) = event(hash_below).map_err(|wrong| found(below, wrong))?;
             if hash_code != HASH {
-                return Err(found(below, "is no hash: a line was taken away or put in"));
+                return Err(found(
+                    below,
+                    "is not a hash: a line was taken away or put in",
+                ));
             }
             let line = line.trim_end_matches('\n');
             let right = chain.push(line);
@@ -155,7 +158,7 @@ fn event(line: &str) -> Result<(Duration, String, String), &'static str> {
         return Err("is longer than any line of a recording");
     }
     let (at, code, data): (f64, String, String) =
-        serde_json::from_str(line).map_err(|_| "is no event of asciicast")?;
+        serde_json::from_str(line).map_err(|_| "is not an event of asciicast")?;
     let at = Duration::try_from_secs_f64(at).map_err(|_| "has no time")?;
     Ok((at, code, data))
 }

@@ -307,7 +307,7 @@ fn cat_file() -> Result<ToolDef, SchemaFault> {
     let tool = ToolDef::new(
         "ssh_cat_file",
         "Read a file",
-        "Reads the beginning of a file of the host; what is no text comes in base64.",
+        "Reads the beginning of a file of the host; anything that is not text comes in base64.",
         object(
             json!({
                 "session_id": session(),

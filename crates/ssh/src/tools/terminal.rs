@@ -57,7 +57,7 @@ pub(crate) fn wanted(args: Args<'_>) -> Result<Option<Regex>, Unfit> {
     let wrong = |error: regex::Error| {
         let error = error.to_string();
         let last = error.lines().last().unwrap_or_default().to_owned();
-        Unfit::member("wait_for", format!("is no regular expression: {last}"))
+        Unfit::member("wait_for", format!("is not a regular expression: {last}"))
     };
     regex.map(Some).map_err(wrong)
 }

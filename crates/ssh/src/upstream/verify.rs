@@ -106,7 +106,7 @@ impl Verifier {
             (Verdict::Changed, _) => Err(ConnectFault::new(
                 "host_key_changed",
                 format!(
-                    "{name} shows another key than the known one ({} {print}); somebody may be in between, or the machine was set up anew: check it, and correct known_hosts",
+                    "{name} shows another key than the known one ({} {print}); the connection may be intercepted, or the machine was reinstalled: check it, and correct known_hosts",
                     kind.as_str()
                 ),
             )),

@@ -185,8 +185,8 @@ async fn variables_are_those_that_the_operator_lists_and_the_rules_let_pass() {
     for (text, wrong) in [
         ("env: [PATH]", "would change which program runs"),
         ("env: ['LD_*']", "would change which program runs"),
-        ("env: ['*']", "is no name of a variable"),
-        ("env: [A-B]", "is no name of a variable"),
+        ("env: ['*']", "is not a variable name"),
+        ("env: [A-B]", "is not a variable name"),
     ] {
         let text = format!(
             "credentials: {{ me: {{ user: a, key: k }} }}\nhosts: {{ web: {{ credential: me }} }}\n{text}\n"

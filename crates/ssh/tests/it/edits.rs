@@ -75,8 +75,8 @@ async fn a_file_is_changed_whole_or_not_at_all() {
     fs::write(&file, b"\xff\xfe").unwrap();
     let one = json!([{"old_text": "a", "new_text": "b"}]);
     for (path, wrong) in [
-        (at.clone(), "no text in UTF-8"),
-        (folder.display().to_string(), "no plain file"),
+        (at.clone(), "not text in UTF-8"),
+        (folder.display().to_string(), "not a plain file"),
         (format!("{at}.none"), "no such file"),
         ("app.conf".into(), "whole path"),
     ] {

@@ -163,10 +163,10 @@ async fn only_plain_files_of_the_named_folders_are_used_here() {
     symlink(on.target.folder.join("outside"), on.here("file.part")).unwrap();
     fs::create_dir(on.here("folder")).unwrap();
     for (local, wrong) in [
-        ("drop/../outside", "no name of a plain file"),
-        ("drop/.hidden", "no name of a plain file"),
-        ("drop/x.part", "no name of a plain file"),
-        ("drop/a/b", "no name of a plain file"),
+        ("drop/../outside", "not a name of a plain file"),
+        ("drop/.hidden", "not a name of a plain file"),
+        ("drop/x.part", "not a name of a plain file"),
+        ("drop/a/b", "not a name of a plain file"),
         (
             "other/x",
             "there is no folder \\\"other\\\"; the folders are drop",
@@ -187,7 +187,7 @@ async fn only_plain_files_of_the_named_folders_are_used_here() {
     for (tool, name, more, wrong) in [
         ("ssh_get", "link", json!({}), "is here already"),
         ("ssh_put", "link", json!({}), "link here"),
-        ("ssh_put", "folder", json!({}), "it is no plain file"),
+        ("ssh_put", "folder", json!({}), "it is not a plain file"),
         ("ssh_put", "missing", json!({}), "missing here"),
         ("ssh_get", "file", json!({"resume": true}), "file here"),
         (

@@ -40,7 +40,7 @@ impl fmt::Display for CounterError {
             Self::Line(path, line) => {
                 write!(
                     f,
-                    "{}:{line}: this is no account; is it another file?",
+                    "{}:{line}: this is not an account; is it another file?",
                     path.display()
                 )
             }

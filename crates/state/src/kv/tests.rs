@@ -93,7 +93,7 @@ fn a_damaged_file_is_an_error_and_no_panic() {
             }
         }
     };
-    check(b"this is no database, and long enough to be looked at as one");
+    check(b"this is not a database, and long enough to be looked at as one");
     check(&sound[..sound.len() / 2]);
     check(&sound[..100]);
     for at in (0..sound.len()).step_by(sound.len() / 40) {

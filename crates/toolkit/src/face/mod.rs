@@ -36,6 +36,8 @@ pub enum Scope<'p> {
     Keyed,
     /// Whoever is known, users with accounts included.
     Account,
+    /// Whoever is known, users with accounts included: the face shows each caller its own servers only.
+    Servers,
     /// Whoever is known and may use this server.
     Server(&'p str),
 }

@@ -226,7 +226,7 @@ impl Place {
             .collect();
         match types {
             Some(types) if !types.is_empty() => Ok(types),
-            _ => self.wrong("is no type of JSON"),
+            _ => self.wrong("is not a type of JSON"),
         }
     }
 
@@ -282,7 +282,7 @@ impl Place {
         };
         match Regex::new(text) {
             Ok(pattern) => Ok(pattern),
-            Err(_) => self.wrong("is no pattern, or one that does not run in linear time"),
+            Err(_) => self.wrong("is not a pattern, or one that does not run in linear time"),
         }
     }
 }

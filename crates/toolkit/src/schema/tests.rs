@@ -131,8 +131,8 @@ fn defaults_fill_what_is_absent_at_every_depth() {
 fn a_schema_that_would_not_be_checked_in_full_is_refused() {
     let cases = [
         (json!(3), "", "is neither an object nor true"),
-        (json!({"type": "text"}), "/type", "is no type of JSON"),
-        (json!({"type": []}), "/type", "is no type of JSON"),
+        (json!({"type": "text"}), "/type", "is not a type of JSON"),
+        (json!({"type": []}), "/type", "is not a type of JSON"),
         (
             json!({"properties": {"a": {"multipleOf": 2}}}),
             "/properties/a/multipleOf",
@@ -146,7 +146,7 @@ fn a_schema_that_would_not_be_checked_in_full_is_refused() {
         (
             json!({"pattern": "("}),
             "/pattern",
-            "is no pattern, or one that does not run in linear time",
+            "is not a pattern, or one that does not run in linear time",
         ),
         (json!({"minItems": -1}), "/minItems", "is not a count"),
         (

@@ -186,7 +186,7 @@ impl ToolDef {
         self.side_effects
             .iter()
             .find(|effect| !SIDE_EFFECTS.contains(effect))
-            .map(|effect| format!("\"{effect}\" is no side effect"))
+            .map(|effect| format!("\"{effect}\" is not a side effect"))
     }
 }
 
@@ -291,7 +291,7 @@ mod tests {
             ),
             (vec![text], "the schemas must have \"type\": \"object\""),
             (vec![role], "the role of \"q\" is not that of an argument"),
-            (vec![effect], "\"magic\" is no side effect"),
+            (vec![effect], "\"magic\" is not a side effect"),
         ];
         for (tools, wrong) in cases {
             assert_eq!(check(&tools).unwrap_err().wrong, wrong);

@@ -53,7 +53,7 @@ impl fmt::Display for FormFault {
             Self::Head => f.write_str("a part of the form has no content-disposition that every reader reads alike: form-data; name=\"NAME\"; filename=\"FILE\""),
             Self::Field => write!(
                 f,
-                "a field of the form is no text, or is longer than {FIELD_BYTES_MAX} bytes"
+                "a field of the form is not text, or is longer than {FIELD_BYTES_MAX} bytes"
             ),
             Self::Twice => f.write_str("two parts of the form have one name"),
             Self::NoModel => f.write_str("the form has no field \"model\""),

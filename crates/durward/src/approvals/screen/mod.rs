@@ -264,7 +264,7 @@ impl Screen<'_> {
             .shown
             .is_some_and(|since| since.elapsed() >= Duration::from_millis(READ_MS));
         if !is_read {
-            self.notice = "this call has only just come up; look at it, and answer again".into();
+            self.notice = "this call has just appeared; read it, then answer".into();
         }
         is_read
     }

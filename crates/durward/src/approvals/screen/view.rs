@@ -100,7 +100,7 @@ fn styled((kind, text): (Kind, String)) -> Line<'static> {
 fn help(screen: &Screen<'_>) -> String {
     match &screen.mode {
         Mode::Reason(reason) => format!("reason (optional): {reason}_   Enter denies  Esc goes back"),
-        Mode::Confirm(_) => "part of this call is not shown; allow it all the same?  y yes  any other key no".into(),
+        Mode::Confirm(_) => "part of this call is not shown; allow it anyway?  y yes  any other key no".into(),
         Mode::Browse if screen.calls.is_empty() => "q quit".into(),
         Mode::Browse => "o allow once  a allow for a while  s allow for this session  d deny  ↑↓ select  PgUp PgDn scroll  q quit".into(),
     }

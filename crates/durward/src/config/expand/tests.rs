@@ -31,15 +31,15 @@ fn variables_are_put_in_once() {
         ),
         (
             "${}",
-            Err("\"\" is no name of a variable; names have letters, digits and _"),
+            Err("\"\" is not a variable name; names have letters, digits and _"),
         ),
         (
             "${1A}",
-            Err("\"1A\" is no name of a variable; names have letters, digits and _"),
+            Err("\"1A\" is not a variable name; names have letters, digits and _"),
         ),
         (
             "${A:-b}",
-            Err("\"A:-b\" is no name of a variable; names have letters, digits and _"),
+            Err("\"A:-b\" is not a variable name; names have letters, digits and _"),
         ),
         (
             "${TOKEN",

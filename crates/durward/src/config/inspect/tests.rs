@@ -52,11 +52,11 @@ fn rules_that_cannot_be_are_refused_with_what_to_write() {
         ),
         (
             "a: { secrets: all, action: hide }",
-            "inspect.a.action: \"hide\" is none of mask, deny, ask, label",
+            "inspect.a.action: \"hide\" is not one of mask, deny, ask, label",
         ),
         (
             "a: { secrets: [githb], action: mask }",
-            "inspect.a.secrets holds \"githb\", which is no kind of secret\n  hint: did you mean \"github\"?",
+            "inspect.a.secrets holds \"githb\", which is not a kind of secret\n  hint: did you mean \"github\"?",
         ),
         (
             "a: { secrets: [], action: mask }",
@@ -64,7 +64,7 @@ fn rules_that_cannot_be_are_refused_with_what_to_write() {
         ),
         (
             "a: { patterns: [\"(\"], action: mask }",
-            "inspect.a.patterns holds \"(\", which is no regular expression: unclosed group",
+            "inspect.a.patterns holds \"(\", which is not a regular expression: unclosed group",
         ),
         (
             "a: { patterns: [\"x*\"], action: mask }",
@@ -76,23 +76,23 @@ fn rules_that_cannot_be_are_refused_with_what_to_write() {
         ),
         (
             "a: { secrets: all, action: label }",
-            "inspect.a.action is label, and there are no labels beside it\n  hint: write labels: [untrusted], [private] or both",
+            "inspect.a.action is label, but no labels are given\n  hint: write labels: [untrusted], [private] or both",
         ),
         (
             "a: { secrets: all, action: mask, labels: [secret] }",
-            "inspect.a.labels holds \"secret\", which is no label\n  hint: labels are untrusted and private",
+            "inspect.a.labels holds \"secret\", which is not a label\n  hint: labels are untrusted and private",
         ),
         (
             "a: { secrets: all, action: ask }",
-            "inspect.a.action is ask, and results cannot wait for a person yet\n  hint: write on: requests beside it, or another action",
+            "inspect.a.action is ask, but results cannot wait for a person yet\n  hint: write on: requests beside it, or another action",
         ),
         (
             "a: { secrets: all, action: mask } }\nservers: { s: { command: x, tool_labels: { t: secret } }",
-            "tool_labels: \"t\" is \"secret\", which is no label\n  hint: write untrusted, private, untrusted+private or none",
+            "tool_labels: \"t\" is \"secret\", which is not a label\n  hint: write untrusted, private, untrusted+private or none",
         ),
         (
             "\"a b\": { secrets: all, action: mask }",
-            "\"a b\" is no name of a rule\n  hint: write letters, digits, _ and -, at most 64: the name is shown in the place of what is masked",
+            "\"a b\" is not a valid rule name\n  hint: write letters, digits, _ and -, at most 64: the name is shown in place of the masked text",
         ),
     ];
     for (rules, expected) in cases {

@@ -1,7 +1,6 @@
 //! The keys of providers of models that are in a cloud.
 
-use super::Key;
-use super::table::key;
+use super::{Key, key};
 
 /// Keys of `models.providers` for Bedrock and Vertex.
 pub(super) const CLOUDS: &[Key] = &[

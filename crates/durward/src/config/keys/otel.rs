@@ -1,7 +1,6 @@
 //! The keys of the export to OpenTelemetry.
 
-use super::Key;
-use super::table::key;
+use super::{Key, key};
 
 /// All keys below `otel`.
 pub(super) const OTEL: &[Key] = &[

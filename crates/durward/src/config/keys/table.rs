@@ -1,48 +1,6 @@
 //! The table of keys, and the flags of `durward run` and `durward serve` that say the same.
 
-use super::Key;
-
-pub(super) const fn key(
-    path: &'static str,
-    form: &'static str,
-    default: &'static str,
-    about: &'static str,
-) -> Key {
-    Key {
-        path,
-        form,
-        default,
-        about,
-        live: false,
-        flag: None,
-    }
-}
-
-const fn live(
-    path: &'static str,
-    form: &'static str,
-    default: &'static str,
-    about: &'static str,
-) -> Key {
-    Key {
-        path,
-        form,
-        default,
-        about,
-        live: true,
-        flag: None,
-    }
-}
-
-impl Key {
-    /// The flag of `durward run` or `durward serve` that says the same and outranks it.
-    const fn flag(self, flag: &'static str) -> Self {
-        Self {
-            flag: Some(flag),
-            ..self
-        }
-    }
-}
+use super::{Key, key, live};
 
 /// All keys but those of the export, in the order of the reference page.
 pub(super) const GENERAL: &[Key] = &[
@@ -57,21 +15,27 @@ pub(super) const GENERAL: &[Key] = &[
         "root",
         "the name of a server",
         "none",
-        "the server that answers at `/` of `durward serve` as well, and at `/mcp` in the place of all servers",
+        "the server that is also at `/` of `durward serve`, and at `/mcp` instead of all servers",
     )
     .flag("root"),
     key(
         "prefix",
         "auto or always",
         "auto",
-        "when the names of tools in front of all servers carry their server's name: `auto`, where there is more than one; `always`, also where there is one",
+        "whether tools in front of all servers have their server's name as a prefix: `auto` if there is more than one server; `always` also with one",
     )
     .flag("prefix"),
+    key(
+        "search_above",
+        "whole number",
+        "never",
+        "in front of all servers: above how many tools a client is shown two tools instead, one to search them and one to call what was found",
+    ),
     key(
         "require_key",
         "true or false",
         "false",
-        "whether `durward serve` answers nobody without a key, even where there is none yet",
+        "refuse requests to `durward serve` without a key, even if no key has been created yet",
     )
     .flag("require-key"),
     key(
@@ -108,7 +72,7 @@ pub(super) const GENERAL: &[Key] = &[
         "servers.*.env",
         "a map of texts",
         "none",
-        "variables that it gets besides the usual ones; a value may be `${NAME}`",
+        "variables that it gets in addition to the usual ones; a value may be `${NAME}`",
     )
     .flag("env"),
     key(
@@ -128,7 +92,7 @@ pub(super) const GENERAL: &[Key] = &[
         "servers.*.builtin",
         "the name of a built-in server",
         "",
-        "a server inside Durward: no process, no address; below",
+        "a server inside Durward, without a process or an address; see below",
     ),
     key(
         "servers.*.headers",
@@ -205,25 +169,25 @@ pub(super) const GENERAL: &[Key] = &[
         "servers.*.processes_max",
         "number",
         "32",
-        "most processes of it at once under `durward serve`; for one more, the one that was idle for the longest time is ended",
+        "most processes of it at once under `durward serve`; for a further one, the one that was idle longest is ended",
     ),
     key(
         "servers.*.arguments",
         "a map of path, source, destination or content by argument, or by `TOOL.ARGUMENT`",
         "by names and schemas",
-        "what the server's arguments are, where neither their names nor the tools' schemas tell",
+        "what the server's arguments are, if neither their names nor the tools' schemas say so",
     ),
     key(
         "servers.*.relative_to",
         "path",
         "any directory",
-        "the directory that the server resolves relative paths against; without it a relative path is taken for one below any directory",
+        "the directory that the server resolves relative paths against; without it a relative path could be below any directory",
     ),
     key(
         "servers.*.sandbox.read",
         "a list of paths",
         "none",
-        "directories that the server can read; with any key of `sandbox` it reaches nothing else but the system's own",
+        "directories that the server can read; with any key of `sandbox` it can reach nothing else except the system's directories",
     )
     .flag("sandbox"),
     key(
@@ -237,7 +201,7 @@ pub(super) const GENERAL: &[Key] = &[
         "servers.*.sandbox.exec",
         "a list of paths",
         "none",
-        "directories that it can start programs from, besides the system's own",
+        "directories that it can start programs from, in addition to the system's",
     )
     .flag("sandbox"),
     key(
@@ -257,7 +221,7 @@ pub(super) const GENERAL: &[Key] = &[
         "servers.*.labels",
         "a list of untrusted and private",
         "none",
-        "labels that a caller's session gets with whatever the server says: rules can ask for them as `session_labels`",
+        "labels that a caller's session gets from this server's results: rules see them as `session_labels`",
     ),
     live(
         "servers.*.tool_labels",
@@ -287,13 +251,13 @@ pub(super) const GENERAL: &[Key] = &[
         "models.providers.*.api_key",
         "text",
         "none",
-        "the key that the provider is shown; write `${NAME}`, not the key itself",
+        "the key that is sent to the provider; write `${NAME}`, not the key itself",
     ),
     key(
         "models.providers.*.api_keys",
         "a list of texts",
         "none",
-        "several keys: calls go round among them, and one that the provider does not take any more is left out",
+        "several keys, used in turn; a key that the provider no longer accepts is left out",
     ),
     key(
         "models.providers.*.ca",
@@ -305,7 +269,7 @@ pub(super) const GENERAL: &[Key] = &[
         "models.providers.*.models",
         "a list of texts",
         "any",
-        "its models; no other name is passed on, and these are listed",
+        "its models: these are listed, and no other name is passed on",
     ),
     key(
         "models.providers.*.latency",
@@ -317,13 +281,13 @@ pub(super) const GENERAL: &[Key] = &[
         "models.aliases.*.tiers",
         "a list of targets, or of lists of targets",
         "",
-        "where the name leads: PROVIDER/MODEL or another alias; one tier is used up before the next one is tried",
+        "where the name leads: PROVIDER/MODEL or another alias; the next tier is tried when all targets of one have failed",
     ),
     key(
         "models.aliases.*.overflow",
         "a list of targets",
         "none",
-        "models that read more: asked, instead of the other targets, after one has said that the request is too long for it",
+        "models with a larger context: asked, instead of the other targets, after one has said that the request is too long",
     ),
     key(
         "models.aliases.*.rotate",
@@ -335,7 +299,7 @@ pub(super) const GENERAL: &[Key] = &[
         "models.aliases.*.weights",
         "a map of targets to whole numbers",
         "1 each",
-        "of `rotate: weighted`: how many of so many calls begin with each target; 0 where it is only for when others fail",
+        "of `rotate: weighted`: each target's share of the calls; 0 if it is only for when others fail",
     ),
     key(
         "models.aliases.*.deadline",
@@ -347,13 +311,13 @@ pub(super) const GENERAL: &[Key] = &[
         "models.deadline",
         "span of time",
         "600s",
-        "how long all attempts of a call together may take until a stream begins, or the whole reply is there",
+        "how long all attempts of a call together may take until a stream begins or the whole reply has arrived",
     ),
     key(
         "models.stall",
         "span of time",
         "120s",
-        "how long a stream may say nothing once it has begun",
+        "how long a stream that has begun may be silent",
     ),
     key(
         "models.stream_max",
@@ -401,7 +365,7 @@ pub(super) const GENERAL: &[Key] = &[
         "models.budgets.*.tokens",
         "number",
         "",
-        "tokens that may be read and written within a window; a call reserves the most that it may use, and gives the rest back",
+        "tokens that may be read and written within a window; a call reserves the most that it may use, and returns the rest",
     ),
     key(
         "models.budgets.*.window",
@@ -413,7 +377,7 @@ pub(super) const GENERAL: &[Key] = &[
         "models.budgets.*.per",
         "caller, group or all",
         "caller",
-        "whether each caller has the whole budget, or the callers of a group or all of them share it",
+        "whether each caller has the whole budget, or the callers of a group, or all callers, share it",
     ),
     key(
         "models.budgets.*.groups",
@@ -425,67 +389,67 @@ pub(super) const GENERAL: &[Key] = &[
         "models.accounts.register",
         "closed or open",
         "closed",
-        "who may make an account at /v1/auth/register: administrators only (at /admin/users), or whoever reaches the server",
+        "who may create an account: administrators only (at /admin/users), or everybody (at /v1/auth/register)",
     ),
     key(
         "models.accounts.requests",
         "number",
         "60",
-        "calls to models that a user may make in a minute, where the account has no budget of requests; 0: no bound",
+        "calls to models that a user may make in a minute if the account has no budget of requests; 0: no limit",
     ),
     key(
         "models.accounts.admin_group",
         "text",
         "admin",
-        "keys of this group (`durward keys create NAME --group GROUP`) may see to accounts, as users with the role admin may",
+        "keys of this group (`durward keys create NAME --group GROUP`) may manage accounts, as users with the role admin may",
     ),
     key(
         "models.accounts.servers",
         "a list of servers",
         "none",
-        "servers that the tokens of accounts are good for as well",
+        "servers that the tokens of accounts can use as well",
     ),
     key(
         "models.cache.ttl",
         "span of time",
         "1h",
-        "how long a whole reply is remembered, and given again to the same request of the same caller; without `models.cache` none is",
+        "how long a whole reply is remembered and repeated for the same request of the same caller; without `models.cache` none is",
     ),
     key(
         "models.cache.bytes",
         "size",
         "64MiB",
-        "how much is remembered; beyond it the oldest goes",
+        "how much is remembered; then the oldest is dropped",
     ),
     key(
         "models.cache.per",
         "caller or tenant",
         "caller",
-        "who shares what is remembered: nobody, or the users of one tenant of `models.accounts`",
+        "who shares remembered replies: nobody, or the users of one tenant of `models.accounts`",
     ),
     key(
         "models.reserve",
         "number",
         "16384",
-        "tokens that are reserved for a reply where the request names no most",
+        "tokens that are reserved for a reply if the request gives no maximum",
     ),
     live(
         "inspect",
         "a map of rules by name",
         "nothing is looked for",
-        "what is looked for in requests and results, and what is done where it is found; masked text is replaced by the rule's name",
+        "what to look for in requests and results, and what to do when it is found; masked text is replaced by the rule's name",
     ),
     live(
         "inspect.*.secrets",
         "all, or a list of kinds",
         "",
-        "secrets of these kinds; below",
+        "secrets of these kinds; see below",
     ),
     live(
         "inspect.*.patterns",
         "a list of regular expressions",
         "",
-        "whatever matches one of them; at most 64, of 1024 bytes each",
+        "matches of any of these; at most 64, of 1024 bytes each",
     ),
     live(
         "inspect.*.checker.url",
@@ -509,13 +473,13 @@ pub(super) const GENERAL: &[Key] = &[
         "inspect.*.checker.unchecked",
         "deny or allow",
         "deny",
-        "what becomes of a message that it did not answer for",
+        "what happens to a message that it did not answer for",
     ),
     live(
         "inspect.*.on",
         "requests, results or both",
         "both",
-        "which messages are looked at; with `results` also what else a server says",
+        "which messages are inspected; `results` includes everything else that a server sends",
     ),
     live(
         "inspect.*.servers",
@@ -527,13 +491,13 @@ pub(super) const GENERAL: &[Key] = &[
         "inspect.*.action",
         "mask, deny, ask or label",
         "",
-        "the match is replaced, the message is refused, a person is asked, or the session is labelled and nothing else",
+        "replace the match, refuse the message, ask a person, or only label the session",
     ),
     live(
         "inspect.*.labels",
         "a list of untrusted and private",
         "none",
-        "labels that the session gets where something is found",
+        "labels that the session gets when something is found",
     ),
     live("policy", "path", "the starter policy", "the rules").flag("policy"),
     live(
@@ -568,7 +532,7 @@ pub(super) const GENERAL: &[Key] = &[
         "limits.per_tool.then",
         "hitl or refuse",
         "hitl",
-        "what a breach leads to: a person is asked, or the call is refused",
+        "what happens beyond that: a person is asked, or the call is refused",
     )
     .flag("limit-then"),
     live(
@@ -589,21 +553,21 @@ pub(super) const GENERAL: &[Key] = &[
         "limits.response_bytes",
         "size",
         "16MiB",
-        "the longest reply that is passed on",
+        "longest reply that is passed on",
     )
     .flag("limit-response-bytes"),
     live(
         "limits.request_bytes",
         "size",
         "16MiB",
-        "the longest message of a client that is taken, 64KiB to 128MiB",
+        "longest message of a client that is accepted, 64KiB to 128MiB",
     )
     .flag("limit-request-bytes"),
     live(
         "approval.timeout",
         "span of time",
         "50s",
-        "how long a call waits for a person; silence is no",
+        "how long a call waits for a person's answer before it is refused",
     )
     .flag("approval-timeout"),
     live(
@@ -631,7 +595,7 @@ pub(super) const GENERAL: &[Key] = &[
         "approval.per_minute",
         "number",
         "60",
-        "times within a minute that one caller may have a person asked",
+        "questions of one caller per minute",
     )
     .flag("approval-per-minute"),
     key(
@@ -644,25 +608,25 @@ pub(super) const GENERAL: &[Key] = &[
         "approval.notify.desktop",
         "true or false",
         "false",
-        "show a desktop notification for each call that waits (notify-send or osascript)",
+        "show a desktop notification for each waiting call (notify-send or osascript)",
     ),
     key(
         "approval.notify.command",
         "a list of texts",
         "none",
-        "run this program for each call that waits, with the call as JSON on its standard input",
+        "run this program for each waiting call, with the call as JSON on its standard input",
     ),
     key(
         "approval.notify.webhook.url",
         "URL",
         "none",
-        "post each call that waits to this address, as JSON",
+        "post each waiting call to this URL, as JSON",
     ),
     key(
         "approval.notify.webhook.secret",
         "text",
         "none",
-        "the key of the messages' signature (HMAC-SHA-256), at least 16 bytes",
+        "the key that signs the messages (HMAC-SHA-256), at least 16 bytes",
     ),
     key(
         "approval.notify.arguments",
@@ -674,14 +638,14 @@ pub(super) const GENERAL: &[Key] = &[
         "journal.sync",
         "interval, every or never",
         "interval",
-        "when records are forced to the disk: once a second, before each call goes out, when the system likes",
+        "when records are forced to the disk: once a second, before each call is sent, or when the system decides",
     )
     .flag("sync"),
     key(
         "journal.witness",
         "path",
         "none",
-        "a file, best on another volume and append-only, that is given each head of the journal",
+        "a file that receives each head of the journal, best on another volume and append-only",
     ),
     key(
         "call_timeout",
@@ -694,40 +658,40 @@ pub(super) const GENERAL: &[Key] = &[
         "tool_timeout",
         "a map of spans of time by tool",
         "none",
-        "the same for single tools, of whichever server",
+        "the same for single tools of any server",
     )
     .flag("tool-timeout"),
     key(
         "refusals",
         "result or error",
         "result",
-        "what a refused tool call is answered with: a tool result with `isError`, after which agents go on, or a JSON-RPC error",
+        "how a refused tool call is answered: with a tool result with `isError`, after which agents go on, or with a JSON-RPC error",
     )
     .flag("refusals"),
     key(
         "insecure_http",
         "true or false",
         "false",
-        "whether a URL with http:// may lead to another machine, where anyone on the way can read and change calls",
+        "allow http:// URLs to other machines; anyone on the network path can read and change calls",
     )
     .flag("insecure-http"),
     key(
         "breaker.failures",
         "1 to 1000000",
         "20",
-        "after so many calls in a row, over a second or more, that a server did not answer, it is spared: nothing is sent for a while, then one call tries; what a client did wrong or cancelled does not count, nor does an error that the server answers",
+        "after so many calls in a row, over a second or more, that a server did not answer, nothing is sent to it for a while, then one call tries; a client's own errors and cancelled calls do not count, nor do errors that the server answers",
     ),
     key(
         "breaker.open",
         "span of time",
         "1s",
-        "how long it is spared the first time; twice as long each further time in a row",
+        "how long nothing is sent the first time; twice as long each further time in a row",
     ),
     key(
         "breaker.open_max",
         "span of time",
         "10s",
-        "how long it is spared at most",
+        "longest time that nothing is sent",
     ),
     key(
         "state_dir",
@@ -740,7 +704,7 @@ pub(super) const GENERAL: &[Key] = &[
         "confine",
         "auto, require or off",
         "auto",
-        "whether servers that are started are kept off Durward's own files by the kernel: where it can be done, or else they are not started, or not at all",
+        "whether the kernel keeps servers off Durward's own files: `auto` if possible, `require` or else do not start them, `off` not at all",
     )
     .flag("confine"),
     key(
@@ -762,7 +726,7 @@ pub(super) const GENERAL: &[Key] = &[
         "allowed_origins",
         "a list of texts",
         "none",
-        "origins (`https://app.example`, `http://localhost:*`) whose pages `durward serve` answers, beside its own",
+        "origins (`https://app.example`, `http://localhost:*`) whose web pages may call `durward serve`, in addition to its own",
     )
     .flag("allow-origin"),
     key(
@@ -783,14 +747,14 @@ pub(super) const GENERAL: &[Key] = &[
         "pin",
         "off, warn or enforce",
         "warn",
-        "what a tool's changed definition leads to",
+        "what to do with a tool whose definition has changed",
     )
     .flag("pin"),
     key(
         "watch",
         "true or false",
         "true",
-        "whether changes of this file and of the policy are taken up by themselves; SIGHUP and `durward reload` always work",
+        "reload this file and the policy when they change; SIGHUP and `durward reload` always work",
     )
     .flag("no-watch"),
 ];

@@ -66,7 +66,7 @@ fn what_the_environment_says_wrongly_exports_nothing_and_is_told() {
         (
             "OTEL_EXPORTER_OTLP_ENDPOINT",
             "collector:4317",
-            "is no place to export to",
+            "cannot be exported to",
         ),
         (
             "OTEL_EXPORTER_OTLP_ENDPOINT",
@@ -78,8 +78,8 @@ fn what_the_environment_says_wrongly_exports_nothing_and_is_told() {
             "grpc",
             "is not http/protobuf",
         ),
-        ("OTEL_EXPORTER_OTLP_HEADERS", "s3cret", "is no list"),
-        ("OTEL_EXPORTER_OTLP_HEADERS", "host=s3cret", "is no list"),
+        ("OTEL_EXPORTER_OTLP_HEADERS", "s3cret", "is not a list"),
+        ("OTEL_EXPORTER_OTLP_HEADERS", "host=s3cret", "is not a list"),
         (
             "OTEL_EXPORTER_OTLP_TIMEOUT",
             "10s",
@@ -90,9 +90,17 @@ fn what_the_environment_says_wrongly_exports_nothing_and_is_told() {
             "1",
             "is outside of 100ms to 60s",
         ),
-        ("OTEL_TRACES_SAMPLER_ARG", "2", "is no number from 0 to 1"),
-        ("OTEL_TRACES_SAMPLER_ARG", "nan", "is no number from 0 to 1"),
-        ("OTEL_SERVICE_NAME", "a\nb", "is no name"),
+        (
+            "OTEL_TRACES_SAMPLER_ARG",
+            "2",
+            "is not a number from 0 to 1",
+        ),
+        (
+            "OTEL_TRACES_SAMPLER_ARG",
+            "nan",
+            "is not a number from 0 to 1",
+        ),
+        ("OTEL_SERVICE_NAME", "a\nb", "is not a name"),
     ] {
         // A variable that is given twice counts once: the later case replaces the first.
         let both = [(name, value), ("OTEL_EXPORTER_OTLP_ENDPOINT", TO)];

@@ -9,6 +9,7 @@ pub(super) const EVERYTHING: &str = r#"
 listen: "[::1]:9000"
 root: files
 prefix: always
+search_above: 200
 require_key: true
 share: caller
 session_idle: 5m

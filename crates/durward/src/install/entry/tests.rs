@@ -83,7 +83,7 @@ fn what_cannot_be_wrapped_says_why() {
             json!({"type": "sse", "url": "https://x.example/sse"}),
             "type is sse",
         ),
-        (json!({"disabled": true}), "neither a command nor a URL"),
+        (json!({"disabled": true}), "no command and no URL"),
         (json!({"command": 7}), "not text"),
         (json!({"command": "x", "args": "y"}), "not a list of texts"),
         (json!({"command": ""}), "not text"),

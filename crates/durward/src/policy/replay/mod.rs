@@ -23,10 +23,10 @@ Examples:
   durward policy replay --journal DIR --policy new.json --json
   durward policy replay --policy new.json --check      exit code 1 if anything would change
 
-Each recorded decision is compared with the policy: the same, changed, or undecidable where the journal
-does not hold a fact that decides (what stood in contents is never written). Refusals that no policy
-was asked about are left out; a touched protected place stays refused under any policy. Links in the
-policy's patterns are resolved as they are now. The journal is read, not verified: durward audit verify.";
+Each recorded decision is compared with what the policy would decide: the same, changed, or undecidable if the journal
+lacks a fact that decides (contents are never recorded). Refusals that no policy decided are left out; calls that
+touched a protected path are refused under any policy. Links in the policy's patterns are resolved as they are now.
+The journal is read but not verified; see `durward audit verify`.";
 
 /// Arguments of `durward policy replay`.
 #[derive(Debug, Args)]
@@ -95,7 +95,7 @@ pub fn run(
     if skipped > 0 {
         writeln!(
             err,
-            "warning: {skipped} lines are no records; run durward audit verify"
+            "warning: {skipped} lines cannot be read as records; run durward audit verify"
         )?;
     }
     let different = report.finish(policy.digest())?;

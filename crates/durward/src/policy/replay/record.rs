@@ -249,7 +249,7 @@ impl<'a> Recorded<'a> {
             hidden.push(unknown(Role::Shape, true));
         }
         let missing = if self.path_arguments_omitted > 0 {
-            "paths beyond those that a record holds"
+            "more paths than a record holds"
         } else {
             "paths in contents"
         };

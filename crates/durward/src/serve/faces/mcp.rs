@@ -10,10 +10,7 @@ use toolkit::face::{Face, Route, Scope};
 use toolkit::server::BoxFuture;
 
 use super::super::router::HttpFace;
-use super::{Site, refused, refused_with};
-
-/// What the token of an account is told where all servers are one.
-const TOKEN_FOR_ALL: &str = "the token of an account is not good for all servers at once; ask one server at /mcp/NAME that models.accounts.servers names";
+use super::{Site, refused};
 
 struct Mcp {
     routes: Vec<Route>,
@@ -54,7 +51,7 @@ impl Face<Request, Response> for Mcp {
     }
 
     fn scope<'p>(&'p self, path: &'p str) -> Scope<'p> {
-        name_in(path, self.root.as_deref()).map_or(Scope::Keyed, Scope::Server)
+        name_in(path, self.root.as_deref()).map_or(Scope::Servers, Scope::Server)
     }
 
     fn handle(
@@ -66,10 +63,6 @@ impl Face<Request, Response> for Mcp {
             let name = name_in(request.head.uri.path(), self.root.as_deref()).map(str::to_owned);
             let caller = match who {
                 Ok(caller) => caller,
-                // A key of the operator's is good for this URL, whatever its scope.
-                Err(fault @ IdentityFault::OutOfScope) if name.is_none() => {
-                    return refused_with(fault, TOKEN_FOR_ALL);
-                }
                 Err(fault) => return refused(fault),
             };
             match name {

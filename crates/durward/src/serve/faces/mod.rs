@@ -103,7 +103,7 @@ fn only_looking(head: &Parts) -> Option<Response> {
     if matches!(head.method, Method::GET | Method::HEAD) {
         return None;
     }
-    let text = "only GET and HEAD are known here\n";
+    let text = "only GET and HEAD are supported here\n";
     let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, text);
     let allowed = HeaderValue::from_static("GET, HEAD");
     response.headers_mut().insert(ALLOW, allowed);

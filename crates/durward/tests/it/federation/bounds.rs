@@ -130,7 +130,7 @@ fn a_session_ends_with_delete_and_an_era_without_sessions_is_told_what_to_do() {
     assert_eq!(told.status, 400);
     let message = told.json()["error"]["message"].to_string();
     assert!(
-        message.contains("open one with initialize, or ask one server at /mcp/NAME"),
+        message.contains("open a session with initialize, or use one server at /mcp/NAME"),
         "{message}"
     );
     let supported = told.json()["error"]["data"]["supported"].clone();
@@ -168,7 +168,7 @@ fn one_server_under_its_own_names_is_asked_without_a_session() {
 }
 
 #[test]
-fn the_token_of_an_account_is_told_to_ask_one_server() {
+fn the_token_of_an_account_reaches_its_servers_at_the_one_url() {
     let place = Place::new();
     let servers = json!({"a": {"builtin": "echo"}, "b": {"builtin": "echo"}});
     let models = json!({"providers": {"m": {"kind": "mock", "latency": "0ms"}},
@@ -184,14 +184,80 @@ fn the_token_of_an_account_is_told_to_ask_one_server() {
     let bearer = format!("Bearer {}", made["token"].as_str().unwrap());
     let own = [("authorization", bearer.as_str())];
     let opened = |path: &str| served.send("POST", path, &own, &initialize("2025-11-25"));
-    let refused = opened("/mcp");
-    assert_eq!(refused.status, 403);
+    let session = opened("/mcp").header("mcp-session-id").unwrap().to_owned();
+    let headers = [own[0], ("mcp-session-id", session.as_str())];
+    let list = r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
+    let listed = served.send("POST", "/mcp", &headers, list).json();
+    let names: Vec<&str> = listed["result"]["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap())
+        .collect();
+    assert!(names.contains(&"a__echo"), "{names:?}");
     assert!(
-        refused.body.contains("ask one server at /mcp/NAME"),
-        "{refused:?}"
+        names.iter().all(|name| name.starts_with("a__")),
+        "{names:?}"
     );
+    let call = |name: &str| {
+        let call = json!({"jsonrpc": "2.0", "id": 3, "method": "tools/call",
+            "params": {"name": name, "arguments": {"text": "x"}}});
+        served
+            .send("POST", "/mcp", &headers, &call.to_string())
+            .json()
+    };
+    let answer = call("a__echo");
+    assert_eq!(answer["result"]["content"][0]["text"], "x", "{answer}");
+    let answer = call("b__echo");
+    assert_eq!(
+        answer["error"]["data"]["reason"], "server_unknown",
+        "{answer}"
+    );
+    // The session is the user's alone.
+    let user = json!({"username": "bob"}).to_string();
+    let made = served.send("POST", "/v1/auth/register", &[], &user).json();
+    let other = format!("Bearer {}", made["token"].as_str().unwrap());
+    let stolen = [("authorization", other.as_str()), headers[1]];
+    assert_eq!(served.send("POST", "/mcp", &stolen, list).status, 404);
     assert_eq!(opened("/mcp/a").status, 200);
     assert_eq!(opened("/mcp/b").status, 403);
+}
+
+#[test]
+fn a_revoked_token_of_an_account_reaches_nothing_at_the_one_url() {
+    let place = Place::new();
+    let servers = json!({"a": {"builtin": "echo"}, "b": {"builtin": "echo"}});
+    let models = json!({"providers": {"m": {"kind": "mock", "latency": "0ms"}},
+        "accounts": {"register": "open", "servers": ["a"]}});
+    let policy = place.path("policy.json");
+    configured(
+        &place,
+        &json!({"servers": servers, "policy": policy, "models": models}),
+    );
+    let served = serving::Served::start_ruled(place);
+    let user = json!({"username": "ann"}).to_string();
+    let made = served.send("POST", "/v1/auth/register", &[], &user).json();
+    let first = format!("Bearer {}", made["token"].as_str().unwrap());
+    let own = [("authorization", first.as_str())];
+    let body = json!({"name": "second"}).to_string();
+    let second = served.send("POST", "/v1/user/tokens", &own, &body).json();
+    let text = second["token"]
+        .as_str()
+        .unwrap_or_else(|| panic!("{second}"));
+    let bearer = format!("Bearer {text}");
+    let of_second = [("authorization", bearer.as_str())];
+    let opened = served.send("POST", "/mcp", &of_second, &initialize("2025-11-25"));
+    let session = opened.header("mcp-session-id").unwrap().to_owned();
+    let id = second["id"].as_str().unwrap_or_else(|| panic!("{second}"));
+    let path = format!("/v1/user/tokens/{id}");
+    let gone = served.send("DELETE", &path, &own, "");
+    assert!(gone.status < 300, "{gone:?}");
+    let list = r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
+    let headers = [of_second[0], ("mcp-session-id", session.as_str())];
+    assert_eq!(served.send("POST", "/mcp", &headers, list).status, 401);
+    // What was opened with it ended with it, for the user's other token as well.
+    let headers = [own[0], ("mcp-session-id", session.as_str())];
+    assert_eq!(served.send("POST", "/mcp", &headers, list).status, 404);
 }
 
 #[test]
@@ -220,11 +286,11 @@ fn what_cannot_be_one_is_refused_by_check_and_by_run() {
         &["check"],
     );
     assert!(
-        said.contains("prefix: \"never\" is none of auto, always"),
+        said.contains("prefix: \"never\" is not one of auto, always"),
         "{said}"
     );
     let said = says(&json!({}), &["run"]);
-    assert!(said.contains("there is no server to guard"), "{said}");
+    assert!(said.contains("no server was given"), "{said}");
 }
 
 #[test]

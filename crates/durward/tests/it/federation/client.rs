@@ -3,6 +3,7 @@
 use mocks::client::{Client, Message};
 use serde_json::{Value, json};
 
+use super::kept::recording;
 use super::{Asks as _, configured, echo_mock, run_all, text_of};
 use crate::support::guarded::{PATIENCE, Place, end, eventually, line};
 
@@ -145,4 +146,39 @@ fn an_answer_to_a_server_that_has_left_reaches_no_other() {
     let heard = || std::fs::read_to_string(place.path("evil")).unwrap();
     eventually("what came later has arrived", || heard().contains("last"));
     assert!(!heard().contains("for good alone"), "{}", heard());
+}
+
+#[test]
+fn calls_reach_their_server_in_the_order_in_which_they_are_sent() {
+    const CALLS: usize = 400;
+    let place = Place::new();
+    let mut configuration = two(&place);
+    configuration["servers"]["echo"] = recording(&place, "heard", &["echo"]);
+    let mut client = opened(&place, &configuration);
+    client.tools();
+    let call = |number: usize| {
+        json!({"jsonrpc": "2.0", "id": 1_000 + number, "method": "tools/call",
+            "params": {"name": "echo__echo", "arguments": {"text": format!("number {number}.")}}})
+        .to_string()
+    };
+    let frames: Vec<String> = (0..CALLS).map(call).collect();
+    client
+        .process()
+        .send_line(frames.join("\n").as_bytes())
+        .unwrap();
+    let mut answers = 0;
+    while answers < CALLS {
+        let answer = line(&mut client);
+        if answer["method"].is_null() {
+            assert!(text_of(&answer).starts_with("number "), "{answer}");
+            answers += 1;
+        }
+    }
+    let heard = std::fs::read_to_string(place.path("heard")).unwrap();
+    let numbers: Vec<usize> = heard
+        .split("number ")
+        .skip(1)
+        .map(|rest| rest.split('.').next().unwrap().parse().unwrap())
+        .collect();
+    assert_eq!(numbers, (0..CALLS).collect::<Vec<_>>());
 }

@@ -132,7 +132,7 @@ fn a_second_handshake_reaches_no_server() {
     for sent in [again.to_owned(), format!("[{again}]")] {
         client.process().send_line(sent.as_bytes()).unwrap();
         let line = String::from_utf8(client.process().read_line().unwrap()).unwrap();
-        assert!(line.contains("initialize is sent once"), "{sent} {line}");
+        assert!(line.contains("send initialize once"), "{sent} {line}");
         assert!(line.contains("\"id\":73"), "{line}");
     }
 }

@@ -6,6 +6,7 @@ mod kept;
 mod lists;
 mod real;
 mod remembered;
+mod search;
 
 use std::fs;
 

@@ -207,12 +207,15 @@ fn wrong_budgets_are_refused_by_name() {
     for (budget, says) in [
         ("{}", "has neither tokens nor cost"),
         ("{ tokens: 1, cost: 1 }", "has both tokens and cost"),
-        ("{ cost: 1.1234567 }", "is no amount of dollars"),
-        ("{ cost: -1 }", "is no amount of dollars"),
+        ("{ cost: 1.1234567 }", "is not an amount of dollars"),
+        ("{ cost: -1 }", "is not an amount of dollars"),
         ("{ tokens: -1 }", "is not a whole number"),
         ("{ tokens: 0 }", "is outside of"),
         ("{ tokens: 1, window: 1ms }", "is outside of"),
-        ("{ tokens: 1, per: team }", "is none of caller, group, all"),
+        (
+            "{ tokens: 1, per: team }",
+            "is not one of caller, group, all",
+        ),
     ] {
         let place = place(&yaml("0ms", budget), &[]);
         let args = ["--config", "durward.yaml", "--state-dir", "state", "check"];

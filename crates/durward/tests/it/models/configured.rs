@@ -24,7 +24,7 @@ fn wrong_configurations_are_refused_with_the_place() {
         ),
         (
             "models: { providers: { a: { kind: openai, api_key: \"a b\" } } }".to_owned(),
-            "no key has",
+            "keys cannot have",
         ),
         (
             "models: { providers: { a: { kind: openai, latency: 1s } } }".to_owned(),
@@ -68,7 +68,7 @@ fn wrong_configurations_are_refused_with_the_place() {
         ),
         (
             "models: { providers: { a: { kind: bedrock, region: us-east-1, access_key: k, secret_key: \"k k\" } } }".to_owned(),
-            "no key has",
+            "keys cannot have",
         ),
         (
             "models: { providers: { a: { kind: openai, region: us-east-1 } } }".to_owned(),
@@ -100,7 +100,7 @@ fn wrong_configurations_are_refused_with_the_place() {
         ),
         (
             "models: { providers: { a: { kind: vertex, location: eu, project: p, credentials: policy.json } } }".to_owned(),
-            "no JSON file of a service account",
+            "not a JSON file of a service account",
         ),
         (
             "models: { providers: { a: { kind: google, location: eu } } }".to_owned(),
@@ -116,19 +116,19 @@ fn wrong_configurations_are_refused_with_the_place() {
         (with("s: { tiers: [nope] }"), "neither PROVIDER/MODEL"),
         (with("s: { tiers: [a/y] }"), "not in its provider's list"),
         (with("a: { tiers: [a/x] }"), "stands for two things"),
-        (with("s: { tiers: a/x }"), "has to be a list"),
+        (with("s: { tiers: a/x }"), "must be a list"),
         (
             with("s: { tiers: [a/x], rotate: dice }"),
-            "is none of none, round_robin, weighted",
+            "is not one of none, round_robin, weighted",
         ),
         (with("s: { tiers: [a/x], deadline: 1ms }"), "is outside of"),
         (
             with("s: { tiers: [a/x], weights: { a/y: 2 } }"),
-            "none of its targets",
+            "not one of its targets",
         ),
         (
             with("s: { tiers: [a/x], weights: { a/x: -1 } }"),
-            "no whole number",
+            "not a whole number",
         ),
     ];
     for (yaml, says) in cases {

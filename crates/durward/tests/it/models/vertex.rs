@@ -484,10 +484,10 @@ fn credentials_that_are_none_are_told_before_the_start() {
     };
     for (file, says) in [
         ("external.json", "\"external_account\" cannot be used"),
-        ("cut.json", "no JSON file of a service account"),
+        ("cut.json", "not a JSON file of a service account"),
         ("no-project.json", "name no project"),
         ("gone.json", "No such file"),
-        ("", "it is no file"),
+        ("", "it is not a file"),
     ] {
         asked(&vertex.credentials(file), says);
     }

@@ -48,6 +48,6 @@ fn the_dashboard_asks_for_metrics_that_there_are() {
         there.extend(endings.iter().map(|ending| format!("{family}{ending}")));
     }
     for name in asked {
-        assert!(there.contains(name), "{name} is none of {there:?}");
+        assert!(there.contains(name), "{name} is not one of {there:?}");
     }
 }

@@ -49,7 +49,7 @@ fn head(
     let answer = read_head(&mut reader);
     match (answer.status, answer.header("content-type")) {
         (200, Some("text/event-stream")) => Ok(reader),
-        _ => Err(format!("an answer that is no stream: {answer:?}")),
+        _ => Err(format!("an answer that is not stream: {answer:?}")),
     }
 }
 

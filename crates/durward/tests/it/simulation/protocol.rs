@@ -55,7 +55,7 @@ fn defect_16_health_is_what_a_run_finds_and_files_are_what_their_names_say() {
             let text = fs::read_to_string(&path).unwrap();
             assert!(
                 serde_json::from_str::<Value>(&text).is_ok(),
-                "{path:?} is no JSON"
+                "{path:?} is not JSON"
             );
         }
     }

@@ -49,7 +49,7 @@ impl Seen {
         let place = &self.place;
         match &self.new {
             FileText::Text(text) => compared(place, place, &self.old, &Write::Whole(text.clone())),
-            FileText::Binary => told(place, "what would be written is no text"),
+            FileText::Binary => told(place, "what would be written is not text"),
             FileText::TooLong => told(
                 place,
                 "what would be written is longer than 256 KiB, and no difference is shown",
@@ -116,7 +116,7 @@ fn compared(named: &str, place: &str, found: &FileText, write: &Write) -> Option
                 "the file is longer than 256 KiB, and no difference is shown",
             );
         }
-        FileText::NotAFile => return told(named, "there is something there that is no file"),
+        FileText::NotAFile => return told(named, "there is something there that is not a file"),
         FileText::Unreadable => {
             return told(
                 named,

@@ -105,7 +105,7 @@ fn a_write_is_shown_against_what_stands_there() {
         (
             "write_file",
             r#"{"path":"/dir","content":"x"}"#,
-            &["/dir: there is something there that is no file"],
+            &["/dir: there is something there that is not a file"],
         ),
         (
             "write_file",
@@ -220,7 +220,7 @@ fn a_file_that_its_server_has_looked_up_is_shown_beside_what_takes_its_place() {
         (
             text("a"),
             FileText::Binary,
-            "what would be written is no text",
+            "what would be written is not text",
         ),
         (
             text("a"),

@@ -147,7 +147,7 @@ pub enum Problem {
     #[error("the head was removed: the journal was written with one")]
     HeadMissing,
     /// What is in the head's place is none.
-    #[error("the file is no head of a journal")]
+    #[error("the file is not a head of a journal")]
     HeadDamaged,
     /// The head is not signed with a trusted key.
     #[error("the head was changed: it is not signed with a trusted key")]
@@ -184,7 +184,7 @@ pub enum Problem {
         by: By,
     },
     /// A segment holds another record than it is known to have held.
-    #[error("record {sequence} was written anew: {} names another in its place", .by.words())]
+    #[error("record {sequence} was rewritten: {} names another in its place", .by.words())]
     Rewritten {
         /// The record.
         sequence: u64,

@@ -51,7 +51,7 @@ pub enum AuditError {
 impl fmt::Display for AuditError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            AuditError::NoKey => f.write_str("no public key to verify with; name one"),
+            AuditError::NoKey => f.write_str("no public key to verify with"),
             AuditError::Empty { path } => write!(f, "{} holds no journal segment", path.display()),
             AuditError::NotASegment { path } => {
                 write!(

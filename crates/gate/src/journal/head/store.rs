@@ -153,11 +153,11 @@ impl Keeper {
             Ok(head) => head,
             Err(NotAHead::Malformed) => {
                 return Err(self.refused(
-                    "is damaged; keep it for whoever looks into it, and move it away to begin anew",
+                    "is damaged; keep a copy to investigate, and move it away to start a new one",
                 ));
             }
             Err(NotAHead::Unsigned) => {
-                return Err(self.refused("is not signed with the key beside it; keep both for whoever looks into it, and move it away to begin anew"));
+                return Err(self.refused("is not signed with the key beside it; keep copies of both to investigate, and move it away to start a new one"));
             }
         };
         if head.serial < seen {

@@ -8,8 +8,8 @@ closed_set! {
     /// What a record of kind `auth` is about.
     pub enum AuthEvent {
         KeyRefused "key_refused": "a caller's key was refused; `coalesced` says how often within the interval, `reason` why";
-        KeyBegun "key_begun": "a key is good from now on, or for something else: it was made, rotated or changed; `subject_id` is its caller, `message` says what it is good for";
-        KeyEnded "key_ended": "a key is good no longer: it was revoked or replaced, or its time is over; `subject_id` is its caller";
+        KeyBegun "key_begun": "a key became valid, or valid for something else: it was created, rotated or changed; `subject_id` is its caller, `message` says what it may be used for";
+        KeyEnded "key_ended": "a key is no longer valid: it was revoked or replaced, or it expired; `subject_id` is its caller";
         UserRefused "user_refused": "a process of another user was refused, or one whose user could not be found out; `coalesced` says how often within the interval, `subject_id` which user";
         AccountChanged "account_changed": "an account, its tokens or its budgets are changed over HTTP; `message` says what, `subject_id` who does it. Written before the change; where that fails, a second one with the status `failure` says so";
         SessionStarted "session_started": "a client has opened a session over HTTP";
@@ -45,7 +45,7 @@ closed_set! {
         ServeStarted "serve_started": "`serve` listens; `message` says where";
         ServerAdded "server_added": "a reload has added a server";
         ServerRemoved "server_removed": "a reload has removed a server";
-        JobEnded "job_ended": "a job has ended that a call began: `op` is that call, `job_id` and `job_status` the job, `queue_wait_us` how long it waited for a worker, `ran_us` how long it ran";
+        JobEnded "job_ended": "a job that a call started has ended: `op` is that call, `job_id` and `job_status` the job, `queue_wait_us` how long it waited for a worker, `ran_us` how long it ran";
     }
 }
 
@@ -54,7 +54,7 @@ closed_set! {
     pub enum JournalEvent {
         SegmentOpened "segment_opened": "a segment of the journal begins; names its key, its version and the segment that it continues";
         SegmentClosed "segment_closed": "a segment ends, with a signature over everything in it";
-        SegmentRetired "segment_retired": "an old segment was deleted, as the limits on age or size ask";
+        SegmentRetired "segment_retired": "an old segment was deleted because of the limits on age or size";
         SegmentAbandoned "segment_abandoned": "the writer of a segment has ended without closing it; where it ends is written down here";
         Checkpoint "checkpoint": "a signature over all records so far";
         WitnessFailed "witness_failed": "the signed head could not be copied to a witness";

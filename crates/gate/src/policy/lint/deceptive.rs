@@ -123,7 +123,7 @@ fn unseen(key: &str, text: &str) -> Option<Found> {
         let plain: String = text.chars().filter(|c| !is_unseen(*c)).collect();
         return Some((
             format!(
-                "{key} \"{shown}\" has a character that cannot be seen, and matches only names that have it too"
+                "{key} \"{shown}\" has an invisible character, and matches only names that have it too"
             ),
             format!("write \"{}\"", plain.trim()),
         ));
@@ -187,7 +187,7 @@ fn regular(key: &str, text: &str) -> Option<Found> {
             .replace(".+", "?*");
         let plain = !glob.contains(['\\', '(', '|']);
         (
-            format!("{key} \"{text}\" is written as a regular expression and read as a glob, where only * and ? stand for others"),
+            format!("{key} \"{text}\" looks like a regular expression, but is read as a glob, in which only * and ? are special"),
             if plain {
                 format!("write \"{glob}\"")
             } else {
@@ -205,7 +205,7 @@ fn method(key: &str, text: &str) -> Option<Found> {
     }
     let near = METHODS.iter().min_by_key(|method| distance(method, text))?;
     Some((
-        format!("{key} \"{text}\" is no method of MCP"),
+        format!("{key} \"{text}\" is not a method of MCP"),
         format!("did you mean \"{near}\"? names count with their case"),
     ))
 }
@@ -275,7 +275,7 @@ fn by_effects_alone(rule: &Rule) -> Option<Found> {
         .is_some_and(|tools| tools.iter().all(is_listed));
     (!listed).then(|| {
         (
-            "does not deny tools that are not in the table of side effects: theirs are unknown, and no rule on side effects matches them".to_owned(),
+            "does not deny tools that are not in the table of side effects: their side effects are unknown, and rules on side effects do not match them".to_owned(),
             "name the tools as well, in a rule of their own, or have a hitl rule ask about all others".to_owned(),
         )
     })

@@ -33,7 +33,7 @@ impl Members {
 pub(super) fn misspelt(key: &str, text: &str) -> Option<Misspelt> {
     is_wild(text).then(|| {
         (
-            format!("{key} \"{text}\" is compared literally: * and ? are no wildcards here"),
+            format!("{key} \"{text}\" is compared literally: * and ? are not wildcards here"),
             "name each one, or write a when with exists(…)".to_owned(),
         )
     })

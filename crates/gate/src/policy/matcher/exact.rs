@@ -38,7 +38,7 @@ pub(super) fn read<'a>(doc: Document<'a>, entry: &Entry<'a>) -> Result<Vec<Strin
 pub(super) fn misspelt(key: &str, text: &str) -> Option<Misspelt> {
     is_wild(text).then(|| {
         (
-            format!("{key} \"{text}\" is compared literally: * and ? are no wildcards here"),
+            format!("{key} \"{text}\" is compared literally: * and ? are not wildcards here"),
             format!("name each one, or write a when with {key}.startsWith(…)"),
         )
     })

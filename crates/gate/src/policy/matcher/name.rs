@@ -71,7 +71,7 @@ pub(super) fn covers(outer: &str, inner: &str, fold: bool) -> bool {
 pub(super) fn misspelt(key: &str, text: &str) -> Option<Misspelt> {
     has_alternatives(text).then(|| {
         (
-            format!("{key} \"{text}\": braces stand for themselves"),
+            format!("{key} \"{text}\": braces are not special"),
             "give a list of names, one for each".to_owned(),
         )
     })

@@ -215,7 +215,7 @@ pub(super) fn misspelt(key: &str, pattern: &str) -> Option<Misspelt> {
     }
     (has_alternatives(pattern) || has_class(pattern)).then(|| {
         (
-            format!("{key} \"{pattern}\": brackets and braces stand for themselves in paths"),
+            format!("{key} \"{pattern}\": brackets and braces are not special in paths"),
             "give a list of patterns, one for each".to_owned(),
         )
     })

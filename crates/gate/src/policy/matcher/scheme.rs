@@ -60,7 +60,7 @@ pub(super) fn misspelt(key: &str, text: &str) -> Option<Misspelt> {
     (scheme_of(&format!("{text}:")).as_deref() != Some(text)).then(|| {
         let plain = text.split(':').next().unwrap_or_default();
         (
-            format!("{key} \"{text}\" is no scheme"),
+            format!("{key} \"{text}\" is not a scheme"),
             format!("write it without what follows, as in \"{plain}\""),
         )
     })

@@ -38,10 +38,25 @@ impl Face {
         federation: &Arc<Federation>,
         asked: Asked<'_>,
     ) -> Vec<u8> {
+        let id = asked.id;
+        let is_of_tools = asked.list == List::Tools && asked.cursor.is_none();
+        match self.merged_of_all(federation, asked).await {
+            Ok(merged) if is_of_tools => self.shortened(merged).answer(id),
+            Ok(merged) => merged.answer(id),
+            Err(answer) => answer,
+        }
+    }
+
+    /// The lists of all servers as one; or the answer where the cursor is not valid.
+    pub(super) async fn merged_of_all(
+        self: &Arc<Self>,
+        federation: &Arc<Federation>,
+        asked: Asked<'_>,
+    ) -> Result<Merged, Vec<u8>> {
         let after = match asked.cursor.as_deref().map(Cursor::read) {
             Some(None) => {
-                let message = "the cursor is none that was given out here";
-                return frames::error(asked.id, -32602, message, None);
+                let message = "the cursor is not one that this server gave out";
+                return Err(frames::error(asked.id, -32602, message, None));
             }
             Some(cursor) => cursor,
             None => None,
@@ -95,7 +110,7 @@ impl Face {
                 merged.take(&session.server.name, part);
             }
         }
-        merged.answer(asked.id)
+        Ok(merged)
     }
 
     /// Works out the part of a session in a list; gives it with its place.
@@ -210,7 +225,7 @@ fn frame(asked: &Asked<'_>, cursor: Option<String>) -> Vec<u8> {
 pub(super) fn unknown(spelled: &str, members: &[Arc<Session>], is_tool: bool) -> String {
     let shown: String = spelled.chars().take(128).collect();
     let mut message = format!(
-        "\"{}\" does not say which server it is of: names begin with SERVER__ and URIs with SERVER+",
+        "\"{}\" does not name a server: names begin with SERVER__ and URIs with SERVER+",
         shown.escape_debug()
     );
     let has = |session: &&Arc<Session>| is_tool && session.server.has_listed(spelled);

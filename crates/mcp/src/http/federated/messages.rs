@@ -14,6 +14,7 @@ use super::super::post::{Came, Message};
 use super::super::session::Session;
 use super::Federation;
 use super::lists::{self, Asked};
+use super::search::Searched;
 use crate::call::{Server, form};
 use crate::federation::{Aim, Missing, aim, edited, id_of_server, scheme, split_name, split_uri};
 use crate::message::method::{self, Class, Notice};
@@ -55,10 +56,29 @@ impl Face {
                 let answer = self.level_of_all(federation, id, frame, arrival.clone());
                 Routed::Answer(answer.await)
             }
-            _ => match self.aimed(federation, canonical, (id, asked)) {
-                Ok((session, frame)) => self.of_session(&session, frame, id, arrival),
-                Err(answer) => Routed::Answer(answer),
-            },
+            (_, "tools/call") => {
+                let of = (id, asked);
+                match self.searched(federation, canonical, id, arrival).await {
+                    Searched::Other => self.called(federation, canonical, of, arrival),
+                    Searched::Inner(call) => self.called(federation, &call, of, arrival),
+                    Searched::Answer(answer) => Routed::Answer(answer),
+                }
+            }
+            _ => self.called(federation, canonical, (id, asked), arrival),
+        }
+    }
+
+    /// A request that names what it is for.
+    fn called(
+        self: &Arc<Self>,
+        federation: &Arc<Federation>,
+        canonical: &Canonical,
+        (id, asked): (&str, &str),
+        arrival: &(u64, Trace),
+    ) -> Routed {
+        match self.aimed(federation, canonical, (id, asked)) {
+            Ok((session, frame)) => self.of_session(&session, frame, id, arrival),
+            Err(answer) => Routed::Answer(answer),
         }
     }
 
@@ -80,13 +100,13 @@ impl Face {
         let Some(aim) = aim(asked, canonical.text()) else {
             self.note(
                 Note::ClientParamsUnusable
-                    .with("a request in front of all servers names none of them"),
+                    .with("a request for all servers does not name one of them"),
             );
             let known = method::of(asked).named_by.is_some() || asked == "completion/complete";
             let message = match known {
-                true => format!("{asked} lacks the name that says which server it is for"),
+                true => format!("{asked} does not name a server"),
                 false => {
-                    format!("{asked} cannot be routed to a server; ask the server at /mcp/NAME")
+                    format!("{asked} cannot be routed to a server; send it to /mcp/NAME")
                 }
             };
             let code = if known { -32602 } else { -32601 };
@@ -108,7 +128,7 @@ impl Face {
             };
         }
         self.note(
-            Note::ClientParamsUnusable.with("a request in front of all servers names none of them"),
+            Note::ClientParamsUnusable.with("a request for all servers does not name one of them"),
         );
         let members = self.members(federation);
         let message = lists::unknown(spelled, &members, asked == "tools/call");

@@ -9,6 +9,7 @@ mod memory;
 mod messages;
 mod open;
 mod post;
+mod search;
 mod stdio;
 
 use std::collections::{BTreeMap, HashMap};

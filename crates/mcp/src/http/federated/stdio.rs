@@ -1,4 +1,5 @@
-//! All servers in front of one client over standard streams.
+//! All servers in front of one client over standard streams. Requests are taken up in the order in which they come, as
+//! by the edge of one server: they go on beside each other on this task.
 
 use std::io;
 use std::sync::Arc;
@@ -7,7 +8,6 @@ use std::time::Duration;
 use gate::{Caller, Gate, Reason};
 use net::stdio::{FrameReader, FrameWriter};
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
 use tokio::time::Interval;
 use toolkit::Trace;
 use wire::jsonrpc::Kind;
@@ -25,14 +25,12 @@ use crate::message::frames::{self, UpstreamFault};
 use crate::message::{request, shapes};
 use crate::notes::Noted;
 use crate::stdio::Ending;
+use crate::stdio::runs::Runs;
 
 /// Most messages that wait for the client to read them.
 const LINES_MAX: usize = 1_024;
-/// Most requests that are under way.
-const REQUESTS_MAX: usize = 1_024;
 /// What a client is told that sends a second handshake in a session, or one in a batch.
-const OPEN_ALREADY: &str =
-    "the session is open; initialize is sent once, alone, before anything else";
+const OPEN_ALREADY: &str = "the session is open already; send initialize once, alone and first";
 /// How often the journal's health is looked at, in milliseconds.
 const TICK_MS: u64 = 250;
 /// How long the client may take to read what is left at the end, in milliseconds.
@@ -55,7 +53,7 @@ struct Edge {
     options: StreamsOptions,
     lines: mpsc::Sender<Vec<u8>>,
     federation: Option<Arc<Federation>>,
-    running: JoinSet<()>,
+    running: Runs,
     /// Answers that nothing had to be asked for: at most one for each frame that was read at once.
     said: Vec<Vec<u8>>,
 }
@@ -77,7 +75,7 @@ impl Face {
             options,
             lines,
             federation: None,
-            running: JoinSet::new(),
+            running: Runs::default(),
             said: Vec::new(),
         };
         let mut end = std::pin::pin!(end);
@@ -89,6 +87,7 @@ impl Face {
             if !writer.is_congested() || hung_up {
                 edge.drain(&mut reader, hung_up).await;
             }
+            edge.running.poll(hung_up);
             let is_said = edge.said.drain(..).try_for_each(|f| writer.send_owned(f));
             if is_said.is_err() || reader.has_ended() {
                 break Ending::ClientClosed;
@@ -110,7 +109,7 @@ impl Face {
                         break Ending::ClientClosed;
                     }
                 }
-                Some(_) = edge.running.join_next(), if !edge.running.is_empty() => {}
+                () = edge.running.woken() => {}
                 _ = tick.tick() => {
                     hung_up |= reader.has_hung_up();
                     if self.all_gates().iter().any(|gate| gate.has_failed()) {
@@ -119,6 +118,7 @@ impl Face {
                 }
                 () = &mut end => break Ending::Signal,
             }
+            edge.running.attend();
         };
         edge.end(&ending, (told, writer), &mut tick).await;
         Ok(ending)
@@ -198,7 +198,21 @@ impl Face {
 
 impl Edge {
     fn is_full(&self) -> bool {
-        self.running.len() >= REQUESTS_MAX
+        !self.running.has_room()
+    }
+
+    /// Adds a request that goes on beside the others; its client is told where there is no room.
+    fn begin(&mut self, id: &str, answer: impl Future<Output = Option<Vec<u8>>> + Send + 'static) {
+        if !self.running.has_room() {
+            let busy = frames::upstream_fault(id, UpstreamFault::Busy);
+            return self.said.push(busy);
+        }
+        let lines = self.lines.clone();
+        self.running.add(Box::pin(async move {
+            if let Some(answer) = answer.await {
+                let _ = lines.send(answer).await;
+            }
+        }));
     }
 
     /// Takes what was read from the client, as far as there is room for requests; `all` of it at its end.
@@ -249,27 +263,22 @@ impl Edge {
             if let Err(fault) = federation.may_batch(elements.len()) {
                 return self.said.push(face.unreadable(b"", &fault));
             }
-            let lines = self.lines.clone();
-            self.running.spawn(async move {
-                if let Some(answer) = face.batch_of_all(&federation, elements, arrival).await {
-                    let _ = lines.send(answer).await;
-                }
-            });
-            return;
+            let answers = async move { face.batch_of_all(&federation, elements, arrival).await };
+            return self.begin("null", answers);
         }
-        if !matches!(kind, Ok(Kind::Request { .. })) {
-            // What has no answer is taken in the order in which it comes.
+        let Ok(Kind::Request { id, .. }) = kind else {
+            drop(kind);
+            // Behind the requests before it: it may take one of them back.
+            self.running.poll(true);
             if let Some(answer) = face.message_of_all(&federation, &canonical, arrival).await {
                 self.said.push(answer);
             }
             return;
-        }
+        };
+        let id = id.raw().to_owned();
         drop(kind);
-        let lines = self.lines.clone();
-        self.running.spawn(async move {
-            if let Some(answer) = face.message_of_all(&federation, &canonical, arrival).await {
-                let _ = lines.send(answer).await;
-            }
+        self.begin(&id, async move {
+            face.message_of_all(&federation, &canonical, arrival).await
         });
     }
 
@@ -300,16 +309,17 @@ impl Edge {
             while !self.running.is_empty() {
                 // Also what begins to wait for a person only now.
                 self.stop_waiting(ending);
+                self.running.poll(false);
                 tokio::select! {
                     _ = tick.tick() => {}
-                    _ = self.running.join_next() => {}
+                    () = self.running.woken() => {}
                     Some(frame) = told.recv() => drop(writer.send_owned(frame)),
                     flushed = writer.flush(), if !writer.is_empty() => drop(flushed),
                 }
             }
         };
         drop(tokio::time::timeout(drain, rest).await);
-        self.running.abort_all();
+        self.running.clear();
         while let Ok(frame) = told.try_recv() {
             drop(writer.send_owned(frame));
         }

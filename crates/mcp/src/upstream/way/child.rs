@@ -335,7 +335,7 @@ impl Driver {
         if how == NOT_FOUND {
             let program = &self.process.program;
             UpstreamFault::Died.because(format!(
-                "there is no command {program:?}, check its spelling"
+                "there is no command {program:?}; check its spelling"
             ))
         } else {
             UpstreamFault::Died.into()

@@ -203,7 +203,7 @@ fn j05_json_in_any_string_is_read_as_what_it_holds() {
     let written = r#"read {"path":"/srv/work/open/a","content":"{\"path\":\"/x\"}"}"#;
     assert!(
         allowed_below_a_folder(written),
-        "what is written is no place"
+        "what is written is not a place"
     );
 }
 

@@ -81,7 +81,7 @@ impl HttpClient {
     /// When the URL has another form, or its host no address.
     pub fn new(url: &str, options: HttpOptions) -> Result<Self, ClientError> {
         let wrong = || ClientError::NotHttp {
-            reason: format!("{url} is no URL of the form http://HOST:PORT/PATH"),
+            reason: format!("{url} is not a URL of the form http://HOST:PORT/PATH"),
         };
         let (host, path) = split(url).ok_or_else(wrong)?;
         let address = host.to_socket_addrs()?.next().ok_or_else(wrong)?;

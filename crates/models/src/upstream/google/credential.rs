@@ -81,14 +81,14 @@ pub enum CredentialFault {
 impl fmt::Display for CredentialFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unreadable => f.write_str("it is no JSON file of a service account or of \"gcloud auth application-default login\""),
+            Self::Unreadable => f.write_str("it is not a JSON file of a service account or of \"gcloud auth application-default login\""),
             Self::Type(kind) => write!(
                 f,
                 "credentials of type \"{}\" cannot be used; service_account and authorized_user can",
                 kind.chars().take(64).collect::<String>().escape_debug()
             ),
             Self::Lacks(member) => write!(f, "it has no {member}"),
-            Self::PrivateKey => f.write_str("its private_key is no RSA key of 2048 to 4096 bits in PEM"),
+            Self::PrivateKey => f.write_str("its private_key is not an RSA key of 2048 to 4096 bits in PEM"),
         }
     }
 }

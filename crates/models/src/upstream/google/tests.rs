@@ -14,9 +14,9 @@ fn fault(text: &str) -> CredentialFault {
 fn what_is_no_credential_is_told_by_what_it_lacks_and_never_repeated() {
     let pem = "-----BEGIN PRIVATE KEY-----\\nYzRuYXJ5\\n-----END PRIVATE KEY-----";
     for (text, says) in [
-        ("", "no JSON file"),
-        ("[]", "no JSON file"),
-        (r#"{"type": 7, "private_key": "c4nary"}"#, "no JSON file"),
+        ("", "not a JSON file"),
+        ("[]", "not a JSON file"),
+        (r#"{"type": 7, "private_key": "c4nary"}"#, "not a JSON file"),
         (
             r#"{"type": "external_account", "x": "c4nary"}"#,
             "\"external_account\" cannot be used",
@@ -27,11 +27,11 @@ fn what_is_no_credential_is_told_by_what_it_lacks_and_never_repeated() {
         ),
         (
             r#"{"type": "service_account", "private_key": "c4nary"}"#,
-            "no RSA key",
+            "not an RSA key",
         ),
         (
             &format!(r#"{{"type": "service_account", "private_key": "{pem}"}}"#),
-            "no RSA key",
+            "not an RSA key",
         ),
         (
             r#"{"type": "authorized_user", "client_id": "x", "client_secret": "c4nary", "refresh_token": ""}"#,

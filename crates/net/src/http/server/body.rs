@@ -81,7 +81,7 @@ impl BodyFault {
             Self::TooSlow => "the body took too long to arrive",
             Self::Broken => "the body could not be read to its end",
             Self::NoRoom => "too many bodies are being read; try again when some have ended",
-            Self::Expelled => "the key was taken back while the body was being read",
+            Self::Expelled => "the key was revoked while the body was being read",
         }
     }
 

@@ -60,10 +60,10 @@ impl NameFault {
         match self {
             Self::HostUnusable => "the Host header is missing, doubled or not a host name",
             Self::HostForeign => {
-                "the Host header names none of this server's names; allow it with --allow-host if it is one"
+                "the Host header is not one of this server's names; allow it with --allow-host if it should be"
             }
             Self::OriginForeign => {
-                "the request comes from a page whose origin may not speak to this server; allow it with --allow-origin if it may"
+                "the request comes from a web page whose origin is not allowed; allow it with --allow-origin if it should be"
             }
         }
     }

@@ -89,7 +89,7 @@ impl fmt::Display for HttpFault {
             Self::HeadTimeout => f.write_str("the reply took too long"),
             Self::HeadTooLong => f.write_str("the head of the reply is too long"),
             Self::BodyTooLong => f.write_str("the reply is too long"),
-            Self::Malformed => f.write_str("what came is not HTTP/1.1"),
+            Self::Malformed => f.write_str("the reply is not HTTP/1.1"),
             Self::Broken => f.write_str("the connection ended in the middle of the reply"),
         }
     }

@@ -36,13 +36,13 @@ pub enum TargetFault {
 impl fmt::Display for TargetFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NotAUrl => "this is no url; write it as https://host:port/path",
-            Self::Scheme => "the url begins neither with http:// nor with https://",
+            Self::NotAUrl => "this is not a URL; write it as https://host:port/path",
+            Self::Scheme => "the URL must begin with http:// or https://",
             Self::UserInfo => {
-                "the url holds a name or password, which logs would show; give the key with api_key in durward.yaml, or --api-key-env"
+                "the URL has a user name or password, which logs would show; give the key with api_key in durward.yaml, or --api-key-env"
             }
             Self::InTheClear => {
-                "http:// to another machine can be read and changed on the way; use https://, or say insecure_http: true in durward.yaml, or --insecure-http"
+                "http:// to another machine can be read and changed on the network; use https://, or say insecure_http: true in durward.yaml, or --insecure-http"
             }
         })
     }

@@ -43,7 +43,7 @@ pub enum TlsFault {
 impl fmt::Display for TlsFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Authorities(why) => write!(f, "the bundle of authorities cannot be used: {why}"),
+            Self::Authorities(why) => write!(f, "the CA bundle cannot be used: {why}"),
             Self::Certificate(why) => write!(f, "the client certificate cannot be used: {why}"),
             Self::Key(why) => write!(f, "the client key cannot be used: {why}"),
             Self::System(why) => write!(

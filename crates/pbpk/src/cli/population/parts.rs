@@ -146,7 +146,10 @@ impl Parts {
         let source = others.first().map_or(folder, PathBuf::as_path);
         let noted = source.join(INPUTS);
         let inputs = fs::read_to_string(&noted).map_err(|e| {
-            let message = format!("{} is no folder of a population run: {e}", source.display());
+            let message = format!(
+                "{} is not a folder of a population run: {e}",
+                source.display()
+            );
             Failure::misuse(message)
         })?;
         for other in others.iter().map(PathBuf::as_path).chain([folder]) {

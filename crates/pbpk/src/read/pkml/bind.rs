@@ -155,7 +155,7 @@ impl<'a> Binder<'a> {
             },
             RawKind::Normal | RawKind::LogNormal | RawKind::Uniform | RawKind::Discrete => {
                 let message = format!(
-                    "'{}' uses a distribution formula but is no distributed parameter",
+                    "'{}' uses a distribution formula but is not a distributed parameter",
                     self.index.path(user)
                 );
                 return Err(LoadError::Invalid {

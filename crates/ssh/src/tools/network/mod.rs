@@ -177,7 +177,7 @@ pub(crate) fn answer(
         _ => {
             return Err(Failure::new(
                 "internal",
-                "this tool is none of the network's",
+                "this tool is not one of the network's",
             ));
         }
     };

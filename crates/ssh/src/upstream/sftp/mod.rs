@@ -109,7 +109,7 @@ impl Sftp {
                 NAME => {
                     reading.number()?;
                     String::from_utf8(reading.bytes()?.to_vec())
-                        .map_err(|_| "it leads to a name that is no UTF-8".to_owned())
+                        .map_err(|_| "it leads to a name that is not UTF-8".to_owned())
                 }
                 STATUS => {
                     reading.number()?;

@@ -127,7 +127,7 @@ pub(crate) const ROWS: &[Row] = &[
             "decision decision=allow final_rule=tools mcp_method=tools/call tool_name=echo direction=to_server request_id=71 resource_type=tool",
             r#"decision decision=deny final_rule=default reason=no_rule_allows mcp_method=tools/call tool_name=sized direction=to_server request_id="b" resource_type=tool"#,
             "operation status=Success method=tools/call tool_name=echo request_id=71",
-            "system client_notification_dropped message=a notification of an unknown kind was not passed on",
+            "system client_notification_dropped message=a notification of an unknown kind was dropped",
         ],
         unordered: true,
         lacks: &[Lack {
@@ -149,21 +149,21 @@ pub(crate) const ROWS: &[Row] = &[
             Receive(1),
         ],
         client: &[
-            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no revision of the protocol that has batches is agreed on; send the messages one by one at byte 0","data":{"byte":0,"reason":"batch_not_allowed"}}}"#,
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"the agreed protocol revision has no batches; send the messages one by one at byte 0","data":{"byte":0,"reason":"batch_not_allowed"}}}"#,
             AFTER_ECHOED,
         ],
         server_got: &[AFTER_ARRIVED],
         journal: &[
             "decision 1 decision=allow final_rule=tools mcp_method=tools/call tool_name=echo direction=to_server request_id=8 resource_type=tool",
             "operation 1 status=Success method=tools/call tool_name=echo request_id=8",
-            "system batch_not_allowed message=no revision of the protocol that has batches is agreed on; send the messages one by one",
+            "system batch_not_allowed message=the agreed protocol revision has no batches; send the messages one by one",
         ],
         except: &[
             Except {
                 cells: "*/legacy/*",
                 column: Column::Client,
                 expect: &[
-                    r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"the session's revision of the protocol has no batches; send the messages one by one at byte 0","data":{"byte":0,"reason":"batch_not_allowed"}}}"#,
+                    r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"the session's protocol revision has no batches; send the messages one by one at byte 0","data":{"byte":0,"reason":"batch_not_allowed"}}}"#,
                     AFTER_ECHOED,
                 ],
                 why: "a session has a revision, which is what has no batches",
@@ -174,7 +174,7 @@ pub(crate) const ROWS: &[Row] = &[
                 expect: &[
                     "decision 1 decision=allow final_rule=tools mcp_method=tools/call tool_name=echo direction=to_server request_id=8 resource_type=tool",
                     "operation 1 status=Success method=tools/call tool_name=echo request_id=8",
-                    "system batch_not_allowed message=the session's revision of the protocol has no batches; send the messages one by one",
+                    "system batch_not_allowed message=the session's protocol revision has no batches; send the messages one by one",
                 ],
                 why: "a session has a revision, which is what has no batches",
             },

@@ -113,7 +113,7 @@ impl Known {
     fn read(text: &str) -> Result<Self, FormError> {
         let wrong = || {
             FormError(format!(
-                "\"{text}\" is no option: write -a, -n=NUM, --all or --lines=NUM"
+                "\"{text}\" is not an option: write -a, -n=NUM, --all or --lines=NUM"
             ))
         };
         let (option, value) = match text.split_once('=') {

@@ -150,7 +150,7 @@ impl Kind {
                 let is_capital = |c: char| c.is_ascii_uppercase();
                 if word.len() > 1 && word.chars().all(is_capital) {
                     let wrong =
-                        format!("{word} is none of WORD, PATH, TEXT, NAME, HOST, IF and NUM");
+                        format!("{word} is not one of WORD, PATH, TEXT, NAME, HOST, IF and NUM");
                     return Err(FormError(wrong));
                 }
                 None

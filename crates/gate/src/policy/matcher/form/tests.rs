@@ -104,7 +104,7 @@ fn a_form_that_cannot_be_read_says_why() {
         ("[a] b", "it must begin with the program's name"),
         (
             "a PATHS",
-            "PATHS is none of WORD, PATH, TEXT, NAME, HOST, IF and NUM",
+            "PATHS is not one of WORD, PATH, TEXT, NAME, HOST, IF and NUM",
         ),
         (
             "a PATH... b",
@@ -120,11 +120,11 @@ fn a_form_that_cannot_be_read_says_why() {
         ("a {-b} {-c}", "it has more than one {set of options}"),
         (
             "a {b}",
-            "\"b\" is no option: write -a, -n=NUM, --all or --lines=NUM",
+            "\"b\" is not an option: write -a, -n=NUM, --all or --lines=NUM",
         ),
         (
             "a {-bc}",
-            "\"-bc\" is no option: write -a, -n=NUM, --all or --lines=NUM",
+            "\"-bc\" is not an option: write -a, -n=NUM, --all or --lines=NUM",
         ),
         ("a []", "[] is empty"),
     ] {

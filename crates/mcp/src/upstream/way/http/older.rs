@@ -11,7 +11,7 @@ use super::session::HttpSession;
 const LOOK_MS_MAX: u64 = 2_000;
 
 /// What to say of one.
-pub(super) const ADVICE: &str = "the server speaks the HTTP with SSE transport of 2024-11-05, which is not supported; give the address of its Streamable HTTP endpoint, often one that ends in /mcp";
+pub(super) const ADVICE: &str = "the server uses the HTTP with SSE transport of 2024-11-05, which is not supported; give the URL of its Streamable HTTP endpoint, which often ends in /mcp";
 
 /// Whether a server that takes no opening message by POST begins the older transport's stream (the specification's
 /// *Backwards Compatibility*).

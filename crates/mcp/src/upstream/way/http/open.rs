@@ -171,7 +171,9 @@ async fn read(session: &HttpSession, outline: &Outline, mut reply: Reply) -> Res
         return Err(redirected(&reply));
     }
     if reply.headers().contains_key(header::CONTENT_ENCODING) {
-        return Err(Fault::UnfitReply.because("it is compressed, which was not asked for"));
+        return Err(
+            Fault::UnfitReply.because("it is compressed, but compression was not requested")
+        );
     }
     if !status.is_success() {
         // Rare, and so large that every call would carry room for it.
@@ -241,12 +243,14 @@ pub(super) fn stream_of(session: &HttpSession, reply: Reply) -> Result<Events, F
         return Err(status_failure(reply.status()));
     }
     if reply.headers().contains_key(header::CONTENT_ENCODING) {
-        return Err(Fault::UnfitReply.because("it is compressed, which was not asked for"));
+        return Err(
+            Fault::UnfitReply.because("it is compressed, but compression was not requested")
+        );
     }
     match content_of(&reply)? {
         Content::Events => Ok(Events::new(session, reply)),
         Content::Json | Content::Nothing => {
-            Err(Fault::UnfitReply.because("a stream of events was asked for"))
+            Err(Fault::UnfitReply.because("a stream of events was requested"))
         }
     }
 }
