@@ -70,7 +70,10 @@ impl Merged {
 
     /// What all servers have listed, entry by entry.
     pub fn entries(&self) -> Vec<&RawValue> {
-        self.entries.iter().flat_map(|text| of_server(text)).collect()
+        self.entries
+            .iter()
+            .flat_map(|text| of_server(text))
+            .collect()
     }
 
     /// Whether some server has further pages.
