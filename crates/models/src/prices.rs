@@ -79,14 +79,14 @@ impl Prices {
         }
     }
 
-    /// The price of a target: of `PROVIDER/MODEL`, else of the model whoever has it; `None` where there is none.
+    /// The price of a target: of `PROVIDER/MODEL`, else of the model whoever has it, else of what else that is called;
+    /// `None` where there is none.
     #[must_use]
     pub fn find(&self, target: &Target) -> Option<&Price> {
         if self.prices.is_empty() {
             return None;
         }
-        let whole = self.prices.get(&target.name());
-        whole.or_else(|| self.prices.get(target.model()))
+        target.names().find_map(|name| self.prices.get(&name))
     }
 
     /// The most that a request can cost at a target, in millionths of a dollar; `None` where nobody knows the

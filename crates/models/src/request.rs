@@ -423,6 +423,10 @@ impl Shown for ModelRequest {
     fn arguments(&self) -> Option<Cow<'_, str>> {
         Some(self.body.as_str().into())
     }
+
+    fn weight(&self) -> usize {
+        self.body.as_str().len() + self.form.as_ref().map_or(0, |form| form.length())
+    }
 }
 
 #[cfg(test)]

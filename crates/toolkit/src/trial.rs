@@ -45,6 +45,10 @@ impl Shown for Raw {
     fn arguments(&self) -> Option<Cow<'_, str>> {
         None
     }
+
+    fn weight(&self) -> usize {
+        self.0.len()
+    }
 }
 
 struct Time(Instant);

@@ -103,9 +103,14 @@ fn a_secret_in_the_place_of_a_name_a_uri_a_path_or_a_method_is_in_no_record() {
             );
         }
         drop(client.request(&token(), json!({})).unwrap());
+        let id = json!(token()).to_string();
+        client
+            .send_request_as(&id, "tools/call", echo("x"))
+            .unwrap();
+        client.response(&id).unwrap();
         assert_eq!(end(client).code, Some(0));
         let journal = place.journal();
-        assert_eq!(journal.decisions().len(), asked.len() + 1);
+        assert_eq!(journal.decisions().len(), asked.len() + 2);
         assert!(!written(&place).contains(&token()), "{action}");
     }
 }

@@ -115,6 +115,41 @@ fn what_the_example_finds_in_answers_is_masked_or_withheld() {
     assert_eq!(found, [&json!(["people:1"]), &json!(["people:1"])]);
 }
 
+/// Whether it names the texts or means the message as a whole.
+#[test]
+fn what_a_checker_denies_is_in_no_record_and_no_answer() {
+    for texts in [json!(["Ada"]), json!([])] {
+        let place = Place::new();
+        let (web, _) = saying(move |question| {
+            let found = question["content"].to_string().contains("Ada");
+            json!({ "found": found, "texts": if found { texts.clone() } else { json!([]) } })
+        });
+        write(&place, &web.url(), "action: deny, on: requests");
+        let mut client = guarded(&place);
+        for (method, params) in [
+            ("resources/read", json!({ "uri": "mock://echo/Ada" })),
+            (
+                "tools/call",
+                json!({ "name": "echo", "arguments": { "text": "x", "path": "/srv/Ada/x" } }),
+            ),
+        ] {
+            let reply = client.request(method, params).unwrap();
+            assert!(!reply.line().contains("Ada"), "{}", reply.line());
+        }
+        assert_eq!(end(client).code, Some(0));
+        let journal = place.journal();
+        let decisions = journal.decisions();
+        assert_eq!(decisions.len(), 2);
+        for decision in decisions {
+            assert!(!decision.to_string().contains("Ada"), "{decision}");
+            assert!(
+                decision.to_string().contains("[masked: people]"),
+                "{decision}"
+            );
+        }
+    }
+}
+
 #[test]
 fn a_question_names_the_call() {
     let place = Place::new();

@@ -20,6 +20,7 @@ mod approval_many;
 mod approval_modern;
 mod approval_notify;
 mod approval_screen;
+mod asked_in_errors;
 mod bounds;
 mod breaker;
 mod builtin_server;

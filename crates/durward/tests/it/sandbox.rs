@@ -235,6 +235,42 @@ fn a_sandbox_hides_sockets_that_are_not_listed_and_holds_signals_back() {
     assert_eq!(found["signal"], "", "{log}");
 }
 
+/// Memory that other programs share is none of the sandbox's, whether it has a name in the file system or a number.
+#[test]
+fn a_sandbox_has_shared_memory_of_its_own() {
+    let mut tries = Tries::new();
+    let out = tries.place.path("out").display().to_string();
+    let name = format!("durward-sandbox-{}", std::process::id());
+    let theirs = format!("/dev/shm/{name}");
+    std::fs::write(&theirs, "of another program").unwrap();
+    tries.add("read", &format!("cat {theirs}"));
+    tries.add("list", &format!("ls /dev/shm | grep {name}"));
+    tries.add("own", &format!("echo kept > {theirs} && cat {theirs}"));
+    tries.add("numbered", "readlink /proc/self/ns/ipc");
+    let (found, log) = tries.run(&["--confine", "require", "--sandbox", &format!("write={out}")]);
+    let machines = std::fs::read_link("/proc/self/ns/ipc").unwrap();
+    let machines = machines.display().to_string();
+    for way in ["read", "list"] {
+        assert_eq!(found[way], "refused", "{way}\n{log}");
+    }
+    assert_eq!(found["own"], "kept", "{log}");
+    assert_ne!(found["numbered"], machines, "{log}");
+    assert_eq!(
+        std::fs::read_to_string(&theirs).unwrap(),
+        "of another program"
+    );
+    // Unless it is listed, or nothing is.
+    for flags in [
+        &["--sandbox", &format!("write={out},read=/dev/shm")][..],
+        &["--confine", "off"],
+    ] {
+        let (found, log) = tries.run(flags);
+        assert_eq!(found["read"], "of another program", "{log}");
+        std::fs::write(&theirs, "of another program").unwrap();
+    }
+    std::fs::remove_file(theirs).unwrap();
+}
+
 /// A place is reached by the name that it is listed under, also where that leads over links.
 #[test]
 fn a_sandbox_keeps_links_to_what_is_listed() {

@@ -120,6 +120,40 @@ fn j17_bodies_that_stall_take_no_more_than_their_callers_share() {
     drop(streams);
 }
 
+/// Short values take many times as much as a tree as they do as a text.
+#[test]
+fn j17_calls_that_wait_for_a_person_take_no_more_than_their_callers_share() {
+    const WAITING_KIB_MAX: u64 = 192 * 1024;
+    let (place, one, other) = two_callers();
+    place.write_policy(
+        r#"{"rules":[{"id":"ask","effect":"hitl","conditions":{"tool_name":"*"},"approvers":["client","cli"]}]}"#,
+    );
+    let served = Served::start_in(place, &["--approval-timeout", "300"]);
+    let ask = |key: &str, id: usize, values: usize| {
+        let mut headers = modern_headers("tools/call", "echo");
+        headers.push(("authorization", key));
+        let values = vec!["0"; values].join(",");
+        let params = format!(r#""name":"echo","arguments":{{"text":"x","values":[{values}]}}"#);
+        let body = modern(&id.to_string(), "tools/call", &params);
+        let forms = r#""io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}"#;
+        let body = body.replace(r#""io.modelcontextprotocol/clientCapabilities":{}"#, forms);
+        served.send("POST", "/mcp/echo", &headers, &body).body
+    };
+    let answers: Vec<String> = (0..16).map(|id| ask(&one, id, 1_500_000)).collect();
+    let count = |text: &str| {
+        answers
+            .iter()
+            .filter(|answer| answer.contains(text))
+            .count()
+    };
+    // Each takes 3 MB.
+    assert_eq!(count("input_required"), 11);
+    assert_eq!(count("approval_too_many_waiting"), 5);
+    let weight = most_resident_kib(served.process.id());
+    assert!(weight < WAITING_KIB_MAX, "{weight} KiB");
+    assert!(ask(&other, 50, 1_500_000).contains("input_required"));
+}
+
 /// A Legacy session of a key.
 fn open(served: &Served, key: &str) -> Answer {
     let body = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;

@@ -96,10 +96,13 @@ impl State {
         }
         let written = decided.write(&self.recorder, &self.world, &facts, &self.origin);
         let Ok(op) = written else {
+            let facts = self.world.hidden(&facts);
             return Err(Box::new(decided.refusal(&facts, Reason::Journal)));
         };
         if let Some(reason) = decided.reason {
-            return Err(Box::new(decided.refusal(&facts, reason)));
+            return Err(Box::new(
+                decided.refusal(&self.world.hidden(&facts), reason),
+            ));
         }
         Ok(Self {
             open: Open::of(&self.recorder),

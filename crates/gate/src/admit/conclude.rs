@@ -92,7 +92,8 @@ impl<'g, R> Concluding<'g, R> {
             Ok(op)
         });
         let Ok(op) = written else {
-            return Admission::Refused(decided.refusal(&call.facts, Reason::Journal));
+            let facts = world.hidden(&call.facts);
+            return Admission::Refused(decided.refusal(&facts, Reason::Journal));
         };
         if let Some(reason) = decided.reason {
             decided.observe(op, (recorder, &world), &call.facts, &call.origin);

@@ -266,13 +266,14 @@ fn settle(state: &State, outcome: Outcome, now: u64) {
     }
     let total = Micros::from_nanos(now.saturating_sub(state.begun_ns));
     let (facts, origin) = (&*state.world.hidden(&state.facts), &state.origin);
+    let request_id = state.world.hidden_id(&state.facts, &origin.request_id);
     let inspected = state.inspected.as_deref();
     let inspected = inspected.map(Finding::told).unwrap_or_default();
     let attempts: Vec<RecordedAttempt<'_>> = state.attempts.iter().map(Attempt::borrowed).collect();
     let record = Operation {
         op: state.op,
         status: outcome.status,
-        request_id: Some(&origin.request_id),
+        request_id: Some(&request_id),
         session_id: Some(&origin.session_id),
         run_id: origin.run.as_ref().map(RunId::as_str),
         method: Some(&facts.method),

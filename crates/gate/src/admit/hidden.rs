@@ -11,10 +11,7 @@ use super::World;
 impl World {
     /// Facts as they may be written down and told to others.
     pub(super) fn hidden<'f>(&self, facts: &'f Facts) -> Cow<'f, Facts> {
-        let way = match facts.direction {
-            Direction::ToServer => Way::Request,
-            Direction::ToClient => Way::Result,
-        };
+        let way = way_of(facts);
         if !self.inspect.looks_at(way, &facts.backend_id) {
             return Cow::Borrowed(facts);
         }
@@ -25,24 +22,53 @@ impl World {
                 Cow::Owned(left) => Some(left),
             },
         );
+        if let Some(finding) = &facts.inspected {
+            left.rewrite(|text| finding.without_left(text));
+            if let Some(mask) = finding.in_place_of_all() {
+                left.rewrite_places(|_| Some(mask.clone()));
+            }
+        }
         Cow::Owned(left)
+    }
+
+    /// The client's own name of a request, as it may be written down.
+    pub(super) fn hidden_id<'i>(&self, facts: &Facts, id: &'i str) -> Cow<'i, str> {
+        let (way, server) = (way_of(facts), &facts.backend_id);
+        match self.inspect.looks_at(way, server) {
+            true => self.inspect.left_of(way, server, id),
+            false => Cow::Borrowed(id),
+        }
+    }
+}
+
+/// Which way a call goes.
+fn way_of(facts: &Facts) -> Way {
+    match facts.direction {
+        Direction::ToServer => Way::Request,
+        Direction::ToClient => Way::Result,
     }
 }
 
 impl Facts {
     /// Puts others in the place of texts that somebody else has chosen, where `change` gives one.
     fn rewrite(&mut self, change: impl Fn(&str) -> Option<String>) {
+        let names = [Some(&mut self.method), known(&mut self.tool_name)];
+        for text in names.into_iter().flatten() {
+            if let Some(other) = change(text) {
+                *text = other;
+            }
+        }
+        self.rewrite_places(change);
+    }
+
+    /// The same of all but the names of method and tool.
+    fn rewrite_places(&mut self, change: impl Fn(&str) -> Option<String>) {
         let put = |text: &mut String| {
             if let Some(other) = change(text) {
                 *text = other;
             }
         };
-        put(&mut self.method);
-        for fact in [&mut self.tool_name, &mut self.uri] {
-            if let Fact::Known(text) = fact {
-                put(text);
-            }
-        }
+        known(&mut self.uri).into_iter().for_each(put);
         if let Fact::Known(paths) = &mut self.paths {
             for path in paths {
                 put(&mut path.text);
@@ -50,5 +76,12 @@ impl Facts {
             }
         }
         self.rewrite_beside(&change);
+    }
+}
+
+fn known(fact: &mut Fact<String>) -> Option<&mut String> {
+    match fact {
+        Fact::Known(text) => Some(text),
+        Fact::Unknown | Fact::Absent => None,
     }
 }

@@ -73,7 +73,7 @@ impl State {
         let written = decided.write(&self.recorder, &self.world, &tighter, &self.origin);
         let reason = written.map_or(Reason::Journal, |_| reason);
         self.rule.clone_from(&decided.final_rule);
-        Some(decided.refusal(&tighter, reason))
+        Some(decided.refusal(&self.world.hidden(&tighter), reason))
     }
 }
 

@@ -10,6 +10,7 @@ use crate::effect::Effect;
 use crate::facts::{Fact, FactId, Facts};
 use crate::journal::{Micros, Stages};
 use crate::limits::Standing;
+use crate::paths::PathArgument;
 use crate::reason::Reason;
 
 use super::call::Call;
@@ -188,6 +189,7 @@ impl Gate {
             binding,
             created_ms: self.recorder.clock.wall_ms(),
             deadline_ns,
+            weight: call.request.weight().saturating_add(weight_of(&call.facts)),
         };
         let (id, deadline_ns, slot) = match self.approvals.ask(&asking) {
             Ok(asked) => asked,
@@ -347,6 +349,24 @@ fn binding_of<R: Shown>(call: &Call<R>, decided: &Decided, world: &World) -> Opt
     let asked = (shown.as_deref(), call.origin.arguments_digest);
     let policy = world.policy.digest();
     Binding::of(&call.facts, asked, policy, &decided.final_rule)
+}
+
+/// What the facts of a call take, about, in bytes: those of a long call are its paths.
+fn weight_of(facts: &Facts) -> usize {
+    const ENTRY_BYTES: usize = 128;
+    let of_path = |path: &PathArgument| {
+        let places = path.meaning.places.iter();
+        let places: usize = places.map(|place| ENTRY_BYTES + place.len()).sum();
+        ENTRY_BYTES + path.text.len() + places
+    };
+    let paths = facts.paths.known().map(Vec::as_slice).unwrap_or_default();
+    let reach = &facts.reach;
+    let lists = [&reach.places, &reach.words, &reach.relative, &reach.globs];
+    let reached = lists
+        .into_iter()
+        .flatten()
+        .map(|text| ENTRY_BYTES + text.len());
+    paths.iter().map(of_path).chain(reached).sum()
 }
 
 /// The calls that gave the caller's session its labels.

@@ -45,6 +45,10 @@ const SESSION_MS_MAX: u64 = 12 * 60 * 60 * 1_000;
 const CALLERS_MAX: usize = 10_000;
 /// Most tasks that wait for news of the queue; beyond, all of them look again.
 const WATCHERS_MAX: usize = 64;
+/// Most bytes that the waiting calls of one caller take, where there is more than one.
+pub const WAITING_BYTES_OF_CALLER_MAX: usize = 32 << 20;
+/// The same of all callers.
+pub const WAITING_BYTES_MAX: usize = 256 << 20;
 /// The time over which a caller's questions are counted, in nanoseconds.
 const RATE_WINDOW_NS: u64 = 60_000_000_000;
 
@@ -79,6 +83,8 @@ pub struct Approvals {
 struct Inner {
     options: Options,
     waiting: HashMap<Id, Entry>,
+    /// What those that wait take, in bytes.
+    weight: usize,
     ended: VecDeque<(Id, Outcome)>,
     callers: HashMap<String, Caller>,
     grants: Grants,
@@ -93,12 +99,14 @@ struct Entry {
     caller: String,
     approvers: Vec<Channel>,
     deadline_ns: u64,
+    weight: usize,
     slot: Arc<Slot>,
 }
 
 #[derive(Default)]
 struct Caller {
     waiting: usize,
+    weight: usize,
     /// When this caller asked, within the last minute.
     asked_ns: VecDeque<u64>,
 }
@@ -146,6 +154,7 @@ impl Approvals {
                 caller: asking.facts.subject_id.clone(),
                 approvers: asking.approvers.to_vec(),
                 deadline_ns,
+                weight: asking.weight,
                 slot: Arc::clone(&slot),
             },
         );
@@ -372,6 +381,7 @@ impl Inner {
         Self {
             options,
             waiting: HashMap::new(),
+            weight: 0,
             ended: VecDeque::new(),
             callers: HashMap::new(),
             grants: Grants::default(),
@@ -388,7 +398,9 @@ impl Inner {
         asking: &Asking<'_>,
         now_ns: u64,
     ) -> Result<(), Full> {
-        if self.waiting.len() >= options.pending_max {
+        let weight = self.weight.saturating_add(asking.weight);
+        let is_heavy = weight > WAITING_BYTES_MAX && !self.waiting.is_empty();
+        if self.waiting.len() >= options.pending_max || is_heavy {
             return Err(Full::Queue);
         }
         let recent = |asked: &u64| now_ns.saturating_sub(*asked) < RATE_WINDOW_NS;
@@ -404,7 +416,9 @@ impl Inner {
         while caller.asked_ns.front().is_some_and(|asked| !recent(asked)) {
             caller.asked_ns.pop_front();
         }
-        if caller.waiting >= options.waiting_per_caller_max {
+        let of_caller = caller.weight.saturating_add(asking.weight);
+        let is_heavy = of_caller > WAITING_BYTES_OF_CALLER_MAX && caller.waiting > 0;
+        if caller.waiting >= options.waiting_per_caller_max || is_heavy {
             return Err(Full::Caller);
         }
         // A question that takes the place of a void one was counted when it was first asked.
@@ -415,6 +429,8 @@ impl Inner {
             caller.asked_ns.push_back(now_ns);
         }
         caller.waiting += 1;
+        caller.weight = of_caller;
+        self.weight = weight;
         Ok(())
     }
 
@@ -453,7 +469,9 @@ impl Inner {
         let entry = self.waiting.remove(&id)?;
         if let Some(caller) = self.callers.get_mut(&entry.caller) {
             caller.waiting = caller.waiting.saturating_sub(1);
+            caller.weight = caller.weight.saturating_sub(entry.weight);
         }
+        self.weight = self.weight.saturating_sub(entry.weight);
         if self.ended.len() >= ENDED_MAX {
             self.ended.pop_front();
         }

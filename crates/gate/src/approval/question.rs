@@ -38,11 +38,18 @@ pub trait Shown {
     fn seen(&self) -> Option<&Seen> {
         None
     }
+
+    /// What it takes while it waits, about, in bytes.
+    fn weight(&self) -> usize;
 }
 
 impl Shown for () {
     fn arguments(&self) -> Option<Cow<'_, str>> {
         None
+    }
+
+    fn weight(&self) -> usize {
+        0
     }
 }
 
@@ -93,6 +100,8 @@ pub(crate) struct Asking<'a> {
     pub created_ms: i64,
     /// Set where the question takes the place of one that became void.
     pub deadline_ns: Option<u64>,
+    /// What the call takes while it waits, in bytes.
+    pub weight: usize,
 }
 
 /// A call that waits for a person, as every channel shows it.

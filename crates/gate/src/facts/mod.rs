@@ -154,6 +154,15 @@ const OUTWARD: [&str; 8] = [
 /// Schemes of resources that lie beyond this machine.
 const OUTWARD_SCHEMES: [&str; 8] = ["http", "https", "ws", "wss", "ftp", "ftps", "sftp", "s3"];
 
+/// Methods by which nothing but names and ids reach a server.
+const KEPT_HERE: [&str; 5] = [
+    "subscriptions/listen",
+    "tasks/get",
+    "tasks/list",
+    "tasks/result",
+    "tasks/cancel",
+];
+
 /// What is known of one call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts {
@@ -389,6 +398,13 @@ impl Facts {
                 None if self.reads_only() == "yes" => known(false),
                 None => Fact::Unknown,
             },
+            // What a method that MCP does not have may do, nobody knows.
+            (Direction::ToServer, Some(ResourceType::Server)) => {
+                match KEPT_HERE.contains(&self.method.as_str()) {
+                    true => known(false),
+                    false => Fact::Unknown,
+                }
+            }
             (Direction::ToServer | Direction::ToClient, _) => known(false),
         }
     }
@@ -520,6 +536,25 @@ mod tests {
         facts.side_effects = Some(&["db_read", "cloud_api"]);
         assert_eq!(told(&facts, FactId::Operation), "read");
         assert_eq!(told(&facts, FactId::SideEffects), "db_read,cloud_api");
+    }
+
+    #[test]
+    fn whether_a_method_that_mcp_does_not_have_sends_something_outward_is_not_known() {
+        let sends = |method: &str, resource_type| {
+            let facts = Facts {
+                method: method.to_owned(),
+                resource_type,
+                ..Facts::default()
+            };
+            let value = facts.get(FactId::SendsOutward);
+            value.known().and_then(Value::text).map(str::to_owned)
+        };
+        let server = Some(ResourceType::Server);
+        assert_eq!(sends("vendor/mail", server), None);
+        assert_eq!(sends("tasks/update", server), None);
+        assert_eq!(sends("notifications/vendor/mail", server), None);
+        assert_eq!(sends("tasks/get", server).as_deref(), Some("no"));
+        assert_eq!(sends("completion/complete", None).as_deref(), Some("no"));
     }
 
     #[test]

@@ -1,7 +1,10 @@
-//! What was found, without what it was.
+//! What was found, without what it was: no record, log or answer tells that.
 
+use std::fmt;
 use std::sync::Arc;
 
+use super::json::mask;
+use super::outside::TEXTS_MAX;
 use super::rule::{Action, Rule};
 use crate::labels::Labels;
 use crate::reason::Reason;
@@ -16,6 +19,19 @@ pub struct Finding {
     masked: u64,
     /// The rules whose checkers did not answer.
     unchecked: Vec<Arc<str>>,
+    /// What checkers found that stays in the message as it came.
+    left: Left,
+}
+
+/// Texts that checkers have named, each with its rule; a rule that named none means the message as a whole. Patterns are
+/// looked for again where something is written down, a checker is not asked again.
+#[derive(Clone, Default, PartialEq, Eq)]
+struct Left(Vec<(Arc<str>, Option<Arc<str>>)>);
+
+impl fmt::Debug for Left {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Left({})", self.0.len())
+    }
 }
 
 impl Finding {
@@ -36,6 +52,37 @@ impl Finding {
             }
             Action::Label => {}
         }
+    }
+
+    /// Notes what the rule's checker has named in a message that is refused, or that a person is asked about.
+    pub(super) fn add_left(&mut self, rule: &Rule, texts: Vec<String>) {
+        self.add(rule, true);
+        if texts.is_empty() || texts.len() > TEXTS_MAX {
+            self.left.0.push((Arc::clone(&rule.name), None));
+            return;
+        }
+        let texts = texts.into_iter().filter(|text| !text.is_empty());
+        let named = texts.map(|text| (Arc::clone(&rule.name), Some(text.into())));
+        self.left.0.extend(named);
+    }
+
+    /// What is left of a text of the message for a record; none where all of it may stand there.
+    pub(crate) fn without_left(&self, text: &str) -> Option<String> {
+        let named = self.left.0.iter();
+        let named = named.filter_map(|(rule, sought)| Some((rule, sought.as_deref()?)));
+        named.fold(None, |left: Option<String>, (rule, sought)| {
+            let now = left.as_deref().unwrap_or(text);
+            match now.contains(sought) {
+                true => Some(now.replace(sought, &mask(rule))),
+                false => left,
+            }
+        })
+    }
+
+    /// What stands in the place of every text of the message in a record, where a checker means the message as a whole.
+    pub(crate) fn in_place_of_all(&self) -> Option<String> {
+        let mut whole = self.left.0.iter().filter(|(_, text)| text.is_none());
+        whole.next().map(|(rule, _)| mask(rule))
     }
 
     /// Notes that the rule's checker could not be asked.
@@ -69,6 +116,11 @@ impl Finding {
         for name in &other.unchecked {
             if !self.unchecked.contains(name) {
                 self.unchecked.push(Arc::clone(name));
+            }
+        }
+        for left in &other.left.0 {
+            if !self.left.0.contains(left) {
+                self.left.0.push(left.clone());
             }
         }
     }

@@ -125,12 +125,17 @@ fn masked(text: &str, masks: &[(&Hit, &str)]) -> String {
     for (hit, name) in masks {
         if hit.at.start >= end {
             out.push_str(text.get(end..hit.at.start).unwrap_or_default());
-            out.push_str(&format!("[masked: {name}]"));
+            out.push_str(&mask(name));
         }
         end = end.max(hit.at.end);
     }
     out.push_str(text.get(end..).unwrap_or_default());
     out
+}
+
+/// What stands in the place of a match of this rule.
+pub(super) fn mask(rule: &str) -> String {
+    format!("[masked: {rule}]")
 }
 
 /// The characters of a string between its quotes.

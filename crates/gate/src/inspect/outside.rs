@@ -209,7 +209,7 @@ async fn ask(
             if rule.action == Action::Mask && are_few && texts.iter().all(stands) {
                 return (Some(masks(texts)), None);
             }
-            finding.add(rule, true);
+            finding.add_left(rule, texts);
         }
         Err(_) => finding.add_unchecked(rule, outside.passes_unchecked),
     }

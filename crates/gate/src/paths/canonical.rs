@@ -118,7 +118,13 @@ fn read(text: &str, view: Option<&dyn PathView>, meaning: &mut Meaning) {
         meaning.add(lexical(&normal));
         return;
     };
-    meaning.add(lexical(&absolute));
+    let plain = lexical(&absolute);
+    meaning.add(plain.clone());
+    match through_process(&plain) {
+        Some(Through::Root(rest)) => meaning.add(rest.to_owned()),
+        Some(Through::Elsewhere) => meaning.uncertain = true,
+        None => {}
+    }
     if let Some(view) = view {
         // The links are asked for by the spelling that the server will use.
         let spelled = if normal == text {
@@ -192,6 +198,40 @@ pub fn lexical(path: &str) -> String {
         }
     }
     join(&kept)
+}
+
+/// Where a path leads through what the kernel shows of a process.
+enum Through<'p> {
+    /// To this place below its root, which is ours.
+    Root(&'p str),
+    /// To its directory, which nobody here knows.
+    Elsewhere,
+}
+
+/// Whether a path goes through `/proc/PID/root` or `/proc/PID/cwd` of a process: where links can be looked up, those of
+/// this one are.
+fn through_process(path: &str) -> Option<Through<'_>> {
+    let mut found = None;
+    let mut rest = path;
+    while let Some(behind) = rest.strip_prefix("/proc/") {
+        let mut parts = behind.splitn(3, '/');
+        let (Some(process), Some(what)) = (parts.next(), parts.next()) else {
+            break;
+        };
+        match what {
+            "root" => {
+                let start = rest.len() - parts.next().map_or(0, |below| below.len() + 1);
+                rest = rest
+                    .get(start..)
+                    .filter(|below| !below.is_empty())
+                    .unwrap_or("/");
+                found = Some(Through::Root(rest));
+            }
+            "cwd" if !matches!(process, "self" | "thread-self") => return Some(Through::Elsewhere),
+            _ => break,
+        }
+    }
+    found
 }
 
 fn join(parts: &[&str]) -> String {

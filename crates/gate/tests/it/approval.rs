@@ -8,7 +8,10 @@ use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
 use crate::journal_support::{NOW_MS, Place};
-use gate::approval::{Answer, Channel, Choice, Declined, Options, Outcome, Shown, display};
+use gate::approval::{
+    Answer, Channel, Choice, Declined, Options, Outcome, Shown, WAITING_BYTES_MAX,
+    WAITING_BYTES_OF_CALLER_MAX, display,
+};
 use gate::facts::{Fact, FactId, Facts, ResourceType};
 use gate::flow::Cause;
 use gate::labels::{Label, Labels};
@@ -44,6 +47,10 @@ struct Request(String);
 impl Shown for Request {
     fn arguments(&self) -> Option<Cow<'_, str>> {
         Some(Cow::Borrowed(&self.0))
+    }
+
+    fn weight(&self) -> usize {
+        self.0.len()
     }
 }
 
@@ -402,6 +409,41 @@ fn the_queue_each_caller_and_each_minute_have_bounds() {
     scene.pass_ns(60 * S);
     scene.gate.tick().unwrap();
     drop(scene.ask(&write(), "6"));
+}
+
+#[test]
+fn j17_calls_that_wait_take_a_bounded_number_of_bytes() {
+    let scene = Scene::new(Options::default());
+    let long = "x".repeat(WAITING_BYTES_OF_CALLER_MAX / 2);
+    let more = format!("{long}{long}{long}");
+    // However long it is, there may be one.
+    drop(scene.ask(&write(), &more));
+    let first = scene.ask(&write(), &long);
+    let too_much = refused(scene.admit(&write(), &long));
+    assert_eq!(too_much, Reason::ApprovalTooManyWaiting);
+    drop(scene.ask(&write(), "short"));
+    let of_others: Vec<_> = (0..)
+        .map(|n| scene.admit(&facts(&format!("c{n}"), "write_file", "/tmp/a"), &long))
+        .take_while(|admission| matches!(admission, Admission::Pending(_)))
+        .collect();
+    // What a call's facts take counts as well.
+    let fit = WAITING_BYTES_MAX / long.len() - 1;
+    assert_eq!(of_others.len(), fit - 1);
+    let full = facts("late", "write_file", "/tmp/a");
+    assert_eq!(
+        refused(scene.admit(&full, &long)),
+        Reason::ApprovalQueueFull
+    );
+    drop(first);
+    drop(scene.ask(&full, &long));
+    drop(of_others);
+    let mut many = write();
+    many.reach.words = vec!["word".to_owned(); WAITING_BYTES_OF_CALLER_MAX / 100];
+    let _first = scene.ask(&write(), "x");
+    assert_eq!(
+        refused(scene.admit(&many, "x")),
+        Reason::ApprovalTooManyWaiting
+    );
 }
 
 #[test]

@@ -36,6 +36,10 @@ impl Shown for Request {
     fn arguments(&self) -> Option<std::borrow::Cow<'_, str>> {
         None
     }
+
+    fn weight(&self) -> usize {
+        0
+    }
 }
 
 const REQUEST: Request = Request("the request");

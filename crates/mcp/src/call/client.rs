@@ -13,7 +13,7 @@ use super::suspended::Lot;
 use super::under_way::{CallGuard, Stop, UnderWay, withdrawn};
 use crate::describe::Context;
 use crate::message::era;
-use crate::notes::Noted;
+use crate::notes::{Note, Noted};
 use crate::upstream::{News, Slot, taken};
 
 /// Longest id that is kept in the journal, in characters.
@@ -125,7 +125,8 @@ impl Asker {
     }
 
     /// News of the server for this client; `None` where the client need not hear of them: they take
-    /// back a request that it has not been told of, or it reads too slowly.
+    /// back a request that it has not been told of, ask for something that is judged where a result asks for it, or
+    /// it reads too slowly.
     pub fn news(&self, news: &mut News) -> Option<Vec<u8>> {
         if news.changes_tools {
             self.server.tools_changed();
@@ -133,6 +134,10 @@ impl Asker {
         if let (Some(key), Some(under_way)) = (&news.cancels, &self.under_way)
             && under_way.withdraw_asked(key)
         {
+            return None;
+        }
+        if asks_for_input(&news.frame) {
+            self.client.note(Note::ServerNotificationDropped.into());
             return None;
         }
         if news.is_droppable && self.client.is_slow() {
@@ -164,4 +169,10 @@ impl Asker {
         let is_withdrawn = guard.is_some_and(|guard| guard.goes_on(&stop));
         (came, is_withdrawn)
     }
+}
+
+/// Whether news ask the client for something, as the state of a task may: the client hears of that in a result, which is
+/// judged. A frame of the gate's has no blanks between its tokens.
+fn asks_for_input(frame: &[u8]) -> bool {
+    std::str::from_utf8(frame).is_ok_and(|frame| frame.contains("\"inputRequests\":"))
 }

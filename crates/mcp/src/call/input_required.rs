@@ -1,8 +1,15 @@
 //! Asking a Modern client's own person: a result that wants input, and the client that comes back with
 //! it. What it carries meanwhile (`requestState`) only names the call, which is kept here.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use blake3::Hasher;
 use gate::approval::{Channel, Question};
 use gate::{Gate, Reason, Ticket};
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use wire::Bounds;
 use wire::jsonrpc::{member, string};
@@ -89,15 +96,108 @@ impl Return {
 /// What must be the same when a client comes back: the method and its parameters, without what only
 /// belongs to the one or the other message.
 #[must_use]
-pub fn essence(frame: &[u8]) -> Option<Value> {
-    let mut message: Value = serde_json::from_slice(frame).ok()?;
-    let method = message.get_mut("method")?.take();
-    let mut params = message.get_mut("params")?.take();
-    let members = params.as_object_mut()?;
-    for passing in ["_meta", "requestState", "inputResponses"] {
-        members.remove(passing);
+pub fn essence(frame: &[u8]) -> Option<Essence> {
+    const PASSING: [&str; 3] = ["_meta", "requestState", "inputResponses"];
+    let message: Asked<'_> = serde_json::from_slice(frame).ok()?;
+    let mut hasher = Hasher::new();
+    put(&mut hasher, "method", &message.method);
+    for (name, raw) in message.params {
+        if !PASSING.contains(&&*name) {
+            put(&mut hasher, "param", &name);
+            let mut raw = serde_json::Deserializer::from_str(raw.get());
+            Walk(&mut hasher).deserialize(&mut raw).ok()?;
+        }
     }
-    Some(json!([method, params]))
+    Some(Essence(*hasher.finalize().as_bytes()))
+}
+
+/// A digest of what must be the same: the request itself is kept already, and as a tree it takes many times as much.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Essence([u8; 32]);
+
+#[derive(serde::Deserialize)]
+struct Asked<'m> {
+    method: String,
+    #[serde(borrow)]
+    params: BTreeMap<String, &'m RawValue>,
+}
+
+fn put(hasher: &mut Hasher, kind: &str, text: &str) {
+    hasher.update(kind.as_bytes());
+    hasher.update(&(text.len() as u64).to_le_bytes());
+    hasher.update(text.as_bytes());
+}
+
+/// Reads a value into a digest, in which the order of members does not matter.
+struct Walk<'h>(&'h mut Hasher);
+
+impl<'de> DeserializeSeed<'de> for Walk<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        from.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Walk<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        put(self.0, "null", "");
+        Ok(())
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<(), E> {
+        put(self.0, "bool", if value { "true" } else { "false" });
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<(), E> {
+        put(self.0, "number", &value.to_string());
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<(), E> {
+        put(self.0, "number", &value.to_string());
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<(), E> {
+        put(self.0, "float", &value.to_string());
+        Ok(())
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<(), E> {
+        put(self.0, "text", value);
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        put(self.0, "list", "");
+        while items.next_element_seed(Walk(self.0))?.is_some() {}
+        put(self.0, "end", "");
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
+        let mut all = Vec::new();
+        while let Some(name) = members.next_key::<Cow<'de, str>>()? {
+            let mut member = Hasher::new();
+            put(&mut member, "name", &name);
+            members.next_value_seed(Walk(&mut member))?;
+            all.push(*member.finalize().as_bytes());
+        }
+        all.sort_unstable();
+        put(self.0, "object", &all.len().to_string());
+        for member in all {
+            self.0.update(&member);
+        }
+        Ok(())
+    }
 }
 
 /// Whether nobody but the client may answer.
@@ -149,6 +249,9 @@ mod tests {
             br#"{"method":"prompts/get","params":{"name":"a","arguments":{"x":1,"y":2}}}"#,
             br#"{"method":"tools/call","params":{"name":"b","arguments":{"x":1,"y":2}}}"#,
             br#"{"method":"tools/call","params":{"name":"a","arguments":{"x":1,"y":2},"more":1}}"#,
+            br#"{"method":"tools/call","params":{"name":"a","arguments":{"x":[1],"y":2}}}"#,
+            br#"{"method":"tools/call","params":{"name":"a","arguments":{"x":"1","y":2}}}"#,
+            br#"{"method":"tools/call","params":{"name":"a","arguments":{"x":1,"z":2}}}"#,
         ] {
             assert_ne!(essence(first), essence(other));
         }

@@ -31,6 +31,8 @@ use crate::upstream::{Frame, Link, taken};
 const LATE_MAX: usize = 16;
 /// Most requests of its client that a Modern server may put into one result.
 pub const INPUTS_MAX: usize = 64;
+/// The method by which a server asks the client's person.
+const ELICIT: &str = "elicitation/create";
 
 /// A request of a server to its client.
 pub(crate) struct Question {
@@ -319,14 +321,43 @@ fn inputs(payload: &str) -> Result<Vec<(String, String)>, &'static str> {
         .ok_or("an entry of inputRequests names no method")
 }
 
-impl Run {
-    /// Judges what a Modern server's result asks of the client; gives the reply back where it may be
-    /// passed on at once.
-    pub(super) async fn judged(&mut self, reply: Reply) -> Result<Reply, Option<Said>> {
-        if reply.is_error || self.asker.era == Some(Era::Legacy) {
-            return Ok(reply);
+/// What an error asks of the client (2025-11-25): to have its person open an address, as `elicitation/create` does.
+fn elicitations(payload: &str) -> Result<Vec<(String, String)>, &'static str> {
+    const ELICITATION_REQUIRED: f64 = -32042.0;
+    let scan = scan_reply(payload.as_bytes(), &Bounds::default()).map_err(|f| f.message)?;
+    // As leniently as the most lenient client reads it.
+    let code = member(&scan.members, "code").unwrap_or_default();
+    let code = code.trim_matches('"').parse::<f64>();
+    if !code.is_ok_and(|code| (code - ELICITATION_REQUIRED).abs() < 1.0) {
+        return Ok(Vec::new());
+    }
+    // A name that stands twice would be read one way here and another way there.
+    let scan = scan_request(payload.as_bytes(), &Bounds::default()).map_err(|f| f.message)?;
+    let data = member(&scan.members, "data").unwrap_or("null");
+    let data = scan_reply(data.as_bytes(), &Bounds::default()).map_err(|f| f.message)?;
+    let listed = member(&data.members, "elicitations");
+    let listed: Option<Vec<&RawValue>> = listed.and_then(|raw| serde_json::from_str(raw).ok());
+    let asked = match &listed {
+        Some(listed) if listed.len() > INPUTS_MAX => {
+            return Err("an error asks its client for more than 64 things");
         }
-        let wanted = match inputs(reply.payload()) {
+        Some(listed) if !listed.is_empty() => listed.iter().map(|raw| raw.get()).collect(),
+        _ => vec![payload],
+    };
+    let one = |text: &str| (ELICIT.to_owned(), text.to_owned());
+    Ok(asked.into_iter().map(one).collect())
+}
+
+impl Run {
+    /// Judges what a Modern server's result, or an error, asks of the client; gives the reply back where it may
+    /// be passed on at once.
+    pub(super) async fn judged(&mut self, reply: Reply) -> Result<Reply, Option<Said>> {
+        let wanted = match reply.is_error {
+            true => elicitations(reply.payload()),
+            false if self.asker.era == Some(Era::Legacy) => return Ok(reply),
+            false => inputs(reply.payload()),
+        };
+        let wanted = match wanted {
             Ok(wanted) if wanted.is_empty() => return Ok(reply),
             Ok(wanted) => wanted,
             Err(message) => {
@@ -479,6 +510,37 @@ mod tests {
             let expect = expect.map(|all| all.iter().map(|m| (*m).to_owned()).collect());
             assert_eq!(methods, expect, "{payload}");
         }
+    }
+
+    #[test]
+    fn what_an_error_asks_of_its_client_is_found_however_it_is_spelled() {
+        let of = |code: &str, data: &str| {
+            elicitations(&format!(r#"{{"code":{code},"message":"m","data":{data}}}"#))
+        };
+        let two = r#"{"elicitations":[{"mode":"url","url":"https://a"},{"mode":"url"}]}"#;
+        for code in ["-32042", "-32042.0", "-3.2042e4", "\"-32042\""] {
+            let found = of(code, two).unwrap();
+            let texts: Vec<&str> = found.iter().map(|(_, text)| text.as_str()).collect();
+            let asked = [r#"{"mode":"url","url":"https://a"}"#, r#"{"mode":"url"}"#];
+            assert_eq!(texts, asked, "{code}");
+            assert!(found.iter().all(|(method, _)| method == ELICIT));
+        }
+        for data in [
+            "null",
+            "[]",
+            "{}",
+            r#"{"elicitations":[]}"#,
+            r#"{"elicitations":"x"}"#,
+        ] {
+            assert_eq!(of("-32042", data).unwrap().len(), 1, "{data}");
+        }
+        let twice = r#"{"elicitations":[],"elicitations":[{}]}"#;
+        assert!(of("-32042", twice).is_err());
+        for code in ["-32603", "-32041", "null", "\"x\""] {
+            assert_eq!(of(code, two), Ok(Vec::new()), "{code}");
+        }
+        let many = vec!["{}"; INPUTS_MAX + 1].join(",");
+        assert!(of("-32042", &format!(r#"{{"elicitations":[{many}]}}"#)).is_err());
     }
 
     #[test]

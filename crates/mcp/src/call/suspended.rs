@@ -6,11 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gate::approval::{Channel, Question};
 use gate::{Reason, Ticket};
-use serde_json::Value;
 use wire::id::IdKey;
 
 use super::client::Asker;
-use super::input_required::{self, Stray, elicits, essence};
+use super::input_required::{self, Essence, Stray, elicits, essence};
 use super::server::Server;
 use crate::message::splice::Marks;
 use crate::upstream::Frame;
@@ -27,7 +26,7 @@ struct Parked {
     marks: Marks,
     server: Arc<Server>,
     caller: Arc<str>,
-    essence: Value,
+    essence: Essence,
     /// The id of the request that is kept, which is what will be sent.
     key: Option<IdKey>,
 }

@@ -7,23 +7,23 @@ use std::sync::Arc;
 use gate::Caller;
 use gate::facts::{Direction, Fact, Facts, ResourceType};
 use gate::paths::canonical::Meaning;
-use gate::paths::reach::{Reader, Text, reads_below};
+use gate::paths::reach::{Reader, Text, may_say_below, reads_below};
 use gate::paths::{
-    PathArgument, PathView, Reach, Role, is_content_key, is_file_uri, looks_like_path, meanings,
+    PathArgument, PathView, Role, is_content_key, is_file_uri, looks_like_path, meanings,
     role_of_key,
 };
 use gate::pins::Quarantine;
 use toolkit::mcp::Builtin;
 use wire::jsonrpc::{member, string};
-use wire::scan::{Bounds, Leaf, Scan, scan_request};
+use wire::scan::{Leaf, Scan};
 use wire::text::unescape;
 
+mod beside;
 mod completion;
 mod names;
 mod nested;
 mod outputs;
 mod roles;
-use completion::Completion;
 pub use names::ArgumentNames;
 pub use outputs::Outputs;
 pub use roles::{ArgumentRoles, Said};
@@ -209,8 +209,7 @@ pub fn client_request(
         Some(ResourceType::Tool) => {
             let name = text("name").ok_or("tools/call needs the tool's name as a string")?;
             let arguments = arguments_of(scan)?;
-            let below = reads_below(&name, arguments);
-            find_paths(&mut facts, &name, &scan.leaves, below, context);
+            find_paths(&mut facts, &name, scan, arguments, context);
             define(&mut facts, &name, context);
             facts.unlisted = !context.schemas.has(&name);
             facts.tool_name = Fact::Known(name);
@@ -229,6 +228,7 @@ pub fn client_request(
             reader.take(text);
             facts.reach = reader.done(false);
             facts.paths = Fact::Known(known);
+            beside::add_others(&mut facts, scan, &["uri"], context);
             facts.quarantine = context.definitions.and_then(|d| d.unseen_name(&uri));
             facts.uri = Fact::Known(uri);
         }
@@ -236,14 +236,10 @@ pub fn client_request(
             let name = text("name").ok_or("prompts/get needs the prompt's name as a string")?;
             arguments_of(scan)?;
             facts.quarantine = context.definitions.and_then(|d| d.unseen_name(&name));
-            find_paths(&mut facts, "", &scan.leaves, false, context);
+            find_paths(&mut facts, "", scan, "", context);
         }
         Some(ResourceType::Server | ResourceType::Model) | None => {
-            let completion = Completion::of(scan);
-            find_paths_of_params(&mut facts, scan, completion.paths(context.view), context);
-            if let Some(uri) = completion.uri {
-                facts.uri = Fact::Known(uri);
-            }
+            beside::find_paths_of_params(&mut facts, scan, context);
         }
     }
     Ok(facts)
@@ -274,58 +270,36 @@ fn define(facts: &mut Facts, tool: &str, context: &Context<'_>) {
     }
 }
 
-/// Every path-like string of a request that is no call, read, or prompt: it may stand anywhere.
-fn find_paths_of_params(
-    facts: &mut Facts,
-    scan: &Scan<'_>,
-    mut paths: Vec<PathArgument>,
-    context: &Context<'_>,
-) {
-    const READ_APART: [&str; 3] = ["_meta", "ref", "argument"];
-    let members: Vec<String> = scan
-        .params
-        .iter()
-        .filter(|(name, _)| !READ_APART.contains(&&**name))
-        .map(|(name, raw)| format!("{}:{raw}", serde_json::Value::from(&**name)))
-        .collect();
-    if members.is_empty() {
-        facts.paths = Fact::Known(paths);
-        return;
-    }
-    let frame = format!("{{\"params\":{{\"arguments\":{{{}}}}}}}", members.join(","));
-    match scan_request(frame.as_bytes(), &Bounds::default()) {
-        Ok(scan) => {
-            paths.extend(paths_of("", &scan.leaves, context));
-            facts.reach = reach_of("", &scan.leaves, &paths, false, context);
-            facts.paths = Fact::Known(paths);
-        }
-        // One level deeper than it came, it is too deep to be read.
-        Err(_) => facts.paths = Fact::Unknown,
-    }
-}
-
-/// States every path-like string of the arguments, and whatever else their strings may lead to.
+/// States every path-like string of the arguments, and whatever else strings of the call may lead to.
 fn find_paths(
     facts: &mut Facts,
     tool: &str,
-    leaves: &[Leaf<'_>],
-    below: bool,
+    scan: &Scan<'_>,
+    arguments: &str,
     context: &Context<'_>,
 ) {
-    let paths = paths_of(tool, leaves, context);
-    facts.reach = reach_of(tool, leaves, &paths, below, context);
+    let paths = paths_of(tool, &scan.leaves, context);
+    let mut reader = Reader::new(&paths, context.view);
+    take_leaves(&mut reader, tool, &scan.leaves, context);
+    facts.reach = reader.done(is_below(tool, &scan.leaves, arguments));
     facts.paths = Fact::Known(paths);
+    beside::add_others(facts, scan, &["name", "arguments"], context);
 }
 
-/// What all strings of the arguments may lead to, beside the path arguments.
-fn reach_of(
-    tool: &str,
-    leaves: &[Leaf<'_>],
-    known: &[PathArgument],
-    below: bool,
-    context: &Context<'_>,
-) -> Reach {
-    let mut reader = Reader::new(known, context.view);
+/// Whether a call reads what lies below its places.
+fn is_below(tool: &str, leaves: &[Leaf<'_>], arguments: &str) -> bool {
+    let may_say_so = |leaf: &Leaf<'_>| {
+        (leaf.is_name || nested::may_hold_json(leaf.value)) && may_say_below(leaf.value)
+    };
+    let arguments = match leaves.iter().any(may_say_so) {
+        true => arguments,
+        false => "",
+    };
+    reads_below(tool, arguments)
+}
+
+/// Has all strings of the arguments read for what they may lead to, beside the path arguments.
+fn take_leaves(reader: &mut Reader<'_>, tool: &str, leaves: &[Leaf<'_>], context: &Context<'_>) {
     for leaf in leaves {
         if leaf.is_name
             && !leaf
@@ -344,7 +318,6 @@ fn reach_of(
             });
         }
     }
-    reader.done(below)
 }
 
 /// The part that an argument's name gives it: as the configuration says, by its name, by the schema.
@@ -488,6 +461,7 @@ fn paths_within(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wire::scan::{Bounds, scan_request};
 
     #[test]
     fn what_is_no_call_is_searched_for_paths_too() {

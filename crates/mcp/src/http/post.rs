@@ -84,7 +84,8 @@ impl Face {
             Ok(inspected) => inspected,
             Err(fault) => return self.bad_frame(&body.bytes, &fault),
         };
-        drop(body);
+        // What waits for a place at its server takes as much as what is read.
+        let _room = body.into_room();
         let headers = &request.head.headers;
         let arrival = (received_ns, Trace::of(headers));
         let inspected = (canonical, finding);

@@ -95,6 +95,15 @@ pub const RESULT: Shape = Shape {
     ],
 };
 
+/// Errors, as far as they are read here.
+const ERROR: Shape = Shape {
+    known: &["code", "message", "data"],
+    below: &[("data", &Shape::flat(&["elicitations"]))],
+};
+
+/// `params` of what a server says by itself, as far as they are read here.
+const OF_SERVER: Shape = Shape::flat(&["requestId", "progressToken", "inputRequests", "_meta"]);
+
 /// A message of a client, written anew.
 ///
 /// # Errors
@@ -115,6 +124,11 @@ pub fn of_server(frame: &[u8]) -> Result<Canonical, WireError> {
     let canonical = Canonical::of(frame, &Bounds::default())?;
     if canonical.member("result").is_some() {
         canonical.reply_is(&RESULT)?;
+    } else if canonical.member("error").is_some() {
+        canonical.reply_is(&ERROR)?;
+    }
+    if canonical.member("method").is_some() {
+        canonical.params_are(&OF_SERVER)?;
     }
     Ok(canonical)
 }
@@ -140,6 +154,9 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":1,"result":{"Tools":[{"name":"evil"}],"tools":[]}}"#,
             r#"{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"a","Name":"b"}]}}"#,
             r#"{"jsonrpc":"2.0","id":1,"result":{"InputRequests":{}}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"Code":-32042,"message":"m"}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32042,"message":"m","data":{"Elicitations":[]}}}"#,
+            r#"{"jsonrpc":"2.0","method":"notifications/tasks","params":{"input_requests":{}}}"#,
         ];
         for frame in server {
             assert!(of_server(frame.as_bytes()).is_err(), "{frame}");

@@ -114,6 +114,14 @@ impl Shown for Frame {
         self.seen.as_deref()
     }
 
+    fn weight(&self) -> usize {
+        // As a tree each value takes as much, however short it is.
+        const VALUE_BYTES: usize = 32;
+        let separators = || self.bytes.iter().filter(|byte| **byte == b',').count();
+        let read = self.read.as_ref().map_or(0, |_| VALUE_BYTES * separators());
+        self.bytes.len().saturating_add(read)
+    }
+
     /// All that the method is given, but `_meta`. Of a tool that is given nothing but arguments, these: its
     /// name is shown beside them.
     fn arguments(&self) -> Option<Cow<'_, str>> {

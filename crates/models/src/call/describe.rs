@@ -41,7 +41,7 @@ pub(crate) fn of_target(asked: &str, target: &Target, caller: &Caller) -> Facts 
     let provider = target.provider().peer().name();
     provider.clone_into(&mut facts.backend_id);
     let mut names: Vec<Arc<str>> = vec![asked.into()];
-    for name in [target.name().as_str(), target.model()] {
+    for name in target.names() {
         if !name.is_empty() && !names.iter().any(|known| **known == *name) {
             names.push(name.into());
         }

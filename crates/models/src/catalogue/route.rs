@@ -40,7 +40,19 @@ impl Target {
     /// `PROVIDER/MODEL`.
     #[must_use]
     pub fn name(&self) -> String {
-        format!("{}/{}", self.provider.peer().name(), self.model)
+        self.name_as(&self.model)
+    }
+
+    fn name_as(&self, model: &str) -> String {
+        format!("{}/{model}", self.provider.peer().name())
+    }
+
+    /// Every name of the model: as it was asked for, `PROVIDER/MODEL` first, then whatever else the provider takes for it.
+    pub fn names(&self) -> impl Iterator<Item = String> {
+        let own = [self.name(), self.model.to_string()];
+        let others = self.provider.other_names(&self.model).into_iter();
+        let others = others.flat_map(|other| [self.name_as(&other), other]);
+        own.into_iter().chain(others)
     }
 }
 

@@ -39,6 +39,12 @@ pub trait Provider: Send + Sync {
         self.offer().clone()
     }
 
+    /// What else the provider takes for the name of this model. Rules and prices hold for all of its names.
+    fn other_names(&self, model: &str) -> Vec<String> {
+        let _ = model;
+        Vec::new()
+    }
+
     /// Sends a request and waits for the head of its reply. Where none comes, the pass is given back, so
     /// that the same request can go to another target of its call.
     fn send<'a>(&'a self, spent: Spent<ModelRequest>, to: Address<'a>) -> BoxFuture<'a, Sent>;

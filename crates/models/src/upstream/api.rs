@@ -137,6 +137,14 @@ impl Api {
         }
     }
 
+    /// What else a model can be called at this provider.
+    pub(super) fn other_names(self, model: &str) -> Vec<String> {
+        match self {
+            Self::Vertex(_) => Publisher::other_names(model),
+            _ => Vec::new(),
+        }
+    }
+
     /// Where requests to an endpoint go, behind the base; `None` where that depends on the request.
     pub(super) fn path(self, endpoint: Endpoint) -> Option<String> {
         let asked = match (self, self.format()) {

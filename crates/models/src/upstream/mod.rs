@@ -446,6 +446,10 @@ impl Provider for HttpProvider {
         &self.offer
     }
 
+    fn other_names(&self, model: &str) -> Vec<String> {
+        self.api.other_names(model)
+    }
+
     fn offer_of(&self, model: &str) -> Offer {
         self.api.of(model).offer()
     }

@@ -67,6 +67,19 @@ impl Publisher {
         (Self::google(model), model)
     }
 
+    /// What else a model can be called: each of these names is asked for as this one is.
+    pub(super) fn other_names(model: &str) -> Vec<String> {
+        let (publisher, name) = Self::of(model);
+        let whose = publisher.word();
+        let all = [
+            name.to_owned(),
+            format!("{whose}/{name}"),
+            format!("publishers/{whose}/models/{name}"),
+        ];
+        let is_other = |other: &String| other != model && Self::of(other) == (publisher, name);
+        all.into_iter().filter(is_other).collect()
+    }
+
     /// The method by which a model makes numbers of the texts of a request, as Google's own library chooses it.
     pub(super) fn method_of(model: &str, body: &Body) -> Method {
         Method::of(body, Self::of(model).1.contains("gemini"))
@@ -138,6 +151,36 @@ mod tests {
             ),
         ] {
             assert_eq!(Publisher::of(model), (publisher, name), "{model}");
+        }
+    }
+
+    #[test]
+    fn a_model_has_more_names_than_one() {
+        for (model, others) in [
+            (
+                "gemini-x",
+                ["google/gemini-x", "publishers/google/models/gemini-x"].as_slice(),
+            ),
+            (
+                "google/gemini-x",
+                &["gemini-x", "publishers/google/models/gemini-x"],
+            ),
+            (
+                "publishers/google/models/gemini-x",
+                &["gemini-x", "google/gemini-x"],
+            ),
+            (
+                "claude-a@1",
+                &[
+                    "anthropic/claude-a@1",
+                    "publishers/anthropic/models/claude-a@1",
+                ],
+            ),
+            // Alone it would be another one.
+            ("anthropic/x", &["publishers/anthropic/models/x"]),
+            ("google/claude", &["publishers/google/models/claude"]),
+        ] {
+            assert_eq!(Publisher::other_names(model), others, "{model}");
         }
     }
 

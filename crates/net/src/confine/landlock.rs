@@ -7,6 +7,7 @@ use landlock::{
     Ruleset, RulesetAttr as _, RulesetCreatedAttr as _, RulesetStatus, Scope,
 };
 
+use super::view::SHARED_MEMORY;
 use super::{RESOLVERS, Sandbox};
 
 /// The kernel's interface that this is written for; what an older kernel lacks is left out.
@@ -23,7 +24,7 @@ const DEVICES: [&str; 7] = [
     "/dev/random",
     "/dev/urandom",
     "/dev/tty",
-    "/dev/shm",
+    SHARED_MEMORY,
 ];
 
 /// Limits this process, and all that it starts, to what is listed. `alone`: nothing else keeps the child
@@ -49,8 +50,12 @@ pub(super) fn enter(sandbox: &Sandbox, protected: &[PathBuf], alone: bool) -> Re
         .map_err(|e| failed(&e))?;
     let system = SYSTEM.iter().map(PathBuf::from);
     let resolvers = RESOLVERS.iter().filter(|_| !sandbox.no_network);
+    // Where nothing else is put in its place, it is that of all programs.
+    let devices = DEVICES
+        .iter()
+        .filter(|place| !(alone && **place == SHARED_MEMORY));
     let all = (system.map(|place| (place, run)))
-        .chain(DEVICES.iter().map(|place| (place.into(), write)))
+        .chain(devices.map(|place| (place.into(), write)))
         .chain(resolvers.map(|place| (place.into(), ask)))
         .chain(sandbox.read.iter().map(|place| (place.clone(), read)))
         .chain(sandbox.write.iter().map(|place| (place.clone(), write)))

@@ -30,7 +30,12 @@ pub(super) fn enter(confinement: &Confinement, no_network: bool) -> Result<(), S
     } else {
         UnshareFlags::empty()
     };
-    unshare(UnshareFlags::NEWNS | network)?;
+    // Memory, semaphores and queues of System V have no places that could be listed.
+    let shared = match confinement.sandbox {
+        Some(_) => UnshareFlags::NEWIPC,
+        None => UnshareFlags::empty(),
+    };
+    unshare(UnshareFlags::NEWNS | network | shared)?;
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     mount_change("/", private).map_err(|e| format!("the mounts cannot be made private: {e}"))?;
     cover(&confinement.covered)?;

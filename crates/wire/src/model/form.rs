@@ -134,6 +134,12 @@ impl Form {
         &self.kind
     }
 
+    /// Its length, in bytes.
+    #[must_use]
+    pub fn length(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// The form with this `model`, and every other byte as it is; `None` where the name has the boundary in it.
     #[must_use]
     pub fn with_model(&self, model: &str) -> Option<Vec<u8>> {

@@ -259,3 +259,26 @@ models: { providers: { a: { kind: mock, latency: 0ms, models: [plain] }, b: { ki
             .all(|name| name == "both" || name.starts_with("b/"))
     );
 }
+
+/// Vertex takes several names for one model: what a rule says of one holds for all.
+#[test]
+fn a_model_of_vertex_that_is_denied_was_asked_by_another_of_its_names() {
+    const NAMES: [&str; 3] = [
+        "gemini-x",
+        "google/gemini-x",
+        "publishers/google/models/gemini-x",
+    ];
+    // Nobody listens there.
+    let yaml = "models: { providers: { v: { kind: vertex, location: eu, project: p, api_key: k, base_url: \"http://127.0.0.1:9\" } } }";
+    for denied in NAMES {
+        let deny =
+            format!(r#"{{"id":"no","effect":"deny","conditions":{{"model":"v/{denied}"}}}}"#);
+        let served = serve(yaml, &[&deny]);
+        for name in NAMES {
+            let answer = ask(&served, ENDPOINTS[0], &format!("v/{name}"), "hello", false);
+            assert_eq!(code(&answer.json()), "denied_by_rule", "{denied} {name}");
+        }
+        let other = ask(&served, ENDPOINTS[0], "v/gemini-y", "hello", false);
+        assert_eq!(code(&other.json()), "provider_unreachable");
+    }
+}

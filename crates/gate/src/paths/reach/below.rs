@@ -1,5 +1,7 @@
 //! Calls that read a directory with all that lies below it.
 
+use serde_json::Value;
+
 use crate::memo::Memo;
 use crate::words::words;
 
@@ -33,34 +35,66 @@ const TOOLS: [&str; 27] = [
     "bundle",
     "du",
 ];
-/// Members of arguments that say so.
-const MEMBERS: [&str; 5] = [
-    "\"recursive\": true",
-    "\"recursive\":true",
-    "\"Recursive\":true",
-    "\"recurse\":true",
-    "\"recursively\":true",
+/// Words of members of arguments that say so, where the value does not say no.
+const MEMBERS: [&str; 14] = [
+    "recursive",
+    "recursively",
+    "recurse",
+    "recursion",
+    "subdir",
+    "subdirs",
+    "subdirectory",
+    "subdirectories",
+    "subfolder",
+    "subfolders",
+    "descend",
+    "descendants",
+    "traverse",
+    "traversal",
 ];
+/// Words of members that say how far down, where the value is more than one step.
+const DEPTHS: [&str; 3] = ["depth", "levels", "maxdepth"];
+/// In each of these words one of these stands.
+const HINTS: [&str; 7] = [
+    "recurs", "subdir", "subfold", "descend", "travers", "depth", "levels",
+];
+/// Texts that a lenient reader takes for no.
+const NO: [&str; 10] = [
+    "", "false", "f", "no", "n", "off", "0", "none", "null", "never",
+];
+/// Most strings with JSON within one another that are read.
+const NESTED_MAX: usize = 8;
+/// Most letters of options that stand together: a longer word is an option of its own.
+const OPTIONS_MAX: usize = 5;
 /// Words of commands that say so.
-const COMMANDS: [&str; 14] = [
-    "-r",
-    "-R",
-    "-a",
-    "-rf",
-    "-lR",
-    "-laR",
+const COMMANDS: [&str; 22] = [
     "--recursive",
+    "--recurse",
+    "--archive",
     "find",
+    "fd",
+    "fdfind",
     "tree",
     "tar",
     "zip",
+    "7z",
+    "7za",
+    "cpio",
+    "pax",
     "rsync",
+    "rclone",
     "du",
+    "ncdu",
     "rg",
+    "ag",
+    "ack",
+    "rgrep",
+    // What lies below goes with it.
+    "mv",
 ];
 
-/// Whether a call reads what lies below its places: by its tool's name, or by its arguments in their
-/// canonical spelling.
+/// Whether a call reads what lies below its places: by its tool's name, or by its arguments, a JSON text. They
+/// need not be given where none of their strings [may say so](may_say_below).
 #[must_use]
 pub fn reads_below(tool: &str, arguments: &str) -> bool {
     thread_local! {
@@ -70,15 +104,95 @@ pub fn reads_below(tool: &str, arguments: &str) -> bool {
         let words = words(tool);
         words.iter().any(|word| TOOLS.contains(&word.as_str()))
     };
-    BY_NAME.with(|names| names.of(tool, says_so))
-        || MEMBERS.iter().any(|member| arguments.contains(member))
+    BY_NAME.with(|names| names.of(tool, says_so)) || members_say_so(arguments, NESTED_MAX)
+}
+
+/// Whether a member of this name, or one in this string, may say that a call reads below its places.
+#[must_use]
+pub fn may_say_below(text: &str) -> bool {
+    thread_local! {
+        static BY_TEXT: Memo<bool> = Memo::default();
+    }
+    let stands = |text: &str, hint: &str| {
+        let mut windows = text.as_bytes().windows(hint.len());
+        windows.any(|window| window.eq_ignore_ascii_case(hint.as_bytes()))
+    };
+    let any = |text: &str| HINTS.into_iter().any(|hint| stands(text, hint));
+    BY_TEXT.with(|texts| texts.of(text, any))
+}
+
+fn members_say_so(json: &str, depth: usize) -> bool {
+    match (depth.checked_sub(1), serde_json::from_str(json)) {
+        (Some(depth), Ok(value)) => value_says_so(&value, depth),
+        (None, _) => may_say_below(json),
+        // Other readers may take it: numbers that are too large, and what is deeper.
+        (_, Err(_)) => json.trim_start().starts_with(['{', '[']) && may_say_below(json),
+    }
+}
+
+fn value_says_so(value: &Value, depth: usize) -> bool {
+    match value {
+        Value::Object(members) => members
+            .iter()
+            .any(|(name, value)| member_says_so(name, value) || value_says_so(value, depth)),
+        Value::Array(items) => items.iter().any(|item| value_says_so(item, depth)),
+        Value::String(text) => {
+            text.trim_start().starts_with(['{', '[', '"']) && members_say_so(text, depth)
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+fn member_says_so(name: &str, value: &Value) -> bool {
+    let words = words(name);
+    let is = |listed: &[&str]| words.iter().any(|word| listed.contains(&word.as_str()));
+    // Read as leniently as the most lenient server: 1, "true" and "yes" are yes.
+    let text = match value {
+        Value::Bool(is) => is.to_string(),
+        Value::Number(number) => number.to_string(),
+        Value::String(text) => text.trim().to_lowercase(),
+        Value::Null => String::new(),
+        Value::Array(_) | Value::Object(_) => return is(&MEMBERS),
+    };
+    let number = text.parse::<f64>().ok();
+    let is_no = NO.contains(&text.as_str()) || number.is_some_and(|n| n.abs() < f64::EPSILON);
+    let is_one_step = number.is_some_and(|steps| (0.0..=1.0).contains(&steps));
+    !is_no && (is(&MEMBERS) || (is(&DEPTHS) && !is_one_step))
 }
 
 /// Whether a command does.
 pub(super) fn command_reads_below(command: &str) -> bool {
-    command
-        .split(|c: char| c.is_whitespace() || "|;&()".contains(c))
-        .any(|word| COMMANDS.contains(&word.rsplit('/').next().unwrap_or(word)))
+    let mut parts = command.split(|c: char| "|;&()\n".contains(c));
+    parts.any(|part| {
+        let mut words = part.split_whitespace();
+        // Of `ls`, `-r` is an order.
+        let lists = words
+            .clone()
+            .next()
+            .is_some_and(|first| base(first) == "ls");
+        words.any(|word| {
+            let name = base(word).split('=').next().unwrap_or_default();
+            let is_option = word == "--directories=recurse" || is_cluster(word, lists);
+            COMMANDS.contains(&name) || is_option
+        })
+    })
+}
+
+fn base(word: &str) -> &str {
+    word.rsplit('/').next().unwrap_or(word)
+}
+
+/// Whether a word is options of one letter each, one of which says so: `-r`, `-rn`, `-lR`, `-a`, `-av`.
+fn is_cluster(word: &str, lists: bool) -> bool {
+    word.strip_prefix('-').is_some_and(|letters| {
+        let says_so = letters.contains('R')
+            || (!lists && letters.contains('r'))
+            || letters == "a"
+            || letters.starts_with("av");
+        says_so
+            && letters.len() <= OPTIONS_MAX
+            && letters.bytes().all(|b| b.is_ascii_alphanumeric())
+    })
 }
 
 #[cfg(test)]
@@ -91,6 +205,19 @@ mod tests {
             ("directory_tree", "{}"),
             ("search_files", "{}"),
             ("listFiles", r#"{"path":"/","recursive":true}"#),
+            ("list", r#"{"path":"/","recursive":1}"#),
+            ("list", r#"{"path":"/","Recursive":"true"}"#),
+            ("list", r#"{"path":"/","isRecursive":"YES"}"#),
+            ("list", r#"{"path":"/","options":{"recurse":"all"}}"#),
+            ("list", r#"{"path":"/","options":"{\"recursive\":true}"}"#),
+            ("list", r#"{"path":"/","include_subdirectories":true}"#),
+            ("list", r#"{"path":"/","max_depth":3}"#),
+            ("list", r#"{"path":"/","depth":"-1"}"#),
+            ("list", r#"{"path":"/","recursive":true,"x":1e999}"#),
+            (
+                "list",
+                r#"{"path":"/","x":"{\"recursive\":true,\"x\":NaN}"}"#,
+            ),
             ("grep", "{}"),
         ] {
             assert!(reads_below(tool, arguments), "{tool}");
@@ -98,12 +225,36 @@ mod tests {
         for (tool, arguments) in [
             ("read_file", r#"{"path":"recursive"}"#),
             ("list_directory", r#"{"path":"/","recursive":false}"#),
+            ("list", r#"{"path":"/","recursive":"No"}"#),
+            ("list", r#"{"path":"/","recursive":0.0}"#),
+            ("list", r#"{"path":"/","recursive":null}"#),
+            ("list", r#"{"path":"/","depth":1}"#),
+            ("list", r#"{"path":"/","depth":"0"}"#),
             ("x", r#"{"text":"\"recursive\":true"}"#),
         ] {
             assert!(!reads_below(tool, arguments), "{tool}");
         }
         assert!(command_reads_below("/usr/bin/find / -name x"));
-        assert!(command_reads_below("grep -r x /srv"));
-        assert!(!command_reads_below("cat /srv/find.txt"));
+        for command in [
+            "grep -r x /srv",
+            "grep -Rin x /srv",
+            "ls -1R /srv",
+            "ls -lr; rm -fr /srv",
+            "cp -pr /srv /tmp/x",
+            "cp --archive /srv /tmp/x",
+            "grep --recursive=yes x /srv",
+            "grep --directories=recurse x /srv",
+            "fd . /srv",
+        ] {
+            assert!(command_reads_below(command), "{command}");
+        }
+        for command in [
+            "cat /srv/find.txt",
+            "ls -al /srv",
+            "/bin/ls -ltr /srv",
+            "java -server x.jar",
+        ] {
+            assert!(!command_reads_below(command), "{command}");
+        }
     }
 }

@@ -10,7 +10,7 @@ mod pieces;
 mod read;
 mod texts;
 
-pub use below::reads_below;
+pub use below::{may_say_below, reads_below};
 pub use read::Reader;
 pub(super) use texts::is_ambiguous;
 pub use texts::is_unseen;

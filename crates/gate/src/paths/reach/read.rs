@@ -9,8 +9,8 @@ use serde_json::Value;
 use super::below::command_reads_below;
 use super::pieces::pieces;
 use super::texts::{
-    compatible, cuts, ends_line, is_command_key, is_glob, is_glob_key, is_nothing_but_content,
-    is_plain, unquoted, without_unseen,
+    behind_unknown, compatible, cuts, ends_line, is_command_key, is_glob, is_glob_key,
+    is_nothing_but_content, is_plain, plain_glob, unquoted, without_unseen,
 };
 use super::{Reach, Text};
 use crate::paths::canonical::lexical;
@@ -67,6 +67,19 @@ impl<'r> Reader<'r> {
             bytes_left: BYTES_MAX,
             looks_left: LOOKS_MAX,
             out: Reach::default(),
+        }
+    }
+
+    /// The same for further strings of a call, of which this was read before.
+    #[must_use]
+    pub fn going_on(
+        read: Reach,
+        known: &'r [PathArgument],
+        view: Option<&'r dyn PathView>,
+    ) -> Self {
+        Self {
+            out: read,
+            ..Self::new(known, view)
         }
     }
 
@@ -147,6 +160,21 @@ impl<'r> Reader<'r> {
         }
         self.encoded(text, of, depth);
         self.path(text, of);
+        for below in behind_unknown(text) {
+            let of = Of {
+                is_path: true,
+                ..of
+            };
+            self.relative(below, of);
+        }
+        if of.is_command {
+            let words = text
+                .split_whitespace()
+                .map(|word| unquoted(word).unwrap_or(word));
+            for word in words.filter(|word| word.contains('/') && is_glob(word)) {
+                self.glob(word, of);
+            }
+        }
         for piece in pieces(text, of.is_command) {
             let is_path = of.is_path && piece.is_value;
             self.piece(piece.text, Of { is_path, ..of }, depth);
@@ -194,6 +222,12 @@ impl<'r> Reader<'r> {
     fn encoded(&mut self, text: &str, of: Of<'_>, depth: usize) {
         if text.contains('%')
             && let Ok(Cow::Owned(decoded)) = percent_decode_str(text).decode_utf8()
+        {
+            self.string(&decoded, of, depth);
+        }
+        if text.contains("\\u")
+            && let Ok(decoded) = serde_json::from_str::<String>(&format!("\"{text}\""))
+            && decoded != text
         {
             self.string(&decoded, of, depth);
         }
@@ -250,7 +284,8 @@ impl<'r> Reader<'r> {
 
     /// A text as a path, as a URI, and as a glob.
     fn path(&mut self, text: &str, of: Of<'_>) {
-        if self.known_texts.contains(text) && !text.contains([':', '?', '*', '[', '{', '#', ';']) {
+        let is_one = !is_glob(text) && !text.contains([':', '#', ';']);
+        if is_one && self.known_texts.contains(text) {
             // Its places are known; what stays is a directory that only the server knows.
             self.relative(text, of);
             return;
@@ -385,6 +420,8 @@ impl<'r> Reader<'r> {
 
     /// A glob: absolute, below a path of the same call, or below the server's directory.
     fn glob(&mut self, text: &str, of: Of<'_>) {
+        let plain = plain_glob(text);
+        let text = &*plain;
         let has_blanks = text.contains(char::is_whitespace);
         let first = text.trim_start_matches('/').split('/').next();
         let is_fixed = first.is_some_and(|first| first.contains(char::is_alphanumeric));

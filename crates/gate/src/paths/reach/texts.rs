@@ -1,5 +1,7 @@
 //! What readers make of a string before they take it for a path.
 
+use std::borrow::Cow;
+
 use unicode_normalization::UnicodeNormalization as _;
 
 /// Longest content that is read as a path, in characters that anybody sees. No path is longer, however often it is
@@ -107,9 +109,46 @@ pub(super) fn cuts(text: &str) -> impl Iterator<Item = &str> {
         .filter(|before| before.len() > 1)
 }
 
+/// Signs before a group in an extended glob: `@(a|b)`.
+const GROUPS: [&str; 5] = ["@(", "+(", "!(", "?(", "*("];
+
 /// Whether a text has wildcards.
 pub(super) fn is_glob(text: &str) -> bool {
-    text.contains(['*', '?', '[', '{'])
+    text.contains(['*', '?', '[', '{']) || GROUPS.iter().any(|group| text.contains(group))
+}
+
+/// A glob with a wildcard in the place of each group.
+pub(super) fn plain_glob(text: &str) -> Cow<'_, str> {
+    let mut out = Cow::Borrowed(text);
+    loop {
+        let begins = GROUPS.iter().filter_map(|group| out.find(group)).min();
+        let Some((begin, length)) = begins.and_then(|at| Some((at, out.get(at..)?.find(')')?)))
+        else {
+            return out;
+        };
+        let before = out.get(..begin).unwrap_or_default();
+        let behind = out.get(begin + length + 1..).unwrap_or_default();
+        out = Cow::Owned(format!("{before}*{behind}"));
+    }
+}
+
+/// Paths below a directory that a shell finds out: behind `$NAME`, `${…}`, `$(…)`, backticks, `~+`.
+pub(super) fn behind_unknown(text: &str) -> impl Iterator<Item = &str> {
+    let has_any = text.contains(['$', '`']) || text.contains("~+") || text.contains("~-");
+    let slashes = text.match_indices('/').filter(move |_| has_any);
+    slashes.filter_map(|(at, _)| {
+        let before = text.get(..at)?;
+        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let is_variable =
+            || before.trim_end_matches(is_part).ends_with('$') && before.ends_with(is_part);
+        let is_found_out = before.ends_with([')', '}', '`'])
+            || before.ends_with("~+")
+            || before.ends_with("~-")
+            || is_variable();
+        let below = text.get(at + 1..).filter(|_| is_found_out)?;
+        let end = below.find(ends_piece).unwrap_or(below.len());
+        below.get(..end).filter(|below| !below.is_empty())
+    })
 }
 
 /// Whether a path can be read as something else than one path: as a list, with its quotes or without

@@ -56,7 +56,7 @@ impl Face {
         let arrival = (received_ns, Trace::of(headers));
         match shapes::of_client(&body.bytes) {
             Ok(canonical) => {
-                drop(body);
+                let _room = body.into_room();
                 self.take_for_all(caller, headers, canonical, arrival).await
             }
             Err(fault) => self.bad_frame(&body.bytes, &fault),

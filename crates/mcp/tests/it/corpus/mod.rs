@@ -97,11 +97,19 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
 /// What the rules say of a call: `tool {arguments}`.
 fn effect(policy: &Policy, call: &str) -> (Effect, String) {
     let (tool, arguments) = call.split_once(' ').unwrap_or((call, "{}"));
-    let frame = format!(
-        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments}}}}}"#
-    );
+    let params = format!(r#"{{"name":"{tool}","arguments":{arguments}}}"#);
+    effect_of(policy, ("tools/call", Some(ResourceType::Tool)), &params)
+}
+
+/// The same of a request with these parameters.
+fn effect_of(
+    policy: &Policy,
+    (method, reaches_for): (&str, Option<ResourceType>),
+    params: &str,
+) -> (Effect, String) {
+    let frame = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
     let scan = scan_request(frame.as_bytes(), &Bounds::default())
-        .unwrap_or_else(|fault| panic!("{call}: {fault}"));
+        .unwrap_or_else(|fault| panic!("{params}: {fault}"));
     let caller = Caller::local("u");
     let context = Context {
         backend_id: "s",
@@ -112,8 +120,7 @@ fn effect(policy: &Policy, call: &str) -> (Effect, String) {
         definitions: None,
         builtin: None,
     };
-    let facts =
-        describe::client_request("tools/call", Some(ResourceType::Tool), &scan, &context).unwrap();
+    let facts = describe::client_request(method, reaches_for, &scan, &context).unwrap();
     let judgement = policy.judge(&facts);
     let verdict = judgement.verdict();
     (
@@ -142,6 +149,116 @@ fn j06_j08_j12_every_way_to_a_denied_and_to_a_protected_place_is_refused() {
         passed.len(),
         2 * ways.len(),
         passed.join("\n")
+    );
+}
+
+/// Parameters of other requests, and those of a call that the protocol does not know.
+#[test]
+fn j12_a_refused_place_is_found_wherever_it_stands_in_a_request() {
+    use ResourceType::{Prompt, Resource, Server, Tool};
+    let (completion, vendor) = (("completion/complete", None), ("vendor/run", Some(Server)));
+    let (tool, read) = (
+        ("tools/call", Some(Tool)),
+        ("resources/read", Some(Resource)),
+    );
+    let prompt = ("prompts/get", Some(Prompt));
+    let requests = [
+        (
+            completion,
+            r#"{"ref":{"type":"ref/resource","uri":"{abs}"},"argument":{"name":"a","value":"b"}}"#,
+        ),
+        (
+            completion,
+            r#"{"ref":{"type":"ref/resource","uri":"x://h?f={abs}"},"argument":{"name":"a","value":"b"}}"#,
+        ),
+        (
+            completion,
+            r#"{"ref":{"type":"ref/prompt","name":"{abs}"},"argument":{"name":"a","value":"b"}}"#,
+        ),
+        (
+            completion,
+            r#"{"ref":{"type":"ref/prompt","name":"n"},"argument":{"name":"a","value":"--file={abs}"}}"#,
+        ),
+        (
+            completion,
+            r#"{"ref":{"type":"ref/prompt","name":"n"},"argument":{"name":"a","value":"{abs}","n":1e999}}"#,
+        ),
+        (
+            completion,
+            r#"{"ref":{"type":"ref/prompt","name":"n"},"argument":["{abs}"]}"#,
+        ),
+        (vendor, r#"{"ref":{"path":"{abs}"}}"#),
+        (vendor, r#"{"argument":["{abs}"]}"#),
+        (vendor, r#"{"ref":{"uri":"{enc}"}}"#),
+        (vendor, r#"{"path":"{top}","recursive":1}"#),
+        (tool, r#"{"name":"read","path":"{abs}"}"#),
+        (tool, r#"{"name":"read","arguments":{},"path":"{rel}"}"#),
+        (
+            tool,
+            r#"{"name":"list","arguments":{"path":"{top}"},"options":{"recursive":"yes"}}"#,
+        ),
+        (
+            tool,
+            r#"{"name":"ask","arguments":{},"inputResponses":{"k":{"action":"accept","content":{"file":"{abs}"}}}}"#,
+        ),
+        (read, r#"{"uri":"a://b","path":"{abs}"}"#),
+        (
+            read,
+            r#"{"uri":"a://b","inputResponses":{"k":{"x":"{enc}"}}}"#,
+        ),
+        (prompt, r#"{"name":"p","x":"{abs}"}"#),
+    ];
+    for place in [DENIED, PROTECTED] {
+        let rules = place.rules;
+        let text = format!(
+            r#"{{"version":"1","default_action":"deny","rules":[{{"id":"all","effect":"allow","conditions":{{"mcp_method":"*"}}}},{rules}]}}"#
+        );
+        let protected: Vec<String> = place.protected.iter().map(|p| (*p).to_owned()).collect();
+        let policy = Policy::load(&text, Some(&Machine), &protected).unwrap();
+        for (method, params) in requests {
+            let (effect, why) = effect_of(&policy, method, &place.about(params));
+            assert_eq!(effect, Effect::Deny, "{}: {params}: {why}", place.name);
+        }
+        for (method, params) in [
+            (
+                completion,
+                r#"{"ref":{"type":"ref/prompt","name":"n"},"argument":{"name":"path","value":"/srv/work/op"}}"#,
+            ),
+            (
+                vendor,
+                r#"{"ref":{"path":"/srv/work/open"},"_meta":{"x":"{abs}"},"requestState":"{abs}"}"#,
+            ),
+            (
+                tool,
+                r#"{"name":"read","arguments":{"path":"/srv/work/open/a"},"task":{"ttl":1}}"#,
+            ),
+        ] {
+            let (effect, why) = effect_of(&policy, method, &place.about(params));
+            assert_eq!(effect, Effect::Allow, "{}: {params}: {why}", place.name);
+        }
+    }
+}
+
+#[test]
+fn j12_a_path_beside_the_arguments_is_one_that_an_allow_rule_asks_about() {
+    let policy = Policy::load(
+        r#"{"version":"1","default_action":"deny","rules":[
+            {"id":"open","effect":"allow","conditions":{"path_pattern":"/srv/work/open/**"}}]}"#,
+        Some(&Machine),
+        &[],
+    );
+    let policy = policy.unwrap();
+    let says = |more: &str| {
+        let params =
+            format!(r#"{{"name":"read","arguments":{{"path":"/srv/work/open/a"}}{more}}}"#);
+        effect_of(&policy, ("tools/call", Some(ResourceType::Tool)), &params).0
+    };
+    assert_eq!(says(""), Effect::Allow);
+    assert_eq!(says(r#","path":"/srv/work/open/b""#), Effect::Allow);
+    assert_eq!(says(r#","path":"/etc/passwd""#), Effect::Deny);
+    assert_eq!(
+        says(r#","inputResponses":{"k":{"content":{"file":"/etc/passwd"}}}"#),
+        Effect::Deny
     );
 }
 

@@ -163,7 +163,7 @@ impl Request {
         }
         Ok(Whole {
             bytes,
-            _room: whole.room,
+            room: whole.room,
         })
     }
 
@@ -194,7 +194,15 @@ impl Request {
 pub struct Whole {
     /// Its bytes.
     pub bytes: Bytes,
-    _room: Option<Room>,
+    room: Option<Room>,
+}
+
+impl Whole {
+    /// Lets the bytes go. The room stays taken, for what was made of them, until this is dropped.
+    #[must_use]
+    pub fn into_room(self) -> impl Send + use<> {
+        self.room
+    }
 }
 
 /// A body on its way in.

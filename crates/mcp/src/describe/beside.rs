@@ -1,0 +1,78 @@
+//! Parameters beside a call's arguments: strings there may lead to places as well. A server does with a parameter that
+//! the protocol does not know whatever it likes, and with what its client's person has answered what it asked for.
+
+use gate::facts::{Fact, Facts};
+use gate::paths::reach::Reader;
+use wire::WireError;
+use wire::scan::{Bounds, Scan, scan_request};
+
+use super::completion::Completion;
+use super::{Context, is_below, paths_of, take_leaves};
+
+/// Parameters that are the protocol's own and no server's: `_meta`, and what a server gets back as it gave it.
+const APART: [&str; 2] = ["_meta", "requestState"];
+
+/// The parameters but those named so, as if they were the arguments of a call; none where there are none.
+pub(super) fn as_arguments(scan: &Scan<'_>, read: &[&str]) -> Option<String> {
+    let is_other = |name: &str| !APART.contains(&name) && !read.contains(&name);
+    let others = scan.params.iter().filter(|(name, _)| is_other(name));
+    let members: Vec<String> = others
+        .map(|(name, raw)| format!("{}:{raw}", serde_json::Value::from(&**name)))
+        .collect();
+    let arguments = || format!("{{\"params\":{{\"arguments\":{{{}}}}}}}", members.join(","));
+    (!members.is_empty()).then(arguments)
+}
+
+/// Adds what the other parameters of a call may lead to; `read` are those that were read before.
+pub(super) fn add_others(facts: &mut Facts, scan: &Scan<'_>, read: &[&str], context: &Context<'_>) {
+    let Some(frame) = as_arguments(scan, read) else {
+        return;
+    };
+    let Fact::Known(known) = &mut facts.paths else {
+        return;
+    };
+    let Ok(others) = scan_request(frame.as_bytes(), &Bounds::default()) else {
+        // One level deeper than they came, they are too deep to be read.
+        facts.paths = Fact::Unknown;
+        return;
+    };
+    let paths = paths_of("", &others.leaves, context);
+    let mut reader = Reader::going_on(std::mem::take(&mut facts.reach), &paths, context.view);
+    take_leaves(&mut reader, "", &others.leaves, context);
+    facts.reach = reader.done(is_below("", &others.leaves, &frame));
+    known.extend(paths);
+}
+
+/// States the paths of a request that is no call, read, or prompt: they may stand anywhere in its parameters.
+pub(super) fn find_paths_of_params(facts: &mut Facts, scan: &Scan<'_>, context: &Context<'_>) {
+    let mut known = Vec::new();
+    let mut read: &[&str] = &[];
+    if facts.method == "completion/complete" {
+        // What a completion is about is a path by where it stands.
+        let completion = Completion::of(scan);
+        known = completion.paths(context.view);
+        facts.uri = completion.uri.into();
+        read = &["ref", "argument"];
+    }
+    let (plain, all) = (as_arguments(scan, read), as_arguments(scan, &[]));
+    let (Ok(of_plain), Ok(of_all)) = (scanned(plain.as_deref()), scanned(all.as_deref())) else {
+        // One level deeper than they came, they are too deep to be read.
+        facts.paths = Fact::Unknown;
+        return;
+    };
+    if let Some(scan) = &of_plain {
+        known.extend(paths_of("", &scan.leaves, context));
+    }
+    if let Some((scan, arguments)) = of_all.as_ref().zip(all.as_deref()) {
+        let mut reader = Reader::new(&known, context.view);
+        take_leaves(&mut reader, "", &scan.leaves, context);
+        facts.reach = reader.done(is_below("", &scan.leaves, arguments));
+    }
+    facts.paths = Fact::Known(known);
+}
+
+fn scanned(frame: Option<&str>) -> Result<Option<Scan<'_>>, WireError> {
+    frame
+        .map(|frame| scan_request(frame.as_bytes(), &Bounds::default()))
+        .transpose()
+}
