@@ -5,9 +5,7 @@
 use libfuzzer_sys::fuzz_target;
 use serde_json::value::RawValue;
 use wire::SseParser;
-use wire::model::translate::{
-    Format, Front, Manner, Stamp, Thoughts, Translator, reply, request,
-};
+use wire::model::translate::{Format, Front, Manner, Stamp, Thoughts, Translator, reply, request};
 
 const FRONTS: [Front; 3] = [Front::Chat, Front::Messages, Front::Responses];
 const FORMATS: [Format; 3] = [Format::Chat, Format::Messages, Format::Gemini];
