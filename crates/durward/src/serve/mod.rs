@@ -109,7 +109,7 @@ pub struct ServeArgs {
     /// When journal records are forced to the disk [default: interval]
     #[arg(long, value_enum)]
     pub sync: Option<Sync>,
-    /// Threads that serve [default: half of the processors; 16 with --sync every, where each waits for the disk]
+    /// Threads that serve [default: one for each processor, at most 16; 16 with --sync every, where each waits for the disk]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=THREADS_MAX))]
     pub threads: Option<u64>,
     /// A further value of Host to accept; repeatable
@@ -273,12 +273,13 @@ fn serve(
     let accounts = budgets.as_ref().and_then(models::Budgets::accounts);
     let authentication = Authentication::open(places, plan.require_key)?.with_accounts(accounts);
     let sync = sync_policy(args.sync, settings);
-    let runtime = threads::runtime(threads::of(
-        args.threads.or(settings.serving.threads.value),
-        sync,
-    ))?;
+    let runtime = threads::runtime()?;
     let listener = match &clients {
-        Clients::Connect(_) => Some(runtime.block_on(bound(&plan.listen))?),
+        Clients::Connect(_) => {
+            let asked = args.threads.or(settings.serving.threads.value);
+            plan.options.threads = Some(threads::started(asked, sync)?);
+            Some(runtime.block_on(bound(&plan.listen))?)
+        }
         Clients::Streams => None,
     };
     plan.telemetry = Telemetry::of(&settings.otel)?;

@@ -202,6 +202,80 @@ fn ten_thousand_idle_connections_leave_the_others_answered() {
     assert_eq!(served.stop().0, Some(0));
 }
 
+/// How many connections are used at a time, and how often, until it is seen what they keep.
+const USED: u64 = 250;
+const TRIES: u64 = 24;
+/// What a connection may keep that was used, in KiB.
+const USED_KIB_MAX: u64 = 8;
+/// Sessions that nobody uses, and what they may cost, in KiB.
+const SESSIONS: u64 = 10_000;
+const SESSIONS_KIB_MAX: u64 = 100 * 1024;
+
+#[test]
+fn connections_that_were_used_give_their_buffers_back() {
+    let served = Served::start(&[]);
+    let session = served.open("2025-11-25");
+    others_are_answered(&served, &session, "1");
+    let pid = served.process.id();
+    let mut used = Vec::new();
+    let mut grown = Vec::new();
+    // Those that rest leave their room to those that come after them.
+    while grown.last().is_none_or(|kib| *kib > USED_KIB_MAX * USED) {
+        assert!((grown.len() as u64) < TRIES, "{grown:?} KiB");
+        let before = most_resident_kib(pid);
+        for _ in 0..USED {
+            let mut stream = served.connect();
+            write_request(&mut stream, "GET", "/health", &[], "");
+            let mut reader = BufReader::new(stream);
+            assert_eq!(read_answer(&mut reader).status, 200);
+            used.push(reader.into_inner());
+        }
+        grown.push(most_resident_kib(pid) - before);
+        pause(1_200);
+    }
+    // They rested, and are still there.
+    for mut stream in [used.swap_remove(0), used.pop().unwrap()] {
+        write_request(&mut stream, "GET", "/health", &[], "");
+        assert_eq!(read_answer(&mut BufReader::new(stream)).status, 200);
+    }
+    drop(used);
+    assert_eq!(served.stop().0, Some(0));
+}
+
+#[test]
+fn ten_thousand_idle_sessions_are_kept_and_one_more_is_refused() {
+    let served = Served::start(&["--share", "all"]);
+    let session = served.open("2025-11-25");
+    others_are_answered(&served, &session, "1");
+    let before = most_resident_kib(served.process.id());
+    let body = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
+    let mut reader = BufReader::new(served.connect());
+    let mut open = || {
+        write_request(reader.get_mut(), "POST", "/mcp/echo", &[], body);
+        let answer = read_answer(&mut reader);
+        answer
+            .header("mcp-session-id")
+            .map(str::to_owned)
+            .ok_or(answer)
+    };
+    let mut last = session.clone();
+    for number in 1..SESSIONS {
+        last = open().unwrap_or_else(|refused| panic!("{number}: {refused:?}"));
+    }
+    let refused = open().unwrap_err();
+    assert_eq!(
+        refused.json()["error"]["data"]["reason"],
+        "too_many_sessions"
+    );
+    for session in [&session, &last] {
+        others_are_answered(&served, session, "2");
+    }
+    let weight = most_resident_kib(served.process.id()) - before;
+    eprintln!("{SESSIONS} idle sessions: {weight} KiB more than {before} KiB");
+    assert!(weight < SESSIONS_KIB_MAX, "{weight} KiB");
+    assert_eq!(served.stop().0, Some(0));
+}
+
 fn initialize(served: &Served) -> Answer {
     let body = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
     served.send("POST", "/mcp/echo", &[], body)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gate::facts::{Facts, ResourceType};
 use gate::inspect::Finding;
-use gate::{ControlKind, InFlight, Origin, RunId};
+use gate::{ControlKind, InFlight, Origin, RunId, Transport};
 use toolkit::server::SessionRef;
 use wire::jsonrpc::{Kind, member, string};
 use wire::scan::Scan;
@@ -146,16 +146,21 @@ impl Asker {
             _ => None,
         };
         let is_tool_call = method == TOOLS_CALL;
+        let tool = is_tool_call.then(|| member(&scan.params, "name"));
+        let tool = tool.flatten().and_then(string);
         let timeout_ns = if method::of(method).is_endless {
             // A subscription lasts as long as its client stays.
             u64::MAX
         } else {
-            let tool = is_tool_call.then(|| member(&scan.params, "name"));
-            let tool = tool.flatten().and_then(string);
             self.server.timeout_ns(tool.as_deref())
         };
         let mut marks = Marks::of(frame, scan).unwrap_or_default();
         marks.trace.clone_from(&trace.headers);
+        // A revision, which decides on headers, would be in there.
+        let is_plain = member(&scan.params, "_meta").is_none() && !self.is_modern();
+        if is_plain && self.server.pool.means().transport() == Transport::Http {
+            marks.tool = tool.as_deref().map(Into::into);
+        }
         let token = marks.token.as_ref().and_then(|at| {
             let raw = frame.get(at.clone())?;
             Some(String::from_utf8_lossy(raw).into_owned())

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ::http::{HeaderMap, HeaderValue};
 use gate::inspect::{About, Finding, Way};
 use serde_json::{Value, json};
+use toolkit::Trace;
 use toolkit::face::Behalf;
 
 use super::post::{Came, Message};
@@ -43,12 +44,16 @@ impl Face {
         }
         let canonical = shapes::of_client(request.to_string().as_bytes()).ok()?;
         let (canonical, finding) = server.inspected(canonical).ok()?;
-        let came = Came {
-            canonical: &canonical,
-            finding: finding.as_ref(),
-            received_ns,
+        let message = {
+            let came = Came {
+                canonical: &canonical,
+                scan: &canonical.scan(),
+                trace: &Trace::of(&headers),
+                finding: finding.as_ref(),
+                received_ns,
+            };
+            self.read(&server, behalf.caller, &headers, &came)
         };
-        let message = self.read(&server, behalf.caller, &headers, &came);
         let Message::Request(asker, asked, _) = message else {
             return None;
         };

@@ -7,6 +7,7 @@ use ::http::{HeaderMap, StatusCode};
 use gate::inspect::Finding;
 use net::http::server::{Request, Response, Whole, single};
 use wire::jsonrpc::Kind;
+use wire::scan::Scan;
 use wire::{Canonical, Era, Id, Revision, WireError};
 
 use super::answer::{self, PROTOCOL_VERSION, SESSION_ID};
@@ -61,6 +62,10 @@ impl Message {
 /// A message as it is taken.
 pub(super) struct Came<'m> {
     pub canonical: &'m Canonical,
+    /// What was noted of it when it was written anew.
+    pub scan: &'m Scan<'m>,
+    /// What its headers say about its run.
+    pub trace: &'m Trace,
     /// What was found in it as it came.
     pub finding: Option<&'m Finding>,
     pub received_ns: u64,
@@ -101,12 +106,16 @@ impl Face {
         (canonical, finding): (Canonical, Option<Finding>),
         arrival: (u64, Trace),
     ) -> Response {
-        let came = Came {
-            canonical: &canonical,
-            finding: finding.as_ref(),
-            received_ns: arrival.0,
+        let message = {
+            let came = Came {
+                canonical: &canonical,
+                scan: &canonical.scan(),
+                trace: &arrival.1,
+                finding: finding.as_ref(),
+                received_ns: arrival.0,
+            };
+            self.read(server, caller, headers, &came)
         };
-        let message = self.read(server, caller, headers, &came);
         let frame = canonical.into_bytes();
         self.taken(message, frame, (server, caller), arrival).await
     }
@@ -188,8 +197,7 @@ impl Face {
         headers: &HeaderMap,
         came: &Came<'_>,
     ) -> Message {
-        let canonical = came.canonical;
-        let scan = canonical.scan();
+        let (canonical, scan) = (came.canonical, came.scan);
         if let Some(elements) = &scan.batch {
             return match self.batch_session(server, caller, headers, elements.len()) {
                 Ok(session) => {
@@ -206,17 +214,16 @@ impl Face {
                 return Message::Answered(self.bad_frame(frame, &fault));
             }
         };
-        let meta = Meta::of(&scan);
-        let trace = Trace::of(headers);
+        let meta = Meta::of(scan);
         match &envelope.kind {
             Kind::Request { id, method } if is_modern(headers, &meta) => {
                 let asked = ToRead {
                     canonical,
-                    scan: &scan,
+                    scan,
                     id: *id,
                     method,
                     received_ns: came.received_ns,
-                    trace: &trace,
+                    trace: came.trace,
                     finding: came.finding,
                 };
                 self.modern(server, caller, headers, meta, &asked)
@@ -224,11 +231,11 @@ impl Face {
             Kind::Notification { .. } if is_modern(headers, &meta) => Message::Stray,
             Kind::Request { id, method } if method == "initialize" => Message::Initialize {
                 id: id.raw().to_owned(),
-                client: Introduction::of(&scan),
+                client: Introduction::of(scan),
             },
             kind => match self.session(server, caller, headers) {
                 Ok(session) => {
-                    let mut message = self.in_session(&session, kind, came, &trace);
+                    let mut message = self.in_session(&session, kind, came);
                     message.identified(caller.identity_ns);
                     message
                 }
@@ -287,7 +294,6 @@ impl Face {
         session: &Arc<Session>,
         kind: &Kind<'_>,
         came: &Came<'_>,
-        trace: &Trace,
     ) -> Message {
         let canonical = came.canonical;
         match kind {
@@ -300,11 +306,11 @@ impl Face {
                 let asker = session.asker();
                 let asked = asker.read(&ToRead {
                     canonical,
-                    scan: &canonical.scan(),
+                    scan: came.scan,
                     id: *id,
                     method,
                     received_ns: came.received_ns,
-                    trace,
+                    trace: came.trace,
                     finding: came.finding,
                 });
                 let inside = Some((Arc::clone(session), guard));
@@ -414,12 +420,16 @@ impl Face {
             let (canonical, finding) = session.server.inspected(canonical)?;
             let kind = canonical.envelope()?.kind;
             batch::may_hold(&kind)?;
-            let came = Came {
-                canonical: &canonical,
-                finding: finding.as_ref(),
-                received_ns,
+            let message = {
+                let came = Came {
+                    canonical: &canonical,
+                    scan: &canonical.scan(),
+                    trace: &trace,
+                    finding: finding.as_ref(),
+                    received_ns,
+                };
+                self.in_session(session, &kind, &came)
             };
-            let message = self.in_session(session, &kind, &came, &trace);
             drop(kind);
             Ok((message, canonical.into_bytes()))
         });

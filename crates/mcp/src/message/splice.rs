@@ -26,6 +26,8 @@ pub struct Marks {
     pub mirrored: Option<Box<HeaderMap>>,
     /// The client's headers that name its run.
     pub trace: Option<Box<HeaderMap>>,
+    /// The tool that is called, where a transport has to know no more of the frame.
+    pub tool: Option<Box<str>>,
 }
 
 impl Marks {
@@ -38,6 +40,7 @@ impl Marks {
             token,
             mirrored: None,
             trace: None,
+            tool: None,
         })
     }
 

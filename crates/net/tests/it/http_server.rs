@@ -1,10 +1,12 @@
 //! The server's bounds, each crossed over a real socket.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
-use net::http::server::{Drained, Handler, Options, Request, Response, plain, serve, stream};
+use net::http::server::{
+    Drained, Handler, Options, Request, Response, Threads, plain, serve, stream,
+};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, oneshot};
@@ -20,8 +22,21 @@ struct Answers {
     dropped: Arc<AtomicUsize>,
     /// Lets `/wait` go on.
     go: Notify,
+    /// Requests for `/wait` that have come.
+    waits: AtomicUsize,
     /// Parts that `/endless` could hand over.
     parts: Arc<AtomicUsize>,
+    /// `/hold` is met here twice: when it holds its thread up, and when it goes on.
+    hold: Meeting,
+}
+
+/// Where two threads meet.
+struct Meeting(Barrier);
+
+impl Default for Meeting {
+    fn default() -> Self {
+        Self(Barrier::new(2))
+    }
 }
 
 struct Counted(Arc<AtomicUsize>);
@@ -36,10 +51,22 @@ impl Handler for Answers {
     async fn handle(&self, mut request: Request) -> Response {
         let response = match request.head.uri.path() {
             "/wait" => {
+                self.waits.fetch_add(1, Ordering::SeqCst);
                 let guard = Counted(Arc::clone(&self.dropped));
                 self.go.notified().await;
                 std::mem::forget(guard);
                 plain(http::StatusCode::OK, "waited")
+            }
+            "/thread" => {
+                let thread = std::thread::current();
+                let name = format!("[{}]", thread.name().unwrap_or_default());
+                http::Response::new(name.into_bytes().into())
+            }
+            // Holds up its thread, not only its connection.
+            "/hold" => {
+                self.hold.0.wait();
+                self.hold.0.wait();
+                plain(http::StatusCode::OK, "held")
             }
             "/endless" => {
                 let (sender, body) = stream(4);
@@ -472,6 +499,123 @@ async fn what_is_under_way_may_end_and_what_does_not_is_cut_off() {
     read_until(&mut other, "200 OK").await;
     assert_eq!(server.stop().await, Drained { cut_off: 1 });
     assert_eq!(rest(&mut client).await, "");
+}
+
+#[tokio::test]
+async fn a_connection_that_rests_goes_on_where_its_client_does() {
+    let server = start(Options {
+        rest_ms: 1,
+        ..Options::default()
+    })
+    .await;
+    let mut client = server.connect().await;
+    let pause = || tokio::time::sleep(Duration::from_millis(15));
+    for number in 0..10 {
+        let body = format!("body {number};");
+        let request = head("/", &format!("content-length: {}\r\n", body.len())) + &body;
+        // In pieces, cut elsewhere each time: nothing is lost of what comes while it rests.
+        let (first, second) = request.as_bytes().split_at(1 + number * 6);
+        client.write_all(first).await.unwrap();
+        pause().await;
+        client.write_all(second).await.unwrap();
+        read_until(&mut client, &body).await;
+        pause().await;
+    }
+    // Two that come together.
+    let two =
+        head("/", "content-length: 2\r\n") + "a;" + &head("/", "content-length: 2\r\n") + "b;";
+    client.write_all(two.as_bytes()).await.unwrap();
+    read_until(&mut client, "b;").await;
+    pause().await;
+    assert_eq!(server.answers.answered.load(Ordering::SeqCst), 12);
+    assert_eq!(server.stop().await, Drained { cut_off: 0 });
+    assert_eq!(rest(&mut client).await, "");
+}
+
+#[tokio::test]
+async fn a_connection_that_rests_is_closed_when_it_was_idle_for_long() {
+    let server = start(Options {
+        rest_ms: 1,
+        idle_ms_max: 100,
+        ..Options::default()
+    })
+    .await;
+    let mut client = server.connect().await;
+    client.write_all(head("/", "").as_bytes()).await.unwrap();
+    assert!(rest(&mut client).await.starts_with("HTTP/1.1 200"));
+}
+
+/// The thread that a connection is served by.
+async fn thread_of(client: &mut TcpStream) -> String {
+    let request = head("/thread", "");
+    client.write_all(request.as_bytes()).await.unwrap();
+    let text = read_until(client, "]").await;
+    text.rsplit_once('[').unwrap().1.to_owned()
+}
+
+#[tokio::test]
+async fn a_connection_stays_with_its_thread_and_waits_for_no_other_one() {
+    let server = start(Options {
+        threads: Some(Threads::start(2).unwrap()),
+        ..Options::default()
+    })
+    .await;
+    let mut clients = Vec::new();
+    for _ in 0..4 {
+        let mut client = server.connect().await;
+        let thread = thread_of(&mut client).await;
+        clients.push((client, thread));
+    }
+    for (client, thread) in &mut clients {
+        assert_eq!(thread_of(client).await, *thread);
+    }
+    let names: Vec<&str> = clients.iter().map(|(_, thread)| thread.as_str()).collect();
+    for name in ["serve-0]", "serve-1]"] {
+        let count = names.iter().filter(|of| **of == name).count();
+        assert_eq!(count, 2, "{names:?}");
+    }
+    // One thread is held up; the connections of the other one are served.
+    let (mut holding, blocked) = clients.remove(0);
+    let request = head("/hold", "");
+    holding.write_all(request.as_bytes()).await.unwrap();
+    server.answers.hold.0.wait();
+    for (client, thread) in &mut clients {
+        if *thread != blocked {
+            assert_eq!(thread_of(client).await, *thread);
+        }
+    }
+    server.answers.hold.0.wait();
+    read_until(&mut holding, "held").await;
+    drop((holding, clients));
+    assert_eq!(server.stop().await, Drained { cut_off: 0 });
+}
+
+#[tokio::test]
+async fn what_does_not_end_is_cut_off_at_every_thread() {
+    let server = start(Options {
+        threads: Some(Threads::start(3).unwrap()),
+        drain_ms: 50,
+        ..Options::default()
+    })
+    .await;
+    let mut clients = Vec::new();
+    for _ in 0..3 {
+        let mut client = server.connect().await;
+        let request = head("/thread", "") + &head("/wait", "");
+        client.write_all(request.as_bytes()).await.unwrap();
+        read_until(&mut client, "]").await;
+        clients.push(client);
+    }
+    eventually("all wait", || {
+        server.answers.waits.load(Ordering::SeqCst) == 3
+    })
+    .await;
+    let dropped = Arc::clone(&server.answers.dropped);
+    assert_eq!(server.stop().await, Drained { cut_off: 3 });
+    for client in &mut clients {
+        assert_eq!(rest(client).await, "");
+    }
+    assert_eq!(dropped.load(Ordering::SeqCst), 3);
 }
 
 #[tokio::test]

@@ -55,8 +55,8 @@ pub(super) const GENERAL: &[Key] = &[
     key(
         "threads",
         "1 to 64",
-        "half of the processors",
-        "threads that serve; with `journal.sync: every` 16, because each waits for the disk",
+        "one for each processor, at most 16",
+        "threads that serve connections; with `journal.sync: every` 16, because each waits for the disk",
     )
     .flag("threads"),
     key(

@@ -182,12 +182,16 @@ impl Face {
         let read = || -> Result<(Message, Vec<u8>), WireError> {
             let (canonical, finding) = session.server.inspected(shapes::of_client(&frame)?)?;
             let kind = canonical.envelope()?.kind;
-            let came = Came {
-                canonical: &canonical,
-                finding: finding.as_ref(),
-                received_ns: *received_ns,
+            let message = {
+                let came = Came {
+                    canonical: &canonical,
+                    scan: &canonical.scan(),
+                    trace,
+                    finding: finding.as_ref(),
+                    received_ns: *received_ns,
+                };
+                self.in_session(session, &kind, &came)
             };
-            let message = self.in_session(session, &kind, &came, trace);
             drop(kind);
             Ok((message, canonical.into_bytes()))
         };

@@ -2,8 +2,10 @@
 
 use std::convert::Infallible;
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
 use hyper::body::Incoming;
@@ -15,7 +17,6 @@ use tokio::sync::{Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 
 use super::body::{Request, Response, Sent};
-use super::heads::Strict;
 use super::listen::{Listener, Stream, Taken};
 use super::timeouts::{Limits, Patient, Waiting};
 use super::user::{Ends, READERS};
@@ -136,7 +137,7 @@ fn is_the_peers(error: &io::Error) -> bool {
     )
 }
 
-fn take<H: Handler>(shared: &Arc<Shared<H>>, mut stream: impl Stream, ends: Ends) {
+fn take<H: Handler, S: Stream>(shared: &Arc<Shared<H>>, mut stream: S, ends: Ends) {
     let open = shared.open.fetch_add(1, Ordering::AcqRel);
     let place = Place(Arc::clone(shared));
     if open >= shared.options.connections_max {
@@ -150,16 +151,33 @@ fn take<H: Handler>(shared: &Arc<Shared<H>>, mut stream: impl Stream, ends: Ends
         }
         return;
     }
-    tokio::spawn(async move {
-        stream.prepare();
-        let mut over = place.0.ending.clone();
-        tokio::select! {
-            () = connection(&place.0, stream, ends) => {}
-            // The sender is gone only after the last connection.
-            () = cut_off(&mut over) => {}
+    stream.prepare();
+    let Some(threads) = &shared.options.threads else {
+        tokio::spawn(served(place, stream, ends));
+        return;
+    };
+    // One that cannot change its place is gone already.
+    let (Some(seat), Ok(loose)) = (threads.seat(), stream.loosened()) else {
+        return;
+    };
+    seat.runtime.clone().spawn(async move {
+        if let Ok(stream) = S::bound(loose) {
+            served::<H, S>(place, stream, ends).await;
         }
-        drop(place);
+        drop(seat);
     });
+}
+
+/// Serves a connection to its end.
+async fn served<H: Handler, S: Stream>(place: Place<H>, stream: S, ends: Ends) {
+    let mut over = place.0.ending.clone();
+    tokio::select! {
+        biased;
+        () = connection(&place.0, stream, ends) => {}
+        // The sender is gone only after the last connection.
+        () = cut_off(&mut over) => {}
+    }
+    drop(place);
 }
 
 /// Ready when connections are to end after the request that they are at.
@@ -181,43 +199,60 @@ impl<H> Drop for Place<H> {
     }
 }
 
-async fn connection<H: Handler>(shared: &Arc<Shared<H>>, stream: impl Stream, ends: Ends) {
+async fn connection<H: Handler, S: Stream>(shared: &Arc<Shared<H>>, mut stream: S, ends: Ends) {
     let mut ending = shared.ending.clone();
-    // Without a byte to read the parser needs no buffer yet: most idle connections cost next to
-    // nothing.
-    let idle = Duration::from_millis(shared.options.idle_ms_max);
-    tokio::select! {
-        begun = tokio::time::timeout(idle, stream.has_begun()) => {
-            if !matches!(begun, Ok(true)) {
-                return;
+    let ends = Arc::new(ends);
+    let mut idle = Duration::from_millis(shared.options.idle_ms_max);
+    loop {
+        // Without a byte to read the parser needs no buffer: most idle connections cost next to nothing.
+        tokio::select! {
+            begun = tokio::time::timeout(idle, stream.has_begun()) => {
+                if !matches!(begun, Ok(true)) {
+                    return;
+                }
             }
+            () = drained(&mut ending) => return,
         }
-        () = drained(&mut ending) => return,
+        // Boxed, so that a connection that says nothing does not hold the room for a request.
+        match Box::pin(begun(shared, stream, Arc::clone(&ends))).await {
+            Some(rested) => stream = rested,
+            None => return,
+        }
+        // As much of it is over.
+        let rested_ms = shared.options.rest_ms.min(shared.options.idle_ms_max);
+        idle = Duration::from_millis(shared.options.idle_ms_max - rested_ms);
     }
-    // Boxed, so that a connection that has not said anything does not hold the room for a request.
-    Box::pin(begun(shared, stream, Arc::new(ends))).await;
 }
 
-/// A connection that has something to say.
-async fn begun<H: Handler>(shared: &Arc<Shared<H>>, stream: impl Stream, ends: Arc<Ends>) {
+/// A connection that has something to say; given back where it has nothing more for now.
+async fn begun<H: Handler, S: Stream>(
+    shared: &Arc<Shared<H>>,
+    stream: S,
+    ends: Arc<Ends>,
+) -> Option<S> {
     let peer = ends.peer();
     let Some(config) = &shared.options.tls else {
-        return requests(shared, stream, ends).await;
+        return requests(shared, stream, ends, S::CAN_REST).await;
     };
     let handshake = TlsAcceptor::from(Arc::clone(config)).accept(stream);
     let wait = Duration::from_millis(shared.options.header_wait_ms_max);
     match tokio::time::timeout(wait, handshake).await {
-        Ok(Ok(stream)) => requests(shared, stream, ends).await,
+        Ok(Ok(stream)) => {
+            requests(shared, stream, ends, false).await;
+        }
         Ok(Err(error)) => tracing::debug!(%peer, "no TLS: {error}"),
         Err(_) => tracing::debug!(%peer, "no TLS: the handshake took too long"),
     }
+    None
 }
 
-async fn requests<H: Handler>(
+/// Answers requests to the end of the connection, or until it rests: then it is given back.
+async fn requests<H: Handler, S: AsyncRead + AsyncWrite + Unpin>(
     shared: &Arc<Shared<H>>,
-    stream: impl AsyncRead + AsyncWrite + Unpin,
+    stream: S,
     ends: Arc<Ends>,
-) {
+    can_rest: bool,
+) -> Option<S> {
     let peer = ends.peer();
     let options = &shared.options;
     let waiting = Waiting::new();
@@ -225,8 +260,9 @@ async fn requests<H: Handler>(
         header_wait_ms_max: options.header_wait_ms_max,
         idle_ms_max: options.idle_ms_max,
         write_wait_ms_max: options.write_wait_ms_max,
+        rest_ms: can_rest.then_some(options.rest_ms),
     };
-    let stream = Patient::new(Strict::new(stream), Arc::clone(&waiting), limits);
+    let stream = Patient::new(stream, Arc::clone(&waiting), limits);
     let service = service_fn(|request: http::Request<Incoming>| {
         waiting.busy();
         let (waiting, ends) = (Arc::clone(&waiting), Arc::clone(&ends));
@@ -238,21 +274,38 @@ async fn requests<H: Handler>(
             Ok::<_, Infallible>(http::Response::from_parts(parts, body))
         }
     });
-    let connection = http1::Builder::new()
+    let mut connection = http1::Builder::new()
         .max_header_size(options.header_bytes_max)
         .header_read_timeout(None)
         .serve_connection(TokioIo::new(stream), service);
-    tokio::pin!(connection);
     let mut ending = shared.ending.clone();
+    // None where it rests.
+    let served = std::future::poll_fn(|cx| match Pin::new(&mut connection).poll(cx) {
+        Poll::Ready(ended) => Poll::Ready(Some(ended)),
+        Poll::Pending if waiting.rests() => Poll::Ready(None),
+        Poll::Pending => Poll::Pending,
+    });
     let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
+        biased;
+        ended = served => ended,
         () = drained(&mut ending) => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
+            Pin::new(&mut connection).graceful_shutdown();
+            Some((&mut connection).await)
         }
     };
-    if let Err(error) = ended {
-        tracing::debug!(%peer, "connection: {error}");
+    match ended {
+        Some(ended) => {
+            if let Err(error) = ended {
+                tracing::debug!(%peer, "connection: {error}");
+            }
+            None
+        }
+        None => {
+            let parts = connection.into_parts();
+            // What nobody has asked for is not taken for a request later.
+            let is_whole = parts.read_buf.is_empty();
+            is_whole.then(|| parts.io.into_inner().into_inner())
+        }
     }
 }
 

@@ -85,9 +85,20 @@ impl Heads {
         let Some((last, before)) = part.split_last_mut() else {
             return 0;
         };
+        let cr_before = before.last().map_or(self.after_cr, |byte| *byte == b'\r');
+        if *last == b'\n' && self.line.is_empty() {
+            // Most lines come in one piece, and need not be kept.
+            self.after_cr = false;
+            let line = before.get(..LINE_BYTES_MAX).unwrap_or(before);
+            let read = match cr_before {
+                true => self.ended(line.strip_suffix(b"\r").unwrap_or(line)),
+                false => Err(Ambiguous),
+            };
+            self.judged(read, last);
+            return taken;
+        }
         let room = LINE_BYTES_MAX.saturating_sub(self.line.len());
         self.line.extend(before.iter().take(room));
-        let cr_before = before.last().map_or(self.after_cr, |byte| *byte == b'\r');
         if *last != b'\n' {
             if self.line.len() < LINE_BYTES_MAX {
                 self.line.push(*last);
@@ -104,6 +115,14 @@ impl Heads {
             true => self.ended(&line),
             false => Err(Ambiguous),
         };
+        self.judged(read, last);
+        self.line = line;
+        self.line.clear();
+        taken
+    }
+
+    /// A line that is ambiguous is made unreadable, and the last one.
+    fn judged(&mut self, read: Result<(), Ambiguous>, last: &mut u8) {
         if read.is_err() {
             *last = UNREADABLE;
             self.at = match self.at {
@@ -111,9 +130,6 @@ impl Heads {
                 _ => At::Broken,
             };
         }
-        self.line = line;
-        self.line.clear();
-        taken
     }
 
     fn ended(&mut self, line: &[u8]) -> Result<(), Ambiguous> {
@@ -200,6 +216,16 @@ impl<S> Strict<S> {
             stream,
             heads: Heads::default(),
         }
+    }
+
+    /// What it was made of.
+    pub fn into_inner(self) -> S {
+        self.stream
+    }
+
+    /// Whether all that was read are whole requests.
+    pub fn is_between(&self) -> bool {
+        self.heads.at == At::Head && !self.heads.begun && self.heads.line.is_empty()
     }
 }
 

@@ -120,7 +120,13 @@ impl Listener {
 }
 
 /// A connection's stream.
-pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static {
+pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin + Send + Sized + 'static {
+    /// The stream without a runtime.
+    type Loose: Send;
+
+    /// Whether its next byte can be waited for without room for it.
+    const CAN_REST: bool = false;
+
     /// To be called before its first use.
     fn prepare(&self) {}
 
@@ -128,6 +134,12 @@ pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static {
     fn has_begun(&self) -> impl Future<Output = bool> + Send {
         std::future::ready(true)
     }
+
+    /// Takes it from the runtime that it belongs to.
+    fn loosened(self) -> io::Result<Self::Loose>;
+
+    /// Gives it to the present runtime.
+    fn bound(loose: Self::Loose) -> io::Result<Self>;
 }
 
 impl Stream for TcpStream {
@@ -140,6 +152,28 @@ impl Stream for TcpStream {
         // Being readable would not do: a new stream is taken for readable until it has been tried.
         matches!(self.peek(&mut [0]).await, Ok(1))
     }
+
+    type Loose = std::net::TcpStream;
+
+    const CAN_REST: bool = true;
+
+    fn loosened(self) -> io::Result<Self::Loose> {
+        self.into_std()
+    }
+
+    fn bound(loose: Self::Loose) -> io::Result<Self> {
+        Self::from_std(loose)
+    }
 }
 
-impl Stream for UnixStream {}
+impl Stream for UnixStream {
+    type Loose = StdUnixStream;
+
+    fn loosened(self) -> io::Result<Self::Loose> {
+        self.into_std()
+    }
+
+    fn bound(loose: Self::Loose) -> io::Result<Self> {
+        Self::from_std(loose)
+    }
+}

@@ -11,6 +11,7 @@ mod body_budget;
 mod heads;
 mod listen;
 mod names;
+mod threads;
 mod timeouts;
 mod tls;
 mod user;
@@ -23,6 +24,7 @@ pub use body_budget::{BODIES_BYTES_MAX, BODIES_OF_CALLER_BYTES_MAX, Bodies, Mome
 pub use listen::{Listener, Peer, Socket};
 pub use names::{NameFault, Names};
 pub use rustls::ServerConfig as TlsConfig;
+pub use threads::Threads;
 pub use tls::{TlsFault, server_config};
 pub use user::users_can_be_known;
 
@@ -44,6 +46,8 @@ pub struct Options {
     pub body_wait_ms_max: u64,
     /// How long a connection may be without a request, in milliseconds.
     pub idle_ms_max: u64,
+    /// How long a connection may be without a request before its buffers are given back, in milliseconds.
+    pub rest_ms: u64,
     /// How long a peer may read nothing of what is sent to it, in milliseconds.
     pub write_wait_ms_max: u64,
     /// Most connections at once; a further one is answered 503 and closed.
@@ -54,6 +58,8 @@ pub struct Options {
     pub names: Names,
     /// Certificate and key, where the server speaks TLS.
     pub tls: Option<Arc<rustls::ServerConfig>>,
+    /// Who serves connections; without them the runtime that takes them does.
+    pub threads: Option<Threads>,
 }
 
 impl Default for Options {
@@ -64,11 +70,13 @@ impl Default for Options {
             header_wait_ms_max: 10_000,
             body_wait_ms_max: 30_000,
             idle_ms_max: 300_000,
+            rest_ms: 1_000,
             write_wait_ms_max: 60_000,
             connections_max: 10_240,
             drain_ms: 10_000,
             names: Names::loopback(),
             tls: None,
+            threads: None,
         }
     }
 }

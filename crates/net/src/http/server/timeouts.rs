@@ -6,12 +6,14 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
+
+use super::heads::Strict;
 
 /// A request is being handled: the peer need not say anything.
 const BUSY: u64 = u64::MAX;
@@ -24,6 +26,8 @@ pub(super) struct Waiting {
     idle_since_ms: AtomicU64,
     /// How many requests have arrived.
     requests: AtomicU64,
+    /// It has been without a request for long enough to give its buffers back.
+    rests: AtomicBool,
 }
 
 impl Waiting {
@@ -32,7 +36,13 @@ impl Waiting {
             start: Instant::now(),
             idle_since_ms: AtomicU64::new(0),
             requests: AtomicU64::new(0),
+            rests: AtomicBool::new(false),
         })
+    }
+
+    /// Whether it is to give its buffers back: nothing has come of a request, all of the last answer has left.
+    pub fn rests(&self) -> bool {
+        self.rests.load(Ordering::Relaxed)
     }
 
     /// A request has arrived.
@@ -61,11 +71,13 @@ pub(super) struct Limits {
     pub header_wait_ms_max: u64,
     pub idle_ms_max: u64,
     pub write_wait_ms_max: u64,
+    /// How long a connection may be without a request before it rests; never where absent.
+    pub rest_ms: Option<u64>,
 }
 
-/// A stream that gives up on a peer who takes too long.
+/// A stream of which nothing ambiguous is read, and that gives up on a peer who takes too long.
 pub(super) struct Patient<S> {
-    stream: S,
+    stream: Strict<S>,
     waiting: Arc<Waiting>,
     limits: Limits,
     /// The head under way: how many requests came before it, and when its first byte came, in
@@ -83,7 +95,7 @@ impl<S> Patient<S> {
         let armed_ms = limits.idle_ms_max;
         let timer = Box::pin(tokio::time::sleep_until(waiting.at(armed_ms)));
         Self {
-            stream,
+            stream: Strict::new(stream),
             waiting,
             limits,
             head: None,
@@ -91,6 +103,22 @@ impl<S> Patient<S> {
             timer,
             armed_ms,
         }
+    }
+
+    /// What it was made of.
+    pub fn into_inner(self) -> S {
+        self.stream.into_inner()
+    }
+
+    /// When it rests, where nothing is under way in either direction.
+    fn rests_at_ms(&self) -> Option<u64> {
+        let rest_ms = self.limits.rest_ms?;
+        let idle_since = self.waiting.idle_since_ms.load(Ordering::Relaxed);
+        let requests = self.waiting.requests.load(Ordering::Relaxed);
+        let has_begun = self.head.is_some_and(|(before, _)| before == requests);
+        let is_quiet = idle_since != BUSY && requests > 0 && !has_begun;
+        (is_quiet && self.stuck_since_ms.is_none() && self.stream.is_between())
+            .then(|| idle_since.saturating_add(rest_ms))
     }
 
     /// The end of the present wait for the peer to say something. While a request is handled it is
@@ -161,6 +189,12 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
             return Poll::Ready(read);
         }
         let until = self.read_until_ms();
+        if let Some(rest) = self.rests_at_ms().filter(|rest| *rest < until) {
+            ready!(self.poll_until(rest, cx));
+            // Whoever polled looks, and takes the connection apart.
+            self.waiting.rests.store(true, Ordering::Relaxed);
+            return Poll::Pending;
+        }
         ready!(self.poll_until(until, cx));
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
@@ -200,10 +234,148 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
+        ready!(Pin::new(&mut self.stream).poll_flush(cx))?;
+        // Nobody reads again once the answer has left: what is woken then reads, and sees that it rests.
+        if let Some(rest) = self.rests_at_ms()
+            && self.poll_until(rest, cx).is_ready()
+        {
+            cx.waker().wake_by_ref();
+        }
+        Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
+
+    const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nhost: a\r\n\r\n";
+
+    fn connection() -> (DuplexStream, Arc<Waiting>, Patient<DuplexStream>) {
+        let (client, server) = tokio::io::duplex(64);
+        let waiting = Waiting::new();
+        let limits = Limits {
+            header_wait_ms_max: 60_000,
+            idle_ms_max: 60_000,
+            write_wait_ms_max: 60_000,
+            rest_ms: Some(0),
+        };
+        let patient = Patient::new(server, Arc::clone(&waiting), limits);
+        (client, waiting, patient)
+    }
+
+    /// Reads what there is.
+    async fn read(patient: &mut Patient<DuplexStream>) {
+        let mut buffer = [0; 256];
+        std::future::poll_fn(|cx| {
+            let mut buffer = ReadBuf::new(&mut buffer);
+            while Pin::new(&mut *patient)
+                .poll_read(cx, &mut buffer)
+                .is_ready()
+            {}
+            Poll::Ready(())
+        })
+        .await;
+    }
+
+    /// Whether it rests, having been asked for what there is to read.
+    async fn rests(patient: &mut Patient<DuplexStream>, waiting: &Waiting) -> bool {
+        read(patient).await;
+        // Its timer, where it has set one, fires before this one.
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        read(patient).await;
+        waiting.rests()
+    }
+
+    #[tokio::test]
+    async fn a_connection_rests_between_requests_only() {
+        let (mut client, waiting, mut patient) = connection();
+        assert!(!rests(&mut patient, &waiting).await, "before the first");
+        client.write_all(REQUEST).await.unwrap();
+        let (begun, ended) = (waiting.clone(), waiting.clone());
+        assert!(!rests(&mut patient, &waiting).await);
+        begun.busy();
+        assert!(!rests(&mut patient, &waiting).await, "it is being handled");
+        ended.idle();
+        // The next one has begun to come.
+        client.write_all(&REQUEST[..7]).await.unwrap();
+        assert!(!rests(&mut patient, &waiting).await);
+        client.write_all(&REQUEST[7..]).await.unwrap();
+        assert!(!rests(&mut patient, &waiting).await);
+        begun.busy();
+        ended.idle();
+        assert!(rests(&mut patient, &waiting).await);
+    }
+
+    #[tokio::test]
+    async fn a_connection_does_not_rest_before_its_answer_has_left() {
+        let (mut client, waiting, mut patient) = connection();
+        client.write_all(REQUEST).await.unwrap();
+        assert!(!rests(&mut patient, &waiting).await);
+        waiting.busy();
+        let answer = [b'x'; 100];
+        let mut left = 0;
+        let mut write = |patient: &mut Patient<DuplexStream>, cx: &mut Context<'_>| {
+            while let Some(rest) = answer.get(left..).filter(|rest| !rest.is_empty()) {
+                match Pin::new(&mut *patient).poll_write(cx, rest) {
+                    Poll::Ready(written) => left += written.unwrap(),
+                    Poll::Pending => break,
+                }
+            }
+            Poll::Ready(())
+        };
+        std::future::poll_fn(|cx| write(&mut patient, cx)).await;
+        waiting.idle();
+        assert!(!rests(&mut patient, &waiting).await, "some of it waits");
+        client.read_exact(&mut [0; 64]).await.unwrap();
+        std::future::poll_fn(|cx| write(&mut patient, cx)).await;
+        assert!(rests(&mut patient, &waiting).await);
+    }
+
+    #[tokio::test]
+    async fn a_connection_is_woken_to_rest_though_nobody_reads_after_its_answer() {
+        let (mut client, waiting, mut patient) = connection();
+        client.write_all(REQUEST).await.unwrap();
+        read(&mut patient).await;
+        waiting.busy();
+        waiting.idle();
+        let mut has_flushed = false;
+        let woken = std::future::poll_fn(|cx| {
+            let mut patient = Pin::new(&mut patient);
+            if !std::mem::replace(&mut has_flushed, true) {
+                assert!(patient.poll_flush(cx).is_ready());
+                return Poll::Pending;
+            }
+            let mut buffer = [0; 16];
+            let read = patient.poll_read(cx, &mut ReadBuf::new(&mut buffer));
+            assert!(read.is_pending());
+            Poll::Ready(())
+        });
+        tokio::time::timeout(Duration::from_secs(30), woken)
+            .await
+            .unwrap();
+        assert!(waiting.rests());
+    }
+
+    #[tokio::test]
+    async fn a_connection_does_not_rest_amid_a_body() {
+        let (mut client, waiting, mut patient) = connection();
+        let head = b"POST / HTTP/1.1\r\ncontent-length: 2\r\n\r\n";
+        client.write_all(head).await.unwrap();
+        assert!(!rests(&mut patient, &waiting).await);
+        waiting.busy();
+        // Answered before all of it has come.
+        waiting.idle();
+        assert!(!rests(&mut patient, &waiting).await);
+        waiting.busy();
+        client.write_all(b"ab").await.unwrap();
+        assert!(!rests(&mut patient, &waiting).await);
+        waiting.idle();
+        assert!(rests(&mut patient, &waiting).await);
     }
 }

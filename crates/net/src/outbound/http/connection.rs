@@ -11,6 +11,7 @@ use http_body_util::Full;
 use hyper::body::{Body as _, Incoming};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
+use tokio::runtime::{Handle, Id};
 
 use super::fault::HttpFault;
 use super::stream::Stream;
@@ -23,6 +24,13 @@ pub(super) struct Connection {
     driver: Option<Driver>,
     /// Since when nobody uses it.
     pub(super) idle_since: Instant,
+    /// The runtime that hears from the kernel when something has come.
+    home: Option<Id>,
+}
+
+/// The present runtime.
+pub(super) fn here() -> Option<Id> {
+    Handle::try_current().ok().map(|runtime| runtime.id())
 }
 
 impl Connection {
@@ -36,7 +44,33 @@ impl Connection {
             sender,
             driver: Some(driver),
             idle_since: Instant::now(),
+            home: here(),
         })
+    }
+
+    /// Whether what comes wakes nobody but the present runtime.
+    pub(super) fn is_at(&self, runtime: Option<Id>) -> bool {
+        self.home == runtime
+    }
+
+    /// The same connection at the present runtime; none where it does not hold. An encrypted one stays where it is, which
+    /// costs a wake from there for all that comes.
+    pub(super) async fn moved(mut self, head_bytes_max: usize) -> Option<Self> {
+        let parts = self.driver.take()?.into_parts();
+        let stream = parts.io.into_inner();
+        // What it has said unasked would be lost.
+        if !parts.read_buf.is_empty() {
+            return None;
+        }
+        let home = self.home;
+        let is_moved = matches!(stream, Stream::Plain(_));
+        let mut moved = Self::open(stream.moved().ok()?, head_bytes_max)
+            .await
+            .ok()?;
+        if !is_moved {
+            moved.home = home;
+        }
+        Some(moved)
     }
 
     /// Sends a request and waits for the head of the reply.

@@ -159,7 +159,7 @@ impl HttpClient {
         permit: Option<OwnedSemaphorePermit>,
     ) -> Result<Reply, HttpFault> {
         loop {
-            let (mut connection, kept) = match self.pool.take_idle() {
+            let (mut connection, kept) = match self.pool.take_idle().await {
                 Some(connection) => (connection, true),
                 None => (self.pool.connect().await?, false),
             };

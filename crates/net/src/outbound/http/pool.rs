@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 
 use rustls::pki_types::ServerName;
 use tokio::net::TcpStream;
+use tokio::runtime::Id;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_rustls::TlsConnector;
 
 use super::HttpOptions;
-use super::connection::Connection;
+use super::connection::{Connection, here};
 use super::fault::HttpFault;
 use super::stream::Stream;
 use super::target::Target;
@@ -27,10 +28,13 @@ pub enum Lane {
     Own,
 }
 
+/// A connection, boxed: taking one out from between others moves a pointer.
+pub(super) type Kept = Box<Connection>;
+
 pub(super) struct Pool {
     target: Target,
     tls: Option<(TlsConnector, ServerName<'static>)>,
-    idle: Mutex<Vec<Connection>>,
+    idle: Mutex<Vec<Kept>>,
     idle_max: usize,
     calls: Arc<Semaphore>,
     waiting: AtomicUsize,
@@ -92,17 +96,36 @@ impl Pool {
         }
     }
 
-    /// The connection that was used last, if it still holds.
-    pub(super) fn take_idle(&self) -> Option<Connection> {
+    /// The connection that was used last, if it still holds: one of this runtime's, which nobody else has to be woken for.
+    /// Another runtime's is moved here where this is the only call, since then there need not be a second connection; or where
+    /// there are as many as may be.
+    pub(super) async fn take_idle(&self) -> Option<Kept> {
+        let here = here();
         loop {
-            let mut connection = self.idle().pop()?;
-            if connection.idle_since.elapsed() < self.idle_time && connection.is_ready() {
+            let mut connection = self.pop_idle(here)?;
+            if connection.idle_since.elapsed() >= self.idle_time || !connection.is_ready() {
+                continue;
+            }
+            if connection.is_at(here) {
                 return Some(connection);
+            }
+            if let Some(moved) = connection.moved(self.head_bytes_max).await {
+                return Some(Box::new(moved));
             }
         }
     }
 
-    pub(super) fn give_back(&self, mut connection: Connection) {
+    fn pop_idle(&self, here: Option<Id>) -> Option<Kept> {
+        let mut idle = self.idle();
+        if let Some(own) = idle.iter().rposition(|connection| connection.is_at(here)) {
+            return Some(idle.remove(own));
+        }
+        let in_use = self.idle_max.saturating_sub(self.calls.available_permits());
+        let is_moved = in_use <= 1 || in_use + idle.len() >= self.idle_max;
+        is_moved.then(|| idle.pop()).flatten()
+    }
+
+    pub(super) fn give_back(&self, mut connection: Kept) {
         if !connection.is_ready() {
             return;
         }
@@ -115,7 +138,7 @@ impl Pool {
 
     pub(super) fn reap(&self) {
         // Closed outside of the lock.
-        let stale: Vec<Connection> = self
+        let stale: Vec<Kept> = self
             .idle()
             .extract_if(.., |connection| {
                 connection.idle_since.elapsed() >= self.idle_time
@@ -124,7 +147,7 @@ impl Pool {
         drop(stale);
     }
 
-    pub(super) async fn connect(&self) -> Result<Connection, HttpFault> {
+    pub(super) async fn connect(&self) -> Result<Kept, HttpFault> {
         let connecting = async {
             let place = (self.target.host.as_str(), self.target.port);
             let socket = TcpStream::connect(place).await?;
@@ -140,10 +163,11 @@ impl Pool {
             .await
             .map_err(|_| HttpFault::ConnectTimeout)?
             .map_err(HttpFault::of_connecting)?;
-        Connection::open(stream, self.head_bytes_max).await
+        let connection = Connection::open(stream, self.head_bytes_max).await;
+        connection.map(Box::new)
     }
 
-    fn idle(&self) -> MutexGuard<'_, Vec<Connection>> {
+    fn idle(&self) -> MutexGuard<'_, Vec<Kept>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -209,6 +233,65 @@ mod tests {
         drop(held);
         assert!(waits.await.unwrap().is_ok());
         assert_eq!(pool.waiting.load(Ordering::Acquire), 0);
+    }
+
+    /// A pool before a listener that takes connections and says nothing, and how many it has taken.
+    fn listening() -> (std::net::TcpListener, Pool) {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let options = HttpOptions {
+            connections_max: 4,
+            ..HttpOptions::default()
+        };
+        let target = Target::parse(&url, false).unwrap();
+        (listener, Pool::new(target, None, &options))
+    }
+
+    fn runtime() -> tokio::runtime::Runtime {
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        builder.enable_all().build().unwrap()
+    }
+
+    #[test]
+    fn a_kept_connection_is_used_where_it_is_known() {
+        let (_listener, pool) = listening();
+        let (one, other) = (runtime(), runtime());
+        let connect = |at: &tokio::runtime::Runtime| {
+            let connection = at.block_on(pool.connect()).unwrap();
+            pool.give_back(connection);
+        };
+        let take = |at: &tokio::runtime::Runtime| {
+            at.block_on(async {
+                let taken = pool.take_idle().await?;
+                Some((taken.is_at(here()), taken))
+            })
+        };
+        let busy =
+            |at: &tokio::runtime::Runtime| at.block_on(pool.permit(Lane::Call, later())).unwrap();
+        connect(&one);
+        let under_way = (busy(&one), busy(&other));
+        assert!(take(&other).is_none(), "a second one rather than a wake");
+        connect(&other);
+        assert!(take(&one).unwrap().0 && take(&other).unwrap().0);
+        assert!(pool.idle().is_empty());
+        connect(&one);
+        connect(&one);
+        // As many as may be: two are used, one more is kept than there is room for.
+        let (is_here, moved) = take(&other).unwrap();
+        assert!(is_here, "moved");
+        pool.give_back(moved);
+        drop(under_way);
+        // A call that is alone gets by with what there is, wherever that was.
+        for runtime in [&one, &other, &one, &other] {
+            let alone = busy(runtime);
+            while let Some((is_here, connection)) = take(runtime) {
+                assert!(is_here);
+                drop(connection);
+            }
+            drop(alone);
+            connect(&one);
+        }
+        assert_eq!(pool.idle().len(), 1);
     }
 
     #[tokio::test]

@@ -9,9 +9,8 @@ use http::{HeaderMap, HeaderName, Response, StatusCode};
 use hyper::body::{Body as _, Incoming};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::connection::Connection;
 use super::fault::HttpFault;
-use super::pool::Pool;
+use super::pool::{Kept, Pool};
 
 /// A reply whose head has come. Dropped before its end, it closes the connection.
 pub struct Reply {
@@ -19,7 +18,7 @@ pub struct Reply {
     headers: HeaderMap,
     body: Incoming,
     /// Absent once the body has ended.
-    connection: Option<Connection>,
+    connection: Option<Kept>,
     pool: Arc<Pool>,
     permit: Option<OwnedSemaphorePermit>,
 }
@@ -27,7 +26,7 @@ pub struct Reply {
 impl Reply {
     pub(super) fn new(
         response: Response<Incoming>,
-        connection: Connection,
+        connection: Kept,
         pool: Arc<Pool>,
         permit: Option<OwnedSemaphorePermit>,
     ) -> Self {

@@ -13,6 +13,16 @@ pub(super) enum Stream {
     Secure(Box<TlsStream<TcpStream>>),
 }
 
+impl Stream {
+    /// The same at the present runtime, where it can be moved.
+    pub(super) fn moved(self) -> io::Result<Self> {
+        match self {
+            Self::Plain(stream) => TcpStream::from_std(stream.into_std()?).map(Self::Plain),
+            Self::Secure(stream) => Ok(Self::Secure(stream)),
+        }
+    }
+}
+
 impl AsyncRead for Stream {
     fn poll_read(
         self: Pin<&mut Self>,

@@ -158,11 +158,13 @@ impl Exchange {
 
     /// A reply that is not a stream: one message, or in the oldest revisions a batch.
     fn on_body(&mut self, bytes: &Bytes) {
-        let bounds = Bounds::default();
-        let elements: Option<Vec<Vec<u8>>> = scan_reply(bytes, &bounds)
-            .ok()
-            .and_then(|scan| scan.batch)
-            .map(|batch| batch.iter().map(|e| e.as_bytes().to_vec()).collect());
+        // One message, which nearly every reply is, is read below and only there.
+        let is_list = bytes.trim_ascii_start().starts_with(b"[");
+        let batch = is_list
+            .then(|| scan_reply(bytes, &Bounds::default()).ok()?.batch)
+            .flatten();
+        let elements: Option<Vec<Vec<u8>>> =
+            batch.map(|batch| batch.iter().map(|e| e.as_bytes().to_vec()).collect());
         match elements {
             Some(elements) => elements
                 .into_iter()

@@ -7,9 +7,12 @@ use wire::id::IdKey;
 use wire::jsonrpc::{Envelope, Kind, member, string};
 use wire::revision::META_PROTOCOL_VERSION;
 use wire::scan::Member;
-use wire::{Bounds, scan_reply};
+use wire::{Bounds, Id, scan_reply};
 
 use crate::message::method;
+
+/// The method that calls a tool.
+const TOOLS_CALL: &str = "tools/call";
 
 /// What a frame is to the transport.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +34,19 @@ pub(super) struct Outline {
 }
 
 impl Outline {
+    /// Of the call of a tool under a number of ours, whose frame was read when it was judged and has no `_meta`.
+    pub(super) fn of_call(number: &str, tool: &str) -> Self {
+        Self {
+            id: Id::from_raw(number).map(|id| (number.to_owned(), id.key())),
+            method: TOOLS_CALL.to_owned(),
+            version: None,
+            name: Some(tool.to_owned()),
+            arguments: None,
+            mirrored: None,
+            trace: None,
+        }
+    }
+
     /// Reads a frame that the session has checked before; of any other, nothing is known.
     pub(super) fn of(frame: &[u8]) -> Self {
         let mut outline = Self {
@@ -61,7 +77,7 @@ impl Outline {
             .and_then(|key| member(&scan.params, key))
             .and_then(string)
             .map(Cow::into_owned);
-        if method == "tools/call" && outline.version.is_some() {
+        if method == TOOLS_CALL && outline.version.is_some() {
             outline.arguments = member(&scan.params, "arguments").map(str::to_owned);
         }
         outline.method = method.into_owned();
@@ -83,6 +99,14 @@ fn version(params: &[Member<'_>]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_call_that_was_read_before_is_outlined_as_its_frame_is() {
+        let frame = r#"{"jsonrpc":"2.0","id":17,"method":"tools/call","params":{"name":"t\"A","arguments":{"a":1}}}"#;
+        let read = Outline::of(frame.as_bytes());
+        assert_eq!(Outline::of_call("17", "t\"A"), read);
+        assert_eq!(read.id, Some(("17".into(), IdKey::Number(17))));
+    }
 
     #[test]
     fn frames_are_outlined() {

@@ -121,6 +121,11 @@ impl Peer for Remote {
             Some(name) => Frame::from(marks.renamed(&frame.bytes, name).concat()),
             None => frame,
         };
+        if let (Some(number), Some(tool), false) = (name, &marks.tool, self.is_modern()) {
+            let call = (number, tool.as_ref());
+            let exchange = self.session.carry_call(frame, call, marks.trace.clone());
+            return Ok(Reading::Own(Box::new(exchange)));
+        }
         // A client that speaks HTTP has said them itself.
         let mirrored = name.map(|_| marks.mirrored.as_deref().cloned().unwrap_or_default());
         let exchange = self

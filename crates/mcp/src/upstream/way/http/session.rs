@@ -105,6 +105,18 @@ impl HttpSession {
         self.outlined(outline, frame)
     }
 
+    /// Sends the call of a tool of which the gate's side has read what the transport has to know.
+    pub(super) fn carry_call(
+        self: &Arc<Self>,
+        frame: Frame,
+        (number, tool): (&str, &str),
+        trace: Option<Box<HeaderMap>>,
+    ) -> Exchange {
+        let mut outline = Outline::of_call(number, tool);
+        outline.trace = trace;
+        self.outlined(outline, frame)
+    }
+
     /// While requests are held back, exchanges that begin wait until they no longer are.
     pub(super) fn hold_back(&self, held: bool) {
         self.held_back.send_replace(held);
