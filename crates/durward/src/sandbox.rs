@@ -127,7 +127,7 @@ mod tests {
         assert!(read.0.no_network);
         for (wrong, expect) in [
             ("/a", "\"/a\" is not read=DIR"),
-            ("reed=/a", "\"reed\" is none of"),
+            ("reed=/a", "\"reed\" is not one of"),
             ("read=", "read does not name a directory"),
             ("network=some", "network is none or all"),
         ] {

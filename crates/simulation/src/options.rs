@@ -183,7 +183,7 @@ mod tests {
         for (name, said) in [
             ("rxode2", "written in R"),
             ("rpy2", "needs no R"),
-            ("inmemory", "no engine"),
+            ("inmemory", "not an engine"),
             ("celery", "worker processes"),
             ("hpc", "worker processes"),
             ("other", "no such adapter"),

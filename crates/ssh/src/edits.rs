@@ -63,7 +63,7 @@ pub(crate) async fn edit(sftp: &mut Sftp, path: &str, edits: &[Edit]) -> Result<
     let handle = sftp.open(path, Opening::Read).await.map_err(there)?;
     let told = sftp.told(&handle).await.map_err(there)?;
     if told.kind() != "file" {
-        let wrong = format!("{path} is a {}, and no plain file", told.kind());
+        let wrong = format!("{path} is a {}, not a plain file", told.kind());
         return Err(Failure::new("no_file", wrong));
     }
     let bytes = told.bytes.unwrap_or(0);

@@ -58,7 +58,7 @@ pub(crate) async fn get(sftp: &mut Sftp, of: Transfer<'_>) -> Result<Moved, Fail
     let handle = sftp.open(of.path, Opening::Read).await.map_err(there)?;
     let told = sftp.told(&handle).await.map_err(there)?;
     if told.kind() != "file" {
-        let wrong = format!("{} is a {}, and no plain file", of.path, told.kind());
+        let wrong = format!("{} is a {}, not a plain file", of.path, told.kind());
         return Err(Failure::new("no_file", wrong));
     }
     let bytes = told.bytes.unwrap_or(0);

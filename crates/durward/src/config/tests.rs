@@ -595,7 +595,7 @@ fn what_looks_like_a_mistake_is_warned_of() {
         warned("listen: 0.0.0.0:1")
             .first()
             .unwrap()
-            .starts_with("0.0.0.0:1 is reached from other machines")
+            .starts_with("0.0.0.0:1 can be reached from other machines")
     );
     assert!(warned("listen: 0.0.0.0:1\ntls: { cert: a, key: b }").is_empty());
 }

@@ -27,7 +27,7 @@ Exit codes: 0 the client closed its side; 1 the server ended by itself; 10 the j
 /// Arguments of `durward run`.
 #[derive(Debug, clap::Args)]
 pub struct RunArgs {
-    /// The policy, as JSON [default: the configuration's, else the starter policy]
+    /// The policy, as JSON [default: the starter policy, or that of durward.yaml]
     #[arg(
         long,
         value_name = "FILE",

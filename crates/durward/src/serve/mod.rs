@@ -80,7 +80,7 @@ pub struct ServeArgs {
     /// Where to listen: ADDRESS:PORT, localhost:PORT or unix:PATH [default: 127.0.0.1:8765]
     #[arg(long, value_name = "ADDRESS")]
     pub listen: Option<Listen>,
-    /// The policy, as JSON [default: the configuration's, else the starter policy]
+    /// The policy, as JSON [default: the starter policy, or that of durward.yaml]
     #[arg(
         long,
         value_name = "FILE",

@@ -86,7 +86,7 @@ fn of_servers() -> Vec<Case> {
         ),
         case(
             "servers: { far: { url: \"https://far.example/mcp\", api_key: \"\u{fc}\" } }",
-            "api_key holds no key",
+            "api_key is not a key",
         ),
         case(
             "servers: { hosts: { builtin: ssh, hosts: gone.yaml } }",

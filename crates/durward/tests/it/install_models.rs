@@ -103,7 +103,10 @@ fn a_client_is_pointed_at_the_gateway_and_the_rest_of_its_file_stays() {
         let printed = parsed(client, &out);
         let write = [&line[..], &["--write"]].concat();
         let (code, _, err) = run(&world, &write);
-        assert!(code == 16 && err.contains("not to be installed"), "{err}");
+        assert!(
+            code == 16 && err.contains("does not seem to be installed"),
+            "{err}"
+        );
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         assert_eq!(run(&world, &write).0, 0, "{client}: new");
         assert_eq!(parsed(client, &fs::read_to_string(&file).unwrap()), printed);
@@ -156,6 +159,9 @@ fn what_cannot_be_written_says_what_to_do() {
     }
     let (code, _, _) = run(&world, &["install", "codex", "--models", URL, "--", "cmd"]);
     assert_eq!(code, 2);
-    let (code, _, _) = run(&world, &["install", "codex"]);
-    assert_eq!(code, 2);
+    let (code, _, err) = run(&world, &["install", "codex"]);
+    assert!(
+        code == 16 && err.contains("there is no server to install"),
+        "{err}"
+    );
 }

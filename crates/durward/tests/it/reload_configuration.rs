@@ -168,7 +168,7 @@ fn a_broken_file_keeps_what_was_in_force() {
         failed["message"]
             .as_str()
             .unwrap()
-            .contains("there is no server \"echo\""),
+            .contains("no server is called \"echo\""),
         "{failed}"
     );
     assert!(passes(&mut client));

@@ -105,8 +105,16 @@ fn a_program_that_is_no_mcp_server_is_said_to_be_none() {
     let configuration = json!({"servers": servers, "policy": "policy.json"});
     fs::write(place.path("durward.yaml"), configuration.to_string()).unwrap();
     for (words, code, said) in [
-        (&["tools", "repeats"][..], 1, "repeats opens no session"),
-        (&["call", "repeats", "echo"], 4, "repeats opens no session"),
+        (
+            &["tools", "repeats"][..],
+            1,
+            "repeats did not open a session",
+        ),
+        (
+            &["call", "repeats", "echo"],
+            4,
+            "repeats did not open a session",
+        ),
         (&["tools", "ends"], 1, "ends ended before it answered"),
     ] {
         let (found, _, err) = run(&place, words);

@@ -267,7 +267,6 @@ impl Decided {
         origin: &Origin,
         write: impl FnOnce(&Decision<'_>) -> Result<Appending, JournalError>,
     ) -> Result<Appending, JournalError> {
-        let request_id = &*world.hidden_id(facts, &origin.request_id);
         let facts = &*world.hidden(facts);
         let matched: Vec<MatchedRule<'_>> = self
             .matched
@@ -316,7 +315,7 @@ impl Decided {
             policy_version: Some(&world.version),
             policy_digest: Some(world.policy.digest()),
             policy_eval_us: Some(self.policy_us),
-            request_id: Some(request_id),
+            request_id: Some(&world.hidden_id(facts, &origin.request_id)),
             session_id: Some(&origin.session_id),
             run_id: origin.run.as_ref().map(RunId::as_str),
             arguments_digest: origin.arguments_digest,

@@ -196,7 +196,7 @@ mod tests {
                 "ends with an error",
             ),
             (&[ROLE, STOP, "[DONE]", STOP], "after [DONE]"),
-            (&["{"], "no JSON"),
+            (&["{"], "not JSON"),
         ];
         for (parts, says) in cases {
             let told = read(stream(parts).as_bytes()).unwrap_err();

@@ -312,8 +312,8 @@ fn misuse_is_answered_with_help() {
             vec!["--timeout", "-3"],
             "--timeout must be a positive number",
         ),
-        (vec!["--times", "0,-1"], "no time"),
-        (vec!["--times", "-5,10"], "-5 is no time"),
+        (vec!["--times", "0,-1"], "not a time"),
+        (vec!["--times", "-5,10"], "-5 is not a time"),
         (vec!["--csv", file.as_str()], "not overwritten"),
     ] {
         let done = sim(&[&["run", file.as_str()], arguments.as_slice()].concat());

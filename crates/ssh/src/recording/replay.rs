@@ -248,8 +248,8 @@ mod tests {
     #[test]
     fn what_is_no_recording_is_said() {
         for (text, wrong) in [
-            ("", "no header"),
-            ("{}\n", "no header"),
+            ("", "not a header"),
+            ("{}\n", "not a header"),
             ("{\"version\":3}\n", "asciicast 3"),
             ("{\"version\":2}\n", "no chain"),
             (
@@ -258,7 +258,7 @@ mod tests {
             ),
             (
                 "{\"version\":2,\"durward\":{\"chain\":\"dwj1\",\"segment\":\"0\"}}\n",
-                "no header",
+                "not a header",
             ),
         ] {
             let told = read(text).unwrap_err();

@@ -208,7 +208,7 @@ async fn only_plain_files_of_the_named_folders_are_used_here() {
     let said = on.client.call("ssh_get", here).await.unwrap();
     assert!(
         said.to_string()
-            .contains("is a directory, and no plain file"),
+            .contains("is a directory, not a plain file"),
         "{said}"
     );
     assert_eq!(

@@ -125,6 +125,7 @@ fn every_key_of_the_catalogue_is_read() {
             "[::1]:9000",
             "files",
             "always",
+            "200",
             "true",
             "caller",
             "5m",

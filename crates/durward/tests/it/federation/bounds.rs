@@ -280,7 +280,7 @@ fn what_cannot_be_one_is_refused_by_check_and_by_run() {
     }
     let one = json!({"servers": {"a": echo_mock(&place)}});
     let said = says(&one, &["run", "--env", "X=1"]);
-    assert!(said.contains("--env is about one server"), "{said}");
+    assert!(said.contains("--env is for one server"), "{said}");
     let said = says(
         &json!({"servers": {"a": {"builtin": "echo"}}, "prefix": "never"}),
         &["check"],

@@ -47,7 +47,7 @@ smart: rotate weighted, all attempts within 9s
 fn explain_refuses_a_name_that_leads_nowhere() {
     let (code, out, err) = explain("nope", &[]);
     assert_eq!((code, out.as_str()), (Some(1), ""));
-    assert!(err.contains("\"nope\" leads nowhere"), "{err}");
+    assert!(err.contains("\"nope\" is not a known model"), "{err}");
     assert!(err.contains("smart") && err.contains("far/big"), "{err}");
     let empty = place("# nothing", &[]);
     let args = ["--config", "durward.yaml", "models", "explain", "x"];

@@ -160,6 +160,11 @@ impl<'r> Reader<'r> {
         }
         self.encoded(text, of, depth);
         self.path(text, of);
+        self.parts(text, of, depth);
+    }
+
+    /// Whatever stands in a string beside the whole of it.
+    fn parts(&mut self, text: &str, of: Of<'_>, depth: usize) {
         for below in behind_unknown(text) {
             let of = Of {
                 is_path: true,

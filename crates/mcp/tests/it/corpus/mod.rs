@@ -152,62 +152,65 @@ fn j06_j08_j12_every_way_to_a_denied_and_to_a_protected_place_is_refused() {
     );
 }
 
+/// A method, and what it reaches for.
+type Asked = (&'static str, Option<ResourceType>);
+
+const COMPLETION: Asked = ("completion/complete", None);
+const VENDOR: Asked = ("vendor/run", Some(ResourceType::Server));
+const TOOL: Asked = ("tools/call", Some(ResourceType::Tool));
+const READ: Asked = ("resources/read", Some(ResourceType::Resource));
+const PROMPT: Asked = ("prompts/get", Some(ResourceType::Prompt));
+
 /// Parameters of other requests, and those of a call that the protocol does not know.
+const REQUESTS: &[(Asked, &str)] = &[
+    (
+        COMPLETION,
+        r#"{"ref":{"type":"ref/resource","uri":"{abs}"},"argument":{"name":"a","value":"b"}}"#,
+    ),
+    (
+        COMPLETION,
+        r#"{"ref":{"type":"ref/resource","uri":"x://h?f={abs}"},"argument":{"name":"a","value":"b"}}"#,
+    ),
+    (
+        COMPLETION,
+        r#"{"ref":{"type":"ref/prompt","name":"{abs}"},"argument":{"name":"a","value":"b"}}"#,
+    ),
+    (
+        COMPLETION,
+        r#"{"ref":{"type":"ref/prompt","name":"n"},"argument":{"name":"a","value":"--file={abs}"}}"#,
+    ),
+    (
+        COMPLETION,
+        r#"{"ref":{"type":"ref/prompt","name":"n"},"argument":{"name":"a","value":"{abs}","n":1e999}}"#,
+    ),
+    (
+        COMPLETION,
+        r#"{"ref":{"type":"ref/prompt","name":"n"},"argument":["{abs}"]}"#,
+    ),
+    (VENDOR, r#"{"ref":{"path":"{abs}"}}"#),
+    (VENDOR, r#"{"argument":["{abs}"]}"#),
+    (VENDOR, r#"{"ref":{"uri":"{enc}"}}"#),
+    (VENDOR, r#"{"path":"{top}","recursive":1}"#),
+    (TOOL, r#"{"name":"read","path":"{abs}"}"#),
+    (TOOL, r#"{"name":"read","arguments":{},"path":"{rel}"}"#),
+    (
+        TOOL,
+        r#"{"name":"list","arguments":{"path":"{top}"},"options":{"recursive":"yes"}}"#,
+    ),
+    (
+        TOOL,
+        r#"{"name":"ask","arguments":{},"inputResponses":{"k":{"action":"accept","content":{"file":"{abs}"}}}}"#,
+    ),
+    (READ, r#"{"uri":"a://b","path":"{abs}"}"#),
+    (
+        READ,
+        r#"{"uri":"a://b","inputResponses":{"k":{"x":"{enc}"}}}"#,
+    ),
+    (PROMPT, r#"{"name":"p","x":"{abs}"}"#),
+];
+
 #[test]
 fn j12_a_refused_place_is_found_wherever_it_stands_in_a_request() {
-    use ResourceType::{Prompt, Resource, Server, Tool};
-    let (completion, vendor) = (("completion/complete", None), ("vendor/run", Some(Server)));
-    let (tool, read) = (
-        ("tools/call", Some(Tool)),
-        ("resources/read", Some(Resource)),
-    );
-    let prompt = ("prompts/get", Some(Prompt));
-    let requests = [
-        (
-            completion,
-            r#"{"ref":{"type":"ref/resource","uri":"{abs}"},"argument":{"name":"a","value":"b"}}"#,
-        ),
-        (
-            completion,
-            r#"{"ref":{"type":"ref/resource","uri":"x://h?f={abs}"},"argument":{"name":"a","value":"b"}}"#,
-        ),
-        (
-            completion,
-            r#"{"ref":{"type":"ref/prompt","name":"{abs}"},"argument":{"name":"a","value":"b"}}"#,
-        ),
-        (
-            completion,
-            r#"{"ref":{"type":"ref/prompt","name":"n"},"argument":{"name":"a","value":"--file={abs}"}}"#,
-        ),
-        (
-            completion,
-            r#"{"ref":{"type":"ref/prompt","name":"n"},"argument":{"name":"a","value":"{abs}","n":1e999}}"#,
-        ),
-        (
-            completion,
-            r#"{"ref":{"type":"ref/prompt","name":"n"},"argument":["{abs}"]}"#,
-        ),
-        (vendor, r#"{"ref":{"path":"{abs}"}}"#),
-        (vendor, r#"{"argument":["{abs}"]}"#),
-        (vendor, r#"{"ref":{"uri":"{enc}"}}"#),
-        (vendor, r#"{"path":"{top}","recursive":1}"#),
-        (tool, r#"{"name":"read","path":"{abs}"}"#),
-        (tool, r#"{"name":"read","arguments":{},"path":"{rel}"}"#),
-        (
-            tool,
-            r#"{"name":"list","arguments":{"path":"{top}"},"options":{"recursive":"yes"}}"#,
-        ),
-        (
-            tool,
-            r#"{"name":"ask","arguments":{},"inputResponses":{"k":{"action":"accept","content":{"file":"{abs}"}}}}"#,
-        ),
-        (read, r#"{"uri":"a://b","path":"{abs}"}"#),
-        (
-            read,
-            r#"{"uri":"a://b","inputResponses":{"k":{"x":"{enc}"}}}"#,
-        ),
-        (prompt, r#"{"name":"p","x":"{abs}"}"#),
-    ];
     for place in [DENIED, PROTECTED] {
         let rules = place.rules;
         let text = format!(
@@ -215,21 +218,21 @@ fn j12_a_refused_place_is_found_wherever_it_stands_in_a_request() {
         );
         let protected: Vec<String> = place.protected.iter().map(|p| (*p).to_owned()).collect();
         let policy = Policy::load(&text, Some(&Machine), &protected).unwrap();
-        for (method, params) in requests {
-            let (effect, why) = effect_of(&policy, method, &place.about(params));
+        for (method, params) in REQUESTS {
+            let (effect, why) = effect_of(&policy, *method, &place.about(params));
             assert_eq!(effect, Effect::Deny, "{}: {params}: {why}", place.name);
         }
         for (method, params) in [
             (
-                completion,
+                COMPLETION,
                 r#"{"ref":{"type":"ref/prompt","name":"n"},"argument":{"name":"path","value":"/srv/work/op"}}"#,
             ),
             (
-                vendor,
+                VENDOR,
                 r#"{"ref":{"path":"/srv/work/open"},"_meta":{"x":"{abs}"},"requestState":"{abs}"}"#,
             ),
             (
-                tool,
+                TOOL,
                 r#"{"name":"read","arguments":{"path":"/srv/work/open/a"},"task":{"ttl":1}}"#,
             ),
         ] {

@@ -346,7 +346,7 @@ mod tests {
         waiting.idle();
         let mut has_flushed = false;
         let woken = std::future::poll_fn(|cx| {
-            let mut patient = Pin::new(&mut patient);
+            let patient = Pin::new(&mut patient);
             if !std::mem::replace(&mut has_flushed, true) {
                 assert!(patient.poll_flush(cx).is_ready());
                 return Poll::Pending;
