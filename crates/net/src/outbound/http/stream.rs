@@ -4,6 +4,8 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, recv};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
@@ -14,8 +16,18 @@ pub(super) enum Stream {
 }
 
 impl Stream {
-    /// The same at the present runtime, where it can be moved.
+    /// The same at the present runtime, where it can be moved. What has come meanwhile, the end included, the runtime that it
+    /// was at may not have heard of yet: the kernel is asked.
     pub(super) fn moved(self) -> io::Result<Self> {
+        let socket = match &self {
+            Self::Plain(stream) => stream,
+            Self::Secure(stream) => stream.get_ref().0,
+        };
+        match recv(socket, &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT) {
+            Err(Errno::WOULDBLOCK) => {}
+            Err(wrong) => return Err(wrong.into()),
+            Ok(_) => return Err(io::ErrorKind::ConnectionReset.into()),
+        }
         match self {
             Self::Plain(stream) => TcpStream::from_std(stream.into_std()?).map(Self::Plain),
             Self::Secure(stream) => Ok(Self::Secure(stream)),
