@@ -50,7 +50,7 @@ fn base(url: &str) -> Result<&str, String> {
         |rest: &&str| !rest.trim_matches('/').is_empty() && !rest.contains(char::is_whitespace);
     if rest.filter(is_whole).is_none() {
         return Err(format!(
-            "\"{url}\" is no URL of a gateway; write it as http://127.0.0.1:8765"
+            "\"{url}\" is not the URL of a gateway; write it as http://127.0.0.1:8765"
         ));
     }
     let url = url.trim_end_matches('/');

@@ -110,7 +110,7 @@ pub(super) fn restore(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fa
     let was = snapshot.state.get("modelSha256").and_then(Value::as_str);
     if was.is_some_and(|was| was != loaded.model.sha256) {
         let wrong = "the model file is another one than when the snapshot was kept";
-        let hint = "load the file as it is now, and set the parameters anew";
+        let hint = "load the file as it is now, and set the parameters again";
         return Err(Fault::of(Kind::Conflict, "snapshotId", wrong).hint(hint));
     }
     let parameters = snapshot.state.get("parameters").and_then(Value::as_array);

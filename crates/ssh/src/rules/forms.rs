@@ -110,7 +110,7 @@ pub(super) const FORMS: &[Group] = &[
     ),
     group(
         "ps",
-        "processes, without their environments: where ps can make nothing of its options (a user who is not there, -x, -T with -H), it reads all of them anew, with an e as environments; so users are named by --user=NAME",
+        "processes, without their environments: where ps can make nothing of its options (a user who is not there, -x, -T with -H), it reads all of them again, with an e as environments; so users are named by --user=NAME",
         &[
             "ps {-A -a -c -d -e -f -F -H -j -l -L -M -N -w -y -Z -C=WORD -o=WORD -p=WORD --forest --no-headers --pid=WORD --ppid=WORD --sort=WORD --format=WORD --user=WORD? --User=WORD? --group=WORD? --tty=WORD?} [a|ax|aux|auxf|auxw|auxww|axf|axjf|axo|u|ux|x|-]",
             "ps -u|-U root|NUM",

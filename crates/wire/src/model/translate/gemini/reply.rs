@@ -47,10 +47,8 @@ pub(super) fn answer<'a>(own: &[Member<'a>], id: &str, calls: &mut usize) -> Opt
         }
         [one] => {
             let one = json::members(one);
-            let beside = BESIDE.into_iter();
-            read.left_out = beside
-                .filter(|name| member(&one, name).is_some_and(|raw| raw != "{}"))
-                .collect();
+            let is_said = |name: &&str| member(&one, name).is_some_and(|raw| raw != "{}");
+            read.left_out = BESIDE.into_iter().filter(is_said).collect();
             let content = json::members(member(&one, "content").unwrap_or_default());
             for raw in json::elements(member(&content, "parts").unwrap_or_default()) {
                 let id = if read.id.is_empty() { id } else { &read.id };

@@ -102,7 +102,7 @@ fn a_content_in_parts_is_read_part_by_part() {
     assert_eq!(
         said,
         [Said::Malformed],
-        "an image is no text to be left out"
+        "an image is not a text to be left out"
     );
 }
 
