@@ -98,7 +98,7 @@ impl Settings {
             row("session_idle", &serving.session_idle, ToString::to_string),
             row("threads", &serving.threads, |threads| {
                 threads.map_or_else(
-                    || "one for each processor, at most 16".to_owned(),
+                    || "one for each processor up to 16".to_owned(),
                     |threads| threads.to_string(),
                 )
             }),

@@ -109,7 +109,7 @@ pub struct ServeArgs {
     /// When journal records are forced to the disk [default: interval]
     #[arg(long, value_enum)]
     pub sync: Option<Sync>,
-    /// Threads that serve [default: one for each processor, at most 16; 16 with --sync every, where each waits for the disk]
+    /// Threads that serve [default: one for each processor up to 16; 16 with --sync every, where each waits for the disk]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=THREADS_MAX))]
     pub threads: Option<u64>,
     /// A further value of Host to accept; repeatable

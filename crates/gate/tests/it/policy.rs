@@ -558,7 +558,7 @@ fn a_bad_policy_says_where_and_what_to_do() {
         (
             "{\"rules\":[{\"id\":\"a\",\"effect\":\"deny\",\"conditions\":{\"tool_name\":\"x\"}},\n {\"id\":\"a\",\"effect\":\"deny\",\"conditions\":{\"tool_name\":\"y\"}}]}",
             2,
-            "already that of rule 1",
+            "also the id of rule 1",
             "id of its own",
         ),
         (

@@ -55,7 +55,7 @@ pub(super) const GENERAL: &[Key] = &[
     key(
         "threads",
         "1 to 64",
-        "one for each processor, at most 16",
+        "one for each processor up to 16",
         "threads that serve connections; with `journal.sync: every` 16, because each waits for the disk",
     )
     .flag("threads"),
