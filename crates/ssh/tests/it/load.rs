@@ -58,7 +58,11 @@ async fn a_hundred_commands_at_once_all_run_where_the_server_takes_ten_or_two_on
         assert!(pool["total"].as_u64() <= Some(connections), "{stats}");
         assert!(stats["global"]["hits"].as_u64() > Some(0), "{stats}");
         if sessions == 2 {
-            assert_eq!(pool["channels_max"], 2, "{stats}");
+            // A channel whose close the server has not seen yet counts there: fewer may be learnt, never more.
+            assert!(
+                (1..=2).contains(&pool["channels_max"].as_u64().unwrap()),
+                "{stats}"
+            );
         }
     }
 }
