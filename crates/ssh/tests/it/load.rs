@@ -58,7 +58,7 @@ async fn a_hundred_commands_at_once_all_run_where_the_server_takes_ten_or_two_on
         assert!(pool["total"].as_u64() <= Some(connections), "{stats}");
         assert!(stats["global"]["hits"].as_u64() > Some(0), "{stats}");
         if sessions == 2 {
-            // A channel whose close the server has not seen yet counts there: fewer may be learnt, never more.
+            // It should be 2. On a busy machine 1 was learnt once, and why is not known.
             assert!(
                 (1..=2).contains(&pool["channels_max"].as_u64().unwrap()),
                 "{stats}"
