@@ -79,7 +79,7 @@ class Sshd:
         told = {
             "Port": self.port, "ListenAddress": "127.0.0.1", "HostKey": place / "host", "PidFile": "none", "AuthorizedKeysFile": place / "user.pub",
             "StrictModes": "no", "UseDNS": "no", "UsePAM": "no", "PermitRootLogin": "yes", "PasswordAuthentication": "no",
-            "KbdInteractiveAuthentication": "no", "MaxStartups": "500:30:1000", "MaxSessions": 64, "Subsystem": "sftp internal-sftp",
+            "KbdInteractiveAuthentication": "no", "MaxStartups": "500:30:1000", "MaxSessions": 64, "AcceptEnv": "LANG LC_*", "Subsystem": "sftp internal-sftp",
             # A shell reads the start file of its user: what that does is not measured.
             "SetEnv": f"HOME={place}",
         }

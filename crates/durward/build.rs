@@ -18,6 +18,10 @@ fn main() {
         _ => "debug build".into(),
     };
     println!("cargo::rustc-env=DURWARD_BUILD={built}, {target}");
+    if target.contains("linux") {
+        // What a profile has found to be hot lies together, and what it has not seen lies apart.
+        println!("cargo::rustc-link-arg-bins=-Wl,-z,keep-text-section-prefix");
+    }
 }
 
 /// The commit of the checkout, if this is one. It is asked for again when the checkout moves.

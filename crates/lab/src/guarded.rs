@@ -149,7 +149,8 @@ impl Workshop {
             (name.clone(), json!({ "command": program, "args": args }))
         };
         let servers: serde_json::Map<String, Value> = servers.iter().map(row).collect();
-        let listen = ["serve", "--listen", "127.0.0.1:{port}"];
+        // With several threads, which connections share one decides over what a call costs.
+        let listen = ["serve", "--listen", "127.0.0.1:{port}", "--threads", "1"];
         let before = self.configured(name, &json!({ "servers": servers }))?;
         let words = self.guarded_with(&before, name, &listen, rules)?;
         let arm = Variant::new(name, words).over_http(Some("http://127.0.0.1:{port}/mcp"));

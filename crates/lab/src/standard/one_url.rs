@@ -1,5 +1,5 @@
 //! All servers at one URL: how long their one list takes, and what a call costs there beside the same call at its
-//! server's own URL. Nothing is pinned: the list is made by as many threads as there are cores.
+//! server's own URL. Nothing is pinned; one thread serves both, so that where a connection landed decides nothing.
 
 use super::budget::word;
 use super::workspace::{Server, Workspace};
@@ -92,7 +92,7 @@ impl OneUrl {
         writeln!(page, "\n## All servers at one URL\n")?;
         writeln!(
             page,
-            "`durward serve` with {} servers (`mock echo --tools {} --announce-changes`), 50 rules; one client at `/mcp` and one at a \
+            "`durward serve --threads 1` with {} servers (`mock echo --tools {} --announce-changes`), 50 rules; one client at `/mcp` and one at a \
 server's own URL, not pinned. {LISTS} lists after the first whole one, {} bytes each; {} calls at each URL in turns of {CALLS}, and \
 at the server itself over pipes.\n",
             self.servers,

@@ -10,7 +10,7 @@ use http::header::USER_AGENT;
 use http::{HeaderMap, HeaderName};
 use net::http::server::single;
 use toolkit::Trace;
-use toolkit::face::Door;
+use toolkit::face::Revocation;
 
 use super::{Terms, describe};
 use crate::catalogue::{Leg, Route, Target};
@@ -26,7 +26,7 @@ pub(crate) struct Admitted {
     pub caller: Caller,
     pub legs: Vec<Leg>,
     /// Closed when the caller's key is good no longer.
-    pub door: Arc<Door>,
+    pub revocation: Arc<Revocation>,
 }
 
 /// Judges a call by the first of its targets that the rules do not refuse; where they refuse all, by the
@@ -40,7 +40,7 @@ pub(crate) async fn admit(
 ) -> Result<Admitted, Refusal> {
     let (gate, prices) = (&terms.gate, &terms.prices);
     // From here on, so that what waits or begins late is seen as well.
-    let door = terms.doors.open(&caller.subject);
+    let revocation = terms.revocations.watch(&caller.subject);
     let turn = route.turn(|target| prices.estimate(&request, target));
     let turn = turn.into_iter();
     let turn = turn.filter(|leg| may_ask(&caller, &leg.target)).collect();
@@ -71,7 +71,7 @@ pub(crate) async fn admit(
                     permit,
                     caller,
                     legs,
-                    door,
+                    revocation,
                 });
             }
             Admission::Refused(refusal) => return Err(refusal),
@@ -79,7 +79,7 @@ pub(crate) async fn admit(
                 tokio::select! {
                     // Its deadline settles it at the latest.
                     () = ticket.settled() => {}
-                    () = door.closed() => {
+                    () = revocation.revoked() => {
                         return Err(gate.decline(*ticket, Reason::ApprovalWithdrawn));
                     }
                 }

@@ -10,7 +10,7 @@ use http::header::CONTENT_TYPE;
 use state::Reservation;
 use tokio::time::{Instant, sleep};
 use toolkit::breaker::{BreakerPass, Verdict};
-use toolkit::face::Door;
+use toolkit::face::Revocation;
 use wire::model::Tokens;
 
 use super::cached::may_go_to;
@@ -41,7 +41,7 @@ pub(crate) enum Served {
 struct Tries<'t> {
     terms: &'t Terms,
     caller: &'t Caller,
-    door: Arc<Door>,
+    revocation: Arc<Revocation>,
     flight: InFlight,
     trail: Trail,
     /// Given back where no target serves the call.
@@ -62,7 +62,7 @@ pub(crate) async fn serve(
     terms: &Terms,
     route: &Route,
     legs: &[Leg],
-    (caller, door): (&Caller, Arc<Door>),
+    (caller, revocation): (&Caller, Arc<Revocation>),
     permit: Permit<ModelRequest>,
     reservation: Option<Reservation>,
 ) -> Result<Served, Unserved> {
@@ -78,7 +78,7 @@ pub(crate) async fn serve(
     let tries = Tries {
         terms,
         caller,
-        door,
+        revocation,
         flight,
         trail: Trail {
             left: reservation
@@ -281,7 +281,7 @@ impl<'t> Tries<'t> {
         let price = self.terms.prices.find(&leg.target).copied();
         relay.take_over(
             self.flight,
-            (pass, self.door),
+            (pass, self.revocation),
             (self.reservation, price),
             (peer, began),
             (answering, self.note),

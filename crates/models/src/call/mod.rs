@@ -14,7 +14,7 @@ use std::sync::Arc;
 use gate::Gate;
 use gate::journal::Usage;
 use tokio::time::Instant;
-use toolkit::face::Doors;
+use toolkit::face::Revocations;
 use wire::model::Tokens;
 
 use crate::budget::Budgets;
@@ -48,7 +48,7 @@ pub(crate) struct Terms {
     pub tally: Arc<Tally>,
     pub prices: Arc<Prices>,
     /// What is open.
-    pub doors: Arc<Doors>,
+    pub revocations: Arc<Revocations>,
     /// Replies that are remembered, where any are.
     pub cache: Option<Arc<Cache>>,
     /// Where streams are noted while they last.

@@ -19,7 +19,7 @@ use net::http::server::Parts;
 use state::Reservation;
 use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
 use toolkit::breaker::{BreakerPass, Verdict};
-use toolkit::face::Door;
+use toolkit::face::Revocation;
 use wire::SseParser;
 use wire::model::{Endpoint, ErrorText, Said, Tokens, error_event, read_of};
 
@@ -95,7 +95,7 @@ enum First {
 struct Open {
     flight: InFlight,
     pass: BreakerPass,
-    door: Arc<Door>,
+    revocation: Arc<Revocation>,
     reservation: Option<Reservation>,
     price: Option<Price>,
     note: Option<Follow>,
@@ -165,7 +165,7 @@ impl Relay {
     pub fn take_over(
         &mut self,
         flight: InFlight,
-        (pass, door): (BreakerPass, Arc<Door>),
+        (pass, revocation): (BreakerPass, Arc<Revocation>),
         (reservation, price): (Option<Reservation>, Option<Price>),
         (peer, began): (PeerId, Instant),
         (answering, note): (Answering, Option<Follow>),
@@ -174,7 +174,7 @@ impl Relay {
             note,
             flight,
             pass,
-            door,
+            revocation,
             reservation,
             price,
             peer,
@@ -362,7 +362,7 @@ impl Relay {
             mut flight,
             note,
             pass,
-            door: _,
+            revocation: _,
             reservation,
             price,
             peer,
@@ -432,7 +432,7 @@ impl Parts for Relay {
             return Poll::Ready(None);
         };
         let is_going_on = self.end.is_none() || self.asking.is_some();
-        if open.door.is_closed(cx.waker()) && is_going_on {
+        if open.revocation.is_revoked(cx.waker()) && is_going_on {
             self.end = Some(Err(Trouble::Expelled));
         }
         if self.first == First::Handed {

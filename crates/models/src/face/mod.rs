@@ -87,7 +87,7 @@ impl Face {
                 stream_ms_max: options.stream_ms_max,
                 budgets,
                 prices,
-                doors: Arc::default(),
+                revocations: Arc::default(),
                 underway: None,
                 cache: None,
                 tally: Arc::new(Tally::of(catalogue.provider_names())),
@@ -218,7 +218,7 @@ impl Face {
             permit,
             caller,
             legs,
-            door,
+            revocation,
         } = match admitted {
             Ok(admitted) => admitted,
             Err(refusal) => return answer.refused(&refusal),
@@ -228,7 +228,10 @@ impl Face {
             Some(found) => call::answer(terms, found, permit, reservation)
                 .await
                 .map_err(|own| *own),
-            None => call::serve(terms, &route, &legs, (&caller, door), permit, reservation).await,
+            None => {
+                let whose = (&caller, revocation);
+                call::serve(terms, &route, &legs, whose, permit, reservation).await
+            }
         };
         match served {
             Ok(Served::Whole(whole, trail)) => answer.whole(whole, &trail),
@@ -368,11 +371,11 @@ impl toolkit::face::Face<Request, Response> for Face {
     }
 
     fn expel(&self, caller: &Arc<str>) {
-        self.terms.doors.close(caller);
+        self.terms.revocations.revoke(caller);
     }
 
     fn tick(&self) {
-        self.terms.doors.tidy();
+        self.terms.revocations.tidy();
         if let Some(cache) = &self.terms.cache {
             cache.tidy(self.terms.gate.wall_ms());
         }

@@ -179,6 +179,8 @@ impl Keeper {
 
     fn carry_out(&self, claimed: &Claimed) {
         let allowed = claimed.job.timeout_ms.map(Duration::from_millis);
+        // Its time began when it was claimed, which may have waited for the disk.
+        let allowed = allowed.map(|allowed| allowed.saturating_sub(self.since_claimed(claimed)));
         let stop = Stop::new(&claimed.cancel, &self.is_over, allowed);
         let told = Mutex::new(Instant::now());
         let progress = |done: f64| {
@@ -222,6 +224,13 @@ impl Keeper {
         // An attempt that was given up meanwhile has nothing more to say.
         let _ = self.jobs.finish(&claimed.attempt, end, self.now_ms());
         self.tidy(&claimed.job, made);
+    }
+
+    /// How long ago the attempt was claimed.
+    fn since_claimed(&self, claimed: &Claimed) -> Duration {
+        let claimed_ms = claimed.job.attempt_ms;
+        let since_ms = claimed_ms.map_or(0, |claimed_ms| self.now_ms().saturating_sub(claimed_ms));
+        Duration::from_millis(u64::try_from(since_ms).unwrap_or(0))
     }
 
     /// Removes what a job has made that ended without a result.

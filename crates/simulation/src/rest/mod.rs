@@ -3,6 +3,7 @@
 
 mod answer;
 mod body;
+mod columns;
 mod facade;
 mod inspecting;
 mod openapi;
@@ -19,7 +20,7 @@ use http::{Method, StatusCode};
 use net::http::server::{Request, Response};
 use serde_json::{Value, json};
 use toolkit::Trace;
-use toolkit::face::{Behalf, Doors, Face, Route, Scope};
+use toolkit::face::{Behalf, Face, Revocations, Route, Scope};
 use toolkit::mcp::{META_FAILURE, META_REFUSAL};
 use toolkit::server::BoxFuture;
 
@@ -80,7 +81,7 @@ pub struct Rest {
     /// When it was made, in milliseconds since 1970.
     since_ms: i64,
     /// Streams that are open.
-    doors: Doors,
+    revocations: Revocations,
 }
 
 impl Rest {
@@ -108,7 +109,7 @@ impl Rest {
             probed: RwLock::default(),
             probing: tokio::sync::Mutex::default(),
             since_ms: now_ms(),
-            doors: Doors::default(),
+            revocations: Revocations::default(),
         }
     }
 
@@ -388,11 +389,11 @@ impl Face<Request, Response> for Rest {
     }
 
     fn expel(&self, caller: &Arc<str>) {
-        self.doors.close(caller);
+        self.revocations.revoke(caller);
     }
 
     fn tick(&self) {
-        self.doors.tidy();
+        self.revocations.tidy();
         // A probe is good for a minute.
         let mut probed = self.probed.write().unwrap_or_else(PoisonError::into_inner);
         let old = |(at, _): &(std::time::Instant, _)| at.elapsed().as_secs() >= 60;

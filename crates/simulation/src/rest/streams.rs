@@ -5,24 +5,22 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::header::{
-    ACCEPT, ACCEPT_RANGES, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_RANGE,
-    CONTENT_TYPE, RANGE,
+    ACCEPT, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_TYPE, RANGE,
 };
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderValue};
 use net::http::server::{Request, Response, ResponseBody, stream};
 use serde_json::{Value, json};
 use toolkit::face::Behalf;
 use toolkit::jobs::{Job, JobId};
-use toolkit::outputs::OutputReader;
-use toolkit::results::{ByteRange, Ranges};
 
 use super::answer::Answering;
+use super::columns::Numbers;
 use super::{Rest, Sent, body};
 use crate::fault::{Fault, Kind};
 use crate::jobs::Keeper;
 use crate::percent::decoded;
-use crate::population::{CONTENT_TYPE as COLUMNS, Chunk};
+use crate::population::CONTENT_TYPE as COLUMNS;
 use crate::results::Columns;
 use crate::tools::{chunk_series, find_chunk, progress};
 
@@ -35,10 +33,6 @@ pub(super) const CHUNKS: &str = "/population_results";
 
 /// Most events that wait for the client to read them.
 const EVENTS_MAX: usize = 16;
-/// Most pieces of a chunk that wait for the client to read them.
-const PIECES_MAX: usize = 4;
-/// Length of a piece of a chunk, in bytes.
-const PIECE_BYTES: u64 = 256 << 10;
 /// How often a silent stream shows that it is alive.
 const ALIVE: Duration = Duration::from_secs(15);
 /// How often progress is told, at most.
@@ -47,8 +41,6 @@ const PROGRESS: Duration = Duration::from_millis(250);
 pub(super) const ID_CHARS_MAX: usize = 192;
 /// Longest id of a job, in characters, as `get_job_status` takes it.
 pub(super) const JOB_CHARS_MAX: usize = 64;
-
-static DIGEST: HeaderName = HeaderName::from_static("x-content-sha256");
 
 /// The form in which a chunk is wanted.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -100,9 +92,9 @@ impl Rest {
         let mut watch = keeper.jobs.watch(&caller, &id)?;
         let (sender, answer) = stream(EVENTS_MAX);
         let inspected = self.inspecting();
-        let door = self.doors.open(&caller);
+        let revocation = self.revocations.watch(&caller);
         if behalf.caller.is_expelled() {
-            // While the call was judged: nobody closes this door later.
+            // While the call was judged: nobody revokes this later.
             return Err(Fault::new(Kind::Unauthorized, "the key is no longer valid"));
         }
         let telling = async move {
@@ -148,7 +140,7 @@ impl Rest {
             tokio::select! {
                 () = telling => {}
                 // The caller's key is good no longer.
-                () = door.closed() => {}
+                () = revocation.revoked() => {}
             }
         });
         let mut response = http::Response::new(answer);
@@ -176,6 +168,11 @@ impl Rest {
             }
         }
         let form = form(head)?;
+        let range = head
+            .headers
+            .get(RANGE)
+            .and_then(|value| value.to_str().ok());
+        let range = range.map(str::to_owned);
         let asked = json!({"resultsId": results, "chunkId": chunk, "subjects": []});
         // Judged and recorded, and told whether there is such a chunk; its numbers are sent from here.
         self.judged("get_population_chunk", behalf, asked).await?;
@@ -184,7 +181,12 @@ impl Rest {
         let inspected = self.inspecting();
         let read = inspected.is_on();
         let opened = tokio::task::spawn_blocking(move || {
-            open(&keeper, &subject, (&results, &chunk), form, read)
+            let asked = Asked {
+                form,
+                range: range.as_deref(),
+                read,
+            };
+            open(&keeper, &subject, (&results, &chunk), &asked)
         });
         let opened = opened
             .await
@@ -199,9 +201,9 @@ impl Rest {
                 let text = inspected.sent(caller, Sent::Text(text)).await?;
                 whole(text.into_bytes(), "text/csv; charset=utf-8", &file)
             }
-            Opened::Columns(reader, chunk, text) => {
+            Opened::Columns(columns, text) => {
                 inspected.unchanged(caller, text).await?;
-                numbers(*reader, &chunk, &head.headers)
+                columns.sent()
             }
         };
         Ok(answering.with(response))
@@ -281,20 +283,28 @@ enum Opened {
     Json(String, String),
     Csv(String, String),
     /// The bytes as they are kept, and what they say as text, where somebody looks at that.
-    Columns(Box<OutputReader>, Chunk, Option<String>),
+    Columns(Box<Numbers>, Option<String>),
 }
 
-/// Reads a chunk; `read` where somebody looks at what columns say.
+/// What is asked of a chunk.
+struct Asked<'a> {
+    form: Form,
+    /// The header that asks for a part.
+    range: Option<&'a str>,
+    /// Whether somebody looks at what columns say.
+    read: bool,
+}
+
+/// Reads a chunk.
 fn open(
     keeper: &Keeper,
     caller: &str,
     (results, chunk): (&str, &str),
-    form: Form,
-    read: bool,
+    asked: &Asked<'_>,
 ) -> Result<Opened, Fault> {
     let (found, size) = find_chunk(keeper, caller, results, chunk)?;
     let columns = || keeper.columns(caller, &found.handle);
-    match form {
+    match asked.form {
         Form::Json => {
             let told = json!({
                 "resultsId": results, "chunkId": chunk, "series": chunk_series(&columns()?, |_| true),
@@ -304,13 +314,14 @@ fn open(
         }
         Form::Csv => Ok(Opened::Csv(csv(&columns()?), format!("{chunk}.csv"))),
         Form::Columns => {
-            let text = match read {
+            let text = match asked.read {
                 true => Some(csv(&columns()?)),
                 false => None,
             };
             let now_ms = keeper.now_ms();
             let reader = keeper.outputs.stream(caller, &found.handle, 0, now_ms)?;
-            Ok(Opened::Columns(Box::new(reader), found, text))
+            let numbers = Numbers::open(reader, found, asked.range);
+            Ok(Opened::Columns(Box::new(numbers), text))
         }
     }
 }
@@ -338,7 +349,7 @@ fn whole(bytes: Vec<u8>, kind: &'static str, file: &str) -> Response {
     response
 }
 
-fn attach(headers: &mut HeaderMap, file: &str) {
+pub(super) fn attach(headers: &mut HeaderMap, file: &str) {
     let plain: String = file
         .chars()
         .map(|c| {
@@ -352,61 +363,6 @@ fn attach(headers: &mut HeaderMap, file: &str) {
     if let Ok(value) = HeaderValue::from_str(&format!("attachment; filename=\"{plain}\"")) {
         headers.insert(CONTENT_DISPOSITION, value);
     }
-}
-
-/// The bytes as they are kept, whole or in part.
-fn numbers(reader: OutputReader, chunk: &Chunk, asked: &HeaderMap) -> Response {
-    let length = reader.length();
-    let header = asked.get(RANGE).and_then(|value| value.to_str().ok());
-    let ranges = header.map_or(Ranges::Whole, |header| Ranges::read(header, length));
-    let (status, range) = match ranges {
-        Ranges::Parts(parts) if parts.len() == 1 => {
-            (StatusCode::PARTIAL_CONTENT, parts.first().copied())
-        }
-        Ranges::Unsatisfiable => {
-            let mut response = http::Response::new(ResponseBody::default());
-            *response.status_mut() = StatusCode::RANGE_NOT_SATISFIABLE;
-            let value = HeaderValue::from_str(&format!("bytes */{length}"));
-            if let Ok(value) = value {
-                response.headers_mut().insert(CONTENT_RANGE, value);
-            }
-            return response;
-        }
-        // Several parts at once are sent as the whole, which the standard allows.
-        Ranges::Whole | Ranges::Parts(_) => (StatusCode::OK, ByteRange::new(0, length)),
-    };
-    let (start, end) = range.map_or((0, 0), |range| (range.start(), range.end()));
-    let (sender, answer) = stream(PIECES_MAX);
-    let runtime = tokio::runtime::Handle::current();
-    tokio::task::spawn_blocking(move || {
-        let mut at = start;
-        while let Some(piece) = ByteRange::new(at, end.min(at.saturating_add(PIECE_BYTES))) {
-            // A body that ends early is seen by its length.
-            let Ok(bytes) = reader.range(piece) else {
-                return;
-            };
-            if bytes.is_empty() || runtime.block_on(sender.send(Bytes::from(bytes))).is_err() {
-                return;
-            }
-            at = piece.end();
-        }
-    });
-    let mut response = http::Response::new(answer);
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(COLUMNS));
-    headers.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
-    headers.insert(CONTENT_LENGTH, HeaderValue::from(end - start));
-    if let (StatusCode::PARTIAL_CONTENT, Some(range)) = (status, range)
-        && let Ok(value) = HeaderValue::from_str(&range.content_range(length))
-    {
-        headers.insert(CONTENT_RANGE, value);
-    }
-    if let Ok(value) = HeaderValue::from_str(&chunk.sha256) {
-        headers.insert(&DIGEST, value);
-    }
-    attach(headers, &format!("{}.columns", chunk.chunk_id));
-    response
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ const ENTER_CHECKED: &str = "cd -P -- \"$0\" || exit 126; [ \"$(pwd -P)\" = \"$0
 { echo \"$0 was replaced while it was entered\" >&2; exit 126; }; exec \"$@\"";
 
 /// Variables by which another program runs than the one that was judged, or runs something else first.
-const OF_PROGRAMS: [&str; 14] = [
+const OF_PROGRAMS: [&str; 15] = [
     "PATH",
     "IFS",
     "ENV",
@@ -31,6 +31,7 @@ const OF_PROGRAMS: [&str; 14] = [
     "DYLD_*",
     "BASH_FUNC_*",
     "DURWARD_*",
+    "LC_DURWARD_*",
 ];
 
 /// Where a command runs and which variables it gets.
@@ -208,6 +209,7 @@ mod tests {
             "BASH_ENV",
             "IFS",
             "DURWARD_RUN",
+            "LC_DURWARD_RUN",
             "BASH_FUNC_ls",
         ] {
             let fault = of(None, &[(name, "x")]).unwrap_err();

@@ -4,9 +4,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use super::place::{Place, Places};
 use super::{Counts, LaneState, SlotFault};
 use crate::hosts::{Host, Limits};
 use crate::upstream::{Channel, ConnectFault, Connection, Led, OpenFault, Sftp, Way};
@@ -14,7 +15,7 @@ use crate::upstream::{Channel, ConnectFault, Connection, Led, OpenFault, Sftp, W
 /// A connection with more places than these keeps a channel for asking about paths.
 const KEPT_ASIDE: usize = 2;
 /// How often a server is asked for one channel, and how long after the first no.
-const OPENINGS_MAX: usize = 3;
+const OPENINGS_MAX: usize = 5;
 const OPEN_AGAIN: Duration = Duration::from_millis(2);
 
 /// Connections to one host as one user.
@@ -39,22 +40,20 @@ pub(super) struct Lane {
 /// A connection and its channels.
 struct Link {
     connection: Connection,
-    slots: Arc<Semaphore>,
+    places: Places,
     /// A channel that was opened ahead, with its place.
-    spare: Mutex<Option<(Channel, OwnedSemaphorePermit)>>,
+    spare: Mutex<Option<(Channel, Place)>>,
     /// It is being opened.
     sparing: AtomicBool,
     /// The channel on which paths are asked about, where one is kept.
-    sftp: tokio::sync::Mutex<Option<(Sftp, OwnedSemaphorePermit)>>,
+    sftp: tokio::sync::Mutex<Option<(Sftp, Place)>>,
     used: Mutex<Instant>,
-    /// Places that it was made with, less those that the server did not give.
-    places: AtomicUsize,
 }
 
 impl std::fmt::Debug for Link {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Link")
-            .field("free", &self.slots.available_permits())
+            .field("free", &self.places.free())
             .finish_non_exhaustive()
     }
 }
@@ -63,7 +62,7 @@ impl std::fmt::Debug for Link {
 pub(crate) struct Slot {
     channel: Option<Channel>,
     /// Kept until the server has closed the channel.
-    place: Option<OwnedSemaphorePermit>,
+    place: Option<Place>,
     lane: Arc<Lane>,
     link: Arc<Link>,
 }
@@ -96,7 +95,7 @@ impl Slot {
         };
         let mut sftp = Sftp::begin(channel).await?;
         let led = sftp.lead(paths).await?;
-        if link.places.load(Ordering::Relaxed) > KEPT_ASIDE {
+        if link.places.count() > KEPT_ASIDE {
             *kept = Some((sftp, place));
         }
         Ok((led, None))
@@ -222,11 +221,14 @@ impl Lane {
         let (channel, place) = match ready {
             Some(ready) => ready,
             None => {
-                let Ok(place) = Arc::clone(&link.slots).try_acquire_owned() else {
+                let Some(mut place) = link.places.take() else {
                     return Ok(None);
                 };
                 match link.open().await {
-                    Ok(channel) => (channel, place),
+                    Ok(channel) => {
+                        place.was_given();
+                        (channel, place)
+                    }
                     Err(OpenFault::Full) => {
                         self.learn(link, place);
                         return Ok(None);
@@ -247,22 +249,10 @@ impl Lane {
     }
 
     /// The server gave no channel for this place: it takes fewer than was thought.
-    fn learn(&self, link: &Link, place: OwnedSemaphorePermit) {
-        let in_use = link
-            .places
-            .load(Ordering::Relaxed)
-            .saturating_sub(link.slots.available_permits() + 1);
-        // One that has none at all is full of what an earlier command left; the place comes back.
-        if in_use == 0 {
-            return;
+    fn learn(&self, link: &Link, place: Place) {
+        if let Some(places) = link.places.give_up(place) {
+            self.channels_max.fetch_min(places, Ordering::Relaxed);
         }
-        place.forget();
-        let places = link
-            .places
-            .fetch_sub(1, Ordering::Relaxed)
-            .saturating_sub(1);
-        self.channels_max
-            .fetch_min(places.max(1), Ordering::Relaxed);
     }
 
     /// Opens a channel ahead, where there is a place for one.
@@ -273,7 +263,7 @@ impl Lane {
         {
             return;
         }
-        let Ok(place) = Arc::clone(&link.slots).try_acquire_owned() else {
+        let Some(mut place) = link.places.take() else {
             link.sparing.store(false, Ordering::Release);
             return;
         };
@@ -286,7 +276,10 @@ impl Lane {
         };
         runtime.spawn(async move {
             match link.open().await {
-                Ok(channel) => link.spare_again(channel, place),
+                Ok(channel) => {
+                    place.was_given();
+                    link.spare_again(channel, place);
+                }
                 Err(OpenFault::Full) => lane.learn(&link, place),
                 Err(OpenFault::Lost | OpenFault::Refused(_)) => drop(place),
             }
@@ -302,12 +295,11 @@ impl Lane {
                 let places = self.channels_max.load(Ordering::Relaxed);
                 self.links().push(Arc::new(Link {
                     connection,
-                    slots: Arc::new(Semaphore::new(places)),
+                    places: Places::new(places),
                     spare: Mutex::new(None),
                     sftp: tokio::sync::Mutex::new(None),
                     sparing: AtomicBool::new(false),
                     used: Mutex::new(Instant::now()),
-                    places: AtomicUsize::new(places),
                 }));
                 Ok(())
             }
@@ -399,10 +391,10 @@ impl Link {
         let aside = usize::from(self.sftp.try_lock().is_ok_and(|kept| kept.is_some()));
         let spare = aside
             + usize::from(lock(&self.spare).is_some() || self.sparing.load(Ordering::Relaxed));
-        self.slots.available_permits() + spare >= self.places.load(Ordering::Relaxed)
+        self.places.free() + spare >= self.places.count()
     }
 
-    fn spare_again(&self, channel: Channel, place: OwnedSemaphorePermit) {
+    fn spare_again(&self, channel: Channel, place: Place) {
         let mut spare = lock(&self.spare);
         if spare.is_none() {
             *spare = Some((channel, place));

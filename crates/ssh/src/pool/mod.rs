@@ -6,6 +6,7 @@
 
 mod fault;
 mod lane;
+mod place;
 mod shell;
 
 use std::collections::HashMap;
@@ -153,7 +154,7 @@ impl Pool {
         let asking = async {
             match slot.take() {
                 Some(slot) => shell::ask(slot, host).await,
-                None => Ok(()),
+                None => Err(shell::lost(host)),
             }
         };
         // One call asks; the others wait for what it hears.
@@ -162,6 +163,21 @@ impl Pool {
         match slot {
             Some(slot) => Ok(slot),
             None => self.slot(host, own).await,
+        }
+    }
+
+    /// Whether a host's sshd sets a variable that it is asked to set, as far as is known.
+    pub fn takes_variables(&self, host: &Host) -> bool {
+        let login = self.shells.of(host);
+        login
+            .get()
+            .is_some_and(|login| login.takes_variables.load(Ordering::Relaxed))
+    }
+
+    /// It has not set one.
+    pub fn takes_no_variables(&self, host: &Host) {
+        if let Some(login) = self.shells.of(host).get() {
+            login.takes_variables.store(false, Ordering::Relaxed);
         }
     }
 

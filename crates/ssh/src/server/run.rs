@@ -120,7 +120,7 @@ impl Ssh {
     pub(super) async fn begin(
         &self,
         to: &To,
-        order: upstream::Order,
+        mut order: upstream::Order,
         told: Cancel,
         cancel: &Cancel,
     ) -> Result<JoinHandle<Ended>, Failure> {
@@ -131,16 +131,24 @@ impl Ssh {
         let Some((channel, taken)) = slot.take() else {
             return Err(Failure::new("connection_lost", "the channel is gone").retryable());
         };
-        let again = Again {
+        if let Some(marked) = &mut order.mark {
+            marked.by_request = self.pool.takes_variables(&to.host);
+        }
+        let mut again = Again {
             pool: Arc::clone(&self.pool),
             to: to.clone(),
-            mark: order.mark.clone(),
+            mark: order.mark.as_ref().map(|marked| marked.mark.clone()),
         };
         // On a task of its own: killing it takes longer than anybody waits for a call that was given up.
         let (metrics, host) = (Arc::clone(&self.metrics), Arc::clone(&to.host));
         Ok(tokio::spawn(async move {
             let mut ended = upstream::run(channel, order, told).await;
             metrics.command(&host.name, ended.end == End::Exited(0), ended.time);
+            if ended.has_variable == Some(false) {
+                // It cannot be found by a variable that it has not; the next one gets it in another way.
+                again.mark = None;
+                again.pool.takes_no_variables(&again.to.host);
+            }
             again.kill(&mut ended.end).await;
             if let Some(left) = ended.open.take() {
                 tokio::spawn(async move {

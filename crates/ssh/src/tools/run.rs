@@ -10,7 +10,7 @@ use crate::command::{Context, is_of, quoted};
 use crate::end::End;
 use crate::hosts::{Host, Limits};
 use crate::sudo;
-use crate::upstream::{Bounds, Ended, Mark, Order};
+use crate::upstream::{Bounds, Ended, Mark, Marked, Order};
 
 /// The user whose processes sshd passes no signals to.
 const ROOT: &str = "root";
@@ -55,14 +55,14 @@ pub(crate) fn order(
         argv
     };
     let argv = &[before.as_slice(), argv].concat();
-    let mark = if host.credential.user == ROOT {
-        Mark::new()
-    } else {
-        None
-    };
-    let line = match &mark {
-        None => quoted(argv).map_err(unfit)?,
-        Some(mark) => quoted(&mark.before(argv)).map_err(unfit)?,
+    let line = quoted(argv).map_err(unfit)?;
+    let mark = match Mark::new().filter(|_| host.credential.user == ROOT) {
+        Some(mark) => Some(Marked {
+            line: quoted(&mark.before(argv)).map_err(unfit)?,
+            mark,
+            by_request: false,
+        }),
+        None => None,
     };
     let asked = args.get("timeout_ms").and_then(Value::as_u64);
     let time_ms = asked

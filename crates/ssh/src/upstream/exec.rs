@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use toolkit::cancel::Cancel;
 
 use super::connection::Channel;
-use super::mark::Mark;
+use super::mark::{Mark, Marked};
 use crate::end::End;
 use crate::hosts::Secret;
 use crate::outputs::{Spill, Spilled};
@@ -45,7 +45,7 @@ pub(crate) struct Order {
     /// The terminal that it runs on, where it does: there its output goes, and thence its input comes.
     pub terminal: Option<Inside>,
     /// The variable by which its processes are found, where sshd passes no signals on.
-    pub mark: Option<Mark>,
+    pub mark: Option<Marked>,
 }
 
 /// How long and how much.
@@ -65,6 +65,8 @@ pub(crate) struct Ended {
     pub time: Duration,
     /// Where all of the output is, where it was too long for an answer.
     pub spilled: Option<Spilled>,
+    /// Whether the server has set the variable that it was asked to; none where it was not.
+    pub has_variable: Option<bool>,
     /// The server has not closed the channel: something may still hold its streams.
     pub open: Option<Left>,
 }
@@ -163,7 +165,17 @@ pub(crate) async fn run(channel: Channel, mut order: Order, cancel: Cancel) -> E
 }
 
 /// Sends a command, on a terminal where it has one; false where the connection is lost.
-async fn send(write: &ChannelWriteHalf<Msg>, line: String, size: Option<Size>) -> bool {
+async fn send(
+    write: &ChannelWriteHalf<Msg>,
+    line: String,
+    mark: Option<&Mark>,
+    size: Option<Size>,
+) -> bool {
+    if let Some((name, value)) = mark.map(Mark::requested)
+        && write.set_env(true, name, value).await.is_err()
+    {
+        return false;
+    }
     if let Some(Size { columns, rows }) = size {
         let asked = write.request_pty(true, TERM, columns, rows, 0, 0, &[]);
         if asked.await.is_err() {
@@ -179,7 +191,13 @@ async fn follow(channel: Channel, order: Order, out: &mut Out, cancel: Cancel) -
     let (mut read, write) = channel.0.split();
     let write = Arc::new(write);
     let size = out.terminal.as_ref().map(|terminal| terminal.size);
-    if !send(&write, order.line, size).await {
+    let (line, mark) = match order.mark {
+        Some(marked) if marked.by_request => (order.line, Some(marked.mark)),
+        Some(marked) => (marked.line, None),
+        None => (order.line, None),
+    };
+    running.asked_variable = mark.is_some();
+    if !send(&write, line, mark.as_ref(), size).await {
         return running.ended(End::Unsent, None);
     }
     let typed = out
@@ -196,6 +214,10 @@ async fn follow(channel: Channel, order: Order, out: &mut Out, cancel: Cancel) -
                     let _ = write.close().await;
                     let end = running.end(true);
                     return running.ended(end, None);
+                }
+                // Answers come in the order of what was asked: the variable is the first.
+                Some(answer @ (ChannelMsg::Success | ChannelMsg::Failure)) if running.waits_for_variable() => {
+                    running.has_variable = Some(matches!(answer, ChannelMsg::Success));
                 }
                 Some(ChannelMsg::Failure) if running.told.is_none() => {
                     let _ = write.close().await;
@@ -269,6 +291,9 @@ struct Running {
     stdout: Kept,
     stderr: Kept,
     keep: usize,
+    /// Whether the server was asked to set a variable, and what it said.
+    asked_variable: bool,
+    has_variable: Option<bool>,
 }
 
 impl Running {
@@ -282,7 +307,13 @@ impl Running {
             stdout: Kept::default(),
             stderr: Kept::default(),
             keep: bounds.stream_bytes_max,
+            asked_variable: false,
+            has_variable: None,
         }
+    }
+
+    fn waits_for_variable(&self) -> bool {
+        self.asked_variable && self.has_variable.is_none()
     }
 
     fn may_be_stopped(&self) -> bool {
@@ -367,6 +398,7 @@ impl Running {
             stderr: self.stderr,
             time: self.began.elapsed(),
             spilled: None,
+            has_variable: self.has_variable,
             open,
         }
     }

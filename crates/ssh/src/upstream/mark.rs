@@ -15,6 +15,8 @@ use crate::random;
 
 /// The variable's name.
 const NAME: &str = "DURWARD_RUN";
+/// Where sshd itself sets it: most take variables whose names begin so. What finds the name above finds this one too.
+const REQUESTED: &str = "LC_DURWARD_RUN";
 /// Finds what has the variable, with TERM, then KILL; ends well once there is nothing left of it.
 const SCRIPT: &str = "for signal in TERM KILL KILL; do left=; for process in /proc/[0-9]*; do \
 if grep -qs \"$0\" \"$process/environ\"; then left=1; kill -$signal \"${process#/proc/}\" 2>/dev/null; fi; done; \
@@ -25,6 +27,16 @@ const TIME: Duration = Duration::from_secs(20);
 /// The variable of one command.
 #[derive(Debug, Clone)]
 pub(crate) struct Mark(String);
+
+/// How a command gets its variable.
+#[derive(Debug, Clone)]
+pub(crate) struct Marked {
+    pub mark: Mark,
+    /// The line that gives it by a program of its own, which takes the host some time.
+    pub line: String,
+    /// Whether sshd sets it instead.
+    pub by_request: bool,
+}
 
 impl Mark {
     /// A variable that no other command has.
@@ -40,6 +52,12 @@ impl Mark {
     /// The variable with its value.
     pub fn text(&self) -> &str {
         &self.0
+    }
+
+    /// The name and the value that sshd is asked to set.
+    pub fn requested(&self) -> (&'static str, &str) {
+        let (_, value) = self.0.split_once('=').unwrap_or_default();
+        (REQUESTED, value)
     }
 
     /// The words that give it to a program.

@@ -14,5 +14,5 @@ pub(crate) use connection::{Channel, Connection, Way};
 pub(crate) use exec::{Bounds, Ended, Kept, Order, run};
 pub(crate) use fault::{ConnectFault, OpenFault};
 pub(crate) use forward::open as open_forward;
-pub(crate) use mark::Mark;
+pub(crate) use mark::{Mark, Marked};
 pub(crate) use sftp::{Entry, Led, Opening, Sftp, Sink};

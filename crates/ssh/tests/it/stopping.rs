@@ -110,20 +110,32 @@ async fn what_root_runs_is_killed_though_sshd_passes_no_signal_on() {
     if !has("sshd") || !is_root() {
         return;
     }
-    let target = Target::new("");
-    let text = format!(
-        "known_hosts: [known_hosts]\ncredentials: {{ me: {{ user: root, key: user }} }}\nhosts: {{ web: {{ address: 127.0.0.1, port: {}, credential: me }} }}\n",
-        target.port
-    );
-    let client = Client::new(Hosts::of(&text, &target.folder).unwrap(), None);
-    let session = client.connect("web").await;
-    let line = "sh -c 'trap \"\" TERM; setsid sleep 39324.1 & sleep 39324.2; sleep 39324.3'";
-    let call = json!({"session_id": session, "command": line, "timeout_ms": 300});
-    let said = client.call("ssh_run", call).await.unwrap();
-    let text = said["content"][0]["text"].as_str().unwrap();
-    assert!(text.contains("its end was seen"), "{text}");
-    for word in ["39324.1", "39324.2", "39324.3"] {
-        assert!(gone(word).await, "{word}");
+    // Where sshd takes variables it sets the one by which a command is found; else a program does.
+    for (accepted, variable) in [("", "DURWARD_RUN"), ("AcceptEnv LC_*\n", "LC_DURWARD_RUN")] {
+        let target = Target::new(accepted);
+        let text = format!(
+            "known_hosts: [known_hosts]\ncredentials: {{ me: {{ user: root, key: user }} }}\nhosts: {{ web: {{ address: 127.0.0.1, port: {}, credential: me }} }}\n",
+            target.port
+        );
+        let client = Client::new(Hosts::of(&text, &target.folder).unwrap(), None);
+        let session = client.connect("web").await;
+        let said = client.run(&session, "env").await.unwrap();
+        let told = said["structuredContent"]["stdout"].as_str().unwrap();
+        let names: Vec<&str> = told
+            .lines()
+            .filter_map(|line| line.split_once('='))
+            .map(|(name, _)| name)
+            .filter(|name| name.ends_with("DURWARD_RUN"))
+            .collect();
+        assert_eq!(names, [variable], "{accepted}");
+        let line = "sh -c 'trap \"\" TERM; setsid sleep 39324.1 & sleep 39324.2; sleep 39324.3'";
+        let call = json!({"session_id": session, "command": line, "timeout_ms": 300});
+        let said = client.call("ssh_run", call).await.unwrap();
+        let text = said["content"][0]["text"].as_str().unwrap();
+        assert!(text.contains("its end was seen"), "{accepted}: {text}");
+        for word in ["39324.1", "39324.2", "39324.3"] {
+            assert!(gone(word).await, "{accepted}: {word}");
+        }
     }
 }
 

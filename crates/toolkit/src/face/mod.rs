@@ -4,7 +4,7 @@
 //! are read and written.
 
 mod body;
-mod doors;
+mod revocations;
 mod route;
 
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use gate::identity::IdentityFault;
 use crate::server::BoxFuture;
 use crate::trace::Trace;
 pub use body::object;
-pub use doors::{Door, Doors};
+pub use revocations::{Revocation, Revocations};
 pub use route::{Clash, ROUTES_MAX, Route, Routes};
 
 /// On whose behalf a face makes a request of its own, and the run that it belongs to.

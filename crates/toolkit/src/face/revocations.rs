@@ -8,33 +8,33 @@ use std::task::{Poll, Waker};
 
 /// What one thing that lasts watches. It has one watcher.
 #[derive(Debug, Default)]
-pub struct Door {
-    closed: AtomicBool,
+pub struct Revocation {
+    revoked: AtomicBool,
     waker: Mutex<Option<Waker>>,
 }
 
-impl Door {
+impl Revocation {
     /// Whether it has to end; else `waker` is woken when it has.
-    pub fn is_closed(&self, waker: &Waker) -> bool {
+    pub fn is_revoked(&self, waker: &Waker) -> bool {
         let mut own = self.waker.lock().unwrap_or_else(PoisonError::into_inner);
         if !own.as_ref().is_some_and(|own| own.will_wake(waker)) {
             *own = Some(waker.clone());
         }
         drop(own);
-        self.closed.load(Ordering::Acquire)
+        self.revoked.load(Ordering::Acquire)
     }
 
     /// Ready when it has to end.
-    pub async fn closed(&self) {
-        poll_fn(|cx| match self.is_closed(cx.waker()) {
+    pub async fn revoked(&self) {
+        poll_fn(|cx| match self.is_revoked(cx.waker()) {
             true => Poll::Ready(()),
             false => Poll::Pending,
         })
         .await;
     }
 
-    fn close(&self) {
-        self.closed.store(true, Ordering::Release);
+    fn revoke(&self) {
+        self.revoked.store(true, Ordering::Release);
         let waker = self
             .waker
             .lock()
@@ -46,39 +46,39 @@ impl Door {
     }
 }
 
-/// All doors, by caller. Those that nobody watches any more go when the caller opens another.
+/// All revocations, by caller. Those that nobody watches any more go when the caller opens another.
 #[derive(Debug, Default)]
-pub struct Doors(Mutex<HashMap<Arc<str>, Vec<Weak<Door>>>>);
+pub struct Revocations(Mutex<HashMap<Arc<str>, Vec<Weak<Revocation>>>>);
 
-impl Doors {
-    /// A door for something of this caller.
+impl Revocations {
+    /// A revocation for something of this caller.
     #[must_use]
-    pub fn open(&self, caller: &Arc<str>) -> Arc<Door> {
-        let door = Arc::default();
-        let mut open = self.lock();
-        let own = open.entry(Arc::clone(caller)).or_default();
-        own.retain(|door| door.strong_count() > 0);
-        own.push(Arc::downgrade(&door));
-        door
+    pub fn watch(&self, caller: &Arc<str>) -> Arc<Revocation> {
+        let revocation = Arc::default();
+        let mut all = self.lock();
+        let own = all.entry(Arc::clone(caller)).or_default();
+        own.retain(|revocation| revocation.strong_count() > 0);
+        own.push(Arc::downgrade(&revocation));
+        revocation
     }
 
     /// Ends what this caller has open.
-    pub fn close(&self, caller: &Arc<str>) {
+    pub fn revoke(&self, caller: &Arc<str>) {
         let own = self.lock().remove(caller).unwrap_or_default();
-        for door in own.iter().filter_map(Weak::upgrade) {
-            door.close();
+        for revocation in own.iter().filter_map(Weak::upgrade) {
+            revocation.revoke();
         }
     }
 
     /// Forgets callers who have nothing open.
     pub fn tidy(&self) {
         self.lock().retain(|_, own| {
-            own.retain(|door| door.strong_count() > 0);
+            own.retain(|revocation| revocation.strong_count() > 0);
             !own.is_empty()
         });
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Vec<Weak<Door>>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Vec<Weak<Revocation>>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -89,18 +89,19 @@ mod tests {
 
     #[test]
     fn a_caller_that_is_expelled_finds_its_doors_closed_and_no_others() {
-        let (doors, a, b): (Doors, Arc<str>, Arc<str>) = (Doors::default(), "a".into(), "b".into());
+        let (revocations, a, b): (Revocations, Arc<str>, Arc<str>) =
+            (Revocations::default(), "a".into(), "b".into());
         let waker = Waker::noop();
-        let (first, other) = (doors.open(&a), doors.open(&b));
-        assert!(!first.is_closed(waker) && !other.is_closed(waker));
-        doors.close(&a);
-        assert!(first.is_closed(waker) && !other.is_closed(waker));
+        let (first, other) = (revocations.watch(&a), revocations.watch(&b));
+        assert!(!first.is_revoked(waker) && !other.is_revoked(waker));
+        revocations.revoke(&a);
+        assert!(first.is_revoked(waker) && !other.is_revoked(waker));
         assert!(
-            !doors.open(&a).is_closed(waker),
+            !revocations.watch(&a).is_revoked(waker),
             "what is opened later is judged anew"
         );
         drop(other);
-        doors.tidy();
-        assert!(doors.lock().is_empty());
+        revocations.tidy();
+        assert!(revocations.lock().is_empty());
     }
 }
