@@ -208,8 +208,7 @@ impl Face {
         }
         let cache = self.terms.cache.as_ref();
         asked.set_cache_name(cache.and_then(|cache| cache.name(&asked, &caller, headers)));
-        let reserved = self.reserve(&caller, &route, &asked, &origin);
-        let reservation = match reserved {
+        let reservation = match self.reserve(&caller, &route, &asked, &origin) {
             Ok(reservation) => reservation,
             Err(refusal) => return answer.refused(&refusal),
         };
@@ -223,15 +222,12 @@ impl Face {
             Ok(admitted) => admitted,
             Err(refusal) => return answer.refused(&refusal),
         };
-        let terms = &self.terms;
+        let (terms, whose) = (&self.terms, (&caller, revocation));
         let served = match call::remembered(terms, &legs, &caller, permit.request()) {
             Some(found) => call::answer(terms, found, permit, reservation)
                 .await
                 .map_err(|own| *own),
-            None => {
-                let whose = (&caller, revocation);
-                call::serve(terms, &route, &legs, whose, permit, reservation).await
-            }
+            None => call::serve(terms, &route, &legs, whose, permit, reservation).await,
         };
         match served {
             Ok(Served::Whole(whole, trail)) => answer.whole(whole, &trail),
