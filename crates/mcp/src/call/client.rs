@@ -44,6 +44,11 @@ pub(crate) trait Client: Send + Sync {
     /// Counts news that were not sent because of that.
     fn has_missed_news(&self) {}
 
+    /// A message of its server as the client is told it.
+    fn told(&self, frame: Vec<u8>) -> Vec<u8> {
+        frame
+    }
+
     /// Whether it speaks HTTP: its headers repeat what its requests say, and caches may stand between.
     fn is_over_http(&self) -> bool;
 
@@ -76,6 +81,11 @@ pub(crate) struct Asker {
 impl Asker {
     pub(super) fn is_modern(&self) -> bool {
         self.era == Some(Era::Modern)
+    }
+
+    /// Whether its client speaks the Modern era, and its server an earlier one.
+    pub(super) fn is_bridged(&self) -> bool {
+        self.is_modern() && self.slot.is_legacy()
     }
 
     pub(super) fn reader(&self) -> Reader<'_> {
@@ -136,6 +146,10 @@ impl Asker {
         {
             return None;
         }
+        // Who wants the server's log in the Modern era says so with each request, which an earlier one does not know.
+        if self.is_bridged() && is_log(&news.frame) {
+            return None;
+        }
         if asks_for_input(&news.frame) {
             self.client.note(Note::ServerNotificationDropped.into());
             return None;
@@ -175,4 +189,9 @@ impl Asker {
 /// judged. A frame of the gate's has no blanks between its tokens.
 fn asks_for_input(frame: &[u8]) -> bool {
     std::str::from_utf8(frame).is_ok_and(|frame| frame.contains("\"inputRequests\":"))
+}
+
+fn is_log(frame: &[u8]) -> bool {
+    const LOG: &str = "\"method\":\"notifications/message\"";
+    std::str::from_utf8(frame).is_ok_and(|frame| frame.contains(LOG))
 }

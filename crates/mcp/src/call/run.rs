@@ -19,6 +19,7 @@ use super::questions::{Judging, Late, Question};
 use super::read::{After, Names};
 use super::under_way::CallGuard;
 use super::wait::{Asking, WentOn};
+use crate::message::bridged;
 use crate::message::era;
 use crate::message::frames::{self, Failure, UpstreamFault};
 use crate::message::method::Treatment;
@@ -229,6 +230,11 @@ impl Run {
         self.after.take()
     }
 
+    /// A message of its server as its client is told it.
+    pub fn told(&self, frame: Vec<u8>) -> Vec<u8> {
+        self.asker.client.told(frame)
+    }
+
     /// Whether it lasts for as long as its client stays.
     pub fn is_endless(&self) -> bool {
         self.names.timeout_ns == u64::MAX
@@ -339,12 +345,19 @@ impl Run {
             }
             None => None,
         };
-        let changed = if self.asker.is_modern() && self.asker.client.is_over_http() {
-            splice::made_private(changed.as_deref().unwrap_or(payload)).or(changed)
-        } else {
-            changed
-        };
+        let changed = self.dressed(payload, changed);
         Said::Done(reply.respelled(&self.names.id, changed.as_deref()), None)
+    }
+
+    /// A result as its client's revision has it; `None` where nothing of it was or has to be changed.
+    fn dressed(&self, payload: &str, mut changed: Option<String>) -> Option<String> {
+        if self.asker.is_bridged() {
+            changed = bridged::completed(changed.as_deref().unwrap_or(payload)).or(changed);
+        }
+        if self.asker.is_modern() && self.asker.client.is_over_http() {
+            changed = splice::made_private(changed.as_deref().unwrap_or(payload)).or(changed);
+        }
+        changed
     }
 
     fn kept_as(&mut self) -> Option<KeptAs> {
@@ -376,7 +389,18 @@ impl Run {
             self.asker.client.note(Noted::of(fault, era::sentence(era)));
             return Said::Done(era::refusal(&self.names.id, era, payload), Some(code));
         }
-        Said::Done(reply.respelled(&self.names.id, None), Some(code))
+        let changed = match self.asker.is_bridged() {
+            true => bridged::error(payload),
+            false => None,
+        };
+        let code = match &changed {
+            Some(changed) => frames::error_code(changed).unwrap_or(code),
+            None => code,
+        };
+        Said::Done(
+            reply.respelled(&self.names.id, changed.as_deref()),
+            Some(code),
+        )
     }
 
     /// What a handshake's result becomes; `None` where nothing has to be changed.

@@ -334,6 +334,16 @@ impl Server {
         known.mirrored.check(&tool, arguments, headers)
     }
 
+    /// The headers that repeat the arguments of a call which could not have any.
+    pub fn headers_of(&self, scan: &Scan<'_>) -> HeaderMap {
+        let tool = member(&scan.params, "name").and_then(string);
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let arguments = member(&scan.params, "arguments");
+        known
+            .mirrored
+            .repeated(&tool.unwrap_or_default(), arguments)
+    }
+
     /// Its tools are others than those that it has listed: it is asked for them before the next call.
     pub fn tools_changed(&self) {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);

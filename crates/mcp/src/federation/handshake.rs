@@ -1,7 +1,8 @@
 //! One answer to `initialize` out of those of several servers.
 
 use serde_json::{Map, Value, json};
-use wire::Revision;
+use wire::jsonrpc::member;
+use wire::{Bounds, Era, Revision, scan_reply};
 
 use super::lists::{self, Missing};
 use crate::message::method::List;
@@ -44,8 +45,8 @@ impl Abilities {
     }
 }
 
-/// The result of `initialize` for the client of several servers: their names with what they say of
-/// themselves, and the servers that are missing.
+/// The result of `initialize` for the client of several servers, or that of `server/discover` where the revision is of
+/// the Modern era: their names with what they say of themselves, and the servers that are missing.
 pub(crate) fn merged(
     revision: Revision,
     members: &[(String, String)],
@@ -69,6 +70,9 @@ pub(crate) fn merged(
             capabilities.insert(plain.into(), json!({}));
         }
     }
+    if revision.era() == Era::Modern {
+        return discovered(revision, capabilities.into(), members, missing);
+    }
     let mut result = json!({
         "protocolVersion": revision.name(),
         "capabilities": capabilities,
@@ -83,6 +87,41 @@ pub(crate) fn merged(
         }
     }
     result.to_string()
+}
+
+/// The result of `initialize` as a server's part in that of `server/discover`: without what needs a session of the client's
+/// own.
+pub(crate) fn without_session(result: &str) -> String {
+    let mut result: Value = serde_json::from_str(result).unwrap_or_default();
+    if let Some(Value::Object(capabilities)) = result.get_mut("capabilities") {
+        capabilities.remove("logging");
+        if let Some(Value::Object(resources)) = capabilities.get_mut("resources") {
+            resources.remove("subscribe");
+        }
+    }
+    result.to_string()
+}
+
+fn discovered(
+    revision: Revision,
+    capabilities: Value,
+    members: &[(String, String)],
+    missing: &[Missing],
+) -> String {
+    let ttl = |(_, result): &(String, String)| {
+        let scan = scan_reply(result.as_bytes(), &Bounds::default()).ok();
+        scan.map_or(0, |scan| lists::ttl_of(member(&scan.members, "ttlMs")))
+    };
+    let ttl_ms = lists::ttl_ms(members.iter().map(ttl).min(), missing);
+    let said = match instructions(members, missing) {
+        Some(text) => format!("\"instructions\":{},", Value::from(text)),
+        None => String::new(),
+    };
+    format!(
+        "{{\"supportedVersions\":[\"{}\"],\"capabilities\":{capabilities},{said}{}}}",
+        revision.name(),
+        lists::of_modern(ttl_ms, missing)
+    )
 }
 
 /// What each server says to the model, under its name; and which servers are missing.
@@ -126,6 +165,22 @@ mod tests {
             json!({"tools":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"logging":{}})
         );
         assert_eq!(result["instructions"], "# a\n\nBe kind.");
+        let discovered: Value =
+            serde_json::from_str(&merged(Revision::V2026_07_28, &members, &[])).unwrap();
+        assert_eq!(discovered["supportedVersions"], json!(["2026-07-28"]));
+        for same in ["capabilities", "instructions"] {
+            assert_eq!(discovered[same], result[same]);
+        }
+        assert_eq!(discovered["resultType"], "complete");
+        assert_eq!(discovered["cacheScope"], "private");
+        let (name, said) = &members[1];
+        let bridged = [(name.clone(), without_session(said))];
+        let discovered: Value =
+            serde_json::from_str(&merged(Revision::V2026_07_28, &bridged, &[])).unwrap();
+        assert_eq!(
+            discovered["capabilities"],
+            json!({"tools":{"listChanged":true},"resources":{"listChanged":true,"subscribe":false}})
+        );
         let missing = [Missing {
             server: "c".into(),
             reason: "upstream_died".into(),

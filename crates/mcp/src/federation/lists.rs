@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 use serde_json::value::RawValue;
 use wire::jsonrpc::{member, string};
-use wire::{Bounds, scan_reply};
+use wire::{Bounds, Era, scan_reply};
 
 use super::cursor::Cursor;
 use super::places::{self, Step};
@@ -15,6 +15,8 @@ use crate::message::method::List;
 
 /// The member of `_meta` that names the servers whose part of a list is missing.
 const META_MISSING: &str = "durward/missing";
+/// The member of `_meta` in which a server of the Modern era names itself.
+const META_SERVER: &str = "io.modelcontextprotocol/serverInfo";
 /// The code of an answer to a method that a server does not have.
 const UNKNOWN_METHOD: i64 = -32601;
 
@@ -33,16 +35,21 @@ pub(crate) struct Merged {
     entries: Vec<Arc<str>>,
     more: Cursor,
     missing: Vec<Missing>,
+    era: Era,
+    /// The shortest time for which a part of it holds.
+    ttl_ms: Option<u64>,
 }
 
 impl Merged {
-    /// Nothing yet.
-    pub fn new(list: List) -> Self {
+    /// Nothing yet, for a client of this era.
+    pub fn new(list: List, era: Era) -> Self {
         Self {
             list,
             entries: Vec::new(),
             more: Cursor::default(),
             missing: Vec::new(),
+            era,
+            ttl_ms: None,
         }
     }
 
@@ -54,7 +61,8 @@ impl Merged {
     /// Takes a server's part.
     pub fn take(&mut self, server: &str, part: Part) {
         match part.0 {
-            Ok(Entries { text, next }) => {
+            Ok(Entries { text, next, ttl_ms }) => {
+                self.ttl_ms = Some(self.ttl_ms.map_or(ttl_ms, |least| least.min(ttl_ms)));
                 self.entries.extend(text);
                 if let Some(cursor) = next {
                     self.more.0.insert(server.to_owned(), cursor);
@@ -102,8 +110,13 @@ impl Merged {
         if let Some(cursor) = self.more.text() {
             tail.push_str(&format!(",\"nextCursor\":\"{cursor}\""));
         }
-        if !self.missing.is_empty() {
-            tail.push_str(&format!(",\"_meta\":{}", meta(&self.missing)));
+        match self.era {
+            Era::Legacy if self.missing.is_empty() => {}
+            Era::Legacy => tail.push_str(&format!(",\"_meta\":{}", meta(&self.missing))),
+            Era::Modern => {
+                let ttl_ms = ttl_ms(self.ttl_ms, &self.missing);
+                tail.push_str(&format!(",{}", of_modern(ttl_ms, &self.missing)));
+            }
         }
         tail.push_str("}}");
         // Written once: it may be of megabytes.
@@ -132,6 +145,8 @@ struct Entries {
     text: Option<Arc<str>>,
     /// The cursor of its next page.
     next: Option<String>,
+    /// For how long it says that this holds; not at all where it does not say.
+    ttl_ms: u64,
 }
 
 impl Part {
@@ -143,7 +158,9 @@ impl Part {
     /// Its entries, where the server has no more of them.
     pub fn whole(&self) -> Option<&str> {
         match &self.0 {
-            Ok(Entries { text, next: None }) => Some(text.as_deref().unwrap_or_default()),
+            Ok(Entries {
+                text, next: None, ..
+            }) => Some(text.as_deref().unwrap_or_default()),
             Ok(_) | Err(_) => None,
         }
     }
@@ -181,6 +198,7 @@ impl Part {
         Ok(Entries {
             text: (!inner.is_empty()).then(|| Arc::from(inner)),
             next: next.map(std::borrow::Cow::into_owned),
+            ttl_ms: ttl_of(member(&scan.reply, "ttlMs")),
         })
     }
 }
@@ -209,6 +227,59 @@ pub(super) fn meta(missing: &[Missing]) -> serde_json::Value {
     let row = |missing: &Missing| json!({"server": missing.server, "reason": missing.reason, "message": missing.message});
     let rows: Vec<serde_json::Value> = missing.iter().map(row).collect();
     json!({ META_MISSING: rows })
+}
+
+/// What every result of the Modern era has, and what caches may do with one that was put together for one caller;
+/// members without their braces.
+pub(super) fn of_modern(ttl_ms: u64, missing: &[Missing]) -> String {
+    let mut meta = match missing {
+        [] => json!({}),
+        some => meta(some),
+    };
+    if let Some(meta) = meta.as_object_mut() {
+        let server = json!({"name": "durward", "version": env!("CARGO_PKG_VERSION")});
+        meta.insert(META_SERVER.into(), server);
+    }
+    format!(
+        "\"resultType\":\"complete\",\"ttlMs\":{ttl_ms},\"cacheScope\":\"private\",\"_meta\":{meta}"
+    )
+}
+
+/// For how long all parts of a result hold. A server that is missing may be there the next moment.
+pub(super) fn ttl_ms(shortest: Option<u64>, missing: &[Missing]) -> u64 {
+    match missing {
+        [] => shortest.unwrap_or_default(),
+        _ => 0,
+    }
+}
+
+/// What a server says of how long its result holds.
+pub(super) fn ttl_of(raw: Option<&str>) -> u64 {
+    raw.and_then(|raw| raw.parse().ok()).unwrap_or_default()
+}
+
+/// The result that a server has answered with, or why it has no part in ours.
+pub(crate) fn result_of(server: &str, answer: &[u8]) -> Result<String, Missing> {
+    let missing = |(reason, message)| Missing {
+        server: server.to_owned(),
+        reason,
+        message,
+    };
+    let garbage = || {
+        (
+            "upstream_garbage".to_owned(),
+            "its answer is not valid".to_owned(),
+        )
+    };
+    let scan = scan_reply(answer, &Bounds::default()).map_err(|_| missing(garbage()))?;
+    match (
+        member(&scan.members, "result"),
+        member(&scan.members, "error"),
+    ) {
+        (Some(result), _) => Ok(result.to_owned()),
+        (None, Some(error)) => Err(missing(why(error))),
+        (None, None) => Err(missing(garbage())),
+    }
 }
 
 /// Why a server has answered with an error.
@@ -255,7 +326,7 @@ mod tests {
 
     #[test]
     fn lists_become_one_and_a_server_without_an_answer_takes_nothing_away() {
-        let mut merged = Merged::new(List::Tools);
+        let mut merged = Merged::new(List::Tools, Era::Legacy);
         let (a, b) = (Spelling::of(&Arc::from("a")), Spelling::of(&Arc::from("b")));
         take(
             &mut merged,
@@ -285,6 +356,30 @@ mod tests {
     }
 
     #[test]
+    fn a_list_of_the_modern_era_holds_for_as_long_as_each_part_of_it_for_its_caller_alone() {
+        let of = |answers: &[&[u8]]| -> serde_json::Value {
+            let mut merged = Merged::new(List::Tools, Era::Modern);
+            for (at, answer) in answers.iter().enumerate() {
+                take(&mut merged, &format!("s{at}"), None, answer);
+            }
+            let answer: serde_json::Value = serde_json::from_slice(&merged.answer("1")).unwrap();
+            assert_eq!(answer["result"]["resultType"], "complete");
+            assert_eq!(answer["result"]["cacheScope"], "private");
+            assert_eq!(answer["result"]["_meta"][META_SERVER]["name"], "durward");
+            answer["result"].clone()
+        };
+        let long = answer(r#"{"tools":[],"ttlMs":9000,"cacheScope":"public"}"#);
+        let short = answer(r#"{"tools":[],"ttlMs":70}"#);
+        let unsaid = answer(r#"{"tools":[]}"#);
+        let dead = br#"{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"it ended"}}"#;
+        assert_eq!(of(&[&long, &short])["ttlMs"], 70);
+        assert_eq!(of(&[&long, &unsaid])["ttlMs"], 0);
+        let missing = of(&[&long, dead]);
+        assert_eq!(missing["ttlMs"], 0);
+        assert_eq!(missing["_meta"][META_MISSING][0]["server"], "s1");
+    }
+
+    #[test]
     fn resources_are_spelled_by_their_addresses() {
         for (list, entry, expect) in [
             (
@@ -299,7 +394,7 @@ mod tests {
             ),
             (List::Prompts, r#"{"name":"p"}"#, r#"{"name":"a__p"}"#),
         ] {
-            let mut merged = Merged::new(list);
+            let mut merged = Merged::new(list, Era::Legacy);
             let result = format!(r#"{{"{}":[{entry}]}}"#, list.member());
             let spelling = Spelling::of(&Arc::from("a"));
             merged.take("a", Part::of(list, Some(&spelling), &answer(&result)));

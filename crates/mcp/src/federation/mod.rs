@@ -11,8 +11,8 @@ mod places;
 mod spelling;
 
 pub(crate) use cursor::Cursor;
-pub(crate) use handshake::{Abilities, merged};
-pub(crate) use lists::{Merged, Missing, Part};
-pub(crate) use places::{Aim, aim, edited, id_of_server, inner_call};
+pub(crate) use handshake::{Abilities, merged, without_session};
+pub(crate) use lists::{Merged, Missing, Part, result_of};
+pub(crate) use places::{Aim, aim, edited, id_of_server, inner_call, listened_for};
 pub use spelling::{Prefix, scheme};
 pub(crate) use spelling::{Spelling, split_name, split_uri};

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use wire::jsonrpc::{member, string};
 use wire::{Bounds, scan_reply};
 
-use super::spelling::split_token;
+use super::spelling::{Spelling, split_token};
 use crate::message::splice;
 
 /// One step into a JSON value.
@@ -144,6 +144,35 @@ pub(crate) fn inner_call(text: &str) -> Option<Vec<Edit>> {
     ])
 }
 
+/// A subscription (`subscriptions/listen`) as one server is asked for it, as edits: of resources only its own, by its own
+/// addresses. `None` where it asks for nothing of that server.
+pub(crate) fn listened_for(text: &str, spelling: &Spelling) -> Option<Vec<Edit>> {
+    const RESOURCES: &str = "resourceSubscriptions";
+    let filter = at(text, &[In("params"), In("notifications")]);
+    let Some(filter) = filter.first().copied() else {
+        return Some(Vec::new());
+    };
+    let scan = scan_reply(filter.as_bytes(), &Bounds::default()).ok()?;
+    let Some(uris) = member(&scan.members, RESOURCES) else {
+        return Some(Vec::new());
+    };
+    let uris: Vec<String> = serde_json::from_str(uris).ok()?;
+    let own = uris.iter().filter_map(|uri| spelling.own_uri(uri));
+    let own: Vec<&str> = own.collect();
+    let rest = scan.members.iter().filter(|(name, _)| name != RESOURCES);
+    let mut members: Vec<String> = rest
+        .map(|(name, raw)| format!("{}:{raw}", serde_json::Value::from(&**name)))
+        .collect();
+    if !own.is_empty() {
+        members.push(format!("\"{RESOURCES}\":{}", serde_json::json!(own)));
+    }
+    if members.is_empty() {
+        return None;
+    }
+    let place = place_of(text, filter)?;
+    Some(vec![(place, format!("{{{}}}", members.join(",")))])
+}
+
 /// The server that a client's answer or progress is for, its own id or token, and where the spelled one stands.
 pub(crate) fn id_of_server(text: &str) -> Option<(String, Edit)> {
     let paths: [&[Step]; 2] = [&[In("id")], &[In("params"), In("progressToken")]];
@@ -195,6 +224,41 @@ mod tests {
             });
             assert_eq!(found.as_deref(), expect, "{text}");
         }
+    }
+
+    #[test]
+    fn a_subscription_asks_each_server_for_what_is_its_own() {
+        let spelling = Spelling::of(&std::sync::Arc::from("my_a"));
+        let of = |filter: &str| {
+            let text = format!(r#"{{"params":{{"notifications":{filter}}}}}"#);
+            let edits = listened_for(&text, &spelling)?;
+            let edited = String::from_utf8(edited(text.as_bytes(), edits)).unwrap();
+            let (_, filter) = edited.split_once("\"notifications\":").unwrap();
+            Some(filter.strip_suffix("}}").unwrap().to_owned())
+        };
+        let cases = [
+            (
+                r#"{"toolsListChanged":true}"#,
+                Some(r#"{"toolsListChanged":true}"#),
+            ),
+            (
+                r#"{"resourceSubscriptions":["my-a+x:y","b+x:y","x:y"],"toolsListChanged":true}"#,
+                Some(r#"{"toolsListChanged":true,"resourceSubscriptions":["x:y"]}"#),
+            ),
+            (
+                r#"{"resourceSubscriptions":["b+x:y"],"toolsListChanged":true}"#,
+                Some(r#"{"toolsListChanged":true}"#),
+            ),
+            (r#"{"resourceSubscriptions":["b+x:y"]}"#, None),
+            (r#"{"resourceSubscriptions":"my-a+x:y"}"#, None),
+        ];
+        for (filter, expect) in cases {
+            assert_eq!(of(filter).as_deref(), expect, "{filter}");
+        }
+        assert_eq!(
+            listened_for(r#"{"params":{}}"#, &spelling),
+            Some(Vec::new())
+        );
     }
 
     #[test]

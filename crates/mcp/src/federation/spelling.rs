@@ -69,6 +69,12 @@ impl Spelling {
         format!("{}+{own}", self.scheme)
     }
 
+    /// The server's own address in a spelled one; none where that is of another server.
+    pub fn own_uri<'u>(&self, spelled: &'u str) -> Option<&'u str> {
+        let (scheme, own) = split_uri(spelled)?;
+        scheme.eq_ignore_ascii_case(&self.scheme).then_some(own)
+    }
+
     /// An id or progress token that the server has chosen, as a JSON text.
     fn token(&self, raw: &str) -> String {
         serde_json::Value::from(format!("{}:{raw}", self.server)).to_string()

@@ -333,7 +333,7 @@ impl Drop for Abandoned<'_> {
 }
 
 /// Passes on what a server says that belongs to no exchange, for as long as its slot is in use.
-async fn attend(face: Weak<Face>, slot: Arc<Slot>) {
+pub(super) async fn attend(face: Weak<Face>, slot: Arc<Slot>) {
     let mut is_first = true;
     while let Some(link) = slot.next_link().await {
         if !std::mem::take(&mut is_first) {

@@ -145,10 +145,10 @@ pub(super) fn status(code: Option<i64>) -> StatusCode {
     }
 }
 
-/// The answer to a Modern client of all servers at once, who needs a session there: one that speaks both eras
-/// learns from it what to do.
-pub(super) fn sessions_only(id: &str, requested: &str) -> Vec<u8> {
-    let message = "requests without a session cannot be routed to several servers: open a session with initialize, or use one server at /mcp/NAME";
+/// The answer to a Modern client of all servers at once, none of which speaks that era: one that speaks both learns from
+/// it what to do.
+pub(super) fn none_is_modern(id: &str, requested: &str) -> Vec<u8> {
+    let message = "the client speaks protocol revision 2026-07-28, and no server here does: open a session with initialize";
     legacy_wanted(id, requested, message)
 }
 

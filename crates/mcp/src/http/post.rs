@@ -18,19 +18,19 @@ use super::reply::legacy_answer;
 use super::revocation::Passing;
 use super::session::Session;
 use super::{Caller, Face};
-use crate::call::{
-    Asked, Asker, Basis, Begun, CallGuard, Cancelled, Client as _, Said, Server, ToRead,
-};
+use crate::call::{Asked, Asker, Basis, Begun, CallGuard, Cancelled, Said, Server, ToRead};
+use crate::federation::Spelling;
 use crate::message::batch;
 use crate::message::frames::{self, UpstreamFault};
 use crate::message::method::{self, Notice};
 use crate::message::request;
 use crate::message::shapes;
 use crate::notes::{Note, Noted};
+use crate::upstream::Slot;
 use toolkit::Trace;
 
 /// What is noted of a Modern request that is refused.
-const UNFIT: &str = "a request is not what its revision demands";
+pub(super) const UNFIT: &str = "a request is not what its revision demands";
 
 /// A message read from its frame, as far as it decides where it goes.
 pub(super) enum Message {
@@ -160,7 +160,7 @@ impl Face {
                     }
                     Begun::Running(run) => match session {
                         Some(session) => legacy_answer(run, session).await,
-                        None => self.modern_answer(run, caller).await,
+                        None => self.modern_answer(run.into(), caller).await,
                     },
                 }
             }
@@ -263,29 +263,42 @@ impl Face {
             self.note(Note::ModernRequestRefused.with(UNFIT));
             return Message::Answered(*response);
         }
-        let asker = Asker {
-            server: Arc::clone(server),
-            caller: caller.clone(),
-            session_id: Arc::clone(&self.no_session),
-            client_id: meta.client_id,
-            era: Some(Era::Modern),
-            elicits: false,
-            slot: server.pool.slot(Era::Modern, caller, None),
-            shown: server.shown_to(&caller.subject),
-            under_way: None,
-            lot: Arc::clone(&self.lot),
-            client: Arc::new(Passing {
-                face: Arc::clone(self),
-                caller: caller.clone(),
-            }),
-            recalls: false,
-        };
+        let slot = server.pool.slot(Era::Modern, caller, None);
+        let asker = self.passing((server, slot), caller, meta.client_id, None);
         let mut asked = asker.read(request);
         if request.finding.is_none_or(|finding| finding.masked() == 0) {
             // They repeat arguments, also those that are masked.
             asked.mirror(headers);
         }
         Message::Request(Box::new(asker), Box::new(asked), None)
+    }
+
+    /// Who asks a server where there are no sessions.
+    pub(super) fn passing(
+        self: &Arc<Self>,
+        (server, slot): (&Arc<Server>, Arc<Slot>),
+        caller: &Caller,
+        client_id: Option<Arc<str>>,
+        spelling: Option<Spelling>,
+    ) -> Asker {
+        Asker {
+            server: Arc::clone(server),
+            caller: caller.clone(),
+            session_id: Arc::clone(&self.no_session),
+            client_id,
+            era: Some(Era::Modern),
+            elicits: false,
+            slot,
+            shown: server.shown_to(&caller.subject),
+            under_way: None,
+            lot: Arc::clone(&self.lot),
+            client: Arc::new(Passing {
+                face: Arc::clone(self),
+                caller: caller.clone(),
+                spelling,
+            }),
+            recalls: false,
+        }
     }
 
     /// A message of a session.
@@ -444,22 +457,8 @@ impl Face {
                 plain(frames::bad_frame(&id, &fault))
             }
             Ok(Message::Request(asker, asked, inside)) => {
-                let id = asked.id().to_owned();
                 let guard = inside.map(|(_, guard)| guard);
-                match asker.begin(frame, asked, guard).await {
-                    Begun::Answered(answer) | Begun::Full(answer) => plain(answer),
-                    Begun::EraMismatch => {
-                        plain(frames::upstream_fault(&id, UpstreamFault::EraMismatch))
-                    }
-                    Begun::HeaderMismatch(why) => plain(frames::header_mismatch(&id, &why)),
-                    Begun::Running(mut run) => loop {
-                        match run.next().await {
-                            Said::Emit(news) => session.tell(news).await,
-                            Said::Done(answer, _) => return Some((answer, run.take_basis())),
-                            Said::Gone => return None,
-                        }
-                    },
-                }
+                carried_out(asker, asked, frame, guard).await
             }
             Ok(Message::Notification(session, method, cancelled)) => {
                 Box::pin(self.notified(&session, &method, cancelled, frame)).await;
@@ -489,6 +488,30 @@ impl Face {
         let id = id.unwrap_or_else(|| "null".into());
         answer::json(StatusCode::BAD_REQUEST, frames::bad_frame(&id, fault))
     }
+}
+
+/// Carries a request out whose client is told of its news beside; gives the answer, and what that rests on where it is a
+/// list that may be remembered.
+pub(super) async fn carried_out(
+    asker: Box<Asker>,
+    asked: Box<Asked>,
+    frame: Vec<u8>,
+    guard: Option<CallGuard>,
+) -> Option<(Vec<u8>, Option<Basis>)> {
+    let (id, client) = (asked.id().to_owned(), Arc::clone(&asker.client));
+    let answer = match asker.begin(frame, asked, guard).await {
+        Begun::Answered(answer) | Begun::Full(answer) => answer,
+        Begun::EraMismatch => frames::upstream_fault(&id, UpstreamFault::EraMismatch),
+        Begun::HeaderMismatch(why) => frames::header_mismatch(&id, &why),
+        Begun::Running(mut run) => loop {
+            match run.next().await {
+                Said::Emit(news) => client.tell(news).await,
+                Said::Done(answer, _) => return Some((answer, run.take_basis())),
+                Said::Gone => return None,
+            }
+        },
+    };
+    Some((answer, None))
 }
 
 pub(super) fn salvaged(frame: &[u8]) -> Option<String> {

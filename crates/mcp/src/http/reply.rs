@@ -10,6 +10,7 @@ use net::http::server::{Response, StreamSender, stream};
 use tokio::time::timeout;
 use wire::Revision;
 
+use super::federated::Listening;
 use super::refused::Refused;
 use super::session::Session;
 use super::{Caller, Face, answer, modern};
@@ -21,18 +22,52 @@ const PARTS_MAX: usize = 64;
 const SILENT_MS_MAX: u64 = 1_000;
 
 /// What a call says first, within the time that it may stay silent.
-async fn first_of(run: &mut Run) -> Option<Said> {
+async fn first_of(next: impl Future<Output = Said>) -> Option<Said> {
     let wait = Duration::from_millis(SILENT_MS_MAX);
     // Where it lies until it is over: what is given by value is moved.
-    let next = std::pin::pin!(run.next());
+    let next = std::pin::pin!(next);
     timeout(wait, next).await.ok()
+}
+
+/// What a Modern request has set going, as its client is told it.
+pub(super) enum Going {
+    One(Box<Run>),
+    /// A subscription at several servers.
+    Listening(Box<Listening>),
+}
+
+impl From<Box<Run>> for Going {
+    fn from(run: Box<Run>) -> Self {
+        Self::One(run)
+    }
+}
+
+impl Going {
+    /// What there is for the client next. Cancel-safe.
+    async fn next(&mut self) -> Said {
+        match self {
+            Self::One(run) => match run.next().await {
+                Said::Emit(frame) => Said::Emit(run.told(frame)),
+                Said::Done(answer, code) => Said::Done(run.told(answer), code),
+                Said::Gone => Said::Gone,
+            },
+            Self::Listening(listening) => listening.next().await,
+        }
+    }
+
+    fn is_endless(&self) -> bool {
+        match self {
+            Self::One(run) => run.is_endless(),
+            Self::Listening(_) => true,
+        }
+    }
 }
 
 /// Answers a request of a session.
 pub(super) async fn legacy_answer(run: Box<Run>, session: Arc<Session>) -> Response {
     let mut kept = Kept(Some(run));
     let first = match &mut kept.0 {
-        Some(run) => first_of(run).await,
+        Some(run) => first_of(run.next()).await,
         None => Some(Said::Gone),
     };
     let run = kept.0.take();
@@ -85,10 +120,10 @@ impl Face {
     /// Answers a Modern request. A client that goes away cancels.
     pub(super) async fn modern_answer(
         self: &Arc<Self>,
-        mut run: Box<Run>,
+        mut run: Going,
         caller: &Caller,
     ) -> Response {
-        let first = match first_of(&mut run).await {
+        let first = match first_of(run.next()).await {
             Some(Said::Done(answer, code)) => {
                 return answer::json(modern::status(code), answer);
             }
@@ -104,7 +139,7 @@ impl Face {
 
     async fn modern_stream(
         self: &Arc<Self>,
-        mut run: Box<Run>,
+        mut run: Going,
         sender: StreamSender,
         first: Option<Vec<u8>>,
         caller: &Caller,
@@ -154,7 +189,7 @@ impl Face {
     }
 
     /// Ready when streams without an end are to end, where this is one.
-    fn quiet_for(&self, run: &Run) -> impl Future<Output = ()> + Send + use<> {
+    fn quiet_for(&self, run: &Going) -> impl Future<Output = ()> + Send + use<> {
         let endless = run.is_endless();
         let mut quiet = self.quiet.subscribe();
         async move {

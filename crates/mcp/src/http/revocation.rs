@@ -9,6 +9,7 @@ use tokio::sync::Notify;
 
 use super::{Caller, Face};
 use crate::call::{Client, Work};
+use crate::federation::Spelling;
 use crate::notes::Noted;
 use gate::journal::EndReason;
 
@@ -55,6 +56,8 @@ impl Drop for Stay {
 pub(super) struct Passing {
     pub face: Arc<Face>,
     pub caller: Caller,
+    /// How the server's names are spelled, where they are not left as they are.
+    pub spelling: Option<Spelling>,
 }
 
 impl Client for Passing {
@@ -77,6 +80,13 @@ impl Client for Passing {
                 stay.over().await;
             }
         })
+    }
+
+    fn told(&self, frame: Vec<u8>) -> Vec<u8> {
+        match &self.spelling {
+            Some(spelling) => spelling.of_server(frame),
+            None => frame,
+        }
     }
 
     fn is_over_http(&self) -> bool {

@@ -214,6 +214,10 @@ impl Client for Session {
         })
     }
 
+    fn told(&self, frame: Vec<u8>) -> Vec<u8> {
+        Self::told(self, frame)
+    }
+
     fn is_over_http(&self) -> bool {
         true
     }

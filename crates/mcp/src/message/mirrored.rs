@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use http::{HeaderMap, HeaderName};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 
 /// Most arguments of one tool that go into headers.
@@ -139,6 +139,22 @@ impl Declarations {
         sound
     }
 
+    /// The headers that repeat what a tool declares, where its client could not send them. `arguments` as raw JSON.
+    #[must_use]
+    pub fn repeated(&self, tool: &str, arguments: Option<&str>) -> HeaderMap {
+        let arguments = arguments
+            .and_then(|raw| serde_json::from_str(raw).ok())
+            .unwrap_or_default();
+        let declared = self.by_tool.get(tool).into_iter().flatten();
+        let headers = declared.filter_map(|mirrored| {
+            let name = HeaderName::from_bytes(mirrored.header().as_bytes()).ok()?;
+            let value = mirrored.value(&arguments)?;
+            let value = HeaderValue::from_str(&wire::header::encode(&value)).ok()?;
+            Some((name, value))
+        });
+        headers.collect()
+    }
+
     /// Whether a call's headers repeat what its tool declares. `arguments` as raw JSON.
     ///
     /// # Errors
@@ -164,7 +180,6 @@ impl Declarations {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use http::HeaderValue;
     use serde_json::json;
 
     fn checked(arguments: &Value, headers: &[(&'static str, &str)]) -> Result<(), String> {
@@ -201,6 +216,25 @@ mod tests {
             assert!(checked(&both, headers).is_err(), "{headers:?}");
         }
         assert!(checked(&json!({}), &[n]).is_err());
+    }
+
+    #[test]
+    fn headers_that_are_worked_out_are_those_that_are_demanded() {
+        let schema = json!({"properties": {
+            "region": {"type": "string", "x-mcp-header": "Region"},
+            "n": {"type": "integer", "x-mcp-header": "N"}}});
+        let mut declarations = Declarations::default();
+        assert!(declarations.learn("t", &schema));
+        for arguments in [
+            json!({"region": "caf\u{e9}", "n": 7}),
+            json!({"n": -1}),
+            json!({}),
+        ] {
+            let arguments = arguments.to_string();
+            let headers = declarations.repeated("t", Some(&arguments));
+            assert_eq!(declarations.check("t", Some(&arguments), &headers), Ok(()));
+        }
+        assert!(declarations.repeated("other", Some("{\"n\":1}")).is_empty());
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 pub mod announced;
 pub mod batch;
+pub mod bridged;
 pub mod era;
 pub mod frames;
 pub mod method;

@@ -4,6 +4,7 @@
 //! a [`Peer`] is what a link speaks to: a child, a server over HTTP, or one that is built in. Nothing
 //! leaves except through [`Link::request`] and [`Link::send`], which take only the gate's passes.
 
+mod either;
 mod exchange;
 mod kept;
 mod link;

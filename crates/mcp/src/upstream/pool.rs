@@ -228,6 +228,17 @@ impl Pool {
         Arc::clone(slot)
     }
 
+    /// The place of this caller's process for requests without a session, where there was one before.
+    pub(super) fn known_slot(&self, era: Era, caller: &Caller) -> Option<Arc<Slot>> {
+        let key = self.key(era, &caller.subject, None);
+        self.slots().get(&key).cloned()
+    }
+
+    /// Whether it is known that the server does not speak the Modern era.
+    pub(super) fn speaks_only_legacy(&self) -> bool {
+        self.speaks_modern.load(Ordering::Acquire) == SPEAKS_NOT
+    }
+
     /// A session is over: so is its process, where nobody else shares it.
     pub fn leave(&self, caller: &Arc<str>, session: &Arc<str>) {
         if self.share == Share::Session {
@@ -325,7 +336,7 @@ impl Pool {
         if slot.naming == Naming::AsSpelled {
             return Err(UpstreamFault::Died.into());
         }
-        if slot.modern && self.speaks_modern.load(Ordering::Acquire) == SPEAKS_NOT {
+        if slot.modern && self.speaks_only_legacy() {
             return Err(UpstreamFault::EraMismatch.into());
         }
         let _starting = slot.starting.lock().await;

@@ -125,6 +125,18 @@ impl Slot {
         self.hello.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether its sessions are opened with `initialize` by us, for whoever shares it.
+    #[must_use]
+    pub fn is_legacy(&self) -> bool {
+        !self.modern && self.naming != Naming::AsSpelled
+    }
+
+    /// What its server has answered to `initialize`.
+    #[must_use]
+    pub fn opened_with(&self) -> Option<String> {
+        self.hello().result.clone()
+    }
+
     /// The running process.
     #[must_use]
     pub fn current(&self) -> Option<Arc<Link>> {

@@ -6,17 +6,72 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::task::JoinSet;
 use toolkit::Trace;
+use wire::Era;
 
 use super::super::Face;
 use super::super::session::Session;
 use super::Federation;
-use crate::call::{Basis, ToList};
-use crate::federation::{Cursor, Merged, Missing, Part};
+use super::alone::{Alone, Reached};
+use crate::call::{Basis, Server, ToList};
+use crate::federation::{Cursor, Merged, Missing, Part, Spelling};
 use crate::message::frames;
 use crate::message::method::List;
 
 /// How long a list waits for each server, in milliseconds.
-const LIST_WAIT_MS: u64 = 10_000;
+pub(super) const LIST_WAIT_MS: u64 = 10_000;
+
+/// Who asks all servers.
+#[derive(Clone, Copy)]
+pub(super) enum Who<'w> {
+    /// A client in its session.
+    Session(&'w Arc<Federation>),
+    /// One without a session, by this request.
+    Alone(&'w Arc<Alone>),
+}
+
+impl Who<'_> {
+    pub fn era(&self) -> Era {
+        match self {
+            Self::Session(_) => Era::Legacy,
+            Self::Alone(_) => Era::Modern,
+        }
+    }
+}
+
+/// A server as whoever asks all of them reaches it.
+#[derive(Clone)]
+pub(super) enum Reach {
+    Session(Arc<Session>),
+    Alone(Arc<Alone>, Reached),
+}
+
+impl Reach {
+    fn server(&self) -> &Arc<Server> {
+        match self {
+            Self::Session(session) => &session.server,
+            Self::Alone(_, reached) => &reached.server,
+        }
+    }
+
+    fn spelling(&self) -> Option<&Spelling> {
+        match self {
+            Self::Session(session) => session.spelling(),
+            Self::Alone(_, reached) => Some(&reached.spelling),
+        }
+    }
+
+    /// Whether the server is to be asked for a list of this kind.
+    fn lists(&self, list: List) -> bool {
+        match self {
+            Self::Session(session) => session.abilities.lists(list),
+            // It says so in its answer.
+            Self::Alone(..) => true,
+        }
+    }
+}
+
+/// The servers of whoever asks, and those that cannot be asked.
+pub(super) type Group = (Vec<Reach>, Vec<Missing>);
 
 /// A request for a list.
 pub(super) struct Asked<'l> {
@@ -33,14 +88,10 @@ type Made = (Part, Option<Basis>);
 
 impl Face {
     /// The answer to a request for a list.
-    pub(super) async fn listed_of_all(
-        self: &Arc<Self>,
-        federation: &Arc<Federation>,
-        asked: Asked<'_>,
-    ) -> Vec<u8> {
+    pub(super) async fn listed_of_all(self: &Arc<Self>, who: Who<'_>, asked: Asked<'_>) -> Vec<u8> {
         let id = asked.id;
         let is_of_tools = asked.list == List::Tools && asked.cursor.is_none();
-        match self.merged_of_all(federation, asked).await {
+        match self.merged_of_all(who, asked).await {
             Ok(merged) if is_of_tools => self.shortened(merged).answer(id),
             Ok(merged) => merged.answer(id),
             Err(answer) => answer,
@@ -50,7 +101,7 @@ impl Face {
     /// The lists of all servers as one; or the answer where the cursor is not valid.
     pub(super) async fn merged_of_all(
         self: &Arc<Self>,
-        federation: &Arc<Federation>,
+        who: Who<'_>,
         asked: Asked<'_>,
     ) -> Result<Merged, Vec<u8>> {
         let after = match asked.cursor.as_deref().map(Cursor::read) {
@@ -61,36 +112,34 @@ impl Face {
             Some(cursor) => cursor,
             None => None,
         };
-        let mut merged = Merged::new(asked.list);
+        let mut merged = Merged::new(asked.list, who.era());
+        let (members, missing) = self.group(who, asked.id, after.is_none()).await?;
         if after.is_none() {
-            for missing in self.missing_of(federation) {
-                merged.lacks(missing);
-            }
+            missing.into_iter().for_each(|one| merged.lacks(one));
         }
         let mut listing = JoinSet::new();
-        let members = self.members(federation);
         let mut parts: Vec<Option<Made>> = members.iter().map(|_| None).collect();
         let mut remembered = 0;
-        for (at, session) in members.iter().enumerate() {
+        for (at, member) in members.iter().enumerate() {
             let cursor = match &after {
                 None => None,
-                Some(after) => match after.0.get(&*session.server.name) {
+                Some(after) => match after.0.get(&*member.server().name) {
                     None => continue,
                     some => some.cloned(),
                 },
             };
-            if !session.abilities.lists(asked.list) {
+            if !member.lists(asked.list) {
                 continue;
             }
             if after.is_none()
-                && let Some(part) = remembered_by(federation, session, &asked)
+                && let Some(part) = remembered_by(who, member, &asked)
                 && let Some(place) = parts.get_mut(at)
             {
                 *place = Some((part, None));
                 remembered += 1;
                 continue;
             }
-            listing.spawn(self.part(at, session, &asked, cursor));
+            listing.spawn(self.part(at, member, &asked, cursor));
         }
         self.memories.count(remembered, listing.len());
         while let Some(joined) = listing.join_next().await {
@@ -101,47 +150,88 @@ impl Face {
             }
         }
         let now_ns = self.gate.mono_ns();
-        for (session, made) in members.iter().zip(parts) {
+        for (member, made) in members.iter().zip(parts) {
             if let Some((part, basis)) = made {
-                if let Some(basis) = basis {
+                if let (Some(basis), Who::Session(federation), Reach::Session(session)) =
+                    (basis, who, member)
+                {
                     let memory = &federation.memory;
                     memory.keep(asked.list, session, basis, &part, now_ns);
                 }
-                merged.take(&session.server.name, part);
+                merged.take(&member.server().name, part);
             }
         }
         Ok(merged)
     }
 
-    /// Works out the part of a session in a list; gives it with its place.
+    /// The servers to ask; those that are missing are looked for where `is_first`. The error is the answer where none
+    /// can be asked in the client's era.
+    async fn group(
+        self: &Arc<Self>,
+        who: Who<'_>,
+        id: &str,
+        is_first: bool,
+    ) -> Result<Group, Vec<u8>> {
+        match who {
+            Who::Session(federation) => {
+                let missing = match is_first {
+                    true => self.missing_of(federation),
+                    false => Vec::new(),
+                };
+                let members = self.members(federation).into_iter().map(Reach::Session);
+                Ok((members.collect(), missing))
+            }
+            Who::Alone(alone) => {
+                let (reached, missing) = self.reached_by(alone, id).await?;
+                let members = reached
+                    .into_iter()
+                    .map(|reached| Reach::Alone(Arc::clone(alone), reached));
+                Ok((members.collect(), missing))
+            }
+        }
+    }
+
+    /// Works out the part of a server in a list; gives it with its place.
     fn part(
         self: &Arc<Self>,
         at: usize,
-        session: &Arc<Session>,
+        member: &Reach,
         asked: &Asked<'_>,
         cursor: Option<String>,
     ) -> impl Future<Output = (usize, Option<Made>)> + Send + use<> {
-        let (face, session) = (Arc::clone(self), Arc::clone(session));
-        let (list, frame, arrival) = (asked.list, frame(asked, cursor), asked.arrival.clone());
+        let (face, member) = (Arc::clone(self), member.clone());
+        let meta = match &member {
+            Reach::Session(_) => None,
+            Reach::Alone(alone, _) => Some(&*alone.meta),
+        };
+        let frame = frame(asked, cursor, meta);
+        let (list, arrival) = (asked.list, asked.arrival.clone());
         async move {
-            let answer = face.in_time(&session, frame, arrival).await;
+            let answer = face.in_time(&member, frame, arrival).await;
             // Read here, beside the others.
             let made = answer.map(|(answer, basis)| {
-                let part = Part::of(list, session.spelling(), &answer);
+                let part = Part::of(list, member.spelling(), &answer);
                 (part, basis)
             });
             (at, made)
         }
     }
 
-    async fn in_time(
+    pub(super) async fn in_time(
         self: &Arc<Self>,
-        session: &Arc<Session>,
+        member: &Reach,
         frame: Vec<u8>,
         arrival: (u64, Trace),
     ) -> Option<(Vec<u8>, Option<Basis>)> {
         let wait = Duration::from_millis(LIST_WAIT_MS);
-        let answer = self.element_resting(session, frame, arrival);
+        let answer = async {
+            match member {
+                Reach::Session(session) => self.element_resting(session, frame, arrival).await,
+                Reach::Alone(alone, reached) => {
+                    self.asked_alone(alone, reached, frame, arrival).await
+                }
+            }
+        };
         let answer = tokio::time::timeout(wait, answer).await;
         answer.unwrap_or_else(|_| {
             let fault = frames::UpstreamFault::Timeout;
@@ -162,7 +252,8 @@ impl Face {
             if session.abilities.has("logging") {
                 let (face, frame, arrival) = (Arc::clone(self), frame.clone(), arrival.clone());
                 asked.spawn(async move {
-                    let (answer, _) = face.in_time(&session, frame, arrival).await?;
+                    let member = Reach::Session(session);
+                    let (answer, _) = face.in_time(&member, frame, arrival).await?;
                     Some(answer)
                 });
             }
@@ -186,11 +277,10 @@ impl Face {
 }
 
 /// The part of a session in a list as it was, where it would come out the same; or why this request gets none.
-fn remembered_by(
-    federation: &Federation,
-    session: &Arc<Session>,
-    asked: &Asked<'_>,
-) -> Option<Part> {
+fn remembered_by(who: Who<'_>, member: &Reach, asked: &Asked<'_>) -> Option<Part> {
+    let (Who::Session(federation), Reach::Session(session)) = (who, member) else {
+        return None;
+    };
     let (basis, part) = federation.memory.of(asked.list, session)?;
     let to_list = ToList {
         method: asked.method,
@@ -209,30 +299,31 @@ pub(super) fn result(id: &str, result: &str) -> Vec<u8> {
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}").into_bytes()
 }
 
-fn frame(asked: &Asked<'_>, cursor: Option<String>) -> Vec<u8> {
-    let params = match cursor {
-        Some(cursor) => json!({ "cursor": cursor }),
-        None => json!({}),
-    };
-    format!(
-        "{{\"jsonrpc\":\"2.0\",\"id\":{},\"method\":\"{}\",\"params\":{params}}}",
-        asked.id, asked.method
-    )
-    .into_bytes()
+fn frame(asked: &Asked<'_>, cursor: Option<String>, meta: Option<&str>) -> Vec<u8> {
+    let cursor = cursor.map(|cursor| format!("\"cursor\":{}", serde_json::Value::from(cursor)));
+    let meta = meta.map(|meta| format!("\"_meta\":{meta}"));
+    let params: Vec<String> = cursor.into_iter().chain(meta).collect();
+    request(asked.id, asked.method, &params.join(","))
+}
+
+/// A request; `params` are members without their braces.
+pub(super) fn request(id: &str, method: &str, params: &str) -> Vec<u8> {
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"{method}\",\"params\":{{{params}}}}}")
+        .into_bytes()
 }
 
 /// A name at `/mcp` that names no server.
-pub(super) fn unknown(spelled: &str, members: &[Arc<Session>], is_tool: bool) -> String {
+pub(super) fn unknown(spelled: &str, servers: &[Arc<Server>], is_tool: bool) -> String {
     let shown: String = spelled.chars().take(128).collect();
     let mut message = format!(
         "\"{}\" does not name a server: names begin with SERVER__ and URIs with SERVER+",
         shown.escape_debug()
     );
-    let has = |session: &&Arc<Session>| is_tool && session.server.has_listed(spelled);
-    let known: Vec<String> = members
+    let has = |server: &&Arc<Server>| is_tool && server.has_listed(spelled);
+    let known: Vec<String> = servers
         .iter()
         .filter(has)
-        .filter_map(|session| Some(session.spelling()?.name(spelled)))
+        .map(|server| Spelling::of(&server.name).name(spelled))
         .collect();
     if !known.is_empty() {
         message.push_str(&format!("; did you mean {}?", known.join(" or ")));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gate::ControlKind;
+use gate::{Caller, ControlKind};
 use serde_json::json;
 use toolkit::Trace;
 use wire::id::IdKey;
@@ -13,7 +13,7 @@ use super::super::Face;
 use super::super::post::{Came, Message};
 use super::super::session::Session;
 use super::Federation;
-use super::lists::{self, Asked};
+use super::lists::{self, Asked, Who};
 use super::search::Searched;
 use crate::call::{Server, form};
 use crate::federation::{Aim, Missing, aim, edited, id_of_server, scheme, split_name, split_uri};
@@ -48,7 +48,8 @@ impl Face {
                     cursor: canonical.param("cursor").and_then(string).map(Into::into),
                     arrival: arrival.clone(),
                 };
-                Routed::Answer(self.listed_of_all(federation, asked).await)
+                let who = Who::Session(federation);
+                Routed::Answer(self.listed_of_all(who, asked).await)
             }
             (Class::Control(ControlKind::Ping), _) => Routed::Answer(lists::result(id, "{}")),
             (Class::Control(ControlKind::LogLevel), _) => {
@@ -58,7 +59,8 @@ impl Face {
             }
             (_, "tools/call") => {
                 let of = (id, asked);
-                match self.searched(federation, canonical, id, arrival).await {
+                let who = Who::Session(federation);
+                match self.searched(who, canonical, id, arrival).await {
                     Searched::Other => self.called(federation, canonical, of, arrival),
                     Searched::Inner(call) => self.called(federation, &call, of, arrival),
                     Searched::Answer(answer) => Routed::Answer(answer),
@@ -90,13 +92,28 @@ impl Face {
         canonical: &Canonical,
         (id, asked): (&str, &str),
     ) -> Result<(Arc<Session>, Vec<u8>), Vec<u8>> {
-        let frame = canonical.text().as_bytes();
         if federation.is_bare {
             return match self.members(federation).into_iter().next() {
-                Some(session) => Ok((session, frame.to_vec())),
+                Some(session) => Ok((session, canonical.text().as_bytes().to_vec())),
                 None => Err(self.absent(federation, id, None)),
             };
         }
+        let (server, frame) = self.aimed_at(&federation.caller, canonical, (id, asked))?;
+        match self.member_at(federation, &server) {
+            Some(session) => Ok((session, frame)),
+            None => Err(self.absent(federation, id, Some(&server.name))),
+        }
+    }
+
+    /// The server that a caller's request is for, and the request in that server's own names; or the answer where it is
+    /// for none.
+    pub(super) fn aimed_at(
+        &self,
+        caller: &Caller,
+        canonical: &Canonical,
+        (id, asked): (&str, &str),
+    ) -> Result<(Arc<Server>, Vec<u8>), Vec<u8>> {
+        let frame = canonical.text().as_bytes();
         let Some(aim) = aim(asked, canonical.text()) else {
             self.note(
                 Note::ClientParamsUnusable
@@ -117,29 +134,24 @@ impl Face {
             Aim::Uri(spelled, place) => (split_uri(spelled), spelled, place),
         };
         if let Some((prefix, own)) = split
-            && let Some(server) = self.aimed_at(federation, &aim, prefix)
+            && let Some(server) = self.spelled_by(caller, &aim, prefix)
         {
-            return match self.member_at(federation, &server) {
-                Some(session) => {
-                    let own = serde_json::Value::from(own).to_string();
-                    Ok((session, edited(frame, vec![(place.clone(), own)])))
-                }
-                None => Err(self.absent(federation, id, Some(&server.name))),
-            };
+            let own = serde_json::Value::from(own).to_string();
+            return Ok((server, edited(frame, vec![(place.clone(), own)])));
         }
         self.note(
             Note::ClientParamsUnusable.with("a request for all servers does not name one of them"),
         );
-        let members = self.members(federation);
-        let message = lists::unknown(spelled, &members, asked == "tools/call");
+        let servers = self.servers_of(caller);
+        let message = lists::unknown(spelled, &servers, asked == "tools/call");
         let data = json!({"reason": "server_unknown"});
         Err(frames::error(id, -32602, &message, Some(&data)))
     }
 
     /// The server of this caller's that a prefix stands for. A call is not to look at all of them.
-    fn aimed_at(&self, federation: &Federation, aim: &Aim, prefix: &str) -> Option<Arc<Server>> {
+    fn spelled_by(&self, caller: &Caller, aim: &Aim, prefix: &str) -> Option<Arc<Server>> {
         let servers = self.servers();
-        let is_theirs = |server: &&Arc<Server>| federation.caller.may_reach(&server.name);
+        let is_theirs = |server: &&Arc<Server>| caller.may_reach(&server.name);
         match aim {
             Aim::Name(..) => servers.get(prefix).filter(is_theirs).cloned(),
             Aim::Uri(..) => {

@@ -2,8 +2,11 @@
 //!
 //! A message is taken apart first: the name that it reaches for says which server it is for, and takes that
 //! server's own form. From there on it is a message of that server's session, judged, recorded and sent like any
-//! other; nothing here judges or sends. Lists and the handshake are asked of each server, and put together.
+//! other; nothing here judges or sends. Lists and the handshake are asked of each server, and put together. Requests
+//! of the Modern era are taken apart the same way, and belong to no session (`alone`).
 
+mod alone;
+mod listening;
 mod lists;
 mod memory;
 mod messages;
@@ -29,6 +32,7 @@ use crate::call::Server;
 use crate::federation::{Missing, Spelling};
 use memory::Memory;
 
+pub(super) use listening::Listening;
 pub(super) use memory::Memories;
 
 pub use stdio::StreamsOptions;

@@ -235,7 +235,7 @@ impl Face {
     }
 }
 
-fn starting(server: &Arc<str>) -> Missing {
+pub(super) fn starting(server: &Arc<str>) -> Missing {
     Missing {
         server: server.to_string(),
         reason: "upstream_starting".into(),
@@ -243,7 +243,7 @@ fn starting(server: &Arc<str>) -> Missing {
     }
 }
 
-fn words(failure: &Failure) -> (String, String) {
+pub(super) fn words(failure: &Failure) -> (String, String) {
     let sentence = failure.fault.sentence();
     let message = match &failure.detail {
         Some(detail) => format!("{sentence}: {detail}"),

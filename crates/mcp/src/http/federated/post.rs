@@ -8,14 +8,14 @@ use gate::journal::EndReason;
 use net::http::server::{Request, Response};
 use toolkit::Trace;
 use wire::jsonrpc::Kind;
-use wire::{Canonical, Revision, WireError};
+use wire::{Canonical, WireError};
 
+use super::super::Face;
 use super::super::answer::{self, SESSION_ID};
 use super::super::legacy::listening;
-use super::super::modern::{self, Meta};
+use super::super::modern::Meta;
 use super::super::post::{is_modern, salvaged};
 use super::super::refused::Refused;
-use super::super::{Face, answer as answers};
 use super::Federation;
 use super::messages::Routed;
 use super::open::Opening;
@@ -95,14 +95,13 @@ impl Face {
                 self.note(refused.into());
                 answer::refusal(id.raw(), refused, refused.sentence())
             }
-            Kind::Request { id, .. } if is_modern => {
-                let version = meta
-                    .version
-                    .as_deref()
-                    .unwrap_or(Revision::V2026_07_28.name());
-                let frame = modern::sessions_only(id.raw(), version);
-                answers::json(StatusCode::BAD_REQUEST, frame)
+            Kind::Request { id, method } if is_modern => {
+                let (from, of) = ((caller, headers), (id.raw(), &**method));
+                let answer = self.take_alone(from, &canonical, meta, of, arrival);
+                Box::pin(answer).await
             }
+            // Of no session, as at the URL of one server.
+            Kind::Notification { .. } if is_modern => answer::accepted(),
             Kind::Request { id, method } if method == "initialize" => {
                 self.open_all(caller, id.raw(), &canonical).await
             }

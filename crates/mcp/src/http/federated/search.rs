@@ -6,11 +6,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolkit::Trace;
-use wire::{Canonical, WireError};
+use wire::{Canonical, Era, WireError};
 
 use super::super::Face;
-use super::Federation;
-use super::lists::{self, Asked};
+use super::lists::{self, Asked, Who};
 use crate::federation::{Cursor, Merged, edited, inner_call};
 use crate::message::frames;
 use crate::message::method::List;
@@ -51,7 +50,7 @@ impl Face {
     /// Answers a call of the tool that searches, and unwraps one of the tool that calls.
     pub(super) async fn searched(
         self: &Arc<Self>,
-        federation: &Arc<Federation>,
+        who: Who<'_>,
         canonical: &Canonical,
         id: &str,
         arrival: &(u64, Trace),
@@ -62,7 +61,7 @@ impl Face {
             Some(SEARCH) => {
                 let arguments = canonical.param("arguments").unwrap_or("{}");
                 let arguments = serde_json::from_str(arguments).unwrap_or_default();
-                let answer = self.found(federation, &arguments, id, arrival).await;
+                let answer = self.found(who, &arguments, id, arrival).await;
                 Searched::Answer(answer)
             }
             Some(CALL) => match inner(canonical) {
@@ -80,7 +79,7 @@ impl Face {
     /// The tools that fit a query best. What is searched is what this client would be listed.
     async fn found(
         self: &Arc<Self>,
-        federation: &Arc<Federation>,
+        who: Who<'_>,
         arguments: &Value,
         id: &str,
         arrival: &(u64, Trace),
@@ -100,7 +99,7 @@ impl Face {
                 cursor: cursor.take(),
                 arrival: arrival.clone(),
             };
-            let merged = match self.merged_of_all(federation, asked).await {
+            let merged = match self.merged_of_all(who, asked).await {
                 Ok(merged) => merged,
                 Err(answer) => return answer,
             };
@@ -118,7 +117,7 @@ impl Face {
                 break;
             }
         }
-        lists::result(id, &result(&found))
+        lists::result(id, &result(&found, who.era()))
     }
 }
 
@@ -154,15 +153,19 @@ fn score(entry: &str, words: &[String]) -> usize {
 }
 
 /// The result of a search: the entries as a text for the model, and as structured content.
-fn result(found: &[(usize, String)]) -> String {
+fn result(found: &[(usize, String)], era: Era) -> String {
     let entries: Vec<&str> = found.iter().map(|(_, entry)| entry.as_str()).collect();
     let tools = format!("{{\"tools\":[{}]}}", entries.join(","));
     let text = match found {
         [] => json!("no tool matches; try other words, or an empty query for the first tools"),
         _ => json!(tools),
     };
+    let complete = match era {
+        Era::Legacy => "",
+        Era::Modern => ",\"resultType\":\"complete\"",
+    };
     format!(
-        "{{\"content\":[{{\"type\":\"text\",\"text\":{text}}}],\"structuredContent\":{tools},\"isError\":false}}"
+        "{{\"content\":[{{\"type\":\"text\",\"text\":{text}}}],\"structuredContent\":{tools},\"isError\":false{complete}}}"
     )
 }
 

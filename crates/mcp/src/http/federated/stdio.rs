@@ -14,13 +14,13 @@ use wire::jsonrpc::Kind;
 use wire::{Canonical, FrameEvent, WireError, WireErrorKind};
 
 use super::super::Face;
-use super::super::post::{Message, salvaged};
+use super::super::post::{Message, carried_out, salvaged};
 use super::super::streams::Streams;
 use super::Federation;
 use super::lists::result;
 use super::messages::Routed;
 use super::open::Opening;
-use crate::call::{Begun, Client as _, Said, Why};
+use crate::call::Why;
 use crate::message::frames::{self, UpstreamFault};
 use crate::message::{request, shapes};
 use crate::notes::Noted;
@@ -175,20 +175,8 @@ impl Face {
         {
             Routed::Answer(frame) => Some(frame),
             Routed::Message(session, Message::Request(asker, asked, inside), frame) => {
-                let id = asked.id().to_owned();
                 let guard = inside.map(|(_, guard)| guard);
-                let answer = match asker.begin(frame, asked, guard).await {
-                    Begun::Answered(answer) | Begun::Full(answer) => answer,
-                    Begun::EraMismatch => frames::upstream_fault(&id, UpstreamFault::EraMismatch),
-                    Begun::HeaderMismatch(why) => frames::header_mismatch(&id, &why),
-                    Begun::Running(mut run) => loop {
-                        match run.next().await {
-                            Said::Emit(frame) => session.tell(frame).await,
-                            Said::Done(answer, _) => break answer,
-                            Said::Gone => return None,
-                        }
-                    },
-                };
+                let (answer, _) = carried_out(asker, asked, frame, guard).await?;
                 Some(session.told(answer))
             }
             Routed::Message(..) => Some(frames::error(id.raw(), -32600, request::ID_IN_USE, None)),
