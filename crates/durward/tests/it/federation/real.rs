@@ -37,6 +37,13 @@ fn servers(place: &Place) -> Option<Value> {
 
 /// What holds in front of the three servers, whichever way the client comes.
 fn holds(place: &Place, client: &mut impl Asks) {
+    of_the_tools(place, client);
+    of_the_rest(client);
+    let level = client.ask("logging/setLevel", json!({"level": "warning"}));
+    assert!(level.result().is_ok(), "{}", level.line());
+}
+
+fn of_the_tools(place: &Place, client: &mut impl Asks) {
     // One that takes long to start joins later.
     eventually("all servers are there", || client.tools().1.is_empty());
     let (names, _) = client.tools();
@@ -68,7 +75,6 @@ fn holds(place: &Place, client: &mut impl Asks) {
         message.contains("did you mean files__read_text_file"),
         "{message}"
     );
-    of_the_rest(client);
 }
 
 /// Resources, prompts and completion.
@@ -113,8 +119,6 @@ fn of_the_rest(client: &mut impl Asks) {
     assert!(link.starts_with("everything+demo://"), "{links}");
     let followed = client.ask("resources/read", json!({ "uri": link }));
     assert!(followed.result().is_ok(), "{}", followed.line());
-    let level = client.ask("logging/setLevel", json!({"level": "warning"}));
-    assert!(level.result().is_ok(), "{}", level.line());
     let task = client.ask("tasks/get", json!({"taskId": "1"}));
     assert_eq!(task.error_code(), Some(-32601), "{}", task.line());
 }
@@ -175,6 +179,25 @@ fn three_real_servers_are_one_over_standard_streams() {
     assert_eq!(text_of(&client.call("pages__grown", json!({}))), "grown");
     let ended = end(client);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    names_its_own(&place);
+    place.verified();
+}
+
+#[test]
+fn three_real_servers_are_one_without_a_session() {
+    let place = Place::new();
+    let Some(mut servers) = servers(&place) else {
+        return;
+    };
+    // They speak earlier revisions; this one speaks all.
+    servers["own"] = json!({"builtin": "echo"});
+    let served = Served::start(&place, &servers);
+    let mut client = ready(&format!("{}/mcp", served.address), Era::Modern);
+    of_the_tools(&place, &mut client);
+    of_the_rest(&mut client);
+    let level = client.ask("logging/setLevel", json!({"level": "warning"}));
+    assert_eq!(level.error_code(), Some(-32601), "{}", level.line());
+    assert_eq!(served.end(), Some(0));
     names_its_own(&place);
     place.verified();
 }
