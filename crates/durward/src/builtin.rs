@@ -117,6 +117,7 @@ impl Configured {
             options: self.options.clone(),
             base: self.base.clone(),
             state: places.built_in(peer),
+            journal: places.journal(),
             program: places.own_binary.clone(),
             clock: Arc::new(SystemClock::new()),
             random: local::random,

@@ -7,6 +7,7 @@
 //! the folders; no number of a result depends on load, on threads or on other runs; nothing is opened or written before
 //! the first call that needs it; `confirm` is never an approval, it only says that the caller means it.
 
+mod audit;
 mod environment;
 mod fault;
 mod figures;

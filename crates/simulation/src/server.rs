@@ -46,7 +46,7 @@ fn answer(
     service: &Service,
     tool: &Tool,
     members: &Map<String, Value>,
-    (op, caller, judged): (OpId, &Arc<str>, Option<&str>),
+    (op, session, judged): (OpId, &SessionRef, Option<&str>),
     reply: ReplySink,
 ) -> Result<Answer, Fault> {
     let members = tool.taken(members);
@@ -55,7 +55,8 @@ fn answer(
         return Err(tool.unconfirmed());
     }
     service.sessions.sweep(service.now_ms());
-    let context = Context::new(service, caller, reply)
+    let context = Context::new(service, &session.caller, reply)
+        .of_groups(&session.groups)
         .named(op)
         .judged_for(judged);
     let mut answer = told((tool.run)(&context, args)?);
@@ -168,7 +169,7 @@ impl ToolServer for Simulation {
             return Outcome::Failed(Fault::missing("tool", wrong).into());
         };
         let service = Arc::clone(&self.service);
-        let caller = Arc::clone(&call.session().caller);
+        let session = call.session().clone();
         let members = call.args().members().clone();
         let judged = call.bound().map(str::to_owned);
         let op = call.op();
@@ -179,7 +180,7 @@ impl ToolServer for Simulation {
                 &service,
                 tool,
                 &members,
-                (op, &caller, judged.as_deref()),
+                (op, &session, judged.as_deref()),
                 reply,
             )
         });
@@ -212,9 +213,7 @@ impl ToolServer for Simulation {
     async fn resources(&self, call: ResourceCall) -> Result<ResourceAnswer, ResourceFault> {
         let (service, tools) = (Arc::clone(&self.service), Arc::clone(&self.tools));
         // The database blocks, and a picture is computed.
-        let work = tokio::task::spawn_blocking(move || {
-            resources::answer(&service, &tools, call.caller(), call.asked())
-        });
+        let work = tokio::task::spawn_blocking(move || resources::answer(&service, &tools, &call));
         work.await.unwrap_or_else(|_| {
             Err(ResourceFault::Failed(Failure::new(
                 Kind::InternalError.label(),

@@ -11,6 +11,7 @@ use toolkit::options::Setup;
 use toolkit::server::ReplySink;
 
 use crate::BACKEND;
+use crate::audit::{self, Asked};
 use crate::fault::{Fault, Kind};
 use crate::jobs::{Ended, Keeper, Ospsuite, Pool, Told, probe};
 use crate::models::{Folders, Library};
@@ -32,6 +33,7 @@ pub struct Service {
     pub configured: Configured,
     /// What is known of jobs that have ended.
     pub ended: Arc<Ended>,
+    audit: audit::Reader,
     setup: Setup,
     pool: Mutex<Option<Pool>>,
     /// What R said of itself, and when.
@@ -44,6 +46,8 @@ pub struct Context<'a> {
     pub service: &'a Service,
     /// Who calls.
     pub caller: &'a Arc<str>,
+    /// The groups that the caller belongs to.
+    pub groups: &'a [Arc<str>],
     /// Set when nobody waits any more.
     pub cancel: Cancel,
     /// Now, in milliseconds since 1970.
@@ -62,12 +66,19 @@ impl<'a> Context<'a> {
         Self {
             service,
             caller,
+            groups: &[],
             cancel: reply.cancel().clone(),
             now_ms: service.now_ms(),
             op: None,
             judged: None,
             reply: RefCell::new(reply),
         }
+    }
+
+    /// The same for a caller who belongs to these groups.
+    #[must_use]
+    pub fn of_groups(self, groups: &'a [Arc<str>]) -> Self {
+        Self { groups, ..self }
     }
 
     /// The same for a call that was judged for this model file.
@@ -125,6 +136,7 @@ impl Service {
             sessions: Sessions::new(configured.simulations_max, configured.idle_ms),
             configured,
             ended: Arc::default(),
+            audit: audit::Reader::default(),
             setup,
             pool: Mutex::default(),
             told: Mutex::default(),
@@ -193,6 +205,15 @@ impl Service {
             .probe()
             .map_err(|why| Fault::new(Kind::EnvironmentMissing, why))?;
         Ok(told.map_or(BACKEND, |told| told.name()))
+    }
+
+    /// What the journal has of this server's calls, the newest first.
+    ///
+    /// # Errors
+    /// [`Fault`] where it cannot be read, is not as it was written, or is being read.
+    pub fn events(&self, asked: &Asked) -> Result<serde_json::Value, Fault> {
+        self.audit
+            .events(&self.setup.journal, &self.setup.peer, asked)
     }
 
     /// Now, in milliseconds since 1970.

@@ -83,6 +83,8 @@ pub struct Setup {
     pub base: PathBuf,
     /// Where it may keep things; not made yet. No call may touch it.
     pub state: PathBuf,
+    /// The journal's directory, for servers that tell what was recorded of their own calls.
+    pub journal: PathBuf,
     /// This program, for servers that start it again as a worker.
     pub program: PathBuf,
     /// What time it is.

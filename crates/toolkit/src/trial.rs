@@ -163,6 +163,7 @@ impl Trial {
         self.builtin.session(SessionRef {
             id: format!("session of {caller}").into(),
             caller: caller.into(),
+            groups: Arc::default(),
         })
     }
 
@@ -225,6 +226,7 @@ impl Trial {
         let about = SessionRef {
             id: "trial".into(),
             caller: caller.into(),
+            groups: Arc::default(),
         };
         let frame = frame.to_string().into_bytes();
         let mut message = self.builtin.parse(&frame, about);

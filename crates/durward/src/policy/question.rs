@@ -153,6 +153,7 @@ impl Question<'_> {
             let by = SessionRef {
                 id: Arc::default(),
                 caller: self.subject.into(),
+                groups: Arc::default(),
             };
             // One that cannot be described is answered with a failure, and judged by what is known.
             let _ = builtin.describe(&builtin.read(&scan, by), &mut facts);

@@ -1,6 +1,7 @@
 """Walks a whole session of the simulation server: simulation.py mcp-stdio|mcp-http|rest GOLDEN ADDRESS...
 
-Every answer is held against the golden shapes. mcp-stdio takes the command; mcp-http the URL; rest the base URL.
+Every answer is held against the golden shapes. mcp-stdio takes the command; mcp-http the URL; rest the base URL and the key of an
+administrator.
 """
 
 import asyncio
@@ -274,13 +275,13 @@ async def resources(client, good, run, population):
 class Curl:
     """The REST paths, as a shell would use them."""
 
-    def __init__(self, golden, base):
-        self.golden, self.base = golden, base
+    def __init__(self, golden, base, key):
+        self.golden, self.base, self.key = golden, base, key
         self.document, self.held = None, set()
 
     def ask(self, method, path, body=None, headers=(), raw=False):
         words = ["curl", "-sS", "-i", "--max-time", "120", "-X", method, self.base + path]
-        for header in headers:
+        for header in (f"Authorization: Bearer {self.key}", *headers):
             words += ["-H", header]
         if body is not None:
             words += ["-H", "Content-Type: application/json", "--data-binary", body if isinstance(body, str) else json.dumps(body)]
@@ -344,8 +345,8 @@ def wait(curl, job):
     return states[-1]["resultId"], done
 
 
-def rest(golden, base):
-    curl = Curl(golden, base)
+def rest(golden, base, key):
+    curl = Curl(golden, base, key)
     good, bad = curl.good, curl.bad
     status, _, told = curl.ask("GET", "/health")
     fits(golden["GET /health"]["body"], told, "GET /health")
@@ -402,6 +403,7 @@ def rest(golden, base):
     facade(curl)
     reviewed(curl, sim)
     resources_over_rest(curl)
+    audited(curl)
     # Every path was answered as the shapes and the document have it.
     known = {f"{method.upper()} {path}" for path, methods in curl.document["paths"].items() for method in methods}
     assert known == curl.held, known ^ curl.held
@@ -445,6 +447,7 @@ def reviewed(curl, sim):
     bad(409, "Conflict", "POST", "/review_signoff/revoke", {**sim, "scope": scope, "rationale": "Nothing is signed.", "confirm": True})
     signed = good("POST", "/review_signoff", asked)["operatorReviewSignoff"]
     assert (signed["status"], signed["disposition"]) == ("recorded", "approved-for-bounded-use"), signed
+    assert (signed["recordedBy"]["subject"], signed["recordedBy"]["roles"]) == ("key:walker", ["admin"]), signed
     assert signed["limitationsAccepted"] == ["one compound"] and "what is loaded now is what was signed off" in signed["plainLanguageSummary"]
     # Another value is another model than the one that was signed off.
     good("POST", "/set_parameter_value", {**sim, "parameterPath": WEIGHT, "value": 91, "confirm": True})
@@ -492,6 +495,26 @@ def resources_over_rest(curl):
     curl.bad(404, "NotFound", "GET", f"{root}/nothing")
 
 
+def audited(curl):
+    """What the journal has of the walk, the newest first."""
+    good, path = curl.good, "/audit/events"
+    events = good("GET", f"{path}?limit=1000")["events"]
+    times = [event["timestamp"] for event in events]
+    assert times == sorted(times, reverse=True) and len(events) > 60, times
+    types = {event["eventType"] for event in events}
+    assert types >= {"tool.load_simulation", "tool.run_simulation", "job.simulation.succeeded", "job.population.succeeded"}, types
+    assert {json.dumps(event["identity"]) for event in events} == {json.dumps({"subject": "key:walker", "roles": ["admin"]})}
+    assert len({event["eventId"] for event in events}) == len({event["hash"] for event in events}) == len(events)
+    loads = [event for event in events if event["eventType"] == "tool.load_simulation"]
+    assert {load["tool"]["status"] for load in loads} == {"success", "error"}, loads
+    assert good("GET", f"{path}?limit=1&eventType=tool.load_simulation")["events"] == loads[:1]
+    assert len(good("GET", path)["events"]) == min(100, len(events) + 2)
+    assert good("GET", f"{path}?eventType=tool.none")["events"] == []
+    for wrong, field in (("limit=0", "limit"), ("limit=1001", "limit"), ("limit=many", "limit"), ("eventType=", "eventType"), ("limit=1&limit=2", "limit")):
+        error = curl.bad(400, "InvalidInput", "GET", f"{path}?{wrong}")
+        assert error["details"][0]["field"] == field, error
+
+
 def facade(curl):
     def ask(tool, arguments, **more):
         return {"tool": tool, "arguments": arguments, **more}
@@ -516,7 +539,7 @@ def main():
     with open(golden, encoding="utf-8") as file:
         golden = json.load(file)
     if way == "rest":
-        rest(golden, address[0])
+        rest(golden, *address)
     else:
         from fastmcp import Client
         from fastmcp.client.transports import StdioTransport, StreamableHttpTransport

@@ -196,6 +196,7 @@ impl Asker {
         let by = SessionRef {
             id: Arc::clone(&self.session_id),
             caller: Arc::clone(&self.caller.subject),
+            groups: Arc::clone(&self.caller.groups),
         };
         Some(Box::new(builtin.read(scan, by)))
     }

@@ -12,7 +12,7 @@ use toolkit::face::Behalf;
 use super::post::{Came, Message};
 use super::{Face, answer};
 use crate::call::{Begun, Said, withheld};
-use crate::message::shapes;
+use crate::message::{method, shapes};
 use crate::notes::Note;
 
 /// The revision in which they are written: the one without sessions.
@@ -30,9 +30,9 @@ impl Face {
     ) -> Option<Value> {
         let received_ns = self.gate.mono_ns();
         let server = self.servers().get(server).cloned()?;
-        let name = params
-            .get("name")
-            .and_then(Value::as_str)
+        let named_by = method::of(method).named_by;
+        let name = named_by
+            .and_then(|key| params.get(key)?.as_str())
             .map(str::to_owned);
         if let Some(members) = params.as_object_mut() {
             members.insert("_meta".into(), meta());

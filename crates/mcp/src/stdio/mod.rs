@@ -117,6 +117,7 @@ impl Stdio {
         let (slot, driver) = server.pool.sole(SessionRef {
             id: Arc::clone(&session_id),
             caller: Arc::clone(&options.caller.subject),
+            groups: Arc::default(),
         })?;
         let link = slot
             .current()

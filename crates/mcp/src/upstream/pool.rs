@@ -218,6 +218,7 @@ impl Pool {
             let owner = SessionRef {
                 id: key.session.clone().unwrap_or_default(),
                 caller: Arc::clone(&caller.subject),
+                groups: Arc::default(),
             };
             let has_to_share = key.caller.is_some() && caller.proof == Proof::ApiKey;
             let mut slot = Slot::new(naming, key.modern, owner, self.means.is_process());

@@ -51,6 +51,8 @@ impl Ended {
         let end_ms = job.finished_ms.unwrap_or(job.submitted_ms);
         let waited = span(job.submitted_ms, job.started_ms.unwrap_or(end_ms));
         let ran = job.started_ms.map(|started_ms| span(started_ms, end_ms));
+        let known = [KIND_RUN, KIND_POPULATION];
+        let kind = known.into_iter().find(|kind| *kind == job.kind);
         if let Some(recorder) = self.recorder.get() {
             let op = job
                 .request
@@ -58,14 +60,14 @@ impl Ended {
                 .and_then(|op| OpId::parse(op.as_str()?));
             let recorded = RecordedJob {
                 id: job.id.as_str(),
+                kind: kind.unwrap_or("other"),
                 status: job.state.label(),
                 queue_wait_us: Micros::from_duration(waited),
                 ran_us: ran.map(Micros::from_duration),
             };
             recorder(op, recorded);
         }
-        let known = [KIND_RUN, KIND_POPULATION];
-        let Some(kind) = known.into_iter().find(|kind| *kind == job.kind) else {
+        let Some(kind) = kind else {
             return;
         };
         let mut kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);

@@ -258,6 +258,19 @@ pub(crate) fn digest(bytes: &[u8], watch: &Watch<'_>) -> Result<String, Interrup
     Ok(hex(&digest.finalize()))
 }
 
+/// The first 16 of these bytes in the form of a UUID of this version (RFC 9562).
+pub(crate) fn uuid(bytes: &[u8], version: &str) -> String {
+    let mut digits = hex(bytes.get(..16).unwrap_or(bytes));
+    if digits.len() == 32 {
+        digits.replace_range(12..13, version);
+        digits.replace_range(16..17, "8");
+        for at in [20, 16, 12, 8] {
+            digits.insert(at, '-');
+        }
+    }
+    digits
+}
+
 /// Bytes in hex.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;

@@ -5,4 +5,4 @@ mod library;
 
 pub use folders::{EXTENSIONS, Folders, Found};
 pub use library::{Library, ModelRef, Read, Selection, version};
-pub(crate) use library::{digest, hex};
+pub(crate) use library::{digest, hex, uuid};

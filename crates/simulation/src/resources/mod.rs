@@ -1,5 +1,5 @@
 //! Results as resources: `sim://results/…`, listed and read by their caller alone. Each is what a tool gives as well, so
-//! that a client may hand a result on by its name.
+//! that a client may hand a result on by its name. `sim://audit/events` is not listed: it is for one group of callers.
 
 mod read;
 mod templates;
@@ -7,8 +7,12 @@ mod uri;
 
 use std::sync::Arc;
 
-use toolkit::server::{Failure, Resource, ResourceAnswer, ResourceAsked, ResourceFault, ToolDef};
+use toolkit::server::{
+    Body, Contents, Failure, Resource, ResourceAnswer, ResourceAsked, ResourceCall, ResourceFault,
+    ToolDef,
+};
 
+use crate::audit;
 use crate::fault::{Fault, Kind};
 use crate::results::{Kept, Place};
 use crate::service::Service;
@@ -26,16 +30,32 @@ const JSON: &str = "application/json";
 pub fn answer(
     service: &Service,
     definitions: &[ToolDef],
-    caller: &Arc<str>,
-    asked: &ResourceAsked,
+    call: &ResourceCall,
 ) -> Result<ResourceAnswer, ResourceFault> {
-    match asked {
+    let caller = call.caller();
+    match call.asked() {
         ResourceAsked::List { cursor } => list(service, caller, cursor.as_deref()),
+        ResourceAsked::Read { uri } if audit::is_named(uri) => {
+            events(service, call.is_of(audit::GROUP), uri).map(ResourceAnswer::Contents)
+        }
         ResourceAsked::Read { uri } => {
             let uri = ResultUri::read(uri).map_err(ResourceFault::Unfit)?;
             read::read(service, definitions, caller, uri).map(ResourceAnswer::Contents)
         }
     }
+}
+
+/// What the journal has of this server's calls; who does not belong to its group learns nothing, of the URI neither.
+fn events(service: &Service, is_member: bool, uri: &str) -> Result<Contents, ResourceFault> {
+    if !is_member {
+        return Err(failed(audit::forbidden()));
+    }
+    let asked = audit::Asked::read(uri).map_err(ResourceFault::Unfit)?;
+    let told = service.events(&asked).map_err(failed)?;
+    Ok(Contents {
+        media_type: JSON,
+        body: Body::Text(told.to_string()),
+    })
 }
 
 /// The newest results first.

@@ -11,7 +11,7 @@ use net::http::server::{Response, ResponseBody};
 use serde_json::{Value, json};
 
 use crate::fault::{Fault, Kind, envelope};
-use crate::models::hex;
+use crate::models::uuid;
 
 static CORRELATION: HeaderName = HeaderName::from_static("x-correlation-id");
 /// Longest correlation id that is sent back, in bytes.
@@ -116,15 +116,8 @@ fn fresh() -> String {
     hasher.update(&now.as_nanos().to_le_bytes());
     hasher.update(&std::process::id().to_le_bytes());
     hasher.update(&COUNT.fetch_add(1, Ordering::Relaxed).to_le_bytes());
-    let mut digits = hex(hasher.finalize().as_bytes());
-    digits.truncate(32);
     // Version 4, as readers of UUIDs expect it.
-    digits.replace_range(12..13, "4");
-    digits.replace_range(16..17, "8");
-    for at in [20, 16, 12, 8] {
-        digits.insert(at, '-');
-    }
-    digits
+    uuid(hasher.finalize().as_bytes(), "4")
 }
 
 #[cfg(test)]

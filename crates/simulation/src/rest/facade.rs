@@ -173,7 +173,14 @@ impl Rest {
             members.insert("idempotencyKey".into(), key.into());
         }
         let confirmed = body::confirmed(&asked, "critical", &request.head);
-        let structured = self.call(tool, behalf, arguments, confirmed).await?;
+        let structured = self.call(tool, behalf, arguments, confirmed).await;
+        let structured = structured.map_err(|fault| match fault.kind {
+            Kind::Forbidden => fault.hint(format!(
+                "roles that may call it, where they are groups: {}",
+                tool.roles().join(", ")
+            )),
+            _ => fault,
+        })?;
         let mut annotations = annotations(tool);
         if let Some(members) = annotations.as_object_mut() {
             members.extend(trusted(&structured));

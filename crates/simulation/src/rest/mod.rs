@@ -2,6 +2,7 @@
 //! that of any client; this face only reads bodies and writes answers in the bridge's shapes.
 
 mod answer;
+mod audit;
 mod body;
 mod columns;
 mod facade;
@@ -97,6 +98,7 @@ impl Rest {
             facade::LIST_TOOLS,
             facade::CALL_TOOL,
             openapi::OPENAPI,
+            audit::EVENTS,
         ];
         let prefixes = [streams::JOBS, streams::CHUNKS, resources::RESOURCES];
         Self {
@@ -162,6 +164,9 @@ impl Rest {
                     return answering.not_allowed(&known.join(", "));
                 }
                 (None, _) if method != Method::GET => return answering.not_allowed("GET"),
+                (None, _) if other == audit::EVENTS => {
+                    self.audit(behalf, &request.head, answering).await
+                }
                 (None, _) if other.starts_with(resources::RESOURCES) => {
                     self.resource(other, behalf, &request, answering).await
                 }
@@ -269,7 +274,7 @@ fn result(answer: Option<Value>) -> Result<Value, Fault> {
     if result.get("isError") == Some(&Value::Bool(true)) {
         return Err(match refusal(result) {
             Some(refusal) => refused(&refusal),
-            None => failed(result),
+            None => failure(result.get("_meta").and_then(|meta| meta.get(META_FAILURE))),
         });
     }
     let structured = result.get("structuredContent").cloned();
@@ -283,9 +288,8 @@ fn refusal(result: &Value) -> Option<Value> {
     Some(json!({ "message": message, "data": data }))
 }
 
-/// A failure of a tool, as the fault that it was.
-fn failed(result: &Value) -> Fault {
-    let failure = result.get("_meta").and_then(|meta| meta.get(META_FAILURE));
+/// A failure of the server, as the fault that it was.
+fn failure(failure: Option<&Value>) -> Fault {
     let text = |name: &str| {
         let found = failure.and_then(|failure| failure.get(name)?.as_str());
         found.unwrap_or_default().to_owned()

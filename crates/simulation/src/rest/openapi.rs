@@ -27,6 +27,7 @@ pub(super) fn document() -> Result<Value, ToolFault> {
         }
     }
     paths.extend(super::resources::documented());
+    paths.extend(super::audit::documented());
     paths.insert(facade::CAPABILITIES.to_owned(), capabilities());
     paths.insert(facade::LIST_TOOLS.to_owned(), list_tools());
     paths.insert(facade::CALL_TOOL.to_owned(), call_tool());
@@ -367,7 +368,7 @@ mod tests {
         let mut named: Vec<&str> = ALL.iter().map(|path| path.path).collect();
         named.dedup();
         let resources = super::super::resources::documented().len();
-        assert_eq!(paths.len(), named.len() + resources + 5);
+        assert_eq!(paths.len(), named.len() + resources + 6);
         let mut operations: Vec<&str> = ALL.iter().map(Path::operation).collect();
         operations.sort_unstable();
         operations.dedup();

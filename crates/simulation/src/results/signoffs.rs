@@ -37,6 +37,9 @@ pub struct Signoff {
     pub at_ms: i64,
     /// Who.
     pub subject: String,
+    /// The groups that they belonged to; entries of older versions have none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub roles: Vec<String>,
     /// What the reviewer made of it; absent where it was revoked.
     pub disposition: Option<String>,
     /// Why.
@@ -144,6 +147,7 @@ mod tests {
             action: Action::Recorded,
             at_ms: 1,
             subject: "ada".to_owned(),
+            roles: Vec::new(),
             disposition: Some("acknowledged".to_owned()),
             rationale: rationale.to_owned(),
             limitations: Vec::new(),

@@ -55,6 +55,7 @@ fn what_is_loaded_anew_after_the_judgement_is_not_used() {
         options,
         base: place.clone(),
         state: place.join("state"),
+        journal: place.join("journal"),
         program: "false".into(),
         clock: Arc::new(Still),
         random: zeros,

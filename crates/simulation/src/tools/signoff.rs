@@ -111,6 +111,7 @@ fn entry(context: &Context<'_>, args: Args<'_>, action: Action) -> Result<Signof
         action,
         at_ms: context.now_ms,
         subject: context.caller.to_string(),
+        roles: context.groups.iter().map(ToString::to_string).collect(),
         disposition: None,
         rationale: rationale.to_owned(),
         limitations: Vec::new(),
@@ -196,9 +197,9 @@ fn at(entry: &Signoff) -> Value {
     gate::journal::format_utc(entry.at_ms).into()
 }
 
-/// Who it was. A caller's groups are the rules' business and are not known here.
+/// Who it was, with the groups of that time.
 fn actor(entry: &Signoff) -> Value {
-    json!({"subject": entry.subject, "roles": [], "tokenId": null, "isServiceAccount": false})
+    json!({"subject": entry.subject, "roles": entry.roles, "tokenId": null, "isServiceAccount": false})
 }
 
 fn event_type(entry: &Signoff) -> &'static str {

@@ -14,6 +14,9 @@ pub struct SessionRef {
     pub id: Arc<str>,
     /// Who calls, by the name in rules and records. What is kept between calls belongs to this name.
     pub caller: Arc<str>,
+    /// The groups that an authenticator has found the caller in. What a server keeps for one of them stays theirs, whatever the
+    /// rules let through.
+    pub groups: Arc<[Arc<str>]>,
 }
 
 /// A tool call that the gate has let through. Nobody but this crate makes one, and only out of a spent pass;

@@ -69,6 +69,12 @@ impl ResourceCall {
         &self.session.caller
     }
 
+    /// Whether the one who asks belongs to this group.
+    #[must_use]
+    pub fn is_of(&self, group: &str) -> bool {
+        self.session.groups.iter().any(|own| **own == *group)
+    }
+
     /// The request's name in the journal.
     #[must_use]
     pub fn op(&self) -> OpId {

@@ -1,5 +1,6 @@
 //! `builtin: simulation` as its clients meet it: the walks of real clients, the rules before it, and its jobs over a crash.
 
+mod audit;
 mod bench;
 mod curves;
 mod defects;
@@ -55,6 +56,14 @@ pub fn place() -> Place {
 /// The arguments with which the model is loaded.
 pub fn load() -> Value {
     json!({"filePath": "two_compartment.xml", "simulationId": "sim", "confirm": true})
+}
+
+/// Makes a key; the words are its name and flags.
+fn key(place: &Place, words: &[&str]) -> String {
+    let create = ["--no-config", "--state-dir", "state", "keys", "create"];
+    let output = place.durward(&[&create, words].concat());
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
 /// A client of the server over stdio.

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::{load, place};
+use super::{key, load, place};
 use crate::support::components::{self, repository};
 use crate::support::serving::Served;
 
@@ -19,12 +19,13 @@ fn schemathesis_finds_nothing() {
     let place = place();
     let folder = place.path("schemathesis");
     std::fs::create_dir_all(&folder).unwrap();
+    // So that nothing is closed to it.
+    let bearer = format!("Bearer {}", key(&place, &["tester", "--group", "admin"]));
+    let headers = [("authorization", bearer.as_str())];
     let served = Served::start_configured(place);
     let body = load().to_string();
-    assert_eq!(
-        served.send("POST", "/load_simulation", &[], &body).status,
-        201
-    );
+    let loaded = served.send("POST", "/load_simulation", &headers, &body);
+    assert_eq!(loaded.status, 201, "{loaded:?}");
     let examples = std::env::var("SCHEMATHESIS_EXAMPLES").unwrap_or_else(|_| EXAMPLES.to_owned());
     let output = Command::new(schemathesis)
         .arg("--config-file")
@@ -37,6 +38,8 @@ fn schemathesis_finds_nothing() {
             "1",
             "--request-timeout",
             "60",
+            "--header",
+            &format!("Authorization: {bearer}"),
         ])
         .current_dir(folder)
         .output()
@@ -48,7 +51,7 @@ fn schemathesis_finds_nothing() {
     let told = served.send(
         "POST",
         "/list_parameters",
-        &[],
+        &headers,
         &json!({"simulationId": "sim"}).to_string(),
     );
     assert_eq!(told.status, 200, "{told:?}");

@@ -3,7 +3,7 @@
 use mocks::client::Client;
 use serde_json::{Value, json};
 
-use super::{call, client, load, place, run};
+use super::{call, client, key, load, place, run};
 use crate::support::guarded::end;
 use crate::support::serving::{Served, modern, modern_headers};
 
@@ -178,23 +178,8 @@ fn the_list_comes_in_pages_and_long_results_do_too() {
 #[test]
 fn results_are_their_callers_own_and_no_cache_keeps_them() {
     let place = place();
-    let key = |name: &str| {
-        let create = [
-            "--no-config",
-            "--state-dir",
-            "state",
-            "keys",
-            "create",
-            name,
-        ];
-        let output = place.durward(&create);
-        assert!(output.status.success(), "{output:?}");
-        format!(
-            "Bearer {}",
-            String::from_utf8(output.stdout).unwrap().trim()
-        )
-    };
-    let (ada, bob) = (key("ada"), key("bob"));
+    let bearer = |name: &str| format!("Bearer {}", key(&place, &[name]));
+    let (ada, bob) = (bearer("ada"), bearer("bob"));
     let served = Served::start_configured(place);
     let post = |path: &str, body: Value| {
         let headers = [("authorization", ada.as_str())];

@@ -5,7 +5,7 @@ use std::fs;
 use mocks::client::Client;
 use serde_json::{Value, json};
 
-use super::{client, load, place};
+use super::{client, key, load, place};
 use crate::support::guarded::{LATEST, end};
 use crate::support::refusals::told;
 use crate::support::serving::Served;
@@ -201,21 +201,9 @@ fn the_policy_for_roles_lets_viewers_look_and_operators_act() {
 #[test]
 fn callers_see_their_own_only_and_a_key_for_another_server_opens_nothing() {
     let place = place();
-    let key = |args: &[&str]| {
-        let all = [
-            &["--no-config", "--state-dir", "state", "keys", "create"],
-            args,
-        ]
-        .concat();
-        let output = place.durward(&all);
-        assert!(output.status.success(), "{output:?}");
-        format!(
-            "Bearer {}",
-            String::from_utf8(output.stdout).unwrap().trim()
-        )
-    };
-    let (ada, bob) = (key(&["ada"]), key(&["bob"]));
-    let elsewhere = key(&["eve", "--scope", "other"]);
+    let bearer = |words: &[&str]| format!("Bearer {}", key(&place, words));
+    let (ada, bob) = (bearer(&["ada"]), bearer(&["bob"]));
+    let elsewhere = bearer(&["eve", "--scope", "other"]);
     let served = Served::start_configured(place);
     let ask = |who: &str, path: &str, body: Value| {
         let headers = [("Authorization", who), ("Content-Type", "application/json")];
@@ -288,6 +276,12 @@ fn the_bridges_paths_tell_a_refusal_from_a_failure() {
             "{answer:?}"
         );
         assert_eq!(error["details"][0]["code"], "denied_by_rule", "{answer:?}");
+        let hint = error["details"][0]["hint"].as_str();
+        assert_eq!(
+            hint.is_some_and(|hint| hint.ends_with("operator, admin")),
+            path == "/mcp/call_tool",
+            "{answer:?}"
+        );
     }
     // Names that two readers may take for one another.
     let answer = post(

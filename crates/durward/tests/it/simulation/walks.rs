@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::{client, place};
+use super::{client, key, place};
 use crate::support::components::{self, repository};
 use crate::support::guarded::{Place, binary};
 use crate::support::serving::Served;
@@ -111,9 +111,11 @@ fn curl_over_rest() {
     let Some(python) = components::fastmcp_python() else {
         return;
     };
-    let served = Served::start_configured(place());
+    let place = place();
+    let walker = key(&place, &["walker", "--group", "admin"]);
+    let served = Served::start_configured(place);
     let base = format!("http://{}", served.address);
-    walked(driver(python, "rest", "rest.json").arg(base));
+    walked(driver(python, "rest", "rest.json").args([base, walker]));
     let (_, place) = served.stop();
     // Each call over REST stands in the journal as a call of its tool.
     let journal = place.records();

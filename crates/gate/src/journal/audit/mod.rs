@@ -4,16 +4,19 @@
 //! with a panic. Nothing here writes.
 
 mod anchors;
+mod back;
 mod completeness;
 mod filter;
 mod finding;
 mod join;
 pub(super) mod lines;
+mod newest;
 mod read;
 mod scan;
 mod verify;
 
 pub use anchors::{Anchors, By};
+pub use back::{Look, Reach, back};
 pub use filter::{Filter, Kind};
 pub use finding::{Finding, Note, Problem, Unproven, Verdict, VerifyReport};
 pub use read::{Follower, Skipped, each, latest};

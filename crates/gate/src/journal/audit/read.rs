@@ -1,26 +1,21 @@
 //! Showing records: the latest that meet a filter, and those that come.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
-use std::io::{BufReader, ErrorKind, Read as _, Seek as _, SeekFrom};
+use std::io::{BufReader, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
-
-use serde::Deserialize;
 
 use super::filter::Filter;
 use super::lines::{Ended, Lines};
+use super::newest::{Newest, open, time_ms};
 use super::verify::{AuditError, failed, files};
-use crate::journal::{Line, parse_utc};
+use crate::journal::Line;
 
 /// Lines that could not be read and were passed over.
 pub type Skipped = u64;
 
 /// Bytes that one look at one file takes in, at most.
 const POLL_BYTES_MAX: u64 = 8 << 20;
-
-/// Bytes at the end of a segment in which its last record is looked for.
-const TAIL_BYTES_MAX: u64 = 64 << 10;
 
 /// A record among others: its time, and where it was found, which decides between records of one millisecond.
 type Place = (i64, usize, u64);
@@ -37,21 +32,18 @@ pub fn latest(
 ) -> Result<(Vec<Vec<u8>>, Skipped), AuditError> {
     let mut kept: BTreeMap<Place, Vec<u8>> = BTreeMap::new();
     let mut skipped = 0_u64;
-    // The newest segments first, so that those which ended before all that is kept need not be read.
-    for (at, path) in files(path)?.iter().enumerate().rev() {
-        let Some(mut file) = open(path)? else {
-            continue;
+    let mut newest = Newest::of(path)?;
+    // Segments which ended before all that is kept need not be read.
+    loop {
+        let oldest = kept.first_key_value().filter(|_| kept.len() >= limit);
+        let Some(segment) = newest.next(oldest.map(|((oldest_ms, ..), _)| *oldest_ms))? else {
+            break;
         };
-        let full = (kept.len() >= limit).then(|| kept.first_key_value());
-        if let Some(Some(((oldest_ms, ..), _))) = full
-            && last_ms(path, &mut file)?.is_some_and(|ms| ms < *oldest_ms)
-        {
-            continue;
-        }
         let mut number = 0_u64;
+        let (path, file) = (&segment.path, segment.file);
         let unreadable = lines_of(path, file, filter, &mut |body| {
             number = number.saturating_add(1);
-            kept.insert((time_ms(body), at, number), body.to_vec());
+            kept.insert((time_ms(body), segment.number, number), body.to_vec());
             if kept.len() > limit {
                 kept.pop_first();
             }
@@ -59,41 +51,6 @@ pub fn latest(
         skipped = skipped.saturating_add(unreadable);
     }
     Ok((kept.into_values().collect(), skipped))
-}
-
-/// A segment's file; nothing where retention let it go after the directory was listed.
-fn open(path: &Path) -> Result<Option<File>, AuditError> {
-    match File::open(path) {
-        Ok(file) => Ok(Some(file)),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(failed(path)(error)),
-    }
-}
-
-/// The time of a segment's last record, in milliseconds since 1970; nothing where it can't be read at once.
-fn last_ms(path: &Path, file: &mut File) -> Result<Option<i64>, AuditError> {
-    let length = file.metadata().map_err(failed(path))?.len();
-    let start = length.saturating_sub(TAIL_BYTES_MAX);
-    let mut tail = Vec::new();
-    file.seek(SeekFrom::Start(start)).map_err(failed(path))?;
-    let mut end = std::io::Read::take(&mut *file, TAIL_BYTES_MAX);
-    end.read_to_end(&mut tail).map_err(failed(path))?;
-    file.rewind().map_err(failed(path))?;
-    let mut lines = tail.split(|byte| *byte == b'\n').rev();
-    let is_whole = lines.next().is_some_and(<[u8]>::is_empty);
-    let line = lines.next().filter(|_| is_whole).and_then(Line::parse);
-    Ok(line.map(|line| time_ms(line.body)).filter(|ms| *ms > 0))
-}
-
-/// The time of a record, in milliseconds since 1970; 0 where it has none.
-fn time_ms(body: &[u8]) -> i64 {
-    #[derive(Deserialize)]
-    struct Timed<'a> {
-        #[serde(borrow)]
-        time: Cow<'a, str>,
-    }
-    let timed = serde_json::from_slice::<Timed<'_>>(body).ok();
-    timed.and_then(|of| parse_utc(&of.time)).unwrap_or_default()
 }
 
 /// Calls `each` with every body of one file that the filter takes; returns how many lines were unreadable.

@@ -9,6 +9,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::anchors::Claim;
+use super::back::is_overwritten;
 use super::finding::{Note, Problem, VerifyReport};
 use super::join::{Join, Step};
 use super::lines::{Ended, Lines};
@@ -156,20 +157,14 @@ impl<'a> Scan<'a> {
             match ended {
                 Ended::Whole => self.whole(&bytes),
                 Ended::TooLong => self.unreadable(Problem::LineTooLong),
-                Ended::Torn if self.overwritten(&bytes) => self.unreadable(Problem::Malformed),
+                Ended::Torn if is_overwritten(&bytes, self.id) => {
+                    self.unreadable(Problem::Malformed)
+                }
                 Ended::Torn => torn_bytes = Some(bytes.len() as u64),
             }
         }
         self.finish(torn_bytes);
         Ok(self.scanned)
-    }
-
-    /// A crash leaves the beginning of a line. A whole line with something else where its end should be is no crash's work.
-    fn overwritten(&self, bytes: &[u8]) -> bool {
-        bytes
-            .split_last()
-            .and_then(|(_, line)| Line::parse(line))
-            .is_some_and(|line| line.holds(self.id))
     }
 
     fn find(&mut self, problem: Problem) {

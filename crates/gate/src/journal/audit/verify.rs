@@ -46,6 +46,13 @@ pub enum AuditError {
         /// The refusal.
         error: io::Error,
     },
+    /// Somebody who wanted records as they were written met something else.
+    Altered {
+        /// In which segment.
+        path: PathBuf,
+        /// What is wrong there.
+        problem: Problem,
+    },
 }
 
 impl fmt::Display for AuditError {
@@ -63,6 +70,9 @@ impl fmt::Display for AuditError {
             AuditError::Read { path, error } => {
                 write!(f, "cannot read {}: {error}", path.display())
             }
+            AuditError::Altered { path, problem } => {
+                write!(f, "{} is not as it was written: {problem}", path.display())
+            }
         }
     }
 }
@@ -71,7 +81,10 @@ impl std::error::Error for AuditError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             AuditError::Read { error, .. } => Some(error),
-            AuditError::NoKey | AuditError::Empty { .. } | AuditError::NotASegment { .. } => None,
+            AuditError::NoKey
+            | AuditError::Empty { .. }
+            | AuditError::NotASegment { .. }
+            | AuditError::Altered { .. } => None,
         }
     }
 }

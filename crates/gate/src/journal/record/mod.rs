@@ -82,6 +82,12 @@ impl OpId {
             .map(u128::from_be_bytes)
             .map(OpId)
     }
+
+    /// When it was given, in milliseconds since 1970, as the gate makes names; no record of the call is older.
+    #[must_use]
+    pub fn time_ms(self) -> i64 {
+        i64::try_from(self.0 >> 80).unwrap_or(i64::MAX)
+    }
 }
 
 impl fmt::Display for OpId {

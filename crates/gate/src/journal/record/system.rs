@@ -10,6 +10,8 @@ use crate::label::Label;
 pub struct RecordedJob<'a> {
     /// Its name, as its caller knows it.
     pub id: &'a str,
+    /// What sort of job it is: a word of a closed set.
+    pub kind: &'static str,
     /// The state that it ended in: a word of a closed set.
     pub status: &'static str,
     /// From its submission until a worker first took it, or until its end where none did.
@@ -21,6 +23,7 @@ pub struct RecordedJob<'a> {
 impl RecordedJob<'_> {
     fn write(&self, members: &mut Members<'_>) {
         members.text("job_id", self.id);
+        members.text("job_kind", self.kind);
         members.text("job_status", self.status);
         members.micros("queue_wait_us", self.queue_wait_us);
         if let Some(ran) = self.ran_us {
