@@ -12,6 +12,7 @@ mod environment;
 mod fault;
 mod figures;
 mod jobs;
+mod metrics;
 mod models;
 mod options;
 mod percent;

@@ -168,6 +168,7 @@ impl ToolServer for Simulation {
             let wrong = format!("there is no tool {}", call.tool());
             return Outcome::Failed(Fault::missing("tool", wrong).into());
         };
+        let counting = self.service.metrics.tool(tool.name);
         let service = Arc::clone(&self.service);
         let session = call.session().clone();
         let members = call.args().members().clone();
@@ -184,7 +185,7 @@ impl ToolServer for Simulation {
                 reply,
             )
         });
-        tokio::select! {
+        let outcome = tokio::select! {
             done = work => match done {
                 Ok(Ok(answer)) => Outcome::Done(answer),
                 Ok(Err(fault)) if fault.kind == Kind::Cancelled && waits.is_cancelled() => Outcome::Cancelled,
@@ -195,7 +196,9 @@ impl ToolServer for Simulation {
                 )),
             },
             () = waits.cancelled() => Outcome::Cancelled,
-        }
+        };
+        counting.ended(matches!(outcome, Outcome::Done(_)));
+        outcome
     }
 
     fn record_jobs(&self, recorder: JobRecorder) {
@@ -203,7 +206,9 @@ impl ToolServer for Simulation {
     }
 
     fn measures(&self) -> Vec<Measure> {
-        self.service.ended.measures()
+        let mut measures = self.service.ended.measures();
+        measures.extend(self.service.metrics.measures());
+        measures
     }
 
     fn templates(&self) -> &[Template] {

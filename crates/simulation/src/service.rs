@@ -14,6 +14,7 @@ use crate::BACKEND;
 use crate::audit::{self, Asked};
 use crate::fault::{Fault, Kind};
 use crate::jobs::{Ended, Keeper, Ospsuite, Pool, Told, probe};
+use crate::metrics::Metrics;
 use crate::models::{Folders, Library};
 use crate::options::{Configured, configured, over_r};
 use crate::session::Sessions;
@@ -33,6 +34,8 @@ pub struct Service {
     pub configured: Configured,
     /// What is known of jobs that have ended.
     pub ended: Arc<Ended>,
+    /// What was asked, counted.
+    pub metrics: Metrics,
     audit: audit::Reader,
     setup: Setup,
     pool: Mutex<Option<Pool>>,
@@ -136,6 +139,7 @@ impl Service {
             sessions: Sessions::new(configured.simulations_max, configured.idle_ms),
             configured,
             ended: Arc::default(),
+            metrics: Metrics::default(),
             audit: audit::Reader::default(),
             setup,
             pool: Mutex::default(),

@@ -10,6 +10,7 @@ mod inspecting;
 mod openapi;
 mod paths;
 mod resources;
+mod routes;
 mod streams;
 
 use std::sync::{Arc, PoisonError, RwLock};
@@ -388,7 +389,17 @@ impl Face<Request, Response> for Rest {
     ) -> BoxFuture<'_, Response> {
         Box::pin(async move {
             let answering = Answering::of(&request.head);
-            self.answer(who, request, &answering).await
+            let service = crate::service::served(&self.server);
+            let (method, route) = (&request.head.method, request.head.uri.path());
+            let (method, route) = (routes::method(method), routes::of(route));
+            let counting = service
+                .as_ref()
+                .map(|service| service.metrics.request(method, route));
+            let answer = self.answer(who, request, &answering).await;
+            if let Some(counting) = counting {
+                counting.answered(answer.status().as_u16());
+            }
+            answer
         })
     }
 

@@ -369,6 +369,10 @@ mod tests {
         named.dedup();
         let resources = super::super::resources::documented().len();
         assert_eq!(paths.len(), named.len() + resources + 6);
+        for path in paths.keys() {
+            let asked = path.replace('{', "").replace('}', "");
+            assert_eq!(super::super::routes::of(&asked), path);
+        }
         let mut operations: Vec<&str> = ALL.iter().map(Path::operation).collect();
         operations.sort_unstable();
         operations.dedup();

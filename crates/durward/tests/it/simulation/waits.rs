@@ -112,3 +112,35 @@ fn what_a_job_waited_for_a_worker_is_in_the_journal_beside_what_it_ran() {
         assert!(metrics.contains(line), "{line}: {metrics}");
     }
 }
+
+#[test]
+fn requests_and_calls_of_tools_are_counted_under_the_bridges_names() {
+    let served = Served::start_configured(place());
+    good(&served, "/load_simulation", load());
+    let get = json!({"simulationId": "sim", "parameterPath": "Example|Organism|Weight"});
+    for _ in 0..3 {
+        good(&served, "/get_parameter_value", get.clone());
+    }
+    let missing = json!({"simulationId": "sim", "parameterPath": "none"}).to_string();
+    let post = |path: &str, body: &str| served.send("POST", path, &[], body).status;
+    assert_eq!(post("/get_parameter_value", &missing), 404);
+    // What callers ask for by name is not what is counted by name.
+    for path in ["/jobs/canary/events", "/jobs/other/events"] {
+        assert_eq!(served.send("GET", path, &[], "").status, 404);
+    }
+    let metrics = served.send("GET", "/metrics", &[], "").body;
+    for line in [
+        "mcp_tool_invocations_total{tool=\"get_parameter_value\",status=\"success\",server=\"pbpk\"} 3",
+        "mcp_tool_invocations_total{tool=\"get_parameter_value\",status=\"error\",server=\"pbpk\"} 1",
+        "mcp_tool_invocations_in_progress{tool=\"load_simulation\",server=\"pbpk\"} 0",
+        "mcp_tool_duration_seconds_count{tool=\"load_simulation\",status=\"success\",server=\"pbpk\"} 1",
+        "mcp_http_requests_total{method=\"POST\",route=\"/get_parameter_value\",status_code=\"200\",server=\"pbpk\"} 3",
+        "mcp_http_requests_total{method=\"POST\",route=\"/get_parameter_value\",status_code=\"404\",server=\"pbpk\"} 1",
+        "mcp_http_requests_total{method=\"GET\",route=\"/jobs/{jobId}/events\",status_code=\"404\",server=\"pbpk\"} 2",
+        "mcp_http_request_duration_seconds_count{method=\"POST\",route=\"/load_simulation\",status_code=\"201\",server=\"pbpk\"} 1",
+        "mcp_http_requests_in_progress{method=\"POST\",route=\"/load_simulation\",server=\"pbpk\"} 0",
+    ] {
+        assert!(metrics.contains(line), "{line}\n{metrics}");
+    }
+    assert!(!metrics.contains("canary"), "{metrics}");
+}
