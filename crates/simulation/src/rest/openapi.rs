@@ -370,7 +370,7 @@ mod tests {
         let resources = super::super::resources::documented().len();
         assert_eq!(paths.len(), named.len() + resources + 6);
         for path in paths.keys() {
-            let asked = path.replace('{', "").replace('}', "");
+            let asked = path.replace(['{', '}'], "");
             assert_eq!(super::super::routes::of(&asked), path);
         }
         let mut operations: Vec<&str> = ALL.iter().map(Path::operation).collect();
