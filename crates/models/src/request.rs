@@ -10,7 +10,7 @@ use gate::inspect::Finding;
 use gate::paths::reach::is_unseen;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue};
-use wire::model::{Body, BodyFault, Endpoint, Form, FormFault, is_form};
+use wire::model::{Body, BodyFault, Endpoint, Form, FormFault, chooses_model, is_form};
 
 use crate::key::Key;
 
@@ -63,6 +63,8 @@ pub enum Unreadable {
     Encoded,
     /// It names no model, or one with a name that no model has.
     Model,
+    /// It names further models in this member, one of which may answer.
+    Choice(String),
     /// `stream` is not true or false.
     Stream,
     /// A stream is asked for where there is none.
@@ -83,6 +85,11 @@ impl std::fmt::Display for Unreadable {
                 f,
                 "\"model\" has to be a text of 1 to {MODEL_BYTES_MAX} bytes without control characters, invisible characters, and blanks at an end of a part"
             ),
+            Self::Choice(name) => write!(
+                f,
+                "\"{}\" leaves it to the provider which model answers, and no rule has judged that one: leave it out, and configure an alias with several targets",
+                name.escape_debug()
+            ),
             Self::Stream => f.write_str("\"stream\" has to be true or false"),
             Self::Masked => f.write_str(
                 "a rule of inspect: masks a field of the form, and a form is sent as it came or not at all",
@@ -96,6 +103,7 @@ impl Unreadable {
     /// The member of the body that it is about.
     pub(crate) fn param(&self) -> Option<&'static str> {
         match self {
+            Self::Choice(_) => Some("model"),
             Self::Body(_) | Self::Form(_) | Self::Encoded | Self::Masked => None,
             Self::Model => Some("model"),
             Self::Stream | Self::NoStream => Some("stream"),
@@ -139,6 +147,9 @@ impl ModelRequest {
             && model.split(['/', ':']).all(is_read_alike);
         if !is_name {
             return Err(Unreadable::Model);
+        }
+        if let Some(name) = chooses_model(&body) {
+            return Err(Unreadable::Choice(name));
         }
         let streams = match body.get("stream") {
             None | Some("false") => false,

@@ -1,6 +1,7 @@
 //! The ways to a server.
 
 use mocks::ambiguous::{Ambiguous, Arguments, Frames, MODERN_META};
+use serde_json::json;
 use wire::Revision;
 use wire::revision::Era;
 
@@ -22,6 +23,8 @@ pub enum Edge {
     Run,
     /// `durward serve`.
     Serve,
+    /// `durward run` in front of several servers at once.
+    Together,
 }
 
 /// How Durward reaches a server.
@@ -53,7 +56,7 @@ impl Edge {
 
     /// Whether a gate stands between.
     pub fn is_guarded(self) -> bool {
-        matches!(self, Self::Run | Self::Serve)
+        matches!(self, Self::Run | Self::Serve | Self::Together)
     }
 }
 
@@ -65,6 +68,7 @@ impl std::fmt::Display for Way {
             Edge::Forwarded => "forwarded",
             Edge::Run => "run",
             Edge::Serve => "serve",
+            Edge::Together => "together",
         };
         let transport = match self.transport {
             Transport::Stdio => "stdio",
@@ -92,6 +96,14 @@ impl Way {
                     }
                 }
             }
+            // In front of several servers there are sessions alone.
+            if revision.era() == Era::Legacy {
+                ways.push(Self {
+                    edge: Edge::Together,
+                    transport: Transport::Stdio,
+                    revision,
+                });
+            }
         }
         ways
     }
@@ -109,7 +121,10 @@ impl Way {
         } else {
             frames
         };
-        frames.take(count).collect()
+        match self.edge {
+            Edge::Together => frames.of_server(NAME).take(count).collect(),
+            _ => frames.take(count).collect(),
+        }
     }
 
     /// So many calls with unusual arguments.
@@ -120,7 +135,11 @@ impl Way {
         } else {
             calls
         };
-        calls.take(count).collect()
+        let calls = calls.take(count);
+        match self.edge {
+            Edge::Together => calls.map(|call| call.of_server(NAME)).collect(),
+            _ => calls.collect(),
+        }
     }
 
     /// What opens a session, or shows in the Modern era that the other side answers.
@@ -153,12 +172,36 @@ impl Way {
                 let command = run(server, listening.as_ref());
                 lines::drive(self, &command, place, frames)
             }
+            Edge::Together => {
+                let command = together(server, place);
+                lines::drive(self, &command, place, frames)
+            }
             Edge::Serve => {
                 http::drive(self, server, listening.as_ref(), place, frames);
                 0
             }
         }
     }
+}
+
+/// The name of the server where there are several.
+const NAME: &str = "s";
+
+/// `durward run` in front of a server and of one that is not there, so that names carry their server's.
+fn together(server: &Server, place: &Place) -> Vec<String> {
+    let (program, arguments) = server.command.split_first().unwrap();
+    let own =
+        json!({"command": program, "args": arguments, "env": {"DIFFERENTIAL_LOG": place.book()}});
+    let configuration = json!({
+        "servers": {NAME: own, "absent": {"command": "false"}},
+        "policy": place.dir.join("policy.json"),
+    });
+    let file = place.dir.join("durward.yaml");
+    std::fs::write(file, configuration.to_string()).unwrap();
+    let words = ["--config", "durward.yaml", "--state-dir", "state", "run"];
+    let words = [&words[..], &LIMITS].concat();
+    let own = std::iter::once(binary()).chain(words);
+    own.map(str::to_owned).collect()
 }
 
 /// `durward run` before a server.

@@ -29,6 +29,12 @@ fn j01_to_j04_serve_lets_few_frames_execute_nothing_but_what_it_recorded_as_allo
     few_frames(Edge::Serve);
 }
 
+#[test]
+fn j01_to_j04_in_front_of_several_servers_few_frames_execute_nothing_but_what_it_recorded_as_allowed()
+ {
+    few_frames(Edge::Together);
+}
+
 /// Every form of arguments to every server, each by a way of its own: so that all ways and the revisions
 /// from 2025-03-26 on are gone once.
 #[test]

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use serde_json::value::RawValue;
 use wire::jsonrpc::{member, string};
-use wire::{Bounds, scan_reply};
+use wire::{Bounds, Id, scan_reply};
 
 use super::spelling::{Spelling, split_token};
 use crate::message::splice;
@@ -182,8 +182,9 @@ pub(crate) fn id_of_server(text: &str) -> Option<(String, Edit)> {
         .as_ref()?;
     let spelled = string(raw)?;
     let (server, own) = split_token(&spelled)?;
-    // What was not taken from a server cannot be sent to one.
-    serde_json::from_str::<&RawValue>(own).ok()?;
+    // An id or a token, without white space around it: anything else no server has chosen.
+    let own = serde_json::from_str::<&RawValue>(own).ok()?.get();
+    Id::from_raw(own)?;
     Some((server.to_owned(), (place_of(text, raw)?, own.to_owned())))
 }
 
@@ -266,11 +267,16 @@ mod tests {
         let (server, (place, own)) = id_of_server(r#"{"id":"a:\"x\"","result":{}}"#).unwrap();
         assert_eq!((server.as_str(), own.as_str()), ("a", "\"x\""));
         assert_eq!(place, 6..15);
+        let (_, (_, own)) = id_of_server(r#"{"id":"a:\n1\r "}"#).unwrap();
+        assert_eq!(own, "1");
         for stray in [
             r#"{"id":1}"#,
             r#"{"id":"a"}"#,
             r#"{"id":"a:}"}"#,
             r#"{"id":"a:1,2"}"#,
+            r#"{"id":"a:[1]"}"#,
+            r#"{"id":"a:{\n}"}"#,
+            r#"{"id":"a:null"}"#,
         ] {
             assert_eq!(id_of_server(stray), None, "{stray}");
         }

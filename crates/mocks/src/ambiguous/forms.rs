@@ -125,6 +125,15 @@ fn ping(call: &Call, members: &str) -> Vec<u8> {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"{members}}}"#).into_bytes()
 }
 
+/// Progress under a token that stands behind the name of the server `s`, with the denied call in it.
+fn token(call: &Call, begin: &str, end: &str) -> Vec<u8> {
+    let token = serde_json::Value::from(format!("s:{begin}{}{end}", call.denied_call()));
+    format!(
+        r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},"progress":1}}}}"#
+    )
+    .into_bytes()
+}
+
 /// A form: its name, and what makes a frame of a call.
 pub(super) type Form = (&'static str, fn(&Call, &mut Random) -> Vec<u8>);
 
@@ -446,6 +455,21 @@ pub(super) const FORMS: &[Form] = &[
             "delete_note\\u0000",
         ]);
         c.plain(&params(tool, &c.denied_arguments())).into_bytes()
+    }),
+    ("token with a call between line feeds", |c, _| {
+        token(c, "[\n", "\n]")
+    }),
+    ("token with a call between carriage returns", |c, _| {
+        token(c, "[\r", "\r]")
+    }),
+    ("token with a call in it", |c, r| {
+        let begin = r.of(&["\n", "1\n", "\"x\"\r\n", "[\u{85}", "{\"x\":\u{2028}"]);
+        let end = match begin.chars().next() {
+            Some('[') => "]",
+            Some('{') => "}",
+            _ => "",
+        };
+        token(c, begin, end)
     }),
     ("request and response", |c, _| {
         c.with(r#""result":{},"#, &c.denied_params(), "")

@@ -27,6 +27,15 @@ pub struct Ambiguous {
     pub bytes: Vec<u8>,
 }
 
+impl Ambiguous {
+    /// The same call for one of several servers behind one client.
+    #[must_use]
+    pub fn of_server(self, name: &str) -> Self {
+        let bytes = spelled(self.bytes, name, usize::MAX);
+        Self { bytes, ..self }
+    }
+}
+
 /// What `_meta` must hold in every request of the revision 2026-07-28.
 pub const MODERN_META: &str = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"differential","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}"#;
 
@@ -45,12 +54,24 @@ fn modern(bytes: Vec<u8>) -> Vec<u8> {
     .into_bytes()
 }
 
+/// The frame with the server's name before the names of so many tools.
+fn spelled(bytes: Vec<u8>, server: &str, most: usize) -> Vec<u8> {
+    let Ok(text) = std::str::from_utf8(&bytes) else {
+        return bytes;
+    };
+    let name = "\"name\":\"";
+    text.replacen(name, &format!("{name}{server}__"), most)
+        .into_bytes()
+}
+
 /// An endless stream of frames.
 #[derive(Debug)]
 pub struct Frames {
     random: Random,
     number: u64,
     is_modern: bool,
+    /// The server whose name stands before those of its tools.
+    server: Option<&'static str>,
 }
 
 impl Frames {
@@ -61,6 +82,16 @@ impl Frames {
             random: Random::new(seed),
             number: 1000,
             is_modern: false,
+            server: None,
+        }
+    }
+
+    /// The same frames for one of several servers behind one client: what names the server is not always there.
+    #[must_use]
+    pub fn of_server(self, name: &'static str) -> Self {
+        Self {
+            server: Some(name),
+            ..self
         }
     }
 
@@ -104,6 +135,15 @@ impl Iterator for Frames {
         let mut bytes = make(&call, &mut self.random);
         if self.is_modern {
             bytes = modern(bytes);
+        }
+        if let Some(server) = self.server {
+            let hides = !form.starts_with("plain");
+            let most = if hides {
+                self.random.below(3)
+            } else {
+                usize::MAX
+            };
+            bytes = spelled(bytes, server, most);
         }
         if self.random.below(3) == 0
             && let Ok(text) = std::str::from_utf8(&bytes)

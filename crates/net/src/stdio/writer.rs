@@ -3,6 +3,8 @@
 use std::io;
 use std::task::{Context, Poll, ready};
 
+use wire::frame::is_one_line;
+
 use super::stream::Sink;
 
 /// From here on the other side's reader should pause, in bytes.
@@ -84,11 +86,12 @@ impl FrameWriter {
     /// As [`FrameWriter::send`], without a copy where frames are held back.
     ///
     /// # Errors
-    /// What the descriptor says; a closed reader is `BrokenPipe`.
+    /// What the descriptor says; a closed reader is `BrokenPipe`, a frame of several lines `InvalidInput`.
     pub fn send_owned(&mut self, frame: Vec<u8>) -> io::Result<()> {
         if !self.held {
             return self.send(&frame);
         }
+        one_line(&frame)?;
         self.waiting_bytes += frame.len() + 1;
         self.waiting.push(frame);
         Ok(())
@@ -98,22 +101,24 @@ impl FrameWriter {
     /// else the rest is queued for [`FrameWriter::flush`].
     ///
     /// # Errors
-    /// What the descriptor says; a closed reader is `BrokenPipe`.
+    /// What the descriptor says; a closed reader is `BrokenPipe`, a frame of several lines `InvalidInput`.
     pub fn send(&mut self, frame: &[u8]) -> io::Result<()> {
         if self.held {
             return self.send_owned(frame.to_vec());
         }
+        one_line(frame)?;
         self.send_slices(&[io::IoSlice::new(frame), io::IoSlice::new(b"\n")])
     }
 
     /// As [`FrameWriter::send`], for a frame in parts.
     ///
     /// # Errors
-    /// What the descriptor says; a closed reader is `BrokenPipe`.
+    /// What the descriptor says; a closed reader is `BrokenPipe`, a frame of several lines `InvalidInput`.
     pub fn send_parts(&mut self, parts: &[&[u8]]) -> io::Result<()> {
         if self.held {
             return self.send_owned(parts.concat());
         }
+        parts.iter().try_for_each(|part| one_line(part))?;
         let mut slices: Vec<io::IoSlice<'_>> = Vec::with_capacity(parts.len() + 1);
         slices.extend(parts.iter().map(|part| io::IoSlice::new(part)));
         slices.push(io::IoSlice::new(b"\n"));
@@ -198,6 +203,16 @@ impl FrameWriter {
     }
 }
 
+/// What is cut at a line end within would be two messages to its reader: whoever writes one has made a mistake, and
+/// nothing of it is sent.
+fn one_line(frame: &[u8]) -> io::Result<()> {
+    if is_one_line(frame) {
+        return Ok(());
+    }
+    let message = "the message has a line end within";
+    Err(io::Error::new(io::ErrorKind::InvalidInput, message))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -234,6 +249,32 @@ mod tests {
         writer.release().unwrap();
         writer.send(b"5").unwrap();
         assert_eq!(reader.read(&mut seen).unwrap(), 2, "no longer held");
+    }
+
+    #[tokio::test]
+    async fn a_frame_is_one_line_or_is_not_sent() {
+        let (mut reader, mut writer) = pipe().await;
+        for held in [false, true] {
+            if held {
+                writer.hold();
+            }
+            for frame in [&b"{\n}"[..], b"{\r}", b"\n", b"1\n"] {
+                let refused = [
+                    writer.send(frame),
+                    writer.send_owned(frame.to_vec()),
+                    writer.send_parts(&[b"1", frame]),
+                ];
+                for refused in refused {
+                    assert_eq!(refused.unwrap_err().kind(), io::ErrorKind::InvalidInput);
+                }
+            }
+            writer.send(b"whole").unwrap();
+        }
+        writer.release().unwrap();
+        drop(writer);
+        let mut seen = String::new();
+        reader.read_to_string(&mut seen).unwrap();
+        assert_eq!(seen, "whole\nwhole\n");
     }
 
     #[tokio::test]

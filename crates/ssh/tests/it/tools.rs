@@ -219,6 +219,33 @@ async fn a_batch_is_judged_as_a_whole_before_its_first_command_runs() {
 }
 
 #[tokio::test]
+async fn a_batch_has_the_side_effects_of_each_of_its_commands() {
+    if !has("sshd") {
+        return;
+    }
+    let target = Target::new("");
+    let policy = json!({"version": "1", "rules": [
+        {"id": "no-network", "effect": "deny", "conditions":
+            {"tool_name": ["ssh_run_command", "ssh_batch_commands"], "side_effects": ["network_egress"]}},
+        {"id": "all", "effect": "allow", "conditions": {"tool_name": "*"}}]});
+    let client = Client::new(target.hosts(""), Some(&policy.to_string()));
+    let session = client.connect("web").await;
+    let batch = async |commands: [&str; 2]| {
+        let call = json!({"session_id": session, "commands": commands});
+        client.call("ssh_batch_commands", call).await
+    };
+    let said = batch(["whoami", "cat /etc/hostname"]).await.unwrap();
+    assert_eq!(said["structuredContent"]["total"], 2, "{said}");
+    for commands in [
+        ["dig example.com", "cat /etc/hostname"],
+        ["cat /etc/hostname", "dig example.com"],
+        ["sort -o /tmp/a /tmp/b", "ping -c 1 127.0.0.1"],
+    ] {
+        assert!(batch(commands).await.is_err(), "{commands:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_session_belongs_to_its_client_and_ends_with_it() {
     if !has("sshd") {
         return;

@@ -121,14 +121,15 @@ impl Form {
         json.push(b'}');
         let form = Self {
             bytes: bytes.to_vec(),
-            kind: kind.to_owned(),
+            kind: kind_of(&boundary),
             boundary,
             model,
         };
         Ok((form, String::from_utf8(json).map_err(|_| FormFault::Field)?))
     }
 
-    /// The content type that it came with.
+    /// The content type that says how it was read. Parameters that were not read are not in it: readers that know RFC 2231
+    /// take `boundary*=utf-8''other` for the boundary, and would find another form.
     #[must_use]
     pub fn kind(&self) -> &str {
         &self.kind
@@ -169,6 +170,15 @@ fn value(part: &Part<'_>) -> Result<String, FormFault> {
         }
     }
     String::from_utf8(out).map_err(|_| FormFault::Field)
+}
+
+/// A content type with this boundary, in quotes where it needs them.
+fn kind_of(boundary: &str) -> String {
+    let is_token = |b: u8| b.is_ascii_alphanumeric() || b"'+_-.".contains(&b);
+    match boundary.bytes().all(is_token) {
+        true => format!("multipart/form-data; boundary={boundary}"),
+        false => format!("multipart/form-data; boundary=\"{boundary}\""),
+    }
 }
 
 /// The boundary that a content type names.
@@ -276,7 +286,10 @@ fn head_of(head: &[u8]) -> Option<(&str, Option<&str>)> {
         }
     }
     // A reader that knows the encoding would read another text.
-    let is_other = |kind: String| kind.contains("charset") && !kind.contains("utf-8");
+    let is_other = |kind: String| {
+        let mut parameters = kind.split(';').skip(1);
+        kind.contains("charset") && !parameters.all(|own| own.trim() == "charset=utf-8")
+    };
     let (name, file) = found?;
     let is_text = file.is_some() || !kind.is_some_and(is_other);
     (is_text && name != "_charset_").then_some((name, file))
@@ -358,6 +371,23 @@ mod tests {
     }
 
     #[test]
+    fn the_content_type_names_the_boundary_that_was_read_and_no_other() {
+        let text = format!("{}--xx-1--\r\n", field("model", "m"));
+        for kind in [
+            "multipart/form-data; boundary=xx-1; boundary*=utf-8''yy",
+            "multipart/form-data; boundary*0=yy; boundary=xx-1",
+            "Multipart/Form-Data;BOUNDARY=\"xx-1\"; charset=utf-16",
+        ] {
+            let (form, _) = Form::read(kind, text.as_bytes()).unwrap();
+            assert_eq!(form.kind(), KIND, "{kind}");
+        }
+        let text = text.replace("xx-1", "a=b:c");
+        let (form, _) =
+            Form::read("multipart/form-data; boundary=\"a=b:c\"", text.as_bytes()).unwrap();
+        assert_eq!(form.kind(), "multipart/form-data; boundary=\"a=b:c\"");
+    }
+
+    #[test]
     fn what_two_readers_may_read_in_two_ways_is_refused() {
         let model = field("model", "m");
         let odd = |head: &str| read(&[model.clone(), part(head, "x")]).unwrap_err();
@@ -370,6 +400,7 @@ mod tests {
             "Content-Disposition: form-data; name=\"a\\\"\"",
             "Content-Disposition: form-data; filename=\"a\\\"; name=\"model\"; x=\"\"",
             "Content-Disposition: form-data; name=\"a\"\r\nContent-Type: text/plain; charset=utf-7",
+            "Content-Disposition: form-data; name=\"a\"\r\nContent-Type: text/plain; charset=utf-7; x=utf-8",
             "Content-Disposition: form-data; name=\"a\"\r\nContent-Type: x\ny: z",
             "Content-Disposition: form-data; name=\"_charset_\"",
             "Content-Disposition: attachment; name=\"a\"",

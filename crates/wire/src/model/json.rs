@@ -30,6 +30,15 @@ pub fn elements(raw: &str) -> Vec<&str> {
     scan.ok().and_then(|scan| scan.batch).unwrap_or_default()
 }
 
+/// The same; `None` where it is an array that has more elements than are read.
+#[must_use]
+pub(super) fn all_elements(raw: &str) -> Option<Vec<&str>> {
+    if !raw.trim_start().starts_with('[') {
+        return Some(Vec::new());
+    }
+    scan_reply(raw.as_bytes(), &Bounds::default()).ok()?.batch
+}
+
 /// The text of a string.
 #[must_use]
 pub fn text(raw: &str) -> Option<Cow<'_, str>> {

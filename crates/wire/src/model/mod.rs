@@ -7,6 +7,7 @@
 
 mod anthropic;
 mod body;
+mod choices;
 mod counted;
 mod endpoint;
 mod error;
@@ -21,6 +22,7 @@ mod watch;
 mod write;
 
 pub use body::{Body, BodyFault};
+pub use choices::chooses_model;
 pub use counted::{read_of, written_of};
 pub use endpoint::{Dialect, Endpoint};
 pub use error::{ErrorText, error_body, error_event, is_error, message_of};

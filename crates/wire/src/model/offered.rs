@@ -39,7 +39,7 @@ pub(super) fn tools(endpoint: Endpoint, body: &Body) -> Option<Vec<String>> {
     }
     let mut out = Vec::new();
     for list in ["tools", "functions"] {
-        for tool in json::elements(body.get(list).unwrap_or_default()) {
+        for tool in json::all_elements(body.get(list).unwrap_or_default())? {
             tool_names(endpoint, tool, TOOLS_DEPTH_MAX, &mut out)?;
         }
     }
@@ -76,11 +76,13 @@ fn tool_names(endpoint: Endpoint, tool: &str, depth: usize, out: &mut Vec<String
     for inner in NAMED.into_iter().flat_map(|name| named(&members, name)) {
         out.extend(texts(&json::members(inner), "name"));
     }
-    for inner in named(&members, "tools").flat_map(json::elements) {
-        if depth == 0 {
-            return None;
+    for list in named(&members, "tools") {
+        for inner in json::all_elements(list)? {
+            if depth == 0 {
+                return None;
+            }
+            tool_names(endpoint, inner, depth - 1, out)?;
         }
-        tool_names(endpoint, inner, depth - 1, out)?;
     }
     let has_name = out.len() > before;
     for kind in texts(&members, "type") {
@@ -133,10 +135,9 @@ fn is_image(part: &str, depth: usize) -> bool {
     if depth == 0 {
         return true;
     }
-    if json::elements(part)
-        .into_iter()
-        .any(|inner| is_image(inner, depth - 1))
-    {
+    // One of more than are read may be one.
+    let elements = json::all_elements(part);
+    if elements.is_none_or(|all| all.into_iter().any(|inner| is_image(inner, depth - 1))) {
         return true;
     }
     let members = json::members(part);
@@ -224,6 +225,24 @@ mod tests {
         );
         let deep = body(Responses, &format!(r#"{{"tools":[{nested}]}}"#));
         assert_eq!(tools(Responses, &deep), None);
+    }
+
+    #[test]
+    fn what_stands_behind_more_than_is_read_is_not_known() {
+        let many = |one: &str, last: &str| format!("[{}{last}]", format!("{one},").repeat(66_000));
+        let offered = many(
+            r#"{"type":"x"}"#,
+            r#"{"type":"function","function":{"name":"a"}}"#,
+        );
+        let text = format!(r#"{{"tools":{offered}}}"#);
+        assert_eq!(tools(Endpoint::Chat, &body(Endpoint::Chat, &text)), None);
+        let text = format!(r#"{{"tools":[{{"name":"n","tools":{offered}}}]}}"#);
+        let asked = body(Endpoint::Responses, &text);
+        assert_eq!(tools(Endpoint::Responses, &asked), None);
+        let shown = many(r#"{"type":"text"}"#, r#"{"type":"image"}"#);
+        let text = format!(r#"{{"messages":[{{"content":{shown}}}]}}"#);
+        let asked = body(Endpoint::Chat, &text);
+        assert_eq!(images(Endpoint::Chat, &asked), Some(true));
     }
 
     #[test]

@@ -148,6 +148,47 @@ fn an_answer_to_a_server_that_has_left_reaches_no_other() {
     assert!(!heard().contains("for good alone"), "{}", heard());
 }
 
+/// The token of a server's request stands in a string of the client's, behind the server's name. What came out of it was
+/// sent as it was: an array with line ends in it was three lines to the server, and the second a call.
+#[test]
+fn j04_a_progress_token_brings_no_second_message_to_its_server() {
+    let place = Place::new();
+    let mut configuration = two(&place);
+    let policy = json!({"version": "1", "rules": [
+        {"id": "none", "effect": "deny", "conditions": {"tool_name": "*"}}]});
+    place.write_policy(&policy.to_string());
+    configuration["servers"] =
+        json!({"good": asking(&place, "good", "1"), "other": asking(&place, "other", "1")});
+    let mut client = opened(&place, &configuration);
+    let call = r#"{"jsonrpc":"2.0","id":77,"method":"tools/call","params":{"name":"go","arguments":{"smuggled":1}}}"#;
+    for end in ["\n", "\r", "\r\n", "\u{2028}"] {
+        for token in [
+            format!("good:[{end}{call}{end}]"),
+            format!("good:{{\"x\":{end}{call}{end}}}"),
+            format!("good:{end}{call}"),
+            format!("good:1{end}"),
+        ] {
+            let params = json!({"progressToken": token, "progress": 1});
+            client.notify("notifications/progress", &params).unwrap();
+        }
+    }
+    // A token that the server may have chosen goes back to it, and shows that the others have been dealt with.
+    let params = json!({"progressToken": "good:\"chosen\"", "progress": 1});
+    client.notify("notifications/progress", &params).unwrap();
+    let heard = || std::fs::read_to_string(place.path("good")).unwrap();
+    eventually("the server is told", || {
+        heard().contains(r#""progressToken":"chosen""#)
+    });
+    let heard = heard();
+    assert!(!heard.contains("smuggled"), "{heard}");
+    for line in heard.lines() {
+        let message: Value = serde_json::from_str(line).unwrap();
+        let method = message["method"].as_str().unwrap();
+        assert_ne!(method, "tools/call", "{line}");
+    }
+    assert_eq!(end(client).code, Some(0));
+}
+
 #[test]
 fn calls_reach_their_server_in_the_order_in_which_they_are_sent() {
     const CALLS: usize = 400;

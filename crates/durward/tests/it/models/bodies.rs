@@ -105,6 +105,74 @@ fn a_body_that_two_readers_read_in_two_ways_is_refused() {
     }
 }
 
+/// Gateways such as OpenRouter and LiteLLM go on to the models that a request names beside `model`.
+#[test]
+fn a_request_that_leaves_the_model_to_its_provider_is_refused() {
+    let upstream = Upstream::start();
+    let provider = upstream.configured("far", "");
+    let deny = r#"{"id":"no-big","effect":"deny","conditions":{"model":"*big*"}}"#;
+    let served = serve(
+        &format!("models: {{ providers: {{ {provider} }} }}"),
+        &[deny],
+    );
+    for path in ENDPOINTS {
+        for (name, value) in [
+            ("models", r#"["big"]"#),
+            ("Models", r#"["big"]"#),
+            ("fallbacks", r#"[{"model":"big"}]"#),
+            ("route", r#""fallback""#),
+            ("extra_body", r#"{"models":["big"]}"#),
+            ("providerOptions", r#"{"gateway":{"models":["big"]}}"#),
+        ] {
+            let mut body = super::support::request(path, "far/small", false);
+            body[name] = serde_json::from_str(value).unwrap();
+            let answer = served.send("POST", path, &[], &body.to_string());
+            assert_eq!(answer.status, 400, "{path} {name} {answer:?}");
+            assert_eq!(code(&answer.json()), "request_unreadable", "{path} {name}");
+        }
+    }
+    assert!(upstream.web.requests().is_empty());
+    let mut body = super::support::request(ENDPOINTS[0], "far/small", false);
+    body["models"] = serde_json::json!([]);
+    let answer = served.send("POST", ENDPOINTS[0], &[], &body.to_string());
+    assert_eq!(answer.status, 200, "{answer:?}");
+}
+
+/// Of more tools or parts than were read, none counted.
+#[test]
+fn a_rule_about_tools_or_images_holds_however_many_stand_before_them() {
+    let rules = [
+        r#"{"id":"no-tools","effect":"deny","conditions":{"resource_type":"model","when":"tools_offered != null && 'shell' in tools_offered"}}"#,
+        r#"{"id":"no-images","effect":"deny","conditions":{"resource_type":"model","when":"has_images == 'yes'"}}"#,
+    ];
+    let yaml = "models: { providers: { local: { kind: mock, latency: 0ms, models: [plain] } } }";
+    let served = serve(yaml, &rules);
+    let many = |one: &str, last: &str| format!("[{}{last}]", format!("{one},").repeat(66_000));
+    let tool = |name: &str| format!(r#"{{"type":"function","function":{{"name":"{name}"}}}}"#);
+    let parts = many(
+        r#"{"type":"text","text":"x"}"#,
+        r#"{"type":"image_url","image_url":{"url":"y"}}"#,
+    );
+    for (members, rule) in [
+        (
+            format!(
+                r#""messages":[],"tools":{}"#,
+                many(&tool("look"), &tool("shell"))
+            ),
+            "no-tools",
+        ),
+        (
+            format!(r#""messages":[{{"role":"user","content":{parts}}}]"#),
+            "no-images",
+        ),
+    ] {
+        let body = format!(r#"{{"model":"plain",{members}}}"#);
+        let answer = served.send("POST", ENDPOINTS[0], &[], &body);
+        assert_eq!(answer.status, 403, "{rule} {:.300}", answer.body);
+        assert!(answer.body.contains(rule), "{rule} {:.300}", answer.body);
+    }
+}
+
 #[test]
 fn a_body_longer_than_the_bound_is_refused_in_the_dialect() {
     let served = mocked();

@@ -1,7 +1,7 @@
 //! LiteLLM's proxy as a provider that others wrote: its scripted replies, whole and streamed, as OpenAI's API and as
 //! Anthropic's.
 
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 
@@ -11,7 +11,7 @@ use super::foreign::{FRONTS, Said, ask, streamed, whole, word};
 use super::support::{code, serve};
 use crate::support::components;
 use crate::support::guarded::{PATIENCE, Place, eventually_within};
-use crate::support::serving::Served;
+use crate::support::serving::{Answer, Served, read_answer, write_request};
 
 /// The dialects in which the proxy is asked: a provider's name and its kind.
 const BACKS: [(&str, &str); 2] = [("o", "openai"), ("a", "anthropic")];
@@ -102,6 +102,11 @@ impl Proxy {
     }
 
     fn before(&self) -> Served {
+        self.guarded(&[])
+    }
+
+    /// Durward in front of it, with these rules.
+    fn guarded(&self, rules: &[&str]) -> Served {
         let providers = BACKS.map(|(name, kind)| {
             format!(
                 "{name}: {{ kind: {kind}, base_url: \"http://127.0.0.1:{}/v1\", api_key: {KEY} }}",
@@ -110,8 +115,18 @@ impl Proxy {
         });
         serve(
             &format!("models: {{ providers: {{ {} }} }}", providers.join(", ")),
-            &[],
+            rules,
         )
+    }
+
+    /// What the proxy answers to a request of its own.
+    fn answers(&self, body: &Value) -> Answer {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        let key = format!("Bearer {KEY}");
+        let headers = [("authorization", key.as_str())];
+        let path = "/v1/chat/completions";
+        write_request(&mut stream, "POST", path, &headers, &body.to_string());
+        read_answer(&mut BufReader::new(stream))
     }
 }
 
@@ -142,6 +157,34 @@ fn everywhere(served: &Served, model: &str, backs: &[&str], ways: &[bool]) -> Ve
         }
     }
     all
+}
+
+/// A caller can name further models for the proxy to go on to, where the one that was judged fails.
+#[test]
+fn a_model_that_a_caller_names_for_the_proxy_to_go_on_to_is_not_asked() {
+    let Some(proxy) = Proxy::start(&models(9)) else {
+        return;
+    };
+    let turns = json!([{ "role": "user", "content": "hello" }]);
+    let body = json!({"model": "broken", "messages": turns, "fallbacks": ["hello"]});
+    let told = proxy.answers(&body);
+    assert_eq!(told.status, 200, "{told:?}");
+    assert!(told.body.contains(SAID), "{told:?}");
+    let deny = r#"{"id":"no-hello","effect":"deny","conditions":{"model":"*hello*"}}"#;
+    let served = proxy.guarded(&[deny]);
+    for path in FRONTS {
+        for (back, _) in BACKS {
+            for name in ["fallbacks", "Fallbacks", "context_window_fallbacks"] {
+                let mut more = json!({"model": format!("{back}/broken")});
+                more[name] = json!(["hello"]);
+                let answer = ask(&served, path, back, "hello", &more);
+                let place = format!("{path} {back} {name}");
+                assert_eq!(answer.status, 400, "{place} {answer:?}");
+                assert_eq!(code(&answer.json()), "request_unreadable", "{place}");
+                assert!(answer.body.contains(name), "{place} {answer:?}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -106,6 +106,32 @@ fn every_byte_of_a_form_but_the_model_reaches_the_provider() {
     assert_eq!(got.path, "/v1/audio/transcriptions");
 }
 
+/// Go's and Python's own readers of content types take `boundary*` (RFC 2231) for the boundary, and find another form, with
+/// another model, between the same bytes.
+#[test]
+fn a_provider_is_told_of_the_boundary_that_was_judged_and_of_no_other() {
+    let upstream = Upstream::before(|_| Some(reply("200 OK", "", "application/json", "{}")));
+    let provider = upstream.configured("far", "");
+    let deny = r#"{"id":"no-other","effect":"deny","conditions":{"model":"*other*"}}"#;
+    let served = serve(
+        &format!("models: {{ providers: {{ {provider} }} }}"),
+        &[deny],
+    );
+    let hidden = "--xx\r\ncontent-disposition: form-data; name=\"prompt\"\r\n\r\n\r\n--yy\r\ncontent-disposition: form-data; name=\"model\"\r\n\r\nother\r\n--yy--\r\n\r\n";
+    let body = form("far/m", hidden);
+    for kind in [
+        "multipart/form-data; boundary=xx; boundary*=utf-8''yy",
+        "multipart/form-data; boundary*0=yy; boundary=xx",
+        "multipart/form-data; boundary=xx",
+    ] {
+        let headers = [("content-type", kind)];
+        let answer = served.send("POST", "/v1/audio/transcriptions", &headers, &body);
+        assert_eq!(answer.status, 200, "{kind} {answer:?}");
+        let got = upstream.web.requests().pop().unwrap();
+        assert_eq!(got.header("content-type"), Some(FORM[0].1), "{kind}");
+    }
+}
+
 #[test]
 fn forms_that_two_readers_read_in_two_ways_and_streams_are_refused() {
     let served = serve(MOCK, &[]);

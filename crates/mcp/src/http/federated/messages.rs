@@ -270,7 +270,14 @@ impl Face {
                     && let Some(session) = self.sessions.member(&federation.id, &server)
                 {
                     let frame = edited(canonical.text().as_bytes(), vec![edit]);
-                    self.notified(&session, method, None, frame).await;
+                    // The token came out of a string: what is sent is written anew.
+                    match shapes::of_client(&frame) {
+                        Ok(written) => {
+                            let frame = written.into_bytes();
+                            self.notified(&session, method, None, frame).await;
+                        }
+                        Err(fault) => self.note(Noted::frame(&fault)),
+                    }
                 }
             }
             Notice::Control(_) => {
