@@ -53,7 +53,7 @@ class Process:
     """A program that listens, with its log; it is stopped by the id of its own group."""
 
     def __init__(self, place, name, words, port, environment=None):
-        self.port, self.log = port, place / f"{name}.log"
+        self.port, self.place, self.log = port, place, place / f"{name}.log"
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
                 words, cwd=place, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env={**os.environ, **(environment or {})}, start_new_session=True
@@ -441,6 +441,20 @@ def measure(durward, found, quick, absent):
     return {arm.name: figures[arm.name] for arm in found}
 
 
+def stages(durward, arm):
+    """Where the time of a call goes: the mean of what the journal of an arm says of each stage, in microseconds, over one connection."""
+    arm.load(durward, False, 1, "2s")
+    folder = arm.processes[0].place
+    words = [durward, "--config", "durward.yaml", "audit", "--state-dir", "state", "show", "--json", "--limit", "4000"]
+    told = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=True).stdout
+    records = [json.loads(line) for line in told.splitlines()]
+    calls = [record for record in records if record["kind"] == "operation"]
+    if not calls:
+        raise SystemExit(f"error: the journal of {arm.name} has no calls")
+    names = ("edge", "identity", "limits", "policy", "journal", "upstream", "unexplained")
+    return {name: statistics.fmean(call[f"{name}_us"] for call in calls) for name in names}
+
+
 def cell(value, digits=1):
     return "–" if value is None else f"{value:,.{digits}f}"
 
@@ -498,6 +512,8 @@ def main():
             found = arms(durward, place, ports, absent)
             running = list(found)
             registration = Registration(durward, place)
+            ours = [arm for arm in found if arm.name.startswith("Durward")]
+            profiles = {arm.name: stages(durward, arm) for arm in ours}
             figures = measure(durward, found, chosen.quick, absent)
             paced = Paced(durward, place, chosen.quick)
         finally:
@@ -521,6 +537,13 @@ def main():
         *goals(figures),
         registration.row(),
         paced.row(),
+        "",
+        "Where the time of a call goes, µs, by the journals of our two (mean, one connection): the rest of what a call"
+        " takes is waking three processes one after the other on these cores, and what the server does before and after its stages.",
+        "",
+        "| | edge | identity | limits | policy | journal | upstream | unexplained |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|",
+        *[f"| {name} | {' | '.join(cell(value) for value in told.values())} |" for name, told in profiles.items()],
         "",
         *[f"- **Absent**: {name}: {' '.join(why.split())}" for name, why in absent],
         "",
