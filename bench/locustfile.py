@@ -36,6 +36,15 @@ TOOL = {
 }
 
 
+@events.init.add_listener
+def have_tasks(environment, **_):
+    """With --tags, leaves out the users of whom no task is left: Locust starts them all the same, and each raises an error."""
+    tags = set(getattr(environment.parsed_options, "tags", None) or [])
+    if tags:
+        is_left = lambda user: any(tags & getattr(task, "locust_tag_set", set()) for task in user.tasks)  # noqa: E731
+        environment.user_classes = [user for user in environment.user_classes if is_left(user)]
+
+
 class Wrong(Exception):
     """A reply that is not what it has to be."""
 

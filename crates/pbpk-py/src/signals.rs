@@ -1,6 +1,6 @@
 //! Ctrl-C: long work is ended when Python wants it, with Python's exception.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread::ThreadId;
 use std::time::Instant;
@@ -10,6 +10,8 @@ use solver::watch::{Interrupt, Question};
 
 /// How often Python is asked, in milliseconds.
 const ASK_MS: u64 = 20;
+/// Questions that are answered without a look at the clock, where they come more often than each millisecond.
+const UNTIMED: u32 = 15;
 
 /// What Python says of signals, asked now and then by the thread that called: it is the one that runs their handlers.
 struct Signals {
@@ -17,6 +19,9 @@ struct Signals {
     began: Instant,
     /// When Python was asked last, in milliseconds since it began.
     asked_ms: AtomicU64,
+    /// When the clock was looked at last, in microseconds since it began, and how many questions follow without.
+    looked_us: AtomicU64,
+    untimed: AtomicU32,
     is_over: AtomicBool,
     raised: Mutex<Option<PyErr>>,
 }
@@ -26,7 +31,18 @@ impl Signals {
         if self.is_over.load(Ordering::Relaxed) {
             return Some(Interrupt::Cancelled);
         }
-        let now_ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        // A look at the clock costs as much as a part of a small model's step.
+        let left = self.untimed.load(Ordering::Relaxed);
+        if left > 0 {
+            self.untimed.store(left - 1, Ordering::Relaxed);
+            return None;
+        }
+        let now_us = u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX);
+        let since_us = now_us.saturating_sub(self.looked_us.swap(now_us, Ordering::Relaxed));
+        // So many questions took, or take next, at most some milliseconds.
+        let untimed = if since_us < 1_000 { UNTIMED } else { 0 };
+        self.untimed.store(untimed, Ordering::Relaxed);
+        let now_ms = now_us / 1_000;
         if now_ms.saturating_sub(self.asked_ms.load(Ordering::Relaxed)) < ASK_MS
             || std::thread::current().id() != self.caller
         {
@@ -50,6 +66,8 @@ pub(crate) fn interruptible<T: Send>(
         caller: std::thread::current().id(),
         began: Instant::now(),
         asked_ms: AtomicU64::new(0),
+        looked_us: AtomicU64::new(0),
+        untimed: AtomicU32::new(0),
         is_over: AtomicBool::new(false),
         raised: Mutex::new(None),
     };
