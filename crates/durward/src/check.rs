@@ -209,7 +209,7 @@ fn compiled(
     let policy = source::of_file(file, Protected::AsRun, places)?;
     let own = server.is_none_or(|server| server.policy.is_some());
     if let (Some(file), true) = (file, own) {
-        for warning in gate::policy::lint::warnings(policy.rules()) {
+        for warning in crate::policy::warnings(&policy) {
             warnings.push(format!(
                 "{}: rule {} \"{}\": {}",
                 file.display(),

@@ -4,7 +4,6 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use gate::policy::lint;
 
 use super::source::{self, Protected};
 use super::text::Plain;
@@ -43,7 +42,7 @@ pub fn run(
         .or_else(|| source::configured(None, context, err));
     let policy =
         source::of_file(file, Protected::AsRun, context.places).map_err(Failure::Configuration)?;
-    let warnings = lint::warnings(policy.rules());
+    let warnings = super::warnings(&policy);
     for warning in &warnings {
         let id = Plain(&warning.id).to_string();
         let message = Plain(&warning.message).to_string();

@@ -16,6 +16,9 @@ mod text;
 use std::io::{self, Write};
 
 use clap::{Args, Subcommand};
+use gate::policy::Policy;
+use gate::policy::lint::{self, Warning};
+use wire::model::Endpoint;
 
 use crate::config::Settings;
 use crate::failure::EXIT_CONFIGURATION;
@@ -27,6 +30,12 @@ const EXIT_FINE: u8 = 0;
 const EXIT_DIFFERENT: u8 = 1;
 /// The question cannot be answered: a bad argument, nothing to read.
 const EXIT_CANNOT: u8 = 2;
+
+/// What of a policy does nothing, or something else than it seems to.
+pub fn warnings(policy: &Policy) -> Vec<Warning> {
+    let of_models = Endpoint::ALL.map(Endpoint::path);
+    lint::warnings(policy.rules(), &of_models)
+}
 
 /// Arguments of `durward policy`.
 #[derive(Debug, Args)]

@@ -104,6 +104,21 @@ fn check_warns_of_rules_that_do_nothing() {
     }
 }
 
+#[test]
+fn check_knows_the_methods_of_model_apis() {
+    let check = |method: &str| {
+        let rules =
+            json!({"rules": [{"id": "x", "effect": "deny", "conditions": {"mcp_method": method}}]});
+        let world = World::new(Some(&rules.to_string()));
+        run(&world, &["check", "{POLICY}"]).1
+    };
+    for known in ["chat/completions", "messages", "images/*", "tools/call"] {
+        assert!(check(known).contains("0 warnings"), "{known}");
+    }
+    let out = check("chat/completion");
+    assert!(out.contains("did you mean \"chat/completions\"?"), "{out}");
+}
+
 /// What is not given is what applies: the policy that the configuration names.
 #[test]
 fn without_a_file_it_is_about_the_configuration() {

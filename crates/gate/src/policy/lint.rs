@@ -41,15 +41,15 @@ impl fmt::Display for Warning {
 /// Most rules that are held against each other for shadowing: the work grows with the square.
 pub const SHADOW_RULES_MAX: usize = 1_000;
 
-/// Looks through the rules of a policy.
+/// Looks through the rules of a policy. `methods` are those under which calls of other protocols than MCP are judged.
 #[must_use]
-pub fn warnings(rules: &[Rule]) -> Vec<Warning> {
+pub fn warnings(rules: &[Rule], methods: &[&str]) -> Vec<Warning> {
     let mut out = Vec::new();
     for (at, rule) in rules.iter().enumerate() {
         let own = deceptive::unseen_member(rule)
             .or_else(|| impossible(&rule.conditions))
             .or_else(|| misspelt(rule))
-            .or_else(|| deceptive::deceptive(rule))
+            .or_else(|| deceptive::deceptive(rule, methods))
             .or_else(|| allows_pathless(rule));
         let found = own.or_else(|| {
             let stronger = rules.iter().take(SHADOW_RULES_MAX);

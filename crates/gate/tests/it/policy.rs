@@ -532,7 +532,7 @@ fn a_group_of_callers_is_a_condition_a_fact_and_a_member_of_the_record() {
     }
     let wild = r#"{"rules":[{"effect":"deny","conditions":{"subject_group":"rob*"}}]}"#;
     let rules = gate::policy::load::parse(wild).unwrap();
-    let warned = gate::policy::lint::warnings(&rules);
+    let warned = gate::policy::lint::warnings(&rules, &[]);
     assert!(
         warned[0].message.contains("compared literally"),
         "{warned:?}"

@@ -7,7 +7,7 @@ use gate::policy::{Policy, Tri, lint};
 fn warned(rules: &str) -> Vec<(String, String)> {
     let text = format!("{{\"version\":\"1\",\"rules\":[{rules}]}}");
     let policy = Policy::load(&text, None, &[]).unwrap();
-    lint::warnings(policy.rules())
+    lint::warnings(policy.rules(), &["chat/completions"])
         .into_iter()
         .map(|w| (w.id, w.message))
         .collect()
@@ -114,6 +114,11 @@ fn j20_denies_that_never_hold_are_named_with_what_to_write() {
             "is not a method",
             "resources/",
         ),
+        (
+            r#""mcp_method":["chat/*","chat/completion"]"#,
+            "\"chat/completion\" is not a method",
+            "chat/completions",
+        ),
         (r#""path_pattern":"/etc""#, "nothing in it", "\"/etc/**\""),
         (
             r#""path_pattern":["/a/**","~/.ssh"]"#,
@@ -142,7 +147,7 @@ fn j20_denies_that_never_hold_are_named_with_what_to_write() {
             rule("r", "deny", conditions)
         );
         let policy = Policy::load(&text, None, &[]).unwrap();
-        let found = lint::warnings(policy.rules());
+        let found = lint::warnings(policy.rules(), &["chat/completions"]);
         assert_eq!(found.len(), 1, "{conditions}: {found:?}");
         assert!(found[0].message.contains(expect), "{conditions}: {found:?}");
         assert!(found[0].hint.contains(hint), "{conditions}: {found:?}");

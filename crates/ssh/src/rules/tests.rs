@@ -135,7 +135,7 @@ fn forms_that_write_are_refused_by_a_rule_beside_forms_that_look() {
 #[test]
 fn the_shipped_policy_loads_without_a_warning() {
     let policy = Policy::load(&policy(), None, &[]).unwrap();
-    let warnings: Vec<_> = gate::policy::lint::warnings(policy.rules())
+    let warnings: Vec<_> = gate::policy::lint::warnings(policy.rules(), &[])
         .into_iter()
         .map(|w| (w.id, w.message))
         .collect();

@@ -92,9 +92,9 @@ pub(super) fn unseen_member(rule: &Rule) -> Option<Found> {
 }
 
 /// The first member of the rule that never does what it seems to.
-pub(super) fn deceptive(rule: &Rule) -> Option<Found> {
+pub(super) fn deceptive(rule: &Rule, methods: &[&str]) -> Option<Found> {
     let of_kind = |matcher: &Matcher, key: &str, text: &str| match matcher {
-        Matcher::Name { .. } => regular(key, text).or_else(|| method(key, text)),
+        Matcher::Name { .. } => regular(key, text).or_else(|| method(key, text, methods)),
         Matcher::Path(_) => relative(key, text).or_else(|| regular(key, text)),
         _ => None,
     };
@@ -197,15 +197,16 @@ fn regular(key: &str, text: &str) -> Option<Found> {
     })
 }
 
-/// A method that MCP does not have.
-fn method(key: &str, text: &str) -> Option<Found> {
-    let known = |method: &&str| Matcher::Name { fold: false }.covers(text, method);
-    if key != "mcp_method" || METHODS.iter().any(known) {
+/// A method that neither MCP nor another protocol has.
+fn method(key: &str, text: &str, others: &[&str]) -> Option<Found> {
+    let known = |method: &&&str| Matcher::Name { fold: false }.covers(text, method);
+    let all = || METHODS.iter().chain(others);
+    if key != "mcp_method" || all().any(|method| known(&method)) {
         return None;
     }
-    let near = METHODS.iter().min_by_key(|method| distance(method, text))?;
+    let near = all().min_by_key(|method| distance(method, text))?;
     Some((
-        format!("{key} \"{text}\" is not a method of MCP"),
+        format!("{key} \"{text}\" is not a method of MCP or of a model API"),
         format!("did you mean \"{near}\"? names count with their case"),
     ))
 }
