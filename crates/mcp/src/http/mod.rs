@@ -34,7 +34,7 @@ use crate::call::{Lot, Order, Server, ServerOptions};
 use crate::federation::Prefix;
 use crate::notes::{Noted, Notes};
 pub use federated::StreamsOptions;
-use federated::{Federations, Memories};
+use federated::{Absences, Federations, Memories};
 use gate::journal::EndReason;
 pub use inside::Beside;
 use refused::Refused;
@@ -116,6 +116,8 @@ pub struct Face {
     federations: Federations,
     /// What their clients were given.
     memories: Memories,
+    /// Servers that could not be asked for clients without a session.
+    absences: Absences,
     seats: Seats,
     lot: Arc<Lot>,
     stays: Stays,
@@ -155,6 +157,7 @@ impl Face {
             sessions: Sessions::default(),
             federations: Federations::default(),
             memories: Memories::default(),
+            absences: Absences::default(),
             seats: Seats::default(),
             lot: Arc::new(Lot::guarded(random)),
             stays: Stays::default(),

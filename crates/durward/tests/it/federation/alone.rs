@@ -1,12 +1,15 @@
 //! Requests of revision 2026-07-28 in front of several servers: no session, and each server in the revision that it
 //! speaks.
 
+use std::fs;
+use std::time::Instant;
+
 use mocks::client::{Era, HttpClient};
 use serde_json::{Value, json};
 
 use super::kept::{asked, recording};
 use super::{Asks, configured, text_of};
-use crate::support::guarded::{LATEST, Place};
+use crate::support::guarded::{LATEST, Place, eventually};
 use crate::support::refusals::told;
 use crate::support::served::{Served, ready};
 use crate::support::serving::{self, Answer, modern, modern_headers};
@@ -251,6 +254,33 @@ fn a_server_that_is_down_is_named_and_takes_nothing_from_the_others() {
         text_of(&client.call("new__echo", json!({"text": "x"}))),
         "x"
     );
+}
+
+#[test]
+fn a_server_that_is_down_is_tried_again_now_and_then_and_is_listed_once_it_is_up() {
+    let place = Place::new();
+    let mut all = servers(&place);
+    let mock = place.mock(&["echo", "--eras", "legacy"]).join(" ");
+    let (started, up) = (place.path("started"), place.path("up"));
+    let script = format!(
+        "echo x >> {}; test -e {} || exit 1; exec {mock}",
+        started.display(),
+        up.display()
+    );
+    all["late"] = json!({"command": "sh", "args": ["-c", script]});
+    let served = Served::start(&place, &all);
+    let mut client = ready(&format!("{}/mcp", served.address), Era::Modern);
+    let begun = Instant::now();
+    for _ in 0..50 {
+        assert_eq!(client.tools().1, ["late"]);
+    }
+    let starts = fs::read_to_string(&started).unwrap().lines().count();
+    let most = 2 + begun.elapsed().as_secs() / 5;
+    assert!(starts as u64 <= most, "{starts} starts, at most {most}");
+    fs::write(up, "").unwrap();
+    eventually("the server is there", || client.tools().1.is_empty());
+    let answer = client.call("late__echo", json!({"text": "x"}));
+    assert_eq!(text_of(&answer), "x");
 }
 
 #[test]

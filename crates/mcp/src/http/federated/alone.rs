@@ -51,6 +51,9 @@ impl Reached {
     }
 }
 
+/// A server as it was found: it can be asked, or why not.
+type Found = Result<Reached, Missing>;
+
 /// A request for one server, read.
 pub(super) type Read = (Box<Asker>, Box<call::Asked>, Vec<u8>);
 
@@ -231,8 +234,18 @@ impl Face {
         server: &Arc<Server>,
         caller: &Caller,
     ) -> Result<Reached, Failure> {
-        let slot = server.pool.slot_of_either(caller).await?;
-        Ok(self.reached(server, slot))
+        match server.pool.slot_of_either(caller).await {
+            Ok(slot) => {
+                self.absences.forget(server, caller);
+                Ok(self.reached(server, slot))
+            }
+            Err(failure) => {
+                self.note(failure.fault.into());
+                let (why, now_ns) = (missing(server, &failure), self.gate.mono_ns());
+                self.absences.add(server, caller, why, now_ns);
+                Err(failure)
+            }
+        }
     }
 
     fn reached(self: &Arc<Self>, server: &Arc<Server>, slot: Arc<Slot>) -> Reached {
@@ -248,7 +261,6 @@ impl Face {
 
     /// The answer to a request for a server that cannot be asked.
     fn not_reached(&self, id: &str, server: &Server, failure: &Failure) -> Response {
-        self.note(failure.fault.into());
         let frame = lists::absent(id, &missing(server, failure));
         match failure.fault {
             UpstreamFault::NoPlace => answer::full(frame),
@@ -267,23 +279,20 @@ impl Face {
         id: &str,
     ) -> Result<(Vec<Reached>, Vec<Missing>), Vec<u8>> {
         let servers = self.servers_of(&alone.caller);
-        let mut found: Vec<Option<Result<Reached, Failure>>> = servers
-            .iter()
-            .map(|server| {
-                let slot = server.pool.running_in_either(&alone.caller)?;
-                Some(Ok(self.reached(server, slot)))
-            })
-            .collect();
+        let known = |server: &Arc<Server>| self.known(server, &alone.caller);
+        let mut found: Vec<Option<Found>> = servers.iter().map(known).collect();
         self.reach_the_rest(alone, &servers, &mut found).await;
         let (mut reached, mut absent) = (Vec::new(), Vec::new());
         for (server, found) in servers.iter().zip(found) {
             match found {
                 Some(Ok(one)) => reached.push(one),
-                Some(Err(failure)) => {
-                    self.note(failure.fault.into());
-                    absent.push(missing(server, &failure));
+                Some(Err(why)) => absent.push(why),
+                None => {
+                    let (why, now_ns) = (starting(&server.name), self.gate.mono_ns());
+                    self.absences
+                        .add(server, &alone.caller, why.clone(), now_ns);
+                    absent.push(why);
                 }
-                None => absent.push(starting(&server.name)),
             }
         }
         if !reached.is_empty() && reached.iter().all(Reached::is_legacy) {
@@ -293,12 +302,28 @@ impl Face {
         Ok((reached, absent))
     }
 
+    /// What is known of a server without waiting for it: that it can be asked, or that it lately could not. It is tried
+    /// again beside then.
+    fn known(self: &Arc<Self>, server: &Arc<Server>, caller: &Caller) -> Option<Found> {
+        if let Some(slot) = server.pool.running_in_either(caller) {
+            return Some(Ok(self.reached(server, slot)));
+        }
+        let now_ns = self.gate.mono_ns();
+        let (why, is_due) = self.absences.of(server, caller, now_ns)?;
+        if is_due && !server.pool.is_being_started(caller) {
+            let (face, server) = (Arc::clone(self), Arc::clone(server));
+            let caller = caller.clone();
+            tokio::spawn(async move { drop(face.reach(&server, &caller).await) });
+        }
+        Some(Err(why))
+    }
+
     /// Starts the servers that do not run.
     async fn reach_the_rest(
         self: &Arc<Self>,
         alone: &Alone,
         servers: &[Arc<Server>],
-        found: &mut [Option<Result<Reached, Failure>>],
+        found: &mut [Option<Found>],
     ) {
         let (sender, mut came) = mpsc::channel(servers.len().max(1));
         let mut waiting = JoinSet::new();
@@ -311,6 +336,7 @@ impl Face {
             let is_first = !server.pool.is_being_started(&caller);
             let reach = async move {
                 let reached = face.reach(&server, &caller).await;
+                let reached = reached.map_err(|failure| missing(&server, &failure));
                 // Who has waited long enough has gone.
                 drop(sender.send((at, reached)).await);
             };

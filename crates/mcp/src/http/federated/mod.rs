@@ -5,6 +5,7 @@
 //! other; nothing here judges or sends. Lists and the handshake are asked of each server, and put together. Requests
 //! of the Modern era are taken apart the same way, and belong to no session (`alone`).
 
+mod absences;
 mod alone;
 mod listening;
 mod lists;
@@ -32,6 +33,7 @@ use crate::call::Server;
 use crate::federation::{Missing, Spelling};
 use memory::Memory;
 
+pub(super) use absences::Absences;
 pub(super) use listening::Listening;
 pub(super) use memory::Memories;
 
