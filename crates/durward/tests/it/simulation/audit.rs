@@ -2,11 +2,12 @@
 
 use std::fs;
 
+use mocks::client::{Era, HttpClient, HttpOptions};
 use serde_json::{Value, json};
 
 use super::{client, key, load, place};
 use crate::support::components::repository;
-use crate::support::guarded::{Place, end, eventually};
+use crate::support::guarded::{LATEST, Place, end, eventually};
 use crate::support::serving::{Answer, Served, modern, modern_headers};
 
 /// Stands in arguments only.
@@ -286,6 +287,39 @@ fn nobody_but_an_admin_reads_anything_whatever_the_rules_let_through() {
     }
     let failed = tried.iter().filter(|e| e["response"]["outcome"] == "error");
     assert_eq!(failed.count(), 36, "{tried:#?}");
+}
+
+#[test]
+fn sessions_and_the_address_of_all_servers_hold_to_it_too() {
+    let place = open_place();
+    let keys = [
+        (key(&place, &["v", "--group", "viewer"]), false),
+        (key(&place, &["ops", "--group", "admin"]), true),
+    ];
+    let served = Served::start_configured(place);
+    for (path, era, uri) in [
+        ("/mcp/pbpk", LATEST, "sim://audit/events?limit=1"),
+        ("/mcp/pbpk", Era::Modern, "sim://audit/events?limit=1"),
+        ("/mcp", LATEST, "pbpk+sim://audit/events?limit=1"),
+    ] {
+        for (key, may_read) in &keys {
+            let options = HttpOptions {
+                headers: vec![("authorization".into(), format!("Bearer {key}"))],
+                ..HttpOptions::default()
+            };
+            let url = format!("http://{}{path}", served.address);
+            let mut client = HttpClient::new(&url, options).unwrap();
+            client.handshake(era).unwrap();
+            let reply = client.request("resources/read", json!({"uri": uri}));
+            let told: Value = serde_json::from_str(reply.unwrap().line()).unwrap();
+            let text = told["result"]["contents"][0]["text"].as_str();
+            assert_eq!(text.is_some(), *may_read, "{path} {era:?}: {told}");
+            if !may_read {
+                assert_eq!(told["error"]["data"]["code"], "Forbidden", "{told}");
+                refused(&told, path);
+            }
+        }
+    }
 }
 
 #[test]
