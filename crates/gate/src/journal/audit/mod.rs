@@ -10,6 +10,7 @@ mod filter;
 mod finding;
 mod join;
 pub(super) mod lines;
+mod links;
 mod newest;
 mod read;
 mod scan;

@@ -9,10 +9,10 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::anchors::Claim;
-use super::back::is_overwritten;
 use super::finding::{Note, Problem, VerifyReport};
 use super::join::{Join, Step};
 use super::lines::{Ended, Lines};
+use super::links::is_overwritten;
 use crate::journal::body::{self, Continues, Header};
 use crate::journal::chain::{self, EntryHash, Line, SegmentId};
 use crate::journal::options::Uncovered;
