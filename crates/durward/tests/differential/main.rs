@@ -17,6 +17,7 @@ mod forwarded;
 mod http;
 mod judge;
 mod lines;
+mod listed;
 mod place;
 mod same;
 mod servers;

@@ -129,7 +129,12 @@ pub fn all() -> Vec<Server> {
     found
 }
 
-/// Builds a Go server; the versions are those of its `go.sum`.
+/// A program on mcp-go's client that lists the tools of a server; none without Go.
+pub fn lister() -> Option<String> {
+    go(&repository().join("scripts/differential/go"), "lister")
+}
+
+/// Builds a Go program; the versions are those of its `go.sum`.
 fn go(folder: &Path, package: &str) -> Option<String> {
     let binary = Path::new(env!("CARGO_TARGET_TMPDIR")).join(package);
     let output = Command::new("go")

@@ -2,9 +2,10 @@
 
 use std::process::Command;
 
+use mocks::client::Client;
 use serde_json::{Value, json};
 
-use crate::support::components::repository;
+use crate::support::components::{official_filesystem, repository};
 use crate::support::guarded::{LATEST, Place, binary, echo, end, eventually, line};
 use crate::support::serving::Served;
 
@@ -239,4 +240,42 @@ fn p16_help_has_each_option_under_its_heading() {
         let positional = help.find("[SERVER]\n").unwrap_or(0);
         assert!(positional < help.find("Limits:").unwrap(), "{command}");
     }
+}
+
+/// Its directory is not the one that Durward was started in.
+#[test]
+fn j08_a_relative_path_of_the_official_server_leads_where_its_own_directory_does() {
+    let Some(program) = official_filesystem() else {
+        return;
+    };
+    let place = Place::new();
+    for folder in ["base/open", "base/secret"] {
+        std::fs::create_dir_all(place.path(folder)).unwrap();
+        std::fs::write(place.path(folder).join("x.pem"), format!("of {folder}")).unwrap();
+    }
+    let denied = format!("{}/secret/**", place.path("base").display());
+    let policy = json!({"rules": [
+        {"id": "all", "effect": "allow", "conditions": {"tool_name": "*"}},
+        {"id": "no-secrets", "effect": "deny", "conditions": {"path_pattern": denied}}]});
+    place.write_policy(&policy.to_string());
+    let script = "cd base && exec \"$0\" .";
+    let words = ["sh", "-c", script, program.to_str().unwrap()];
+    let read = |client: &mut Client, path: &str| {
+        client.handshake(LATEST).unwrap();
+        let reply = client.call_tool("read_text_file", json!({ "path": path }));
+        reply.unwrap().line().to_owned()
+    };
+    for path in ["secret/x.pem", "open/../secret/x.pem"] {
+        let mut direct = Client::spawn_with(words[0], &words[1..], &place.options()).unwrap();
+        assert!(read(&mut direct, path).contains("of base/secret"), "{path}");
+        let mut client = place.guard_command(&[], &words);
+        let told = read(&mut client, path);
+        assert!(!told.contains("of base/secret"), "{told}");
+        assert!(told.contains("no-secrets"), "{told}");
+        assert_eq!(end(client).code, Some(0));
+    }
+    let mut client = place.guard_command(&[], &words);
+    let told = read(&mut client, "open/x.pem");
+    assert!(told.contains("of base/open"), "{told}");
+    assert_eq!(end(client).code, Some(0));
 }

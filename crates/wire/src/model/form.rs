@@ -128,8 +128,8 @@ impl Form {
         Ok((form, String::from_utf8(json).map_err(|_| FormFault::Field)?))
     }
 
-    /// The content type that says how it was read. Parameters that were not read are not in it: readers that know RFC 2231
-    /// take `boundary*=utf-8''other` for the boundary, and would find another form.
+    /// The content type that says how it was read. Parameters that were not read are not in it: Go's reader takes
+    /// `boundary*=utf-8''other` (RFC 2231) for the boundary, and would find another form.
     #[must_use]
     pub fn kind(&self) -> &str {
         &self.kind

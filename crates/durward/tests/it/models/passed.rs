@@ -106,8 +106,8 @@ fn every_byte_of_a_form_but_the_model_reaches_the_provider() {
     assert_eq!(got.path, "/v1/audio/transcriptions");
 }
 
-/// Go's and Python's own readers of content types take `boundary*` (RFC 2231) for the boundary, and find another form, with
-/// another model, between the same bytes.
+/// Go's reader of content types takes `boundary*` (RFC 2231) for the boundary, and finds another form, with another model,
+/// between the same bytes.
 #[test]
 fn a_provider_is_told_of_the_boundary_that_was_judged_and_of_no_other() {
     let upstream = Upstream::before(|_| Some(reply("200 OK", "", "application/json", "{}")));
