@@ -38,7 +38,8 @@ pub struct RunArgs {
     /// The server's name in rules (`backend_id`) and in the journal [default: from the command]
     #[arg(long, value_name = "NAME", value_parser = server_name)]
     pub name: Option<String>,
-    /// Pass this variable of the environment on to the server, or set it; repeatable
+    /// Pass this variable of the environment on to the server; NAME=VALUE sets it, and VALUE is in the list of
+    /// processes; repeatable
     #[arg(long = "env", value_name = "NAME[=VALUE]")]
     pub environment: Vec<net::environment::Extra>,
     /// Keep the server off Durward's own files by the kernel: if possible, or else do not start it, or not

@@ -1,6 +1,7 @@
 //! The tool server.
 
 mod commands;
+mod effects;
 mod facts;
 mod fan_out;
 mod forward;
