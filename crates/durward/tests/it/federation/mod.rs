@@ -1,7 +1,6 @@
 //! All servers of a configuration in front of one client: `durward run` without a name, and `/mcp` of `durward serve`.
 
 mod alone;
-mod alone_streams;
 mod bounds;
 mod client;
 mod kept;
