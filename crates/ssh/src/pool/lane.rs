@@ -15,7 +15,7 @@ use crate::upstream::{Channel, ConnectFault, Connection, Led, OpenFault, Sftp, W
 /// A connection with more places than these keeps a channel for asking about paths.
 const KEPT_ASIDE: usize = 2;
 /// How often a server is asked for one channel, and how long after the first no.
-const OPENINGS_MAX: usize = 5;
+const OPENINGS_MAX: usize = 3;
 const OPEN_AGAIN: Duration = Duration::from_millis(2);
 
 /// Connections to one host as one user.

@@ -5,6 +5,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+/// As many channels as nearly every server gives: fewer are believed only after some refusals in a row.
+const USUAL: usize = 2;
+/// Refusals in a row after which so many are not believed in any more.
+const DOUBTS_MAX: usize = 3;
+
 /// The places of one connection.
 #[derive(Debug)]
 pub(super) struct Places {
@@ -18,8 +23,8 @@ pub(super) struct Places {
 #[derive(Debug, Default)]
 struct Given {
     now: AtomicUsize,
-    /// The most at one time: the server takes so many, whatever it says on a busy day.
-    most: AtomicUsize,
+    /// Refusals since [`USUAL`] were given at one time.
+    doubts: AtomicUsize,
 }
 
 /// A place for a channel. It is free again when this is dropped.
@@ -60,15 +65,19 @@ impl Places {
         })
     }
 
-    /// Gives up a place for which the server had no channel; tells how many are left. `None`: the server takes so many, and
-    /// has not put away yet what was closed just before, so the place is free again.
+    /// Gives up a place for which the server had no channel; tells how many are left. `None`: the server may not have put away
+    /// yet what was closed just now, so the place is free again.
     pub fn give_up(&self, mut place: Place) -> Option<usize> {
         // A connection that has no channel at all is full of what an earlier command left.
         if self.count() <= self.free().saturating_add(1) {
             return None;
         }
-        let least = self.given.most.load(Ordering::Acquire).max(1);
-        let less = |count: usize| count.checked_sub(1).filter(|left| *left >= least);
+        if self.count() <= USUAL
+            && self.given.doubts.fetch_add(1, Ordering::AcqRel) + 1 < DOUBTS_MAX
+        {
+            return None;
+        }
+        let less = |count: usize| count.checked_sub(1).filter(|left| *left > 0);
         let before = self
             .count
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, less)
@@ -84,10 +93,10 @@ impl Place {
     /// The server has given a channel for it.
     pub fn was_given(&mut self) {
         if !std::mem::replace(&mut self.has_channel, true) {
-            let now = self.given.now.fetch_add(1, Ordering::AcqRel);
-            self.given
-                .most
-                .fetch_max(now.saturating_add(1), Ordering::AcqRel);
+            let others = self.given.now.fetch_add(1, Ordering::AcqRel);
+            if others.saturating_add(1) >= USUAL {
+                self.given.doubts.store(0, Ordering::Release);
+            }
         }
     }
 }
@@ -104,26 +113,43 @@ impl Drop for Place {
 mod tests {
     use super::*;
 
+    /// A place for which the server gives a channel.
+    fn given(places: &Places) -> Place {
+        let mut place = places.take().unwrap();
+        place.was_given();
+        place
+    }
+
+    fn refused(places: &Places) -> Option<usize> {
+        places.give_up(places.take().unwrap())
+    }
+
     #[test]
-    fn no_more_is_given_up_than_the_server_has_shown_that_it_takes() {
+    fn two_are_kept_where_the_server_gives_two() {
         let places = Places::new(10);
-        let mut first = places.take().unwrap();
-        let mut second = places.take().unwrap();
-        first.was_given();
-        second.was_given();
+        let (first, mut second) = (given(&places), Some(given(&places)));
         for left in (2..10).rev() {
-            let third = places.take().unwrap();
-            assert_eq!(places.give_up(third), Some(left));
+            assert_eq!(refused(&places), Some(left));
         }
         assert!(places.take().is_none());
-        // The server says no although one of its two is closed: it has not put that away yet.
-        drop(first);
-        let again = places.take().unwrap();
-        assert_eq!(places.give_up(again), None);
-        assert_eq!((places.count(), places.free()), (2, 1));
-        drop(second);
-        let only = places.take().unwrap();
-        assert_eq!(places.give_up(only), None);
+        for _ in 0..10 {
+            // The server says no although one of its two is closed: it has not put that away yet.
+            second = None;
+            assert_eq!(refused(&places), None);
+            second.get_or_insert_with(|| given(&places));
+            assert_eq!(places.count(), 2);
+        }
+        drop((first, second));
+        assert_eq!(refused(&places), None, "none is open");
         assert_eq!(places.free(), 2);
+    }
+
+    #[test]
+    fn one_is_left_where_the_server_never_gives_two() {
+        let places = Places::new(3);
+        let _only = given(&places);
+        let told: Vec<Option<usize>> = (0..4).map(|_| refused(&places)).collect();
+        assert_eq!(told, [Some(2), None, None, Some(1)]);
+        assert!(places.take().is_none());
     }
 }

@@ -1,6 +1,6 @@
 //! Many commands at once: channels are learnt, shared and waited for.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use ssh::hosts::Hosts;
 
 use crate::stopping::runs;
@@ -41,6 +41,16 @@ async fn at_once(client: &Client, session: &str, count: usize) {
     .await;
 }
 
+async fn stats(client: &Client) -> Value {
+    let said = client.call("ssh_pool_stats", json!({})).await.unwrap();
+    said["structuredContent"]["stats"].clone()
+}
+
+/// The one pool.
+fn pool(stats: &Value) -> &Value {
+    stats["pools"].as_object().unwrap().values().next().unwrap()
+}
+
 #[tokio::test]
 async fn a_hundred_commands_at_once_all_run_where_the_server_takes_ten_or_two_on_a_connection() {
     if !has("sshd") {
@@ -52,9 +62,8 @@ async fn a_hundred_commands_at_once_all_run_where_the_server_takes_ten_or_two_on
         let client = Client::new(hosts, None);
         let session = client.connect("web").await;
         at_once(&client, &session, 100).await;
-        let said = client.call("ssh_pool_stats", json!({})).await.unwrap();
-        let stats = &said["structuredContent"]["stats"];
-        let (_, pool) = stats["pools"].as_object().unwrap().iter().next().unwrap();
+        let stats = stats(&client).await;
+        let pool = pool(&stats);
         assert!(pool["total"].as_u64() <= Some(connections), "{stats}");
         assert!(stats["global"]["hits"].as_u64() > Some(0), "{stats}");
         if sessions == 2 {
