@@ -37,12 +37,16 @@ TOOL = {
 
 
 @events.init.add_listener
-def have_tasks(environment, **_):
-    """With --tags, leaves out the users of whom no task is left: Locust starts them all the same, and each raises an error."""
+def leave_out_idle(environment, **_):
+    """With --tags, leaves out users that have no task with such a tag: Locust would start them, and each would raise an error."""
     tags = set(getattr(environment.parsed_options, "tags", None) or [])
-    if tags:
-        is_left = lambda user: any(tags & getattr(task, "locust_tag_set", set()) for task in user.tasks)  # noqa: E731
-        environment.user_classes = [user for user in environment.user_classes if is_left(user)]
+    if not tags:
+        return
+
+    def has_task(user):
+        return any(tags & getattr(task, "locust_tag_set", set()) for task in user.tasks)
+
+    environment.user_classes = [user for user in environment.user_classes if has_task(user)]
 
 
 class Wrong(Exception):
