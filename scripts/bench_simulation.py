@@ -45,7 +45,7 @@ SCENARIOS = {
     "extreme": (40, [4, 10, 25], [1, 4, 8], 10000, 10),
 }
 # Runs that are cancelled, and as many that run out of time.
-STOPS = 5
+STOPS = 20
 # How long workers that rest have computed nothing, in seconds.
 QUIET_S = 0.1
 # Individuals of a chunk that are read over MCP.
@@ -173,46 +173,62 @@ def population(client, size, replicates):
 def busy_ns(pid):
     """CPU time that the children of a process have had, in nanoseconds."""
     total = 0
-    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+    for children in pathlib.Path(f"/proc/{pid}/task").glob("*/children"):
         try:
-            if int(stat.read_text().rsplit(") ", 1)[1].split()[1]) == pid:
-                total += sum(int(task.read_text().split()[0]) for task in stat.parent.glob("task/*/schedstat"))
+            for child in children.read_text().split():
+                total += sum(int(task.read_text().split()[0]) for task in pathlib.Path(f"/proc/{child}/task").glob("*/schedstat"))
         except OSError:
             continue  # ended meanwhile
     return total
 
 
-def rests(pid, since):
-    """Waits until the workers of a process compute nothing any more; gives the milliseconds from `since`, a time of `time.time()`, to their last work."""
+def rests(pid, ended):
+    """The time, as `time.time()` has it, at which the workers of a process last computed something.
+
+    Looks from now until they have computed nothing for a while after `ended()`.
+    """
     deadline, last, seen = time.time() + 30, time.time(), busy_ns(pid)
-    while time.time() < last + QUIET_S:
+    while not ended() or time.time() < last + QUIET_S:
         if time.time() > deadline:
             raise SystemExit("error: the workers go on after the end of their job")
         time.sleep(0.002)
         now = busy_ns(pid)
         # A worker that waits wakes up now and then for some microseconds.
-        if now > seen + 1_000_000:
-            last, seen = time.time(), now
-    return max(0.0, (last - since) * 1000)
+        if now > seen + 500_000:
+            last = time.time()
+        seen = now
+    return last
 
 
 def stops(server, count):
-    """Milliseconds until the solver rests: after the call that cancels a run, and after the time that a run was given."""
+    """Milliseconds until the solver rests: after the call that cancels a run, and after the time that a run was given.
+
+    The workers are looked at all the while: when the caller is told has no part in it.
+    """
     client, steps = server.client(), {"cancelled_to_rest": [], "timed_out_to_rest": []}
     client.post("/load_simulation", filePath=CHAIN, simulationId="stops", confirm=True)
     large = {"simulationId": "stops", "cohort": {"size": 500_000}}
-    for _ in range(count):
-        job = client.tool("run_population_simulation", **large)["jobId"]
+
+    def begun(**more):
+        job = client.tool("run_population_simulation", **large, **more)["jobId"]
         while client.tool("get_job_status", jobId=job).get("progress", {}).get("done", 0) == 0:
             time.sleep(0.005)
-        since = time.time()
-        client.post("/cancel_job", jobId=job)
-        steps["cancelled_to_rest"].append(rests(client.process.pid, since))
-        job = client.tool("run_population_simulation", **large, timeoutSeconds=1)["jobId"]
-        told = client.tool("get_job_status", jobId=job, waitSeconds=60)
-        if told["status"] != "timeout":
+        return job
+
+    for _ in range(count):
+        job, since = begun(), time.time()
+        call = threading.Thread(target=client.post, args=("/cancel_job",), kwargs={"jobId": job})
+        call.start()
+        last = rests(client.process.pid, lambda: not call.is_alive())
+        steps["cancelled_to_rest"].append(max(0.0, last - since) * 1000)
+        job = begun(timeoutSeconds=1)
+        told = []
+        call = threading.Thread(target=lambda: told.append(client.tool("get_job_status", jobId=job, waitSeconds=60)))
+        call.start()
+        last = rests(client.process.pid, lambda: not call.is_alive())
+        if not told or told[0]["status"] != "timeout":
             raise SystemExit(f"error: the job was not ended at its time: {told}")
-        steps["timed_out_to_rest"].append(rests(client.process.pid, told["startedAt"] + 1))
+        steps["timed_out_to_rest"].append(max(0.0, last - told[0]["startedAt"] - 1) * 1000)
     return {step: numbers(values) for step, values in steps.items()}
 
 

@@ -1,5 +1,7 @@
 //! What a run gives back.
 
+use std::sync::Arc;
+
 use numpy::{IntoPyArray, PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyAny;
@@ -18,12 +20,8 @@ pub(crate) struct SimulationResults {
     /// Derivatives by the parameters asked for: by time, output and parameter; None where none were asked for.
     #[pyo3(get)]
     derivatives: Option<Py<PyAny>>,
-    /// Paths of the outputs.
-    #[pyo3(get)]
-    paths: Vec<String>,
-    /// Their base units.
-    #[pyo3(get)]
-    units: Vec<String>,
+    paths: Arc<[String]>,
+    units: Arc<[String]>,
     /// What was noted on the way.
     #[pyo3(get)]
     warnings: Vec<String>,
@@ -61,6 +59,18 @@ impl SimulationResults {
 
 #[pymethods]
 impl SimulationResults {
+    /// Paths of the outputs.
+    #[getter]
+    fn paths(&self) -> Vec<String> {
+        self.paths.to_vec()
+    }
+
+    /// Their base units.
+    #[getter]
+    fn units(&self) -> Vec<String> {
+        self.units.to_vec()
+    }
+
     /// Values of the output with this path, by time.
     fn get_output_values<'py>(&self, py: Python<'py>, path: &str) -> PyResult<Bound<'py, PyAny>> {
         let place = self

@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let series: Vec<Series> = results
             .paths
             .iter()
-            .zip(&results.units)
+            .zip(results.units.iter())
             .enumerate()
             .map(|(i, (path, unit))| Series {
                 name: path.clone(),

@@ -273,17 +273,18 @@ pub(super) fn in_units(mut results: Results, displays: &[Option<Display>]) -> Re
             }
         }
     }
-    for (unit, display) in results.units.iter_mut().zip(displays) {
-        if let Some(display) = display {
-            display.unit().clone_into(unit);
-        }
-    }
+    let units = results.units.iter().enumerate().map(|(i, unit)| {
+        let display = displays.get(i).and_then(Option::as_ref);
+        display.map_or_else(|| unit.clone(), |display| display.unit().to_owned())
+    });
+    let units: Vec<String> = units.collect();
+    results.units = units.into();
     results
 }
 
 /// Results as curves.
 pub(super) fn curves(results: &Results) -> Curves {
-    let named = results.paths.iter().zip(&results.units).enumerate();
+    let named = results.paths.iter().zip(results.units.iter()).enumerate();
     let series = named.map(|(i, (path, unit))| Series {
         name: path.clone(),
         unit: unit.clone(),

@@ -127,7 +127,7 @@ fn summary(
     out: &mut dyn Write,
 ) -> std::io::Result<usize> {
     let minutes = csv::minutes(time_unit).unwrap_or(f64::NAN);
-    let outputs = results.paths.iter().zip(&results.units).enumerate();
+    let outputs = results.paths.iter().zip(results.units.iter()).enumerate();
     let mut all: Vec<_> = outputs
         .map(|(i, named)| (i, named, extent(results, i)))
         .collect();
@@ -162,7 +162,7 @@ fn json(results: &Results) -> String {
         j.count("times", results.times.len());
         j.list(
             "outputs",
-            results.paths.iter().zip(&results.units).enumerate(),
+            results.paths.iter().zip(results.units.iter()).enumerate(),
             |j, (i, (path, unit))| {
                 let e = extent(results, i);
                 j.string("path", path);

@@ -45,6 +45,13 @@ impl fmt::Display for CompileError {
 
 impl std::error::Error for CompileError {}
 
+/// Paths and base units of outputs.
+#[derive(Debug, Clone)]
+pub(crate) struct Titles {
+    pub(crate) paths: Arc<[String]>,
+    pub(crate) units: Arc<[String]>,
+}
+
 /// A compiled model; shared, never changed.
 #[derive(Debug)]
 pub struct Structure {
@@ -65,6 +72,8 @@ pub struct Structure {
     pub(crate) time_comparisons: Vec<usize>,
     /// What is added to states before they are compared with 0: see `run::negative`.
     pub(crate) lifts: OnceLock<Vec<f64>>,
+    /// Paths and base units of the outputs, which all results share.
+    titles: OnceLock<Titles>,
     variants: Mutex<HashMap<Key, Arc<Variant>>>,
 }
 
@@ -134,6 +143,7 @@ impl Structure {
             start,
             base,
             lifts: OnceLock::new(),
+            titles: OnceLock::new(),
             variants: Mutex::new(HashMap::new()),
         }))
     }
@@ -148,6 +158,21 @@ impl Structure {
     #[must_use]
     pub fn outputs(&self) -> &[usize] {
         &self.outputs
+    }
+
+    /// Paths and base units of the outputs.
+    pub(crate) fn titles(&self) -> &Titles {
+        self.titles.get_or_init(|| {
+            let quantities = || {
+                self.outputs
+                    .iter()
+                    .filter_map(|q| self.model.quantities.get(*q))
+            };
+            Titles {
+                paths: quantities().map(|q| q.path.clone()).collect(),
+                units: quantities().map(|q| q.unit.clone()).collect(),
+            }
+        })
     }
 
     /// Positions of the states, in the solver's order.

@@ -4,6 +4,8 @@
     reason = "numeric kernel: rows have one number per output"
 )]
 
+use std::sync::Arc;
+
 use multiversion::multiversion;
 
 use super::Sink;
@@ -24,10 +26,10 @@ const NUMBERS_MAX: usize = 1 << 30;
 pub struct Results {
     /// Output times, in minutes.
     pub times: Vec<f64>,
-    /// Paths of the outputs.
-    pub paths: Vec<String>,
+    /// Paths of the outputs; all results of a structure share them.
+    pub paths: Arc<[String]>,
     /// Base units of the outputs, as far as known.
-    pub units: Vec<String>,
+    pub units: Arc<[String]>,
     /// All values, row by row: one row per time, one number per output.
     pub values: Vec<f64>,
     /// Derivatives of all values by the quantities of [`super::RunOptions::sensitivity_to`], in base units: a row of them
@@ -55,22 +57,15 @@ fn clean(clean: &mut [f64], y: &[f64], abs_tol: f64) {
 impl Results {
     pub(super) fn new(instance: &Instance) -> Self {
         let structure = instance.structure();
-        let model = structure.model();
-        let of = |f: fn(&crate::model::Quantity) -> &String| {
-            structure
-                .outputs()
-                .iter()
-                .map(|q| f(&model.quantities[*q]).clone())
-                .collect()
-        };
+        let titles = structure.titles();
         Self {
             times: Vec::new(),
-            paths: of(|q| &q.path),
-            units: of(|q| &q.unit),
+            paths: Arc::clone(&titles.paths),
+            units: Arc::clone(&titles.units),
             values: Vec::new(),
             derivatives: Vec::new(),
             statistics: Statistics::default(),
-            settings: model.solver,
+            settings: structure.model().solver,
             warnings: Vec::new(),
             clean: Vec::new(),
         }

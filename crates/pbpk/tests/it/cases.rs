@@ -284,7 +284,7 @@ fn constant_models_load_and_stay_constant() {
     ] {
         let r = results(file);
         assert!(!r.paths.is_empty() && r.times.len() > 1, "{file}");
-        for path in &r.paths {
+        for path in r.paths.iter() {
             let column = r.by_path(path).unwrap();
             assert!(
                 column.iter().all(|v| v.to_bits() == column[0].to_bits()),

@@ -374,7 +374,7 @@ fn computed(
 
 /// Adds the curves of an individual.
 fn add(columns: &mut Columns, subject: Option<i64>, results: Results) {
-    for (at, (path, unit)) in results.paths.iter().zip(&results.units).enumerate() {
+    for (at, (path, unit)) in results.paths.iter().zip(results.units.iter()).enumerate() {
         columns.columns.push(Column {
             parameter: path.clone(),
             unit: unit.clone(),

@@ -4,6 +4,7 @@ use pbpk::compile::Instance;
 use pbpk::path::Pattern;
 use pbpk::pk::{Curve, Dosing, analyse};
 use pbpk::watch::{Interrupt, Watch};
+use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 use toolkit::jobs::JobId;
 use toolkit::server::Args;
@@ -218,12 +219,11 @@ pub(crate) fn find_chunk(
 ) -> Result<(Chunk, u64), Fault> {
     let kept = keeper.index.result(caller, results_id)?;
     let found = kept.and_then(|kept| {
-        let chunks = kept.population.get("chunks").cloned()?;
-        let chunks: Vec<Chunk> = serde_json::from_value(chunks).ok()?;
+        let mut chunks = kept.population.get("chunks")?.as_array()?.iter();
+        let named =
+            |chunk: &&Value| chunk.get("chunk_id").and_then(Value::as_str) == Some(chunk_id);
+        let chunk = Chunk::deserialize(chunks.find(named)?).ok()?;
         let size = kept.population.get("cohort")?.get("size")?.as_u64()?;
-        let chunk = chunks
-            .into_iter()
-            .find(|chunk| chunk.chunk_id == chunk_id)?;
         Some((chunk, size))
     });
     found.ok_or_else(|| {
@@ -238,7 +238,6 @@ pub(super) fn chunk(context: &Context<'_>, args: Args<'_>) -> Result<Value, Faul
     let keeper = context.service.keeper()?;
     let (results_id, chunk_id) = (args.text("resultsId")?, args.text("chunkId")?);
     let (chunk, size) = find_chunk(&keeper, context.caller, results_id, chunk_id)?;
-    let columns = keeper.columns(context.caller, &chunk.handle)?;
     let subjects: Option<Vec<i64>> = args
         .get("subjects")
         .and_then(Value::as_array)
@@ -254,16 +253,25 @@ pub(super) fn chunk(context: &Context<'_>, args: Args<'_>) -> Result<Value, Faul
             .map(|text| Pattern::new(text, '|'))
             .collect()
     };
+    let series = match &subjects {
+        // Of nobody nothing is read: whether there is such a chunk is known.
+        Some(none) if none.is_empty() => Vec::new(),
+        subjects => {
+            let columns = keeper.columns(context.caller, &chunk.handle)?;
+            let wanted = |at: usize| {
+                let column = columns.columns.get(at);
+                column.is_some_and(|column| {
+                    let subject = column.subject.unwrap_or(-1);
+                    let of = subjects.as_ref().is_none_or(|all| all.contains(&subject));
+                    of && (patterns.is_empty()
+                        || patterns.iter().any(|p| p.matches(&column.parameter)))
+                })
+            };
+            chunk_series(&columns, wanted)
+        }
+    };
     Ok(json!({
-        "resultsId": results_id, "chunkId": chunk_id,
-        "series": chunk_series(&columns, |at| {
-            let column = columns.columns.get(at);
-            column.is_some_and(|column| {
-                let of = subjects.as_ref().is_none_or(|all| all.contains(&column.subject.unwrap_or(-1)));
-                of && (patterns.is_empty() || patterns.iter().any(|p| p.matches(&column.parameter)))
-            })
-        }),
-        "totalSubjects": size,
+        "resultsId": results_id, "chunkId": chunk_id, "series": series, "totalSubjects": size,
     }))
 }
 
