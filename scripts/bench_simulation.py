@@ -193,8 +193,8 @@ def rests(pid, ended):
             raise SystemExit("error: the workers go on after the end of their job")
         time.sleep(0.002)
         now = busy_ns(pid)
-        # A worker that waits wakes up now and then for some microseconds.
-        if now > seen + 500_000:
+        # One that waits wakes up now and then for some microseconds, and gives memory back for less than this.
+        if now > seen + 1_000_000:
             last = time.time()
         seen = now
     return last

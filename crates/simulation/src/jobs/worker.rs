@@ -9,8 +9,9 @@ use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use net::worker::{Frame, read, write};
+use net::worker::{FRAME_BYTES_MAX, Frame, read, write};
 use pbpk::watch::Interrupt;
+use serde::Serialize;
 
 use super::compute::{Computed, Computer, Piece};
 use crate::fault::{Fault, Kind};
@@ -32,11 +33,13 @@ pub(super) const PROBED_R: u8 = b'R';
 pub(super) const PROGRESS: u8 = b'p';
 /// From a worker: what is told of the numbers, as JSON; the numbers follow.
 pub(super) const ABOUT: u8 = b'a';
-/// From a worker: numbers.
+/// From a worker: some of the numbers; none where these were all.
 pub(super) const NUMBERS: u8 = b'n';
 /// From a worker: why there are none, as JSON.
 pub(super) const FAULT: u8 = b'f';
 
+/// Bytes of numbers that are sent at once: between them the worker sees that they are not wanted any more.
+const NUMBERS_BYTES: usize = 256 << 10;
 /// How often progress is told, in milliseconds.
 const PROGRESS_MS: u128 = 50;
 
@@ -104,37 +107,79 @@ fn answer(
         Ok(piece) => computer.compute(&piece, &ask, &progress),
         Err(error) => Err(Fault::new(Kind::InternalError, error.to_string())),
     };
-    match done {
-        Ok(Computed { bytes, about }) => {
-            write(
-                output,
-                ABOUT,
-                &serde_json::to_vec(&about).unwrap_or_default(),
-            )?;
-            write(output, NUMBERS, &bytes)
+    let (bytes, about) = match done {
+        Ok(Computed { bytes, about }) => (bytes, about),
+        Err(fault) => return say(output, FAULT, &fault),
+    };
+    say(output, ABOUT, &about)?;
+    for some in bytes.chunks(NUMBERS_BYTES) {
+        if let Some(cause) = ask() {
+            return say(output, FAULT, &Fault::from(cause));
         }
-        Err(fault) => write(
-            output,
-            FAULT,
-            &serde_json::to_vec(&fault).unwrap_or_default(),
-        ),
+        write(output, NUMBERS, some)?;
     }
+    write(output, NUMBERS, b"")
+}
+
+fn say(output: &mut impl Write, kind: u8, what: &impl Serialize) -> io::Result<()> {
+    write(output, kind, &serde_json::to_vec(what).unwrap_or_default())
 }
 
 /// What a worker says in the end.
 pub(super) fn read_end(
     about: Frame,
-    next: impl FnOnce() -> io::Result<Frame>,
+    mut next: impl FnMut() -> io::Result<Frame>,
 ) -> Option<Result<Computed, Fault>> {
-    match about {
-        (ABOUT, about) => {
-            let about = serde_json::from_slice(&about).ok()?;
-            match next().ok()? {
-                (NUMBERS, bytes) => Some(Ok(Computed { bytes, about })),
-                _ => None,
+    let about = match about {
+        (ABOUT, about) => serde_json::from_slice(&about).ok()?,
+        (FAULT, fault) => return Some(Err(serde_json::from_slice(&fault).ok()?)),
+        _ => return None,
+    };
+    let mut bytes = Vec::new();
+    loop {
+        match next().ok()? {
+            (NUMBERS, some) if some.is_empty() => return Some(Ok(Computed { bytes, about })),
+            (NUMBERS, some) if (bytes.len() + some.len()) as u64 <= FRAME_BYTES_MAX => {
+                bytes.extend_from_slice(&some);
             }
+            (FAULT, fault) => return Some(Err(serde_json::from_slice(&fault).ok()?)),
+            _ => return None,
         }
-        (FAULT, fault) => Some(Err(serde_json::from_slice(&fault).ok()?)),
-        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// What a worker says in the end that is given these frames.
+    fn ended(frames: &[(u8, &[u8])]) -> Option<Result<Vec<u8>, Kind>> {
+        let mut frames = frames.iter().map(|(kind, bytes)| (*kind, bytes.to_vec()));
+        let first = frames.next().unwrap();
+        let next = || frames.next().ok_or(io::ErrorKind::UnexpectedEof.into());
+        let end = read_end(first, next)?;
+        Some(end.map(|done| done.bytes).map_err(|fault| fault.kind))
+    }
+
+    #[test]
+    fn numbers_come_in_parts_and_may_be_broken_off() {
+        let about = json!({
+            "times": [0.0, 1.0], "failed": {}, "preview": null, "states": 1, "steps": 2, "engine": "native",
+        });
+        let about = about.to_string().into_bytes();
+        let fault = serde_json::to_vec(&Fault::from(Interrupt::Cancelled)).unwrap();
+        let (about, fault) = ((ABOUT, about.as_slice()), (FAULT, fault.as_slice()));
+        let some = |numbers: &'static [u8]| (NUMBERS, numbers);
+        let (one, two, end) = (some(b"ab"), some(b"c"), some(b""));
+        assert_eq!(ended(&[about, one, two, end]), Some(Ok(b"abc".to_vec())));
+        assert_eq!(ended(&[about, end]), Some(Ok(Vec::new())));
+        assert_eq!(ended(&[about, one, fault]), Some(Err(Kind::Cancelled)));
+        assert_eq!(ended(&[fault]), Some(Err(Kind::Cancelled)));
+        // Part of the numbers is no result.
+        assert_eq!(ended(&[about, one]), None);
+        assert_eq!(ended(&[about, one, (PROGRESS, b"")]), None);
+        assert_eq!(ended(&[one]), None);
     }
 }
