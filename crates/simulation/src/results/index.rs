@@ -173,10 +173,23 @@ impl Index {
     /// # Errors
     /// [`KvError`].
     pub fn result(&self, caller: &str, results_id: &str) -> Result<Option<Kept>, KvError> {
-        self.kv.read(|view| {
-            let bytes = view.get(RESULTS, &key(caller, &[results_id]))?;
-            Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
-        })
+        self.part_of_result(caller, results_id, |json| serde_json::from_slice(json).ok())
+    }
+
+    /// What `read` finds in a result, a [`Kept`] as JSON; of large populations a part is found sooner than all is read.
+    ///
+    /// # Errors
+    /// [`KvError`].
+    pub fn part_of_result<T>(
+        &self,
+        caller: &str,
+        results_id: &str,
+        read: impl FnOnce(&[u8]) -> Option<T>,
+    ) -> Result<Option<T>, KvError> {
+        let bytes = self
+            .kv
+            .read(|view| view.get(RESULTS, &key(caller, &[results_id])))?;
+        Ok(bytes.and_then(|bytes| read(&bytes)))
     }
 
     /// Keeps a snapshot.

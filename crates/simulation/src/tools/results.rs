@@ -1,10 +1,13 @@
 //! What is told of results.
 
+use std::borrow::Cow;
+
 use pbpk::compile::Instance;
 use pbpk::path::Pattern;
 use pbpk::pk::{Curve, Dosing, analyse};
 use pbpk::watch::{Interrupt, Watch};
-use serde::Deserialize as _;
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use toolkit::jobs::JobId;
 use toolkit::server::Args;
@@ -217,21 +220,46 @@ pub(crate) fn find_chunk(
     results_id: &str,
     chunk_id: &str,
 ) -> Result<(Chunk, u64), Fault> {
-    let kept = keeper.index.result(caller, results_id)?;
-    let found = kept.and_then(|kept| {
-        let mut chunks = kept.population.get("chunks")?.as_array()?.iter();
-        let named =
-            |chunk: &&Value| chunk.get("chunk_id").and_then(Value::as_str) == Some(chunk_id);
-        let chunk = Chunk::deserialize(chunks.find(named)?).ok()?;
-        let size = kept.population.get("cohort")?.get("size")?.as_u64()?;
-        Some((chunk, size))
-    });
+    let found = keeper
+        .index
+        .part_of_result(caller, results_id, |json| among(json, chunk_id))?;
     found.ok_or_else(|| {
         Fault::missing(
             "chunkId",
             format!("the results '{results_id}' have no chunk '{chunk_id}'"),
         )
     })
+}
+
+/// A chunk in a result as it is kept, and how many individuals the population has. The others are not taken apart.
+fn among(result: &[u8], chunk_id: &str) -> Option<(Chunk, u64)> {
+    #[derive(Deserialize)]
+    struct Result<'a> {
+        #[serde(borrow)]
+        population: Population<'a>,
+    }
+    #[derive(Deserialize)]
+    struct Population<'a> {
+        #[serde(borrow)]
+        chunks: Vec<&'a RawValue>,
+        cohort: Size,
+    }
+    #[derive(Deserialize)]
+    struct Size {
+        size: u64,
+    }
+    #[derive(Deserialize)]
+    struct Name<'a> {
+        #[serde(borrow)]
+        chunk_id: Cow<'a, str>,
+    }
+    let Result { population } = serde_json::from_slice(result).ok()?;
+    let named = |chunk: &&&RawValue| {
+        serde_json::from_str::<Name<'_>>(chunk.get()).is_ok_and(|name| name.chunk_id == chunk_id)
+    };
+    let chunk = population.chunks.iter().find(named)?;
+    let chunk = serde_json::from_str(chunk.get()).ok()?;
+    Some((chunk, population.cohort.size))
 }
 
 pub(super) fn chunk(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
