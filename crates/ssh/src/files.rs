@@ -3,6 +3,8 @@
 //! A call names `FOLDER/FILE`. There are no folders below a folder, links are not followed, and what is there is
 //! only replaced where the call says so.
 
+mod blocks;
+
 use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
@@ -10,7 +12,9 @@ use std::path::{Path, PathBuf};
 
 use ring::digest::{Context, SHA256};
 use tokio::fs::{self, File, OpenOptions};
-use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
+
+use blocks::{Ahead, Behind, Digested};
 
 /// Longest name of a file, in bytes.
 const NAME_BYTES_MAX: usize = 200;
@@ -54,18 +58,11 @@ pub fn place(folders: &Folders, text: &str) -> Result<PathBuf, String> {
     Ok(folder.join(name))
 }
 
-/// Where its bytes come from.
-enum From {
-    File(File),
-    Memory(io::Cursor<Vec<u8>>),
-}
-
 /// A file that is read from here.
 pub struct Source {
-    from: From,
+    bytes: Ahead,
     /// Its length when it was opened.
     pub length: u64,
-    hash: Context,
 }
 
 impl Source {
@@ -87,9 +84,8 @@ impl Source {
             return Err(io::Error::other("it is not a plain file"));
         }
         Ok(Self {
-            from: From::File(file),
+            bytes: Ahead::of(file.into_std().await),
             length: told.len(),
-            hash: Context::new(&SHA256),
         })
     }
 
@@ -103,8 +99,7 @@ impl Source {
         let is_same = bytes.len() <= most && hexadecimal_of(&bytes) == sha256;
         Ok(is_same.then(|| Self {
             length: u64::try_from(bytes.len()).unwrap_or(u64::MAX),
-            from: From::Memory(io::Cursor::new(bytes)),
-            hash: Context::new(&SHA256),
+            bytes: Ahead::held(bytes),
         }))
     }
 
@@ -113,31 +108,25 @@ impl Source {
     /// # Errors
     /// What the file system says.
     pub async fn next(&mut self, most: usize) -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::with_capacity(most);
-        let most = u64::try_from(most).unwrap_or(u64::MAX);
-        match &mut self.from {
-            From::File(file) => file.take(most).read_to_end(&mut bytes).await?,
-            From::Memory(held) => held.take(most).read_to_end(&mut bytes).await?,
-        };
-        self.hash.update(&bytes);
-        Ok(bytes)
+        self.bytes.next(most).await
     }
 
-    /// The SHA-256 of what was read, in hexadecimal.
-    #[must_use]
-    pub fn digest(self) -> String {
-        hexadecimal(self.hash)
+    /// The SHA-256 of the whole file, in hexadecimal.
+    ///
+    /// # Errors
+    /// What the file system says, where it was not read to its end.
+    pub async fn digest(self) -> io::Result<String> {
+        Ok(hexadecimal(self.bytes.digest().await?))
     }
 }
 
 /// A file that is written here. It has its name once it is whole.
 pub struct Target {
-    file: File,
+    bytes: Behind,
     part: PathBuf,
     path: PathBuf,
     /// How much of it was there already.
     pub resumed: u64,
-    hash: Context,
 }
 
 impl Target {
@@ -179,12 +168,12 @@ impl Target {
             hash.update(buffer.get(..count).unwrap_or_default());
             resumed += u64::try_from(count).unwrap_or(0);
         }
+        let file = file.into_std().await;
         Ok(Self {
-            file,
+            bytes: Behind::of(Digested { file, hash }),
             part,
             path,
             resumed,
-            hash,
         })
     }
 
@@ -192,45 +181,54 @@ impl Target {
     ///
     /// # Errors
     /// What the file system says.
-    pub async fn anew(&mut self) -> io::Result<()> {
-        self.file.set_len(0).await?;
-        self.file.rewind().await?;
-        self.resumed = 0;
-        self.hash = Context::new(&SHA256);
-        Ok(())
+    pub async fn anew(self) -> io::Result<Self> {
+        let mut file = File::from_std(self.bytes.rested().await?.file);
+        file.set_len(0).await?;
+        file.rewind().await?;
+        let (file, hash) = (file.into_std().await, Context::new(&SHA256));
+        Ok(Self {
+            bytes: Behind::of(Digested { file, hash }),
+            resumed: 0,
+            ..self
+        })
     }
 
-    /// Adds bytes.
+    /// Adds bytes. What goes wrong with them may be told later.
     ///
     /// # Errors
     /// What the file system says.
     pub async fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.hash.update(bytes);
-        self.file.write_all(bytes).await
+        self.bytes.push(bytes).await
+    }
+
+    /// Whether bytes could not be written.
+    #[must_use]
+    pub fn is_broken(&self) -> bool {
+        self.bytes.is_broken()
     }
 
     /// Keeps what there is of it for another time.
     ///
     /// # Errors
     /// What the file system says.
-    pub async fn pause(mut self) -> io::Result<()> {
-        self.file.flush().await
+    pub async fn pause(self) -> io::Result<()> {
+        self.bytes.rested().await.map(drop)
     }
 
     /// It is whole: it gets its name. Gives its SHA-256.
     ///
     /// # Errors
     /// What the file system says; a file that came there meanwhile stays unless it may be replaced.
-    pub async fn finish(mut self, overwrite: bool) -> io::Result<String> {
-        self.file.flush().await?;
-        self.file.sync_all().await?;
+    pub async fn finish(self, overwrite: bool) -> io::Result<String> {
+        let Digested { file, hash } = self.bytes.rested().await?;
+        File::from_std(file).sync_all().await?;
         if overwrite {
             fs::rename(&self.part, &self.path).await?;
         } else {
             fs::hard_link(&self.part, &self.path).await?;
             fs::remove_file(&self.part).await?;
         }
-        Ok(hexadecimal(self.hash))
+        Ok(hexadecimal(hash))
     }
 }
 

@@ -68,12 +68,13 @@ pub(crate) async fn get(sftp: &mut Sftp, of: Transfer<'_>) -> Result<Moved, Fail
     let target = Target::begin(of.local.clone(), of.overwrite, of.resume);
     let mut target = target.await.map_err(here)?;
     if target.resumed > bytes {
-        target.anew().await.map_err(here)?;
+        target = target.anew().await.map_err(here)?;
     }
     let from = target.resumed;
     let read = sftp.read_into(&handle, from, bytes - from, &mut target);
     let got = match read.await {
         Ok(got) => got,
+        Err(error) if target.is_broken() => return Err(here(error).with("kept", true)),
         Err(error) => {
             target.pause().await.map_err(here)?;
             return Err(there(error).with("kept", true));
@@ -151,7 +152,7 @@ pub(crate) async fn put(sftp: &mut Sftp, of: Transfer<'_>) -> Result<Moved, Fail
     Ok(Moved {
         bytes,
         resumed,
-        sha256: source.digest(),
+        sha256: source.digest().await.map_err(here)?,
     })
 }
 
