@@ -45,7 +45,7 @@ SCENARIOS = {
     "extreme": (40, [4, 10, 25], [1, 4, 8], 10000, 10),
 }
 # Runs that are cancelled, and as many that run out of time.
-STOPS = 20
+STOPS, STOPS_OF_SMOKE = 20, 5
 # How long workers that rest have computed nothing, in seconds.
 QUIET_S = 0.1
 # Individuals of a chunk that are read over MCP.
@@ -283,7 +283,7 @@ def measure(args):
                 waits |= waited
                 steps |= {f"whole_body_{step}": times[step] for step in ("execution", "serialisation", "run_to_results")}
             steps = {name: values if isinstance(values, dict) else numbers(values) for name, values in steps.items()}
-            steps |= stops(server, min(iterations, STOPS))
+            steps |= stops(server, min(iterations, STOPS_OF_SMOKE if args.scenario == "smoke" else STOPS))
             # Over standard streams a result is known to the client that made it only.
             client = server.client()
             before = busy_ns(client.process.pid)
