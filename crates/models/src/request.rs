@@ -10,7 +10,7 @@ use gate::inspect::Finding;
 use gate::paths::reach::is_unseen;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue};
-use wire::model::{Body, BodyFault, Endpoint, Form, FormFault, chooses_model, is_form};
+use wire::model::{Body, BodyFault, Endpoint, Form, FormFault, chooses_model, hides, is_form};
 
 use crate::key::Key;
 
@@ -65,6 +65,8 @@ pub enum Unreadable {
     Model,
     /// It names further models in this member, one of which may answer.
     Choice(String),
+    /// It has this member, which rules read, where no rule reads it.
+    Hidden(String),
     /// `stream` is not true or false.
     Stream,
     /// A stream is asked for where there is none.
@@ -83,11 +85,16 @@ impl std::fmt::Display for Unreadable {
             ),
             Self::Model => write!(
                 f,
-                "\"model\" has to be a text of 1 to {MODEL_BYTES_MAX} bytes without control characters, invisible characters, and blanks at an end of a part"
+                "\"model\" has to name one model: a text of 1 to {MODEL_BYTES_MAX} bytes without commas, control characters, invisible characters, and blanks at an end of a part"
             ),
             Self::Choice(name) => write!(
                 f,
                 "\"{}\" leaves it to the provider which model answers, and no rule has judged that one: leave it out, and configure an alias with several targets",
+                name.escape_debug()
+            ),
+            Self::Hidden(name) => write!(
+                f,
+                "\"{}\" stands within \"extra_body\", where no rule reads it: write it beside \"model\"",
                 name.escape_debug()
             ),
             Self::Stream => f.write_str("\"stream\" has to be true or false"),
@@ -104,6 +111,7 @@ impl Unreadable {
     pub(crate) fn param(&self) -> Option<&'static str> {
         match self {
             Self::Choice(_) => Some("model"),
+            Self::Hidden(_) => Some("extra_body"),
             Self::Body(_) | Self::Form(_) | Self::Encoded | Self::Masked => None,
             Self::Model => Some("model"),
             Self::Stream | Self::NoStream => Some("stream"),
@@ -143,6 +151,8 @@ impl ModelRequest {
         let is_read_alike = |part: &str| part == part.trim() && !part.contains(is_unseen);
         let is_name = !model.is_empty()
             && model.len() <= MODEL_BYTES_MAX
+            // LiteLLM asks each model of a list.
+            && !model.contains(',')
             && !model.chars().any(char::is_control)
             && model.split(['/', ':']).all(is_read_alike);
         if !is_name {
@@ -150,6 +160,9 @@ impl ModelRequest {
         }
         if let Some(name) = chooses_model(&body) {
             return Err(Unreadable::Choice(name));
+        }
+        if let Some(name) = hides(&body, endpoint.known()) {
+            return Err(Unreadable::Hidden(name));
         }
         let streams = match body.get("stream") {
             None | Some("false") => false,

@@ -205,7 +205,7 @@ fn together(server: &Server, place: &Place) -> Vec<String> {
 }
 
 /// `durward run` before a server.
-fn run(server: &Server, listening: Option<&Listening>) -> Vec<String> {
+pub fn run(server: &Server, listening: Option<&Listening>) -> Vec<String> {
     let state = ["run", "--no-config", "--state-dir", "state"];
     let policy = ["--policy", "policy.json"];
     let mut command = vec![binary().to_owned()];

@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use mocks::ambiguous::{Ambiguous, Call};
-use serde_json::json;
+use serde_json::{Value, json};
 use wire::jsonrpc::{member, string};
 use wire::{Bounds, scan_request};
 
@@ -17,10 +17,10 @@ use crate::place::{LIMITS, Place, binary};
 use crate::servers::{Listening, Server};
 
 /// How long a frame's own answer is waited for: a server that took another id never gives it.
-const ANSWER: Duration = Duration::from_secs(3);
+pub const ANSWER: Duration = Duration::from_secs(3);
 
 /// A request of its own connection; gives the whole answer.
-fn post(address: &str, headers: &str, body: &[u8], longest: Duration) -> String {
+pub fn post(address: &str, headers: &str, body: &[u8], longest: Duration) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(longest)).unwrap();
     let head = format!(
@@ -55,6 +55,74 @@ fn mirrored(frame: &[u8]) -> String {
     headers
 }
 
+/// `durward serve` in front of one server; dropping it ends it.
+pub struct Serving {
+    child: Child,
+    pub address: String,
+}
+
+impl Serving {
+    /// Starts it with this server in its configuration, and these flags.
+    pub fn of(server: &Value, place: &Place, flags: &[&str]) -> Self {
+        // JSON is YAML.
+        let configuration = json!({ "servers": { "d": server } }).to_string();
+        std::fs::write(place.dir.join("durward.yaml"), configuration).unwrap();
+        let mut child = place
+            .command(binary())
+            .args(["--config", "durward.yaml", "--state-dir", "state", "serve"])
+            .args(["--policy", "policy.json", "--listen", "127.0.0.1:0"])
+            .args(LIMITS)
+            .args(flags)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        output.read_line(&mut line).unwrap();
+        let address = line.trim().rsplit('/').next().unwrap().to_owned();
+        Self { child, address }
+    }
+
+    /// Opens a session, or shows in the Modern era that the other side answers; gives the headers of what
+    /// follows, these among them.
+    pub fn open(&self, way: Way, headers: &str) -> String {
+        let version = way.revision.name();
+        let opening = way.opening();
+        let mut all = format!("{headers}mcp-protocol-version: {version}\r\n");
+        if way.is_modern() {
+            let mirrored = format!("{all}{}", mirrored(opening.as_bytes()));
+            let answer = post(&self.address, &mirrored, opening.as_bytes(), PATIENCE);
+            assert!(answer.contains("supportedVersions"), "{answer}");
+        } else {
+            let answer = post(&self.address, headers, opening.as_bytes(), PATIENCE);
+            let session = answer
+                .lines()
+                .find_map(|line| line.strip_prefix("mcp-session-id: "))
+                .unwrap_or_else(|| panic!("no session: {} {answer}", self.address));
+            let _ = write!(all, "mcp-session-id: {session}\r\n");
+        }
+        if let Some(opened) = way.opened() {
+            post(&self.address, &all, opened.as_bytes(), PATIENCE);
+        }
+        all
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What a configuration says of a server that Durward starts. It inherits no environment but what it is given.
+pub fn started(server: &Server, place: &Place) -> Value {
+    let (program, arguments) = server.command.split_first().unwrap();
+    let environment = json!({ "DIFFERENTIAL_LOG": place.book() });
+    json!({ "command": program, "args": arguments, "env": environment })
+}
+
 /// Starts `durward serve` and sends the frames.
 pub fn drive(
     way: Way,
@@ -63,45 +131,12 @@ pub fn drive(
     place: &Place,
     frames: &[Ambiguous],
 ) {
-    // A server of the configuration inherits no environment but what it is given. JSON is YAML.
-    let (program, arguments) = server.command.split_first().unwrap();
-    let environment = json!({ "DIFFERENTIAL_LOG": place.book() });
     let upstream = match listening {
         Some(listening) => json!({ "url": listening.url }),
-        None => json!({ "command": program, "args": arguments, "env": environment }),
+        None => started(server, place),
     };
-    let configuration = json!({ "servers": { "d": upstream } }).to_string();
-    std::fs::write(place.dir.join("durward.yaml"), configuration).unwrap();
-    let mut child = place
-        .command(binary())
-        .args(["--config", "durward.yaml", "--state-dir", "state", "serve"])
-        .args(["--policy", "policy.json", "--listen", "127.0.0.1:0"])
-        .args(LIMITS)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    let mut output = BufReader::new(child.stdout.take().unwrap());
-    output.read_line(&mut line).unwrap();
-    let address = line.trim().rsplit('/').next().unwrap().to_owned();
-    let version = way.revision.name();
-    let mut headers = format!("mcp-protocol-version: {version}\r\n");
-    if way.is_modern() {
-        let all = format!("{headers}{}", mirrored(way.opening().as_bytes()));
-        let answer = post(&address, &all, way.opening().as_bytes(), PATIENCE);
-        assert!(answer.contains("supportedVersions"), "{answer}");
-    } else {
-        let answer = post(&address, "", way.opening().as_bytes(), PATIENCE);
-        let session = answer
-            .lines()
-            .find_map(|line| line.strip_prefix("mcp-session-id: "))
-            .unwrap_or_else(|| panic!("no session: {line} {answer}"));
-        let _ = write!(headers, "mcp-session-id: {session}\r\n");
-    }
-    if let Some(opened) = way.opened() {
-        post(&address, &headers, opened.as_bytes(), PATIENCE);
-    }
+    let serving = Serving::of(&upstream, place, &[]);
+    let headers = serving.open(way, "");
     for frame in frames {
         let mirrors = if way.is_modern() {
             mirrored(&frame.bytes)
@@ -109,8 +144,6 @@ pub fn drive(
             String::new()
         };
         let all = format!("{headers}{mirrors}");
-        post(&address, &all, &frame.bytes, ANSWER);
+        post(&serving.address, &all, &frame.bytes, ANSWER);
     }
-    child.kill().unwrap();
-    child.wait().unwrap();
 }

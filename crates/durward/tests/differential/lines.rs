@@ -16,14 +16,15 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 const STALLED: Duration = Duration::from_secs(10);
 
 /// A process that speaks lines.
-struct Lines {
+pub struct Lines {
     child: Child,
     input: Option<ChildStdin>,
     output: Receiver<Vec<u8>>,
 }
 
 impl Lines {
-    fn open(way: Way, command: &[String], place: &Place) -> Self {
+    /// Starts it, and opens a session in it.
+    pub fn open(way: Way, command: &[String], place: &Place) -> Self {
         let (program, arguments) = command.split_first().unwrap();
         let mut child = place
             .command(program)
@@ -58,7 +59,8 @@ impl Lines {
         lines
     }
 
-    fn send(&mut self, frame: &[u8]) -> bool {
+    /// Sends a message; whether it could be written.
+    pub fn send(&mut self, frame: &[u8]) -> bool {
         let Some(input) = &mut self.input else {
             return false;
         };
@@ -66,21 +68,35 @@ impl Lines {
         input.write_all(&line).and_then(|()| input.flush()).is_ok()
     }
 
-    /// Whether a line with these words comes.
-    fn answers(&self, words: &str, longest: Duration) -> bool {
+    /// The first line with these words that comes.
+    pub fn line(&self, words: &str, longest: Duration) -> Option<String> {
         let until = Instant::now() + longest;
         loop {
             let left = until.saturating_duration_since(Instant::now());
             match self.output.recv_timeout(left) {
-                Ok(line) if String::from_utf8_lossy(&line).contains(words) => return true,
-                Ok(_) => {}
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return false,
+                Ok(line) => {
+                    let line = String::from_utf8_lossy(&line);
+                    if line.contains(words) {
+                        return Some(line.into_owned());
+                    }
+                }
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return None,
             }
         }
     }
 
+    fn answers(&self, words: &str, longest: Duration) -> bool {
+        self.line(words, longest).is_some()
+    }
+
+    /// Ends the process at once.
+    pub fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
     /// Ends the session and waits until nothing more can be executed.
-    fn end(mut self) {
+    pub fn end(mut self) {
         drop(self.input.take());
         let until = Instant::now() + STALLED;
         while Instant::now() < until {

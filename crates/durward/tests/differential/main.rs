@@ -13,6 +13,7 @@
 )]
 
 mod edge;
+mod forged;
 mod forwarded;
 mod http;
 mod judge;
@@ -22,6 +23,7 @@ mod place;
 mod same;
 mod servers;
 mod short;
+mod subscribed;
 mod written;
 
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -134,6 +134,16 @@ pub fn lister() -> Option<String> {
     go(&repository().join("scripts/differential/go"), "lister")
 }
 
+/// A server on mcp-go with a tool that answers once it is told to; none without Go.
+pub fn held() -> Option<Server> {
+    let binary = go(&repository().join("scripts/differential/go"), "held")?;
+    Some(Server {
+        name: "mcp-go",
+        command: vec![binary],
+        newest: Revision::V2026_07_28,
+    })
+}
+
 /// Builds a Go program; the versions are those of its `go.sum`.
 fn go(folder: &Path, package: &str) -> Option<String> {
     let binary = Path::new(env!("CARGO_TARGET_TMPDIR")).join(package);

@@ -1,53 +1,97 @@
 //! Members by which a provider may answer with another model than the one that is named: OpenRouter, LiteLLM and other
-//! gateways go on to these where the first one fails, and a caller can make it fail.
+//! gateways go on to these where the first one fails, and a caller can make it fail. And members that stand within another
+//! one, where no rule reads them, and that a gateway takes for members of the request.
 
 use super::body::Body;
 use super::json;
-use crate::fold::same;
+use crate::fold::{folded, same};
 use crate::scan::Member;
 
-/// Members that name further models.
-const LISTS: [&str; 5] = [
-    "models",
-    "fallbacks",
-    "fallback_models",
-    "context_window_fallbacks",
-    "content_policy_fallbacks",
+/// Members that such a member may stand in.
+const WITHIN: [&str; 5] = [
+    "extra_body",
+    "provider_options",
+    "gateway",
+    "orq",
+    "router_settings_override",
 ];
-/// Members that such a list may stand in.
-const WITHIN: [&str; 4] = ["extra_body", "provider_options", "gateway", "orq"];
+/// The member whose members are those of the request, to LiteLLM.
+const BESIDE: &str = "extra_body";
 /// Deepest nesting of them that is read.
 const DEPTH_MAX: usize = 8;
 
 /// The member by which a request leaves it to its provider which model answers; `None` where `model` alone says it.
 #[must_use]
 pub fn chooses_model(body: &Body) -> Option<String> {
+    within(body, &|name, raw| {
+        // OpenRouter finds a model by itself.
+        let is_fallback =
+            || json::text(raw).is_some_and(|text| text.eq_ignore_ascii_case("fallback"));
+        is_list(name) && may_name(raw) || same(name, "route") && is_fallback()
+    })
+}
+
+/// A member that is read at the top of a request, and that stands in [`BESIDE`] as well or instead; `known` are those that
+/// are read.
+#[must_use]
+pub fn hides(body: &Body, known: &[&str]) -> Option<String> {
+    fn find(raw: &str, known: &[&str], depth: usize) -> Option<String> {
+        let members: Vec<Member<'_>> = json::members(raw);
+        if depth == 0 && !members.is_empty() {
+            return Some(BESIDE.to_owned());
+        }
+        members.iter().find_map(|(name, raw)| {
+            if known.iter().any(|own| same(own, name)) {
+                return Some((**name).to_owned());
+            }
+            same(name, BESIDE).then(|| find(raw, known, depth - 1))?
+        })
+    }
+    let mut beside = body.members().filter(|(name, _)| same(name, BESIDE));
+    beside.find_map(|(_, raw)| find(raw, known, DEPTH_MAX))
+}
+
+/// The first member, also of those within others, that is one; too deep a nesting counts as one.
+fn within(body: &Body, is_one: &dyn Fn(&str, &str) -> bool) -> Option<String> {
+    fn find(
+        name: &str,
+        raw: &str,
+        is_one: &dyn Fn(&str, &str) -> bool,
+        depth: usize,
+    ) -> Option<String> {
+        if is_one(name, raw) {
+            return Some(name.to_owned());
+        }
+        if !WITHIN.iter().any(|own| same(own, name)) {
+            return None;
+        }
+        let inner: Vec<Member<'_>> = json::members(raw);
+        if depth == 0 && !inner.is_empty() {
+            return Some(name.to_owned());
+        }
+        inner
+            .iter()
+            .find_map(|(name, raw)| find(name, raw, is_one, depth - 1))
+    }
     body.members()
-        .find_map(|(name, raw)| chooses(name, raw, DEPTH_MAX))
+        .find_map(|(name, raw)| find(name, raw, is_one, DEPTH_MAX))
 }
 
-fn chooses(name: &str, raw: &str, depth: usize) -> Option<String> {
-    let is_one_of = |names: &[&str]| names.iter().any(|own| same(own, name));
-    // OpenRouter finds a model by itself.
-    let is_fallback = || json::text(raw).is_some_and(|text| text.eq_ignore_ascii_case("fallback"));
-    if is_one_of(&LISTS) && !is_empty(raw) || is_one_of(&["route"]) && is_fallback() {
-        return Some(name.to_owned());
-    }
-    if !is_one_of(&WITHIN) {
-        return None;
-    }
-    let inner: Vec<Member<'_>> = json::members(raw);
-    if depth == 0 && !inner.is_empty() {
-        return Some(name.to_owned());
-    }
-    inner
-        .iter()
-        .find_map(|(name, raw)| chooses(name, raw, depth - 1))
+/// Whether a member of this name lists further models. Of a form, readers take `fallbacks[]` for `fallbacks`.
+fn is_list(name: &str) -> bool {
+    let name = name.strip_suffix("[]").unwrap_or(name);
+    same(name, "models") || folded(name).collect::<String>().contains("fallback")
 }
 
-fn is_empty(raw: &str) -> bool {
-    raw == "null"
-        || raw.starts_with('[') && json::all_elements(raw).is_some_and(|all| all.is_empty())
+/// Whether a value may name a model: a number, and yes or no (`disable_fallbacks`), name none.
+fn may_name(raw: &str) -> bool {
+    let is_empty = match raw.as_bytes().first() {
+        Some(b'"') => json::text(raw).is_some_and(|text| text.is_empty()),
+        Some(b'[') => json::all_elements(raw).is_some_and(|all| all.is_empty()),
+        Some(b'{') => json::is_object(raw) && json::members(raw).is_empty(),
+        _ => true,
+    };
+    !is_empty
 }
 
 #[cfg(test)]
@@ -66,6 +110,17 @@ mod tests {
             (r#""mod\u0065ls":["a/b"]"#, "models"),
             (r#""fallbacks":[{"model":"x","messages":[]}]"#, "fallbacks"),
             (r#""fallbacks":"x""#, "fallbacks"),
+            (r#""fallbacks[]":["x"]"#, "fallbacks[]"),
+            (r#""models[]":["x"]"#, "models[]"),
+            (r#""fallbackProviders":["x"]"#, "fallbackProviders"),
+            (
+                r#""context_window_fallback_dict":{"m":"x"}"#,
+                "context_window_fallback_dict",
+            ),
+            (
+                r#""router_settings_override":{"fallbacks":["x"]}"#,
+                "fallbacks",
+            ),
             (
                 r#""context_window_fallbacks":[{"m":["x"]}]"#,
                 "context_window_fallbacks",
@@ -83,6 +138,9 @@ mod tests {
         for members in [
             r#""models":null"#,
             r#""models":[ ]"#,
+            r#""fallbacks":"""#,
+            r#""fallbacks":{}"#,
+            r#""disable_fallbacks":true,"max_fallbacks":5"#,
             r#""route":"other""#,
             r#""messages":[{"role":"user","content":"models"}]"#,
             r#""metadata":{"models":["a"]}"#,
@@ -96,5 +154,30 @@ mod tests {
             "}".repeat(20)
         );
         assert!(found(&deep).is_some());
+    }
+    #[test]
+    fn a_member_that_rules_read_is_found_where_a_gateway_takes_it_for_one() {
+        let found = |members: &str| {
+            let text = format!(r#"{{"model":"m",{members}}}"#);
+            hides(
+                &Body::read(text.as_bytes(), &["model"]).unwrap(),
+                &["model", "tools"],
+            )
+        };
+        for (members, expected) in [
+            (r#""extra_body":{"tools":[]}"#, Some("tools")),
+            (r#""extraBody":{"Tools":[]}"#, Some("Tools")),
+            (
+                r#""extra_body":{"x":1,"extra_body":{"mod\u0065l":"b"}}"#,
+                Some("model"),
+            ),
+            (r#""extra_body":{"x":{"tools":[]}}"#, None),
+            (r#""x_new":{"model":1}"#, None),
+            (r#""extra_body":"tools""#, None),
+        ] {
+            assert_eq!(found(members).as_deref(), expected, "{members}");
+        }
+        let deep = format!("{}1{}", r#"{"extra_body":"#.repeat(20), "}".repeat(20));
+        assert!(found(&format!(r#""extra_body":{deep}"#)).is_some());
     }
 }

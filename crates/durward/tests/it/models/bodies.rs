@@ -121,7 +121,11 @@ fn a_request_that_leaves_the_model_to_its_provider_is_refused() {
             ("Models", r#"["big"]"#),
             ("fallbacks", r#"[{"model":"big"}]"#),
             ("route", r#""fallback""#),
+            ("fallback_providers", r#"["big"]"#),
+            ("context_window_fallback_dict", r#"{"small":"big"}"#),
             ("extra_body", r#"{"models":["big"]}"#),
+            ("router_settings_override", r#"{"fallbacks":["big"]}"#),
+            ("model", r#""far/small,big""#),
             ("providerOptions", r#"{"gateway":{"models":["big"]}}"#),
         ] {
             let mut body = super::support::request(path, "far/small", false);
@@ -134,7 +138,35 @@ fn a_request_that_leaves_the_model_to_its_provider_is_refused() {
     assert!(upstream.web.requests().is_empty());
     let mut body = super::support::request(ENDPOINTS[0], "far/small", false);
     body["models"] = serde_json::json!([]);
+    body["disable_fallbacks"] = true.into();
     let answer = served.send("POST", ENDPOINTS[0], &[], &body.to_string());
+    assert_eq!(answer.status, 200, "{answer:?}");
+}
+
+/// LiteLLM gives the members of `extra_body` to its provider as if they stood beside it, where no rule has read them.
+#[test]
+fn what_rules_read_of_a_request_stands_nowhere_else_in_it() {
+    let upstream = Upstream::start();
+    let provider = upstream.configured("far", "");
+    let served = serve(&format!("models: {{ providers: {{ {provider} }} }}"), &[]);
+    let ask = |path, inner: &str| {
+        let mut body = super::support::request(path, "far/small", false);
+        body["extra_body"] = serde_json::from_str(inner).unwrap();
+        served.send("POST", path, &[], &body.to_string())
+    };
+    for path in ENDPOINTS {
+        for inner in [
+            r#"{"tools":[{"name":"shell"}]}"#,
+            r#"{"Stream":true}"#,
+            r#"{"extra_body":{"model":"big"}}"#,
+        ] {
+            let answer = ask(path, inner);
+            assert_eq!(answer.status, 400, "{path} {inner} {answer:?}");
+            assert_eq!(code(&answer.json()), "request_unreadable", "{path} {inner}");
+        }
+    }
+    assert!(upstream.web.requests().is_empty());
+    let answer = ask(ENDPOINTS[0], r#"{"top_k":5}"#);
     assert_eq!(answer.status, 200, "{answer:?}");
 }
 

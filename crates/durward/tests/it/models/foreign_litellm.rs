@@ -121,11 +121,14 @@ impl Proxy {
 
     /// What the proxy answers to a request of its own.
     fn answers(&self, body: &Value) -> Answer {
+        self.answers_at(FRONTS[0], "application/json", &body.to_string())
+    }
+
+    fn answers_at(&self, path: &str, kind: &str, body: &str) -> Answer {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         let key = format!("Bearer {KEY}");
-        let headers = [("authorization", key.as_str())];
-        let path = "/v1/chat/completions";
-        write_request(&mut stream, "POST", path, &headers, &body.to_string());
+        let headers = [("authorization", key.as_str()), ("content-type", kind)];
+        write_request(&mut stream, "POST", path, &headers, body);
         read_answer(&mut BufReader::new(stream))
     }
 }
@@ -166,24 +169,80 @@ fn a_model_that_a_caller_names_for_the_proxy_to_go_on_to_is_not_asked() {
         return;
     };
     let turns = json!([{ "role": "user", "content": "hello" }]);
-    let body = json!({"model": "broken", "messages": turns, "fallbacks": ["hello"]});
-    let told = proxy.answers(&body);
-    assert_eq!(told.status, 200, "{told:?}");
-    assert!(told.body.contains(SAID), "{told:?}");
+    let further = [
+        ("fallbacks", json!(["hello"])),
+        ("router_settings_override", json!({"fallbacks": ["hello"]})),
+    ];
+    for (name, value) in &further {
+        let mut body = json!({"model": "broken", "messages": turns});
+        body[name] = value.clone();
+        let told = proxy.answers(&body);
+        assert_eq!(told.status, 200, "{name} {told:?}");
+        assert!(told.body.contains(SAID), "{name} {told:?}");
+    }
     let deny = r#"{"id":"no-hello","effect":"deny","conditions":{"model":"*hello*"}}"#;
     let served = proxy.guarded(&[deny]);
+    let spelled = ["Fallbacks", "context_window_fallbacks", "fallback_models"];
+    let spelled = spelled.map(|name| (name, json!(["hello"])));
     for path in FRONTS {
         for (back, _) in BACKS {
-            for name in ["fallbacks", "Fallbacks", "context_window_fallbacks"] {
+            for (name, value) in further.iter().chain(&spelled) {
                 let mut more = json!({"model": format!("{back}/broken")});
-                more[name] = json!(["hello"]);
+                more[name] = value.clone();
                 let answer = ask(&served, path, back, "hello", &more);
                 let place = format!("{path} {back} {name}");
                 assert_eq!(answer.status, 400, "{place} {answer:?}");
                 assert_eq!(code(&answer.json()), "request_unreadable", "{place}");
-                assert!(answer.body.contains(name), "{place} {answer:?}");
+                assert!(answer.body.contains("allback"), "{place} {answer:?}");
             }
         }
+    }
+}
+
+/// The proxy asks each model of a list with commas between them, and takes a field of a form without the `[]` behind its
+/// name.
+#[test]
+fn no_list_of_models_reaches_the_proxy_in_a_name_or_a_form() {
+    let Some(proxy) = Proxy::start(&models(9)) else {
+        return;
+    };
+    let turns = json!([{ "role": "user", "content": "hello" }]);
+    let told = proxy.answers(&json!({"model": "busy, hello", "messages": turns}));
+    assert!(told.body.contains(SAID), "{told:?}");
+    let form = |model: &str| {
+        let field = |name: &str, value: &str| {
+            format!("--xx\r\ncontent-disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n")
+        };
+        let file = "--xx\r\ncontent-disposition: form-data; name=\"file\"; filename=\"a.wav\"\r\ncontent-type: audio/wav\r\n\r\nRIFF\r\n";
+        [
+            field("model", model),
+            field("fallbacks[]", "hello"),
+            file.to_owned(),
+            "--xx--\r\n".to_owned(),
+        ]
+        .concat()
+    };
+    let (path, kind) = (
+        "/v1/audio/transcriptions",
+        "multipart/form-data; boundary=xx",
+    );
+    let told = proxy.answers_at(path, kind, &form("far"));
+    assert!(told.body.contains("Fallback to hello"), "{told:?}");
+    let deny = r#"{"id":"no-hello","effect":"deny","conditions":{"model":["hello","o/hello"]}}"#;
+    let served = proxy.guarded(&[deny]);
+    let headers = [("content-type", kind)];
+    for answer in [
+        ask(
+            &served,
+            FRONTS[0],
+            "o",
+            "hello",
+            &json!({"model": "o/busy, hello"}),
+        ),
+        served.send("POST", path, &headers, &form("o/far")),
+    ] {
+        assert_eq!(answer.status, 400, "{answer:?}");
+        assert_eq!(code(&answer.json()), "request_unreadable");
     }
 }
 
