@@ -22,7 +22,7 @@ const SPELLINGS: [&str; 4] = [
     "resourcesubscriptions",
 ];
 
-/// A subscription to this resource.
+/// A subscription to this resource, or to these with `","` between them.
 fn listen(id: &str, name: &str, uri: &str) -> String {
     format!(
         r#"{{"jsonrpc":"2.0","id":"{id}","method":"subscriptions/listen","params":{{"notifications":{{"{name}":["{uri}"]}},"_meta":{{{MODERN_META}}}}}}}"#
@@ -92,4 +92,38 @@ fn j11_a_subscription_to_a_denied_resource_is_refused_however_it_is_spelled() {
             server.name
         );
     }
+}
+
+/// Rules about addresses that are no paths looked at reads alone.
+#[test]
+fn a_subscription_is_refused_by_the_rules_that_refuse_to_read_its_resource() {
+    let Some(server) = servers::held() else {
+        return;
+    };
+    let place = Place::new();
+    let policy = json!({"rules": [
+        {"id": "all", "effect": "allow", "conditions": {"backend_id": "*"}},
+        {"id": "scheme", "effect": "deny", "conditions": {"scheme": "note"}},
+        {"id": "path", "effect": "deny", "conditions": {"path_pattern": "secret:**"}},
+        {"id": "uri", "effect": "deny",
+            "conditions": {"when": "uri != null && uri.startsWith('vault:')"}}]});
+    fs::write(place.dir.join("policy.json"), policy.to_string()).unwrap();
+    let guarded = run(&server, None);
+    let said = |uri| said(&guarded, &place, uri, &["resourceSubscriptions"]).concat();
+    for (uri, rule) in [
+        ("note:x", "scheme"),
+        ("secret:x", "path"),
+        ("vault:x", "uri"),
+        (r#"open:x","secret:x"#, "path"),
+        // Of which of them a rule about `uri` or its scheme speaks nobody can say.
+        (r#"open:x","vault:x"#, "scheme"),
+    ] {
+        let line = said(uri);
+        let refused = line.contains("\"error\"");
+        assert!(
+            refused && line.contains(&format!(r#""final_rule":"{rule}""#)),
+            "{uri}: {line}"
+        );
+    }
+    assert!(said("open:x").contains("acknowledged"));
 }

@@ -7,7 +7,7 @@ use wire::WireError;
 use wire::scan::{Bounds, Scan, scan_request};
 
 use super::completion::Completion;
-use super::{Context, is_below, paths_of, take_leaves};
+use super::{Context, is_below, paths_of, subscribed, take_leaves};
 
 /// Parameters that are the protocol's own and no server's: `_meta`, and what a server gets back as it gave it.
 const APART: [&str; 2] = ["_meta", "requestState"];
@@ -47,6 +47,10 @@ pub(super) fn add_others(facts: &mut Facts, scan: &Scan<'_>, read: &[&str], cont
 pub(super) fn find_paths_of_params(facts: &mut Facts, scan: &Scan<'_>, context: &Context<'_>) {
     let mut known = Vec::new();
     let mut read: &[&str] = &[];
+    if facts.method == "subscriptions/listen" {
+        subscribed::state(facts, scan, context);
+        known = facts.paths.known().cloned().unwrap_or_default();
+    }
     if facts.method == "completion/complete" {
         // What a completion is about is a path by where it stands.
         let completion = Completion::of(scan);
@@ -61,7 +65,9 @@ pub(super) fn find_paths_of_params(facts: &mut Facts, scan: &Scan<'_>, context: 
         return;
     };
     if let Some(scan) = &of_plain {
-        known.extend(paths_of("", &scan.leaves, context));
+        let mut found = paths_of("", &scan.leaves, context);
+        found.retain(|path| known.iter().all(|one| one.text != path.text));
+        known.extend(found);
     }
     if let Some((scan, arguments)) = of_all.as_ref().zip(all.as_deref()) {
         let mut reader = Reader::new(&known, context.view);

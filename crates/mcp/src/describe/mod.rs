@@ -24,6 +24,7 @@ mod names;
 mod nested;
 mod outputs;
 mod roles;
+mod subscribed;
 pub use names::ArgumentNames;
 pub use outputs::Outputs;
 pub use roles::{ArgumentRoles, Said};
@@ -465,7 +466,17 @@ mod tests {
 
     #[test]
     fn what_is_no_call_is_searched_for_paths_too() {
-        let cases: [(&str, &str, &[&str]); 5] = [
+        let cases: [(&str, &str, &[&str]); 7] = [
+            (
+                "subscriptions/listen",
+                r#"{"notifications":{"toolsListChanged":true,"resourceSubscriptions":["note:x","file:///etc/x"]}}"#,
+                &["note:x", "/etc/x"],
+            ),
+            (
+                "subscriptions/listen",
+                r#"{"notifications":{"resourceSubscriptions":"note:x","new":["/etc/x"]}}"#,
+                &["note:x", "/etc/x"],
+            ),
             (
                 "completion/complete",
                 r#"{"ref":{"type":"ref/resource","uri":"file:///{path}"},"argument":{"name":"path","value":"etc/pa"}}"#,
