@@ -25,6 +25,8 @@ pub enum Edge {
     Serve,
     /// `durward run` in front of several servers at once.
     Together,
+    /// `durward serve` at the address of several servers at once.
+    ServeAll,
 }
 
 /// How Durward reaches a server.
@@ -56,7 +58,10 @@ impl Edge {
 
     /// Whether a gate stands between.
     pub fn is_guarded(self) -> bool {
-        matches!(self, Self::Run | Self::Serve | Self::Together)
+        matches!(
+            self,
+            Self::Run | Self::Serve | Self::Together | Self::ServeAll
+        )
     }
 }
 
@@ -69,6 +74,7 @@ impl std::fmt::Display for Way {
             Edge::Run => "run",
             Edge::Serve => "serve",
             Edge::Together => "together",
+            Edge::ServeAll => "serve all",
         };
         let transport = match self.transport {
             Transport::Stdio => "stdio",
@@ -79,30 +85,31 @@ impl std::fmt::Display for Way {
 }
 
 impl Way {
-    /// Every way through Durward that a server speaks. Streamable HTTP begins with 2025-03-26.
+    /// Every way through Durward to a server. Streamable HTTP begins with 2025-03-26.
     pub fn guarded(server: &Server) -> Vec<Self> {
-        let revisions = Revision::ALL.into_iter();
+        use Transport::{Http, Stdio};
         let mut ways = Vec::new();
-        for revision in revisions.filter(|revision| *revision <= server.newest) {
-            for edge in [Edge::Run, Edge::Serve] {
-                for transport in [Transport::Stdio, Transport::Http] {
-                    let over_http = edge == Edge::Serve || transport == Transport::Http;
-                    if !over_http || revision > Revision::V2024_11_05 {
-                        ways.push(Self {
-                            edge,
-                            transport,
-                            revision,
-                        });
-                    }
+        for revision in Revision::ALL {
+            let (is_modern, is_spoken) = (revision.era() == Era::Modern, revision <= server.newest);
+            let has_http = revision > Revision::V2024_11_05;
+            for (edge, transport, is_one) in [
+                (Edge::Run, Stdio, is_spoken),
+                (Edge::Run, Http, is_spoken && has_http),
+                (Edge::Serve, Stdio, is_spoken && has_http),
+                (Edge::Serve, Http, is_spoken && has_http),
+                // Over standard streams there are sessions alone in front of several servers.
+                (Edge::Together, Stdio, is_spoken && !is_modern),
+                // A server that speaks sessions alone is asked in one there.
+                (Edge::ServeAll, Stdio, is_modern || is_spoken && has_http),
+                (Edge::ServeAll, Http, is_modern || is_spoken && has_http),
+            ] {
+                if is_one {
+                    ways.push(Self {
+                        edge,
+                        transport,
+                        revision,
+                    });
                 }
-            }
-            // In front of several servers there are sessions alone.
-            if revision.era() == Era::Legacy {
-                ways.push(Self {
-                    edge: Edge::Together,
-                    transport: Transport::Stdio,
-                    revision,
-                });
             }
         }
         ways
@@ -122,7 +129,7 @@ impl Way {
             frames
         };
         match self.edge {
-            Edge::Together => frames.of_server(NAME).take(count).collect(),
+            Edge::Together | Edge::ServeAll => frames.of_server(NAME).take(count).collect(),
             _ => frames.take(count).collect(),
         }
     }
@@ -137,7 +144,7 @@ impl Way {
         };
         let calls = calls.take(count);
         match self.edge {
-            Edge::Together => calls.map(|call| call.of_server(NAME)).collect(),
+            Edge::Together | Edge::ServeAll => calls.map(|call| call.of_server(NAME)).collect(),
             _ => calls.collect(),
         }
     }
@@ -176,7 +183,7 @@ impl Way {
                 let command = together(server, place);
                 lines::drive(self, &command, place, frames)
             }
-            Edge::Serve => {
+            Edge::Serve | Edge::ServeAll => {
                 http::drive(self, server, listening.as_ref(), place, frames);
                 0
             }
@@ -184,8 +191,8 @@ impl Way {
     }
 }
 
-/// The name of the server where there are several.
-const NAME: &str = "s";
+/// The name of the server.
+pub const NAME: &str = "s";
 
 /// `durward run` in front of a server and of one that is not there, so that names carry their server's.
 fn together(server: &Server, place: &Place) -> Vec<String> {

@@ -6,7 +6,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use crate::edge::{Edge, Way};
-use crate::http::{ANSWER, Serving, post, started};
+use crate::http::{ANSWER, Serving, started};
 use crate::lines::{Lines, PATIENCE};
 use crate::place::{Place, binary};
 use crate::servers;
@@ -76,9 +76,8 @@ fn j02_no_caller_answers_the_call_of_another_who_shares_its_server() {
     let serving = Serving::of(&started(&server, &place), &place, &["--share", "all"]);
     let way = Edge::Serve.plainly();
     let [one, other] = keys.map(|key| serving.open(way, &key));
-    let send = |headers: &str, frame: &str, longest| {
-        post(&serving.address, headers, frame.as_bytes(), longest)
-    };
+    let send =
+        |headers: &str, frame: &str, longest| serving.post(headers, frame.as_bytes(), longest);
     let (answer, refused) = std::thread::scope(|scope| {
         let waiting = scope.spawn(|| send(&one, &call(1, "", "hold", &json!({})), PATIENCE));
         held(&place);

@@ -98,7 +98,7 @@ fn allowed(place: &Place, edge: Edge, frames: &[Ambiguous]) -> Vec<Allowed> {
         Edge::Direct => Vec::new(),
         Edge::Written => frames.iter().filter_map(written::call).collect(),
         Edge::Forwarded => frames.iter().filter_map(forwarded::call).collect(),
-        Edge::Run | Edge::Serve | Edge::Together => {
+        Edge::Run | Edge::Serve | Edge::Together | Edge::ServeAll => {
             let decisions = place.decisions().into_iter();
             let allowed = decisions.filter(|decision| decision["decision"] == "allow");
             allowed

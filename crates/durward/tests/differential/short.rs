@@ -35,6 +35,24 @@ fn j01_to_j04_in_front_of_several_servers_few_frames_execute_nothing_but_what_it
     few_frames(Edge::Together);
 }
 
+/// Requests of the Modern era have no session there: each is taken apart and sent to a server in its own era.
+#[test]
+fn j01_to_j04_requests_without_a_session_in_front_of_several_servers_execute_nothing_else() {
+    let way = Way {
+        edge: Edge::ServeAll,
+        transport: Transport::Stdio,
+        revision: Revision::V2026_07_28,
+    };
+    let frames = way.frames(SEED, 2 * Frames::forms());
+    let calls = way.arguments(SEED, Arguments::forms());
+    let mut red = Vec::new();
+    for server in servers::all() {
+        hold(&server, way, &frames, &mut red);
+        hold(&server, way, &calls, &mut red);
+    }
+    none(&red);
+}
+
 /// Every form of arguments to every server, each by a way of its own: so that all ways and the revisions
 /// from 2025-03-26 on are gone once.
 #[test]
