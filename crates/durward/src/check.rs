@@ -15,6 +15,8 @@ use crate::config::values::Span;
 use crate::config::{self, Settings};
 use crate::failure::EXIT_CONFIGURATION;
 use crate::flags::Given;
+use crate::layout;
+use crate::layout::table::{Column, Long, Table};
 use crate::places::Places;
 use crate::plural::count;
 use crate::policy::source::{self, Protected};
@@ -268,6 +270,13 @@ fn missing(server: &Server) -> Vec<String> {
     out
 }
 
+/// Key, value and origin.
+const SETTINGS: [Column; 3] = [
+    Column::new("", 0, Long::Whole),
+    Column::new("", 10, Long::Wrap),
+    Column::new("", 0, Long::Whole),
+];
+
 fn print(
     settings: &Settings,
     places: &Places,
@@ -287,13 +296,16 @@ fn print(
     writeln!(out, "\nsettings")?;
     let mut rules = rules.iter();
     let general = rules.next();
-    // One long path is not to push every other origin off the screen.
-    let width = |cells: &mut dyn Iterator<Item = usize>| cells.filter(|n| *n <= 40).max();
-    let keys = width(&mut rows.iter().map(|row| row.key.chars().count())).unwrap_or(0);
-    let values = width(&mut rows.iter().map(|row| row.value.chars().count())).unwrap_or(0);
-    for row in rows {
+    let cells = rows.iter().map(|row| {
         let Row { key, value, origin } = row;
-        writeln!(out, "  {key:<keys$}  {value:<values$}  {origin}")?;
+        vec![(*key).into(), value.clone(), origin.to_string()]
+    });
+    let cells: Vec<Vec<String>> = cells.collect();
+    let table = Table::of(&SETTINGS, &cells, layout::screen_width(), 2);
+    let keys = rows.iter().map(|row| row.key.chars().count()).max();
+    let keys = keys.unwrap_or_default();
+    for (row, cells) in rows.iter().zip(&cells) {
+        table.row(cells, out)?;
         if let (Some(rules), "policy") = (general, row.key) {
             let number = count(rules.rules, "rule");
             writeln!(out, "  {:<keys$}  {number}, digest {}", "", rules.digest)?;

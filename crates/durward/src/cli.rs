@@ -52,7 +52,7 @@ impl Cli {
 
     /// The same with help that fits the terminal.
     pub fn fitted() -> clap::Command {
-        crate::help::fitted(Self::line(), crate::logs::screen_width())
+        crate::help::fitted(Self::line(), crate::layout::screen_width())
     }
 
     /// Reads the command line, and where some of its values came from. Ends the process where it

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use mocks::client::{Client, ClientError, Reply};
 use serde_json::{Value, json};
 
+use crate::layout;
 use crate::places::Places;
 
 const POLICY: &str = r#"{
@@ -196,6 +197,15 @@ fn runtime(stage: &Path) -> PathBuf {
     stage.join("runtime")
 }
 
+/// Characters that stand before what a second process prints.
+const MARGIN: usize = 5;
+
+/// How wide the lines of a second process are, where this one is at a terminal.
+fn columns() -> Option<(&'static str, String)> {
+    let width = layout::screen_width()?.saturating_sub(MARGIN);
+    Some((layout::COLUMNS, width.to_string()))
+}
+
 /// The stage, and the folder on it that has an instance's state.
 type Place<'p> = (&'p Path, &'p str);
 
@@ -207,6 +217,7 @@ fn approvals((stage, state): Place<'_>, own: &Path, words: &[&str]) -> Result<St
         .arg("approvals")
         .args(words)
         .env("XDG_RUNTIME_DIR", runtime(stage))
+        .envs(columns())
         .output()?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
@@ -426,7 +437,7 @@ fn measure(stage: &Path, own: &Path, out: &mut dyn Write) -> Result<(), Stop> {
     let (direct_us, through_us) = (median(&mut a), median(&mut b));
     writeln!(
         out,
-        "12. What it costs: {CALLS} echo calls each, in turn. direct {direct_us:.0} µs, guarded {through_us:.0} µs (median): +{:.0} µs\n   \
+        "12. What it costs: {CALLS} echo calls each, in turn. Direct {direct_us:.0} µs, guarded {through_us:.0} µs (median): +{:.0} µs\n   \
          policy, journal and one more process included{}. Measured properly: make bench.",
         through_us - direct_us,
         if cfg!(debug_assertions) {

@@ -3,6 +3,8 @@
 
 use clap::{Args, Command};
 
+use crate::layout::fold;
+
 pub const HELP: &str = "\
 Examples:
   durward help                   the commands, by task
@@ -47,17 +49,29 @@ pub struct HelpArgs {
 
 /// The command line with its commands grouped by task.
 pub fn grouped(line: Command) -> Command {
+    let template = template(&line, WIDTH);
+    line.help_template(template)
+}
+
+/// Where the descriptions of commands begin.
+const ABOUT: usize = 15;
+
+fn template(line: &Command, width: usize) -> String {
     let mut template = String::from("{about}\n\n{usage-heading} {usage}\n");
     for (heading, names) in GROUPS {
         template.push_str(&format!("\n{heading}:\n"));
         for name in names {
             let about = line.find_subcommand(name).and_then(Command::get_about);
             let about = about.map(ToString::to_string).unwrap_or_default();
-            template.push_str(&format!("  {name:<12} {about}\n"));
+            let row = format!("  {name:<12} {about}");
+            for line in fold::lines(&row, width, ABOUT) {
+                template.push_str(&line);
+                template.push('\n');
+            }
         }
     }
-    template.push_str("\nOptions:\n{options}\n{after-help}");
-    line.help_template(template)
+    template.push_str("\nOptions:\n{options}{after-help}");
+    template
 }
 
 /// Characters on a line of help that goes to no terminal.
@@ -70,7 +84,10 @@ const INDENT: &str = "      ";
 /// The same command line with help for this width of a terminal, that below the options included.
 pub fn fitted(line: Command, screen: Option<usize>) -> Command {
     let width = screen.unwrap_or(WIDTH).min(WIDTH_MAX);
-    below_options(line, width).term_width(width)
+    let template = template(&line, width);
+    below_options(line, width)
+        .help_template(template)
+        .term_width(width)
 }
 
 fn below_options(command: Command, width: usize) -> Command {
@@ -168,6 +185,21 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn p16_the_list_of_commands_fits_every_width() {
+        for width in [60, 80, 120] {
+            let help = fitted(Cli::line(), Some(width)).render_help().to_string();
+            for line in help.lines() {
+                assert!(line.chars().count() <= width, "{width}: {line}");
+            }
+            assert!(!help.contains("\n\n\n"), "{help}");
+        }
+        let narrow = fitted(Cli::line(), Some(60)).render_help().to_string();
+        let wrap =
+            "  wrap         Guard the servers that an MCP client already\n               has\n";
+        assert!(narrow.contains(wrap), "{narrow}");
     }
 
     #[test]

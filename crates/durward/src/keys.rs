@@ -7,10 +7,11 @@ use gate::identity::{Entry, KeyRing, NewKey, RingError, Rotation};
 
 use crate::config::Settings;
 use crate::config::values::Span;
+use crate::layout;
+use crate::layout::table::{Column, Long, Table};
 use crate::local;
 use crate::names::server_name;
 use crate::places::Places;
-use crate::plural::columns;
 
 pub const HELP: &str = "\
 Examples:
@@ -240,21 +241,23 @@ fn object(entry: &Entry, now_ms: i64) -> serde_json::Value {
     })
 }
 
+/// The columns of `keys list`.
+const COLUMNS: [Column; 7] = [
+    Column::new("NAME", 8, Long::Cut),
+    Column::new("STATE", 0, Long::Whole),
+    Column::new("SCOPE", 8, Long::Wrap),
+    Column::new("GROUPS", 6, Long::Wrap).of_rank(2),
+    Column::new("CREATED", 0, Long::Whole).of_rank(3),
+    Column::new("EXPIRES", 0, Long::Whole).of_rank(1),
+    Column::new("OLD SECRET UNTIL", 0, Long::Whole).of_rank(2),
+];
+
 fn list(entries: &[Entry], now_ms: i64) -> String {
     if entries.is_empty() {
         return "no keys yet; create one with: durward keys create NAME\n".to_owned();
     }
     let utc = gate::journal::format_utc;
-    let heads = [
-        "NAME",
-        "STATE",
-        "SCOPE",
-        "GROUPS",
-        "CREATED",
-        "EXPIRES",
-        "OLD SECRET UNTIL",
-    ];
-    let mut rows = vec![heads.map(str::to_owned).to_vec()];
+    let mut rows = Vec::with_capacity(entries.len());
     let or_dash = |text: String| {
         if text.is_empty() {
             "-".to_owned()
@@ -278,5 +281,12 @@ fn list(entries: &[Entry], now_ms: i64) -> String {
             overlap.map_or_else(|| "-".to_owned(), utc),
         ]);
     }
-    columns(&rows)
+    let table = Table::of(&COLUMNS, &rows, layout::screen_width(), 0);
+    let mut out = Vec::new();
+    // Writing to memory does not fail.
+    let _ = table.heading(&mut out);
+    for row in &rows {
+        let _ = table.row(row, &mut out);
+    }
+    String::from_utf8_lossy(&out).into_owned()
 }

@@ -22,6 +22,7 @@ mod instance;
 mod journal_rate;
 mod keys;
 mod launch;
+mod layout;
 mod limits;
 mod local;
 mod log;
@@ -58,6 +59,7 @@ use std::process::ExitCode;
 use cli::{Cli, Command};
 use config::Settings;
 use failure::EXIT_CONFIGURATION;
+use layout::fold::Folded;
 use places::Places;
 
 fn main() -> ExitCode {
@@ -74,7 +76,7 @@ fn main() -> ExitCode {
     state::directory::tell_of_waits(|held| tracing::warn!("{held}"));
     let source = cli.config_source();
     let mut places = Places::find(cli.state_dir, own_binary);
-    let (mut out, mut err) = (io::stdout(), log::Tolerant);
+    let (mut out, mut err) = folded(&cli.command, &args);
     if holds_secrets(&cli.command) {
         sandbox::hide_this_process();
     }
@@ -125,8 +127,38 @@ fn main() -> ExitCode {
         }
     };
     // A reader that has seen enough closes the pipe; there is nobody left to tell.
-    let _ = out.flush();
+    let _ = out.flush().and(err.flush());
     ExitCode::from(code)
+}
+
+/// Standard output and standard error. At a terminal long lines are folded, but for what a program reads and what is
+/// copied as it is: JSON, changes of files, results, measurements.
+fn folded(
+    command: &Command,
+    args: &[OsString],
+) -> (impl io::Write + use<>, impl io::Write + use<>) {
+    let is_json = args.iter().any(|arg| arg == "--json");
+    let is_prose = matches!(
+        command,
+        Command::Check(_)
+            | Command::Models(_)
+            | Command::Demo
+            | Command::Policy(_)
+            | Command::Audit(_)
+            | Command::Reload(_)
+            | Command::Pins(_)
+            | Command::Approvals(_)
+            | Command::Keys(_)
+            | Command::Status(_)
+    );
+    let out = layout::screen_width().filter(|_| is_prose && !is_json);
+    // Measurements tell their progress there.
+    let is_progress = matches!(command, Command::Lab(_) | Command::Sim(_));
+    let err = layout::error_width().filter(|_| !is_progress);
+    (
+        Folded::new(io::stdout(), out),
+        Folded::new(log::Tolerant, err),
+    )
 }
 
 /// Reads the configuration where a command is about it, and settles where things are kept.

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::control::Request;
 use crate::control::client;
+use crate::layout;
 use crate::places::Places;
 
 use super::{EXIT_CANNOT, text, warn};
@@ -46,7 +47,7 @@ pub fn run(
         }
     } else {
         for (_, question) in &waiting {
-            text::question(question, out)?;
+            text::question(question, layout::screen_width(), out)?;
             writeln!(out)?;
         }
         match (waiting.len(), found.instances.len()) {

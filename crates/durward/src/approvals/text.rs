@@ -6,74 +6,101 @@ use std::io::{self, Write};
 use gate::approval::display;
 use serde_json::Value;
 
+use crate::layout::fold;
+
 const CHARS_MAX: usize = 10_000;
 
-/// Prints one waiting call.
-pub fn question(question: &Value, out: &mut dyn Write) -> io::Result<()> {
-    let text = |name: &str| question.get(name).and_then(Value::as_str).map(shown);
-    let what = text("tool_name")
-        .or_else(|| text("uri"))
-        .or_else(|| text("mcp_method"))
-        .unwrap_or_default();
+/// Where the values of a printed call begin.
+const VALUE: usize = 14;
+
+/// Prints one waiting call, on lines of this width.
+pub fn question(question: &Value, width: Option<usize>, out: &mut dyn Write) -> io::Result<()> {
+    let text = |name: &str| word(question, name).unwrap_or_default();
     let left = number(question, "remaining_ms").div_ceil(1_000);
     writeln!(
         out,
-        "{}  {what}  on {}  {left} s left",
-        text("id").unwrap_or_default(),
-        text("backend_id").unwrap_or_default()
+        "{}  {}  on {}  {left} s left",
+        text("id"),
+        what(question),
+        text("backend_id")
     )?;
-    let mut line = |name: &str, value: Option<String>| match value {
-        Some(value) => writeln!(out, "    {name:<10}{value}"),
-        None => Ok(()),
+    for (label, value) in entries(question) {
+        let line = format!("    {label:<10}{value}");
+        for line in fold::lines(&line, width.unwrap_or(usize::MAX), VALUE) {
+            writeln!(out, "{line}")?;
+        }
+    }
+    Ok(())
+}
+
+/// What is to be called: a tool, a resource, or a method.
+pub fn what(question: &Value) -> String {
+    let text = |name: &str| word(question, name);
+    text("tool_name")
+        .or_else(|| text("uri"))
+        .or_else(|| text("mcp_method"))
+        .unwrap_or_default()
+}
+
+/// Label of the lines of a change.
+pub const CHANGE: &str = "change";
+
+/// What there is to say of a waiting call, a line each; further lines of an entry have no label.
+pub fn entries(question: &Value) -> Vec<(&'static str, String)> {
+    let text = |name: &str| word(question, name);
+    let mut entries = Vec::new();
+    let mut add = |label: &'static str, value: Option<String>| {
+        entries.extend(value.map(|value| (label, value)));
     };
     if text("tool_name").is_none() {
-        line("method", text("mcp_method"))?;
+        add("method", text("mcp_method"));
     }
-    line("path", text("path"))?;
-    line("from", text("source_path"))?;
-    line("to", text("dest_path"))?;
+    add("path", text("path"));
+    add("from", text("source_path"));
+    add("to", text("dest_path"));
     let more = number(question, "more_places");
     if more > 0 {
-        line(
-            "",
-            Some(format!(
-                "and {more} further places that its paths may lead to"
-            )),
-        )?;
+        let told = format!("and {more} further places that its paths may lead to");
+        add("", Some(told));
     }
-    line("arguments", text("arguments"))?;
+    // What a write changes is read sooner than the whole content.
     let change = question.get("change").and_then(Value::as_array);
     let change = change.into_iter().flatten().filter_map(Value::as_str);
     for (number, part) in change.enumerate() {
-        line(if number == 0 { "change" } else { "" }, Some(shown(part)))?;
+        add(if number == 0 { CHANGE } else { "" }, Some(shown(part)));
     }
+    add("arguments", text("arguments"));
     if question.get("is_cut").and_then(Value::as_bool) == Some(true) {
         let told = "part of this call is too long to be shown; allowing it has to be confirmed";
-        line("", Some(told.to_owned()))?;
+        add("", Some(told.to_owned()));
     }
-    line("effects", Some(effects(question)))?;
-    let who = match text("client_id") {
-        Some(client) => format!("{} with {client}", text("subject_id").unwrap_or_default()),
-        None => text("subject_id").unwrap_or_default(),
+    add("effects", Some(effects(question)));
+    add("caller", Some(caller(question)));
+    let labelled = question.get("labelled_by").and_then(Value::as_array);
+    for by in labelled.into_iter().flatten().filter_map(Value::as_str) {
+        add("session", Some(shown(by)));
+    }
+    let rule = text("rule").unwrap_or_default();
+    let rule = match text("description") {
+        Some(why) => format!("{rule}: {why}"),
+        None => rule,
     };
-    let direction = match text("direction").as_deref() {
+    add("rule", Some(rule));
+    add("remember", Some(memory(question)));
+    entries
+}
+
+fn caller(question: &Value) -> String {
+    let subject = word(question, "subject_id").unwrap_or_default();
+    let who = match word(question, "client_id") {
+        Some(client) => format!("{subject} with {client}"),
+        None => subject,
+    };
+    let direction = match word(question, "direction").as_deref() {
         Some("to_client") => ", the server asks its client",
         _ => "",
     };
-    line("caller", Some(format!("{who}{direction}")))?;
-    let labelled = question.get("labelled_by").and_then(Value::as_array);
-    for by in labelled.into_iter().flatten().filter_map(Value::as_str) {
-        line("session", Some(shown(by)))?;
-    }
-    let rule = text("rule").unwrap_or_default();
-    line(
-        "rule",
-        Some(match text("description") {
-            Some(why) => format!("{rule}: {why}"),
-            None => rule,
-        }),
-    )?;
-    line("remember", Some(memory(question)))
+    format!("{who}{direction}")
 }
 
 fn effects(question: &Value) -> String {

@@ -11,6 +11,7 @@ use gate::approval::Choice;
 use serde_json::{Value, json};
 
 use crate::control::client;
+use crate::layout;
 use crate::places::Places;
 
 use super::decide::{NOT_ALL_SHOWN, Said, Taken, give, sentence};
@@ -164,7 +165,7 @@ impl Watch<'_> {
             return writeln!(out, "{news}");
         }
         if let Some(question) = news.get("asked") {
-            text::question(question, out)?;
+            text::question(question, layout::screen_width(), out)?;
             if let Some(id) = question.get("id").and_then(Value::as_str) {
                 if self.answering {
                     writeln!(out, "    answer    a, s, o or d {id}")?;

@@ -8,9 +8,13 @@ use gate::journal::audit::{Filter, Follower, latest};
 use serde_json::{Map, Value};
 
 use super::{Context, Failure, SOUND, SelectArgs};
+use crate::layout::{self, fold};
 
 /// Pause between two looks of `--follow`, in milliseconds.
 const FOLLOW_MS: u64 = 200;
+
+/// Where a record that is longer than a line of the terminal goes on.
+const HANG: usize = 4;
 
 /// Members that the readable form prints first, without their names.
 const LEADING: [&str; 3] = ["time", "kind", "event"];
@@ -31,12 +35,11 @@ pub(super) fn run(
         limit: args.limit,
         follow,
     };
-    stream(
-        &asked,
-        &mut |body, out| print(args.json, body, out),
-        out,
-        err,
-    )
+    let mut each = |bodies: &[Vec<u8>], out: &mut dyn Write| {
+        let mut bodies = bodies.iter();
+        bodies.try_for_each(|body| print(args.json, body, out))
+    };
+    stream(&asked, &mut each, out, err)
 }
 
 /// Which records of which journal.
@@ -49,8 +52,8 @@ pub struct Asked<'a> {
     pub follow: bool,
 }
 
-/// Prints one record.
-pub type Print<'a> = dyn FnMut(&[u8], &mut dyn Write) -> Result<(), Failure> + 'a;
+/// Prints records: those that are there at first, then each that comes.
+pub type Print<'a> = dyn FnMut(&[Vec<u8>], &mut dyn Write) -> Result<(), Failure> + 'a;
 
 /// Hands the records that are asked for to `print`, oldest first.
 ///
@@ -76,9 +79,7 @@ pub fn stream(
         filter,
         usize::try_from(asked.limit).unwrap_or(usize::MAX),
     )?;
-    for body in &bodies {
-        print(body, out)?;
-    }
+    print(&bodies, out)?;
     warn(skipped, err)?;
     out.flush()?;
     match follower {
@@ -98,7 +99,7 @@ fn run_on(
         let mut printed = Ok(());
         let skipped = follower.poll(&mut |body| {
             if printed.is_ok() {
-                printed = print(body, out);
+                printed = print(&[body.to_vec()], out);
             }
         })?;
         printed?;
@@ -126,20 +127,26 @@ fn print(json: bool, body: &[u8], out: &mut dyn Write) -> Result<(), Failure> {
     let Ok(members) = serde_json::from_slice::<Map<String, Value>>(body) else {
         return Ok(writeln!(out, "(unreadable)")?);
     };
-    for (at, name) in LEADING.iter().enumerate() {
-        let text = members.get(*name).and_then(Value::as_str).unwrap_or("-");
-        write!(out, "{}{}", if at == 0 { "" } else { "  " }, Plain(text))?;
-    }
+    let leading = LEADING.map(|name| {
+        let text = members.get(name).and_then(Value::as_str).unwrap_or("-");
+        Plain(text).to_string()
+    });
+    let mut line = leading.join("  ");
     for (name, value) in members
         .iter()
         .filter(|(name, _)| !LEADING.contains(&name.as_str()))
     {
-        match value {
-            Value::String(text) => write!(out, "  {}={}", Plain(name), Plain(text))?,
-            other => write!(out, "  {}={}", Plain(name), Plain(&other.to_string()))?,
-        }
+        let value = match value {
+            Value::String(text) => Plain(text).to_string(),
+            other => Plain(&other.to_string()).to_string(),
+        };
+        line.push_str(&format!("  {}={value}", Plain(name)));
     }
-    Ok(writeln!(out)?)
+    let width = layout::screen_width().unwrap_or(usize::MAX);
+    for line in fold::lines(&line, width, HANG) {
+        writeln!(out, "{line}")?;
+    }
+    Ok(())
 }
 
 /// Text without control characters: a record must not drive the terminal that shows it.

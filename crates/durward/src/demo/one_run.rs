@@ -10,7 +10,7 @@ use mocks::client::{Era, HttpClient, HttpOptions, Options, Process};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::{Stop, runtime, text_at};
+use super::{Stop, columns, runtime, text_at};
 
 /// What the agent calls its run.
 const RUN: &str = "demo-run";
@@ -33,7 +33,7 @@ struct Served {
 pub(super) fn show(number: u32, stage: &Path, own: &Path, out: &mut dyn Write) -> Result<(), Stop> {
     writeln!(
         out,
-        "{number}. One run: durward serve in front of a model (a mock), echo, the host and the simulation. Each request has\n   \
+        "{number}. One run: durward serve in front of a model (a mock), echo, the host and the simulation. Each request has \
          the header {RUN_HEADER}: {RUN}"
     )?;
     let mut served = Served::start(stage, own)?;
@@ -71,6 +71,7 @@ fn logs(stage: &Path, own: &Path, out: &mut dyn Write) -> Result<(), Stop> {
         .args(["--no-config", "--state-dir"])
         .arg(stage.join("state6"))
         .args(["logs", "--run", RUN])
+        .envs(columns())
         .output()?;
     let shown = String::from_utf8_lossy(&output.stdout);
     for line in shown.lines() {

@@ -1,7 +1,7 @@
 //! A curve in one line of text.
 
 /// Characters of a line that sketches a curve.
-const SKETCH_WIDTH: usize = 60;
+const SKETCH_WIDTH: usize = 48;
 
 /// A curve as one line of blocks, from its first time to its last.
 pub(super) fn sketch(points: &[(f64, f64)]) -> String {
@@ -39,8 +39,8 @@ mod tests {
             .collect();
         let line: Vec<char> = sketch(&points).chars().collect();
         assert_eq!(line.len(), SKETCH_WIDTH);
-        assert_eq!((line[0], line[30], line[59]), ('▁', '█', '▁'));
-        assert!(line[..30].windows(2).all(|two| two[0] <= two[1]));
+        assert_eq!((line[0], line[24], line[47]), ('▁', '█', '▁'));
+        assert!(line[..24].windows(2).all(|two| two[0] <= two[1]));
         assert_eq!(sketch(&[]), "");
         assert_eq!(sketch(&[(0.0, 0.0), (1.0, 0.0)]), "", "nothing but zeros");
     }

@@ -10,6 +10,8 @@ use serde_json::{Map, Value, json};
 use super::source::{self, Protected};
 use super::text::{Plain, by_precedence, list};
 use super::{Context, EXIT_FINE, Failure};
+use crate::layout;
+use crate::layout::table::{Column, Long, Table};
 
 pub const HELP: &str = "\
 Examples:
@@ -31,6 +33,13 @@ pub struct ShowArgs {
     json: bool,
 }
 
+const COLUMNS: [Column; 4] = [
+    Column::new("  #", 0, Long::Whole),
+    Column::new("effect", 0, Long::Whole),
+    Column::new("rule", 16, Long::Wrap),
+    Column::new("conditions", 20, Long::Wrap),
+];
+
 pub fn run(
     args: &ShowArgs,
     context: &Context<'_>,
@@ -46,34 +55,25 @@ pub fn run(
         writeln!(out, "{all:#}")?;
         return Ok(EXIT_FINE);
     }
-    let width = rules
-        .iter()
-        .map(|(_, rule)| Plain(&rule.id).to_string().chars().count())
-        .chain([PROTECTED_RULE.len()])
-        .max()
-        .unwrap_or_default();
-    writeln!(out, "  #  effect  {:width$}  conditions", "rule")?;
-    writeln!(
-        out,
-        "  -  deny    {PROTECTED_RULE:width$}  the state, the keys, the configuration, the policy, this program"
-    )?;
+    let row = |cells: [&str; 4]| cells.map(str::to_owned).to_vec();
+    let protected = "the state, the keys, the configuration, the policy, this program";
+    let mut rows = vec![row(["  -", "deny", PROTECTED_RULE, protected])];
     for (at, rule) in &rules {
         let conditions: Vec<String> = asked(rule)
             .map(|(name, texts)| format!("{name}={}", list(texts)))
             .collect();
-        writeln!(
-            out,
-            "{:3}  {:6}  {:width$}  {}",
-            at + 1,
-            rule.effect.label(),
-            Plain(&rule.id).to_string(),
-            conditions.join(" and ")
-        )?;
+        let number = format!("{:3}", at + 1);
+        let id = Plain(&rule.id).to_string();
+        let conditions = conditions.join(" and ");
+        rows.push(row([&number, rule.effect.label(), &id, &conditions]));
     }
-    writeln!(
-        out,
-        "  -  deny    {DEFAULT_RULE:width$}  whatever no rule allows"
-    )?;
+    let rest = "whatever no rule allows";
+    rows.push(row(["  -", "deny", DEFAULT_RULE, rest]));
+    let table = Table::of(&COLUMNS, &rows, layout::screen_width(), 0);
+    table.heading(out)?;
+    for row in &rows {
+        table.row(row, out)?;
+    }
     Ok(EXIT_FINE)
 }
 

@@ -15,6 +15,8 @@ use serde_json::{Value, json};
 use crate::config::Settings;
 use crate::config::server::Server;
 use crate::failure::EXIT_CONFIGURATION;
+use crate::layout;
+use crate::layout::table::{Column, Long, Table};
 use crate::places::Places;
 use crate::policy::source::{self, Protected};
 use session::{Begin, Session};
@@ -34,8 +36,13 @@ are left out; `durward check --start` lists those too.
 
 Exit codes: 0 done; 1 a server could not be listed; 16 wrong configuration.";
 
-/// Widest column of names and of rules.
-const CELL_CHARS_MAX: usize = 40;
+/// Name, what happens to a call, by which rules, and what the server says of the tool.
+const COLUMNS: [Column; 4] = [
+    Column::new("tool", 20, Long::Cut),
+    Column::new("", 0, Long::Whole),
+    Column::new("rule", 16, Long::Cut).of_rank(1),
+    Column::new("description", 24, Long::Cut).of_rank(2),
+];
 /// Most characters that are shown of a description.
 const DESCRIPTION_CHARS_MAX: usize = 80;
 /// A server could not be listed.
@@ -156,55 +163,33 @@ pub(crate) fn list(
 pub(crate) fn print(server: &str, tools: &[Listed], out: &mut dyn Write) -> io::Result<()> {
     let noun = if tools.len() == 1 { "tool" } else { "tools" };
     writeln!(out, "{server}  {} {noun}", tools.len())?;
-    let rows: Vec<(String, &str, String, &Listed)> = tools
+    let rows: Vec<Vec<String>> = tools
         .iter()
         .map(|listed| {
             let (word, rules) = match &listed.verdict {
                 Some(verdict) => (verdict.word, verdict.rules.join(", ")),
                 None => ("unknown", String::new()),
             };
-            let (name, rules) = (spelled_out(&listed.name), spelled_out(&rules));
-            (name, word, rules, listed)
+            vec![
+                spelled_out(&listed.name),
+                word.to_owned(),
+                spelled_out(&rules),
+                about(&listed.tool).unwrap_or_default(),
+            ]
         })
         .collect();
-    let widest = |cells: &mut dyn Iterator<Item = &String>| {
-        let width = cells.map(|cell| cell.chars().count()).max();
-        width.unwrap_or_default().min(CELL_CHARS_MAX)
-    };
-    let names = widest(&mut rows.iter().map(|(name, ..)| name));
-    let all_rules = widest(&mut rows.iter().map(|(_, _, rules, _)| rules));
-    // At a terminal each tool has one line.
-    let screen = crate::logs::screen_width();
-    for (name, word, rules, listed) in &rows {
-        let mut line = format!("  {name:<names$}  {word:<7}  {rules:<all_rules$}");
-        if let Some(about) = about(&listed.tool) {
-            line.push_str("  ");
-            line.push_str(&about);
-        }
-        let line = match screen {
-            Some(screen) => cut(line.trim_end(), screen),
-            None => line.trim_end().to_owned(),
-        };
-        writeln!(out, "{line}")?;
-    }
-    Ok(())
+    let table = Table::of(&COLUMNS, &rows, layout::screen_width(), 2);
+    rows.iter().try_for_each(|row| table.row(row, out))
 }
 
 /// The first line of a tool's description.
 fn about(tool: &Value) -> Option<String> {
     let about = tool.get("description")?.as_str()?;
     let first = about.lines().find(|line| !line.trim().is_empty())?;
-    Some(spelled_out(&cut(first.trim(), DESCRIPTION_CHARS_MAX + 1)))
-}
-
-/// A text of at most so many characters, the last of which says that there are more.
-fn cut(text: &str, most: usize) -> String {
-    if text.chars().count() <= most {
-        return text.to_owned();
-    }
-    let mut short: String = text.chars().take(most.saturating_sub(1)).collect();
-    short.push('…');
-    short
+    Some(spelled_out(&layout::cut(
+        first.trim(),
+        DESCRIPTION_CHARS_MAX + 1,
+    )))
 }
 
 /// A server with its tools, as JSON.

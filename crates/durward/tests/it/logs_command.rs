@@ -65,15 +65,15 @@ fn show_prints_one_sort_as_a_table() {
     assert_eq!(lines.len(), 5, "{out}");
     assert!(
         lines[0].starts_with("time ")
-            && lines[0].contains("  caller            decision  outcome           tool or method"),
+            && lines[0].contains("  decision  outcome         tool or method  server  rule "),
         "{out}"
     );
     assert!(
-        lines[1].contains("  allow     -                 echo "),
+        lines[1].contains("  allow     -               echo "),
         "{out}"
     );
     assert!(
-        lines[4].contains("  deny      no_rule_allows    delayed ")
+        lines[4].contains("  deny      no_rule_allows  delayed ")
             && lines[4].contains("  default "),
         "{out}"
     );
@@ -82,9 +82,9 @@ fn show_prints_one_sort_as_a_table() {
     assert!(!out.contains('\x1b'), "{out:?}");
     let (_, out, _) = logs(&place, &["show", "--type", "operations", "--limit", "2"]);
     assert_eq!(out.lines().count(), 3, "{out}");
-    assert!(out.contains("  Success    echo "), "{out}");
+    assert!(out.contains("  Success  echo "), "{out}");
     let (_, out, _) = logs(&place, &["show", "--type", "policy-history"]);
-    assert!(out.contains("  loaded              v1 "), "{out}");
+    assert!(out.contains("  loaded  v1 "), "{out}");
     let (_, out, _) = logs(&place, &["show", "--type", "system"]);
     assert!(out.contains("session_started"), "{out}");
 }
@@ -159,11 +159,11 @@ fn show_tells_how_a_person_decided() {
     let (_, out, _) = logs(&place, &["show"]);
     let lines: Vec<&str> = out.lines().collect();
     assert!(
-        lines[1].contains("  hitl      user_allowed      echo "),
+        lines[1].contains("  hitl      user_allowed  echo "),
         "{out}"
     );
     assert!(
-        lines[2].contains("  hitl      user_denied       echo "),
+        lines[2].contains("  hitl      user_denied   echo "),
         "{out}"
     );
 }
@@ -198,7 +198,7 @@ fn tail_prints_what_comes() {
         lines
             .next()
             .unwrap()
-            .contains("  allow     -                 echo ")
+            .contains("  allow     -               echo ")
     );
     end(client);
     tail.kill().unwrap();

@@ -76,6 +76,7 @@ mod reload_serving;
 mod run_id;
 mod sandbox;
 mod scenarios;
+mod screens;
 mod serve_approval;
 mod serve_bounds;
 mod serve_browsers;

@@ -179,7 +179,7 @@ fn check_starts_every_server_and_shows_what_is_hidden() {
             .find(|line| line.starts_with(&format!("  {tool} ")));
         found.unwrap_or_else(|| panic!("{tool}: {out}")).to_owned()
     };
-    assert!(row("delayed").contains("hidden   no-delay"), "{out}");
+    assert!(row("delayed").contains("hidden  no-delay"), "{out}");
     assert!(row("echo").contains("passes"), "{out}");
     // Nothing of that is left in the state directory.
     let after = fs::read_dir(place.path("state"))

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::approvals::text;
+use crate::layout::fold;
 
 /// A call that waits.
 pub(super) struct Call {
@@ -52,40 +53,47 @@ impl Call {
 
     /// Tool (or method), server and caller.
     pub fn columns(&self) -> [String; 3] {
-        let word = |name: &str| text::word(&self.question, name);
-        let what = word("tool_name")
-            .or_else(|| word("uri"))
-            .or_else(|| word("mcp_method"));
-        [what, word("backend_id"), word("subject_id")].map(Option::unwrap_or_default)
+        let word = |name: &str| text::word(&self.question, name).unwrap_or_default();
+        [
+            text::what(&self.question),
+            word("backend_id"),
+            word("subject_id"),
+        ]
     }
 
-    /// The whole call, line by line.
-    pub fn lines(&self) -> Vec<(Kind, String)> {
+    /// How long a yes can be remembered; nothing where it means once.
+    pub fn remembered(&self) -> Option<String> {
+        let can = self.question.get("can_cache").and_then(Value::as_bool);
+        let seconds = text::number(&self.question, "cache_ttl_seconds");
+        can.filter(|can| *can).map(|_| text::duration(seconds))
+    }
+
+    /// The whole call on lines of this width.
+    pub fn lines(&self, width: usize) -> Vec<(Kind, String)> {
         /// Where the values stand.
-        const VALUE: usize = 14;
-        let mut out = Vec::new();
-        // Writing to memory does not fail.
-        let _ = text::question(&self.question, &mut out);
-        let all = String::from_utf8_lossy(&out).into_owned();
+        const VALUE: usize = 10;
+        /// Where the lines of a change go on: signs and the blanks of unchanged lines stand below one another.
+        const IN_CHANGE: usize = 3;
         let mut in_change = false;
-        let lines = all.lines().skip(1).map(|line| {
-            let (label, value) = line.split_at_checked(VALUE).unwrap_or((line, ""));
-            if !label.trim().is_empty() {
-                in_change = label.trim() == "change";
+        let mut out = Vec::new();
+        for (label, value) in text::entries(&self.question) {
+            let is_first = !label.is_empty();
+            if is_first {
+                in_change = label == text::CHANGE;
             }
             let kind = match value.chars().next() {
-                Some('+') if in_change => Kind::Added,
-                Some('-') if in_change => Kind::Removed,
+                Some('+') if in_change && !is_first => Kind::Added,
+                Some('-') if in_change && !is_first => Kind::Removed,
                 _ => Kind::Plain,
             };
-            let text = match label.trim().is_empty() && in_change {
-                // Signs and the blanks of unchanged lines stand below one another.
-                true => format!("  {value}"),
-                false => line.trim_start().to_owned(),
+            let (line, hang) = match in_change && !is_first {
+                true => (format!("  {value}"), IN_CHANGE),
+                false => (format!("{label:<VALUE$}{value}"), VALUE),
             };
-            (kind, text)
-        });
-        lines.collect()
+            let lines = fold::bounded(&line, width, hang);
+            out.extend(lines.into_iter().map(|line| (kind, line)));
+        }
+        out
     }
 }
 
@@ -104,7 +112,7 @@ mod tests {
         let call = Call::of(Path::new("/s"), question).unwrap();
         assert_eq!(call.columns(), ["write_file", "files", "me"]);
         assert_eq!(call.seconds_left(Instant::now()), 42);
-        let lines = call.lines();
+        let lines = call.lines(60);
         for expect in ["   kept", "  -old", "  +new"] {
             assert!(lines.iter().any(|(_, line)| line == expect), "{lines:?}");
         }
@@ -114,6 +122,18 @@ mod tests {
             kinds.iter().filter(|kind| **kind == Kind::Removed).count(),
             1
         );
+        let at = |start: &str| {
+            lines
+                .iter()
+                .position(|(_, line)| line.starts_with(start))
+                .unwrap()
+        };
+        assert!(at("change    /a: 1 line") < at("arguments {"), "{lines:?}");
+        for width in 1..60 {
+            for (_, line) in call.lines(width) {
+                assert!(line.chars().count() <= width, "{width}: {line}");
+            }
+        }
         assert!(Call::of(Path::new("/s"), json!({})).is_none());
     }
 }

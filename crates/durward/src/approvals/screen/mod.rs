@@ -109,7 +109,7 @@ pub(super) fn run(places: &Places, end: Option<Instant>) -> io::Result<u8> {
             }
             look = now + Duration::from_millis(LOOK_MS);
         }
-        terminal.draw(|frame| view::draw(&screen, frame, Instant::now()))?;
+        terminal.draw(|frame| view::draw(&mut screen, frame, Instant::now()))?;
         match events.recv_timeout(Duration::from_millis(DRAW_MS)) {
             Ok(Event::News(News::Of(socket, news))) => screen.news(&socket, &news)?,
             Ok(Event::News(News::Gone(socket))) => {

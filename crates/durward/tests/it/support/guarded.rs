@@ -187,13 +187,18 @@ impl Place {
 
     /// Runs the binary to its end.
     pub fn durward(&self, args: &[&str]) -> Output {
-        Command::new(binary())
+        self.command(args).output().unwrap()
+    }
+
+    /// The same before it is run.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(binary());
+        command
             .args(args)
             .env("XDG_RUNTIME_DIR", self.runtime())
             .current_dir(&self.dir)
-            .stdin(Stdio::null())
-            .output()
-            .unwrap()
+            .stdin(Stdio::null());
+        command
     }
 
     /// What `audit verify --json` says; it must find nothing wrong. The end of an instance that runs or was killed is open.
