@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use mocks::client::{Client, ClientError, Reply};
 use serde_json::{Value, json};
 
+use crate::interrupt;
 use crate::layout;
 use crate::places::Places;
 
@@ -71,8 +72,22 @@ struct Stage(PathBuf);
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        // A temporary directory that stays behind harms nobody.
-        let _ = std::fs::remove_dir_all(&self.0);
+        clear(&self.0);
+    }
+}
+
+/// How often a directory is removed again, into which a process that is ending has just written.
+const CLEARINGS: u32 = 40;
+/// The pause between two tries.
+const CLEARING_PAUSE: Duration = Duration::from_millis(50);
+
+/// Removes a directory with all below it. One that stays behind harms nobody.
+fn clear(stage: &Path) {
+    for _ in 0..CLEARINGS {
+        if std::fs::remove_dir_all(stage).is_ok() || !stage.exists() {
+            return;
+        }
+        std::thread::park_timeout(CLEARING_PAUSE);
     }
 }
 
@@ -108,6 +123,11 @@ fn set_stage() -> Result<Stage, Stop> {
 
 fn tour(places: &Places, out: &mut dyn Write) -> Result<(), Stop> {
     let stage = set_stage()?;
+    let kept = stage.0.clone();
+    interrupt::listen(move |signal| {
+        clear(&kept);
+        interrupt::end(signal);
+    });
     let (workspace, policy) = (stage.0.join("workspace"), stage.0.join("policy.json"));
     writeln!(
         out,

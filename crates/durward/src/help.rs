@@ -116,16 +116,46 @@ fn folded(text: &str, width: usize) -> String {
         }
         let typed = line.trim_start();
         let indent: String = line.chars().take_while(|c| *c == ' ').collect();
-        match typed.split_once("  ") {
-            Some((example, remark)) => {
-                filled(example, &indent, INDENT, width, &mut lines);
-                filled(remark.trim_start(), INDENT, INDENT, width, &mut lines);
-            }
-            None => filled(typed, &indent, INDENT, width, &mut lines),
+        let (example, remark) = typed.split_once("  ").unwrap_or((typed, ""));
+        match example.starts_with("durward ") {
+            true => command(example, &indent, width, &mut lines),
+            false => filled(example, &indent, INDENT, width, &mut lines),
         }
+        filled(remark.trim_start(), INDENT, INDENT, width, &mut lines);
     }
     filled(&paragraph.join(" "), "", "", width, &mut lines);
     lines.join("\n")
+}
+
+/// Adds a command as lines of this width that a shell reads as one; quoted words stay whole.
+fn command(example: &str, indent: &str, width: usize, lines: &mut Vec<String>) {
+    /// What ends a line that goes on.
+    const GOES_ON: &str = " \\";
+    let mut line = indent.to_owned();
+    let mut is_first = true;
+    let mut quote = None;
+    let words = example.split(|c: char| {
+        match (quote, c) {
+            (None, '\'' | '"') => quote = Some(c),
+            (Some(open), c) if open == c => quote = None,
+            _ => {}
+        }
+        c == ' ' && quote.is_none()
+    });
+    for word in words {
+        let length = line.chars().count() + 1 + word.chars().count() + GOES_ON.len();
+        if is_first {
+            line.push_str(word);
+        } else if length > width {
+            lines.push(format!("{line}{GOES_ON}"));
+            line = format!("{INDENT}{word}");
+        } else {
+            line.push(' ');
+            line.push_str(word);
+        }
+        is_first = false;
+    }
+    lines.push(line);
 }
 
 /// Adds the words of a text as lines of this width.
@@ -172,7 +202,7 @@ mod tests {
                 for pair in lines.windows(2) {
                     let [line, next] = pair else { unreachable!() };
                     let length = line.chars().count();
-                    let is_one_word = !line.trim().contains(' ');
+                    let is_one_word = !line.trim().contains(' ') || line.trim().starts_with('\'');
                     assert!(length <= width || is_one_word, "{name}, {width}: {line}");
                     let word = next.split(' ').next().unwrap_or_default();
                     let in_paragraph = [line, next]
@@ -210,6 +240,11 @@ mod tests {
             "Examples:\n  durward run files\n      one server\n\nOne two three."
         );
         assert_eq!(folded(text, 40), text.replace("One\ntwo\n", "One two "));
+        let long = "  durward call files read '{\"path\": \"/a b\"}' --text      the text";
+        assert_eq!(
+            folded(long, 30),
+            "  durward call files read \\\n      '{\"path\": \"/a b\"}' \\\n      --text\n      the text"
+        );
     }
 
     /// Who reads the reference page by program finds each example on a line of its own.

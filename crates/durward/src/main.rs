@@ -19,6 +19,7 @@ mod help;
 mod init;
 mod install;
 mod instance;
+mod interrupt;
 mod journal_rate;
 mod keys;
 mod launch;
@@ -132,7 +133,7 @@ fn main() -> ExitCode {
 }
 
 /// Standard output and standard error. At a terminal long lines are folded, but for what a program reads and what is
-/// copied as it is: JSON, changes of files, results, measurements.
+/// copied as it is: JSON, entries of files, results, measurements.
 fn folded(
     command: &Command,
     args: &[OsString],
@@ -150,6 +151,8 @@ fn folded(
             | Command::Approvals(_)
             | Command::Keys(_)
             | Command::Status(_)
+            | Command::Wrap(_)
+            | Command::Unwrap(_)
     );
     let out = layout::screen_width().filter(|_| is_prose && !is_json);
     // Measurements tell their progress there.

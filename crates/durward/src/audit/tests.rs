@@ -122,7 +122,7 @@ fn a_sound_journal_is_exit_0() {
     assert_eq!((code, err.as_str()), (0, ""));
     assert!(out.starts_with("sound: 1 segment, "), "{out}");
     assert!(out.contains(
-        "note: missing outcome: 1 permitted calls have no outcome: 00000000000000000000000000000004"
+        "note: missing outcome: 1 permitted call has no outcome: 00000000000000000000000000000004"
     ));
     let (code, out, _) = place.run(&["verify", "--json"]);
     let report: serde_json::Value = serde_json::from_str(&out).unwrap();

@@ -123,7 +123,7 @@ impl Settings {
         let Some(file) = &self.file else {
             let looked = places.config.join(FILE_NAME);
             return Err(format!(
-                "there is no server \"{shown}\": no configuration was read; {} does not exist\n  hint: name the file with --config, or give the server's command after --",
+                "there is no server \"{shown}\": no configuration was read; {} does not exist\n  hint: `durward init` writes one, --config names another",
                 looked.display()
             ));
         };

@@ -183,7 +183,7 @@ fn name_of(reached: &Reached) -> String {
 /// The text of the configuration.
 fn render(first: Option<&First>) -> String {
     let mut text = String::from(
-        "# Durward's configuration. `durward check` prints the effective settings; all keys: docs/reference/keys.md\n",
+        "# Durward's configuration. `durward check` prints the effective settings; all keys: `durward help config`\n",
     );
     match first {
         None => text.push_str("#\n# servers:\n#   files: { command: npx, args: [-y, \"@modelcontextprotocol/server-filesystem\", /tmp] }\n"),
@@ -262,40 +262,24 @@ fn told(
     } else {
         format!(" --config {}", quoted(&file.display().to_string()))
     };
-    writeln!(out, "\nnext:\n  durward check{flag}")?;
-    match first {
-        None => writeln!(out, "  durward run{flag} -- CMD")?,
-        Some(first) => writeln!(out, "  durward run{flag} {}", first.name)?,
-    }
-    let command = match first.map(|first| &first.reached) {
-        Some(Reached::Command(words)) => words
-            .iter()
-            .map(|word| quoted(word))
-            .collect::<Vec<_>>()
-            .join(" "),
-        _ => "CMD".to_owned(),
+    // One copy of the truth: what is installed names the server, and the configuration has the rest.
+    let (check, installed) = match first {
+        None => ("", "-- CMD".to_owned()),
+        Some(first) => (" --start", quoted(&first.name)),
     };
-    let name = first.map_or_else(String::new, |first| format!(" --name {}", first.name));
+    writeln!(out, "\nnext:\n  durward check{flag}{check}")?;
     let found: Vec<Client> = Client::value_variants()
         .iter()
         .copied()
         .filter(|client| client.of_user(places).is_some_and(|at| at.file.is_file()))
         .collect();
     if found.is_empty() {
-        return writeln!(
-            out,
-            "  durward install CLIENT{name} --policy {} -- {command}",
-            quoted(&policy.display().to_string())
-        );
+        return writeln!(out, "  durward install{flag} CLIENT --write {installed}");
     }
     for client in found {
         let word = client.to_possible_value();
         let word = word.as_ref().map_or("CLIENT", |value| value.get_name());
-        writeln!(
-            out,
-            "  durward install {word}{name} --policy {} --write -- {command}",
-            quoted(&policy.display().to_string())
-        )?;
+        writeln!(out, "  durward install{flag} {word} --write {installed}")?;
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ use mocks::client::{Client, ClientError, Options, Reply};
 use serde_json::{Value, json};
 
 use crate::config::Settings;
+use crate::failure::{EXIT_CONFIGURATION, EXIT_JOURNAL};
 use crate::places::Places;
 
 /// The newest revision with a handshake; servers answer with the one that they speak.
@@ -69,10 +70,44 @@ impl Session {
         let client = Client::spawn_with(&how.places.own_binary, line, &options)
             .map_err(|error| error.to_string())?;
         let mut session = Self { client };
-        session
-            .handshake()
-            .map_err(|error| no_session(name, &error))?;
-        Ok(session)
+        match session.handshake() {
+            Ok(()) => Ok(session),
+            Err(error) => Err(session.no_session(name, &error)),
+        }
+    }
+
+    /// Why a server opens no session: most often it is none.
+    fn no_session(&mut self, name: &str, error: &ClientError) -> Problem {
+        let what = match error {
+            ClientError::Closed { .. } | ClientError::Io(_) if self.is_ours() => {
+                return format!("{name} was not started; the reason is above");
+            }
+            ClientError::Closed { .. } | ClientError::Io(_) => {
+                "ended before it answered `initialize`; the reason is above".to_owned()
+            }
+            ClientError::Timeout { after, .. } => {
+                format!("did not answer `initialize` within {} s", after.as_secs())
+            }
+            ClientError::Handshake { line } => {
+                format!("did not open a session; its answer: {}", answer_in(line))
+            }
+            other => return sentence(name, other),
+        };
+        format!(
+            "{name} {what}\n  hint: is it an MCP server? Look at its `command` and `args` (or `url`) in the configuration"
+        )
+    }
+
+    /// Whether the gate ended for a reason of its own: its configuration, its journal.
+    fn is_ours(&mut self) -> bool {
+        let until = Duration::from_millis(END_MS_MAX);
+        let ended = self.client.process().wait_within(until);
+        let code = ended.ok().flatten().and_then(|status| status.code());
+        code.is_some_and(|code| {
+            [EXIT_CONFIGURATION, EXIT_JOURNAL]
+                .map(i32::from)
+                .contains(&code)
+        })
     }
 
     fn handshake(&mut self) -> Result<(), ClientError> {
@@ -135,25 +170,6 @@ impl Session {
         let _ = self.client.process().wait_within(until);
         tracing::debug!("the session ended after {} ms", begun.elapsed().as_millis());
     }
-}
-
-/// Why a server opens no session: most often it is none.
-fn no_session(name: &str, error: &ClientError) -> Problem {
-    let what = match error {
-        ClientError::Closed { .. } | ClientError::Io(_) => {
-            "ended before it answered `initialize`; the reason is above".to_owned()
-        }
-        ClientError::Timeout { after, .. } => {
-            format!("did not answer `initialize` within {} s", after.as_secs())
-        }
-        ClientError::Handshake { line } => {
-            format!("did not open a session; its answer: {}", answer_in(line))
-        }
-        other => return sentence(name, other),
-    };
-    format!(
-        "{name} {what}\n  hint: is it an MCP server? Look at its `command` and `args` (or `url`) in the configuration"
-    )
 }
 
 /// The message of an error as a client received it.

@@ -233,7 +233,7 @@ impl Change {
     }
 
     /// The text with every change so far.
-    fn text<'a>(&'a self, file: &'a File) -> &'a str {
+    pub fn text<'a>(&'a self, file: &'a File) -> &'a str {
         self.steps
             .last()
             .map_or(file.text.as_str(), |step| step.text.as_str())

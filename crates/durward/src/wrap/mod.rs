@@ -103,13 +103,17 @@ pub fn wrap(
         Err(message) => return failed(&message, err),
     };
     let plan = |file: &File| change::wrap(file, &args.chosen.servers, &front, &places.own_binary);
-    apply(&args.chosen, &plan, places, out, err).unwrap_or_else(|message| failed(&message, err))
+    let nothing = "the client has no servers yet\n  hint: `durward install` adds one; --file names another file";
+    apply(&args.chosen, (&plan, nothing), places, out, err)
+        .unwrap_or_else(|message| failed(&message, err))
 }
 
 /// Unwraps; gives the exit code.
 pub fn unwrap(args: &UnwrapArgs, places: &Places, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     let plan = |file: &File| change::unwrap(file, &args.chosen.servers, &places.own_binary);
-    apply(&args.chosen, &plan, places, out, err).unwrap_or_else(|message| failed(&message, err))
+    let nothing = "there is nothing to unwrap\n  hint: --file names another file, --project that of this directory";
+    apply(&args.chosen, (&plan, nothing), places, out, err)
+        .unwrap_or_else(|message| failed(&message, err))
 }
 
 fn failed(message: &str, err: &mut dyn Write) -> u8 {
@@ -133,9 +137,12 @@ fn front(args: &WrapArgs, kept: &Kept, places: &Places) -> Result<Front, String>
     })
 }
 
+/// What is to be changed in a file.
+type Plan<'a> = dyn Fn(&File) -> Result<Change, String> + 'a;
+
 fn apply(
     args: &ChosenArgs,
-    plan: &dyn Fn(&File) -> Result<Change, String>,
+    (plan, nothing): (&Plan<'_>, &str),
     places: &Places,
     out: &mut dyn Write,
     err: &mut dyn Write,
@@ -144,9 +151,7 @@ fn apply(
     let shown = path.display();
     let unprinted = |error: io::Error| format!("cannot write: {error}");
     let text = install::read(&path).map_err(|error| format!("{shown}: {error}"))?;
-    let text = text.ok_or_else(|| {
-        format!("{shown} does not exist: the client has no servers yet\n  hint: `durward install` adds one; --file names another file")
-    })?;
+    let text = text.ok_or_else(|| format!("{shown} does not exist: {nothing}"))?;
     let record = Record::find(&path, &places.state);
     let file = File::new(args.client, text, record).map_err(|error| format!("{shown}: {error}"))?;
     let change = plan(&file).map_err(|error| format!("{shown}: {error}"))?;

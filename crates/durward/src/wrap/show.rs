@@ -18,29 +18,25 @@ pub(super) fn skipped(change: &Change, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// The difference that each entry makes; values of variables and headers are not shown.
+/// The difference that all entries make together, in the order of the file; values of variables and headers are not shown.
 pub(super) fn difference(file: &File, change: &Change, out: &mut dyn Write) -> io::Result<()> {
     let secrets = file.secrets();
-    let mut old = file.text.as_str();
-    for step in &change.steps {
-        for line in lines(old, &step.text) {
-            let (mark, text) = match line {
-                Line::At(number) => {
-                    writeln!(out, "@ line {number}: {}", spelled_out(&step.name))?;
-                    continue;
-                }
-                Line::Both(text) => (' ', text),
-                Line::Old(text) => ('-', text),
-                Line::New(text) => ('+', text),
-            };
-            let masked = secrets
-                .iter()
-                .fold(text.trim_end().to_owned(), |text, secret| {
-                    text.replace(secret.as_str(), "***")
-                });
-            writeln!(out, "{mark} {}", plain(&masked))?;
-        }
-        old = &step.text;
+    for line in lines(&file.text, change.text(file)) {
+        let (mark, text) = match line {
+            Line::At(number) => {
+                writeln!(out, "@ line {number}")?;
+                continue;
+            }
+            Line::Both(text) => (' ', text),
+            Line::Old(text) => ('-', text),
+            Line::New(text) => ('+', text),
+        };
+        let masked = secrets
+            .iter()
+            .fold(text.trim_end().to_owned(), |text, secret| {
+                text.replace(secret.as_str(), "***")
+            });
+        writeln!(out, "{mark} {}", plain(&masked))?;
     }
     Ok(())
 }

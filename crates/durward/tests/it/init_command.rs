@@ -49,9 +49,7 @@ fn a_newcomer_gets_files_that_work() {
         STARTER_POLICY
     );
     assert!(
-        out.contains(
-            "\nnext:\n  durward check\n  durward run e\n  durward install CLIENT --name e "
-        ),
+        out.contains("\nnext:\n  durward check --start\n  durward install CLIENT --write e\n"),
         "{out}"
     );
     let (code, out, err) = durward(&world, &["check", "--strict"]);
@@ -59,6 +57,20 @@ fn a_newcomer_gets_files_that_work() {
     assert!(out.contains("servers  1"), "{out}");
     let (code, _, err) = durward(&world, &["run", "e"]);
     assert_eq!(code, 0, "{err}");
+    fs::create_dir_all(world.home().join(".cursor")).unwrap();
+    // What is said to be next is done by these very words.
+    for words in [
+        &["check", "--start"][..],
+        &["install", "cursor", "--write", "e"],
+    ] {
+        let (code, _, err) = durward(&world, words);
+        assert_eq!(code, 0, "{words:?}: {err}");
+    }
+    let entry = fs::read_to_string(world.home().join(".cursor/mcp.json")).unwrap();
+    assert!(
+        entry.contains("\"run\"") && !entry.contains("mock"),
+        "{entry}"
+    );
 }
 
 #[test]
@@ -70,10 +82,9 @@ fn clients_that_are_there_are_named() {
     let (code, out, err) = durward(&world, &["init", "--yes", "--", "my-server", "two words"]);
     assert_eq!(code, 0, "{err}");
     assert!(
-        out.contains("durward install cursor --name my-server --policy "),
+        out.contains("  durward install cursor --write my-server\n"),
         "{out}"
     );
-    assert!(out.contains("--write -- my-server 'two words'\n"), "{out}");
     assert!(!out.contains("vscode"), "{out}");
     assert_eq!(fs::read_to_string(cursor.join("mcp.json")).unwrap(), "{}");
 }
@@ -171,7 +182,8 @@ fn another_place_is_written_and_named() {
     );
     assert_eq!(code, 0, "{err}");
     assert!(
-        out.contains("durward run --config /") && out.contains("here/d.yaml docs.example\n"),
+        out.contains("durward install --config /")
+            && out.contains("here/d.yaml CLIENT --write docs.example\n"),
         "{out}"
     );
     let (code, out, err) = durward(&world, &["check", "--config", "here/d.yaml"]);

@@ -126,6 +126,23 @@ fn a_program_that_is_no_mcp_server_is_said_to_be_none() {
 }
 
 #[test]
+fn a_server_that_is_not_started_for_want_of_keys_is_not_blamed() {
+    let place = place();
+    fs::create_dir_all(place.path("broken")).unwrap();
+    fs::write(place.path("broken/keys"), "a file").unwrap();
+    let words = ["--config", "durward.yaml", "--state-dir", "broken"];
+    let output = place.durward(&[&words[..], &["call", "echo", "echo"]].concat());
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(4), "{err}");
+    assert!(err.contains("/broken/keys"), "{err}");
+    assert!(
+        err.contains("echo was not started; the reason is above"),
+        "{err}"
+    );
+    assert!(!err.contains("MCP server"), "{err}");
+}
+
+#[test]
 fn a_file_where_the_state_directory_should_be_is_named() {
     let place = place();
     let file = place.path("file");

@@ -211,12 +211,50 @@ fn nothing_is_written_unasked() {
     assert_eq!(text(&path), CODEX);
 }
 
+/// Each changed line once, in the order of the file, also where entries are wrapped in another order.
+#[test]
+fn all_changes_are_shown_as_one_difference() {
+    let world = World::new(None);
+    let before = r#"{ "mcpServers": {
+    "files": { "command": "npx", "args": ["a"] },
+    "docs": { "command": "uvx", "args": ["b"] },
+    "alpha": { "command": "bun", "args": ["c"] } } }
+"#;
+    file(&world, ".cursor/mcp.json", before);
+    let (code, out, err) = run(&world, &["wrap", "cursor", "--dry-run"]);
+    assert_eq!(code, 0, "{err}");
+    let signs = out.lines().filter(|line| line.starts_with(['+', '-']));
+    let marked: Vec<(char, &str)> = signs
+        .map(|line| {
+            let name = line.split('"').nth(1).unwrap();
+            (line.chars().next().unwrap(), name)
+        })
+        .collect();
+    assert_eq!(
+        marked,
+        [
+            ('-', "files"),
+            ('-', "docs"),
+            ('-', "alpha"),
+            ('+', "files"),
+            ('+', "docs"),
+            ('+', "alpha")
+        ],
+        "{out}"
+    );
+}
+
 #[test]
 fn files_that_cannot_be_read_are_named() {
     let world = World::new(None);
     let (code, _, err) = run(&world, &["wrap", "cursor"]);
     assert_eq!(code, 16);
     assert!(err.contains(".cursor/mcp.json does not exist"), "{err}");
+    assert!(err.contains("durward install"), "{err}");
+    let (code, _, err) = run(&world, &["unwrap", "cursor"]);
+    assert_eq!(code, 16);
+    assert!(err.contains("there is nothing to unwrap"), "{err}");
+    assert!(!err.contains("durward install"), "{err}");
     for (client, name, before, part) in [
         (
             "cursor",

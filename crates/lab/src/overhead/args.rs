@@ -28,7 +28,9 @@ A client over stdio before a server over HTTP, beside that server itself and a b
     --proxied 'durward run --url {direct}'
 
 A person asked before each call, 8 of them open at once
-  durward lab overhead --direct 'durward lab mock echo' --rules 4 --path hitl --concurrency 8 --approver-delay-ms 5
+  durward lab overhead --direct 'durward lab mock echo' --rules 4 --path hitl \\
+    --concurrency 8 --approver-delay-ms 5
+
 Exit codes: 0 measured; 1 a variant failed, was silent or is invalid, or the run could not be stored; 2 wrong usage; 97
 stopped by Ctrl-C. What whole launches gave is kept below --out in each case.")]
 pub struct OverheadArgs {

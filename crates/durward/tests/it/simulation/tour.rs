@@ -1,8 +1,10 @@
 //! The simulation of the guided tour.
 
-use std::process::Command;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Stdio};
 
-use crate::support::guarded::binary;
+use crate::support::guarded::{Place, binary, eventually};
+use rustix::process::{Pid, Signal, kill_process};
 
 #[test]
 fn the_tour_asks_before_it_runs_a_simulation_and_shows_what_came_out() {
@@ -36,4 +38,44 @@ fn the_tour_asks_before_it_runs_a_simulation_and_shows_what_came_out() {
             .unwrap_or_else(|| panic!("\"{part}\" does not follow: {step}"));
         rest = after;
     }
+}
+
+/// Nothing of the tour stays behind, whichever step it was at.
+#[test]
+fn ctrl_c_ends_the_tour_and_takes_its_directory_away() {
+    for (step, signal, code) in [("2. ", Signal::INT, 130), ("9. ", Signal::TERM, 143)] {
+        let place = Place::new();
+        let stage = place.path("t");
+        std::fs::create_dir_all(&stage).unwrap();
+        let mut tour = Command::new(binary())
+            .arg("demo")
+            .env("TMPDIR", &stage)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(tour.stdout.take().unwrap()).lines();
+        let found = lines
+            .map(Result::unwrap)
+            .find(|line| line.starts_with(step));
+        assert!(found.is_some(), "{step}");
+        assert!(std::fs::read_dir(&stage).unwrap().count() > 0);
+        let pid = Pid::from_child(&tour);
+        kill_process(pid, signal).unwrap();
+        assert_eq!(tour.wait().unwrap().code(), Some(code), "{step}");
+        let left = || std::fs::read_dir(&stage).unwrap().count();
+        assert_eq!(left(), 0, "{step}");
+        let mark = stage.to_str().unwrap().to_owned();
+        eventually("no process of the tour is left", || {
+            !processes().iter().any(|words| words.contains(&mark))
+        });
+    }
+}
+
+/// The words that processes were started with.
+fn processes() -> Vec<String> {
+    let all = std::fs::read_dir("/proc").unwrap().flatten();
+    let words = all.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+    words
+        .map(|words| String::from_utf8_lossy(&words).into_owned())
+        .collect()
 }

@@ -238,6 +238,14 @@ fn unclosed(last: Option<u64>, uncovered: u64) -> String {
     }
 }
 
+/// Calls that were let through, with their verb.
+fn permitted(count: u64) -> String {
+    match count {
+        1 => "1 permitted call has".to_owned(),
+        _ => format!("{count} permitted calls have"),
+    }
+}
+
 /// The first of the calls, as a list behind a colon.
 fn first(ops: &[OpId]) -> String {
     let shown: Vec<_> = ops.iter().take(8).map(OpId::to_string).collect();
@@ -322,7 +330,8 @@ pub enum Note {
     },
     /// Calls were let through and no outcome is recorded: under way, or the program died before they ended.
     #[error(
-        "missing outcome: {count} permitted calls have no outcome{}",
+        "missing outcome: {} no outcome{}",
+        permitted(*count),
         first(ops)
     )]
     MissingOutcome {
@@ -332,7 +341,7 @@ pub enum Note {
         ops: Vec<OpId>,
     },
     /// Outcomes whose decisions lie in a segment that was not looked at, or among what is missing or could not be read.
-    #[error("{count} outcomes belong to decisions that were not looked at or could not be read")]
+    #[error("outcomes of decisions that were not looked at or could not be read: {count}")]
     DecisionElsewhere {
         /// How many.
         count: u64,
