@@ -54,7 +54,7 @@ pub struct CheckArgs {
         hide_env_values = true
     )]
     policy: Option<PathBuf>,
-    /// Print it as JSON
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
     /// Start every server and list its tools with the policy's decision on each

@@ -4,9 +4,10 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Command, ValueEnum};
 
-use crate::help;
+use crate::{help, reference};
 
 /// Characters on a line of a manual page, which `man` indents.
 const MAN_WIDTH: usize = 70;
@@ -47,7 +48,7 @@ pub struct ManArgs {
 /// Prints the completions of this command line; gives the exit code.
 pub fn completions(
     args: &CompletionsArgs,
-    mut line: Command,
+    line: Command,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> u8 {
@@ -57,13 +58,36 @@ pub fn completions(
         Shell::Fish => clap_complete::Shell::Fish,
     };
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut line, "durward", &mut script);
+    clap_complete::generate(shell, &mut visible(&line), "durward", &mut script);
     ended(out.write_all(&script), err)
+}
+
+/// The command line that a person types: without commands that the program calls itself by, and with what
+/// `durward help` knows.
+fn visible(line: &Command) -> Command {
+    let shown = line.get_subcommands().filter(|below| !below.is_hide_set());
+    let commands = help::GROUPS.iter().flat_map(|(_, names)| names.iter());
+    let pages = reference::TOPICS.iter().map(|topic| &topic.name);
+    let words: Vec<&'static str> = commands.chain(pages).copied().collect();
+    let about = line.get_about().map(ToString::to_string);
+    Command::new("durward")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about(about.unwrap_or_default())
+        .propagate_version(true)
+        .disable_help_subcommand(true)
+        .args(line.get_arguments())
+        .subcommands(shown)
+        .mut_subcommand("help", |help| {
+            help.mut_arg("words", |arg| {
+                arg.value_parser(PossibleValuesParser::new(words))
+            })
+        })
 }
 
 /// Prints the manual page of this command line or writes all pages; gives the exit code.
 pub fn man(args: &ManArgs, line: Command, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
-    let line = help::fitted(line, Some(MAN_WIDTH));
+    // The foot of a page has no room for the commit and the target.
+    let line = help::fitted(line, Some(MAN_WIDTH)).version(env!("CARGO_PKG_VERSION"));
     let done = match &args.dir {
         None => clap_mangen::Man::new(line).render(out),
         Some(dir) => {

@@ -15,7 +15,7 @@ use super::{EXIT_CANNOT, text, warn};
 /// Arguments of `durward approvals list`.
 #[derive(Debug, Args)]
 pub struct ListArgs {
-    /// Print one JSON object a line
+    /// Print one JSON object for each call
     #[arg(long)]
     json: bool,
 }

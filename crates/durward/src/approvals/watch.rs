@@ -25,7 +25,7 @@ pub(super) const READ_MS: u64 = 1_000;
 /// Arguments of `durward approvals watch`.
 #[derive(Debug, Args)]
 pub struct WatchArgs {
-    /// Print one JSON object a line, and read no answers
+    /// Print one JSON object for each event, and read no answers
     #[arg(long)]
     json: bool,
     /// Print lines instead of the live screen, and read answers as lines

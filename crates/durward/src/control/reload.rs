@@ -29,7 +29,7 @@ pub struct ReloadArgs {
     /// Only instances that guard this server
     #[arg(long, value_name = "NAME", value_parser = crate::names::server_name)]
     server: Option<String>,
-    /// Print a JSON list
+    /// Print one JSON array
     #[arg(long)]
     json: bool,
 }

@@ -44,7 +44,7 @@ pub struct LogsArgs {
 enum Command {
     /// List the kinds of records, how many there are of each, and when the latest was written
     List {
-        /// Print it as JSON
+        /// Print one JSON array
         #[arg(long)]
         json: bool,
     },

@@ -92,6 +92,18 @@ fn check_warns_of_rules_that_do_nothing() {
     );
     assert!(out.contains("rule 2 \"never\": never decides"), "{out}");
     assert!(out.contains("4 rules, 2 warnings"), "{out}");
+    let (code, out, _) = run(&world, &["check", "--json", "{POLICY}"]);
+    let found: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, &found["rules"]), (0, &serde_json::json!(4)), "{out}");
+    let first = &found["warnings"][0];
+    assert_eq!(
+        (&first["rule"], &first["id"]),
+        (&1.into(), &"relative".into())
+    );
+    assert!(
+        first["hint"].is_string() && first["message"].is_string(),
+        "{out}"
+    );
     assert_eq!(run(&world, &["check", "--strict", "{POLICY}"]).0, 16);
     for name in ["4-rule", "50-rule", "allow-all"] {
         let world = World::new(Table::policy(name).as_deref());

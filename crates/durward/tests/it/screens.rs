@@ -89,6 +89,7 @@ fn json_is_not_folded() {
         &["audit", "show", "--json"],
         &["check", "--json"],
         &["policy", "show", "policy.json", "--json"],
+        &["policy", "check", "policy.json", "--json"],
         &["status", "--json"],
     ] {
         let args = [&["--no-config", "--state-dir", "state"], command].concat();

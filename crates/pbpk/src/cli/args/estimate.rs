@@ -50,7 +50,7 @@ pub struct SensitivityArgs {
     /// Write a table to this file; - for standard output
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
-    /// As JSON
+    /// Print one JSON document
     #[arg(long)]
     pub json: bool,
 }
@@ -96,7 +96,7 @@ pub struct FitArgs {
     /// Draw how well the curves fit, as SVG: observed against fitted values, and what is left over over time
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
-    /// As JSON
+    /// Print one JSON document
     #[arg(long)]
     pub json: bool,
 }

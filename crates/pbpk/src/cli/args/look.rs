@@ -12,7 +12,7 @@ use super::{ModelArgs, TimeoutArgs};
 pub struct InfoArgs {
     #[command(flatten)]
     pub model: ModelArgs,
-    /// As JSON
+    /// Print one JSON document
     #[arg(long)]
     pub json: bool,
 }
@@ -34,7 +34,7 @@ pub struct ParamsArgs {
     /// Only parameters that this output depends on
     #[arg(long, value_name = "PATH", conflicts_with = "used")]
     pub used_by: Option<String>,
-    /// As JSON
+    /// Print one JSON document
     #[arg(long)]
     pub json: bool,
 }
@@ -51,7 +51,7 @@ pub struct ExplainArgs {
     /// Levels of quantities below it
     #[arg(long, value_name = "LEVELS", default_value_t = 1)]
     pub depth: usize,
-    /// As JSON
+    /// Print one JSON document
     #[arg(long)]
     pub json: bool,
 }
@@ -67,7 +67,7 @@ pub struct DiffArgs {
     pub first: PathBuf,
     /// Second model
     pub second: PathBuf,
-    /// As JSON
+    /// Print one JSON document
     #[arg(long)]
     pub json: bool,
 }

@@ -38,7 +38,7 @@ pub struct RunArgs {
     /// Report steps, evaluations and tolerances on standard error
     #[arg(long)]
     pub stats: bool,
-    /// Summary as JSON
+    /// Print the summary as one JSON document
     #[arg(long)]
     pub json: bool,
 }
@@ -68,7 +68,7 @@ pub struct SteadyArgs {
     /// Write a table to this file; - for standard output
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
-    /// As JSON
+    /// Print one JSON document
     #[arg(long)]
     pub json: bool,
 }
@@ -98,7 +98,7 @@ pub struct PkArgs {
     /// A parameter of your own: NAME=MEASURE,START,END in minutes, an end may be left empty; may be repeated
     #[arg(long = "user", value_name = "DEFINITION")]
     pub user: Vec<String>,
-    /// As JSON
+    /// Print one JSON document
     #[arg(long)]
     pub json: bool,
     /// Write the table to this file (CSV); - for standard output
