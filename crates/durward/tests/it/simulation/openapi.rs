@@ -36,8 +36,9 @@ fn schemathesis_finds_nothing() {
             &examples,
             "--seed",
             "1",
+            // Longer than a caller may wait for the end of a job.
             "--request-timeout",
-            "60",
+            "300",
             "--header",
             &format!("Authorization: {bearer}"),
         ])
