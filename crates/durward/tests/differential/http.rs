@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mocks::ambiguous::{Ambiguous, Call};
 use serde_json::{Value, json};
@@ -18,6 +18,9 @@ use crate::servers::{Listening, Server};
 
 /// How long a frame's own answer is waited for: a server that took another id never gives it.
 pub const ANSWER: Duration = Duration::from_secs(3);
+
+/// Asks for the tools.
+const LIST: &[u8] = br#"{"jsonrpc":"2.0","id":"list","method":"tools/list"}"#;
 
 /// A request of its own connection; gives the whole answer.
 fn post(address: &str, path: &str, headers: &str, body: &[u8], longest: Duration) -> String {
@@ -129,6 +132,12 @@ impl Serving {
         }
         if let Some(opened) = way.opened() {
             self.post(&all, opened.as_bytes(), PATIENCE);
+            // A server that takes long to start comes into a session with all of them later.
+            let until = Instant::now() + PATIENCE;
+            while !self.post(&all, LIST, PATIENCE).contains("inputSchema") {
+                assert!(Instant::now() < until, "the server is not there");
+                std::thread::sleep(Duration::from_millis(200));
+            }
         }
         all
     }
