@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Command, ValueEnum};
 
-use crate::{help, reference};
+use crate::help;
 
 /// Characters on a line of a manual page, which `man` indents.
 const MAN_WIDTH: usize = 70;
@@ -45,10 +45,10 @@ pub struct ManArgs {
     dir: Option<PathBuf>,
 }
 
-/// Prints the completions of this command line; gives the exit code.
+/// Prints the completions of this command line, whose help has these pages; gives the exit code.
 pub fn completions(
     args: &CompletionsArgs,
-    line: Command,
+    (line, pages): (&Command, &[&'static str]),
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> u8 {
@@ -58,16 +58,15 @@ pub fn completions(
         Shell::Fish => clap_complete::Shell::Fish,
     };
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut visible(&line), "durward", &mut script);
+    clap_complete::generate(shell, &mut visible(line, pages), "durward", &mut script);
     ended(out.write_all(&script), err)
 }
 
 /// The command line that a person types: without commands that the program calls itself by, and with what
 /// `durward help` knows.
-fn visible(line: &Command) -> Command {
+fn visible(line: &Command, pages: &[&'static str]) -> Command {
     let shown = line.get_subcommands().filter(|below| !below.is_hide_set());
     let commands = help::GROUPS.iter().flat_map(|(_, names)| names.iter());
-    let pages = reference::TOPICS.iter().map(|topic| &topic.name);
     let words: Vec<&'static str> = commands.chain(pages).copied().collect();
     let about = line.get_about().map(ToString::to_string);
     Command::new("durward")

@@ -116,7 +116,8 @@ fn main() -> ExitCode {
         Command::Unwrap(args) => wrap::unwrap(&args, &places, &mut out, &mut err),
         Command::Status(args) => status::run(&args, &places, &mut out, &mut err),
         Command::Completions(args) => {
-            completions::completions(&args, Cli::line(), &mut out, &mut err)
+            let pages = reference::TOPICS.map(|topic| topic.name);
+            completions::completions(&args, (&Cli::line(), &pages), &mut out, &mut err)
         }
         Command::Man(args) => completions::man(&args, Cli::line(), &mut out, &mut err),
         Command::Help(args) => reference::lookup::run(&args, &mut out, &mut err),
