@@ -12,15 +12,12 @@ use wire::jsonrpc::{member, string};
 use wire::{Bounds, scan_request};
 
 use crate::edge::{Edge, NAME, Way};
-use crate::lines::PATIENCE;
+use crate::lines::{LIST, PATIENCE};
 use crate::place::{LIMITS, Place, binary};
 use crate::servers::{Listening, Server};
 
 /// How long a frame's own answer is waited for: a server that took another id never gives it.
 pub const ANSWER: Duration = Duration::from_secs(3);
-
-/// Asks for the tools.
-const LIST: &[u8] = br#"{"jsonrpc":"2.0","id":"list","method":"tools/list"}"#;
 
 /// A request of its own connection; gives the whole answer.
 fn post(address: &str, path: &str, headers: &str, body: &[u8], longest: Duration) -> String {

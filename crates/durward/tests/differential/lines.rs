@@ -7,11 +7,13 @@ use std::time::{Duration, Instant};
 
 use mocks::ambiguous::{Ambiguous, MODERN_META};
 
-use crate::edge::Way;
+use crate::edge::{Edge, Way};
 use crate::place::Place;
 
 /// The longest wait for an answer that must come.
 pub const PATIENCE: Duration = Duration::from_secs(60);
+/// Asks for the tools.
+pub const LIST: &[u8] = br#"{"jsonrpc":"2.0","id":"list","method":"tools/list"}"#;
 /// How long a server may take to answer behind a frame, before it is started anew.
 const STALLED: Duration = Duration::from_secs(10);
 
@@ -56,7 +58,24 @@ impl Lines {
         if let Some(opened) = way.opened() {
             assert!(lines.send(opened.as_bytes()));
         }
+        if way.edge == Edge::Together {
+            lines.wait_for_server();
+        }
         lines
+    }
+
+    /// A server that takes long to start comes into a session with all of them later.
+    fn wait_for_server(&mut self) {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            assert!(self.send(LIST));
+            let listed = self.line("\"list\"", PATIENCE).unwrap();
+            if listed.contains("inputSchema") {
+                return;
+            }
+            assert!(Instant::now() < until, "the server is not there");
+            std::thread::sleep(Duration::from_millis(200));
+        }
     }
 
     /// Sends a message; whether it could be written.
