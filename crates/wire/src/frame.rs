@@ -6,8 +6,7 @@ pub const FRAME_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// How much of an overlong line is kept, so that its id may still be found.
 const HEAD_BYTES: usize = 4 * 1024;
 
-/// Whether no reader of lines can take these bytes for more than one: no line feed, and no carriage return, at which
-/// readers in text mode cut as well.
+/// Whether no reader of lines can take these bytes for more than one: no line feed, no carriage return (text mode cuts there).
 #[must_use]
 pub fn is_one_line(frame: &[u8]) -> bool {
     memchr::memchr2(b'\n', b'\r', frame).is_none()

@@ -58,8 +58,7 @@ impl Reply {
         })
     }
 
-    /// The frame with its id as its client spelled it, and another result where one is given. Nothing
-    /// is copied where nothing changes.
+    /// The frame with its id as its client spelled it, and another result where one is given; a copy only where it changes.
     #[must_use]
     pub fn respelled(self, id: &str, result: Option<&str>) -> Vec<u8> {
         let spelled = self.frame.get(self.id.clone()) == Some(id.as_bytes());
