@@ -8,6 +8,7 @@ mod ssh;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use mocks::client::{Client, ClientError, Reply};
@@ -91,9 +92,17 @@ fn clear(stage: &Path) {
     }
 }
 
+/// A signal has asked for the end: what fails from then on fails because the stage is taken away.
+static IS_ENDING: AtomicBool = AtomicBool::new(false);
+
 /// Runs the tour; gives the exit code.
 pub fn run(places: &Places, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
-    match tour(places, out) {
+    let done = tour(places, out);
+    while IS_ENDING.load(Ordering::Acquire) {
+        // Who listens to signals ends the process, with their exit code.
+        std::thread::park();
+    }
+    match done {
         Ok(()) => 0,
         Err(stop) => {
             let _ = writeln!(err, "error: {stop}");
@@ -125,6 +134,10 @@ fn tour(places: &Places, out: &mut dyn Write) -> Result<(), Stop> {
     let stage = set_stage()?;
     let kept = stage.0.clone();
     interrupt::listen(move |signal| {
+        IS_ENDING.store(true, Ordering::Release);
+        clear(&kept);
+        // A process that was just being started has made its directory by now.
+        std::thread::park_timeout(CLEARING_PAUSE);
         clear(&kept);
         interrupt::end(signal);
     });
