@@ -344,7 +344,7 @@ mod tests {
         for part in [
             "00:03:05",
             "deny",
-            "denied_by_rule",
+            "denied_by_",
             "a\\u{1b}[2Jb",
             "notes.txt",
         ] {
