@@ -52,9 +52,10 @@ sdk-suite: ## the official libraries of model APIs, unchanged; the table is docs
 	scripts/setup-tests
 	CI=true cargo test --package durward --test it -- models::sdk models::foreign
 
-soak: ## 32 clients, 10,000 calls each, the server killed five times; 10,000 kills amid calls (KILLS); fits; generated models beside a second solver and a second reading of the format (SEED, MODELS)
+soak: ## 32 clients, 10,000 calls each, the server killed five times; 10,000 kills amid calls (KILLS); ambiguous frames as by differential; fits; generated models beside a second solver and a second reading of the format (SEED, MODELS)
 	cargo test --release --package durward --test it serve_soak:: -- --ignored --nocapture --test-threads 1
 	KILLS=$(or $(KILLS),10000) cargo test --release --package durward --test it faults_kill:: -- --nocapture
+	$(MAKE) --no-print-directory differential FRAMES=$(or $(FRAMES),2000)
 	cargo test --release --package pbpk --test it soak_ -- --ignored --nocapture
 	cargo test --manifest-path crates/pbpk/crosscheck/Cargo.toml --target-dir $(or $(CARGO_TARGET_DIR),target)/crosscheck -- --ignored --nocapture
 	scripts/independent/compare.py --seed $(or $(SEED),1000000) --models $(or $(MODELS),300) --corpus $(DATA)/../differential
