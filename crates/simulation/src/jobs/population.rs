@@ -123,7 +123,10 @@ impl Run<'_> {
             if number >= self.chunks() || failed {
                 return;
             }
-            let done = self.is_done(number).and_then(|is_done| match is_done {
+            // Keeping the chunk before may have waited for the disk: no other is begun after the end.
+            let stopped = self.stop.fault().map_or(Ok(()), Err);
+            let is_done = stopped.and_then(|()| self.is_done(number));
+            let done = is_done.and_then(|is_done| match is_done {
                 true => Ok(()),
                 false => self.one(number),
             });
