@@ -12,6 +12,7 @@ Exit code 1 means that something is too slow, 2 that an artefact cannot be used.
 """
 
 import argparse
+import concurrent.futures
 import hashlib
 import json
 import os
@@ -46,8 +47,8 @@ SCENARIOS = {
 }
 # Runs that are cancelled, and as many that run out of time.
 STOPS, STOPS_OF_SMOKE = 20, 5
-# How long workers that rest have computed nothing, in seconds.
-QUIET_S = 0.1
+# How long workers that rest have computed nothing, in seconds, and how much of a look of some milliseconds is nothing.
+QUIET_S, LOOK_NS = 0.1, 200_000
 # Individuals of a chunk that are read over MCP.
 SUBJECTS = 10
 # Columns that are read for the throughput of chunks, at least, where the scenario is no smoke.
@@ -187,14 +188,14 @@ def rests(pid, ended):
 
     Looks from now until they have computed nothing for a while after `ended()`.
     """
-    deadline, last, seen = time.time() + 30, time.time(), busy_ns(pid)
-    while not ended() or time.time() < last + QUIET_S:
+    deadline, last, seen = time.time() + 30, None, busy_ns(pid)
+    while not ended() or last is None or time.time() < last + QUIET_S:
         if time.time() > deadline:
-            raise SystemExit("error: the workers go on after the end of their job")
+            raise SystemExit("error: the workers go on after the end of their job, or were never seen to compute")
         time.sleep(0.002)
         now = busy_ns(pid)
-        # One that waits wakes up now and then for some microseconds, and gives memory back for less than this.
-        if now > seen + 1_000_000:
+        # One that waits wakes up now and then for some microseconds.
+        if now > seen + LOOK_NS:
             last = time.time()
         seen = now
     return last
@@ -211,24 +212,28 @@ def stops(server, count):
 
     def begun(**more):
         job = client.tool("run_population_simulation", **large, **more)["jobId"]
-        while client.tool("get_job_status", jobId=job).get("progress", {}).get("done", 0) == 0:
+        while (told := client.tool("get_job_status", jobId=job)).get("progress", {}).get("done", 0) == 0:
+            if told["status"] not in ("queued", "running"):
+                raise SystemExit(f"error: the job ended before it had computed anything: {told}")
             time.sleep(0.005)
         return job
 
+    def until(work, *args, **kwargs):
+        """Has a thread do the work; gives what that gave, and when the workers rested."""
+        with concurrent.futures.ThreadPoolExecutor(1) as thread:
+            call = thread.submit(work, *args, **kwargs)
+            last = rests(client.process.pid, call.done)
+            return call.result(), last
+
     for _ in range(count):
         job, since = begun(), time.time()
-        call = threading.Thread(target=client.post, args=("/cancel_job",), kwargs={"jobId": job})
-        call.start()
-        last = rests(client.process.pid, lambda: not call.is_alive())
+        _, last = until(client.post, "/cancel_job", jobId=job)
         steps["cancelled_to_rest"].append(max(0.0, last - since) * 1000)
         job = begun(timeoutSeconds=1)
-        told = []
-        call = threading.Thread(target=lambda: told.append(client.tool("get_job_status", jobId=job, waitSeconds=60)))
-        call.start()
-        last = rests(client.process.pid, lambda: not call.is_alive())
-        if not told or told[0]["status"] != "timeout":
+        told, last = until(client.tool, "get_job_status", jobId=job, waitSeconds=60)
+        if told["status"] != "timeout":
             raise SystemExit(f"error: the job was not ended at its time: {told}")
-        steps["timed_out_to_rest"].append(max(0.0, last - told[0]["startedAt"] - 1) * 1000)
+        steps["timed_out_to_rest"].append(max(0.0, last - told["startedAt"] - 1) * 1000)
     return {step: numbers(values) for step, values in steps.items()}
 
 

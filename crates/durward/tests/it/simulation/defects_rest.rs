@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::{load, place};
 use crate::support::components::repository;
+use crate::support::guarded::eventually;
 use crate::support::serving::{Answer, Served, read_answer, write_request};
 
 const CURVE: &str = "Example|Organism|Central|Drug|Concentration";
@@ -153,6 +154,49 @@ fn defect_14_chunks_are_columns_that_are_read_in_part_and_text_on_demand() {
         .send("GET", &format!("{uri}?format=csv"), &[], "")
         .body;
     assert_eq!(csv.lines().count(), 1 + 3 * curve.len());
+}
+
+#[test]
+fn a_chunk_that_was_damaged_is_told_by_its_digest_and_one_that_is_gone_by_a_failed_call() {
+    let served = Served::start_configured(place());
+    good(&served, "/load_simulation", load());
+    let asked = json!({"simulationId": "sim", "cohort": {"size": 3}, "confirm": true});
+    let job = good(&served, "/run_population_simulation", asked);
+    let asked = json!({"resultsId": ended(&served, &job)});
+    let told = good(&served, "/get_population_results", asked);
+    let uri = told["chunks"][0]["uri"].as_str().unwrap();
+    let columns = format!("{uri}?format=columns");
+    let folder = served.place.path("state/servers/pbpk/place-0/outputs");
+    let files: Vec<_> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    let [file] = files.as_slice() else {
+        panic!("{files:?}");
+    };
+    let (_, mut whole) = bytes(&served, &columns, &[]);
+    let mut kept = fs::read(file).unwrap();
+    *kept.last_mut().unwrap() ^= 1;
+    fs::write(file, &kept).unwrap();
+    // The bytes go out as they are kept, with the digest of those that were written: whoever reads them sees it.
+    let (head, damaged) = bytes(&served, &columns, &[]);
+    *whole.last_mut().unwrap() ^= 1;
+    assert_eq!(damaged, whole);
+    let read = served.place.path("chunk");
+    fs::write(&read, &damaged).unwrap();
+    assert!(!head.contains(&sha256(&read)), "{head}");
+    // Nothing is made of them here.
+    for path in [uri.to_owned(), format!("{uri}?format=csv")] {
+        assert_eq!(served.send("GET", &path, &[], "").status, 500, "{path}");
+    }
+    fs::remove_file(file).unwrap();
+    let answer = served.send("GET", &columns, &[], "");
+    assert!(answer.status >= 400, "{answer:?}");
+    eventually("the record says that it failed", || {
+        let records = served.place.records();
+        let last = records.operations().last().copied();
+        last.is_some_and(|record| record["status"] != "Success")
+    });
 }
 
 #[test]
