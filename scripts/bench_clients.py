@@ -77,8 +77,8 @@ class Server(Place):
 class Streams(Place):
     """Clients that each start a `durward run` of their own, as over standard streams it is."""
 
-    def __init__(self, durward, place, models=None):
-        super().__init__(durward, place, models)
+    def __init__(self, durward, place, models=None, **more):
+        super().__init__(durward, place, models, **more)
         self.clients = []
         # The first one's process is the one whose CPU and memory are told.
         self.process = self.client().process
@@ -119,9 +119,14 @@ class Http:
         sent = None if body is None else json.dumps(body)
         if time.monotonic() - self.used > IDLE_S:
             self.connect()
+        lines = {"Host": "127.0.0.1", "Content-Type": "application/json", **headers, "Content-Length": len(sent or "")}
+        head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
+        # In one piece: http.client sends a body behind its head, and the server would wake twice.
+        whole = f"{method} {path} HTTP/1.1\r\n{head}\r\n{sent or ''}".encode()
         began = time.perf_counter()
-        self.connection.request(method, path, sent, {"Content-Type": "application/json", **headers})
-        answer = self.connection.getresponse()
+        self.connection.sock.sendall(whole)
+        answer = http.client.HTTPResponse(self.connection.sock, method=method)
+        answer.begin()
         told = answer.read()
         took = (time.perf_counter() - began) * 1000
         self.used = time.monotonic()
@@ -231,7 +236,7 @@ class McpStdio(Mcp):
     """MCP over standard streams: a Durward of this client's own."""
 
     def __init__(self, place):
-        self.process = place.start("run", "pbpk", stdin=subprocess.PIPE)
+        self.process = place.start("run", place.name, stdin=subprocess.PIPE)
         self.open()
 
     def exchange(self, message):

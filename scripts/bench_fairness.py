@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Whether one connection that sends as fast as it can keeps others waiting at `durward serve`.
 
-    scripts/bench_fairness.py [--durward target/dist/durward] [--rounds 7] [--seconds 5] [--to stdio|http]
+    scripts/bench_fairness.py [--durward target/dist/durward] [--rounds 7] [--seconds 5] [--to stdio|http] [--bare]
 
 31 connections call a tool every few milliseconds, in turns alone and beside one that sends its calls without waiting for answers
 (64 at a time). Each has a session of its own. What is compared is the 99th percentile of the 31, round by round; the median of the
-ratios must be 2 at most. Exit code 1 means that it is more. Needs Python 3.11 and nothing else; the machine has to be quiet.
+ratios must be 2 at most. Exit code 1 means that it is more. --bare measures a relay that judges nothing in the same way: what the
+flood's own work costs the others on this machine, whoever stands between. Needs Python 3.11 and nothing else; the machine has to be quiet.
 """
 
 import argparse
@@ -59,7 +60,8 @@ class Flood(threading.Thread):
     def run(self):
         with socket.create_connection(self.address) as connection, connection.makefile("rb") as stream:
             connection.sendall(request(self.address, {"id": 0, "method": "initialize", "params": INITIALIZE}))
-            session = re.search(rb"mcp-session-id: (\S+)", answered(stream)[0])[1].decode()
+            named = re.search(rb"mcp-session-id: (\S+)", answered(stream)[0])
+            session = named and named[1].decode()
             connection.sendall(request(self.address, {"method": "notifications/initialized"}, session))
             answered(stream)
             call = {"id": 1, "method": "tools/call", "params": {"name": "echo", "arguments": {"text": "flood"}}}
@@ -116,6 +118,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=int, default=5)
     parser.add_argument("--to", choices=["stdio", "http"], default="stdio")
+    parser.add_argument("--bare", action="store_true", help="a relay that judges nothing, in the place of the program")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="durward-fairness-") as place:
         return measure(asked, pathlib.Path(place))
@@ -130,8 +133,12 @@ def measure(asked, place):
         running.append(subprocess.Popen([durward, "lab", "mock", "echo", "--http", f"{at[0]}:{at[1]}", "--bare"], stdout=subprocess.DEVNULL))
         wait_for(at)
         behind = f"http://{at[0]}:{at[1]}/mcp"
-    words = [durward, "--no-config", "--state-dir", str(place / "state"), "serve", "--listen", f"{address[0]}:{address[1]}"]
-    words += ["--policy", str(place / "policy.json"), *RAISED, "--server", f"mock={behind}"]
+    if asked.bare:
+        words = [durward, "lab", "mock", "relay", "--http", f"{address[0]}:{address[1]}"]
+        words += ["--url", behind] if asked.to == "http" else ["--", durward, "lab", "mock", "echo"]
+    else:
+        words = [durward, "--no-config", "--state-dir", str(place / "state"), "serve", "--listen", f"{address[0]}:{address[1]}"]
+        words += ["--policy", str(place / "policy.json"), *RAISED, "--server", f"mock={behind}"]
     running.append(subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
     try:
         wait_for(address)
@@ -153,7 +160,8 @@ def measure(asked, place):
             process.wait()
     median = statistics.median(ratios)
     verdict = "PASS" if median <= RATIO_MAX else "SHORT"
-    print(f"fairness, HTTP to {asked.to}: median ratio {median:.2f} of {len(ratios)} rounds (at most {RATIO_MAX:.0f}): {verdict}")
+    who = "bare relay, " if asked.bare else ""
+    print(f"fairness, {who}HTTP to {asked.to}: median ratio {median:.2f} of {len(ratios)} rounds (at most {RATIO_MAX:.0f}): {verdict}")
     return int(median > RATIO_MAX)
 
 

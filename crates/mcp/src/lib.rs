@@ -5,6 +5,7 @@
 //! except where an id has to be spelled as the client spelled it, a name of one of several servers as that server spells it, a list loses what the client may
 //! not see, or a description loses what a person cannot see; no state outlives its session.
 
+mod bell;
 pub mod call;
 pub mod describe;
 pub mod descriptions;

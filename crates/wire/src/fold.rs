@@ -57,7 +57,17 @@ pub fn mistaken_for<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
     if known.contains(&name) {
         return None;
     }
-    known.iter().copied().find(|k| same(k, name))
+    // Most names differ in their first character. That of `name` has to be a letter or digit, which is never left
+    // out; one of `known` may fold to it where it is none of ASCII.
+    let first = name.bytes().next().filter(u8::is_ascii_alphanumeric);
+    let differs = |k: &str| {
+        let (Some(a), Some(b)) = (first, k.bytes().next()) else {
+            return false;
+        };
+        (a ^ b) & !0x20 != 0 && b.is_ascii() && !matches!(b, b'_' | b'-')
+    };
+    let mut candidates = known.iter().copied().filter(|k| !differs(k));
+    candidates.find(|k| folded(name).eq(folded(k)))
 }
 
 #[cfg(test)]

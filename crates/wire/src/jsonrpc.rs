@@ -4,8 +4,9 @@ use std::borrow::Cow;
 
 use crate::error::{WireError, WireErrorKind as K};
 use crate::id::Id;
-pub use crate::scan::MEMBERS;
+pub use crate::scan::{MEMBERS, Own};
 use crate::scan::{Member, Scan};
+
 use crate::text;
 
 /// What a message is.
@@ -48,13 +49,15 @@ impl<'a> Envelope<'a> {
     /// [`K::NotJsonRpc`] where the object is no JSON-RPC 2.0 message, [`K::BatchNotAllowed`] for an
     /// array.
     pub fn of(scan: &Scan<'a>) -> Result<Self, WireError> {
-        Self::read(scan.batch.is_some(), |name| member(&scan.members, name))
+        Self::read(scan.batch.is_some(), |own| {
+            member(&scan.members, own.name())
+        })
     }
 
     /// Reads the envelope of a message whose members `get` finds.
     pub(crate) fn read(
         is_batch: bool,
-        get: impl Fn(&str) -> Option<&'a str>,
+        get: impl Fn(Own) -> Option<&'a str>,
     ) -> Result<Self, WireError> {
         if is_batch {
             return Err(WireError::new(
@@ -64,19 +67,19 @@ impl<'a> Envelope<'a> {
             ));
         }
         let bad = |message| Err(WireError::new(K::NotJsonRpc, 0, message));
-        if get("jsonrpc").is_none_or(|v| string(v).as_deref() != Some("2.0")) {
+        if get(Own::Jsonrpc).is_none_or(|v| string(v).as_deref() != Some("2.0")) {
             return bad("the message lacks \"jsonrpc\": \"2.0\"");
         }
-        let id = get("id");
-        let (result, error) = (get("result"), get("error"));
-        if let Some(raw) = get("method") {
+        let id = get(Own::Id);
+        let (result, error) = (get(Own::Result), get(Own::Error));
+        if let Some(raw) = get(Own::Method) {
             let Some(method) = string(raw) else {
                 return bad("the method is not a string");
             };
             if result.is_some() || error.is_some() {
                 return bad("a message cannot be both a request and a response");
             }
-            let payload = get("params");
+            let payload = get(Own::Params);
             if payload.is_some_and(|p| !p.starts_with(['{', '['])) {
                 return bad("params is neither an object nor an array");
             }

@@ -1,6 +1,8 @@
 //! Times as the journal writes them: ISO 8601, milliseconds, UTC. The journal has no clock; callers pass milliseconds since
 //! 1970-01-01T00:00:00Z.
 
+use std::cell::Cell;
+
 const DAY_MS: i64 = 86_400_000;
 
 /// 0000-01-01 and the last millisecond of 9999: what the four-digit form can carry. Others are clamped.
@@ -10,27 +12,49 @@ const LATEST_MS: i64 = 253_402_300_799_999;
 /// `2026-11-21T03:38:09.123Z`
 pub(super) const LENGTH: usize = 24;
 
+/// A second and its spelling up to the point.
+type Spelt = (i64, [u8; LENGTH - 4]);
+
+thread_local! {
+    /// The second that was spelt last: records come many to a second.
+    static LATEST: Cell<Option<Spelt>> = const { Cell::new(None) };
+}
+
 /// Appends `2026-11-21T03:38:09.123Z`.
 pub(super) fn push(out: &mut Vec<u8>, ms: i64) {
     let ms = ms.clamp(EARLIEST_MS, LATEST_MS);
-    let (days, of_day) = (ms.div_euclid(DAY_MS), ms.rem_euclid(DAY_MS));
+    let (second, of_second) = (ms.div_euclid(1_000), ms.rem_euclid(1_000));
+    let spelt = match LATEST.get() {
+        Some((latest, spelt)) if latest == second => spelt,
+        _ => {
+            let spelt = spelt(second);
+            LATEST.set(Some((second, spelt)));
+            spelt
+        }
+    };
+    out.extend_from_slice(&spelt);
+    out.extend_from_slice(&[
+        digit(of_second / 100),
+        digit(of_second / 10 % 10),
+        digit(of_second % 10),
+        b'Z',
+    ]);
+}
+
+/// `2026-11-21T03:38:09.`
+fn spelt(second: i64) -> [u8; LENGTH - 4] {
+    const DAY_S: i64 = DAY_MS / 1_000;
+    let (days, of_day) = (second.div_euclid(DAY_S), second.rem_euclid(DAY_S));
     let (year, month, day) = civil(days);
-    two(out, year / 100);
-    two(out, year % 100);
-    out.push(b'-');
-    two(out, month);
-    out.push(b'-');
-    two(out, day);
-    out.push(b'T');
-    two(out, of_day / 3_600_000);
-    out.push(b':');
-    two(out, of_day / 60_000 % 60);
-    out.push(b':');
-    two(out, of_day / 1_000 % 60);
-    out.push(b'.');
-    out.push(digit(of_day % 1_000 / 100));
-    two(out, of_day % 100);
-    out.push(b'Z');
+    let [y0, y1] = two(year / 100);
+    let [y2, y3] = two(year % 100);
+    let ([m0, m1], [d0, d1]) = (two(month), two(day));
+    let [h0, h1] = two(of_day / 3_600);
+    let [n0, n1] = two(of_day / 60 % 60);
+    let [s0, s1] = two(of_day % 60);
+    [
+        y0, y1, y2, y3, b'-', m0, m1, b'-', d0, d1, b'T', h0, h1, b':', n0, n1, b':', s0, s1, b'.',
+    ]
 }
 
 /// `20261121T033809123Z`, which sorts as the time does and suits a file name.
@@ -99,8 +123,8 @@ fn digits(text: &str, width: usize) -> Option<i64> {
     if all { text.parse().ok() } else { None }
 }
 
-fn two(out: &mut Vec<u8>, value: i64) {
-    out.extend_from_slice(&[digit(value / 10), digit(value % 10)]);
+fn two(number: i64) -> [u8; 2] {
+    [digit(number / 10), digit(number % 10)]
 }
 
 fn digit(value: i64) -> u8 {

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use serde_json::value::RawValue;
 use wire::jsonrpc::{member, string};
-use wire::{Bounds, Id, scan_reply};
+use wire::{Bounds, Canonical, Id, scan_reply};
 
 use super::spelling::{Spelling, split_token};
 use crate::message::splice;
@@ -20,6 +20,15 @@ pub(crate) enum Step {
 }
 
 use Step::{Each, In};
+
+impl Step {
+    fn name(&self) -> &'static str {
+        match self {
+            In(name) => name,
+            Each => "",
+        }
+    }
+}
 
 /// Bytes, and the text that takes their place.
 pub(crate) type Edit = (Range<usize>, String);
@@ -104,24 +113,20 @@ pub(crate) enum Aim {
 }
 
 /// What a client's request reaches for by a name; none where the method has none, or the request lacks it.
-pub(crate) fn aim(method: &str, text: &str) -> Option<Aim> {
-    let paths: &[&[Step]] = match method {
-        "tools/call" | "prompts/get" => &[&[In("params"), In("name")]],
-        "resources/read" | "resources/subscribe" | "resources/unsubscribe" => {
-            &[&[In("params"), In("uri")]]
-        }
-        "completion/complete" => &[
-            &[In("params"), In("ref"), In("name")],
-            &[In("params"), In("ref"), In("uri")],
-        ],
+pub(crate) fn aim(method: &str, request: &Canonical) -> Option<Aim> {
+    // Members of its parameters, and of what stands there.
+    let paths: &[(&str, &[Step])] = match method {
+        "tools/call" | "prompts/get" => &[("name", &[])],
+        "resources/read" | "resources/subscribe" | "resources/unsubscribe" => &[("uri", &[])],
+        "completion/complete" => &[("ref", &[In("name")]), ("ref", &[In("uri")])],
         _ => return None,
     };
-    paths.iter().find_map(|path| {
-        let raw = *at(text, path).first()?;
-        let place = place_of(text, raw)?;
+    paths.iter().find_map(|(param, below)| {
+        let raw = *at(request.param(param)?, below).first()?;
+        let place = place_of(request.text(), raw)?;
         let spelled = string(raw)?.into_owned();
-        match path.last() {
-            Some(In("uri")) => Some(Aim::Uri(spelled, place)),
+        match below.last().map_or(*param, Step::name) {
+            "uri" => Some(Aim::Uri(spelled, place)),
             _ => Some(Aim::Name(spelled, place)),
         }
     })
@@ -217,7 +222,8 @@ mod tests {
         ];
         for (method, params, expect) in cases {
             let text = format!(r#"{{"id":1,"method":"{method}","params":{params}}}"#);
-            let found = aim(method, &text).map(|aim| match aim {
+            let request = Canonical::of(text.as_bytes(), &Bounds::default()).unwrap();
+            let found = aim(method, &request).map(|aim| match aim {
                 Aim::Name(spelled, place) | Aim::Uri(spelled, place) => {
                     assert_eq!(text[place], format!("\"{spelled}\""));
                     spelled

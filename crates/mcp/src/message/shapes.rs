@@ -1,6 +1,7 @@
 //! Members that the protocol knows: one that is only like one of them is refused, because a reader that
 //! folds case or drops `_` takes it for that one.
 
+use wire::jsonrpc::Own;
 use wire::members::Shape;
 use wire::{Bounds, Canonical, WireError};
 
@@ -110,7 +111,7 @@ const OF_SERVER: Shape = Shape::flat(&["requestId", "progressToken", "inputReque
 /// The first fault, with its byte offset.
 pub fn of_client(frame: &[u8]) -> Result<Canonical, WireError> {
     let canonical = Canonical::of(frame, &Bounds::default())?;
-    if canonical.member("method").is_some() {
+    if canonical.has(Own::Method) {
         canonical.params_are(&PARAMS)?;
     }
     Ok(canonical)
@@ -122,12 +123,12 @@ pub fn of_client(frame: &[u8]) -> Result<Canonical, WireError> {
 /// As [`of_client`].
 pub fn of_server(frame: &[u8]) -> Result<Canonical, WireError> {
     let canonical = Canonical::of(frame, &Bounds::default())?;
-    if canonical.member("result").is_some() {
+    if canonical.has(Own::Result) {
         canonical.reply_is(&RESULT)?;
-    } else if canonical.member("error").is_some() {
+    } else if canonical.has(Own::Error) {
         canonical.reply_is(&ERROR)?;
     }
-    if canonical.member("method").is_some() {
+    if canonical.has(Own::Method) {
         canonical.params_are(&OF_SERVER)?;
     }
     Ok(canonical)

@@ -8,6 +8,7 @@ mod batch;
 mod outbox;
 mod run;
 pub(crate) mod runs;
+mod seldom;
 mod speaker;
 
 use std::io;

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use gate::Reason;
 use gate::journal::{Component, Level, Record, System, SystemEvent};
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use wire::{WireError, WireErrorKind};
 
@@ -15,6 +14,7 @@ use crate::message::frames::UpstreamFault;
 use crate::message::request;
 use crate::upstream::Turn;
 
+use super::seldom::{Seldom, Sources};
 use super::{Ending, Stdio};
 
 /// How often deadlines, notes and the journal's health are looked at, in milliseconds.
@@ -29,9 +29,6 @@ const LAST_FLUSH_MS: u64 = 1_000;
 /// Most frames that are held back for each other.
 const HELD_FRAMES_MAX: usize = 64;
 
-/// Number of the signal for a file that grows beyond its limit (Linux; absent constant in tokio).
-const SIGXFSZ: i32 = 25;
-
 /// What woke the loop.
 enum Event {
     Client(io::Result<bool>),
@@ -40,34 +37,7 @@ enum Event {
     Server(Turn),
     Flushed(io::Result<()>),
     Woken,
-    Tick,
-    Signal,
-}
-
-/// Signals that ask for the end.
-struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-    /// A file-size limit would end the process before it could say why; taking the signal makes the
-    /// write fail instead.
-    _file_size: Signal,
-}
-
-impl Signals {
-    fn listen() -> io::Result<Self> {
-        Ok(Self {
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-            _file_size: signal(SignalKind::from_raw(SIGXFSZ))?,
-        })
-    }
-
-    async fn any(&mut self) {
-        tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
-        }
-    }
+    Seldom(Seldom),
 }
 
 /// How far the end has come.
@@ -87,9 +57,7 @@ impl Stdio {
     /// # Errors
     /// Where signals cannot be listened to.
     pub async fn run(mut self) -> io::Result<Ending> {
-        let mut signals = Signals::listen()?;
-        let mut tick = tokio::time::interval(Duration::from_millis(TICK_MS));
-        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut seldom = Sources::listen(Duration::from_millis(TICK_MS))?;
         let mut closing = Closing::default();
         loop {
             if closing.ending.is_none() && self.gate.has_failed() {
@@ -99,7 +67,7 @@ impl Stdio {
             if self.is_over(&mut closing) {
                 break;
             }
-            let event = self.next_event(&mut tick, &mut signals).await;
+            let event = self.next_event(&mut seldom).await;
             match self.on_event(event).await {
                 None => {}
                 Some(Ending::ServerEnded(how)) => {
@@ -141,11 +109,7 @@ impl Stdio {
         now_ns >= until_ns || (!stays && is_done)
     }
 
-    async fn next_event(
-        &mut self,
-        tick: &mut tokio::time::Interval,
-        signals: &mut Signals,
-    ) -> Event {
+    async fn next_event(&mut self, seldom: &mut Sources) -> Event {
         let client_congested = self.writer.is_congested();
         self.outbox().set_slow(client_congested);
         // A client that has closed its side is read to the end whatever is congested: what is left is
@@ -176,8 +140,7 @@ impl Stdio {
             () = link.drained(), if is_behind => Event::Room,
             flushed = writer.flush(), if queued => Event::Flushed(flushed),
             () = runs.woken(), if !client_congested => Event::Woken,
-            () = signals.any() => Event::Signal,
-            _ = tick.tick() => Event::Tick,
+            found = seldom.next() => Event::Seldom(found),
         };
         self.runs.attend();
         event
@@ -218,8 +181,8 @@ impl Stdio {
                 self.together(Self::pump);
                 None
             }
-            Event::Signal => Some(Ending::Signal),
-            Event::Tick => {
+            Event::Seldom(Seldom::Signal) => Some(Ending::Signal),
+            Event::Seldom(Seldom::Tick) => {
                 self.together(Self::on_tick);
                 None
             }

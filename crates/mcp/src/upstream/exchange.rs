@@ -74,7 +74,9 @@ pub(super) struct Mailbox(Mutex<Letters>);
 
 #[derive(Debug, Default)]
 struct Letters {
-    waiting: VecDeque<Incoming>,
+    /// The first that waits: mostly the only one that ever comes, the answer.
+    first: Option<Incoming>,
+    others: VecDeque<Incoming>,
     reader: Option<Waker>,
     closed: bool,
 }
@@ -88,11 +90,15 @@ impl Mailbox {
     pub fn put(&self, incoming: Incoming) -> bool {
         let mut letters = self.letters();
         let ends = incoming.is_end();
-        if letters.closed || (!ends && letters.waiting.len() >= WAITING_MAX) {
+        let waiting = usize::from(letters.first.is_some()) + letters.others.len();
+        if letters.closed || (!ends && waiting >= WAITING_MAX) {
             return false;
         }
         letters.closed = ends;
-        letters.waiting.push_back(incoming);
+        match letters.first {
+            None => letters.first = Some(incoming),
+            Some(_) => letters.others.push_back(incoming),
+        }
         let reader = letters.reader.take();
         drop(letters);
         if let Some(reader) = reader {
@@ -105,7 +111,8 @@ impl Mailbox {
     pub async fn next(&self) -> Incoming {
         std::future::poll_fn(|cx| {
             let mut letters = self.letters();
-            if let Some(incoming) = letters.waiting.pop_front() {
+            if let Some(incoming) = letters.first.take() {
+                letters.first = letters.others.pop_front();
                 return Poll::Ready(incoming);
             }
             letters.reader = Some(cx.waker().clone());

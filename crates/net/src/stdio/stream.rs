@@ -96,6 +96,14 @@ impl Sink {
 
     /// Writes what can be written at once.
     pub(super) fn try_write(&self, parts: &[io::IoSlice<'_>]) -> io::Result<usize> {
+        // The kernel takes one piece with less ado than a list of one.
+        if let [part] = parts {
+            return match self {
+                Self::Pipe(pipe) => pipe.try_write(part),
+                Self::Socket(socket) => socket.try_write(part),
+                Self::Slow(_) => Err(io::ErrorKind::WouldBlock.into()),
+            };
+        }
         match self {
             Self::Pipe(pipe) => pipe.try_write_vectored(parts),
             Self::Socket(socket) => socket.try_write_vectored(parts),

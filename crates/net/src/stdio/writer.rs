@@ -10,6 +10,11 @@ use super::stream::Sink;
 /// From here on the other side's reader should pause, in bytes.
 pub const QUEUE_BYTES_HIGH: usize = 4 * 1024 * 1024;
 
+/// A frame of up to so many bytes that is held back is copied behind the others, and they leave as one piece.
+const GATHERED_FRAME_BYTES_MAX: usize = 4 * 1024;
+/// What is kept of the room for these, in bytes.
+const GATHERED_BYTES_KEPT: usize = 8 * 1024;
+
 /// Writes newline-framed messages.
 pub struct FrameWriter {
     sink: Sink,
@@ -18,8 +23,10 @@ pub struct FrameWriter {
     done: usize,
     /// Whether the sink may still keep some of it.
     unflushed: bool,
-    /// Whatever is sent is only kept, in `waiting`.
+    /// Whatever is sent is only kept: short frames in `gathered`, newlines included, the first long one and what comes
+    /// behind it in `waiting`.
     held: bool,
+    gathered: Vec<u8>,
     waiting: Vec<Vec<u8>>,
     waiting_bytes: usize,
 }
@@ -32,6 +39,7 @@ impl FrameWriter {
             done: 0,
             unflushed: false,
             held: false,
+            gathered: Vec::new(),
             waiting: Vec::new(),
             waiting_bytes: 0,
         }
@@ -55,13 +63,22 @@ impl FrameWriter {
     /// What the descriptor says; a closed reader is `BrokenPipe`.
     pub fn release(&mut self) -> io::Result<()> {
         self.held = false;
-        let waiting = std::mem::take(&mut self.waiting);
-        self.waiting_bytes = 0;
-        if !waiting.is_empty() {
-            let newline = &b"\n"[..];
-            let parts = waiting.iter().flat_map(|frame| [frame.as_slice(), newline]);
-            let slices: Vec<io::IoSlice<'_>> = parts.map(io::IoSlice::new).collect();
-            self.send_slices(&slices)?;
+        if self.has_waiting() {
+            let mut gathered = std::mem::take(&mut self.gathered);
+            let waiting = std::mem::take(&mut self.waiting);
+            self.waiting_bytes = 0;
+            let sent = if waiting.is_empty() {
+                self.send_slices(&[io::IoSlice::new(&gathered)])
+            } else {
+                let newline = &b"\n"[..];
+                let long = waiting.iter().flat_map(|frame| [frame.as_slice(), newline]);
+                let parts = std::iter::once(gathered.as_slice()).chain(long);
+                self.send_slices(&parts.map(io::IoSlice::new).collect::<Vec<_>>())
+            };
+            gathered.clear();
+            gathered.shrink_to(GATHERED_BYTES_KEPT);
+            self.gathered = gathered;
+            sent?;
         }
         self.write_at_once()
     }
@@ -91,10 +108,28 @@ impl FrameWriter {
         if !self.held {
             return self.send(&frame);
         }
-        one_line(&frame)?;
+        if self.has_gathered(&[&frame])? {
+            return Ok(());
+        }
         self.waiting_bytes += frame.len() + 1;
         self.waiting.push(frame);
         Ok(())
+    }
+
+    /// Takes a frame that is held back, in parts, to those that leave as one piece; `false` where it is too long, or
+    /// comes behind one that was.
+    fn has_gathered(&mut self, parts: &[&[u8]]) -> io::Result<bool> {
+        parts.iter().try_for_each(|part| one_line(part))?;
+        let length: usize = parts.iter().map(|part| part.len()).sum();
+        if length > GATHERED_FRAME_BYTES_MAX || !self.waiting.is_empty() {
+            return Ok(false);
+        }
+        self.gathered.reserve(length + 1);
+        for part in parts {
+            self.gathered.extend_from_slice(part);
+        }
+        self.gathered.push(b'\n');
+        Ok(true)
     }
 
     /// Sends a frame: with one system call where nothing is queued and the descriptor takes it,
@@ -104,7 +139,7 @@ impl FrameWriter {
     /// What the descriptor says; a closed reader is `BrokenPipe`, a frame of several lines `InvalidInput`.
     pub fn send(&mut self, frame: &[u8]) -> io::Result<()> {
         if self.held {
-            return self.send_owned(frame.to_vec());
+            return self.send_parts(&[frame]);
         }
         one_line(frame)?;
         self.send_slices(&[io::IoSlice::new(frame), io::IoSlice::new(b"\n")])
@@ -116,7 +151,10 @@ impl FrameWriter {
     /// What the descriptor says; a closed reader is `BrokenPipe`, a frame of several lines `InvalidInput`.
     pub fn send_parts(&mut self, parts: &[&[u8]]) -> io::Result<()> {
         if self.held {
-            return self.send_owned(parts.concat());
+            return match self.has_gathered(parts)? {
+                true => Ok(()),
+                false => self.send_owned(parts.concat()),
+            };
         }
         parts.iter().try_for_each(|part| one_line(part))?;
         let mut slices: Vec<io::IoSlice<'_>> = Vec::with_capacity(parts.len() + 1);
@@ -190,16 +228,20 @@ impl FrameWriter {
         }
     }
 
+    fn has_waiting(&self) -> bool {
+        !(self.gathered.is_empty() && self.waiting.is_empty())
+    }
+
     /// Whether all is written.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.done == self.queue.len() && !self.unflushed && self.waiting.is_empty()
+        self.done == self.queue.len() && !self.unflushed && !self.has_waiting()
     }
 
     /// Whether so much is queued that whoever fills it should pause.
     #[must_use]
     pub fn is_congested(&self) -> bool {
-        self.queue.len() - self.done + self.waiting_bytes >= QUEUE_BYTES_HIGH
+        self.queue.len() - self.done + self.gathered.len() + self.waiting_bytes >= QUEUE_BYTES_HIGH
     }
 }
 
@@ -249,6 +291,30 @@ mod tests {
         writer.release().unwrap();
         writer.send(b"5").unwrap();
         assert_eq!(reader.read(&mut seen).unwrap(), 2, "no longer held");
+    }
+
+    #[tokio::test]
+    async fn short_and_long_frames_that_are_held_keep_their_order() {
+        let (mut reader, mut writer) = pipe().await;
+        let lengths = [3, 4_096, 4_097, 2, 9_000, 1];
+        let frames: Vec<Vec<u8>> = (b'a'..).zip(lengths).map(|(c, n)| vec![c; n]).collect();
+        for round in 0..2 {
+            writer.hold();
+            for frame in &frames {
+                assert!(!writer.is_empty() || frame == &frames[0], "{round}");
+                writer.send(frame).unwrap();
+            }
+            writer.release().unwrap();
+            writer.flush().await.unwrap();
+        }
+        drop(writer);
+        let mut seen = Vec::new();
+        reader.read_to_end(&mut seen).unwrap();
+        let once: Vec<u8> = frames
+            .iter()
+            .flat_map(|f| [f, &b"\n"[..]].concat())
+            .collect();
+        assert!(seen == once.repeat(2));
     }
 
     #[tokio::test]

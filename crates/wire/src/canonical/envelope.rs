@@ -2,13 +2,14 @@
 
 use super::Canonical;
 use super::writer::{Name, Part, shift};
-use crate::jsonrpc::MEMBERS;
+use crate::jsonrpc::Own;
+use crate::scan::OwnPlaces;
 
 impl Canonical {
     /// Writes a request or notification without the members that JSON-RPC does not know; leaves a
     /// response, which has no `method`, as it is. Those that are like a known one were refused.
     pub(super) fn drop_unknown_members(&mut self) {
-        let is_known = |name: &Name| MEMBERS.contains(&self.name(name));
+        let is_known = |name: &Name| Own::of(self.name(name)).is_some();
         let members = &self.notes.members;
         let has_method = members.iter().any(|(name, _)| self.name(name) == "method");
         if !has_method || members.iter().all(|(name, _)| is_known(name)) {
@@ -40,6 +41,19 @@ impl Canonical {
         text.push_str(if text.is_empty() { "{}" } else { "}" });
         self.notes.members = members;
         self.text = text;
+        self.find_own();
+    }
+
+    /// Notes anew which of the members are JSON-RPC's own.
+    fn find_own(&mut self) {
+        let mut found = OwnPlaces::default();
+        for (at, (name, _)) in self.notes.members.iter().enumerate() {
+            let own = Own::of(self.name(name));
+            if let Some(place) = own.and_then(|own| found.get_mut(own as usize)) {
+                *place = Some(at);
+            }
+        }
+        self.own = found;
     }
 
     fn shift_params(&mut self, by: usize) {

@@ -30,9 +30,9 @@ pub use arguments::{Declared, NameTree};
 pub use writer::{Name, Part};
 
 use crate::error::WireError;
-use crate::jsonrpc::Envelope;
+use crate::jsonrpc::{Envelope, Own};
 use crate::members::Shape;
-use crate::scan::{Bounds, Leaf, Member, Notes, Rules, Scan, Walker};
+use crate::scan::{Bounds, Leaf, Member, Notes, OwnPlaces, Rules, Scan, Walker};
 use writer::Writer;
 
 /// A frame that this module wrote, and where things stand in it.
@@ -40,6 +40,7 @@ use writer::Writer;
 pub struct Canonical {
     text: String,
     notes: Notes<Name, Part>,
+    own: OwnPlaces,
 }
 
 impl Canonical {
@@ -54,10 +55,15 @@ impl Canonical {
     /// The first fault, with its byte offset in `frame`.
     pub fn of(frame: &[u8], bounds: &Bounds) -> Result<Self, WireError> {
         let walker = Walker::new(frame, bounds, Rules::Canonical, Writer::of)?;
-        let (notes, writer) = walker.run()?;
-        let text = writer.into_text();
-        let mut canonical = Self { text, notes };
-        canonical.drop_unknown_members();
+        let walked = walker.run()?;
+        let mut canonical = Self {
+            text: walked.sink.into_text(),
+            notes: walked.notes,
+            own: walked.own.at,
+        };
+        if walked.own.has_unknown {
+            canonical.drop_unknown_members();
+        }
         Ok(canonical)
     }
 
@@ -92,12 +98,28 @@ impl Canonical {
     /// # Errors
     /// As [`Envelope::of`].
     pub fn envelope(&self) -> Result<Envelope<'_>, WireError> {
-        Envelope::read(self.notes.batch.is_some(), |name| self.member(name))
+        Envelope::read(self.notes.batch.is_some(), |own| self.own(own))
+    }
+
+    /// Whether the message has this member.
+    #[must_use]
+    pub fn has(&self, own: Own) -> bool {
+        self.own(own).is_some()
+    }
+
+    /// The raw value of a member that JSON-RPC knows.
+    fn own(&self, own: Own) -> Option<&str> {
+        let at = (*self.own.get(own as usize)?)?;
+        let (_, part) = self.notes.members.get(at)?;
+        self.slice(part)
     }
 
     /// The raw value of a member of the message.
     #[must_use]
     pub fn member(&self, name: &str) -> Option<&str> {
+        if let Some(own) = Own::of(name) {
+            return self.own(own);
+        }
         self.slice(&self.find(&self.notes.members, name)?)
     }
 

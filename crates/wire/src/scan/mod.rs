@@ -25,6 +25,55 @@ pub(crate) use walk::{Rules, Walker};
 /// The members of JSON-RPC 2.0's messages, of every kind and in every revision of MCP.
 pub const MEMBERS: &[&str] = &["jsonrpc", "id", "method", "params", "result", "error"];
 
+/// A member of a message, in the order of [`MEMBERS`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Own {
+    /// `jsonrpc`.
+    Jsonrpc,
+    /// `id`.
+    Id,
+    /// `method`.
+    Method,
+    /// `params`.
+    Params,
+    /// `result`.
+    Result,
+    /// `error`.
+    Error,
+}
+
+impl Own {
+    /// The member of this name.
+    #[must_use]
+    pub fn of(name: &str) -> Option<Self> {
+        Some(match name {
+            "jsonrpc" => Self::Jsonrpc,
+            "id" => Self::Id,
+            "method" => Self::Method,
+            "params" => Self::Params,
+            "result" => Self::Result,
+            "error" => Self::Error,
+            _ => return None,
+        })
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Jsonrpc => "jsonrpc",
+            Self::Id => "id",
+            Self::Method => "method",
+            Self::Params => "params",
+            Self::Result => "result",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// Which of the members noted for a message are JSON-RPC's own, in the order of [`MEMBERS`].
+pub(crate) type OwnPlaces = [Option<usize>; MEMBERS.len()];
+
 /// Named limits of one pass.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
@@ -114,7 +163,7 @@ pub type Scan<'a> = Notes<Cow<'a, str>, &'a str>;
 pub fn scan_request<'a>(frame: &'a [u8], bounds: &Bounds) -> Result<Scan<'a>, WireError> {
     Ok(Walker::new(frame, bounds, Rules::Request, Slices::of)?
         .run()?
-        .0)
+        .notes)
 }
 
 /// Walks a reply: grammar and depth everywhere, member names only in the envelope.
@@ -124,7 +173,7 @@ pub fn scan_request<'a>(frame: &'a [u8], bounds: &Bounds) -> Result<Scan<'a>, Wi
 pub fn scan_reply<'a>(frame: &'a [u8], bounds: &Bounds) -> Result<Scan<'a>, WireError> {
     Ok(Walker::new(frame, bounds, Rules::Reply, Slices::of)?
         .run()?
-        .0)
+        .notes)
 }
 
 #[cfg(test)]

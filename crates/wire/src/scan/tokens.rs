@@ -24,8 +24,19 @@ impl JsonString<'_> {
 /// The byte and the fault.
 pub(super) fn string(text: &str, open: usize) -> Result<(JsonString<'_>, usize), Fault> {
     let bytes = text.as_bytes();
-    let (mut is_escaped, mut has_line_break) = (false, false);
     let mut pos = open + 1;
+    let rest = bytes.get(pos..).unwrap_or_default();
+    let plain = plain_bytes(rest);
+    if rest.get(plain) == Some(&b'"') {
+        let string = JsonString {
+            inner: text.get(pos..pos + plain).unwrap_or_default(),
+            is_escaped: false,
+            has_line_break: false,
+        };
+        return Ok((string, pos + plain + 1));
+    }
+    pos += plain;
+    let (mut is_escaped, mut has_line_break) = (false, false);
     loop {
         let rest = bytes.get(pos..).unwrap_or_default();
         pos += plain_bytes(rest);

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::sink::Sink;
 use super::tokens::{self, Fault, JsonString};
-use super::{Bounds, NotedLeaf, NotedObject, Notes, is_unique};
+use super::{Bounds, NotedLeaf, NotedObject, Notes, Own, OwnPlaces, is_unique};
 use crate::error::{WireError, WireErrorKind as K};
 use crate::{fold, text};
 
@@ -76,7 +76,21 @@ struct Level<N> {
 }
 
 /// What a walk noted, and its sink.
-pub(crate) type Walked<'a, S> = (Notes<<S as Sink<'a>>::Name, <S as Sink<'a>>::Part>, S);
+pub(crate) struct Walked<'a, S: Sink<'a>> {
+    pub(crate) notes: Notes<S::Name, S::Part>,
+    pub(crate) sink: S,
+    /// Looked at by [`Rules::Canonical`] alone.
+    pub(crate) own: OwnMembers,
+}
+
+/// Members of the message itself.
+#[derive(Default)]
+pub(crate) struct OwnMembers {
+    /// Which of the noted members are JSON-RPC's own, in the order of [`super::MEMBERS`].
+    pub(crate) at: OwnPlaces,
+    /// There are others, too.
+    pub(crate) has_unknown: bool,
+}
 
 /// Walks one frame and hands its tokens to a sink.
 pub(crate) struct Walker<'a, S: Sink<'a>> {
@@ -89,6 +103,7 @@ pub(crate) struct Walker<'a, S: Sink<'a>> {
     names: Vec<Cow<'a, str>>,
     out: Notes<S::Name, S::Part>,
     sink: S,
+    own: OwnMembers,
 }
 
 impl<'a, S: Sink<'a>> Walker<'a, S> {
@@ -106,10 +121,11 @@ impl<'a, S: Sink<'a>> Walker<'a, S> {
             pos: 0,
             bounds: *bounds,
             rules,
-            stack: Vec::with_capacity(8),
-            names: Vec::with_capacity(16),
+            stack: Vec::with_capacity(4),
+            names: Vec::with_capacity(8),
             out: Notes::default(),
             sink: sink(text),
+            own: OwnMembers::default(),
         })
     }
 
@@ -139,7 +155,11 @@ impl<'a, S: Sink<'a>> Walker<'a, S> {
         if self.pos < self.bytes.len() {
             return Err(self.syntax("there is more text after the message"));
         }
-        Ok((self.out, self.sink))
+        Ok(Walked {
+            notes: self.out,
+            sink: self.sink,
+            own: self.own,
+        })
     }
 
     /// Reads a value, or opens containers until a scalar or an empty container has been read.
@@ -162,7 +182,13 @@ impl<'a, S: Sink<'a>> Walker<'a, S> {
                 }
                 Some(b'"') => {
                     let (_, part) = self.string()?;
-                    self.leaf(part, None)?;
+                    if self
+                        .stack
+                        .last()
+                        .is_some_and(|level| level.zone == Zone::Arguments)
+                    {
+                        self.leaf(part, None)?;
+                    }
                     return self.done(mark);
                 }
                 Some(b'-' | b'0'..=b'9') => {
@@ -269,14 +295,14 @@ impl<'a, S: Sink<'a>> Walker<'a, S> {
             Cow::Borrowed(string.inner)
         };
         let zone = self.stack.last().map_or(Zone::Other, |level| level.zone);
-        if self.rules == Rules::Canonical
-            && zone == Zone::Message
-            && let Some(known) = fold::mistaken_for(&name, super::MEMBERS)
-        {
-            return Err(WireError::ambiguous_member(at, &name, known));
+        if self.rules == Rules::Canonical && zone == Zone::Message {
+            self.own_member(&name, at)?;
         }
         let noted = self.sink.name(&string, &name, &part);
-        let key_leaf = self.leaf(part, Some(noted.clone()))?;
+        let key_leaf = match zone {
+            Zone::Arguments => self.leaf(part, Some(noted.clone()))?,
+            _ => None,
+        };
         if let Some(level) = self.stack.last_mut() {
             level.below = level.zone.below(&name);
             level.key = noted;
@@ -302,14 +328,26 @@ impl<'a, S: Sink<'a>> Walker<'a, S> {
         Ok(())
     }
 
-    /// Notes a string below `arguments`; `name` where it is a member's. Gives its index.
+    /// Notes which member of the message it is whose name stands at `at`.
+    fn own_member(&mut self, name: &str, at: usize) -> Result<(), WireError> {
+        if let Some(own) = Own::of(name) {
+            if let Some(place) = self.own.at.get_mut(own as usize) {
+                *place = Some(self.out.members.len());
+            }
+            return Ok(());
+        }
+        if let Some(known) = fold::mistaken_for(name, super::MEMBERS) {
+            return Err(WireError::ambiguous_member(at, name, known));
+        }
+        self.own.has_unknown = true;
+        Ok(())
+    }
+
+    /// Notes a string, which stands below `arguments`; `name` where it is a member's. Gives its index.
     fn leaf(&mut self, value: S::Part, name: Option<S::Name>) -> Result<Option<u32>, WireError> {
         let Some(level) = self.stack.last() else {
             return Ok(None);
         };
-        if level.zone != Zone::Arguments {
-            return Ok(None);
-        }
         if self.out.leaves.len() >= self.bounds.members_max {
             let message = "the arguments have too many strings";
             return Err(WireError::new(K::TooMany, self.pos, message));
@@ -360,7 +398,15 @@ impl<'a, S: Sink<'a>> Walker<'a, S> {
         self.blank();
     }
 
+    #[inline]
     fn blank(&mut self) {
+        if self.peek().is_some_and(|byte| byte <= b' ') {
+            self.blanks();
+        }
+    }
+
+    #[cold]
+    fn blanks(&mut self) {
         let from = self.pos;
         while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
             self.pos += 1;

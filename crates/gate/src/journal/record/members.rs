@@ -104,16 +104,7 @@ impl<'a> Members<'a> {
 
     pub(super) fn micros(&mut self, name: &str, micros: Micros) {
         self.name(name);
-        hex::push_decimal(self.out, micros.nanos() / 1_000);
-        let rest = micros.nanos() % 1_000;
-        if rest > 0 {
-            let start = self.out.len();
-            hex::push_decimal(self.out, 1_000 + rest);
-            // The leading one kept the zeros of the fraction and makes room for the point.
-            if let Some(byte) = self.out.get_mut(start) {
-                *byte = b'.';
-            }
-        }
+        push_micros(self.out, micros);
     }
 
     /// An object as the value of a member.
@@ -141,19 +132,69 @@ pub(super) fn push_number(out: &mut Vec<u8>, number: i64) {
     hex::push_decimal(out, number.unsigned_abs());
 }
 
+/// Appends microseconds, with three decimals where they are no whole ones.
+fn push_micros(out: &mut Vec<u8>, micros: Micros) {
+    // 17 digits, a point, and three digits.
+    let mut spelt = [0; 21];
+    let mut length = 0;
+    let mut places = spelt.iter_mut().rev();
+    let mut put = |byte| {
+        if let Some(place) = places.next() {
+            *place = byte;
+            length += 1;
+        }
+    };
+    let (mut whole, rest) = (micros.nanos() / 1_000, micros.nanos() % 1_000);
+    let digit = |number: u64| b'0' + u8::try_from(number % 10).unwrap_or_default();
+    if rest > 0 {
+        for number in [rest, rest / 10, rest / 100] {
+            put(digit(number));
+        }
+        put(b'.');
+    }
+    loop {
+        put(digit(whole));
+        whole /= 10;
+        if whole == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(spelt.get(spelt.len() - length..).unwrap_or_default());
+}
+
 /// Appends a JSON string.
 pub(super) fn push_text(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
-    // Without an early exit the compiler looks at many bytes at once.
-    let plain = text
-        .bytes()
-        .fold(true, |plain, byte| plain & !escaped(byte));
-    if plain {
+    if is_plain(text.as_bytes()) {
         out.extend_from_slice(text.as_bytes());
     } else {
         push_escaped(out, text);
     }
     out.push(b'"');
+}
+
+/// Whether none of the bytes has to be escaped. Eight at a time: a mark is the highest bit of a byte.
+fn is_plain(bytes: &[u8]) -> bool {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = ONES << 7;
+    let zero_bytes = |word: u64| word.wrapping_sub(ONES) & !word;
+    let marks = |word: [u8; 8]| {
+        let word = u64::from_le_bytes(word);
+        let quote = zero_bytes(word ^ (ONES * u64::from(b'"')));
+        let backslash = zero_bytes(word ^ (ONES * u64::from(b'\\')));
+        let control = word.wrapping_sub(ONES * 0x20) & !word;
+        (quote | backslash | control) & HIGH
+    };
+    match bytes.last_chunk::<8>() {
+        Some(last) => {
+            let words = bytes.as_chunks::<8>().0;
+            words
+                .iter()
+                .fold(marks(*last), |found, word| found | marks(*word))
+                == 0
+        }
+        None => !bytes.iter().copied().any(escaped),
+    }
 }
 
 fn escaped(byte: u8) -> bool {
@@ -189,6 +230,9 @@ mod tests {
             "\"",
             "\\",
             "a\nb\tc\rd\0\u{1f}\u{7f}",
+            "a quote at the end is seen\"",
+            "\u{1f}a control character at the beginning is seen, too",
+            "with a \\ in the middle",
             "é\u{2028}\u{1f511}\"",
             &every,
         ] {

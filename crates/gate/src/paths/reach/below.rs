@@ -122,6 +122,9 @@ pub fn may_say_below(text: &str) -> bool {
 }
 
 fn members_say_so(json: &str, depth: usize) -> bool {
+    if json.is_empty() {
+        return false;
+    }
     match (depth.checked_sub(1), serde_json::from_str(json)) {
         (Some(depth), Ok(value)) => value_says_so(&value, depth),
         (None, _) => may_say_below(json),

@@ -114,7 +114,7 @@ impl Face {
         (id, asked): (&str, &str),
     ) -> Result<(Arc<Server>, Vec<u8>), Vec<u8>> {
         let frame = canonical.text().as_bytes();
-        let Some(aim) = aim(asked, canonical.text()) else {
+        let Some(aim) = aim(asked, canonical) else {
             self.note(
                 Note::ClientParamsUnusable
                     .with("a request for all servers does not name one of them"),

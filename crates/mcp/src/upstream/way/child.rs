@@ -14,6 +14,7 @@ use tokio::sync::Notify;
 use wire::FrameEvent;
 
 use super::{Going, Peer, Reading};
+use crate::bell::Bell;
 use crate::message::frames::{Failure, UpstreamFault};
 use crate::message::splice::Marks;
 use crate::notes::{Note, Notes};
@@ -38,7 +39,7 @@ pub struct Process {
     program: String,
     writer: Mutex<Option<FrameWriter>>,
     /// For the driver: something is queued, or the end is wanted.
-    wake: Notify,
+    wake: Bell,
     /// For senders: the queue has shrunk.
     room: Notify,
     stopping: AtomicBool,
@@ -65,7 +66,7 @@ pub(in crate::upstream) fn start(
         id,
         program: command.program.to_string_lossy().into_owned(),
         writer: Mutex::new(child.take_writer()),
-        wake: Notify::new(),
+        wake: Bell::default(),
         room: Notify::new(),
         stopping: AtomicBool::new(false),
         broken: AtomicBool::new(false),
@@ -84,6 +85,8 @@ impl Process {
     fn write(&self, write: impl FnOnce(&mut FrameWriter) -> io::Result<()>) -> io::Result<()> {
         let mut writer = self.writer();
         let writer = writer.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
+        // Who holds frames back sends them, too.
+        let was_held = writer.is_held();
         // Who is alone is not kept waiting.
         if self.gathers.load(Ordering::Relaxed) && self.has_sent.swap(true, Ordering::Relaxed) {
             writer.hold();
@@ -92,8 +95,9 @@ impl Process {
         if sent.is_err() {
             self.broken.store(true, Ordering::Release);
         }
-        if sent.is_err() || !writer.is_empty() {
-            self.wake.notify_one();
+        let is_held = was_held && writer.is_held();
+        if sent.is_err() || !(is_held || writer.is_empty()) {
+            self.wake.ring();
         }
         sent
     }
@@ -183,7 +187,7 @@ impl Peer for Process {
 
     fn stop(&self, _: &Link) {
         self.stopping.store(true, Ordering::Release);
-        self.wake.notify_one();
+        self.wake.ring();
     }
 }
 
@@ -282,7 +286,7 @@ impl Driver {
                 flushed = process.flush(), if queued => {
                     return if flushed.is_ok() { Turn::Flushed } else { Turn::Over };
                 }
-                () = process.wake.notified() => {}
+                () = process.wake.heard() => {}
             }
         }
     }
@@ -370,7 +374,7 @@ mod tests {
             id: PeerId::server("p"),
             program: String::new(),
             writer: Mutex::new(Some(writer)),
-            wake: Notify::new(),
+            wake: Bell::default(),
             room: Notify::new(),
             stopping: AtomicBool::new(false),
             broken: AtomicBool::new(false),
@@ -395,7 +399,7 @@ mod tests {
         process.write(|w| w.send_parts(&[b"3", b"4"])).unwrap();
         assert_eq!(reader.read(&mut seen).unwrap(), 2, "the first is at once");
         assert!(process.has_queued());
-        process.wake.notified().await;
+        process.wake.heard().await;
         // Whoever stops waiting for a flush keeps nothing from leaving with the next.
         {
             let mut flush = std::pin::pin!(process.flush());
