@@ -7,8 +7,8 @@ use gate::{ClosedSet, Gate, Outcome};
 use wire::jsonrpc::{Envelope, Kind, member};
 use wire::{Bounds, scan_reply};
 
+use super::frames::{self, Failure, UpstreamFault};
 use super::splice;
-use crate::message::frames::{self, Failure, UpstreamFault};
 
 /// The member of a tool's result that says that it failed.
 pub const IS_ERROR: &str = "isError";
@@ -35,18 +35,15 @@ impl Reply {
         let (id, payload, is_error, is_tool_error) = {
             let scan = scan_reply(&frame, &Bounds::default()).ok()?;
             let envelope = Envelope::of(&scan).ok()?;
-            let Kind::Response {
-                id: Some(id),
-                is_error,
-            } = envelope.kind
-            else {
+            let Kind::Response { id, is_error } = envelope.kind else {
                 return None;
             };
+            let is_tool_error = !is_error && member(&scan.reply, IS_ERROR) == Some("true");
             (
-                place(&frame, id.raw())?,
+                place(&frame, id?.raw())?,
                 place(&frame, envelope.payload?)?,
                 is_error,
-                !is_error && member(&scan.reply, IS_ERROR) == Some("true"),
+                is_tool_error,
             )
         };
         Some(Self {

@@ -16,17 +16,11 @@ fn without_a_credential_nobody_is_answered() {
     for path in ENDPOINTS {
         let answer = ask(&served, path, "local/plain", false);
         assert_eq!(answer.status, 401, "{path}");
-        assert_eq!(
-            answer.json()["error"]["type"],
-            "authentication_error",
-            "{path}"
-        );
+        let told = &answer.json()["error"]["type"];
+        assert_eq!(told, "authentication_error", "{path}");
         let body = request(path, "local/plain", false).to_string();
         let bearer = format!("Bearer {}", key.trim());
-        for (name, value) in [
-            ("authorization", bearer.as_str()),
-            ("x-api-key", key.trim()),
-        ] {
+        for (name, value) in [("authorization", &*bearer), ("x-api-key", key.trim())] {
             let answer = served.send("POST", path, &[(name, value)], &body);
             assert_eq!(answer.status, 200, "{path} {name} {answer:?}");
         }
