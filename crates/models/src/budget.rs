@@ -237,6 +237,13 @@ mod tests {
             cost(Endpoint::Chat, r#"{"model":"m","max_tokens":7,"n":3}"#),
             (true, 21)
         );
+        for unread in [
+            r#"{"model":"m","max_tokens":"9000"}"#,
+            r#"{"model":"m","n_predict":-1}"#,
+            r#"{"model":"m","max_tokens":7,"n":"64"}"#,
+        ] {
+            assert_eq!(cost(Endpoint::Chat, unread), (true, u64::MAX), "{unread}");
+        }
         assert_eq!(
             cost(Endpoint::Messages, r#"{"model":"m","max_tokens":7}"#),
             (true, 7)

@@ -113,8 +113,11 @@ pub(crate) fn most(request: &ModelRequest, reply_tokens: u64) -> (u64, u64) {
         Endpoint::CountTokens => (0, 0),
         endpoint @ (Endpoint::Chat | Endpoint::Responses | Endpoint::Messages) => {
             let most = endpoint.max_tokens(body).unwrap_or(reply_tokens);
-            let count = body.number("n").unwrap_or(1).max(1);
-            (read, most.saturating_mul(count))
+            match endpoint.replies(body) {
+                Some(count) if !endpoint.has_unread_max(body) => (read, most.saturating_mul(count)),
+                // Some take `"5000"` for a number, and -1 for no bound at all.
+                _ => (read, u64::MAX),
+            }
         }
         _ => (read, 0),
     }

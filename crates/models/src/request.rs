@@ -10,7 +10,10 @@ use gate::inspect::Finding;
 use gate::paths::reach::is_unseen;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue};
-use wire::model::{Body, BodyFault, Endpoint, Form, FormFault, chooses_model, hides, is_form};
+use wire::model::{
+    Body, BodyFault, Endpoint, Form, FormFault, chooses_model, hides, is_form, leads_away,
+    names_another,
+};
 
 use crate::key::Key;
 
@@ -65,6 +68,8 @@ pub enum Unreadable {
     Model,
     /// It names further models in this member, one of which may answer.
     Choice(String),
+    /// It has a gateway ask elsewhere than for the model that was judged, by this member.
+    Away(String),
     /// It has this member, which rules read, where no rule reads it.
     Hidden(String),
     /// `stream` is not true or false.
@@ -92,6 +97,11 @@ impl std::fmt::Display for Unreadable {
                 "\"{}\" leaves it to the provider which model answers, and no rule has judged that one: leave it out, and configure an alias with several targets",
                 name.escape_debug()
             ),
+            Self::Away(name) => write!(
+                f,
+                "\"{}\" has a gateway behind the provider ask another deployment, address or account than the model's own, and no rule has judged that: leave it out, and configure it there",
+                name.escape_debug()
+            ),
             Self::Hidden(name) => write!(
                 f,
                 "\"{}\" stands within \"extra_body\", where no rule reads it: write it beside \"model\"",
@@ -112,7 +122,7 @@ impl Unreadable {
         match self {
             Self::Choice(_) => Some("model"),
             Self::Hidden(_) => Some("extra_body"),
-            Self::Body(_) | Self::Form(_) | Self::Encoded | Self::Masked => None,
+            Self::Body(_) | Self::Form(_) | Self::Encoded | Self::Masked | Self::Away(_) => None,
             Self::Model => Some("model"),
             Self::Stream | Self::NoStream => Some("stream"),
         }
@@ -158,8 +168,11 @@ impl ModelRequest {
         if !is_name {
             return Err(Unreadable::Model);
         }
-        if let Some(name) = chooses_model(&body) {
+        if let Some(name) = chooses_model(&body).or_else(|| names_another(&body)) {
             return Err(Unreadable::Choice(name));
+        }
+        if let Some(name) = leads_away(&body) {
+            return Err(Unreadable::Away(name));
         }
         if let Some(name) = hides(&body, endpoint.known()) {
             return Err(Unreadable::Hidden(name));

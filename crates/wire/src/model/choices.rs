@@ -19,6 +19,38 @@ const WITHIN: [&str; 5] = [
 const BESIDE: &str = "extra_body";
 /// Deepest nesting of them that is read.
 const DEPTH_MAX: usize = 8;
+/// Members that tell a gateway behind which deployment, provider, address, account or headers it is to use instead of those
+/// that it has for the model: LiteLLM takes each of them over what it is configured with.
+const AWAY: [&str; 16] = [
+    "deployment_id",
+    "custom_llm_provider",
+    "azure",
+    "user_config",
+    "model_list",
+    "litellm_credential_name",
+    "litellm_params",
+    "api_base",
+    "base_url",
+    "api_key",
+    "api_version",
+    "organization",
+    "headers",
+    "extra_headers",
+    "extra_query",
+    "provider_specific_header",
+];
+/// The ends of such names that stand behind a gateway's own, as in `tensorzero::extra_body`.
+const AWAY_ENDS: [&str; 5] = [
+    "extrabody",
+    "extraheaders",
+    "variantname",
+    "variantconfig",
+    "credentials",
+];
+/// Lists of what a provider has beside the model, which may have models of its own.
+const HELPERS: [&str; 2] = ["tools", "plugins"];
+/// Members of one of these that hold what it is to go by.
+const SETTINGS: [&str; 2] = ["parameters", "config"];
 
 /// The member by which a request leaves it to its provider which model answers; `None` where `model` alone says it.
 #[must_use]
@@ -29,6 +61,47 @@ pub fn chooses_model(body: &Body) -> Option<String> {
             || json::text(raw).is_some_and(|text| text.eq_ignore_ascii_case("fallback"));
         is_list(name) && may_name(raw) || same(name, "route") && is_fallback()
     })
+}
+
+/// The member by which a request has a gateway ask elsewhere than it is configured to.
+#[must_use]
+pub fn leads_away(body: &Body) -> Option<String> {
+    within(body, &|name, raw| {
+        let is_end = |end: &&str| folded(name).collect::<String>().ends_with(*end);
+        let is_away = AWAY.iter().any(|own| same(own, name))
+            || name.contains("::") && AWAY_ENDS.iter().any(is_end);
+        is_away && raw != "false" && (raw == "true" || may_name(raw))
+    })
+}
+
+/// The member of a tool or plugin by which that asks another model than the one that is named, such as the one that makes its
+/// images.
+#[must_use]
+pub fn names_another(body: &Body) -> Option<String> {
+    fn names(raw: &str, depth: usize) -> Option<String> {
+        json::members(raw).iter().find_map(|(name, raw)| {
+            let word: String = folded(name).collect();
+            if word.ends_with("model") || word.ends_with("models") {
+                return (raw.starts_with(['"', '[']) && may_name(raw)).then(|| (**name).to_owned());
+            }
+            let is_inner = depth > 0 && SETTINGS.iter().any(|own| same(own, name));
+            is_inner.then(|| names(raw, depth - 1))?
+        })
+    }
+    let helpers = body
+        .members()
+        .filter(|(name, _)| HELPERS.iter().any(|own| same(own, name)));
+    for (list, raw) in helpers {
+        let Some(all) = json::all_elements(raw) else {
+            // One of more than are read may, where any can.
+            let may = raw.contains('\\') || raw.to_ascii_lowercase().contains("model");
+            return may.then(|| list.to_owned());
+        };
+        if let Some(name) = all.into_iter().find_map(|one| names(one, 1)) {
+            return Some(format!("{list}[].{name}"));
+        }
+    }
+    None
 }
 
 /// A member that is read at the top of a request, and that stands in [`BESIDE`] as well or instead; `known` are those that
@@ -154,6 +227,66 @@ mod tests {
             "}".repeat(20)
         );
         assert!(found(&deep).is_some());
+    }
+    #[test]
+    fn what_leads_a_gateway_away_from_what_it_is_configured_with_is_found() {
+        let read = |members: &str| {
+            let text = format!(r#"{{"model":"m",{members}}}"#);
+            Body::read(text.as_bytes(), &["model"]).unwrap()
+        };
+        for (members, expected) in [
+            (r#""deployment_id":"big""#, Some("deployment_id")),
+            (r#""deploymentId":"big""#, Some("deploymentId")),
+            (r#""azure":true"#, Some("azure")),
+            (
+                r#""extra_body":{"custom_llm_provider":"x"}"#,
+                Some("custom_llm_provider"),
+            ),
+            (r#""extra_headers":{"a":"b"}"#, Some("extra_headers")),
+            (
+                r#""tensorzero::extra_body":[{"pointer":"/model","value":"x"}]"#,
+                Some("tensorzero::extra_body"),
+            ),
+            (r#""azure":false,"api_base":null,"headers":{}"#, None),
+            (r#""metadata":{"deployment_id":"x"},"user":"azure""#, None),
+        ] {
+            assert_eq!(leads_away(&read(members)).as_deref(), expected, "{members}");
+        }
+        let many = format!(
+            r#""tools":[{}{{"mod\u0065l":"x"}}]"#,
+            r#"{"type":"x"},"#.repeat(66_000)
+        );
+        assert_eq!(names_another(&read(&many)).as_deref(), Some("tools"));
+        let none = many.replace(r"mod\u0065l", "name");
+        assert_eq!(names_another(&read(&none)), None);
+        for (members, expected) in [
+            (
+                r#""tools":[{"type":"x"},{"type":"image_generation","model":"big"}]"#,
+                Some("tools[].model"),
+            ),
+            (
+                r#""tools":[{"type":"openrouter:fusion","parameters":{"analysis_models":["a"]}}]"#,
+                Some("tools[].analysis_models"),
+            ),
+            (
+                r#""plugins":[{"id":"fusion","Model":"x"}]"#,
+                Some("plugins[].Model"),
+            ),
+            (
+                r#""tools":[{"type":"function","function":{"name":"f","parameters":{"properties":{"model":{}}}}}]"#,
+                None,
+            ),
+            (
+                r#""tools":[{"name":"f","input_schema":{"model":"x"}}]"#,
+                None,
+            ),
+        ] {
+            assert_eq!(
+                names_another(&read(members)).as_deref(),
+                expected,
+                "{members}"
+            );
+        }
     }
     #[test]
     fn a_member_that_rules_read_is_found_where_a_gateway_takes_it_for_one() {

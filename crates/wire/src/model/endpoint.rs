@@ -11,6 +11,17 @@ pub enum Dialect {
     Anthropic,
 }
 
+/// The members by which some server or other takes the most that a model may write. llama.cpp goes by `n_predict` whatever
+/// stands beside it, and LiteLLM passes on what its provider calls it.
+const MAXIMA: &[&str] = &[
+    "max_tokens",
+    "max_completion_tokens",
+    "max_output_tokens",
+    "max_new_tokens",
+    "n_predict",
+    "num_predict",
+];
+
 /// What is asked of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Endpoint {
@@ -153,9 +164,7 @@ impl Endpoint {
     /// The members that say so.
     fn maxima(self) -> &'static [&'static str] {
         match self {
-            Self::Chat => &["max_tokens", "max_completion_tokens"],
-            Self::Responses => &["max_output_tokens"],
-            Self::Messages => &["max_tokens"],
+            Self::Chat | Self::Responses | Self::Messages => MAXIMA,
             _ => &[],
         }
     }
@@ -165,6 +174,15 @@ impl Endpoint {
     pub fn has_unread_max(self, body: &Body) -> bool {
         let is_unread = |name: &&str| body.get(name).is_some() && body.number(name).is_none();
         self.maxima().iter().any(is_unread)
+    }
+
+    /// How many replies a request asks for; `None` where a provider may read another number.
+    #[must_use]
+    pub fn replies(self, body: &Body) -> Option<u64> {
+        match body.get("n") {
+            None => Some(1),
+            Some(_) => body.number("n").map(|count| count.max(1)),
+        }
     }
 
     /// The names of the tools that a request offers the model, each by every name that a provider may read; one that
@@ -212,6 +230,14 @@ mod tests {
             let text = format!(r#"{{"max_completion_tokens":{most}}}"#);
             let body = Body::read(text.as_bytes(), Endpoint::Chat.known()).unwrap();
             assert_eq!(Endpoint::Chat.has_unread_max(&body), unread, "{most}");
+        }
+        for endpoint in [Endpoint::Chat, Endpoint::Responses, Endpoint::Messages] {
+            let read = |text: &str| Body::read(text.as_bytes(), endpoint.known());
+            let both = read(r#"{"max_tokens":1,"n_predict":900}"#).unwrap();
+            assert_eq!(endpoint.max_tokens(&both), Some(900));
+            let endless = read(r#"{"max_tokens":1,"n_predict":-1}"#).unwrap();
+            assert!(endpoint.has_unread_max(&endless));
+            assert!(read(r#"{"maxOutputTokens":9}"#).is_err());
         }
     }
 }

@@ -22,7 +22,7 @@ mod watch;
 mod write;
 
 pub use body::{Body, BodyFault};
-pub use choices::{chooses_model, hides};
+pub use choices::{chooses_model, hides, leads_away, names_another};
 pub use counted::{read_of, written_of};
 pub use endpoint::{Dialect, Endpoint};
 pub use error::{ErrorText, error_body, error_event, is_error, message_of};

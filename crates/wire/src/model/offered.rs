@@ -21,6 +21,21 @@ const IMAGES: [&str; 7] = [
 ];
 /// Types of tools that are known by their names alone.
 const NAMED: [&str; 2] = ["function", "custom"];
+/// Tools of a provider's own that stand in no list of tools, and what they count as. Providers that do not know one pass over
+/// it, and a gateway takes it to one that does.
+const BESIDE: [(&str, &str); 9] = [
+    ("web_search_options", "web_search"),
+    ("mcp_servers", "mcp"),
+    ("search_parameters", "web_search"),
+    ("enable_search", "web_search"),
+    ("plugins", "plugins"),
+    ("data_sources", "data_sources"),
+    ("connectors", "connectors"),
+    ("compound_custom", "compound_custom"),
+    ("vector_store_ids", "file_search"),
+];
+/// Types of Anthropic's own tools whose name is another than they begin with.
+const NAMED_OTHERWISE: [(&str, &str); 2] = [("text_editor_", "str_replace_"), ("mcp_toolset", "")];
 /// Deepest nesting of parts that is read.
 const PARTS_DEPTH_MAX: usize = 12;
 /// Deepest nesting of tools in tools that is read.
@@ -43,17 +58,16 @@ pub(super) fn tools(endpoint: Endpoint, body: &Body) -> Option<Vec<String>> {
             tool_names(endpoint, tool, TOOLS_DEPTH_MAX, &mut out)?;
         }
     }
-    // Tools of the provider's own that stand in no list.
-    let own = [
-        (Endpoint::Chat, "web_search_options", "web_search"),
-        (Endpoint::Messages, "mcp_servers", "mcp"),
-        (Endpoint::CountTokens, "mcp_servers", "mcp"),
-    ];
-    for (of, member, name) in own {
-        let is_offered = of == endpoint && body.get(member).is_some_and(|raw| raw != "[]");
-        if is_offered {
+    for (member, name) in BESIDE {
+        let is_offered = |raw| !["[]", "false"].contains(&raw);
+        if body.get(member).is_some_and(is_offered) {
             out.push(name.to_owned());
         }
+    }
+    for plugin in json::all_elements(body.get("plugins").unwrap_or_default())? {
+        let ids = json::members(plugin);
+        let ids = named(&ids, "id").filter_map(json::text);
+        out.extend(ids.map(Cow::into_owned));
     }
     out.dedup();
     Some(out)
@@ -84,16 +98,27 @@ fn tool_names(endpoint: Endpoint, tool: &str, depth: usize, out: &mut Vec<String
             tool_names(endpoint, inner, depth - 1, out)?;
         }
     }
-    let has_name = out.len() > before;
+    let names: Vec<String> = out.get(before..).unwrap_or_default().to_vec();
     for kind in texts(&members, "type") {
-        // Tools of Anthropic's own have a type and a name that is fixed.
-        let is_own = !NAMED.contains(&kind.as_str())
-            && !matches!(endpoint, Endpoint::Messages | Endpoint::CountTokens);
-        if is_own || !has_name {
+        // Tools of Anthropic's own have a type and a name that is fixed; a gateway goes by the type.
+        let is_fixed = matches!(endpoint, Endpoint::Messages | Endpoint::CountTokens)
+            && names.iter().all(|name| is_name_of(name, &kind));
+        if names.is_empty() || !NAMED.contains(&kind.as_str()) && !is_fixed {
             out.push(kind);
         }
     }
+    if names.is_empty() {
+        // Gemini's own tools are members: `{"googleSearch": {}}`.
+        let own = members.iter().filter(|(name, _)| !same(name, "type"));
+        out.extend(own.map(|(name, _)| (**name).to_owned()));
+    }
     Some(())
+}
+
+/// Whether a tool of this type of Anthropic's own has this name.
+fn is_name_of(name: &str, kind: &str) -> bool {
+    let is_other = |(begin, own): &(&str, &str)| kind.starts_with(begin) && name.starts_with(own);
+    kind.starts_with(name) || NAMED_OTHERWISE.iter().any(is_other)
 }
 
 /// Whether a request shows the model an image. `None` where that cannot be known.
@@ -163,7 +188,31 @@ mod tests {
     #[test]
     fn a_tool_counts_by_every_name_that_a_provider_may_read() {
         use Endpoint::{Chat, Messages, Responses};
-        let cases: [(Endpoint, &str, &[&str]); 12] = [
+        let cases: [(Endpoint, &str, &[&str]); 20] = [
+            (Chat, r#""tools":[{"googleSearch":{}}]"#, &["googleSearch"]),
+            (
+                Chat,
+                r#""tools":[{"type":"function","code_execution":{}}]"#,
+                &["function", "code_execution"],
+            ),
+            (Chat, r#""mcp_servers":[{"url":"x"}]"#, &["mcp"]),
+            (Chat, r#""plugins":[{"id":"web"}]"#, &["plugins", "web"]),
+            (
+                Responses,
+                r#""search_parameters":{"mode":"on"}"#,
+                &["web_search"],
+            ),
+            (
+                Messages,
+                r#""tools":[{"type":"web_search_20250305","name":"harmless"}]"#,
+                &["harmless", "web_search_20250305"],
+            ),
+            (
+                Messages,
+                r#""tools":[{"type":"text_editor_20250124","name":"str_replace_editor"},{"type":"web_search_20250305","name":"web_search"}]"#,
+                &["str_replace_editor", "web_search"],
+            ),
+            (Chat, r#""enable_search":false,"plugins":[]"#, &[]),
             (
                 Chat,
                 r#""tools":[{"type":"function","function":{"name":"a"}}]"#,

@@ -120,7 +120,7 @@ impl Proxy {
     }
 
     /// What the proxy answers to a request of its own.
-    fn answers(&self, body: &Value) -> Answer {
+    pub fn answers(&self, body: &Value) -> Answer {
         self.answers_at(FRONTS[0], "application/json", &body.to_string())
     }
 

@@ -11,6 +11,7 @@ mod configured;
 mod defects;
 mod explained;
 mod foreign;
+mod foreign_away;
 mod foreign_litellm;
 mod gone;
 mod inherited;
