@@ -221,6 +221,17 @@ mod tests {
     }
 
     #[test]
+    fn a_secret_is_masked_where_escapes_of_json_are_cut() {
+        let rules = rules(Finds::Patterns(vec![pattern("CASE-[0-9]{6}").unwrap()]));
+        let text = r#"{"a":"C\u0041SE\u002d12345\u0036","b":1}"#;
+        for size in 1..text.len() {
+            let (out, found) = passed(&rules, text, size);
+            let expect = r#"{"a":"[masked: keys]","b":1}"#;
+            assert_eq!((out.as_str(), found), (expect, 1), "{size}");
+        }
+    }
+
+    #[test]
     fn what_tells_a_secret_may_be_long_settled_words_before_it() {
         let secrets = rules(Finds::Secrets(SECRETS.iter().collect()));
         let text = format!("{} password: hG7kQ2mX9vB4nT6w done", "x ".repeat(1_500));

@@ -122,6 +122,30 @@ fn escapes_do_not_hide_a_match_and_masks_are_json() {
 }
 
 #[test]
+fn escapes_of_json_in_a_string_hide_nothing() {
+    let rules = vec![patterns("id", &["ID-[0-9]+"], Action::Mask)];
+    let inspection = Inspection::new(rules);
+    for (raw, left) in [
+        (
+            r#"{"arguments":"{\"a\":\"I\\u0044\\u002d12\",\"b\":1}"}"#,
+            r#"{"arguments":"{\"a\":\"[masked: id]\",\"b\":1}"}"#,
+        ),
+        (
+            r#"["ID\\u002d1 ID-2 \\ID-3","\\\\u0049D-4"]"#,
+            r#"["[masked: id] [masked: id] \\[masked: id]","[masked: id]"]"#,
+        ),
+    ] {
+        let (out, finding) = inspection.value(Way::Result, "s", raw, &[]);
+        assert_eq!(out, left, "{raw}");
+        assert!(finding.is_some());
+        let _: serde_json::Value = serde_json::from_str(&out).unwrap();
+    }
+    let slash = Inspection::new(vec![patterns("key", &["aB/cD"], Action::Deny)]);
+    let (_, finding) = slash.value(Way::Result, "s", r#"{"text":"{\"k\":\"aB\\/cD\"}"}"#, &[]);
+    assert_eq!(finding.unwrap().denied_by(), Some("key"));
+}
+
+#[test]
 fn numbers_are_looked_at_and_what_is_apart_is_not() {
     let inspection = Inspection::new(vec![patterns("card", &["4[0-9]{15}"], Action::Mask)]);
     let raw = r#"{"_meta":{"n":4111111111111111},"name":"4111111111111111","arguments":{"_meta":4111111111111111,"x":-1.5e3}}"#;

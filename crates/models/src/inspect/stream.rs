@@ -191,6 +191,13 @@ impl Held {
     fn take(&mut self, name: Vec<u8>, data: Vec<u8>) -> Result<(), Trouble> {
         self.bytes = self.bytes.saturating_add(name.len() + data.len());
         let text = std::str::from_utf8(&data).map_err(|_| Trouble::Malformed)?;
+        // The name of an event cannot be masked: it says what the event is.
+        let named = std::str::from_utf8(&name).map_err(|_| Trouble::Malformed)?;
+        let found = self.inspection.text(Way::Result, &self.provider, named).1;
+        if found.is_some() {
+            self.finding = found;
+            return Err(Trouble::Withheld);
+        }
         let mut event = Event {
             value: serde_json::from_str(text).ok().filter(Value::is_object),
             is_changed: false,

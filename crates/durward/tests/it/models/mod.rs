@@ -16,6 +16,7 @@ mod foreign_litellm;
 mod gone;
 mod inherited;
 mod inspected;
+mod inspected_escapes;
 mod key_pools;
 mod kinds;
 mod members;
