@@ -3,19 +3,44 @@
 
 use std::ops::Range;
 
+use super::rule::Hit;
+
 /// How many times a text is read so: JSON in a string of JSON in a string.
-pub(super) const DEPTH_MAX: usize = 4;
+const DEPTH_MAX: usize = 4;
+/// Most matches of one text that are compared with those of its other readings; of more some are counted twice.
+const ALIKE_MAX: usize = 1_000;
+
+/// Adds what is found in a text with its escapes undone, where it stands in the text.
+pub(super) fn undone(text: &str, hits: &mut Vec<Hit>, find: impl Fn(&str, &mut Vec<Hit>)) {
+    let mut readings: Vec<Undone> = Vec::new();
+    while readings.len() < DEPTH_MAX
+        && let Some(next) = Undone::of(readings.last().map_or(text, |last| &last.text))
+    {
+        let mut found = Vec::new();
+        find(&next.text, &mut found);
+        readings.push(next);
+        for Hit { at, rule } in found {
+            let place = |at: Range<usize>, reading: &Undone| reading.place(&at);
+            let at = readings.iter().rev().fold(at, place);
+            let is_it = |known: &Hit| {
+                known.rule == rule && known.at.start < at.end && at.start < known.at.end
+            };
+            if hits.len() > ALIKE_MAX || !hits.iter().any(is_it) {
+                hits.push(Hit { at, rule });
+            }
+        }
+    }
+}
 
 /// A text with its escapes undone, and where each part of it stood before.
-pub(super) struct Undone {
-    pub text: String,
+struct Undone {
+    text: String,
     /// For each escape, in order: the byte behind what it says here, and the byte behind it there.
     ends: Vec<(Range<usize>, Range<usize>)>,
 }
 
 impl Undone {
-    /// `None` where there is no escape.
-    pub(super) fn of(text: &str) -> Option<Self> {
+    fn of(text: &str) -> Option<Self> {
         let mut at = text.find('\\')?;
         let mut undone = Self {
             text: String::with_capacity(text.len()),
@@ -49,11 +74,10 @@ impl Undone {
     }
 
     /// Where a place in it stood before: whole escapes.
-    pub(super) fn place(&self, at: &Range<usize>) -> Range<usize> {
+    fn place(&self, at: &Range<usize>) -> Range<usize> {
         self.spelled(at.start).start..self.spelled(at.end.saturating_sub(1)).end
     }
 
-    /// How the byte here was spelled.
     fn spelled(&self, at: usize) -> Range<usize> {
         let before = self.ends.partition_point(|(here, _)| here.start <= at);
         let last = before.checked_sub(1).and_then(|last| self.ends.get(last));
@@ -94,7 +118,6 @@ fn escape(text: &str) -> Option<(char, usize)> {
     Some((says, 2))
 }
 
-/// The number of an escape `\uXXXX`.
 fn unit(text: &str) -> Option<u32> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     let is_hex = digits.bytes().all(|b| b.is_ascii_hexdigit());
@@ -111,14 +134,11 @@ mod tests {
         let undone = Undone::of(text).unwrap();
         assert_eq!(undone.text, "é-1 😀\"x/y\\ud800 \\q \\u12");
         for (part, spelled) in [
-            ("é", "é"),
-            ("-", r"\u002d"),
             ("-1 ", r"\u002d1 "),
             ("😀", r"\ud83d\ude00"),
             ("😀\"x", r#"\ud83d\ude00\"x"#),
             ("x/y", r"x\/y"),
             ("y\\ud", r"y\ud"),
-            ("u12", "u12"),
         ] {
             let at = undone.text.find(part).unwrap();
             let place = undone.place(&(at..at + part.len()));

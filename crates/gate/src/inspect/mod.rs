@@ -13,7 +13,6 @@ mod rule;
 pub mod secrets;
 
 use std::borrow::Cow;
-use std::ops::Range;
 
 pub use finding::Finding;
 pub use json::Inspected;
@@ -26,14 +25,10 @@ pub use rule::{
 /// A compiled pattern.
 pub use regex::Regex;
 
-use escapes::Undone;
 use rule::Hit;
 
 /// Stands before a rule's name where it decides about a call: policies have names of their own.
 pub const RULE_PREFIX: &str = "inspect:";
-
-/// Most matches of one text that are compared with those of its other readings.
-const ALIKE_MAX: usize = 1_000;
 
 /// The rules in force. Without any it costs one look at an empty list.
 #[derive(Debug, Clone, Default)]
@@ -123,25 +118,7 @@ impl Inspection {
             }
         };
         find(text, &mut hits);
-        let mut readings: Vec<Undone> = Vec::new();
-        while readings.len() < escapes::DEPTH_MAX
-            && let Some(undone) = Undone::of(readings.last().map_or(text, |last| &last.text))
-        {
-            let mut found = Vec::new();
-            find(&undone.text, &mut found);
-            readings.push(undone);
-            for Hit { at, rule } in found {
-                let place = |at: Range<usize>, undone: &Undone| undone.place(&at);
-                let at = readings.iter().rev().fold(at, place);
-                let is_it = |known: &Hit| {
-                    known.rule == rule && known.at.start < at.end && at.start < known.at.end
-                };
-                // Of very many some are counted twice, rather than each compared with all.
-                if hits.len() > ALIKE_MAX || !hits.iter().any(is_it) {
-                    hits.push(Hit { at, rule });
-                }
-            }
-        }
+        escapes::undone(text, &mut hits, find);
         hits.sort_by_key(|hit| (hit.at.start, hit.at.end));
         hits
     }
