@@ -27,6 +27,9 @@ const FORWARDED: [HeaderName; 3] = [
     HeaderName::from_static("openai-beta"),
 ];
 
+/// Members by which a provider answers before it has done what it was asked for: OpenAI's and xAI's.
+const LATER: [&str; 2] = ["background", "deferred"];
+
 /// The header that names a request.
 const ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -76,6 +79,8 @@ pub enum Unreadable {
     Stream,
     /// A stream is asked for where there is none.
     NoStream,
+    /// By this member the provider would go on after its reply.
+    Later(&'static str),
     /// A rule of `inspect:` masks a field of a form, which cannot be written anew.
     Masked,
 }
@@ -107,6 +112,10 @@ impl std::fmt::Display for Unreadable {
                 "\"{}\" stands within \"extra_body\", where no rule reads it: write it beside \"model\"",
                 name.escape_debug()
             ),
+            Self::Later(name) => write!(
+                f,
+                "\"{name}\" has the provider go on after its reply, and what it uses and says then would be counted and looked at by nobody: leave it out"
+            ),
             Self::Stream => f.write_str("\"stream\" has to be true or false"),
             Self::Masked => f.write_str(
                 "a rule of inspect: masks a field of the form, and a form is sent as it came or not at all",
@@ -125,6 +134,7 @@ impl Unreadable {
             Self::Body(_) | Self::Form(_) | Self::Encoded | Self::Masked | Self::Away(_) => None,
             Self::Model => Some("model"),
             Self::Stream | Self::NoStream => Some("stream"),
+            Self::Later(name) => Some(name),
         }
     }
 }
@@ -176,6 +186,10 @@ impl ModelRequest {
         }
         if let Some(name) = hides(&body, endpoint.known()) {
             return Err(Unreadable::Hidden(name));
+        }
+        let later = |name: &&str| body.get(name).is_some_and(|raw| raw != "false");
+        if let Some(name) = LATER.into_iter().find(later) {
+            return Err(Unreadable::Later(name));
         }
         let streams = match body.get("stream") {
             None | Some("false") => false,
@@ -472,6 +486,31 @@ mod tests {
 
     fn read(endpoint: Endpoint, text: &str) -> Result<ModelRequest, Unreadable> {
         ModelRequest::read(endpoint, text.as_bytes(), &HeaderMap::new())
+    }
+
+    #[test]
+    fn no_provider_goes_on_after_its_reply() {
+        for (endpoint, member, expect) in [
+            (
+                Endpoint::Responses,
+                r#""background":true"#,
+                Some("background"),
+            ),
+            (Endpoint::Chat, r#""deferred":true"#, Some("deferred")),
+            (Endpoint::Responses, r#""background":false"#, None),
+            (Endpoint::Responses, r#""background":null"#, None),
+        ] {
+            let found = read(endpoint, &format!(r#"{{"model":"m",{member}}}"#)).err();
+            assert_eq!(found, expect.map(Unreadable::Later), "{member}");
+        }
+        let within = read(
+            Endpoint::Responses,
+            r#"{"model":"m","extra_body":{"background":true}}"#,
+        );
+        assert_eq!(
+            within.err(),
+            Some(Unreadable::Hidden("background".to_owned()))
+        );
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use gate::journal::audit::{Filter, Follower, latest};
+use mcp::descriptions::hidden::is_hidden;
 use serde_json::{Map, Value};
 
 use super::{Context, Failure, SOUND, SelectArgs};
@@ -149,16 +150,14 @@ fn print(json: bool, body: &[u8], out: &mut dyn Write) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Text without control characters: a record must not drive the terminal that shows it.
+/// Text whose control and invisible characters are spelled out: a record must not drive the terminal that shows it, nor look like another.
 pub struct Plain<'a>(pub &'a str);
 
 impl std::fmt::Display for Plain<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         use std::fmt::Write as _;
-        let unsafe_to_show = |c: char| {
-            c.is_control()
-                || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-        };
+        let unsafe_to_show =
+            |c: char| c.is_control() || is_hidden(c) || matches!(c, '\u{2028}' | '\u{2029}');
         self.0.chars().try_for_each(|c| {
             if unsafe_to_show(c) {
                 write!(f, "{}", c.escape_unicode())

@@ -69,6 +69,7 @@ mod tests {
             ("a/b", "a/b"),
             ("a\u{1b}[2J", "a\\u{1b}[2J"),
             ("\u{202e}x\u{2066}", "\\u{202e}x\\u{2066}"),
+            ("a\u{200b}b\u{2028}", "a\\u{200b}b\\u{2028}"),
             ("é", "é"),
         ] {
             assert_eq!(Plain(text).to_string(), shown);

@@ -12,6 +12,7 @@
     reason = "a test fails where its helpers do, and reads what it was started with"
 )]
 
+mod addresses_recorded;
 mod approval_calls;
 mod approval_change;
 mod approval_client;

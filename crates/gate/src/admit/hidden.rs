@@ -1,21 +1,22 @@
 //! What the inspection finds in a call's facts is in no record of it: a rule that refuses or asks leaves the call as it
-//! came, and a path is recorded as it was decoded.
+//! came, and a path is recorded as it was decoded. Nor are the passwords and tokens of addresses, whatever the rules look for.
 
 use std::borrow::Cow;
 
 use crate::facts::{Direction, Fact, Facts};
 use crate::inspect::Way;
 
-use super::World;
+use super::{World, credentials};
 
 impl World {
     /// Facts as they may be written down and told to others.
     pub(super) fn hidden<'f>(&self, facts: &'f Facts) -> Cow<'f, Facts> {
         let way = way_of(facts);
+        let facts = without_credentials(facts);
         if !self.inspect.looks_at(way, &facts.backend_id) {
-            return Cow::Borrowed(facts);
+            return facts;
         }
-        let mut left = facts.clone();
+        let mut left = facts.clone().into_owned();
         left.rewrite(
             |text| match self.inspect.left_of(way, &facts.backend_id, text) {
                 Cow::Borrowed(_) => None,
@@ -39,6 +40,18 @@ impl World {
             false => Cow::Borrowed(id),
         }
     }
+}
+
+/// Facts without the secrets of the addresses in them.
+fn without_credentials(facts: &Facts) -> Cow<'_, Facts> {
+    let mut texts = facts.uri.known().map(String::as_str).into_iter();
+    let is_free = |text: &str| credentials::without(text).is_none();
+    if texts.all(is_free) && facts.places().all(is_free) {
+        return Cow::Borrowed(facts);
+    }
+    let mut left = facts.clone();
+    left.rewrite_places(credentials::without);
+    Cow::Owned(left)
 }
 
 /// Which way a call goes.

@@ -6,6 +6,7 @@ mod by_tool;
 mod call;
 mod conclude;
 mod control;
+mod credentials;
 mod decide;
 mod early_refusals;
 mod flight;

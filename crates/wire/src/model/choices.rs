@@ -4,6 +4,7 @@
 
 use super::body::Body;
 use super::json;
+use super::offered;
 use crate::fold::{folded, same};
 use crate::scan::Member;
 
@@ -47,10 +48,23 @@ const AWAY_ENDS: [&str; 5] = [
     "variantconfig",
     "credentials",
 ];
-/// Lists of what a provider has beside the model, which may have models of its own.
-const HELPERS: [&str; 2] = ["tools", "plugins"];
-/// Members of one of these that hold what it is to go by.
-const SETTINGS: [&str; 2] = ["parameters", "config"];
+/// Members of a tool or plugin that are no settings of its own: what they hold is told to the model, or to a server of tools.
+const DESCRIBES: [&str; 12] = [
+    "function",
+    "custom",
+    "input_schema",
+    "output_schema",
+    "properties",
+    "default",
+    "examples",
+    "items",
+    "definitions",
+    "$defs",
+    "headers",
+    "metadata",
+];
+/// Deepest settings of a tool or plugin that are read.
+const SETTINGS_DEPTH_MAX: usize = 4;
 
 /// The member by which a request leaves it to its provider which model answers; `None` where `model` alone says it.
 #[must_use]
@@ -81,23 +95,34 @@ pub fn names_another(body: &Body) -> Option<String> {
     fn names(raw: &str, depth: usize) -> Option<String> {
         json::members(raw).iter().find_map(|(name, raw)| {
             let word: String = folded(name).collect();
-            if word.ends_with("model") || word.ends_with("models") {
-                return (raw.starts_with(['"', '[']) && may_name(raw)).then(|| (**name).to_owned());
+            if (word.ends_with("model") || word.ends_with("models"))
+                && raw.starts_with(['"', '['])
+                && may_name(raw)
+            {
+                return Some((**name).to_owned());
             }
-            let is_inner = depth > 0 && SETTINGS.iter().any(|own| same(own, name));
-            is_inner.then(|| names(raw, depth - 1))?
+            let is_setting = depth > 0 && !DESCRIBES.iter().any(|own| same(own, name));
+            is_setting.then(|| names(raw, depth - 1))?
         })
     }
-    let helpers = body
-        .members()
-        .filter(|(name, _)| HELPERS.iter().any(|own| same(own, name)));
-    for (list, raw) in helpers {
+    let tools = offered::lists(body).map(|lists| lists.into_iter().map(|raw| ("tools", raw)));
+    let plugins = body.members().filter(|(name, _)| same(name, "plugins"));
+    // Where there are more than are read, one of those may.
+    let may = |raw: &str| raw.contains('\\') || raw.to_ascii_lowercase().contains("model");
+    let Some(tools) = tools else {
+        return body
+            .get("input")
+            .filter(|raw| may(raw))
+            .map(|_| "input".to_owned());
+    };
+    for (list, raw) in tools.chain(plugins) {
         let Some(all) = json::all_elements(raw) else {
-            // One of more than are read may, where any can.
-            let may = raw.contains('\\') || raw.to_ascii_lowercase().contains("model");
-            return may.then(|| list.to_owned());
+            return may(raw).then(|| list.to_owned());
         };
-        if let Some(name) = all.into_iter().find_map(|one| names(one, 1)) {
+        if let Some(name) = all
+            .into_iter()
+            .find_map(|one| names(one, SETTINGS_DEPTH_MAX))
+        {
             return Some(format!("{list}[].{name}"));
         }
     }
@@ -267,6 +292,22 @@ mod tests {
             (
                 r#""tools":[{"type":"openrouter:fusion","parameters":{"analysis_models":["a"]}}]"#,
                 Some("tools[].analysis_models"),
+            ),
+            (
+                r#""tools":[{"type":"image_generation","svg":{"model":"x"}}]"#,
+                Some("tools[].model"),
+            ),
+            (
+                r#""input":[{"type":"additional_tools","tools":[{"type":"advisor","model":"x"}]}]"#,
+                Some("tools[].model"),
+            ),
+            (
+                r#""tools":[{"type":"function","name":"f","parameters":{"type":"object","properties":{"model":{"enum":["a"]}},"required":["model"]}}]"#,
+                None,
+            ),
+            (
+                r#""tools":[{"type":"mcp","headers":{"x-model":"a"}}]"#,
+                None,
             ),
             (
                 r#""plugins":[{"id":"fusion","Model":"x"}]"#,

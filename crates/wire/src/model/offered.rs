@@ -46,6 +46,29 @@ fn is_kept(endpoint: Endpoint, body: &Body) -> bool {
     endpoint == Endpoint::Responses && body.get("prompt").is_some()
 }
 
+/// The lists of tools of a request: those at its top, and those that items of its input bring along (`additional_tools`,
+/// `tool_search_output`). `None` where there are more items than are read.
+pub(super) fn lists(body: &Body) -> Option<Vec<&str>> {
+    const WORDS: [&str; 4] = ["tools", "Tools", "TOOLS", "\\u"];
+    let mut lists: Vec<&str> = ["tools", "functions"]
+        .into_iter()
+        .filter_map(|list| body.get(list))
+        .collect();
+    let input = body.get("input").unwrap_or_default();
+    if !WORDS.iter().any(|word| input.contains(word)) {
+        return Some(lists);
+    }
+    for item in json::all_elements(input)? {
+        let members = json::members(item);
+        // What a server has listed before; the server is offered by itself.
+        let kinds: Vec<&str> = named(&members, "type").collect();
+        let is_listing = kinds == ["\"mcp_list_tools\""];
+        let own = members.into_iter().filter(|(name, _)| same(name, "tools"));
+        lists.extend(own.filter(|_| !is_listing).map(|(_, raw)| raw));
+    }
+    Some(lists)
+}
+
 /// The names of the tools that a request offers: each by every name that a provider may read, one that has none by its
 /// type. `None` where they cannot be known.
 pub(super) fn tools(endpoint: Endpoint, body: &Body) -> Option<Vec<String>> {
@@ -53,8 +76,8 @@ pub(super) fn tools(endpoint: Endpoint, body: &Body) -> Option<Vec<String>> {
         return None;
     }
     let mut out = Vec::new();
-    for list in ["tools", "functions"] {
-        for tool in json::all_elements(body.get(list).unwrap_or_default())? {
+    for list in lists(body)? {
+        for tool in json::all_elements(list)? {
             tool_names(endpoint, tool, TOOLS_DEPTH_MAX, &mut out)?;
         }
     }
@@ -188,7 +211,17 @@ mod tests {
     #[test]
     fn a_tool_counts_by_every_name_that_a_provider_may_read() {
         use Endpoint::{Chat, Messages, Responses};
-        let cases: [(Endpoint, &str, &[&str]); 20] = [
+        let cases: [(Endpoint, &str, &[&str]); 22] = [
+            (
+                Responses,
+                r#""input":[{"type":"additional_tools","tools":[{"type":"mcp","server_url":"x"}]},{"type":"mcp_list_tools","tools":[{"name":"old"}]},{"type":"additional_tools","Type":"mcp_list_tools","tools":[{"name":"a"}]}]"#,
+                &["mcp", "server_url", "a"],
+            ),
+            (
+                Responses,
+                r#""input":[{"type":"tool_search_output","t\u006fols":[{"type":"function","name":"a"}]}]"#,
+                &["a"],
+            ),
             (Chat, r#""tools":[{"googleSearch":{}}]"#, &["googleSearch"]),
             (
                 Chat,

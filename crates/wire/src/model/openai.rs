@@ -10,6 +10,8 @@ pub(super) const CHAT: &[&str] = &[
     "model",
     "messages",
     "stream",
+    "background",
+    "deferred",
     "stream_options",
     "max_tokens",
     "max_completion_tokens",

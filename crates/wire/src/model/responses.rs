@@ -11,6 +11,8 @@ pub(super) const KNOWN: &[&str] = &[
     "input",
     "prompt",
     "stream",
+    "background",
+    "deferred",
     "max_output_tokens",
     "max_tokens",
     "max_completion_tokens",

@@ -100,6 +100,12 @@ fn rules_see_tools_and_maxima_that_only_some_providers_read() {
         assert!(answer.body.contains(rule), "{name} {answer:?}");
     }
     let mut body = super::support::request("/v1/responses", "a/m", false);
+    body["input"] = json!([{"type": "additional_tools", "role": "developer", "tools": [{"type": "shell"}]},
+        {"role": "user", "content": "hi"}]);
+    let answer = served.send("POST", "/v1/responses", &[], &body.to_string());
+    assert_eq!(answer.status, 403, "{answer:?}");
+    assert!(answer.body.contains("no-tools"), "{answer:?}");
+    let mut body = super::support::request("/v1/responses", "a/m", false);
     body["tools"] = json!([{"type": "image_generation", "model": "other"}]);
     let answer = served.send("POST", "/v1/responses", &[], &body.to_string());
     assert_eq!(answer.status, 400, "{answer:?}");
