@@ -71,7 +71,7 @@ pub enum Unreadable {
     Model,
     /// It names further models in this member, one of which may answer.
     Choice(String),
-    /// It has a gateway ask elsewhere than for the model that was judged, by this member.
+    /// By this member it has a provider or a gateway ask elsewhere than for the model that was judged.
     Away(String),
     /// It has this member, which rules read, where no rule reads it.
     Hidden(String),
@@ -104,12 +104,12 @@ impl std::fmt::Display for Unreadable {
             ),
             Self::Away(name) => write!(
                 f,
-                "\"{}\" has a gateway behind the provider ask another deployment, address or account than the model's own, and no rule has judged that: leave it out, and configure it there",
+                "\"{}\" has the provider, or a gateway behind it, use another deployment, adapter, address or account than the model's own, and no rule has judged that: leave it out, and configure it there",
                 name.escape_debug()
             ),
             Self::Hidden(name) => write!(
                 f,
-                "\"{}\" stands within \"extra_body\", where no rule reads it: write it beside \"model\"",
+                "\"{}\" stands within another member, where no rule reads it: write it beside \"model\"",
                 name.escape_debug()
             ),
             Self::Later(name) => write!(
@@ -178,19 +178,7 @@ impl ModelRequest {
         if !is_name {
             return Err(Unreadable::Model);
         }
-        if let Some(name) = chooses_model(&body).or_else(|| names_another(&body)) {
-            return Err(Unreadable::Choice(name));
-        }
-        if let Some(name) = leads_away(&body) {
-            return Err(Unreadable::Away(name));
-        }
-        if let Some(name) = hides(&body, endpoint.known()) {
-            return Err(Unreadable::Hidden(name));
-        }
-        let later = |name: &&str| body.get(name).is_some_and(|raw| raw != "false");
-        if let Some(name) = LATER.into_iter().find(later) {
-            return Err(Unreadable::Later(name));
-        }
+        is_all_judged(endpoint, &body)?;
         let streams = match body.get("stream") {
             None | Some("false") => false,
             Some("true") if endpoint.streams() => true,
@@ -429,6 +417,24 @@ impl ModelRequest {
         edits.extend(usage.as_deref().map(|usage| ("stream_options", usage)));
         self.body.with(&edits).into()
     }
+}
+
+/// Whether rules see all by which a provider goes: what it is asked, who answers, and what is used.
+fn is_all_judged(endpoint: Endpoint, body: &Body) -> Result<(), Unreadable> {
+    if let Some(name) = chooses_model(body).or_else(|| names_another(body)) {
+        return Err(Unreadable::Choice(name));
+    }
+    if let Some(name) = leads_away(body) {
+        return Err(Unreadable::Away(name));
+    }
+    if let Some(name) = hides(body, endpoint.known()) {
+        return Err(Unreadable::Hidden(name));
+    }
+    let later = |name: &&str| body.get(name).is_some_and(|raw| raw != "false");
+    if let Some(name) = LATER.into_iter().find(later) {
+        return Err(Unreadable::Later(name));
+    }
+    Ok(())
 }
 
 /// A text as a string of JSON.

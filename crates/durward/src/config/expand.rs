@@ -86,9 +86,12 @@ fn look_up(name: &str, variable: &dyn Fn(&str) -> Option<OsString>) -> Result<St
     let plain = first.is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     if !plain {
+        // What stands behind it may be a secret, as in `${NAME:-default}`.
+        let is_of_name = |c: &char| c.is_ascii_alphanumeric() || *c == '_';
+        let begin: String = name.chars().take(64).take_while(is_of_name).collect();
+        let cut = if begin.len() < name.len() { "…" } else { "" };
         return Err(format!(
-            "\"{}\" is not a variable name; names have letters, digits and _",
-            name.chars().take(64).collect::<String>().escape_debug()
+            "\"{begin}{cut}\" is not a variable name; names have letters, digits and _, and no default behind them"
         ));
     }
     variable(name)

@@ -16,14 +16,23 @@ const WITHIN: [&str; 5] = [
     "orq",
     "router_settings_override",
 ];
-/// The member whose members are those of the request, to LiteLLM.
-const BESIDE: &str = "extra_body";
+/// The members whose members are those of the request, to LiteLLM and the providers behind it.
+const BESIDE: [&str; 4] = [
+    "extra_body",
+    "generation_config",
+    "inference_config",
+    "additional_model_request_fields",
+];
 /// Deepest nesting of them that is read.
 const DEPTH_MAX: usize = 8;
-/// Members that tell a gateway behind which deployment, provider, address, account or headers it is to use instead of those
-/// that it has for the model: LiteLLM takes each of them over what it is configured with.
-const AWAY: [&str; 16] = [
+/// Members that tell a provider, or a gateway behind, which deployment, adapter, address, account or headers it is to use
+/// instead of those that it has for the model: LiteLLM, SGLang, vLLM, llama.cpp, TGI and OpenRouter take them over what they
+/// are configured with.
+const AWAY: [&str; 35] = [
     "deployment_id",
+    "model_id",
+    "agent_id",
+    "assistant_id",
     "custom_llm_provider",
     "azure",
     "user_config",
@@ -39,6 +48,22 @@ const AWAY: [&str; 16] = [
     "extra_headers",
     "extra_query",
     "provider_specific_header",
+    "aws_region_name",
+    "vertex_project",
+    "vertex_location",
+    "preset",
+    "draft_model",
+    "lora",
+    "lora_path",
+    "lora_request",
+    "adapter_id",
+    "adapter_source",
+    "bootstrap_host",
+    "bootstrap_port",
+    "bootstrap_room",
+    "kv_transfer_params",
+    "custom_logit_processor",
+    "logits_processors",
 ];
 /// The ends of such names that stand behind a gateway's own, as in `tensorzero::extra_body`.
 const AWAY_ENDS: [&str; 5] = [
@@ -84,7 +109,8 @@ pub fn leads_away(body: &Body) -> Option<String> {
         let is_end = |end: &&str| folded(name).collect::<String>().ends_with(*end);
         let is_away = AWAY.iter().any(|own| same(own, name))
             || name.contains("::") && AWAY_ENDS.iter().any(is_end);
-        is_away && raw != "false" && (raw == "true" || may_name(raw))
+        let says_nothing = matches!(raw, "null" | "false") || !may_name(raw) && is_holder(raw);
+        is_away && !says_nothing
     })
 }
 
@@ -129,23 +155,26 @@ pub fn names_another(body: &Body) -> Option<String> {
     None
 }
 
-/// A member that is read at the top of a request, and that stands in [`BESIDE`] as well or instead; `known` are those that
-/// are read.
+/// A member that is read at the top of a request, and that stands in one of [`BESIDE`] as well or instead; `known` are those
+/// that are read.
 #[must_use]
 pub fn hides(body: &Body, known: &[&str]) -> Option<String> {
+    fn is_beside(name: &str) -> bool {
+        BESIDE.iter().any(|own| same(own, name))
+    }
     fn find(raw: &str, known: &[&str], depth: usize) -> Option<String> {
         let members: Vec<Member<'_>> = json::members(raw);
         if depth == 0 && !members.is_empty() {
-            return Some(BESIDE.to_owned());
+            return Some(String::from("extra_body"));
         }
         members.iter().find_map(|(name, raw)| {
             if known.iter().any(|own| same(own, name)) {
                 return Some((**name).to_owned());
             }
-            same(name, BESIDE).then(|| find(raw, known, depth - 1))?
+            is_beside(name).then(|| find(raw, known, depth - 1))?
         })
     }
-    let mut beside = body.members().filter(|(name, _)| same(name, BESIDE));
+    let mut beside = body.members().filter(|(name, _)| is_beside(name));
     beside.find_map(|(_, raw)| find(raw, known, DEPTH_MAX))
 }
 
@@ -179,6 +208,11 @@ fn within(body: &Body, is_one: &dyn Fn(&str, &str) -> bool) -> Option<String> {
 fn is_list(name: &str) -> bool {
     let name = name.strip_suffix("[]").unwrap_or(name);
     same(name, "models") || folded(name).collect::<String>().contains("fallback")
+}
+
+/// Whether a value is a text, a list or an object, empty or not.
+fn is_holder(raw: &str) -> bool {
+    raw.starts_with(['"', '[', '{'])
 }
 
 /// Whether a value may name a model: a number, and yes or no (`disable_fallbacks`), name none.
@@ -263,6 +297,9 @@ mod tests {
             (r#""deployment_id":"big""#, Some("deployment_id")),
             (r#""deploymentId":"big""#, Some("deploymentId")),
             (r#""azure":true"#, Some("azure")),
+            (r#""modelId":"big""#, Some("modelId")),
+            (r#""lora":[{"id":1,"scale":1}]"#, Some("lora")),
+            (r#""bootstrap_port":7"#, Some("bootstrap_port")),
             (
                 r#""extra_body":{"custom_llm_provider":"x"}"#,
                 Some("custom_llm_provider"),
@@ -347,6 +384,11 @@ mod tests {
             ),
             (r#""extra_body":{"x":{"tools":[]}}"#, None),
             (r#""x_new":{"model":1}"#, None),
+            (
+                r#""extra_body":{"generationConfig":{"Tools":1}}"#,
+                Some("Tools"),
+            ),
+            (r#""inferenceConfig":{"tools":1}"#, Some("tools")),
             (r#""extra_body":"tools""#, None),
         ] {
             assert_eq!(found(members).as_deref(), expected, "{members}");

@@ -19,6 +19,10 @@ const IMAGES: [&str; 7] = [
     "image_pil",
     "computer_screenshot",
 ];
+/// Members of parts that are images whatever type stands beside; vLLM wants none.
+const BY_NAME: [&str; 4] = ["image_url", "image_embeds", "image_pil", "image_file"];
+/// Members that say of which kind a file is.
+const KINDS: [&str; 3] = ["format", "mime_type", "media_type"];
 /// Types of tools that are known by their names alone.
 const NAMED: [&str; 2] = ["function", "custom"];
 /// Tools of a provider's own that stand in no list of tools, and what they count as. Providers that do not know one pass over
@@ -195,8 +199,14 @@ fn is_image(part: &str, depth: usize) -> bool {
     }
     // What a model has told a tool is a text to it.
     let is_call = named(&members, "type").any(|kind| kind == "\"tool_use\"");
+    let is_kind = |inner: &str| {
+        let begin = json::text(inner).and_then(|text| Some(text.get(..6)?.to_ascii_lowercase()));
+        begin.is_some_and(|begin| begin == "image/")
+    };
     members.iter().any(|(name, inner)| {
-        same(name, "image_url") || !(is_call && name == "input") && is_image(inner, depth - 1)
+        BY_NAME.iter().any(|image| same(image, name))
+            || KINDS.iter().any(|kind| same(kind, name)) && is_kind(inner)
+            || !(is_call && name == "input") && is_image(inner, depth - 1)
     })
 }
 
@@ -373,6 +383,21 @@ mod tests {
                 false,
             ),
             (Messages, r#""system":[{"type":"im\u0061ge"}]"#, true),
+            (
+                Chat,
+                r#""messages":[{"content":[{"type":"file","file":{"file_id":"gs://b/x","format":"image/png"}}]}]"#,
+                true,
+            ),
+            (
+                Chat,
+                r#""messages":[{"content":[{"image_embeds":{"a":"b"}}]}]"#,
+                true,
+            ),
+            (
+                Chat,
+                r#""messages":[{"content":[{"type":"text","text":"image/png"}]}]"#,
+                false,
+            ),
         ] {
             let found = images(endpoint, &body(endpoint, &format!("{{{turns}}}")));
             assert_eq!(found, Some(expect), "{turns}");

@@ -31,15 +31,21 @@ fn variables_are_put_in_once() {
         ),
         (
             "${}",
-            Err("\"\" is not a variable name; names have letters, digits and _"),
+            Err(
+                "\"\" is not a variable name; names have letters, digits and _, and no default behind them",
+            ),
         ),
         (
             "${1A}",
-            Err("\"1A\" is not a variable name; names have letters, digits and _"),
+            Err(
+                "\"1A\" is not a variable name; names have letters, digits and _, and no default behind them",
+            ),
         ),
         (
-            "${A:-b}",
-            Err("\"A:-b\" is not a variable name; names have letters, digits and _"),
+            "${A:-hunter2}",
+            Err(
+                "\"A…\" is not a variable name; names have letters, digits and _, and no default behind them",
+            ),
         ),
         (
             "${TOKEN",

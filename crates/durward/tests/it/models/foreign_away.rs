@@ -13,7 +13,11 @@ fn no_member_leads_the_proxy_to_another_deployment_provider_or_header_than_the_m
     let base = format!("http://127.0.0.1:{}/v1", upstream.web.port);
     let own = json!({"model": "openai/m/echo", "api_key": "none", "api_base": base});
     let model = json!({"model_name": "far", "litellm_params": own});
-    let Some(proxy) = Proxy::start(&configured(&[model])) else {
+    let cloud = json!({"model": "bedrock/anthropic.claude-3-haiku-20240307-v1:0", "aws_region_name": "us-east-1",
+        "aws_bedrock_runtime_endpoint": format!("http://127.0.0.1:{}", upstream.web.port),
+        "aws_access_key_id": "a", "aws_secret_access_key": "b"});
+    let cloud = json!({"model_name": "cloud", "litellm_params": cloud});
+    let Some(proxy) = Proxy::start(&configured(&[model, cloud])) else {
         return;
     };
     let asked = || -> Vec<String> {
@@ -26,16 +30,18 @@ fn no_member_leads_the_proxy_to_another_deployment_provider_or_header_than_the_m
             .collect()
     };
     let turns = json!([{ "role": "user", "content": "hello" }]);
-    let away = [
+    let away: [(&str, Value, &str); 6] = [
         ("deployment_id", json!("m/other"), "deployments/m/other"),
         ("extra_headers", json!({"x-account": "other"}), "x-account"),
         ("organization", json!("other"), "openai-organization"),
         ("azure", json!(true), "openai/deployments"),
         ("custom_llm_provider", json!("anthropic"), "/messages"),
+        ("model_id", json!("other"), "/model/other/"),
     ];
     for (name, value, shows) in &away {
         let before = asked().len();
-        let mut body = json!({"model": "far", "messages": turns});
+        let model = if *name == "model_id" { "cloud" } else { "far" };
+        let mut body = json!({"model": model, "messages": turns});
         body[name] = value.clone();
         let _ = proxy.answers(&body);
         let told = asked().split_off(before);
