@@ -23,7 +23,7 @@ const ENTRY_BYTES: usize = 256;
 const STATEFUL: [&str; 4] = [
     "previous_response_id",
     "conversation",
-    "background",
+    "thread",
     "container",
 ];
 

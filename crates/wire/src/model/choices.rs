@@ -106,6 +106,8 @@ pub fn chooses_model(body: &Body) -> Option<String> {
 #[must_use]
 pub fn leads_away(body: &Body) -> Option<String> {
     within(body, &|name, raw| {
+        // Of a form, readers take `headers[x]` for a member of `headers`.
+        let name = name.split('[').next().unwrap_or(name);
         let is_end = |end: &&str| folded(name).collect::<String>().ends_with(*end);
         let is_away = AWAY.iter().any(|own| same(own, name))
             || name.contains("::") && AWAY_ENDS.iter().any(is_end);
@@ -298,6 +300,7 @@ mod tests {
             (r#""deploymentId":"big""#, Some("deploymentId")),
             (r#""azure":true"#, Some("azure")),
             (r#""modelId":"big""#, Some("modelId")),
+            (r#""extra_headers[x-a]":"b""#, Some("extra_headers[x-a]")),
             (r#""lora":[{"id":1,"scale":1}]"#, Some("lora")),
             (r#""bootstrap_port":7"#, Some("bootstrap_port")),
             (
