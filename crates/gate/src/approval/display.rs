@@ -14,6 +14,8 @@ pub const STRING_CHARS_MAX: usize = 1_000;
 pub const ARGUMENTS_CHARS_MAX: usize = 8_000;
 /// Most combining marks in a row that are shown as such.
 const MARKS_MAX: usize = 2;
+/// Most blanks in a row that are shown as such: more push what comes behind them out of sight.
+const BLANKS_MAX: usize = 32;
 
 /// Characters that are not seen, or that change how others are seen (Unicode 16: default-ignorable,
 /// bidirectional controls, line breaks, blanks that look like a space or like nothing).
@@ -77,6 +79,12 @@ pub fn text(text: &str, chars_max: usize) -> String {
     let (shown, missing) = text.split_at(end);
     let mut rest = shown;
     while let Some(first) = rest.chars().next() {
+        let blanks = rest.len() - rest.trim_start_matches(' ').len();
+        if blanks > BLANKS_MAX {
+            out.push_str(&format!("\\u{{20}}×{blanks}"));
+            rest = rest.get(blanks..).unwrap_or_default();
+            continue;
+        }
         let is_word = |c: char| c.is_alphanumeric() || is_combining_mark(c);
         let length = if is_word(first) {
             rest.find(|c| !is_word(c)).unwrap_or(rest.len())
@@ -244,6 +252,11 @@ mod tests {
             ),
             ("tag\u{e0041}\u{e007f}", "tag\\u{e0041}\\u{e007f}"),
             ("nb\u{a0}sp", "nb\\u{a0}sp"),
+            (
+                concat!("ls", "                                        ", "; reboot"),
+                "ls\\u{20}×40; reboot",
+            ),
+            ("four    blanks", "four    blanks"),
             ("p\u{430}ypal", "p\\u{430}ypal"),
             ("раураl", "\\u{440}\\u{430}\\u{443}\\u{440}\\u{430}l"),
             ("/etc\u{2215}passwd", "/etc\\u{2215}passwd"),
