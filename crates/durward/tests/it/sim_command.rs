@@ -66,6 +66,34 @@ fn a_signal_ends_a_population_in_order() {
     }
 }
 
+/// Where the disk takes no more, the results of an earlier run stay, and nothing half-written is left.
+#[test]
+fn results_are_there_as_a_whole_or_not_at_all() {
+    let place = Place::new();
+    let kept = place.path("results.csv");
+    std::fs::write(&kept, "of an earlier run\n").unwrap();
+    let model = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../pbpk/examples/two_compartment.xml"
+    );
+    // A limit of one block stands for a disk that is full.
+    let line = "trap '' XFSZ; ulimit -f 1; exec \"$0\" sim run \"$1\" --csv \"$2\"";
+    let done = Command::new("sh")
+        .args(["-c", line])
+        .args([Path::new(binary()), Path::new(model), &kept])
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&done.stderr);
+    assert_eq!(done.status.code(), Some(1), "{told}");
+    assert!(told.contains("cannot write"), "{told}");
+    let text = std::fs::read_to_string(&kept).unwrap();
+    assert_eq!(text, "of an earlier run\n");
+    let left = std::fs::read_dir(kept.parent().unwrap()).unwrap();
+    let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+    let partial = |name: &&std::ffi::OsString| name.to_string_lossy().contains("partial");
+    assert_eq!(left.iter().find(partial), None, "{left:?}");
+}
+
 /// The comparer that lies beside the corpus reads what the command writes, and finds the genuine solver's numbers.
 #[test]
 fn the_comparer_of_the_corpus_agrees() {

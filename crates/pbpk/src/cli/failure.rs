@@ -106,7 +106,7 @@ impl From<SetError> for Failure {
     fn from(e: SetError) -> Self {
         let hint = match &e {
             SetError::UnknownPath { .. } => Some(
-                "`params MODEL 'PATTERN'` lists paths; * stands for part of a name, ** for any number of levels",
+                "`durward sim params MODEL 'PATTERN'` lists paths; * stands for part of a name, ** for any number of levels",
             ),
             _ => None,
         };

@@ -164,10 +164,11 @@ fn shown(
     )?;
     Ok(writeln!(
         out,
-        "{observations} observations, {} degrees of freedom, residual standard deviation {}, {} runs",
+        "{}, degrees of freedom: {}, residual standard deviation {}, {}",
+        table::count(observations, "observation"),
         found.degrees,
         table::short(found.sigma),
-        found.runs
+        table::count(found.runs, "run")
     )?)
 }
 
@@ -237,7 +238,8 @@ fn data(
     if dropped > 0 {
         writeln!(
             err,
-            "warning: {dropped} observations are not positive and were left out"
+            "warning: left out {}: not positive",
+            table::count(dropped, "observation")
         )?;
     }
     Ok(data)

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -296,7 +296,8 @@ pub(super) fn curves(results: &Results) -> Curves {
     }
 }
 
-/// Calls `write` with the file named, or with `out` for `-`. The model's own file is never overwritten.
+/// Calls `write` with the file named, or with `out` for `-`. The file is there as a whole or not at all, and the model's
+/// own file is never overwritten.
 pub(super) fn to_file(
     file: &Path,
     model: &Path,
@@ -306,11 +307,8 @@ pub(super) fn to_file(
     if file.as_os_str() == "-" {
         return Ok(write(out)?);
     }
-    let same = match (file.canonicalize(), model.canonicalize()) {
-        (Ok(a), Ok(b)) => a == b,
-        _ => false,
-    };
-    if same {
+    let real = file.canonicalize().unwrap_or_else(|_| file.to_path_buf());
+    if model.canonicalize().is_ok_and(|model| model == real) {
         return Err(Failure::misuse(format!(
             "{} is the model itself and is not overwritten",
             file.display()
@@ -318,6 +316,35 @@ pub(super) fn to_file(
     }
     let what = format!("cannot write {}", file.display());
     let io = |e: std::io::Error| Failure::not_written(&e, &what);
-    let mut writer = BufWriter::new(File::create(file).map_err(io)?);
-    write(&mut writer).and_then(|()| writer.flush()).map_err(io)
+    let filled = |file: File| {
+        let mut writer = BufWriter::new(file);
+        write(&mut writer).and_then(|()| writer.flush())
+    };
+    let Some((beside, unfinished)) = beside(&real) else {
+        return filled(File::create(&real).map_err(io)?).map_err(io);
+    };
+    let written = filled(unfinished).and_then(|()| std::fs::rename(&beside, &real));
+    if written.is_err() {
+        drop(std::fs::remove_file(&beside));
+    }
+    written.map_err(io)
+}
+
+/// A new file in the same folder, with the permissions of the one that it replaces. Nothing where the file is a pipe or a
+/// device, or where the folder takes no other file.
+fn beside(file: &Path) -> Option<(PathBuf, File)> {
+    let found = std::fs::metadata(file).ok();
+    if found.as_ref().is_some_and(|found| !found.is_file()) {
+        return None;
+    }
+    let mut name = std::ffi::OsString::from(".");
+    name.push(file.file_name()?);
+    name.push(format!(".{}.partial", std::process::id()));
+    let beside = file.with_file_name(name);
+    let unfinished = File::create_new(&beside).ok()?;
+    if let Some(found) = found {
+        // A file with other permissions is no reason to lose the numbers.
+        let _ = unfinished.set_permissions(found.permissions());
+    }
+    Some((beside, unfinished))
 }

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use super::args::{MergeArgs, PopulationArgs};
 use super::cache::{Cache, Stamp};
 use super::failure::Failure;
-use super::model;
+use super::{model, table};
 use crate::csv;
 use crate::population::{Ageing, Plan, Population, run_chunk};
 use crate::run::{Results, RunOptions};
@@ -130,7 +130,9 @@ fn summary(
     };
     Ok(writeln!(
         out,
-        "{people} individuals, {parameters} parameters each, {failures} failed{told}; results in {folder}"
+        "{}, {} each, {failures} failed{told}; results in {folder}",
+        table::count(people, "individual"),
+        table::count(parameters, "parameter")
     )?)
 }
 

@@ -2,6 +2,12 @@
 
 use std::io::{self, Write};
 
+/// `1 run`, `2 runs`: for nouns that take an s.
+pub(super) fn count(number: usize, noun: &str) -> String {
+    let ending = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{ending}")
+}
+
 /// Writes rows with columns as wide as their widest cell; columns from `right` on are aligned right.
 pub(super) fn write(
     out: &mut dyn Write,

@@ -133,8 +133,11 @@ pub(super) fn shorten(text: &str, width: usize) -> String {
     format!("…{kept}")
 }
 
-/// Shortens words from the right, where they are least telling, to so many characters.
-pub(super) fn shorten_words(text: &str, width: usize) -> String {
+/// Shortens a title: a path from the left, words from the right, where they are least telling.
+pub(super) fn shorten_title(text: &str, width: usize) -> String {
+    if text.contains('|') {
+        return shorten(text, width);
+    }
     if text.chars().count() <= width {
         return text.to_owned();
     }

@@ -1,10 +1,9 @@
 //! How well curves fit data: observed against fitted values, and what is left over over time.
 
 use super::axis::{Axis, TimeUnit, time_steps};
-use super::frame::shorten;
-use super::svg::{
-    COLOURS, LEGEND_CHARS, LINE, PLOT_HEIGHT, axes, escape, head, heading, on_page, push, style,
-};
+use super::frame::shorten_title;
+use super::legend::{self, Entry, Mark};
+use super::svg::{COLOURS, PLOT_HEIGHT, axes, escape, head, heading, on_page, push};
 use super::{PlotError, PlotOptions, SERIES_MAX};
 
 /// Ticks along and up; the same, so that both axes of observed against fitted values are one.
@@ -74,13 +73,12 @@ pub fn goodness_of_fit(outputs: &[Fitted], options: &PlotOptions) -> Result<Stri
     let top = if options.title.is_empty() { 26.0 } else { 46.0 };
     let second = top + PLOT_HEIGHT + GAP;
     let bottom = second + PLOT_HEIGHT;
-    #[expect(clippy::cast_precision_loss, reason = "at most SERIES_MAX")]
-    let height = bottom + 46.0 + LINE * found as f64;
+    let height = bottom + 46.0 + legend::height(found);
     let mut out = String::new();
     let names: Vec<&str> = outputs.iter().map(|o| o.name.as_str()).collect();
     head(&mut out, &options.title, &names, height);
     if !options.title.is_empty() {
-        heading(&mut out, 20.0, "t", &shorten(&options.title, 44));
+        heading(&mut out, 20.0, "t", &shorten_title(&options.title, 36));
     }
     let unit = common_unit(outputs);
     heading(&mut out, top - 10.0, "n", &with_unit("Observed", unit));
@@ -104,10 +102,17 @@ pub fn goodness_of_fit(outputs: &[Fitted], options: &PlotOptions) -> Result<Stri
     }
     for (index, output) in outputs.iter().enumerate() {
         circles(&mut out, output, index, &shown, options.log, [top, second]);
-        #[expect(clippy::cast_precision_loss, reason = "at most SERIES_MAX")]
-        let y = bottom + 52.0 + LINE * index as f64;
-        legend(&mut out, output, index, unit, y);
     }
+    let entry = |(curve, output): (usize, &Fitted)| Entry {
+        mark: Mark::Circle,
+        curve,
+        text: match unit {
+            Some(_) => output.name.clone(),
+            None => with_unit(&output.name, Some(&output.unit)),
+        },
+    };
+    let entries: Vec<Entry> = outputs.iter().enumerate().map(entry).collect();
+    legend::write(&mut out, &entries, bottom);
     out.push_str("</svg>\n");
     Ok(out)
 }
@@ -197,19 +202,4 @@ fn circles(
         }
     }
     out.push_str("</g>\n");
-}
-
-fn legend(out: &mut String, output: &Fitted, index: usize, unit: Option<&str>, y: f64) {
-    let name = match unit {
-        Some(_) => output.name.clone(),
-        None => with_unit(&output.name, Some(&output.unit)),
-    };
-    let (text, style) = (escape(&shorten(&name, LEGEND_CHARS)), style(index));
-    push(
-        out,
-        format_args!(
-            "<path {style} d=\"M10 {:.1}h22\"/><text x=\"38\" y=\"{y:.1}\">{text}</text>\n",
-            y - 4.0
-        ),
-    );
 }

@@ -6,6 +6,7 @@
 mod axis;
 mod frame;
 mod goodness;
+mod legend;
 mod overlay;
 mod svg;
 mod terminal;

@@ -1,7 +1,8 @@
 //! A self-contained SVG: drawn for a phone's width, sharp at any other.
 
 use super::axis::{Axis, label};
-use super::frame::{Frame, shorten, shorten_words};
+use super::frame::{Frame, shorten_title};
+use super::legend;
 use super::{Band, Overlay, PlotError, PlotOptions, Points};
 use crate::csv::Curves;
 use std::fmt::Write as _;
@@ -12,8 +13,6 @@ pub(super) const PLOT_HEIGHT: f64 = 230.0;
 pub(super) const LEFT: f64 = 54.0;
 const RIGHT: f64 = 14.0;
 pub(super) const LINE: f64 = 17.0;
-/// Characters of a legend entry that fit one line.
-pub(super) const LEGEND_CHARS: usize = 54;
 /// Curves are thinned to this many columns; extremes within a column are kept.
 const COLUMNS: f64 = 800.0;
 
@@ -51,13 +50,15 @@ pub fn svg_with(
     let frame = Frame::new(curves, overlay, options, 6, 5)?;
     let top = if options.title.is_empty() { 26.0 } else { 46.0 };
     let bottom = top + PLOT_HEIGHT;
-    #[expect(clippy::cast_precision_loss, reason = "at most SERIES_MAX")]
-    let height = bottom + 46.0 + LINE * curves.series.len() as f64;
+    let entries = legend::entries(&curves.series, overlay, |series| {
+        frame.legend(&series.name, &series.unit)
+    });
+    let height = bottom + 46.0 + legend::height(entries.len());
     let mut out = String::new();
     let names: Vec<&str> = curves.series.iter().map(|s| s.name.as_str()).collect();
     head(&mut out, &options.title, &names, height);
     if !options.title.is_empty() {
-        heading(&mut out, 20.0, "t", &shorten_words(&options.title, 36));
+        heading(&mut out, 20.0, "t", &shorten_title(&options.title, 36));
     }
     heading(&mut out, top - 10.0, "n", &frame.y_label());
     axes(&mut out, [&frame.x, &frame.y], &frame.x_label(), top);
@@ -69,32 +70,19 @@ pub fn svg_with(
         for piece in frame.pieces(curves, index) {
             trace(&mut path, &thin(&piece), top);
         }
-        let style = style(index);
         push(
             &mut out,
             format_args!(
-                "<path {style} d=\"{path}\"><title>{}</title></path>\n",
+                "<path {} d=\"{path}\"><title>{}</title></path>\n",
+                style(index),
                 escape(&series.name)
             ),
-        );
-        #[expect(clippy::cast_precision_loss, reason = "at most SERIES_MAX")]
-        let y = bottom + 52.0 + LINE * index as f64;
-        let text = escape(&shorten(
-            &frame.legend(&series.name, &series.unit),
-            LEGEND_CHARS,
-        ));
-        push(
-            &mut out,
-            format_args!("<path {style} d=\"M10 {:.1}h22\"/>", y - 4.0),
-        );
-        push(
-            &mut out,
-            format_args!("<text x=\"38\" y=\"{y:.1}\">{text}</text>\n"),
         );
     }
     for drawn in &overlay.points {
         points(&mut out, &frame, drawn, top);
     }
+    legend::write(&mut out, &entries, bottom);
     out.push_str("</svg>\n");
     Ok(out)
 }
@@ -201,7 +189,7 @@ pub(super) fn head(out: &mut String, title: &str, names: &[&str], height: f64) {
         ),
     );
     out.push_str("<style>svg{color-scheme:light dark;max-width:900px}.b{fill:#fff}text{fill:#1d2329;font:11px system-ui,sans-serif}");
-    out.push_str(".t{font-size:14px;font-weight:600}.e{text-anchor:end}.m{text-anchor:middle}.g{stroke:#e2e6ea}.a{stroke:#6a7480}path{fill:none;stroke-width:1.8;stroke-linejoin:round}.h{stroke:none;fill-opacity:.18}.o{fill:none;stroke-width:1.3}");
+    out.push_str(".t{font-size:14px;font-weight:600}.e{text-anchor:end}.m{text-anchor:middle}.g{stroke:#e2e6ea}.a{stroke:#6a7480}path{fill:none;stroke-width:1.8;stroke-linejoin:round}.g{stroke-width:1}.h{stroke:none;fill-opacity:.18}.o{fill:none;stroke-width:1.3}");
     for (i, (light, _)) in COLOURS.iter().enumerate() {
         push(
             out,

@@ -1,7 +1,7 @@
 //! A plot in characters: braille dots where the terminal has them, plain ASCII where it has not.
 
 use super::axis::label;
-use super::frame::{Frame, shorten, shorten_words};
+use super::frame::{Frame, shorten, shorten_title};
 use super::{PlotError, PlotOptions};
 use crate::csv::Curves;
 
@@ -91,7 +91,7 @@ pub fn terminal(
         }
     }
     let mut out = String::new();
-    for heading in [shorten_words(&options.title, width), frame.y_label()] {
+    for heading in [shorten_title(&options.title, width), frame.y_label()] {
         if !heading.is_empty() {
             out.push_str(&heading);
             out.push('\n');

@@ -77,6 +77,7 @@ fn points_on_a_curve_lie_on_its_line() {
         let line = corners(path(&text, "c1"));
         assert_eq!(circles(&text), [line[2], line[10], line[24]]);
         assert!(text.contains("<g class=\"o c1\"><title>observed: high"));
+        assert!(text.contains(">observed: high</text>"), "{text}");
     }
 }
 
@@ -117,6 +118,13 @@ fn a_band_lies_between_its_lines() {
         let mut around = corners(path(&text, "c0"));
         around.extend(corners(path(&text, "c1")).iter().rev());
         assert_eq!(corners(path(&text, "h h0")), around);
+        // The legend says what the area is, and the page is long enough for it.
+        let entry = text.split(">5 to 95 %</text>").next().unwrap();
+        let y = entry.rsplit("y=\"").next().unwrap();
+        let y: f64 = y.trim_end_matches('"').parse().unwrap();
+        let height = text.split("viewBox=\"0 0 390 ").nth(1).unwrap();
+        let height: f64 = height.split('"').next().unwrap().parse().unwrap();
+        assert!(y > 300.0 && y < height, "{y} {height}");
     }
     // A gap parts it, and on a logarithmic axis what is not positive ends at the bottom.
     let mut gap = band;
@@ -134,6 +142,16 @@ fn a_band_lies_between_its_lines() {
     );
     let first = band.split('Z').next().unwrap();
     assert_eq!(corners(first)[3].1, 256.0);
+}
+
+#[test]
+fn a_title_that_is_a_path_keeps_its_end() {
+    let options = PlotOptions {
+        title: "Example|Organism|PeripheralVenousBlood|Drug|Plasma".to_owned(),
+        ..PlotOptions::default()
+    };
+    let text = svg_with(&curves(), &Overlay::default(), &options).unwrap();
+    assert!(text.contains("|Drug|Plasma</text>"), "{text}");
 }
 
 #[cfg(feature = "cli")]
@@ -168,6 +186,13 @@ mod command {
         assert!(other.contains("[nmol/l]") && text.contains("[µmol/l]"));
         let missing = sim(&["plot", &example(), "--observed", "no.csv", "--svg", &svg]);
         assert_eq!(missing.code, 1);
+        // A file that could not be written leaves nothing, and one that is there stays as it is.
+        let folder = root.join("taken");
+        std::fs::create_dir(&folder).unwrap();
+        let taken = folder.display().to_string();
+        let done = sim(&["plot", &example(), "--svg", &taken]);
+        assert!(done.err.contains("cannot write"), "{}", done.err);
+        assert_eq!(std::fs::read_dir(&root).unwrap().count(), 3);
         assert!(
             missing.err.contains("cannot read no.csv"),
             "{}",

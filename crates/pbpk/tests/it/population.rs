@@ -407,7 +407,7 @@ fn a_failing_individual_is_named_and_the_others_run() {
     assert_eq!(done.code, 0, "{}", done.err);
     assert!(
         done.out
-            .contains("3 individuals, 1 parameters each, 1 failed"),
+            .contains("3 individuals, 1 parameter each, 1 failed"),
         "{}",
         done.out
     );
