@@ -1,7 +1,9 @@
 //! The command line.
 
+use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
+use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
@@ -56,16 +58,23 @@ impl Cli {
     }
 
     /// Reads the command line, and where some of its values came from. Ends the process where it
-    /// cannot be read.
-    pub fn read() -> (Self, Given) {
-        let matches = Self::fitted().get_matches();
+    /// cannot be read; gives nothing where no command is named, and help was printed instead.
+    pub fn read() -> Option<(Self, Given)> {
+        let matches = match Self::fitted().try_get_matches() {
+            Ok(matches) => matches,
+            Err(error) if error.kind() == ErrorKind::MissingSubcommand => {
+                print_help_at_hand();
+                return None;
+            }
+            Err(error) => error.exit(),
+        };
         let below = matches.subcommand().map_or(&matches, |(_, below)| below);
         let given = Given {
             state_dir: origin(&matches, "state_dir", "--state-dir", "DURWARD_STATE_DIR"),
             policy: origin(below, "policy", "--policy", "DURWARD_POLICY"),
         };
         match Self::from_arg_matches(&matches) {
-            Ok(cli) => (cli, given),
+            Ok(cli) => Some((cli, given)),
             Err(error) => error.exit(),
         }
     }
@@ -78,6 +87,26 @@ impl Cli {
             None => Source::Default,
         }
     }
+}
+
+/// Prints the help of the command that the line stops at, as nobody can tell what was meant to follow.
+fn print_help_at_hand() {
+    let mut line = Cli::fitted();
+    line.build();
+    let mut names: Vec<String> = Vec::new();
+    let mut command = &line;
+    for word in std::env::args_os().skip(1) {
+        // Options stand between the words, and their values name no command.
+        if let Some(below) = word.to_str().and_then(|word| command.find_subcommand(word)) {
+            names.push(below.get_name().to_owned());
+            command = below;
+        }
+    }
+    let found = names
+        .iter()
+        .try_fold(&mut line, |command, name| command.find_subcommand_mut(name));
+    let help = found.map(clap::Command::render_help);
+    let _ = write!(std::io::stderr(), "{}", help.unwrap_or_default());
 }
 
 fn origin(matches: &ArgMatches, id: &str, flag: &'static str, variable: &'static str) -> Origin {
@@ -123,15 +152,19 @@ pub enum Command {
     #[command(after_help = crate::check::HELP)]
     Check(crate::check::CheckArgs),
     /// Take a guided tour with built-in servers, in a temporary directory
+    #[command(after_help = crate::demo::HELP)]
     Demo,
     /// Write, check, explain and test policies
+    #[command(after_help = crate::policy::HELP)]
     Policy(crate::policy::PolicyArgs),
     /// Show where a model name is routed
+    #[command(after_help = crate::route::MODELS_HELP)]
     Models(crate::route::ModelsArgs),
     /// Review and approve changed tool definitions
     #[command(after_help = crate::pins::HELP)]
     Pins(crate::pins::PinsArgs),
     /// Read and verify the journal
+    #[command(after_help = crate::audit::HELP)]
     Audit(crate::audit::AuditArgs),
     /// Reload policy and configuration in running instances
     #[command(after_help = crate::control::reload::HELP)]
@@ -158,6 +191,7 @@ pub enum Command {
     #[command(after_help = crate::wrap::UNWRAP_HELP)]
     Unwrap(crate::wrap::UnwrapArgs),
     /// Show the state directory, the journal and running instances
+    #[command(after_help = crate::status::HELP)]
     Status(crate::status::StatusArgs),
     /// Print a shell's completions
     #[command(after_help = crate::completions::COMPLETIONS_HELP)]
@@ -169,11 +203,12 @@ pub enum Command {
     #[command(after_help = crate::approvals::HELP)]
     Approvals(crate::approvals::ApprovalsArgs),
     /// Serve SSH hosts as tools; explain and print the rules for commands
+    #[command(after_help = crate::ssh::HELP)]
     Ssh(crate::ssh::SshArgs),
     /// Read, run and analyse Open Systems Pharmacology models
     Sim(pbpk::cli::Args),
     /// Measure overhead and load, and run mock servers
-    #[command(subcommand)]
+    #[command(subcommand, after_help = lab::HELP)]
     Lab(lab::Args),
     /// Print the help of a command, or a reference page
     #[command(after_help = crate::help::HELP)]

@@ -1,8 +1,10 @@
 //! Why a command ends otherwise than it was meant to, and with which exit code.
 
+use gate::identity::RingError;
+
 /// Wrong configuration.
 pub const EXIT_CONFIGURATION: u8 = 16;
-/// The journal failed; nothing was forwarded after that.
+/// The journal failed, or the state directory cannot be used; nothing was forwarded after that.
 pub const EXIT_JOURNAL: u8 = 10;
 
 /// Why a run could not start or had to end.
@@ -33,6 +35,16 @@ impl Failure {
         Self {
             code: EXIT_JOURNAL,
             message: message.to_string(),
+        }
+    }
+
+    /// Keys that cannot be opened: where they have no place, the journal has none either.
+    pub fn of_keys(error: &RingError) -> Self {
+        match error {
+            RingError::Directory(_) | RingError::Secret(_) | RingError::Read { .. } => {
+                Self::journal(error)
+            }
+            _ => Self::configuration(error.to_string()),
         }
     }
 

@@ -82,13 +82,13 @@ pub struct ApprovalArgs {
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(..=REMEMBER_S_MAX))]
     approval_remember: Option<u64>,
     /// Most calls that may wait for a person at once [default: 1000]
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..=PENDING_LIMIT as u64))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=PENDING_LIMIT as u64))]
     approval_pending_max: Option<u64>,
     /// Most calls of one caller that may wait for a person at once [default: 20]
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..=PENDING_LIMIT as u64))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=PENDING_LIMIT as u64))]
     approval_waiting_max: Option<u64>,
     /// Most questions of one caller per minute [default: 60]
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..=PENDING_LIMIT as u64))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=PENDING_LIMIT as u64))]
     approval_per_minute: Option<u64>,
 }
 

@@ -7,6 +7,7 @@ use gate::identity::{Entry, KeyRing, NewKey, RingError, Rotation};
 
 use crate::config::Settings;
 use crate::config::values::Span;
+use crate::failure::Failure;
 use crate::layout;
 use crate::layout::table::{Column, Long, Table};
 use crate::local;
@@ -25,7 +26,29 @@ key has been created, requests without a key are refused, even after all keys we
 its sessions, streams and waiting calls end. Rotating a key ends them too, unless --overlap keeps the old secret
 valid for a while.
 
-Exit codes: 0 done; 16 it could not be done.";
+With --json, `create` and `rotate` print the key as the member `key` of the object that `list` has for it.
+
+Exit codes: 0 done; 10 the state directory cannot be used; 16 it could not be done.";
+
+const CREATE_HELP: &str = "\
+Examples:
+  durward keys create laptop
+  durward keys create ci --expires 720h --scope files
+  durward keys create agent --group team-a --json | jq -r .key";
+
+const LIST_HELP: &str = "\
+Examples:
+  durward keys list
+  durward keys list --json | jq -r '.[].name'";
+
+const ROTATE_HELP: &str = "\
+Examples:
+  durward keys rotate ci                  the old secret ends at once
+  durward keys rotate ci --overlap 1h     both are valid for an hour";
+
+const REVOKE_HELP: &str = "\
+Examples:
+  durward keys revoke laptop";
 
 /// A name that rules and the journal can have.
 fn key_name(text: &str) -> Result<String, String> {
@@ -45,6 +68,7 @@ pub struct KeysArgs {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Create a key and print it once
+    #[command(after_help = CREATE_HELP)]
     Create {
         /// Its name: callers are `key:NAME` in rules and in the journal
         #[arg(value_name = "NAME", value_parser = key_name)]
@@ -61,14 +85,19 @@ enum Command {
         /// A group that its caller belongs to; repeatable [default: none]
         #[arg(long = "group", value_name = "GROUP", value_parser = group_name)]
         groups: Vec<String>,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
     },
     /// List the keys, without their secrets
+    #[command(after_help = LIST_HELP)]
     List {
         /// Print one JSON array
         #[arg(long)]
         json: bool,
     },
     /// Replace the secret of a key and print it; the old one is revoked
+    #[command(after_help = ROTATE_HELP)]
     Rotate {
         /// Its name
         #[arg(value_name = "NAME")]
@@ -79,12 +108,19 @@ enum Command {
         /// When the key expires, from now: `12h`, `30m` [default: as before]
         #[arg(long, value_name = "SPAN", value_parser = some_time)]
         expires: Option<Span>,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
     },
     /// Revoke a key
+    #[command(after_help = REVOKE_HELP)]
     Revoke {
         /// Its name
         #[arg(value_name = "NAME")]
         name: String,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
     },
 }
 
@@ -158,17 +194,22 @@ pub fn run(
     let done = act(&args.command, places, &mut random);
     // A text without randomness behind it must not be used.
     let failed = match (done, broken) {
-        (_, Some(error)) => format!("no random bytes: {error}; revoke the key if it is listed"),
-        (Err(error), None) => error.to_string(),
+        (_, Some(error)) => Failure::configuration(format!(
+            "no random bytes: {error}; revoke the key if it is listed"
+        )),
+        (Err(error), None) => Failure::of_keys(&error),
         (Ok(text), None) => {
-            return match out.write_all(text.as_bytes()) {
-                Err(error) if error.kind() != io::ErrorKind::BrokenPipe => 2,
+            return match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+                Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                    let _ = writeln!(err, "error: cannot write: {error}");
+                    2
+                }
                 _ => 0,
             };
         }
     };
-    let _ = writeln!(err, "error: {failed}");
-    crate::failure::EXIT_CONFIGURATION
+    let _ = writeln!(err, "error: {}", failed.message);
+    failed.code
 }
 
 fn act(
@@ -185,6 +226,7 @@ fn act(
             expires,
             servers,
             groups,
+            json,
             ..
         } => {
             let expires_ms = expires.map(later);
@@ -194,23 +236,29 @@ fn act(
                 servers: servers.clone(),
                 groups: groups.clone(),
             };
-            ring.create(new, now_ms, random).map(|text| text + "\n")
+            let text = ring.create(new, now_ms, random)?;
+            Ok(made(&ring, (name, &text), *json, now_ms))
         }
         Command::Rotate {
             name,
             overlap,
             expires,
+            json,
         } => {
             let rotation = Rotation {
                 overlap_until_ms: overlap.map(later),
                 expires_ms: expires.map(later),
             };
-            let rotated = ring.rotate(name, rotation, now_ms, random);
-            rotated.map(|text| text + "\n")
+            let text = ring.rotate(name, rotation, now_ms, random)?;
+            Ok(made(&ring, (name, &text), *json, now_ms))
         }
-        Command::Revoke { name } => ring
-            .revoke(name, now_ms)
-            .map(|()| format!("{name} is revoked\n")),
+        Command::Revoke { name, json } => {
+            ring.revoke(name, now_ms)?;
+            Ok(match json {
+                true => format!("{:#}\n", one(&ring, name, now_ms)),
+                false => format!("{name} is revoked\n"),
+            })
+        }
         Command::List { json: true } => {
             let entries: Vec<serde_json::Value> =
                 ring.entries().iter().map(|e| object(e, now_ms)).collect();
@@ -218,6 +266,24 @@ fn act(
         }
         Command::List { json: false } => Ok(list(ring.entries(), now_ms)),
     }
+}
+
+/// A new text of a key, which is printed this once.
+fn made(ring: &KeyRing, (name, text): (&str, &str), json: bool, now_ms: i64) -> String {
+    if !json {
+        return format!("{text}\n");
+    }
+    let mut key = one(ring, name, now_ms);
+    if let Some(members) = key.as_object_mut() {
+        members.insert("key".into(), text.into());
+    }
+    format!("{key:#}\n")
+}
+
+/// A key as `list` has it.
+fn one(ring: &KeyRing, name: &str, now_ms: i64) -> serde_json::Value {
+    let entry = ring.entries().iter().rev().find(|entry| entry.name == name);
+    entry.map_or(serde_json::Value::Null, |entry| object(entry, now_ms))
 }
 
 fn state(entry: &Entry, now_ms: i64) -> &'static str {

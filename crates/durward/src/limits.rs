@@ -24,7 +24,7 @@ pub struct LimitArgs {
     )]
     tool_window: Option<u64>,
     /// What to do with a call beyond that: ask a person, or refuse it [default: hitl]
-    #[arg(help_heading = "Limits", long = "limit-then", value_name = "THEN", value_parser = then)]
+    #[arg(help_heading = "Limits", long = "limit-then", value_name = "hitl|refuse", value_parser = then)]
     then: Option<Then>,
     /// Concurrent calls of one caller [default: 256]
     #[arg(help_heading = "Limits", long = "limit-concurrency", value_name = "N")]

@@ -63,13 +63,18 @@ use failure::EXIT_CONFIGURATION;
 use layout::fold::Folded;
 use places::Places;
 
+/// The command line cannot be understood; clap ends with the same.
+const EXIT_USAGE: u8 = 2;
+
 fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().skip(1).collect();
     let own_binary = places::own_binary();
     if let Some(code) = work_for_another(&args, &own_binary) {
         return code;
     }
-    let (cli, given) = Cli::read();
+    let Some((cli, given)) = Cli::read() else {
+        return ExitCode::from(EXIT_USAGE);
+    };
     match &cli.command {
         Command::Ssh(args) => log::start_at(args.level(), cli.verbose),
         _ => log::start(cli.verbose),
@@ -123,10 +128,7 @@ fn main() -> ExitCode {
         Command::Help(args) => reference::lookup::run(&args, &mut out, &mut err),
         Command::Docs { page } => reference::print(&page, &mut out, &mut err),
         Command::JournalRate(args) => journal_rate::run(&args, &places, &mut out, &mut err),
-        Command::Lab(args) => {
-            let context = lab_context(places.own_binary);
-            lab::run(args, &context, &mut out, &mut err)
-        }
+        Command::Lab(args) => lab::run(args, &lab_context(places.own_binary), &mut out, &mut err),
     };
     // A reader that has seen enough closes the pipe; there is nobody left to tell.
     let _ = out.flush().and(err.flush());

@@ -159,7 +159,7 @@ fn reasons(out: &mut dyn Write) -> io::Result<()> {
     )?;
     writeln!(
         out,
-        "| {journal} | the journal failed |\n| {configuration} | wrong configuration |"
+        "| {journal} | the journal failed, or the state directory cannot be used |\n| {configuration} | wrong configuration |"
     )
 }
 

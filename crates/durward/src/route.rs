@@ -18,6 +18,11 @@ Examples:
 
 Exit codes: 0 the name leads somewhere; 1 it does not; 16 the configuration cannot be used.";
 
+/// Examples of `durward models`.
+pub const MODELS_HELP: &str = "\
+Examples:
+  durward models explain smart      the targets of an alias, in the order in which they are tried";
+
 #[derive(Debug, Args)]
 pub struct ModelsArgs {
     #[command(subcommand)]

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -15,6 +16,16 @@ use crate::control::client;
 use crate::places::Places;
 use crate::plural::count;
 
+pub const HELP: &str = "\
+Examples:
+  durward status
+  durward status --json | jq '.instances[].server'
+
+The command reads only. It lists the instances whose journal is in the state directory, and every instance of this user
+that answers on its control socket.
+
+Exit codes: 0 done; 2 the journal cannot be read.";
+
 /// Arguments of `durward status`.
 #[derive(Debug, Args)]
 pub struct StatusArgs {
@@ -27,8 +38,8 @@ pub struct StatusArgs {
 const SEGMENTS_MAX: usize = 1_000;
 /// How many first lines of a segment are read for what it says of its instance.
 const FIRST_LINES: usize = 8;
-/// A segment that was written to within this time counts as in use without a look at its lock, in
-/// seconds: its instance may be about to take that lock.
+/// A segment that was written to within this time counts as in use without a try at its lock, in
+/// seconds, where the kernel does not list locks: its instance may be about to take that lock.
 const FRESH_S: u64 = 5;
 
 /// One segment that has not been closed.
@@ -64,8 +75,11 @@ pub fn run(args: &StatusArgs, places: &Places, out: &mut dyn Write, err: &mut dy
     } else {
         print(places, &journal, out).and_then(|()| print_sockets(places, &sockets, out))
     };
-    match printed {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => 2,
+    match printed.and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            let _ = writeln!(err, "error: cannot write: {error}");
+            2
+        }
         _ => 0,
     }
 }
@@ -208,10 +222,13 @@ fn record(line: &[u8]) -> Option<Value> {
 /// What a segment's beginning says of its instance, and whether that is running.
 fn open(path: &Path, last: Option<&Value>) -> io::Result<Open> {
     let file = File::open(path)?;
-    let age = file.metadata()?.modified()?.elapsed().unwrap_or_default();
-    let fresh = age < Duration::from_secs(FRESH_S);
+    let found = file.metadata()?;
+    let age = found.modified()?.elapsed().unwrap_or_default();
     // Only its writer locks a segment exclusively, and for as long as it runs.
-    let running = fresh || flock(&file, FlockOperation::NonBlockingLockShared).is_err();
+    let running = match age < Duration::from_secs(FRESH_S) {
+        true => is_locked(&found).unwrap_or(true),
+        false => flock(&file, FlockOperation::NonBlockingLockShared).is_err(),
+    };
     let owned = |record: &Value, name: &str| text(record, name).map(str::to_owned);
     let mut open = Open {
         file: path
@@ -246,6 +263,19 @@ fn open(path: &Path, last: Option<&Value>) -> io::Result<Open> {
         }
     }
     Ok(open)
+}
+
+/// Whether the kernel lists a writer's lock on this file; nothing where it lists no locks. To look is in no writer's way.
+fn is_locked(found: &fs::Metadata) -> Option<bool> {
+    let listed = fs::read_to_string("/proc/locks").ok()?;
+    let file = format!(":{}", found.ino());
+    // `1: FLOCK  ADVISORY  WRITE 3339 fd:00:1234 0 EOF`
+    Some(listed.lines().any(|line| {
+        let mut words = line.split_whitespace().skip(1);
+        words.next() == Some("FLOCK")
+            && words.nth(1) == Some("WRITE")
+            && words.nth(1).is_some_and(|place| place.ends_with(&file))
+    }))
 }
 
 fn print(places: &Places, journal: &Journal, out: &mut dyn Write) -> io::Result<()> {

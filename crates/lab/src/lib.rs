@@ -52,6 +52,15 @@ pub use users::UsersArgs;
 use std::io::Write;
 use std::path::PathBuf;
 
+/// Examples of `durward lab`.
+pub const HELP: &str = "\
+Examples:
+  durward lab overhead --quick --direct 'durward lab mock echo' --proxied 'durward run -- durward lab mock echo'
+  durward lab load tool --target 'durward lab mock echo' --workers 4 --duration 5s
+  durward lab report RUN --format html
+
+`durward lab COMMAND --help` has the options and exit codes of each command.";
+
 /// What the lab can do.
 #[derive(Debug, clap::Subcommand)]
 pub enum Args {
@@ -65,7 +74,7 @@ pub enum Args {
     Users(Box<UsersArgs>),
     /// Measure the standard set and compare it with the budgets
     Standard(StandardArgs),
-    /// Latencies as a journal has them: policy, approval, end to end, upstream
+    /// Show the latencies in a journal: policy, approval, end to end, upstream
     AuditLatency(AuditArgs),
     /// Put two stored measurements side by side
     Compare(CompareArgs),
@@ -73,9 +82,9 @@ pub enum Args {
     Gate(GateArgs),
     /// Show a stored measurement as a page: Markdown, HTML or JUnit
     Report(ReportArgs),
-    /// The three hosts of the SSH load-testing guide as network namespaces
+    /// Make the three hosts of the SSH load-testing guide, as network namespaces
     Farm(FarmArgs),
-    /// A process to test and to measure against
+    /// Run a process to test and to measure against
     #[command(subcommand)]
     Mock(mocks::Args),
 }

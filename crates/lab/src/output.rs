@@ -9,7 +9,7 @@ pub struct ProgressFlags {
     /// No progress on standard error
     #[arg(long)]
     quiet: bool,
-    /// Tell progress line by line, even on a terminal
+    /// Print progress line by line, even on a terminal
     #[arg(long)]
     no_tui: bool,
 }

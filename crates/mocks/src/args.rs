@@ -41,16 +41,16 @@ pub enum Args {
 #[derive(Debug, clap::Args)]
 pub struct EchoArgs {
     /// How long every call takes, in microseconds.
-    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=600_000_000))]
+    #[arg(long, value_name = "MICROSECONDS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=600_000_000))]
     pub delay_us: u64,
     /// How long the text of the tool `sized` is, in bytes.
-    #[arg(long, default_value_t = 1024, value_parser = clap::value_parser!(u64).range(0..=67_108_864))]
+    #[arg(long, value_name = "BYTES", default_value_t = 1024, value_parser = clap::value_parser!(u64).range(0..=67_108_864))]
     pub reply_bytes: u64,
-    /// Stand still for so long at the end of every period, in milliseconds.
-    #[arg(long, requires = "stall_every_ms", value_parser = clap::value_parser!(u64).range(1..=600_000))]
+    /// Stop answering for so long at the end of every period, in milliseconds.
+    #[arg(long, value_name = "MILLISECONDS", requires = "stall_every_ms", value_parser = clap::value_parser!(u64).range(1..=600_000))]
     pub stall_ms: Option<u64>,
     /// The period of the stalls, in milliseconds.
-    #[arg(long, requires = "stall_ms", value_parser = clap::value_parser!(u64).range(1..=3_600_000))]
+    #[arg(long, value_name = "MILLISECONDS", requires = "stall_ms", value_parser = clap::value_parser!(u64).range(1..=3_600_000))]
     pub stall_every_ms: Option<u64>,
     /// List this many tools: the four, then echo under other names.
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=10_000))]
@@ -66,7 +66,7 @@ pub struct EchoArgs {
 /// Options of `files`.
 #[derive(Debug, clap::Args)]
 pub struct FilesArgs {
-    /// A directory the tools may reach, with all beneath it; repeatable. Default: the current directory.
+    /// A directory the tools may reach, with all beneath it; repeatable [default: the current directory]
     #[arg(long, value_name = "DIR", conflicts_with = "any_root")]
     pub root: Vec<PathBuf>,
     /// Reach the whole file system.

@@ -1,7 +1,20 @@
 //! Files that say what may be done: who else decides what stands in them.
 
 use std::fs::Metadata;
+use std::io;
 use std::os::unix::fs::MetadataExt as _;
+
+/// Why a file that a person has named cannot be read, without its name.
+#[must_use]
+pub fn unreadable(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "there is no such file".into(),
+        io::ErrorKind::PermissionDenied => "this file may not be read".into(),
+        io::ErrorKind::IsADirectory => "this is a directory; name a file".into(),
+        io::ErrorKind::InvalidData => "this is not text in UTF-8; name another file".into(),
+        _ => error.to_string(),
+    }
+}
 
 /// Whether nobody but this user, or root, decides what is in a file.
 ///

@@ -12,6 +12,26 @@ use clap::{Args, Subcommand, ValueEnum};
 use gate::journal::audit::{AuditError, Filter, Kind};
 use gate::journal::{KeysError, parse_utc};
 
+/// Examples of `durward audit`.
+pub const HELP: &str = "\
+Examples:
+  durward audit verify                        verify that nothing was altered or cut off
+  durward audit show --refused --since 1d     whole records of the refusals of a day
+  durward audit tail --follow --json          every record as it is written
+
+`durward logs` shows the same records as tables.";
+
+const SHOW_HELP: &str = "\
+Examples:
+  durward audit show --limit 5
+  durward audit show --tool write_file --decision deny
+  durward audit show --since 1h --json | jq -r .reason";
+
+const TAIL_HELP: &str = "\
+Examples:
+  durward audit tail --follow                 end with Ctrl-C
+  durward audit tail --follow --refused --json";
+
 /// Nothing is wrong, and nothing is left open.
 pub const SOUND: u8 = 0;
 /// The journal was changed.
@@ -37,8 +57,10 @@ enum Command {
     #[command(after_help = verify::EXIT_CODES)]
     Verify(verify::VerifyArgs),
     /// Print the latest matching records
+    #[command(after_help = SHOW_HELP)]
     Show(SelectArgs),
     /// Print the latest records; with --follow also new ones
+    #[command(after_help = TAIL_HELP)]
     Tail(TailArgs),
 }
 

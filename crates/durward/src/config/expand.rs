@@ -97,7 +97,7 @@ fn look_up(name: &str, variable: &dyn Fn(&str) -> Option<OsString>) -> Result<St
     variable(name)
         .ok_or_else(|| format!("the environment variable {name} is not set, or empty"))?
         .into_string()
-        .map_err(|_| format!("the environment variable {name} is not utf-8"))
+        .map_err(|_| format!("the environment variable {name} is not UTF-8"))
 }
 
 #[cfg(test)]

@@ -4,9 +4,11 @@
 //! ever picked up from the current directory.
 
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+
+use toolkit::files::unreadable;
 
 use super::node::CONFIG_BYTES_MAX;
 
@@ -35,23 +37,23 @@ pub fn default(directory: &Path) -> Option<PathBuf> {
 /// A sentence that does not name the file.
 pub fn open(path: &Path) -> Result<Opened, String> {
     // Opening a pipe would wait for its writer.
-    let kind = std::fs::metadata(path).map_err(|error| reason(&error))?;
+    let kind = std::fs::metadata(path).map_err(|error| unreadable(&error))?;
     if !kind.is_file() {
         return Err(no_file(path, kind.is_dir()));
     }
-    let file = File::open(path).map_err(|error| reason(&error))?;
-    let found = file.metadata().map_err(|error| reason(&error))?;
+    let file = File::open(path).map_err(|error| unreadable(&error))?;
+    let found = file.metadata().map_err(|error| unreadable(&error))?;
     toolkit::files::is_ours(&found, "could make it start any program")?;
     let mut bytes = Vec::new();
     file.take(CONFIG_BYTES_MAX as u64 + 1)
         .read_to_end(&mut bytes)
-        .map_err(|error| reason(&error))?;
+        .map_err(|error| unreadable(&error))?;
     if bytes.len() > CONFIG_BYTES_MAX {
         return Err("the file is longer than 1 MiB".into());
     }
     let text = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        format!("byte {at} is not utf-8; save the file as utf-8")
+        format!("byte {at} is not UTF-8; save the file as UTF-8")
     })?;
     Ok(Opened {
         text,
@@ -72,13 +74,5 @@ fn no_file(path: &Path, is_directory: bool) -> String {
         }
         true => format!("this is a directory; name a file: `durward init` writes one, {NAME}"),
         false => "this is not a regular file; name one".into(),
-    }
-}
-
-fn reason(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::NotFound => "there is no such file".into(),
-        io::ErrorKind::PermissionDenied => "this file may not be read".into(),
-        _ => error.to_string(),
     }
 }

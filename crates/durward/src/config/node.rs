@@ -153,7 +153,7 @@ fn fault_of(text: &str, error: &serde_saphyr::Error) -> Fault {
             "write it flatter, with fewer aliases",
         ),
         _ => (
-            format!("this is not yaml: {}", lower_first(said)),
+            format!("this is not YAML: {}", lower_first(said)),
             "values with : # { [ * & ! % @ ` in front have to be quoted",
         ),
     };

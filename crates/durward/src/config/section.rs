@@ -438,7 +438,7 @@ impl<'r> Section<'r> {
                 Fault::new(
                     at,
                     format!(
-                        "{} leads through a directory whose name is not utf-8",
+                        "{} leads through a directory whose name is not UTF-8",
                         self.name(name)
                     ),
                 )

@@ -236,7 +236,7 @@ fn what_is_no_yaml_is_refused() {
         "policy: |\n a\nb",
     ] {
         let message = settings(text).unwrap_err();
-        assert!(message.contains(": this is not yaml: "), "{message}");
+        assert!(message.contains(": this is not YAML: "), "{message}");
     }
 }
 

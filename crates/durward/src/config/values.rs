@@ -70,17 +70,21 @@ pub struct Span(pub u64);
 /// The units of a span, longest first, in milliseconds.
 const SPAN_UNITS: [(&str, u64); 4] = [("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
 
+/// Read as well; what is written has hours.
+const DAY: (&str, u64) = ("d", 86_400_000);
+
 impl FromStr for Span {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || "is not a span of time; write 500ms, 60s, 10m or 2h".to_owned();
+        let wrong = || "is not a span of time; write 500ms, 60s, 10m, 2h or 30d".to_owned();
         let (number, unit) = split(text).ok_or_else(wrong)?;
         if unit.is_empty() {
             return Err(format!("has no unit; write {number}s for seconds"));
         }
         let (_, unit_ms) = SPAN_UNITS
             .iter()
+            .chain(&[DAY])
             .find(|(name, _)| *name == unit)
             .ok_or_else(wrong)?;
         number
@@ -392,7 +396,8 @@ mod tests {
 
     #[test]
     fn spans_of_time_are_read_and_written() {
-        const WRONG: Result<&str, &str> = Err("is not a span of time; write 500ms, 60s, 10m or 2h");
+        const WRONG: Result<&str, &str> =
+            Err("is not a span of time; write 500ms, 60s, 10m, 2h or 30d");
         for (text, expect) in [
             ("60s", Ok("60s")),
             ("90s", Ok("90s")),

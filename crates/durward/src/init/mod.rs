@@ -136,7 +136,7 @@ fn first(args: &InitArgs, err: &mut dyn Write) -> Result<Option<First>, String> 
         .iter()
         .map(|word| word.to_str().map(str::to_owned))
         .collect();
-    let command = command.ok_or("the command is not utf-8, and the file cannot hold it")?;
+    let command = command.ok_or("the command is not UTF-8, and the file cannot hold it")?;
     let reached = match (&args.url, command.is_empty()) {
         (Some(url), _) => Some(Reached::Url(url.clone())),
         (None, false) => Some(Reached::Command(command)),

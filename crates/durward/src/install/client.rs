@@ -116,6 +116,12 @@ impl Client {
         }
     }
 
+    /// Its name on the command line.
+    pub fn name(self) -> String {
+        let value = self.to_possible_value();
+        value.map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+
     /// What has to be done before the client sees the change.
     pub fn after(self) -> &'static str {
         match self {

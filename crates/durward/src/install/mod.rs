@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::{Value, json};
+use toolkit::files::unreadable;
 
 use crate::atomic::{self, Existing};
 use crate::config::{Origin, Settings, Source};
@@ -42,9 +43,12 @@ that its command, variables and policy are kept in one place. With --url the cli
 running `durward serve`.
 
 Without --write the entry is printed, with the file that it belongs in. With --write the file is edited: a backup
-FILE.bak-TIME is kept; other servers, comments and everything else stay as they are.
+FILE.bak-TIME is kept; other servers, comments and everything else stay as they are. --json prints one object: client,
+file, name, entry, backup, and status (printed, added, replaced or unchanged).
 
-`durward wrap CLIENT` guards the servers that a client already has.";
+`durward wrap CLIENT` guards the servers that a client already has.
+
+Exit codes: 0 done; 16 the entry cannot be made, or the file cannot be edited.";
 
 /// Largest configuration that is edited, in bytes.
 const CONFIG_BYTES_MAX: u64 = 16 * 1024 * 1024;
@@ -84,6 +88,9 @@ pub struct InstallArgs {
     /// Replace a server of the same name, or settings of models that are there
     #[arg(long)]
     force: bool,
+    /// Print one JSON object
+    #[arg(long, conflicts_with = "models")]
+    json: bool,
     #[command(flatten)]
     file: FileArgs,
     /// The server's command
@@ -163,6 +170,9 @@ fn install(
     if args.write {
         return write(args, &location, &name, &entry, out);
     }
+    if args.json {
+        return object(args, &location, (&name, &entry), ("printed", None), out);
+    }
     let _ = writeln!(
         err,
         "add this to {} (or run the same command with --write):",
@@ -170,6 +180,25 @@ fn install(
     );
     let snippet = snippet(args.client, &name, &entry)?;
     writeln!(out, "{snippet}").map_err(|error| format!("cannot write: {error}"))
+}
+
+/// What was done, for a program.
+fn object(
+    args: &InstallArgs,
+    location: &Location,
+    (name, entry): (&str, &Value),
+    (status, backup): (&str, Option<&Path>),
+    out: &mut dyn Write,
+) -> Result<(), String> {
+    let told = json!({
+        "client": args.client.name(),
+        "file": location.file.display().to_string(),
+        "name": name,
+        "status": status,
+        "entry": entry,
+        "backup": backup.map(|path| path.display().to_string()),
+    });
+    writeln!(out, "{told:#}").map_err(|error| format!("cannot write: {error}"))
 }
 
 /// Which file of a client is meant.
@@ -234,17 +263,21 @@ fn write(
     let file = &location.file;
     let shown = file.display();
     let wrong = |error: &dyn std::fmt::Display| format!("{shown}: {error}");
-    let before = read(file).map_err(|error| wrong(&error))?;
+    let before = read(file).map_err(|error| wrong(&unreadable(&error)))?;
     let old = before.as_deref().unwrap_or_default();
     let (format, path) = (args.client.format(), [args.client.section(), name]);
     let there = format.parse(old).map_err(|error| wrong(&error))?;
     let there = document::at(&there, &path);
-    let mut say = |line: String| writeln!(out, "{line}").map_err(|e| format!("cannot write: {e}"));
+    let what = (name, entry);
     let done = match there {
+        Some(there) if there == entry && args.json => {
+            return object(args, location, what, ("unchanged", None), out);
+        }
         Some(there) if there == entry => {
-            return say(format!(
-                "{shown}: \"{name}\" is there already; nothing was changed"
-            ));
+            return say(
+                out,
+                &format!("{shown}: \"{name}\" is there already; nothing was changed"),
+            );
         }
         Some(_) if !args.force => {
             return Err(format!(
@@ -259,11 +292,21 @@ fn write(
         .map_err(|error| wrong(&error))?;
     prepare(location).map_err(|error| wrong(&error))?;
     let kept = replace(file, before.as_deref(), &edited)?;
-    say(format!("{shown}: \"{name}\" {done}"))?;
-    if let Some(kept) = kept {
-        say(format!("{}: backup of the file as it was", kept.display()))?;
+    if args.json {
+        return object(args, location, what, (done, kept.as_deref()), out);
     }
-    say(format!("next: {}", args.client.after()))
+    say(out, &format!("{shown}: \"{name}\" {done}"))?;
+    if let Some(kept) = kept {
+        say(
+            out,
+            &format!("{}: backup of the file as it was", kept.display()),
+        )?;
+    }
+    say(out, &format!("next: {}", args.client.after()))
+}
+
+fn say(out: &mut dyn Write, line: &str) -> Result<(), String> {
+    writeln!(out, "{line}").map_err(|error| format!("cannot write: {error}"))
 }
 
 /// Writes the new text of a configuration, unless another program has changed it since it was `before`; gives the

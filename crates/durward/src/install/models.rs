@@ -141,7 +141,7 @@ fn write(
     let file = &location.file;
     let shown = file.display();
     let wrong = |error: &dyn std::fmt::Display| format!("{shown}: {error}");
-    let before = read(file).map_err(|error| wrong(&error))?;
+    let before = read(file).map_err(|error| wrong(&toolkit::files::unreadable(&error)))?;
     let format = args.client.format();
     let mut text = before.clone().unwrap_or_default();
     let there = format.parse(&text).map_err(|error| wrong(&error))?;

@@ -33,7 +33,7 @@ impl<'a> Chosen<'a> {
             return Ok(Self::Command(program, arguments));
         }
         if let Some(url) = &args.url {
-            Target::parse(url, false).map_err(|fault| format!("the URL {fault}"))?;
+            Target::parse(url, false).map_err(|fault| format!("--url: {fault}"))?;
             return Ok(Self::Url(url));
         }
         if !args.environment.is_empty() {

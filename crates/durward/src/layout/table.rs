@@ -171,6 +171,7 @@ impl<'c> Table<'c> {
             .map(|(_, lines)| lines.len())
             .max()
             .unwrap_or(0);
+        let mut written = Vec::with_capacity(height);
         for number in 0..height {
             let mut line = " ".repeat(self.indent);
             for (at, (width, lines)) in cells.iter().enumerate() {
@@ -185,19 +186,15 @@ impl<'c> Table<'c> {
                 let padding = width.saturating_sub(fold::shown(text));
                 line.extend(std::iter::repeat_n(' ', padding));
             }
-            match self
-                .width
-                .filter(|width| fold::shown(line.trim_end()) > *width)
-            {
+            let too_long = |width: &usize| fold::shown(line.trim_end()) > *width;
+            match self.width.filter(too_long) {
                 // Not even the columns that are never left out have room.
-                Some(width) if colour.is_none() => {
-                    writeln!(out, "{}", cut(line.trim_end(), width))?
-                }
+                Some(width) if colour.is_none() => written.push(cut(line.trim_end(), width)),
                 Some(_) => return self.write(all, None, out),
-                None => writeln!(out, "{}", line.trim_end())?,
+                None => written.push(line.trim_end().to_owned()),
             }
         }
-        Ok(())
+        written.iter().try_for_each(|line| writeln!(out, "{line}"))
     }
 
     /// The lines of a cell.
@@ -371,6 +368,25 @@ mod tests {
             !narrow.contains("caller") && narrow.contains("one"),
             "{narrow}"
         );
+    }
+
+    #[test]
+    fn a_row_without_room_is_written_once_in_colour_too() {
+        let columns = [
+            Column::new("decision", 0, Long::Whole),
+            Column::new("why", 4, Long::Wrap),
+        ];
+        let row = ["deny", "for want of an answer"].map(str::to_owned);
+        let painted = |word: &str| (word == "deny").then_some("31");
+        for width in 0..30 {
+            let table = Table::with(&columns, vec![Some(8), Some(4)], Some(width));
+            let (mut plain, mut colours) = (Vec::new(), Vec::new());
+            table.row(&row, &mut plain).unwrap();
+            let table = table.painted(painted);
+            table.row(&row, &mut colours).unwrap();
+            let lines = |text: &[u8]| text.iter().filter(|byte| **byte == b'\n').count();
+            assert_eq!(lines(&colours), lines(&plain), "{width}");
+        }
     }
 
     #[test]

@@ -22,6 +22,8 @@ const RULE: Shown = (
     Column::new("rule", 8, Long::Cut).of_rank(3),
     &["final_rule"],
 );
+/// How long something took; the record has it in microseconds.
+const TOOK: &[&str] = &["duration_us"];
 const MESSAGE: &[&str] = &["message", "error_message"];
 /// The same where nothing stands behind it.
 const LAST: Column = Column::new("message", 16, Long::Cut);
@@ -61,10 +63,7 @@ pub(super) const RUN: &[Shown] = &[
         Column::new("outcome", 8, Long::Cut).of_rank(3),
         &["hitl_outcome", "reason"],
     ),
-    (
-        Column::new("microseconds", 0, Long::Whole).of_rank(4),
-        &["duration_us"],
-    ),
+    (Column::new("took", 0, Long::Whole).of_rank(4), TOOK),
     (
         Column::new("path", 14, Long::CutFront).of_rank(1),
         &["path", "uri"],
@@ -97,10 +96,7 @@ pub(super) const OPERATIONS: &[Shown] = &[
         &["tool_name", "method"],
     ),
     SERVER,
-    (
-        Column::new("microseconds", 0, Long::Whole),
-        &["duration_us"],
-    ),
+    (Column::new("took", 0, Long::Whole), TOOK),
     (Column::new("reason", 8, Long::Cut).of_rank(1), &["reason"]),
 ];
 
@@ -274,12 +270,33 @@ fn cells(shown: &[Shown], time: Time, members: &Map<String, Value>) -> Vec<Strin
         match value {
             None | Some(Value::Null) => "-".to_owned(),
             Some(Value::String(text)) => Plain(text).to_string(),
+            Some(Value::Number(number)) if names == TOOK => {
+                number.as_f64().map_or_else(|| "-".to_owned(), took)
+            }
             Some(other) => Plain(&other.to_string()).to_string(),
         }
     };
     let first = time.text(&text(&["time"]));
     let texts = shown.iter().map(|(_, names)| text(names));
     std::iter::once(first).chain(texts).collect()
+}
+
+/// A span of microseconds with three significant digits, in the unit that reads best.
+fn took(us: f64) -> String {
+    const UNITS: [(f64, &str); 3] = [(1.0, "µs"), (1e3, "ms"), (1e6, "s")];
+    let digits = |value: f64| match value {
+        value if value < 9.995 => 2,
+        value if value < 99.95 => 1,
+        _ => 0,
+    };
+    let [small, middle, large] = UNITS;
+    let (one, unit) = match us {
+        us if us < 999.5 => small,
+        us if us < 999_500.0 => middle,
+        _ => large,
+    };
+    let value = us / one;
+    format!("{value:.*} {unit}", digits(value))
 }
 
 /// The colour of a word that says how something went.
@@ -335,6 +352,29 @@ mod tests {
             printed(&["nonsense"], true, None, false).lines().last(),
             Some("(unreadable)")
         );
+    }
+
+    #[test]
+    fn times_have_three_significant_digits_and_a_unit() {
+        for (us, text) in [
+            (0.0, "0.00 µs"),
+            (2.345_678, "2.35 µs"),
+            (9.996, "10.0 µs"),
+            (99.96, "100 µs"),
+            (999.6, "1.00 ms"),
+            (13_698.181, "13.7 ms"),
+            (999_600.0, "1.00 s"),
+            (125_300_000.0, "125 s"),
+        ] {
+            assert_eq!(took(us), text, "{us}");
+        }
+        let body =
+            r#"{"time":"2026-11-26T00:03:05.435Z","status":"Success","duration_us":13698.181}"#;
+        let rows = Rows::of(OPERATIONS, &[body.into()], (None, false), false);
+        let mut out = Vec::new();
+        rows.print(body.as_bytes(), &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.contains("  13.7 ms"), "{text}");
     }
 
     #[test]

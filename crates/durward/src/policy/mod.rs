@@ -38,6 +38,17 @@ pub fn warnings(policy: &Policy) -> Vec<Warning> {
 }
 
 /// Arguments of `durward policy`.
+/// Examples of `durward policy`.
+pub const HELP: &str = "\
+Examples:
+  durward policy check policy.json
+  durward policy explain --tool read_file --path /etc/hosts --policy policy.json
+  durward policy test cases.json --policy policy.json
+  durward policy replay --policy policy.json      what it would have decided about past calls
+
+`durward policy init` writes the starter policy, to edit it. `durward help policy` is the reference of
+conditions, `durward help cookbook` has ten policies.";
+
 #[derive(Debug, Args)]
 pub struct PolicyArgs {
     #[command(subcommand)]

@@ -8,6 +8,7 @@ use clap::Args;
 use gate::policy::Policy;
 use gate::policy::load::POLICY_BYTES_MAX;
 use gate::policy::starter::STARTER_POLICY;
+use toolkit::files::unreadable;
 
 use super::{Context, Failure};
 use crate::config::is_ours;
@@ -127,18 +128,21 @@ pub fn text(file: &Path) -> Result<String, String> {
 
 fn read(file: &Path, trust: impl Fn(&Metadata) -> Result<(), String>) -> Result<String, String> {
     let failed = |why: &dyn std::fmt::Display| format!("{}: {why}", file.display());
-    let open = File::open(file).map_err(|error| failed(&error))?;
+    let open = File::open(file).map_err(|error| failed(&unreadable(&error)))?;
     let found = open.metadata().map_err(|error| failed(&error))?;
     trust(&found).map_err(|wrong| failed(&wrong))?;
     let mut bytes = Vec::new();
     open.take(POLICY_BYTES_MAX as u64 + 1)
         .read_to_end(&mut bytes)
-        .map_err(|error| failed(&error))?;
+        .map_err(|error| failed(&unreadable(&error)))?;
     if bytes.len() > POLICY_BYTES_MAX {
         return Err(failed(&"the file is longer than 8 MiB"));
     }
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Err(failed(&"the file is empty"));
+    }
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        failed(&format!("byte {at} is not utf-8; save the file as utf-8"))
+        failed(&format!("byte {at} is not UTF-8; save the file as UTF-8"))
     })
 }

@@ -36,21 +36,27 @@ pub fn run(args: &HelpArgs, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
         true => command.render_help(),
         false => command.render_long_help(),
     };
-    u8::from(ended(write!(out, "{text}")))
+    u8::from(ended(write!(out, "{text}").and_then(|()| out.flush()), err))
 }
 
 fn printed(page: &str, root: &Command, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     let code = print(page, out, err);
     if code == 0 && root.find_subcommand(page).is_some() {
         let note = format!("\nThe command of this name is described by `durward {page} --help`.");
-        return u8::from(ended(writeln!(out, "{note}")));
+        return u8::from(ended(writeln!(out, "{note}"), err));
     }
     code
 }
 
 /// Whether writing failed. A reader that has seen enough is no failure.
-fn ended(done: io::Result<()>) -> bool {
-    done.is_err_and(|error| error.kind() != io::ErrorKind::BrokenPipe)
+fn ended(done: io::Result<()>, err: &mut dyn Write) -> bool {
+    let failed = done
+        .err()
+        .filter(|error| error.kind() != io::ErrorKind::BrokenPipe);
+    if let Some(error) = &failed {
+        let _ = writeln!(err, "error: cannot write: {error}");
+    }
+    failed.is_some()
 }
 
 fn unknown(word: &str, depth: usize, above: &Command, err: &mut dyn Write) -> u8 {

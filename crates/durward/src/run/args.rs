@@ -21,8 +21,8 @@ refused.
 Limits cannot be switched off, only raised. A tool that is called too often waits for a person
 (--limit-then hitl); calls beyond --limit-requests are refused, with data.retry_after_ms.
 
-Exit codes: 0 the client closed its side; 1 the server ended by itself; 10 the journal failed;
-16 wrong configuration.";
+Exit codes: 0 the client closed its side; 1 the server ended by itself; 10 the journal failed, or the state directory
+cannot be used; 16 wrong configuration.";
 
 /// Arguments of `durward run`.
 #[derive(Debug, clap::Args)]

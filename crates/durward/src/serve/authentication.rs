@@ -35,8 +35,8 @@ impl Authentication {
                 broken = Some(error);
             }
         };
-        let ring = KeyRing::open(&places.keys(), &mut random)
-            .map_err(|error| Failure::configuration(error.to_string()))?;
+        let ring =
+            KeyRing::open(&places.keys(), &mut random).map_err(|error| Failure::of_keys(&error))?;
         if let Some(error) = broken {
             return Err(Failure::other(format!("no randomness: {error}")));
         }

@@ -68,8 +68,8 @@ Examples:
 One server is at http://ADDRESS/mcp/NAME, all of them are at http://ADDRESS/mcp, where a tool is called NAME__TOOL.
 /health and /metrics report the state.
 
-Exit codes: 0 stopped by a signal; 1 cannot listen; 10 the journal failed;
-16 wrong configuration.";
+Exit codes: 0 stopped by a signal; 1 cannot listen; 10 the journal failed, or the state directory
+cannot be used; 16 wrong configuration.";
 
 /// Number of the signal for a file that grows beyond its limit (Linux; absent constant in tokio).
 const SIGXFSZ: i32 = 25;

@@ -135,8 +135,7 @@ fn directories(places: &Places) -> Result<(), Failure> {
 
 /// Nobody from elsewhere comes in without a key.
 fn need_keys(plan: &Plan, settings: &Settings, places: &Places) -> Result<(), Failure> {
-    let in_use = KeyRing::in_use(&places.keys())
-        .map_err(|error| Failure::configuration(error.to_string()))?;
+    let in_use = KeyRing::in_use(&places.keys()).map_err(|error| Failure::of_keys(&error))?;
     // Where there are accounts, nobody is answered without a token or a key.
     let has_accounts = plan.models.is_some() && settings.models.accounts.is_some();
     if in_use || plan.require_key || has_accounts {

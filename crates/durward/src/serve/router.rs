@@ -91,7 +91,7 @@ impl Router {
         let since = self.bodies.moment();
         let path = request.head.uri.path();
         let Some(face) = self.routes.find(path) else {
-            let text = "nothing is served here; servers are at /mcp/NAME\n";
+            let text = "nothing is served at this path; servers are at /mcp and /mcp/NAME, models at /v1, the state at /health and /metrics\n";
             return plain(StatusCode::NOT_FOUND, text);
         };
         let scope = face.scope(path);

@@ -12,6 +12,7 @@ use ::ssh::hosts::Hosts;
 use ::ssh::rules;
 use clap::{Args, Subcommand};
 use gate::effect::Effect;
+use serde_json::{Value, json};
 
 use crate::failure::EXIT_CONFIGURATION;
 use crate::places::Places;
@@ -39,11 +40,23 @@ Examples:
 
 The command is one program and its arguments. Nothing is run, and links on the host are not resolved.
 
-Exit codes: 0 allowed; 3 a person is asked; 4 refused.";
+Exit codes: 0 allowed; 3 a person is asked; 4 refused; 16 the policy cannot be used. They are the same with --json.";
 
 const HOSTS_HELP: &str = "\
-Looked for are keys, certificates, secrets, the agent, and the hosts' keys in known_hosts; nothing is connected to.
-The exit code is 0 where all is there, 1 where logins at some host will fail and 16 where the file cannot be read.";
+Examples:
+  durward ssh hosts check ssh_hosts.yaml
+  durward ssh hosts check ssh_hosts.yaml --json | jq -r '.hosts[] | select(.faults != []) | .name'
+
+The command looks for keys, certificates, secrets, the agent, and the hosts' keys in known_hosts. It makes no connection.
+
+Exit codes: 0 everything is there; 1 logins at some host will fail; 16 the file cannot be read.";
+
+/// Examples of `durward ssh`.
+pub const HELP: &str = "\
+Examples:
+  durward ssh check 'cat /etc/hostname'            would it be allowed, and by which rule?
+  durward ssh hosts check ssh_hosts.yaml           can all hosts be logged in to?
+  durward ssh serve --hosts ssh_hosts.yaml         serve the tools at port 3000";
 
 const RULES_HELP: &str = "\
 Examples:
@@ -60,7 +73,7 @@ pub struct SshArgs {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Say whether a command would be allowed, and by which rule
+    /// Check whether a command would be allowed, and by which rule
     #[command(after_help = CHECK_HELP)]
     Check(CheckArgs),
     /// Print the shipped rules as a policy
@@ -98,6 +111,9 @@ struct CheckArgs {
     /// The host that it would run on
     #[arg(long, value_name = "NAME")]
     host: Option<String>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
 }
 
 /// Arguments of `durward ssh hosts`.
@@ -109,12 +125,15 @@ struct HostsArgs {
 
 #[derive(Debug, Subcommand)]
 enum HostsCommand {
-    /// Read the file, list its hosts, and say at which of them logins will fail
+    /// Read the file, list its hosts, and name those at which logins will fail
     #[command(after_help = HOSTS_HELP)]
     Check {
         /// The file, as `hosts` names it in the configuration
         #[arg(value_name = "FILE")]
         file: PathBuf,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
     },
 }
 
@@ -136,8 +155,8 @@ pub fn run(args: &SshArgs, places: &Places, out: &mut dyn Write, err: &mut dyn W
             .write_all(rules::policy().as_bytes())
             .map(|()| Ok(EXIT_ALLOWED)),
         Command::Hosts(HostsArgs {
-            command: HostsCommand::Check { file },
-        }) => hosts(file, places, out),
+            command: HostsCommand::Check { file, json },
+        }) => hosts(file, *json, places, out),
     };
     match done {
         Ok(Ok(code)) => code,
@@ -147,7 +166,7 @@ pub fn run(args: &SshArgs, places: &Places, out: &mut dyn Write, err: &mut dyn W
         }
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => EXIT_ALLOWED,
         Err(error) => {
-            let _ = writeln!(err, "error: {error}");
+            let _ = writeln!(err, "error: cannot write: {error}");
             1
         }
     }
@@ -165,7 +184,10 @@ fn check(args: &CheckArgs, places: &Places, out: &mut dyn Write) -> io::Result<R
     let mut facts = match rules::facts(&args.command, args.host.as_deref()) {
         Ok(facts) => facts,
         Err(fault) => {
-            writeln!(out, "REFUSED  it cannot be read: {fault}")?;
+            match args.json {
+                true => writeln!(out, "{:#}", unreadable_command(args, &fault.to_string()))?,
+                false => writeln!(out, "REFUSED  it cannot be read: {fault}")?,
+            }
             return Ok(Ok(EXIT_REFUSED));
         }
     };
@@ -180,6 +202,18 @@ fn check(args: &CheckArgs, places: &Places, out: &mut dyn Write) -> io::Result<R
     let about = judgement
         .deciding_rule()
         .and_then(|rule| rule.description.as_deref());
+    if args.json {
+        let told = json!({
+            "command": args.command,
+            "host": args.host,
+            "decision": verdict.effect.label(),
+            "final_rule": verdict.final_rule,
+            "description": about,
+            "uncertain": verdict.unsure,
+        });
+        writeln!(out, "{told:#}")?;
+        return Ok(Ok(code));
+    }
     match about {
         Some(about) => writeln!(out, "{word}  rule {}: {about}", verdict.final_rule)?,
         None if verdict.final_rule == DEFAULT && verdict.effect == Effect::Deny => {
@@ -199,6 +233,18 @@ fn check(args: &CheckArgs, places: &Places, out: &mut dyn Write) -> io::Result<R
     Ok(Ok(code))
 }
 
+/// A command that no rule judges, because it cannot be read.
+fn unreadable_command(args: &CheckArgs, why: &str) -> Value {
+    json!({
+        "command": args.command,
+        "host": args.host,
+        "decision": Effect::Deny.label(),
+        "final_rule": null,
+        "description": format!("it cannot be read: {why}"),
+        "uncertain": false,
+    })
+}
+
 /// What the shipped rules allow of a command's program.
 fn write_forms(line: &str, out: &mut dyn Write) -> io::Result<()> {
     let forms = rules::forms_of(line);
@@ -215,7 +261,12 @@ fn write_forms(line: &str, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-fn hosts(file: &Path, places: &Places, out: &mut dyn Write) -> io::Result<Result<u8, String>> {
+fn hosts(
+    file: &Path,
+    json: bool,
+    places: &Places,
+    out: &mut dyn Write,
+) -> io::Result<Result<u8, String>> {
     let person = Person {
         home: places.home.clone().unwrap_or_default(),
         user: places.user.clone(),
@@ -225,8 +276,13 @@ fn hosts(file: &Path, places: &Places, out: &mut dyn Write) -> io::Result<Result
         Ok(hosts) => hosts,
         Err(fault) => return Ok(Err(fault.to_string())),
     };
-    let mut code = EXIT_ALLOWED;
     let has = |name: &str| crate::places::named_by(name).is_some();
+    if json {
+        let (told, code) = hosts_object(&hosts, has);
+        writeln!(out, "{told:#}")?;
+        return Ok(Ok(code));
+    }
+    let mut code = EXIT_ALLOWED;
     for host in hosts.all() {
         let over: Vec<&str> = host.jump.iter().map(|hop| hop.name.as_str()).collect();
         let over = if over.is_empty() {
@@ -252,4 +308,35 @@ fn hosts(file: &Path, places: &Places, out: &mut dyn Write) -> io::Result<Result
         writeln!(out, "{name}  cannot be used: {why}")?;
     }
     Ok(Ok(code))
+}
+
+/// The same as one object.
+fn hosts_object(hosts: &Hosts, has: impl Fn(&str) -> bool + Copy) -> (Value, u8) {
+    let mut code = EXIT_ALLOWED;
+    let mut all = Vec::new();
+    for host in hosts.all() {
+        let faults: Vec<String> = hosts
+            .faults(host, has)
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        if !faults.is_empty() {
+            code = EXIT_FAULTY;
+        }
+        let jump: Vec<&str> = host.jump.iter().map(|hop| hop.name.as_str()).collect();
+        all.push(json!({
+            "name": host.name,
+            "user": host.credential.user,
+            "address": host.address,
+            "port": host.port,
+            "login": host.credential.proof.kind(),
+            "jump": jump,
+            "faults": faults,
+        }));
+    }
+    let unusable: Vec<Value> = hosts
+        .unusable()
+        .map(|(name, why)| json!({ "name": name, "why": why }))
+        .collect();
+    (json!({ "hosts": all, "unusable": unusable }), code)
 }

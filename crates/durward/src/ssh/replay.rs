@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use ::ssh::recording::{self, Recording};
 use clap::Args;
+use toolkit::files::unreadable;
 
 pub const HELP: &str = "\
 Examples:
@@ -88,10 +89,10 @@ pub fn run(
 }
 
 fn read(args: &ReplayArgs) -> Result<Recording, String> {
-    let file = std::fs::File::open(&args.file).map_err(|error| error.to_string())?;
+    let file = std::fs::File::open(&args.file).map_err(|error| unreadable(&error))?;
     let mut text = String::new();
     let read = file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text);
-    read.map_err(|error| error.to_string())?;
+    read.map_err(|error| unreadable(&error))?;
     if text.len() as u64 > FILE_BYTES_MAX {
         return Err(format!("is longer than {FILE_BYTES_MAX} bytes"));
     }

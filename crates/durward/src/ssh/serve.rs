@@ -10,7 +10,7 @@ use ::ssh::rules;
 use clap::{Args, Parser, ValueEnum};
 
 use crate::config::{self, Origin, Source};
-use crate::failure::EXIT_CONFIGURATION;
+use crate::failure::Failure;
 use crate::flags::Given;
 use crate::places::Places;
 use crate::serve::{self, ServeArgs};
@@ -141,9 +141,9 @@ pub fn run(
     let (serving, settings, file) = match done {
         Ok(Some(done)) => done,
         Ok(None) => return 0,
-        Err(wrong) => {
-            let _ = writeln!(err, "error: {wrong}");
-            return EXIT_CONFIGURATION;
+        Err(failure) => {
+            let _ = writeln!(err, "error: {}", failure.message);
+            return failure.code;
         }
     };
     let given = Given {
@@ -168,7 +168,7 @@ fn settled(
     args: &SshServeArgs,
     places: &mut Places,
     out: &mut dyn Write,
-) -> Result<Option<Settled>, String> {
+) -> Result<Option<Settled>, Failure> {
     let hosts = match &args.hosts {
         Some(file) => places.absolute(file),
         None => places.config.join(HOSTS),
@@ -179,31 +179,33 @@ fn settled(
         None => below.join("policy.json"),
     };
     let text = args.configuration(&hosts, &policy);
-    let _ = out.write_all(text.as_bytes());
     if args.print {
+        let _ = out.write_all(text.as_bytes());
         if args.policy.is_none() {
             let _ = writeln!(out, "# durward ssh rules > {}", policy.display());
         }
         return Ok(None);
     }
     if !hosts.is_file() {
-        return Err(format!(
+        return Err(Failure::configuration(format!(
             "the hosts file {} does not exist; name one with --hosts",
             hosts.display()
-        ));
+        )));
     }
     let written = |file: &str, text: &str| {
         let path = below.join(file);
         state::directory::create_private(&below)
             .and_then(|()| state::directory::replace_private(&path, text.as_bytes(), false))
             .map(|()| path)
-            .map_err(|error| error.to_string())
+            .map_err(Failure::journal)
     };
     written("policy.json", &rules::policy())?;
     let file = written(config::FILE_NAME, &text)?;
-    let settings = config::load(&Source::File(file.clone()), places)?;
+    let wrong = |error: String| Failure::configuration(error);
+    let settings = config::load(&Source::File(file.clone()), places).map_err(wrong)?;
     settings.lay_out(places, Origin::Default);
-    let bare = Bare::try_parse_from(args.words()).map_err(|error| error.to_string())?;
+    let bare = Bare::try_parse_from(args.words()).map_err(|error| wrong(error.to_string()))?;
+    let _ = out.write_all(text.as_bytes());
     let serving = ServeArgs {
         policy: None,
         ..bare.serve

@@ -9,9 +9,11 @@ mod record;
 mod show;
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
+use serde_json::{Value, json};
+use toolkit::files::unreadable;
 
 use crate::failure::EXIT_CONFIGURATION;
 use crate::install::client::Client;
@@ -33,7 +35,8 @@ passed on. An entry with a URL becomes `durward run --url URL`; its bearer token
 to which the client itself logs in (OAuth) cannot be reached through Durward: leave it out with --server. Entries that
 are wrapped already are skipped, so you can repeat the command after adding servers.
 
-The file as it was is kept as FILE.bak-TIME; `durward unwrap CLIENT` restores it.
+The file as it was is kept as FILE.bak-TIME; `durward unwrap CLIENT` restores it. --json asks nothing and prints one
+object: client, file, written, servers, skipped, backup.
 
 Exit codes: 0 done, or nothing to do; 1 nothing was written because nobody said yes; 16 the file or a chosen server
 cannot be wrapped.";
@@ -45,7 +48,7 @@ Examples:
 
 If the file has not been changed since it was wrapped, it is restored byte for byte from the backup. Otherwise each
 entry that runs `durward run -- CMD` or `durward run --url URL` gets its own command or URL back, and later changes
-of the file are kept.
+of the file are kept. --json asks nothing and prints one object: client, file, written, servers, skipped, backup.
 
 Exit codes: 0 done, or nothing to do; 1 nothing was written because nobody said yes; 16 the file cannot be edited.";
 
@@ -66,6 +69,9 @@ pub struct ChosenArgs {
     /// Show the changes and write nothing
     #[arg(long, conflicts_with = "yes")]
     dry_run: bool,
+    /// Print one JSON object; needs --yes or --dry-run
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     file: FileArgs,
 }
@@ -150,11 +156,14 @@ fn apply(
     let path = args.file.location(args.client, places)?.file;
     let shown = path.display();
     let unprinted = |error: io::Error| format!("cannot write: {error}");
-    let text = install::read(&path).map_err(|error| format!("{shown}: {error}"))?;
+    let text = install::read(&path).map_err(|error| format!("{shown}: {}", unreadable(&error)))?;
     let text = text.ok_or_else(|| format!("{shown} does not exist: {nothing}"))?;
     let record = Record::find(&path, &places.state);
     let file = File::new(args.client, text, record).map_err(|error| format!("{shown}: {error}"))?;
     let change = plan(&file).map_err(|error| format!("{shown}: {error}"))?;
+    if args.json {
+        return as_object(args, (&path, &file), &change, places, out);
+    }
     show::skipped(&change, out).map_err(unprinted)?;
     if change.steps.is_empty() {
         writeln!(out, "{shown}: nothing to change").map_err(unprinted)?;
@@ -171,6 +180,44 @@ fn apply(
     }
     let told = change::write(&path, &file, &change, &places.state)?;
     done(args.client, &shown.to_string(), &change, told, out).map_err(unprinted)?;
+    Ok(0)
+}
+
+/// The same for a program: nothing is asked, and what was done is one object.
+fn as_object(
+    args: &ChosenArgs,
+    (path, file): (&Path, &File),
+    change: &Change,
+    places: &Places,
+    out: &mut dyn Write,
+) -> Result<u8, String> {
+    if !args.yes && !args.dry_run {
+        return Err("--json asks nothing; give --yes to write, or --dry-run to look".into());
+    }
+    let written = !change.steps.is_empty() && args.yes;
+    let outcome = match written {
+        true => Some(change::write(path, file, change, &places.state)?),
+        false => None,
+    };
+    // A backup that the file was restored from is gone.
+    let backup = match &outcome {
+        Some(Outcome::Edited(backup)) => Some(backup.display().to_string()),
+        Some(Outcome::Restored(_)) | None => None,
+    };
+    let servers: Vec<&str> = change.steps.iter().map(|step| step.name.as_str()).collect();
+    let skipped = change.skipped.iter();
+    let skipped: Vec<Value> = skipped
+        .map(|(name, why)| json!({ "server": name, "why": why }))
+        .collect();
+    let told = json!({
+        "client": args.client.name(),
+        "file": path.display().to_string(),
+        "written": written,
+        "servers": servers,
+        "skipped": skipped,
+        "backup": backup,
+    });
+    writeln!(out, "{told:#}").map_err(|error| format!("cannot write: {error}"))?;
     Ok(0)
 }
 

@@ -218,7 +218,7 @@ fn files_that_cannot_be_trusted_or_read_are_refused() {
         "everybody may write to this file, and could make it start any program; run chmod o-w on it",
     );
     write("latin.yaml", b"policy: \xe9");
-    refuse("latin.yaml", "byte 8 is not utf-8; save the file as utf-8");
+    refuse("latin.yaml", "byte 8 is not UTF-8; save the file as UTF-8");
     write("long.yaml", &vec![b'#'; 1024 * 1024 + 1]);
     refuse("long.yaml", "the file is longer than 1 MiB");
     write("full.yaml", &vec![b'#'; 1024 * 1024]);

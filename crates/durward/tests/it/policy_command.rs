@@ -56,7 +56,7 @@ fn check_points_at_the_fault() {
         ("{\"version\": \"2\"}", "line 1, column 13", "hint"),
         ("{", "line 1, column", "EOF"),
         ("\u{feff}{}", "line 1, column 1", ""),
-        ("", "line 1, column 1", ""),
+        ("", "the file is empty", ""),
     ];
     for (text, place, more) in cases {
         fs::write(world.tmp.join("p.json"), text).unwrap();
@@ -69,7 +69,7 @@ fn check_points_at_the_fault() {
     assert!(
         run(&world, &["check", "p.json"])
             .2
-            .contains("byte 3 is not utf-8")
+            .contains("byte 3 is not UTF-8")
     );
     assert_eq!(run(&world, &["check", "missing.json"]).0, 16);
 }

@@ -10,7 +10,7 @@ Examples:
   durward lab audit-latency decisions.jsonl --operations operations.jsonl --by-decision
   durward lab audit-latency proxies/filesystem-server/audit --date 2026-02
 
-Percentiles are nearest-rank; a dash stands for one of too few values. Exit codes: 0 told; 1 the log cannot be read, or holds no such decision; 2 wrong usage.")]
+Percentiles are nearest-rank; a dash stands for one of too few values. Exit codes: 0 printed; 1 the log cannot be read, or holds no such decision; 2 wrong usage.")]
 pub struct AuditArgs {
     /// A journal directory or one of its segments, or the access proxy's decisions.jsonl or audit directory
     pub(super) file: PathBuf,

@@ -38,7 +38,7 @@ Rules: METRIC <= LIMIT, LIMIT relative (+10%) or absolute (150us, 2ms; 1% for er
 breaking it a warning. METRIC: p50 p90 p95 p99 mean overhead unexplained.p50 unexplained.p95 response.p50
 response.p95 response.p99 ttft.p50 ttft.p95 error_rate.
 A relative rule is broken where the estimate is beyond it and the interval excludes no change; an absolute one
-where the whole interval is beyond it. Either is kept where the whole interval is within. The verdicts are kept in
+where the whole interval is beyond it. A rule is kept where the whole interval is within the limit. The verdicts are kept in
 the judged run directory as verdict.json, where `lab report` finds them.
 
 Exit codes: 0 kept; 99 broken; 98 no verdict, with --on-inconclusive fail; 1 cannot be compared; 2 wrong usage.")]

@@ -1,7 +1,7 @@
 //! `lab farm`: the three hosts of the SSH load-testing guide, as network namespaces on one bridge of this machine.
 //!
 //! Nothing but the kernel knows that they are up: what has their names is theirs, so that `down` works after a crash
-//! as well, and `up` begins anew. Where namespaces cannot be made, loopback stands for all three, and that is said.
+//! as well, and `up` begins anew. Where namespaces cannot be made, loopback stands for all three, and the command says so.
 
 mod groups;
 mod net;
@@ -26,7 +26,7 @@ enum Action {
     #[command(after_help = "\
 Hosts: agent 10.178.0.5 (512 MiB, 2 CPUs), mcp 10.178.0.10 (1 GiB, 4 CPUs), target 10.178.0.20 (1 GiB, 4 CPUs), on a bridge
 with 10.178.0.1. It takes root and `ip` of iproute2, and changes nothing else of this machine's network. Without them the hosts
-are on loopback. Where the limits (cgroups) cannot be set, that is said.
+are on loopback. Where the limits (cgroups) cannot be set, the command says so.
 
 Examples:
   durward lab farm up

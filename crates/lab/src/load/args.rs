@@ -44,7 +44,7 @@ pub struct LoadArgs {
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     duration: Duration,
     /// Clients that call again as soon as they are answered; with --rate, the most calls under way at once
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1_024))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_024))]
     workers: Option<u32>,
     /// Calls started per second, however long earlier ones take
     #[arg(long, value_name = "N[/s]", value_parser = rate)]
@@ -57,10 +57,10 @@ pub struct LoadArgs {
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     overtime: Duration,
     /// Calls of each worker that come first and are not counted
-    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(0..=100_000))]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(0..=100_000))]
     warm: u32,
     /// Pause of a worker between answer and next call, without --rate, in milliseconds
-    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=3_600_000))]
+    #[arg(long, value_name = "MILLISECONDS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=3_600_000))]
     think_ms: u64,
     /// The tool that is called
     #[arg(long, value_name = "NAME", default_value = "echo")]
@@ -84,13 +84,13 @@ pub struct LoadArgs {
     #[arg(long, value_name = "NAME: VALUE")]
     header: Vec<String>,
     /// How long an answer may take, in milliseconds
-    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=3_600_000))]
+    #[arg(long, value_name = "MILLISECONDS", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=3_600_000))]
     timeout_ms: u64,
     /// A rule that the last phase must keep, as `lab gate` has them; repeatable
     #[arg(long, value_name = "RULE", value_parser = parse)]
     pub(super) threshold: Vec<Rule>,
     /// Recorded with the run; the schedule itself draws nothing
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Keep everything in a new directory below this one
     #[arg(long, value_name = "DIR")]

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) const FORMAT: &str = "durward-lab-overhead/1";
 /// How variants and launches are arranged; stands in every result.
 const DESIGN: &str = "each launch starts every variant afresh; within it the variants take turns in random order, reversed \
-in every second round; call i of an arm is paired with call i of the baseline; a launch counts as the median \
+in every second round; call i of a variant is paired with call i of the baseline; a launch counts as the median \
 of its paired differences; intervals are Student's t over launches, from 20 launches on a bootstrap over launches; percentiles are nearest-rank";
 /// A spread of standard deviation over median from which a variant counts as unstable, as in the access
 /// proxy's paper.

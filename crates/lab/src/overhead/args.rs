@@ -44,13 +44,13 @@ pub struct OverheadArgs {
     /// A further variant; the first of all variants is the baseline; repeatable
     #[arg(long = "variant", alias = "arm", value_name = "NAME=CMD")]
     arm: Vec<String>,
-    /// How all variants are spoken to
+    /// The transport of all variants
     #[arg(long, value_enum, default_value_t = Transport::Stdio)]
     transport: Transport,
-    /// Whether the variants in the middle are spoken to as the first one is
+    /// Whether the variants in the middle use the transport of the first one
     #[arg(long, value_enum, default_value_t = Topology::Same)]
     topology: Topology,
-    /// What is timed
+    /// The request that is timed
     #[arg(long, value_enum, default_value_t = Op::Call)]
     op: Op,
     /// The tool that is called
@@ -60,52 +60,52 @@ pub struct OverheadArgs {
     #[arg(long, value_name = "JSON", default_value = r#"{"text":"hello"}"#)]
     tool_args: String,
     /// Fresh starts of every variant
-    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     launches: u32,
     /// Timed calls per variant and launch
-    #[arg(long, alias = "pairs", default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", alias = "pairs", default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     runs: u32,
     /// Calls per variant and launch that are made first and not counted
-    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(0..=100_000))]
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(0..=100_000))]
     warmup: u32,
     /// Calls in a row before the next variant has its turn [default: a quarter of the runs; 1 with --delay-us]
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     turn: Option<u32>,
-    /// Pause before every call of every variant, outside the watch, in microseconds
-    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=DELAY_US_MAX))]
+    /// Pause before every call of every variant, not measured, in microseconds
+    #[arg(long, value_name = "MICROSECONDS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=DELAY_US_MAX))]
     delay_us: u64,
     /// The same in seconds, as the access proxy's script takes it
     #[arg(long, value_name = "SECONDS", value_parser = delay, conflicts_with = "delay_us")]
     delay: Option<u64>,
     /// Calls under way at once, on one connection
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
     concurrency: u32,
     /// Add launches until half of every interval is below 5 % of the overhead or --half-width-us, up to --launches-max
     #[arg(long)]
     adaptive: bool,
     /// The most launches of an adaptive measurement
-    #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     launches_max: u32,
     /// Half an interval that is always narrow enough for an adaptive measurement, in microseconds
-    #[arg(long, default_value_t = 50.0, value_parser = half_width)]
+    #[arg(long, value_name = "MICROSECONDS", default_value_t = 50.0, value_parser = half_width)]
     half_width_us: f64,
     /// Add a variant of `durward run` with this many rules before the direct command; a list
     #[arg(long, value_name = "N,...", value_delimiter = ',', requires = "direct", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(super) rules: Vec<u32>,
-    /// A variant writes a journal to this directory: compare its stages with the watch; repeatable
+    /// A variant writes a journal to this directory: compare its stages with the measured times; repeatable
     #[arg(long, value_name = "NAME=DIR")]
     journal: Vec<String>,
     /// Keep client, variants and servers on this core
     #[arg(long, value_name = "CORE")]
     pin: Option<usize>,
-    /// What the order of the turns is drawn from
-    #[arg(long, default_value_t = 1)]
+    /// Seed of the random order of the turns
+    #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// How long an answer may take, in milliseconds
-    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=3_600_000))]
+    #[arg(long, value_name = "MILLISECONDS", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=3_600_000))]
     timeout_ms: u64,
     /// Confidence of the intervals
-    #[arg(long, default_value_t = 0.95, value_parser = confidence)]
+    #[arg(long, value_name = "SHARE", default_value_t = 0.95, value_parser = confidence)]
     confidence: f64,
     /// What the variants' answers must share
     #[arg(long, value_enum, default_value_t = Answers::Same)]

@@ -27,11 +27,11 @@ const TIMEOUT_MS: u64 = 10_000;
 /// How a profile is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Way {
-    /// With perf where it works, else by looking
+    /// With perf where it works, else by sampling
     Auto,
     /// With perf
     Perf,
-    /// By looking at the state of each thread
+    /// By sampling the state of each thread
     Sampling,
 }
 

@@ -47,7 +47,7 @@ fn write(page: &Page, out: &mut String) -> fmt::Result {
         writeln!(out)?;
     }
     for warning in &page.warnings {
-        writeln!(out, "> **Warning**: {}", line(warning))?;
+        writeln!(out, "- **Warning**: {}", line(warning))?;
     }
     for section in &page.sections {
         // A section of charts alone has nothing to say here.

@@ -21,9 +21,9 @@ Examples:
 
 The law is X(n) = lambda n / (1 + sigma (n-1) + kappa n (n-1)): lambda is the rate of one worker, sigma the share that
 is done one after the other, kappa the cost of agreeing. A rate at more workers than were measured is a guess; the
-table says which are. Intervals want at least one number of workers more than there are parameters.
+table says which are. Intervals need runs at one more number of workers than the law has parameters.
 
-Exit codes: 0 fitted; 1 the runs cannot be read or do not tell; 2 wrong usage.")]
+Exit codes: 0 fitted; 1 the runs cannot be read, or no law fits them; 2 wrong usage.")]
 pub struct ScaleArgs {
     /// Runs of `lab load` or `lab load ssh`, or their summary.json
     #[arg(value_name = "RUN", required = true)]

@@ -57,7 +57,7 @@ pub struct SshLoadArgs {
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=DURATION_S_MAX))]
     duration: Option<u64>,
     /// How many workers, instead of the scenario's
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1_024))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_024))]
     workers: Option<u32>,
     /// Where the server is
     #[arg(long, value_name = "HOST", default_value = "127.0.0.1")]
@@ -93,7 +93,7 @@ pub struct SshLoadArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4_096))]
     server_cpus: Option<u32>,
     /// How long an answer may take, in milliseconds
-    #[arg(long, default_value_t = 60_000, value_parser = clap::value_parser!(u64).range(1..=3_600_000))]
+    #[arg(long, value_name = "MILLISECONDS", default_value_t = 60_000, value_parser = clap::value_parser!(u64).range(1..=3_600_000))]
     timeout_ms: u64,
     /// Print one JSON document for each scenario
     #[arg(long)]

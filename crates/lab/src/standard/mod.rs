@@ -48,6 +48,7 @@ Examples:
   durward lab standard --quick                a first look, three short launches
   durward lab standard --check                every budget, what is SHORT and where its time goes
   durward lab standard --write BENCHMARKS.md  the page; it keeps the figures of earlier runs
+
 A peer that fails is left out and named; a table of ours that cannot be measured is SHORT.
 Exit codes: 0 measured, with --check all budgets kept; 1 failed; 2 wrong usage; 97 stopped by Ctrl-C, what there is is
 printed and the page left alone; 99 with --check, a budget is missed.")]
@@ -61,8 +62,8 @@ pub struct StandardArgs {
     /// Keep client, variants and servers on this core [default: the last one]
     #[arg(long, value_name = "CORE")]
     pin: Option<usize>,
-    /// What the order of the turns is drawn from
-    #[arg(long, default_value_t = 1)]
+    /// Seed of the random order of the turns
+    #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// A peer to measure beside it: its command, to which the server's command or URL is added; repeatable
     #[arg(long, value_name = "NAME=CMD")]

@@ -28,10 +28,10 @@ pub struct UsersArgs {
     #[arg(long, value_name = "URL")]
     host: String,
     /// How many users
-    #[arg(short, long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    #[arg(short, long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     users: u32,
     /// How many of them begin in a second
-    #[arg(short = 'r', long, default_value_t = 5.0, value_parser = rate)]
+    #[arg(short = 'r', long, value_name = "N", default_value_t = 5.0, value_parser = rate)]
     spawn_rate: f64,
     /// How long they go on
     #[arg(long, value_name = "TIME", default_value = "20s", value_parser = crate::load::duration)]
@@ -49,13 +49,13 @@ pub struct UsersArgs {
     #[arg(long)]
     no_pause: bool,
     /// The time that the scripted model takes for a token, in milliseconds; it is taken off for the net times
-    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(0..=10_000))]
+    #[arg(long, value_name = "MILLISECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(0..=10_000))]
     token_ms: u64,
     /// After each request SwitchoverUser sends the same one to this model, for comparison
     #[arg(long, value_name = "MODEL")]
     beside: Option<String>,
     /// How long an answer may take, in milliseconds
-    #[arg(long, default_value_t = 30_000, value_parser = clap::value_parser!(u64).range(1..=600_000))]
+    #[arg(long, value_name = "MILLISECONDS", default_value_t = 30_000, value_parser = clap::value_parser!(u64).range(1..=600_000))]
     timeout_ms: u64,
     /// Print one JSON document
     #[arg(long)]

@@ -271,7 +271,7 @@ impl Run {
             turn.sent();
         }
         if let Some(guard) = &self.guard {
-            guard.sent(exchange.link(), exchange.number());
+            guard.sent(exchange.link(), exchange.number(), self.is_endless());
         }
         self.stage = Stage::Sent(exchange);
         self.after = Some(after);

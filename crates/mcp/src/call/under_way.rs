@@ -76,6 +76,8 @@ enum Progress {
     Waits(Arc<Stop>),
     /// At which server it is, and under which number.
     Sent(Arc<Link>, u64),
+    /// The same, and it lasts for as long as its client stays.
+    Lasts(Arc<Link>, u64),
 }
 
 /// What became of a cancellation.
@@ -183,6 +185,12 @@ impl UnderWay {
         self.calls().len()
     }
 
+    /// Whether a call is under way that will end by itself.
+    pub fn has_ending(&self) -> bool {
+        let lasts = |progress: &Progress| matches!(progress, Progress::Lasts(..));
+        self.calls().values().any(|progress| !lasts(progress))
+    }
+
     /// Whether a call under way has this id.
     pub fn has_id(&self, key: &IdKey) -> bool {
         self.calls().contains_key(key)
@@ -211,7 +219,9 @@ impl UnderWay {
                 stop.tell(Why::Withdrawn);
                 Cancelled::Unsent
             }
-            Some(Progress::Sent(link, number)) => Cancelled::Sent(Arc::clone(link), *number),
+            Some(Progress::Sent(link, number) | Progress::Lasts(link, number)) => {
+                Cancelled::Sent(Arc::clone(link), *number)
+            }
             Some(begun @ (Progress::Begun | Progress::TakenBack)) => {
                 *begun = Progress::TakenBack;
                 Cancelled::Unsent
@@ -342,7 +352,7 @@ impl UnderWay {
         self.stop_waiting(Why::Withdrawn);
         let calls: Vec<Progress> = self.calls().values().cloned().collect();
         for call in calls {
-            if let Progress::Sent(link, number) = call {
+            if let Progress::Sent(link, number) | Progress::Lasts(link, number) = call {
                 link.cancel(number, "the session has ended");
             }
         }
@@ -367,13 +377,16 @@ pub(crate) struct CallGuard {
 
 impl CallGuard {
     /// The call was sent: this is how to cancel it.
-    pub(super) fn sent(&self, link: &Arc<Link>, number: u64) {
-        let sent = Progress::Sent(Arc::clone(link), number);
+    pub(super) fn sent(&self, link: &Arc<Link>, number: u64, lasts: bool) {
+        let sent = match lasts {
+            true => Progress::Lasts(Arc::clone(link), number),
+            false => Progress::Sent(Arc::clone(link), number),
+        };
         let before = self.under_way.calls().insert(self.key.clone(), sent);
         let is_taken_back = match before {
             Some(Progress::TakenBack) => true,
             Some(Progress::Waits(stop)) => stop.said() == Some(Why::Withdrawn),
-            Some(Progress::Begun | Progress::Sent(..)) | None => false,
+            Some(Progress::Begun | Progress::Sent(..) | Progress::Lasts(..)) | None => false,
         };
         if is_taken_back {
             link.cancel(number, "the client cancelled");

@@ -105,7 +105,7 @@ impl Stdio {
             }
         };
         let stays = now_ns < closing.stay_until_ns && !self.reader.has_ended();
-        let is_done = self.writer.is_empty() && self.speaker.under_way.count() == 0;
+        let is_done = self.writer.is_empty() && !self.speaker.under_way.has_ending();
         now_ns >= until_ns || (!stays && is_done)
     }
 

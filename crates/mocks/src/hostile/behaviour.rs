@@ -8,20 +8,20 @@ pub struct HostileArgs {
     /// How to misbehave.
     #[arg(long, value_enum)]
     pub behaviour: Behaviour,
-    /// At which tools/call (for rug-pull: from which tools/list, unless it is announced), counted from 1. Default: 1 (rug-pull: 3).
-    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    /// At which tools/call (for rug-pull: from which tools/list, unless it is announced), counted from 1 [default: 1; rug-pull: 3]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub at: Option<u64>,
     /// How many bytes: the frame of oversized (default 17 MiB), the log of stderr-flood (default 8 MiB).
-    #[arg(long, value_parser = clap::value_parser!(u64).range(0..=1_073_741_824))]
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(0..=1_073_741_824))]
     pub bytes: Option<u64>,
     /// How late the answer of slow is, in milliseconds.
-    #[arg(long, default_value_t = 2000, value_parser = clap::value_parser!(u64).range(0..=600_000))]
+    #[arg(long, value_name = "MILLISECONDS", default_value_t = 2000, value_parser = clap::value_parser!(u64).range(0..=600_000))]
     pub delay_ms: u64,
     /// How long ignore-term stays after the end of input, and grandchildren live, in seconds.
-    #[arg(long, default_value_t = 600, value_parser = clap::value_parser!(u64).range(0..=3600))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(0..=3600))]
     pub linger_s: u64,
     /// How many notifications notify-flood sends.
-    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
     pub notifications: u64,
     /// Where duplicate-keys puts them.
     #[arg(long, value_enum, default_value_t = Place::Both)]

@@ -58,13 +58,13 @@ pub struct SshTargetArgs {
     #[arg(long, value_name = "DIR")]
     pub dir: PathBuf,
     /// The port of the first server; the others follow, and the twins a hundred further. 0 takes free ports.
-    #[arg(long, default_value_t = FIRST_PORT)]
+    #[arg(long, value_name = "N", default_value_t = FIRST_PORT)]
     pub port: u16,
     /// The address of all servers: 127.0.0.1, or 10.178.0.20 inside of `durward lab farm run target`. There is no other, so
     /// that nobody else's machine is ever loaded.
     #[arg(long, value_name = "ADDRESS", default_value_t = LOOPBACK, value_parser = own_address)]
     pub address: IpAddr,
-    /// Only this server, with its twin; repeatable. Default: all seven.
+    /// Only this server, with its twin; repeatable [default: all seven]
     #[arg(long, value_name = "NAME")]
     pub only: Vec<String>,
     /// Start no twins.

@@ -11,7 +11,7 @@ use super::client::Client;
 use super::{Credential, Host, Hosts, Limits, Links, Place, Proof, Sudo, Trust};
 use crate::command::check_name as check_variable;
 use crate::config::{Config, Person};
-use toolkit::files::is_ours;
+use toolkit::files::{is_ours, unreadable};
 
 /// Most hosts of a file.
 pub const HOSTS_MAX: usize = 10_000;
@@ -121,12 +121,12 @@ impl Hosts {
         let fault = |wrong: String| HostsFault {
             wrong: format!("{}: {wrong}", path.display()),
         };
-        let told = std::fs::metadata(path).map_err(|error| fault(error.to_string()))?;
+        let told = std::fs::metadata(path).map_err(|error| fault(unreadable(&error)))?;
         is_ours(&told, "could have passwords sent to another machine").map_err(fault)?;
         if told.len() > FILE_BYTES_MAX {
             return Err(fault(format!("is longer than {FILE_BYTES_MAX} bytes")));
         }
-        let text = std::fs::read_to_string(path).map_err(|error| fault(error.to_string()))?;
+        let text = std::fs::read_to_string(path).map_err(|error| fault(unreadable(&error)))?;
         let folder = path.parent().unwrap_or(Path::new("."));
         Self::of_person(&text, folder, person).map_err(|error| fault(error.wrong))
     }

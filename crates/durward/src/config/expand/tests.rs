@@ -27,7 +27,7 @@ fn variables_are_put_in_once() {
         ),
         (
             "${BROKEN}",
-            Err("the environment variable BROKEN is not utf-8"),
+            Err("the environment variable BROKEN is not UTF-8"),
         ),
         (
             "${}",

@@ -13,6 +13,10 @@ const NOT_RUN: &[(&str, &str)] = &[
         "durward approvals",
         "needs a call that waits: approval_control:: answers them",
     ),
+    (
+        "durward audit tail --follow",
+        "runs until Ctrl-C: the unit tests of audit::",
+    ),
     ("durward demo", "a tour of its own: demo::"),
     ("durward lab load", "measures for seconds: lab tests"),
     ("durward lab mock ssh-target", "starts OpenSSH: ssh_load::"),
@@ -66,6 +70,10 @@ const NOT_RUN: &[(&str, &str)] = &[
         "needs a model: the tests of pbpk run the examples of its README",
     ),
     (
+        "durward ssh hosts check",
+        "needs a file of hosts: json_output::",
+    ),
+    (
         "durward ssh replay",
         "needs a recording: the unit tests of recording:: in ssh",
     ),
@@ -87,9 +95,17 @@ const ENDS: &[(&str, i32)] = &[
     ("durward ssh check --policy", 4),
 ];
 
-/// What a command is to write must not be there yet.
+/// What has to be so before a command: what it writes is not there yet, what it changes is.
 const WRITES: &[(&str, &str)] = &[
     ("durward init", "rm -f \"$XDG_CONFIG_HOME\"/durward/*; "),
+    (
+        "durward keys rotate",
+        "durward keys create ci > /dev/null 2>&1 || true; ",
+    ),
+    (
+        "durward keys revoke",
+        "durward keys create laptop > /dev/null 2>&1 || true; ",
+    ),
     ("durward policy init", "rm -f policy.json my-rules.json; "),
 ];
 

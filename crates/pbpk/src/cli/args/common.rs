@@ -9,7 +9,7 @@ use clap::Args as ClapArgs;
 pub struct ModelArgs {
     /// Model file: .pkml or SimModel .xml
     pub model: PathBuf,
-    /// Change a parameter or start value; may be repeated, and PATH may hold * and **
+    /// Change a parameter or start value; repeatable, and PATH may hold * and **
     #[arg(long = "param", value_name = "PATH=VALUE[unit]")]
     pub params: Vec<String>,
     /// Refuse what the schema forbids but the genuine solver tolerates
@@ -20,7 +20,7 @@ pub struct ModelArgs {
 /// Which outputs.
 #[derive(Debug, ClapArgs)]
 pub struct OutputArgs {
-    /// Output path or pattern instead of the file's selection; may be repeated
+    /// Output path or pattern instead of the file's selection; repeatable
     #[arg(long = "output", value_name = "PATH")]
     pub outputs: Vec<String>,
     /// All persistable quantities instead of the file's selection
@@ -31,7 +31,7 @@ pub struct OutputArgs {
 /// In which units values are shown.
 #[derive(Debug, Default, ClapArgs)]
 pub struct UnitArgs {
-    /// Show outputs in this unit where it fits; `display` is the unit that the file shows. Masses of amounts too, by molecular weight; may be repeated
+    /// Show outputs in this unit where it fits; `display` is the unit that the file shows. Masses of amounts too, by molecular weight; repeatable
     #[arg(long = "unit", value_name = "UNIT")]
     pub units: Vec<String>,
     /// Show times in this unit: min, h, day(s) ...

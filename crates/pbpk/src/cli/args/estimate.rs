@@ -19,7 +19,7 @@ time, computed with the run; the table holds the largest, times the parameter an
 pub struct SensitivityArgs {
     #[command(flatten)]
     pub model: ModelArgs,
-    /// Parameter path or pattern; may be repeated. By default all that the file lets vary
+    /// Parameter path or pattern; repeatable. By default all that the file lets vary
     #[arg(long = "parameter", value_name = "PATH")]
     pub parameters: Vec<String>,
     #[command(flatten)]
@@ -79,13 +79,13 @@ pub struct FitArgs {
     pub model: ModelArgs,
     /// Observed data (CSV)
     pub data: PathBuf,
-    /// Parameter to fit, perhaps with bounds in base units; may be repeated
+    /// Parameter to fit, perhaps with bounds in base units; repeatable
     #[arg(long, value_name = "PATH[=MIN..MAX]", required = true)]
     pub vary: Vec<String>,
     /// How errors are measured
     #[arg(long, value_enum, default_value_t = ErrorModel::Log)]
     pub error: ErrorModel,
-    /// Weight of an output's data, by default 1; may be repeated
+    /// Weight of an output's data, by default 1; repeatable
     #[arg(long, value_name = "PATH=NUMBER")]
     pub weight: Vec<String>,
     #[command(flatten)]

@@ -40,10 +40,10 @@ pub struct PopulationArgs {
     /// Start of the random numbers; the same seed draws the same individuals
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub seed: u64,
-    /// Parameter that differs between drawn individuals: normal(MEAN;SD), lognormal(MEAN;SD) with geometric mean and deviation, uniform(MIN;MAX), discrete(VALUE:WEIGHT;...); may be repeated
+    /// Parameter that differs between drawn individuals: normal(MEAN;SD), lognormal(MEAN;SD) with geometric mean and deviation, uniform(MIN;MAX), discrete(VALUE:WEIGHT;...); repeatable
     #[arg(long, value_name = "PATH [unit]=DISTRIBUTION", requires = "size")]
     pub vary: Vec<String>,
-    /// Correlation of two drawn parameters, by their normal scores; may be repeated
+    /// Correlation of two drawn parameters, by their normal scores; repeatable
     #[arg(
         long,
         value_name = "PATH~PATH=NUMBER",

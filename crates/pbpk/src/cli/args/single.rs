@@ -54,7 +54,7 @@ values can be given to a run with --param PATH=VALUE.")]
 pub struct SteadyArgs {
     #[command(flatten)]
     pub model: ModelArgs,
-    /// State that may go on changing, or a pattern of such; may be repeated
+    /// State that may go on changing, or a pattern of such; repeatable
     #[arg(long, value_name = "PATH")]
     pub ignore: Vec<String>,
     /// Largest change relative to the value that counts as none
@@ -95,7 +95,7 @@ pub struct PkArgs {
     /// Infusion time of that application in minutes
     #[arg(long, value_name = "MINUTES", requires = "norm_dose", value_parser = number, allow_negative_numbers = true)]
     pub infusion: Option<f64>,
-    /// A parameter of your own: NAME=MEASURE,START,END in minutes, an end may be left empty; may be repeated
+    /// A parameter of your own: NAME=MEASURE,START,END in minutes, an end may be left empty; repeatable
     #[arg(long = "user", value_name = "DEFINITION")]
     pub user: Vec<String>,
     /// Print one JSON document
