@@ -152,7 +152,7 @@ fn overlap(text: &str) -> Result<Span, String> {
 }
 
 /// Whether the scopes of a new key are servers; those of a configuration are the ones that are known.
-fn check_scopes(command: &Command, settings: &Settings) -> Result<(), String> {
+fn check_scopes(command: &Command, settings: &Settings, err: &mut dyn Write) -> Result<(), String> {
     let Command::Create {
         servers,
         unlisted: false,
@@ -169,7 +169,14 @@ fn check_scopes(command: &Command, settings: &Settings) -> Result<(), String> {
             "durward.yaml has no server \"{unknown}\"; scopes are: {}\n  hint: --unlisted accepts the name of a server of `durward serve --server`",
             known.join(", ")
         )),
-        _ => Ok(()),
+        Some(unchecked) => {
+            let _ = writeln!(
+                err,
+                "note: durward.yaml has no servers yet; the scope \"{unchecked}\" was not checked"
+            );
+            Ok(())
+        }
+        None => Ok(()),
     }
 }
 
@@ -181,7 +188,7 @@ pub fn run(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> u8 {
-    if let Err(message) = check_scopes(&args.command, settings) {
+    if let Err(message) = check_scopes(&args.command, settings, err) {
         let _ = writeln!(err, "error: {message}");
         return crate::failure::EXIT_CONFIGURATION;
     }
