@@ -29,6 +29,7 @@ mod progress;
 mod report;
 mod run;
 mod scale;
+mod soak;
 mod ssh;
 mod standard;
 mod stats;
@@ -46,6 +47,7 @@ pub use load::LoadArgs;
 pub use overhead::OverheadArgs;
 pub use report::ReportArgs;
 pub use scale::ScaleArgs;
+pub use soak::SoakArgs;
 pub use standard::StandardArgs;
 pub use users::UsersArgs;
 
@@ -70,6 +72,8 @@ pub enum Args {
     Load(Box<LoadArgs>),
     /// Fit a scaling law to stored load runs
     Scale(ScaleArgs),
+    /// Tell whether memory, descriptors or times grow over a stored load run
+    Soak(SoakArgs),
     /// Have users talk to models, and check every reply
     Users(Box<UsersArgs>),
     /// Measure the standard set and compare it with the budgets
@@ -116,6 +120,7 @@ impl Args {
                 None => args.json,
             },
             Self::Scale(args) => args.json,
+            Self::Soak(args) => args.json,
             Self::Users(args) => args.json,
             Self::Standard(args) => args.json,
             Self::AuditLatency(args) => args.json,
@@ -137,6 +142,7 @@ pub fn run(args: Args, context: &Context, out: &mut dyn Write, err: &mut dyn Wri
             None => load::run(&args, context, out, err),
         },
         Args::Scale(args) => scale::run(&args, out),
+        Args::Soak(args) => soak::run(&args, out),
         Args::Users(args) => users::run(&args, out, err),
         Args::Standard(args) => standard::run(&args, context, out, err),
         Args::AuditLatency(args) => audit::run(&args, out),

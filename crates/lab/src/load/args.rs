@@ -95,6 +95,9 @@ pub struct LoadArgs {
     /// Keep everything in a new directory below this one
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,
+    /// A process to look at beside the target, such as a server that runs already, for `lab soak`; repeatable
+    #[arg(long, value_name = "NAME=PID", value_parser = watched, requires = "out")]
+    watch: Vec<(String, u32)>,
     /// Profile the target while it is under load, ten seconds at most, and keep the page with the run
     #[arg(long, value_name = "WAY", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "auto", requires = "out")]
     pub(super) profile: Option<Way>,
@@ -142,6 +145,8 @@ pub(crate) struct Plan {
     pub(crate) overtime: Duration,
     pub(crate) timeout_ms: u64,
     pub(crate) seed: u64,
+    /// Processes that are looked at beside the target.
+    pub(crate) watched: Vec<(String, u32)>,
 }
 
 /// Reads 250ms, 10s, 5m, 2h.
@@ -166,6 +171,18 @@ fn rate(text: &str) -> Result<f64, String> {
         _ => Err(format!(
             "{text} is not a rate; it is calls per second above 0, like 50/s"
         )),
+    }
+}
+
+/// Reads `serve=4711`.
+fn watched(text: &str) -> Result<(String, u32), String> {
+    let wrong = || format!("{text} is not a process with a name; it is like serve=4711");
+    let (name, pid) = text.split_once('=').ok_or_else(wrong)?;
+    check_name(name)?;
+    let pid = pid.parse().map_err(|_| wrong())?;
+    match crate::processes::member(pid) {
+        Some(_) => Ok((name.to_owned(), pid)),
+        None => Err(format!("there is no process {pid}")),
     }
 }
 
@@ -217,6 +234,7 @@ impl LoadArgs {
             overtime: self.overtime,
             timeout_ms: self.timeout_ms,
             seed: self.seed,
+            watched: self.watch.clone(),
         })
     }
 

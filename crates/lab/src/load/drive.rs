@@ -67,7 +67,8 @@ pub(crate) fn drive(
         })?;
     let pids: Vec<u32> = lock(&shared.pids).iter().copied().collect();
     if let Some(sampler) = sampler {
-        sampler.watch(pids.iter().map(|pid| ("target".to_owned(), *pid)).collect());
+        let targets = pids.iter().map(|pid| ("target".to_owned(), *pid));
+        sampler.watch(targets.chain(plan.watched.iter().cloned()).collect());
     }
     let profiler = profiled.map(|(way, data)| Profiler::start(way, pids, data));
     let run = Instant::now();

@@ -14,7 +14,7 @@ pub(crate) use histogram::Recorded;
 pub(crate) use manifest::{Manifest, build};
 pub(crate) use ops::{OpRecord, OpsWriter, Status};
 pub(crate) use read::{document_of, format_of, operations, parsed, samples, summary_file};
-pub(crate) use resources::{Sample, Sampler};
+pub(crate) use resources::{GENERATOR, Sample, Sampler};
 
 use crate::error::LabError;
 use crate::wall_clock;

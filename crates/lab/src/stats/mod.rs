@@ -8,6 +8,7 @@ mod order;
 pub(crate) mod percentile;
 pub(crate) mod random;
 pub(crate) mod student;
+mod theil_sen;
 mod times;
 
 pub(crate) use hodges_lehmann::hodges_lehmann;
@@ -15,6 +16,7 @@ pub(crate) use interval::Interval;
 pub(crate) use order::share;
 pub(crate) use percentile::{Sorted, median};
 pub(crate) use random::Random;
+pub(crate) use theil_sen::theil_sen;
 pub(crate) use times::{CONFIDENCE, Times};
 
 /// Arithmetic mean; 0 for no values.
