@@ -27,7 +27,7 @@ pub(super) struct Series {
 /// Where the run cannot be read.
 pub(super) fn series(run: &Path, warm: f64) -> Result<Vec<Series>, LabError> {
     if !run.join("ops").is_dir() {
-        let what = "this is no run of lab load: name a directory that lab load --out has made";
+        let what = "this is not a run of lab load: name a directory that lab load --out has made";
         return Err(LabError::path(run, std::io::Error::other(what)));
     }
     let mut found: BTreeMap<(String, &'static str), BTreeMap<u64, f64>> = BTreeMap::new();
