@@ -38,6 +38,8 @@ pub enum Reason {
     PinsUnreadable,
     /// The name holds characters that cannot be seen.
     UnseenName,
+    /// A server asks its client to open an address that is no web page's.
+    Address,
     /// The server has not listed a tool of this name.
     UnknownTool,
     /// A call that may change what is found at the places of this one has not ended in time.
@@ -68,7 +70,7 @@ pub enum Reason {
 
 impl Reason {
     /// All, in the order of the reference page.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 30] = [
         Self::DenyRule,
         Self::NoRule,
         Self::ProtectedPath,
@@ -85,6 +87,7 @@ impl Reason {
         Self::DefinitionChanged,
         Self::PinsUnreadable,
         Self::UnseenName,
+        Self::Address,
         Self::UnknownTool,
         Self::PlaceUnsettled,
         Self::Inspected,
@@ -120,6 +123,7 @@ impl Reason {
             Self::DefinitionChanged => "definition_changed",
             Self::PinsUnreadable => "pins_unreadable",
             Self::UnseenName => "unseen_name",
+            Self::Address => "address_not_web",
             Self::UnknownTool => "unknown_tool",
             Self::PlaceUnsettled => "place_unsettled",
             Self::Inspected => "inspection_denied",
@@ -182,6 +186,9 @@ impl Reason {
             Self::UnseenName => {
                 "refused: the name contains invisible characters, so it is not listed".into()
             }
+            Self::Address => {
+                "refused: the server asks for an address to be opened that is not one http or https address".into()
+            }
             Self::UnknownTool => {
                 "refused: the server lists no tool of this name".into()
             }
@@ -221,6 +228,7 @@ impl Reason {
             | Self::NoRule
             | Self::ProtectedPath
             | Self::Undecidable
+            | Self::Address
             | Self::FactsChanged => {
                 "The same call will be refused again: do something else, or tell the user what you need and why."
             }
@@ -293,6 +301,7 @@ impl Reason {
             | Self::DefinitionChanged
             | Self::PinsUnreadable
             | Self::UnseenName
+            | Self::Address
             | Self::UnknownTool
             | Self::Inspected
             | Self::ApprovalTooLate
@@ -311,7 +320,7 @@ impl ClosedSet for Reason {
     }
 }
 
-/// Why a tool may not be called, whatever the policy says.
+/// Why a call may not pass, whatever the policy says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quarantine {
     /// Its definition is not the approved one.
@@ -320,6 +329,8 @@ pub enum Quarantine {
     Unreadable,
     /// Its name holds characters that cannot be seen.
     UnseenName,
+    /// The address that it asks to open is no web page's.
+    Address,
 }
 
 impl Quarantine {
@@ -330,6 +341,7 @@ impl Quarantine {
             Self::Changed => Reason::DefinitionChanged,
             Self::Unreadable => Reason::PinsUnreadable,
             Self::UnseenName => Reason::UnseenName,
+            Self::Address => Reason::Address,
         }
     }
 }

@@ -36,6 +36,7 @@ pub fn mcp_error(reason: Reason) -> i32 {
         | Reason::DefinitionChanged
         | Reason::PinsUnreadable
         | Reason::UnseenName
+        | Reason::Address
         | Reason::UnknownTool
         | Reason::Inspected
         | Reason::Unchecked
@@ -67,6 +68,7 @@ pub fn http_status(reason: Reason) -> StatusCode {
         | Reason::FactsChanged
         | Reason::DefinitionChanged
         | Reason::UnseenName
+        | Reason::Address
         | Reason::UnknownTool
         | Reason::Inspected => StatusCode::FORBIDDEN,
         Reason::ApprovalQueueFull

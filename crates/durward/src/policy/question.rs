@@ -121,7 +121,15 @@ impl Question<'_> {
 
     fn described_in(&self, context: &Context<'_>) -> Result<Facts, String> {
         if SERVER_METHODS.contains(&self.method) {
-            return Ok(describe::server_request(self.method, context));
+            let params = self
+                .uri
+                .map_or_else(|| json!({}), |uri| json!({"url": uri}));
+            let asked = json!({"params": params}).to_string();
+            return Ok(describe::server_request(
+                self.method,
+                asked.as_bytes(),
+                context,
+            ));
         }
         let reaches_for = match method::of(self.method).class {
             Class::Judged(reaches_for) => reaches_for,

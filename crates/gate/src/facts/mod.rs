@@ -192,7 +192,7 @@ pub struct Facts {
     pub side_effects: Option<&'static [&'static str]>,
     /// Facts that few calls have; [`Facts::set`] states them.
     pub more: More,
-    /// Set where the tool may not be shown or called, whatever the policy says.
+    /// Set where the tool may not be shown, or the call may not pass, whatever the policy says.
     pub quarantine: Option<Quarantine>,
     /// What the inspection found in the call as it came.
     pub inspected: Option<Box<Finding>>,

@@ -116,7 +116,7 @@ facts! {
     DestPath "dest_path": Text, Plain, "the only destination, likewise";
     Extension "extension": Text, Plain, "the extension of `path` with its dot, lower case";
     Scheme "scheme": Text, Plain, "the scheme of `uri`, else of the only path, lower case";
-    Uri "uri": Text, Plain, "the resource's URI";
+    Uri "uri": Text, Plain, "the resource's URI, or the address that a server asks its client to open";
     Host "host": Text, Plain, "the machine that the call reaches, by its configured name; null where it reaches none";
     Program "program": Text, Plain, "the program that a command runs, as written";
     Argv "argv": Texts, Digest, "list of a command's words after the quotes are read, the program first";

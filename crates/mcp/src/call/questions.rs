@@ -18,7 +18,7 @@ use super::read::After;
 use super::run::{Run, Said, Stage};
 use super::under_way::{AskGuard, Stop, Why};
 use super::wait::{Asking, End, Next};
-use crate::describe;
+use crate::describe::{self, ELICIT};
 use crate::message::frames::{self, UpstreamFault};
 use crate::message::method::{self, Class};
 use crate::message::refusal;
@@ -31,8 +31,6 @@ use crate::upstream::{Frame, Link, taken};
 const LATE_MAX: usize = 16;
 /// Most requests of its client that a Modern server may put into one result.
 pub const INPUTS_MAX: usize = 64;
-/// The method by which a server asks the client's person.
-const ELICIT: &str = "elicitation/create";
 
 /// A request of a server to its client.
 pub(crate) struct Question {
@@ -138,7 +136,9 @@ impl Asker {
         finding: Option<&Finding>,
     ) -> Admission<Frame> {
         let gate = &self.server.gate;
-        let mut facts = self.with_context(|context| describe::server_request(method, context));
+        let asked = &request.bytes;
+        let mut facts =
+            self.with_context(|context| describe::server_request(method, asked, context));
         if let Some(finding) = finding {
             facts.state_finding(finding);
         }
@@ -155,7 +155,8 @@ impl Asker {
 
     /// Goes on with a request whose question has ended.
     fn asked_again(&self, method: &str, ticket: Box<Ticket<Frame>>) -> Admission<Frame> {
-        let now = self.with_context(|context| describe::server_request(method, context));
+        let asked = ticket.request().map_or(&[][..], |asked| &asked.bytes);
+        let now = self.with_context(|context| describe::server_request(method, asked, context));
         self.server.gate.resume(ticket, now)
     }
 

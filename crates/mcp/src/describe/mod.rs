@@ -18,6 +18,7 @@ use wire::jsonrpc::{member, string};
 use wire::scan::{Leaf, Scan};
 use wire::text::unescape;
 
+mod address;
 mod beside;
 mod completion;
 mod names;
@@ -25,6 +26,7 @@ mod nested;
 mod outputs;
 mod roles;
 mod subscribed;
+pub use address::ELICIT;
 pub use names::ArgumentNames;
 pub use outputs::Outputs;
 pub use roles::{ArgumentRoles, Said};
@@ -347,17 +349,21 @@ fn is_content(named: Option<Role>, leaf: &Leaf<'_>, tool: &str, context: &Contex
             || said(&leaf.top))
 }
 
-/// Describes a request that a server makes of its client.
+/// Describes a request that a server makes of its client; `asked` is its text.
 #[must_use]
-pub fn server_request(method: &str, context: &Context<'_>) -> Facts {
-    Facts {
+pub fn server_request(method: &str, asked: &[u8], context: &Context<'_>) -> Facts {
+    let mut facts = Facts {
         direction: Direction::ToClient,
         method: method.to_owned(),
         backend_id: context.backend_id.to_owned(),
         resource_type: None,
         paths: Fact::Known(Vec::new()),
         ..Facts::of(context.caller)
+    };
+    if method == ELICIT {
+        address::state(&mut facts, asked);
     }
+    facts
 }
 
 /// Describes an entry of a list: as a call of it would be described, arguments unknown.
