@@ -140,7 +140,7 @@ pub(super) const FORMS: &[Group] = &[
             "vmstat {-a -d -D -f -m -n -s -t -w -S=WORD} [NUM 1..10]",
             "top -bn1",
             "top -b -n 1",
-            "lsof {-a -b -l -n -N -P -R -t -U -w -X -c=WORD -d=WORD -g=WORD -i=WORD? -p=WORD -u=WORD} [PATH...]",
+            "lsof {-a -b -l -n -N -P -R -t -U -w -X -c=WORD -d=WORD -g=NUM -i=WORD? -p=WORD -u=WORD} [PATH...]",
             "lsblk {-a -b -d -D -f -i -J -l -m -n -O -p -P -r -s -S -t -z -e=WORD -I=WORD -M -o=WORD -x=WORD --all --bytes --fs --json --list --noheadings --nodeps --output=WORD --output-all --pairs --paths --perms --raw --topology} [PATH...]",
             "blkid {-k -l -o=WORD -s=WORD -t=TEXT -L=TEXT -U=WORD} [PATH...]",
         ],

@@ -165,7 +165,7 @@ fn of_services() -> [Value; 2] {
 }
 
 /// What no other rule lets pass.
-fn refused() -> [Value; 4] {
+fn refused() -> [Value; 5] {
     [
         rule(
             "ssh-ask-variables",
@@ -192,6 +192,20 @@ fn refused() -> [Value; 4] {
             &[
                 ("program", json!("ps")),
                 ("when", json!("argv.exists(word, word.contains('env'))")),
+            ],
+        ),
+        rule(
+            "ssh-deny-lsof-plus",
+            "lsof has options with a plus sign, and takes one for an option behind -i and -g too",
+            "deny",
+            &[
+                ("program", json!("lsof")),
+                (
+                    "when",
+                    json!(
+                        "argv.exists(word, word.startsWith('+') || word.startsWith('-') && word.contains('+'))"
+                    ),
+                ),
             ],
         ),
     ]
