@@ -186,12 +186,8 @@ impl Reason {
             Self::UnseenName => {
                 "refused: the name contains invisible characters, so it is not listed".into()
             }
-            Self::Address => {
-                "refused: the server asks for an address to be opened that is not one http or https address".into()
-            }
-            Self::UnknownTool => {
-                "refused: the server lists no tool of this name".into()
-            }
+            Self::Address => Self::not_web().into(),
+            Self::UnknownTool => "refused: the server lists no tool of this name".into(),
             Self::PlaceUnsettled => {
                 "refused: another call that may change the same files has not ended within 5 seconds; make the call again when it has ended".into()
             }
@@ -214,6 +210,10 @@ impl Reason {
             Self::FactsChanged => "refused: a fact that became known after the decision contradicts it".into(),
             Self::CallerExpelled => "refused: the key that the call was made with is no longer valid".into(),
         }
+    }
+
+    fn not_web() -> &'static str {
+        "refused: the server asks the client to open an address, and it is not http or https, or there are several"
     }
 
     fn inspected(rule: &str) -> String {
