@@ -213,3 +213,27 @@ fn patterns_that_cannot_be_used_are_refused() {
         assert!(fault.starts_with(expected), "{text:.20}: {fault}");
     }
 }
+
+proptest::proptest! {
+    /// What escapes hide is what another reader of JSON finds there.
+    #[test]
+    fn escapes_are_undone_as_serde_json_undoes_them(
+        letters in proptest::collection::vec((proptest::prelude::any::<char>(), 0..3_u8), 0..40)
+    ) {
+        let mut text = String::new();
+        for (letter, how) in letters {
+            let mut units = [0; 2];
+            match how {
+                0 => text.extend(letter.encode_utf16(&mut units).iter().map(|u| format!("\\u{u:04x}"))),
+                1 => text.extend(letter.encode_utf16(&mut units).iter().map(|u| format!("\\u{u:04X}"))),
+                _ => {
+                    let quoted = serde_json::to_string(&letter).unwrap();
+                    text.push_str(&quoted[1..quoted.len() - 1]);
+                }
+            }
+        }
+        let expect: String = serde_json::from_str(&format!("\"{text}\"")).unwrap();
+        let found = super::escapes::read_once(&text).unwrap_or_else(|| text.clone());
+        proptest::prop_assert_eq!(found, expect);
+    }
+}

@@ -6,29 +6,7 @@ use super::usage::Tokens;
 use super::watch::{Said, State};
 
 /// The members of a request that the gate reads or writes.
-pub(super) const KNOWN: &[&str] = &[
-    "model",
-    "messages",
-    "system",
-    "stream",
-    "max_tokens",
-    "max_completion_tokens",
-    "max_output_tokens",
-    "max_new_tokens",
-    "n_predict",
-    "num_predict",
-    "n",
-    "web_search_options",
-    "search_parameters",
-    "plugins",
-    "data_sources",
-    "enable_search",
-    "compound_custom",
-    "connectors",
-    "vector_store_ids",
-    "tools",
-    "mcp_servers",
-];
+pub(super) const KNOWN: &[&str] = known!["messages", "system"];
 
 /// Reads the data of one event; its type decides, for the event's name only repeats it.
 pub(super) fn event(state: &mut State, data: &str) -> Said {

@@ -240,4 +240,14 @@ mod tests {
             assert!(read(r#"{"maxOutputTokens":9}"#).is_err());
         }
     }
+
+    #[test]
+    fn what_is_read_of_a_request_is_known_in_each_dialect() {
+        for endpoint in [Endpoint::Chat, Endpoint::Responses, Endpoint::Messages] {
+            let read = MAXIMA.iter().copied().chain(offered::beside());
+            for name in read.chain(["background", "deferred", "n"]) {
+                assert!(endpoint.known().contains(&name), "{endpoint:?} {name}");
+            }
+        }
+    }
 }

@@ -5,6 +5,37 @@
 //! Only where a provider speaks another dialect than the caller is a body written anew ([`translate`]).
 //! What comes from a provider is read leniently: every field may be missing.
 
+/// The members of a request to a model that the gate reads or writes: those of one dialect, and those that are read in each,
+/// because a gateway behind takes one dialect's for another's.
+macro_rules! known {
+    ($($own:literal),* $(,)?) => {
+        &[
+            $($own,)*
+            "model",
+            "stream",
+            "background",
+            "deferred",
+            "max_tokens",
+            "max_completion_tokens",
+            "max_output_tokens",
+            "max_new_tokens",
+            "n_predict",
+            "num_predict",
+            "n",
+            "tools",
+            "mcp_servers",
+            "web_search_options",
+            "search_parameters",
+            "plugins",
+            "data_sources",
+            "enable_search",
+            "compound_custom",
+            "connectors",
+            "vector_store_ids",
+        ]
+    };
+}
+
 mod anthropic;
 mod body;
 mod choices;

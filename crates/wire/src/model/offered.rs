@@ -38,6 +38,12 @@ const BESIDE: [(&str, &str); 9] = [
     ("compound_custom", "compound_custom"),
     ("vector_store_ids", "file_search"),
 ];
+/// The names of those.
+#[cfg(test)]
+pub(super) fn beside() -> impl Iterator<Item = &'static str> {
+    BESIDE.iter().map(|(name, _)| *name)
+}
+
 /// Types of Anthropic's own tools whose name is another than they begin with.
 const NAMED_OTHERWISE: [(&str, &str); 2] = [("text_editor_", "str_replace_"), ("mcp_toolset", "")];
 /// Deepest nesting of parts that is read.

@@ -6,32 +6,7 @@ use super::usage::Tokens;
 use super::watch::{Said, State};
 
 /// The members of a request that the gate reads or writes.
-pub(super) const CHAT: &[&str] = &[
-    "model",
-    "messages",
-    "stream",
-    "background",
-    "deferred",
-    "stream_options",
-    "max_tokens",
-    "max_completion_tokens",
-    "max_output_tokens",
-    "max_new_tokens",
-    "n_predict",
-    "num_predict",
-    "mcp_servers",
-    "search_parameters",
-    "plugins",
-    "data_sources",
-    "enable_search",
-    "compound_custom",
-    "connectors",
-    "vector_store_ids",
-    "tools",
-    "functions",
-    "n",
-    "web_search_options",
-];
+pub(super) const CHAT: &[&str] = known!["messages", "stream_options", "functions"];
 
 /// Reads the data of one event.
 pub(super) fn chunk(state: &mut State, data: &str) -> Said {

@@ -6,31 +6,7 @@ use super::usage::Tokens;
 use super::watch::{Said, State};
 
 /// The members of a request that the gate reads or writes.
-pub(super) const KNOWN: &[&str] = &[
-    "model",
-    "input",
-    "prompt",
-    "stream",
-    "background",
-    "deferred",
-    "max_output_tokens",
-    "max_tokens",
-    "max_completion_tokens",
-    "max_new_tokens",
-    "n_predict",
-    "num_predict",
-    "n",
-    "mcp_servers",
-    "web_search_options",
-    "search_parameters",
-    "plugins",
-    "data_sources",
-    "enable_search",
-    "compound_custom",
-    "connectors",
-    "vector_store_ids",
-    "tools",
-];
+pub(super) const KNOWN: &[&str] = known!["input", "prompt"];
 
 /// Reads the data of one event.
 pub(super) fn event(state: &mut State, data: &str) -> Said {
