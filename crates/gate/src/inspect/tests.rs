@@ -218,7 +218,16 @@ proptest::proptest! {
     /// What escapes hide is what another reader of JSON finds there.
     #[test]
     fn escapes_are_undone_as_serde_json_undoes_them(
-        letters in proptest::collection::vec((proptest::prelude::any::<char>(), 0..3_u8), 0..40)
+        letters in proptest::collection::vec(
+            (
+                proptest::prop_oneof![
+                    proptest::prelude::any::<char>(),
+                    proptest::sample::select("\"\\/\u{8}\u{c}\n\r\t".chars().collect::<Vec<_>>()),
+                ],
+                0..3_u8,
+            ),
+            0..40,
+        )
     ) {
         let mut text = String::new();
         for (letter, how) in letters {
@@ -226,6 +235,7 @@ proptest::proptest! {
             match how {
                 0 => text.extend(letter.encode_utf16(&mut units).iter().map(|u| format!("\\u{u:04x}"))),
                 1 => text.extend(letter.encode_utf16(&mut units).iter().map(|u| format!("\\u{u:04X}"))),
+                _ if letter == '/' => text.push_str("\\/"),
                 _ => {
                     let quoted = serde_json::to_string(&letter).unwrap();
                     text.push_str(&quoted[1..quoted.len() - 1]);
