@@ -2,7 +2,6 @@
 
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use gate::Clock;
 use gate::paths::PathView;
@@ -11,19 +10,20 @@ use mcp::describe::ArgumentRoles;
 use ring::rand::{SecureRandom as _, SystemRandom};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::places::Places;
 
-/// The system's clocks.
+/// The system's clocks. They are read some ten times a call, so without the arithmetic of `std::time`.
 pub struct SystemClock {
-    start: Instant,
+    start_ns: u64,
 }
 
 impl SystemClock {
     /// Starts counting.
     pub fn new() -> Self {
-        let start = Instant::now();
-        Self { start }
+        let start_ns = nanos(ClockId::Monotonic);
+        Self { start_ns }
     }
 }
 
@@ -33,14 +33,21 @@ impl Clock for SystemClock {
     }
 
     fn mono_ns(&self) -> u64 {
-        u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX)
+        nanos(ClockId::Monotonic).saturating_sub(self.start_ns)
     }
 }
 
 /// Milliseconds since 1970.
 pub fn now_ms() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    i64::try_from(since.unwrap_or_default().as_millis()).unwrap_or(i64::MAX)
+    i64::try_from(nanos(ClockId::Realtime) / 1_000_000).unwrap_or(i64::MAX)
+}
+
+/// What a clock shows, in nanoseconds: 0 before its beginning.
+fn nanos(clock: ClockId) -> u64 {
+    let now = clock_gettime(clock);
+    let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
+    let nanos = u64::try_from(now.tv_nsec).unwrap_or(0);
+    seconds.saturating_mul(1_000_000_000).saturating_add(nanos)
 }
 
 /// Fills `bytes` from the kernel's generator, by its call: a container may have no devices.
@@ -135,12 +142,84 @@ impl PathView for LocalView {
         FileText::of(bytes, bytes_max)
     }
 
+    fn is_without_links(&self, path: &str) -> bool {
+        // One call of the system instead of one for each step.
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS).is_ok()
+    }
+
     fn read_link(&self, path: &str) -> Link {
-        match rustix::fs::readlink(Path::new(path), Vec::new()) {
+        // Nearly nothing is a link: the room for its target is made where there is one.
+        let is_link = rustix::fs::readlinkat_raw(CWD, path, &mut [0; 1][..]).map(|_| ());
+        match is_link.and_then(|()| rustix::fs::readlink(Path::new(path), Vec::new())) {
             Ok(target) => target.into_string().map_or(Link::Unreadable, Link::To),
             Err(Errno::INVAL) => Link::NotALink,
             Err(Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG) => Link::Missing,
             Err(_) => Link::Unreadable,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn a_way_without_links_is_one_where_no_step_is_a_link() {
+        let folder = std::env::temp_dir().join(format!("durward-links-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder).unwrap();
+        let root = folder.canonicalize().unwrap();
+        std::fs::create_dir_all(root.join("a/b")).unwrap();
+        std::fs::write(root.join("a/b/file"), "").unwrap();
+        symlink("b", root.join("a/to_b")).unwrap();
+        symlink("b/file", root.join("a/to_file")).unwrap();
+        symlink("nowhere", root.join("a/dangling")).unwrap();
+        symlink("loop", root.join("a/loop")).unwrap();
+        let view = LocalView {
+            home: None,
+            current: None,
+            is_base_known: false,
+        };
+        let is_step_by_step = |path: &str| {
+            let ends = path.match_indices('/').map(|(at, _)| at).skip(1);
+            let mut steps = ends.chain([path.len()]).filter_map(|end| path.get(..end));
+            steps.all(|step| view.read_link(step) == Link::NotALink)
+        };
+        let below = |name: &str| format!("{}/{name}", root.display());
+        let mut found = 0;
+        for name in [
+            "a",
+            "a/b",
+            "a/b/file",
+            "a/to_b",
+            "a/to_b/file",
+            "a/to_file",
+            "a/dangling",
+            "a/loop",
+            "a/loop/x",
+            "a/none",
+            "a/none/x",
+            "a/b/file/x",
+        ] {
+            let path = below(name);
+            assert_eq!(
+                view.is_without_links(&path),
+                is_step_by_step(&path),
+                "{path}"
+            );
+            found += usize::from(view.is_without_links(&path));
+        }
+        assert_eq!(found, 3);
+        for path in [
+            "/proc/self",
+            "/proc/self/root/etc",
+            "/proc/self/fd/0",
+            "/proc/thread-self/cwd",
+        ] {
+            assert!(!view.is_without_links(path), "{path}");
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -133,8 +133,12 @@ fn read(text: &str, view: Option<&dyn PathView>, meaning: &mut Meaning) {
             self::absolute(text, Some(view))
         };
         for path in std::iter::once(absolute).chain(spelled) {
+            if path == plain && view.is_without_links(&path) {
+                continue;
+            }
             match physical(&path, view) {
-                Some(place) => meaning.add(nfc(&place).into_owned()),
+                Some(place) if place.is_ascii() => meaning.add(place),
+                Some(place) => meaning.add(place.nfc().collect()),
                 None => meaning.uncertain = true,
             }
         }
@@ -249,12 +253,12 @@ fn join(parts: &[&str]) -> String {
 /// Walks the path as the kernel would, following links, `..` taken from where a link led.
 /// `None` where a link cannot be read or there are too many.
 fn physical(path: &str, view: &dyn PathView) -> Option<String> {
-    let mut todo: Vec<String> = path.split('/').rev().map(str::to_owned).collect();
-    let mut here = String::new();
+    let mut todo: Vec<Cow<'_, str>> = path.split('/').rev().map(Cow::Borrowed).collect();
+    let mut here = String::with_capacity(path.len());
     let mut links = 0;
     let mut missing = false;
     while let Some(part) = todo.pop() {
-        match part.as_str() {
+        match &*part {
             "" | "." => continue,
             ".." => {
                 here.truncate(here.rfind('/').unwrap_or(0));
@@ -282,7 +286,7 @@ fn physical(path: &str, view: &dyn PathView) -> Option<String> {
                     return None;
                 }
                 here.truncate(if target.starts_with('/') { 0 } else { parent });
-                todo.extend(target.split('/').rev().map(str::to_owned));
+                todo.extend(target.split('/').rev().map(|part| part.to_owned().into()));
             }
         }
     }
@@ -294,13 +298,13 @@ fn physical(path: &str, view: &dyn PathView) -> Option<String> {
 
 /// Whether the path goes on to what the process that opens it has open: the server's descriptors are not
 /// ours, so our links say nothing of where they lead.
-fn is_of_the_process(here: &str, todo: &[String]) -> bool {
+fn is_of_the_process(here: &str, todo: &[Cow<'_, str>]) -> bool {
     matches!(here, "/proc/self" | "/proc/thread-self")
         && todo
             .iter()
             .rev()
-            .find(|part| !matches!(part.as_str(), "" | "."))
-            .is_some_and(|part| matches!(part.as_str(), "fd" | "map_files" | "task"))
+            .find(|part| !matches!(&***part, "" | "."))
+            .is_some_and(|part| matches!(&**part, "fd" | "map_files" | "task"))
 }
 
 /// The extension that policies see: from the last dot of the last component, lower case, dot

@@ -16,6 +16,11 @@ pub trait PathView: Send + Sync {
     fn read_text(&self, _path: &str, _bytes_max: usize) -> FileText {
         FileText::Unreadable
     }
+    /// Whether there is something at `path` (absolute, no `..`), and no link on the whole way to it. `false` where that is not so
+    /// or cannot be told at once; then [`PathView::read_link`] is asked step by step.
+    fn is_without_links(&self, _path: &str) -> bool {
+        false
+    }
     /// The target of the symbolic link at `path` (absolute, no `..`), or what stands in the way.
     fn read_link(&self, path: &str) -> Link;
 }

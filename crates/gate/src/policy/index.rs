@@ -2,7 +2,7 @@
 //!
 //! What is found may still not match; what is not found certainly does not.
 
-use std::collections::HashMap;
+use ahash::AHashMap as HashMap;
 
 use crate::facts::Fact;
 use crate::paths::PathArgument;
@@ -99,11 +99,11 @@ impl Shelf {
     }
 
     fn of_places<'p>(&self, places: impl Iterator<Item = &'p str>, found: &mut Vec<u32>) {
-        for place in places {
+        let mut before = None;
+        for place in places.filter(|place| before.replace(*place) != Some(*place)) {
             if !self.anchors.is_empty() {
-                let above = place
-                    .match_indices('/')
-                    .filter_map(|(at, _)| place.get(..at));
+                let slashes = place.bytes().enumerate().filter(|(_, byte)| *byte == b'/');
+                let above = slashes.filter_map(|(at, _)| place.get(..at));
                 for anchor in above.chain([place]) {
                     found.extend(listed(&self.anchors, anchor));
                 }

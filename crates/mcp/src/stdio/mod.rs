@@ -98,7 +98,7 @@ pub struct Stdio {
     link: Arc<Link>,
     /// A child is driven from here; a server over HTTP is read by the calls themselves.
     driver: Option<Driver>,
-    runs: Runs,
+    runs: Runs<Call>,
 }
 
 impl Stdio {
@@ -263,7 +263,7 @@ impl Stdio {
     /// Begins a call, which is carried on at the next pump.
     fn begin(&mut self, call: Call) {
         if self.runs.has_room() {
-            self.runs.add(Box::pin(call.carry()));
+            self.runs.carry(call, Call::carry);
         } else {
             let fault = frames::upstream_fault(call.asked.id(), UpstreamFault::Busy);
             self.answer(call.part, fault);

@@ -80,7 +80,7 @@ impl FileLog {
             Named::Another => return Err(LogError::Replaced),
         };
         let queue = Queue::starting_at(len_bytes);
-        let shared = Arc::new(Shared::new(queue, medium));
+        let shared = Arc::new(Shared::new(queue, medium, policy != SyncPolicy::Never));
         let pause = match policy {
             SyncPolicy::Never => None,
             SyncPolicy::Every => Some(Duration::ZERO),
@@ -370,7 +370,10 @@ impl Log for FileLog {
             .map_err(|error| LogError::from_io("sync", &error));
         let mut queue = self.shared.lock()?;
         match result {
-            Ok(()) => queue.synced_bytes = queue.synced_bytes.max(target),
+            Ok(()) => {
+                queue.synced_bytes = queue.synced_bytes.max(target);
+                self.shared.settle(&queue);
+            }
             Err(error) => {
                 queue.fail(error.clone());
                 return Err(error);

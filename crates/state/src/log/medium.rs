@@ -18,6 +18,12 @@ use super::LogError;
 /// replaces or renames the file is seen there at once, what moves a directory above it is not.
 const NAMED_FOR: Duration = Duration::from_millis(1);
 
+/// How long after a write whose time of change was looked up the next ones are not looked up.
+const STAMPED_FOR: Duration = Duration::from_millis(1);
+
+/// Stands for the time of change while our last write's is not known.
+const UNKNOWN: i64 = i64::MIN;
+
 /// What the path of a log names at this moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Named {
@@ -29,8 +35,8 @@ pub enum Named {
     Ours {
         /// Length in bytes.
         len_bytes: u64,
-        /// Its time of change, where that is not the one that our last write left: somebody wrote in it, or changed its mode,
-        /// links or times.
+        /// Its time of change, where that is known not to be the one that our last write left: somebody wrote in it, or
+        /// changed its mode, links or times.
         touched: Option<Stamp>,
     },
 }
@@ -49,6 +55,10 @@ pub trait Medium: Send + Sync {
 
     /// Takes a time of change as known: what it stands for was looked into and is harmless.
     fn accept(&self, stamp: Stamp);
+
+    /// Remembers the time of change that our last write has left, so that the next look tells whether somebody else touched
+    /// the file. Of writes that come close behind one another only the first is remembered before this is called.
+    fn settle(&self) {}
 
     /// Writes at the end, once; may take less than it was given.
     ///
@@ -77,8 +87,12 @@ pub struct FileMedium {
     path: CString,
     device: u64,
     inode: u64,
-    /// The time of change that our last write left.
+    /// The time of change that our last write left, or [`UNKNOWN`].
     stamp: AtomicI64,
+    /// Until then a write leaves it unknown, in nanoseconds since the log was opened.
+    stamped_until: AtomicU64,
+    /// When it was looked at last, in the same.
+    looked: AtomicU64,
     /// Until then the path is not looked at, in nanoseconds since the log was opened.
     named_until: AtomicU64,
     opened: Instant,
@@ -129,6 +143,8 @@ impl FileMedium {
             device: status.st_dev,
             inode: status.st_ino,
             stamp: AtomicI64::new(stamp(&status)),
+            stamped_until: AtomicU64::new(0),
+            looked: AtomicU64::new(0),
             named_until: AtomicU64::new(0),
             opened: Instant::now(),
         })
@@ -140,15 +156,35 @@ impl FileMedium {
             self.stamp.store(stamp(&status), Ordering::Relaxed);
         }
     }
+
+    /// The same for a write, unless one was looked up right before.
+    fn written(&self) {
+        let looked = self.looked.load(Ordering::Relaxed);
+        if looked < self.stamped_until.load(Ordering::Relaxed) {
+            self.stamp.store(UNKNOWN, Ordering::Relaxed);
+            return;
+        }
+        let until = looked.saturating_add(nanos(STAMPED_FOR));
+        self.stamped_until.store(until, Ordering::Relaxed);
+        self.changed();
+    }
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 impl FileMedium {
     fn ours(&self, status: &Stat) -> Named {
         let found = stamp(status);
-        let known = found == self.stamp.load(Ordering::Relaxed);
+        let known = self.stamp.load(Ordering::Relaxed);
+        if known == UNKNOWN {
+            self.stamp.store(found, Ordering::Relaxed);
+        }
+        let is_known = known == UNKNOWN || found == known;
         Named::Ours {
             len_bytes: u64::try_from(status.st_size).unwrap_or(0),
-            touched: (!known).then_some(Stamp(found)),
+            touched: (!is_known).then_some(Stamp(found)),
         }
     }
 
@@ -164,16 +200,16 @@ impl FileMedium {
 
 impl Medium for FileMedium {
     fn look(&self) -> io::Result<Named> {
-        let now = self.opened.elapsed();
-        let until = Duration::from_nanos(self.named_until.load(Ordering::Relaxed));
-        if now < until
+        let now = nanos(self.opened.elapsed());
+        self.looked.store(now, Ordering::Relaxed);
+        if now < self.named_until.load(Ordering::Relaxed)
             && let Some(named) = self.look_at_file()
         {
             return Ok(named);
         }
         match stat(self.path.as_c_str()) {
             Ok(status) if status.st_dev == self.device && status.st_ino == self.inode => {
-                let until = u64::try_from((now + NAMED_FOR).as_nanos()).unwrap_or(0);
+                let until = now.saturating_add(nanos(NAMED_FOR));
                 self.named_until.store(until, Ordering::Relaxed);
                 Ok(self.ours(&status))
             }
@@ -187,6 +223,12 @@ impl Medium for FileMedium {
         self.stamp.store(stamp.0, Ordering::Relaxed);
     }
 
+    fn settle(&self) {
+        if self.stamp.load(Ordering::Relaxed) == UNKNOWN {
+            self.changed();
+        }
+    }
+
     fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         // A signal that arrives before the first byte is the only failure after which trying again is sound.
         loop {
@@ -194,7 +236,7 @@ impl Medium for FileMedium {
                 Err(Errno::INTR) => {}
                 Err(errno) => return Err(errno.into()),
                 Ok(written) => {
-                    self.changed();
+                    self.written();
                     return Ok(written);
                 }
             }

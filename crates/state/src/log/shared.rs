@@ -26,11 +26,13 @@ pub(super) struct Shared {
     pub(super) helper: Condvar,
     pub(super) synced: Condvar,
     pub(super) medium: Box<dyn Medium>,
+    /// Whether a thread looks after the log, which settles the medium when nothing comes.
+    pub(super) has_helper: bool,
     pub(super) contents: OnceLock<Box<dyn Contents>>,
 }
 
 impl Shared {
-    pub(super) fn new(queue: Queue, medium: Box<dyn Medium>) -> Shared {
+    pub(super) fn new(queue: Queue, medium: Box<dyn Medium>, has_helper: bool) -> Shared {
         Shared {
             queue: Mutex::new(queue),
             settled: AtomicU64::new(0),
@@ -38,6 +40,7 @@ impl Shared {
             helper: Condvar::new(),
             synced: Condvar::new(),
             medium,
+            has_helper,
             contents: OnceLock::new(),
         }
     }
@@ -131,7 +134,12 @@ impl Shared {
             self.look(start_bytes, batch)?;
         }
         let cause = match self.medium.write(batch) {
-            Ok(written) if written == batch.len() => return Ok(()),
+            Ok(written) if written == batch.len() => {
+                if !self.has_helper {
+                    self.medium.settle();
+                }
+                return Ok(());
+            }
             Ok(_) => LogError::Full,
             Err(error) => LogError::from_io("write", &error),
         };
@@ -140,6 +148,13 @@ impl Shared {
             Err(_) => Err(LogError::Torn {
                 cause: Arc::new(cause),
             }),
+        }
+    }
+
+    /// Has the medium remember how our last write left it, unless one is under way.
+    pub(super) fn settle(&self, queue: &Queue) {
+        if !queue.leading {
+            self.medium.settle();
         }
     }
 

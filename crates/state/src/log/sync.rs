@@ -84,6 +84,9 @@ impl<'s> Helper<'s> {
     ) -> MutexGuard<'s, Queue> {
         let is_quiet = queue.batch.is_empty() && queue.accepted_bytes == self.seen_bytes;
         self.seen_bytes = queue.accepted_bytes;
+        if is_quiet {
+            self.shared.settle(&queue);
+        }
         // Whoever waits for a sync waits for this thread to wake.
         queue.helper_idle = is_quiet || self.pause.is_zero();
         let later = Duration::from_millis(LATER_MS);

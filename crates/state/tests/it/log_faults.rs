@@ -215,6 +215,24 @@ fn an_edit_that_keeps_the_length_is_noticed_and_a_new_link_is_let_be() {
 }
 
 #[test]
+fn an_edit_behind_writes_that_came_together_is_noticed_once_the_log_has_settled() {
+    let place = Place::new("edited-burst");
+    let all = b"one\ntwo\nthree\n";
+    let log = place
+        .log()
+        .knowing(Box::new(Remembered(place.file(), all.to_vec())));
+    for record in all.split_inclusive(|byte| *byte == b'\n') {
+        log.append(record).unwrap();
+    }
+    log.sync().unwrap();
+    // Time enough for the clock that older kernels stamp files with.
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    let file = OpenOptions::new().write(true).open(place.file()).unwrap();
+    file.write_all_at(b"eerht", 8).unwrap();
+    assert_eq!(log.append(b"four\n").unwrap_err(), LogError::Edited);
+}
+
+#[test]
 fn a_foreign_append_is_noticed() {
     let place = Place::new("grown");
     let log = place.log();

@@ -2,7 +2,7 @@
 
 use super::OpId;
 use super::event::EndReason;
-use super::members::Members;
+use super::members::{Members, key};
 use super::operation::Status;
 use crate::label::Label;
 
@@ -76,24 +76,24 @@ impl Auth<'_> {
     }
 
     pub(super) fn write(&self, members: &mut Members<'_>) {
-        members.text("event", self.event.as_str());
-        members.maybe("status", self.status.map(Status::name));
+        members.label(key!("event"), self.event.as_str());
+        members.maybe_label(key!("status"), self.status.map(Status::name));
         if let Some(op) = self.op {
-            members.op("op", op);
+            members.op(key!("op"), op);
         }
-        members.maybe("subject_id", self.subject_id);
-        members.maybe("bound_session_id", self.bound_session_id);
-        members.maybe("mcp_session_id", self.mcp_session_id);
-        members.maybe("request_id", self.request_id);
-        members.maybe("method", self.method);
+        members.maybe(key!("subject_id"), self.subject_id);
+        members.maybe(key!("bound_session_id"), self.bound_session_id);
+        members.maybe(key!("mcp_session_id"), self.mcp_session_id);
+        members.maybe(key!("request_id"), self.request_id);
+        members.maybe(key!("method"), self.method);
         if let Some(oidc) = self.oidc {
-            members.object("oidc", |inner| oidc.write(inner));
+            members.object(key!("oidc"), |inner| oidc.write(inner));
         }
-        members.maybe("reason", self.reason.map(Label::as_str));
-        members.maybe("message", self.message);
-        members.maybe("end_reason", self.end_reason.map(EndReason::label));
+        members.maybe_label(key!("reason"), self.reason.map(Label::as_str));
+        members.maybe(key!("message"), self.message);
+        members.maybe_label(key!("end_reason"), self.end_reason.map(EndReason::label));
         members.number(
-            "coalesced",
+            key!("coalesced"),
             self.coalesced.map(|n| i64::try_from(n).unwrap_or(i64::MAX)),
         );
     }
@@ -101,11 +101,11 @@ impl Auth<'_> {
 
 impl Oidc<'_> {
     pub(super) fn write(&self, members: &mut Members<'_>) {
-        members.maybe("issuer", self.issuer);
-        members.maybe("client_id", self.client_id);
-        members.list("audience", self.audience);
-        members.list("scopes", self.scopes);
-        members.number("token_exp", self.token_exp);
-        members.number("token_iat", self.token_iat);
+        members.maybe(key!("issuer"), self.issuer);
+        members.maybe(key!("client_id"), self.client_id);
+        members.list(key!("audience"), self.audience);
+        members.list(key!("scopes"), self.scopes);
+        members.number(key!("token_exp"), self.token_exp);
+        members.number(key!("token_iat"), self.token_iat);
     }
 }

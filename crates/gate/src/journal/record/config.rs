@@ -1,7 +1,7 @@
 //! Changes of configuration and policy.
 
 use super::event::{Component, ConfigEvent};
-use super::members::Members;
+use super::members::{Members, key};
 use crate::effect::Effect;
 use crate::label::Label;
 
@@ -52,16 +52,16 @@ impl Config<'_> {
     }
 
     pub(super) fn write(&self, members: &mut Members<'_>) {
-        members.text("event", self.event.label());
-        members.maybe("component", self.component.map(Component::label));
-        members.maybe("version", self.version);
-        members.maybe("previous_version", self.previous_version);
-        members.maybe("change_type", self.change_type.map(Label::as_str));
-        members.maybe("path", self.path);
-        members.maybe("source", self.source);
-        members.maybe("checksum", self.checksum);
-        members.maybe("rule_id", self.rule_id);
-        members.maybe("effect", self.effect.map(Effect::label));
-        members.maybe("message", self.message);
+        members.label(key!("event"), self.event.label());
+        members.maybe_label(key!("component"), self.component.map(Component::label));
+        members.maybe(key!("version"), self.version);
+        members.maybe(key!("previous_version"), self.previous_version);
+        members.maybe_label(key!("change_type"), self.change_type.map(Label::as_str));
+        members.maybe(key!("path"), self.path);
+        members.maybe(key!("source"), self.source);
+        members.maybe(key!("checksum"), self.checksum);
+        members.maybe(key!("rule_id"), self.rule_id);
+        members.maybe_label(key!("effect"), self.effect.map(Effect::label));
+        members.maybe(key!("message"), self.message);
     }
 }

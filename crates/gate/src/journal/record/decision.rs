@@ -1,9 +1,10 @@
 //! What was decided about a call.
 
-use super::members::{Members, push_text};
+use super::members::{Members, key, push_label, push_text, push_texts};
 use super::{Digest, Micros, OpId};
 use crate::effect::Effect;
 use crate::facts::Value;
+use crate::journal::hex::push_decimal;
 use crate::label::Label;
 use crate::reason::Reason;
 
@@ -125,64 +126,77 @@ pub struct Decision<'a> {
 
 impl Decision<'_> {
     pub(super) fn write(&self, members: &mut Members<'_>) {
-        members.text("event", "policy_decision");
-        members.op("op", self.op);
-        members.text("decision", self.decision.label());
-        members.maybe("reason", self.reason.map(Reason::label));
-        members.maybe("final_rule", self.final_rule);
-        members.each("matched_rules", self.matched_rules, MatchedRule::push);
+        members.label(key!("event"), "policy_decision");
+        members.op(key!("op"), self.op);
+        members.label(key!("decision"), self.decision.label());
+        members.maybe_label(key!("reason"), self.reason.map(Reason::label));
+        members.maybe(key!("final_rule"), self.final_rule);
+        members.each(key!("matched_rules"), self.matched_rules, MatchedRule::push);
         if self.matched_rules_omitted > 0 {
-            members.count("matched_rules_omitted", self.matched_rules_omitted);
+            members.count(key!("matched_rules_omitted"), self.matched_rules_omitted);
         }
-        members.maybe("mcp_method", self.mcp_method);
-        members.maybe("resource_type", self.resource_type);
-        members.maybe("tool_name", self.tool_name);
-        members.maybe("path", self.path);
-        members.list("paths", self.paths);
-        members.each("path_arguments", self.path_arguments, RecordedPath::push);
+        members.maybe(key!("mcp_method"), self.mcp_method);
+        members.maybe(key!("resource_type"), self.resource_type);
+        members.maybe(key!("tool_name"), self.tool_name);
+        members.maybe(key!("path"), self.path);
+        members.list(key!("paths"), self.paths);
+        members.each(
+            key!("path_arguments"),
+            self.path_arguments,
+            RecordedPath::push,
+        );
         if self.path_arguments_omitted > 0 {
-            members.count("path_arguments_omitted", self.path_arguments_omitted);
+            members.count(key!("path_arguments_omitted"), self.path_arguments_omitted);
         }
         if let Some(count) = self.content_paths {
-            members.count("content_paths", count);
+            members.count(key!("content_paths"), count);
         }
-        members.maybe("source_path", self.source_path);
-        members.maybe("dest_path", self.dest_path);
-        members.maybe("uri", self.uri);
-        members.maybe("scheme", self.scheme);
-        members.maybe("subject_id", self.subject_id);
-        members.maybe("backend_id", self.backend_id);
-        members.list("side_effects", self.side_effects);
-        members.list("operations", self.operations);
-        members.maybe("direction", self.direction);
-        members.maybe("era", self.era.map(Label::as_str));
-        members.maybe("policy_version", self.policy_version);
-        members.maybe("policy_digest", self.policy_digest);
+        members.maybe(key!("source_path"), self.source_path);
+        members.maybe(key!("dest_path"), self.dest_path);
+        members.maybe(key!("uri"), self.uri);
+        members.maybe(key!("scheme"), self.scheme);
+        members.maybe(key!("subject_id"), self.subject_id);
+        members.maybe(key!("backend_id"), self.backend_id);
+        members.list(key!("side_effects"), self.side_effects);
+        members.list(key!("operations"), self.operations);
+        members.maybe(key!("direction"), self.direction);
+        members.maybe_label(key!("era"), self.era.map(Label::as_str));
+        members.maybe(key!("policy_version"), self.policy_version);
+        members.maybe(key!("policy_digest"), self.policy_digest);
         if let Some(micros) = self.policy_eval_us {
-            members.micros("policy_eval_us", micros);
+            members.micros(key!("policy_eval_us"), micros);
         }
-        members.maybe("request_id", self.request_id);
-        members.maybe("session_id", self.session_id);
-        members.maybe("run_id", self.run_id);
-        members.digest("arguments_digest", self.arguments_digest);
-        members.maybe("hitl_outcome", self.hitl_outcome);
+        members.maybe(key!("request_id"), self.request_id);
+        members.maybe(key!("session_id"), self.session_id);
+        members.maybe(key!("run_id"), self.run_id);
+        members.digest(key!("arguments_digest"), self.arguments_digest);
+        members.maybe(key!("hitl_outcome"), self.hitl_outcome);
         if let Some(hit) = self.hitl_cache_hit {
-            members.flag("hitl_cache_hit", hit);
+            members.flag(key!("hitl_cache_hit"), hit);
         }
-        members.maybe("hitl_approver_id", self.hitl_approver_id);
-        members.maybe("hitl_channel", self.hitl_channel);
+        members.maybe(key!("hitl_approver_id"), self.hitl_approver_id);
+        members.maybe(key!("hitl_channel"), self.hitl_channel);
         if let Some(micros) = self.policy_hitl_us {
-            members.micros("policy_hitl_us", micros);
+            members.micros(key!("policy_hitl_us"), micros);
         }
-        members.list("unknown_facts", self.unknown_facts);
+        members.list(key!("unknown_facts"), self.unknown_facts);
         if self.refusals > 0 {
-            members.count("refusals", self.refusals);
+            members.count(key!("refusals"), self.refusals);
         }
+        self.write_facts(members);
+    }
+
+    fn write_facts(&self, members: &mut Members<'_>) {
         for fact in self.facts {
             match &fact.value {
-                Value::Text(text) => members.text(fact.name, text),
-                Value::Number(number) => members.count(fact.name, *number),
-                list => members.each_text(fact.name, list.texts()),
+                Value::Text(text) => push_text(members.named(fact.name), text),
+                Value::Number(number) => push_decimal(members.named(fact.name), *number),
+                list => {
+                    let mut texts = list.texts().peekable();
+                    if texts.peek().is_some() {
+                        push_texts(members.named(fact.name), texts);
+                    }
+                }
             }
         }
     }
@@ -216,7 +230,7 @@ impl MatchedRule<'_> {
         out.extend_from_slice(b"{\"id\":");
         push_text(out, rule.id);
         out.extend_from_slice(b",\"effect\":");
-        push_text(out, rule.effect.label());
+        push_label(out, rule.effect.label());
         out.push(b'}');
     }
 }

@@ -6,6 +6,18 @@
 use super::{Micros, OpId};
 use crate::journal::{Digest, hex};
 
+/// A member's name with the signs around it: one copy writes all of it.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::journal) struct Key(pub(super) &'static str);
+
+/// The name of a member, a literal that needs no escape.
+macro_rules! key {
+    ($name:literal) => {
+        $crate::journal::record::members::Key(concat!(",\"", $name, "\":"))
+    };
+}
+pub(super) use key;
+
 /// Writes members behind those that are there; each begins with its comma.
 pub(in crate::journal) struct Members<'a> {
     out: &'a mut Vec<u8>,
@@ -16,34 +28,52 @@ impl<'a> Members<'a> {
         Members { out }
     }
 
-    fn name(&mut self, name: &str) {
+    fn key(&mut self, key: Key) {
+        self.out.extend_from_slice(key.0.as_bytes());
+    }
+
+    /// A member whose name is no literal here: the buffer, for its value.
+    pub(super) fn named(&mut self, name: &str) -> &mut Vec<u8> {
         self.out.extend_from_slice(b",\"");
         self.out.extend_from_slice(name.as_bytes());
         self.out.extend_from_slice(b"\":");
+        self.out
     }
 
-    pub(super) fn text(&mut self, name: &str, text: &str) {
-        self.name(name);
+    pub(super) fn text(&mut self, key: Key, text: &str) {
+        self.key(key);
         push_text(self.out, text);
     }
 
-    pub(super) fn maybe(&mut self, name: &str, text: Option<&str>) {
+    pub(super) fn maybe(&mut self, key: Key, text: Option<&str>) {
         if let Some(text) = text {
-            self.text(name, text);
+            self.text(key, text);
+        }
+    }
+
+    /// A word of a closed set, which needs no escape.
+    pub(super) fn label(&mut self, key: Key, label: &'static str) {
+        self.key(key);
+        push_label(self.out, label);
+    }
+
+    pub(super) fn maybe_label(&mut self, key: Key, label: Option<&'static str>) {
+        if let Some(label) = label {
+            self.label(key, label);
         }
     }
 
     /// A list; an empty one is left out.
-    pub(super) fn list(&mut self, name: &str, texts: &[&str]) {
-        self.each(name, texts, |out, text| push_text(out, text));
+    pub(super) fn list(&mut self, key: Key, texts: &[&str]) {
+        self.each(key, texts, |out, text| push_text(out, text));
     }
 
     /// A list of values that know how to write themselves; an empty one is left out.
-    pub(super) fn each<T>(&mut self, name: &str, values: &[T], push: impl Fn(&mut Vec<u8>, &T)) {
+    pub(super) fn each<T>(&mut self, key: Key, values: &[T], push: impl Fn(&mut Vec<u8>, &T)) {
         if values.is_empty() {
             return;
         }
-        self.name(name);
+        self.key(key);
         for (at, value) in values.iter().enumerate() {
             self.out.push(if at == 0 { b'[' } else { b',' });
             push(self.out, value);
@@ -52,64 +82,57 @@ impl<'a> Members<'a> {
     }
 
     /// A list of texts; an empty one is left out.
-    pub(super) fn each_text<'t>(&mut self, name: &str, texts: impl Iterator<Item = &'t str>) {
+    pub(super) fn each_text<'t>(&mut self, key: Key, texts: impl Iterator<Item = &'t str>) {
         let mut texts = texts.peekable();
-        if texts.peek().is_none() {
-            return;
+        if texts.peek().is_some() {
+            self.key(key);
+            push_texts(self.out, texts);
         }
-        self.name(name);
-        let mut before = b'[';
-        for text in texts {
-            self.out.push(before);
-            push_text(self.out, text);
-            before = b',';
-        }
-        self.out.push(b']');
     }
 
-    pub(super) fn op(&mut self, name: &str, op: OpId) {
-        self.hex(name, &op.0.to_be_bytes());
+    pub(super) fn op(&mut self, key: Key, op: OpId) {
+        self.hex(key, &op.0.to_be_bytes());
     }
 
-    pub(super) fn digest(&mut self, name: &str, digest: Option<Digest>) {
+    pub(super) fn digest(&mut self, key: Key, digest: Option<Digest>) {
         if let Some(digest) = digest {
-            self.hex(name, &digest.0);
+            self.hex(key, &digest.0);
         }
     }
 
-    fn hex(&mut self, name: &str, bytes: &[u8]) {
-        self.name(name);
+    fn hex(&mut self, key: Key, bytes: &[u8]) {
+        self.key(key);
         self.out.push(b'"');
         hex::push(self.out, bytes);
         self.out.push(b'"');
     }
 
-    pub(super) fn number(&mut self, name: &str, number: Option<i64>) {
+    pub(super) fn number(&mut self, key: Key, number: Option<i64>) {
         if let Some(number) = number {
-            self.name(name);
+            self.key(key);
             push_number(self.out, number);
         }
     }
 
-    pub(super) fn count(&mut self, name: &str, count: u64) {
-        self.name(name);
+    pub(super) fn count(&mut self, key: Key, count: u64) {
+        self.key(key);
         hex::push_decimal(self.out, count);
     }
 
-    pub(super) fn flag(&mut self, name: &str, value: bool) {
-        self.name(name);
+    pub(super) fn flag(&mut self, key: Key, value: bool) {
+        self.key(key);
         self.out
             .extend_from_slice(if value { b"true" } else { b"false" });
     }
 
-    pub(super) fn micros(&mut self, name: &str, micros: Micros) {
-        self.name(name);
+    pub(super) fn micros(&mut self, key: Key, micros: Micros) {
+        self.key(key);
         push_micros(self.out, micros);
     }
 
     /// An object as the value of a member.
-    pub(super) fn object(&mut self, name: &str, members: impl FnOnce(&mut Members<'_>)) {
-        self.name(name);
+    pub(super) fn object(&mut self, key: Key, members: impl FnOnce(&mut Members<'_>)) {
+        self.key(key);
         push_object(self.out, members);
     }
 }
@@ -134,66 +157,64 @@ pub(super) fn push_number(out: &mut Vec<u8>, number: i64) {
 
 /// Appends microseconds, with three decimals where they are no whole ones.
 fn push_micros(out: &mut Vec<u8>, micros: Micros) {
-    // 17 digits, a point, and three digits.
-    let mut spelt = [0; 21];
-    let mut length = 0;
-    let mut places = spelt.iter_mut().rev();
-    let mut put = |byte| {
-        if let Some(place) = places.next() {
-            *place = byte;
-            length += 1;
-        }
-    };
-    let (mut whole, rest) = (micros.nanos() / 1_000, micros.nanos() % 1_000);
-    let digit = |number: u64| b'0' + u8::try_from(number % 10).unwrap_or_default();
+    let (whole, rest) = (micros.nanos() / 1_000, micros.nanos() % 1_000);
+    hex::push_decimal(out, whole);
     if rest > 0 {
-        for number in [rest, rest / 10, rest / 100] {
-            put(digit(number));
-        }
-        put(b'.');
+        let digit = |number: u64| b'0' + u8::try_from(number % 10).unwrap_or_default();
+        out.extend_from_slice(&[b'.', digit(rest / 100), digit(rest / 10), digit(rest)]);
     }
-    loop {
-        put(digit(whole));
-        whole /= 10;
-        if whole == 0 {
-            break;
-        }
+}
+
+/// Appends a list of one text at least.
+pub(super) fn push_texts<'t>(out: &mut Vec<u8>, texts: impl Iterator<Item = &'t str>) {
+    let mut before = b'[';
+    for text in texts {
+        out.push(before);
+        push_text(out, text);
+        before = b',';
     }
-    out.extend_from_slice(spelt.get(spelt.len() - length..).unwrap_or_default());
+    out.push(b']');
 }
 
 /// Appends a JSON string.
 pub(super) fn push_text(out: &mut Vec<u8>, text: &str) {
-    out.push(b'"');
     if is_plain(text.as_bytes()) {
-        out.extend_from_slice(text.as_bytes());
+        push_plain(out, text);
     } else {
+        out.push(b'"');
         push_escaped(out, text);
+        out.push(b'"');
     }
+}
+
+/// Appends a word of a closed set as a JSON string.
+pub(super) fn push_label(out: &mut Vec<u8>, label: &'static str) {
+    debug_assert!(is_plain(label.as_bytes()), "{label} needs an escape");
+    push_plain(out, label);
+}
+
+fn push_plain(out: &mut Vec<u8>, text: &str) {
+    out.reserve(text.len() + 2);
+    out.push(b'"');
+    out.extend_from_slice(text.as_bytes());
     out.push(b'"');
 }
 
-/// Whether none of the bytes has to be escaped. Eight at a time: a mark is the highest bit of a byte.
+/// Whether none of the bytes has to be escaped. Sixteen at a time, without an early end, so that they are compared at once;
+/// the last sixteen may have been looked at already.
 fn is_plain(bytes: &[u8]) -> bool {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const HIGH: u64 = ONES << 7;
-    let zero_bytes = |word: u64| word.wrapping_sub(ONES) & !word;
-    let marks = |word: [u8; 8]| {
-        let word = u64::from_le_bytes(word);
-        let quote = zero_bytes(word ^ (ONES * u64::from(b'"')));
-        let backslash = zero_bytes(word ^ (ONES * u64::from(b'\\')));
-        let control = word.wrapping_sub(ONES * 0x20) & !word;
-        (quote | backslash | control) & HIGH
-    };
-    match bytes.last_chunk::<8>() {
-        Some(last) => {
-            let words = bytes.as_chunks::<8>().0;
-            words
-                .iter()
-                .fold(marks(*last), |found, word| found | marks(*word))
-                == 0
-        }
-        None => !bytes.iter().copied().any(escaped),
+    fn any<const N: usize>(chunk: &[u8; N]) -> bool {
+        chunk.iter().fold(false, |any, byte| any | escaped(*byte))
+    }
+    if let Some(last) = bytes.last_chunk::<16>() {
+        let chunks = bytes.as_chunks::<16>().0;
+        return !chunks
+            .iter()
+            .fold(any(last), |found, chunk| found | any(chunk));
+    }
+    match (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
+        (Some(first), Some(last)) => !(any(first) | any(last)),
+        _ => !bytes.iter().copied().any(escaped),
     }
 }
 
@@ -247,24 +268,24 @@ mod tests {
     fn members_form_an_object() {
         let mut out = b"{\"first\":1".to_vec();
         let mut members = Members::behind(&mut out);
-        members.text("text", "a");
-        members.maybe("absent", None);
-        members.list("empty", &[]);
-        members.list("list", &["a", "b"]);
-        members.op("op", OpId(0xab));
-        members.digest("digest", Some(Digest([0xcd; 16])));
-        for (name, nanos) in [
-            ("m0", 0),
-            ("m1", 1),
-            ("m2", 1_000),
-            ("m3", 1_020),
-            ("m4", u64::MAX),
+        members.text(key!("text"), "a");
+        members.maybe(key!("absent"), None);
+        members.list(key!("empty"), &[]);
+        members.list(key!("list"), &["a", "b"]);
+        members.op(key!("op"), OpId(0xab));
+        members.digest(key!("digest"), Some(Digest([0xcd; 16])));
+        for (key, nanos) in [
+            (key!("m0"), 0),
+            (key!("m1"), 1),
+            (key!("m2"), 1_000),
+            (key!("m3"), 1_020),
+            (key!("m4"), u64::MAX),
         ] {
-            members.micros(name, Micros::from_nanos(nanos));
+            members.micros(key, Micros::from_nanos(nanos));
         }
-        members.number("low", Some(i64::MIN));
-        members.object("inner", |inner| inner.number("a", Some(1)));
-        members.object("none", |_| {});
+        members.number(key!("low"), Some(i64::MIN));
+        members.object(key!("inner"), |inner| inner.number(key!("a"), Some(1)));
+        members.object(key!("none"), |_| {});
         out.push(b'}');
         let expect = concat!(
             r#"{"first":1,"text":"a","list":["a","b"],"op":"000000000000000000000000000000ab","#,

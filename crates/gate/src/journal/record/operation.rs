@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::members::{Members, push_object};
+use super::members::{Members, key, push_object};
 use super::{Digest, Micros, OpId};
 use crate::label::Label;
 use crate::peer::Transport;
@@ -176,61 +176,61 @@ pub struct Operation<'a> {
 
 impl Operation<'_> {
     pub(super) fn write(&self, members: &mut Members<'_>) {
-        members.text("event", "operation");
-        members.op("op", self.op);
-        members.text("status", self.status.name());
-        members.maybe("request_id", self.request_id);
-        members.maybe("session_id", self.session_id);
-        members.maybe("run_id", self.run_id);
-        members.maybe("method", self.method);
-        members.maybe("tool_name", self.tool_name);
-        members.number("error_code", self.error_code);
-        members.maybe("reason", self.reason.map(Label::as_str));
-        members.maybe("client_id", self.client_id);
-        members.maybe("backend_id", self.backend_id);
-        members.maybe("transport", self.transport.map(Transport::label));
+        members.label(key!("event"), "operation");
+        members.op(key!("op"), self.op);
+        members.label(key!("status"), self.status.name());
+        members.maybe(key!("request_id"), self.request_id);
+        members.maybe(key!("session_id"), self.session_id);
+        members.maybe(key!("run_id"), self.run_id);
+        members.maybe(key!("method"), self.method);
+        members.maybe(key!("tool_name"), self.tool_name);
+        members.number(key!("error_code"), self.error_code);
+        members.maybe_label(key!("reason"), self.reason.map(Label::as_str));
+        members.maybe(key!("client_id"), self.client_id);
+        members.maybe(key!("backend_id"), self.backend_id);
+        members.maybe_label(key!("transport"), self.transport.map(Transport::label));
         if let Some(summary) = self.response_summary {
-            members.object("response_summary", |inner| summary.write(inner));
+            members.object(key!("response_summary"), |inner| summary.write(inner));
         }
-        members.micros("duration_us", self.duration_us);
+        members.micros(key!("duration_us"), self.duration_us);
         self.stages.write(members);
-        members.micros("unexplained_us", self.unexplained_us);
-        members.maybe("config_version", self.config_version);
-        members.each("attempts", self.attempts, RecordedAttempt::push);
+        members.micros(key!("unexplained_us"), self.unexplained_us);
+        members.maybe(key!("config_version"), self.config_version);
+        members.each(key!("attempts"), self.attempts, RecordedAttempt::push);
         if self.attempts_omitted > 0 {
-            members.count("attempts_omitted", self.attempts_omitted);
+            members.count(key!("attempts_omitted"), self.attempts_omitted);
         }
         if self.usage != Usage::default() {
-            members.object("usage", |inner| self.usage.write(inner));
+            members.object(key!("usage"), |inner| self.usage.write(inner));
         }
-        members.each_text("inspected", self.inspected.iter().map(AsRef::as_ref));
+        members.each_text(key!("inspected"), self.inspected.iter().map(AsRef::as_ref));
     }
 }
 
 impl RecordedAttempt<'_> {
     fn push(out: &mut Vec<u8>, attempt: &Self) {
         push_object(out, |members| {
-            members.text("peer", attempt.peer);
-            members.text("status", attempt.status.name());
-            members.maybe("reason", attempt.reason.map(Label::as_str));
-            members.micros("duration_us", attempt.duration_us);
+            members.text(key!("peer"), attempt.peer);
+            members.label(key!("status"), attempt.status.name());
+            members.maybe_label(key!("reason"), attempt.reason.map(Label::as_str));
+            members.micros(key!("duration_us"), attempt.duration_us);
         });
     }
 }
 
 impl Usage {
     fn write(&self, members: &mut Members<'_>) {
-        for (name, number) in [
-            ("input_tokens", self.input_tokens),
-            ("output_tokens", self.output_tokens),
-            ("cached_tokens", self.cached_tokens),
-            ("written_tokens", self.written_tokens),
-            ("reasoning_tokens", self.reasoning_tokens),
-            ("counted_tokens", self.counted_tokens),
-            ("cost_micros", self.cost_micros),
+        for (key, number) in [
+            (key!("input_tokens"), self.input_tokens),
+            (key!("output_tokens"), self.output_tokens),
+            (key!("cached_tokens"), self.cached_tokens),
+            (key!("written_tokens"), self.written_tokens),
+            (key!("reasoning_tokens"), self.reasoning_tokens),
+            (key!("counted_tokens"), self.counted_tokens),
+            (key!("cost_micros"), self.cost_micros),
         ] {
             if let Some(number) = number {
-                members.count(name, number);
+                members.count(key, number);
             }
         }
     }
@@ -238,23 +238,23 @@ impl Usage {
 
 impl Stages {
     pub(super) fn write(&self, members: &mut Members<'_>) {
-        members.micros("edge_us", self.edge_us);
-        members.micros("identity_us", self.identity_us);
-        members.micros("limits_us", self.limits_us);
-        members.micros("policy_us", self.policy_us);
-        members.micros("approval_us", self.approval_us);
-        members.micros("journal_us", self.journal_us);
-        members.micros("upstream_us", self.upstream_us);
+        members.micros(key!("edge_us"), self.edge_us);
+        members.micros(key!("identity_us"), self.identity_us);
+        members.micros(key!("limits_us"), self.limits_us);
+        members.micros(key!("policy_us"), self.policy_us);
+        members.micros(key!("approval_us"), self.approval_us);
+        members.micros(key!("journal_us"), self.journal_us);
+        members.micros(key!("upstream_us"), self.upstream_us);
     }
 }
 
 impl ResponseSummary {
     pub(super) fn write(&self, members: &mut Members<'_>) {
         members.number(
-            "size_bytes",
+            key!("size_bytes"),
             Some(i64::try_from(self.size_bytes).unwrap_or(i64::MAX)),
         );
-        members.digest("body_hash", self.body_hash);
+        members.digest(key!("body_hash"), self.body_hash);
     }
 }
 

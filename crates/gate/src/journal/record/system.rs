@@ -1,7 +1,7 @@
 //! The program itself.
 
 use super::event::{Component, Level};
-use super::members::Members;
+use super::members::{Members, key};
 use super::{Micros, OpId};
 use crate::label::Label;
 
@@ -22,12 +22,12 @@ pub struct RecordedJob<'a> {
 
 impl RecordedJob<'_> {
     fn write(&self, members: &mut Members<'_>) {
-        members.text("job_id", self.id);
-        members.text("job_kind", self.kind);
-        members.text("job_status", self.status);
-        members.micros("queue_wait_us", self.queue_wait_us);
+        members.text(key!("job_id"), self.id);
+        members.text(key!("job_kind"), self.kind);
+        members.label(key!("job_status"), self.status);
+        members.micros(key!("queue_wait_us"), self.queue_wait_us);
         if let Some(ran) = self.ran_us {
-            members.micros("ran_us", ran);
+            members.micros(key!("ran_us"), ran);
         }
     }
 }
@@ -92,22 +92,22 @@ impl System<'_> {
     }
 
     pub(super) fn write(&self, members: &mut Members<'_>) {
-        members.text("event", self.event.as_str());
-        members.maybe("level", self.level.map(Level::label));
-        members.maybe("component", self.component.map(Component::label));
-        members.maybe("message", self.message);
-        members.maybe("reason", self.reason.map(Label::as_str));
-        members.maybe("error_type", self.error_type);
-        members.maybe("error_message", self.error_message);
+        members.label(key!("event"), self.event.as_str());
+        members.maybe_label(key!("level"), self.level.map(Level::label));
+        members.maybe_label(key!("component"), self.component.map(Component::label));
+        members.maybe(key!("message"), self.message);
+        members.maybe_label(key!("reason"), self.reason.map(Label::as_str));
+        members.maybe(key!("error_type"), self.error_type);
+        members.maybe(key!("error_message"), self.error_message);
         if let Some(op) = self.op {
-            members.op("op", op);
+            members.op(key!("op"), op);
         }
-        members.maybe("session_id", self.session_id);
-        members.maybe("backend_id", self.backend_id);
-        members.maybe("tool_name", self.tool_name);
-        members.maybe("definition_digest", self.definition_digest);
-        members.maybe("approved_digest", self.approved_digest);
-        members.number("exit_code", self.exit_code.map(i64::from));
+        members.maybe(key!("session_id"), self.session_id);
+        members.maybe(key!("backend_id"), self.backend_id);
+        members.maybe(key!("tool_name"), self.tool_name);
+        members.maybe(key!("definition_digest"), self.definition_digest);
+        members.maybe(key!("approved_digest"), self.approved_digest);
+        members.number(key!("exit_code"), self.exit_code.map(i64::from));
         if let Some(job) = &self.job {
             job.write(members);
         }

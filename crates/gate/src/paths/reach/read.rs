@@ -27,6 +27,8 @@ const ENTRIES_MAX: usize = 4_096;
 const LOOKS_MAX: usize = 256;
 /// Longest path that can be opened, in bytes, and longest glob that is held against patterns.
 const OPENED_BYTES_MAX: usize = 4 * 1024;
+/// So many path arguments are compared one by one.
+const FEW: usize = 8;
 /// Longest name of a file, in bytes.
 const NAME_BYTES_MAX: usize = 255;
 
@@ -38,6 +40,7 @@ pub struct Reader<'r> {
     view: Option<&'r dyn PathView>,
     /// What the call's arguments plainly say.
     known: &'r [PathArgument],
+    /// Their texts, where they are many.
     known_texts: HashSet<&'r str>,
     bytes_left: usize,
     looks_left: usize,
@@ -60,10 +63,10 @@ impl<'r> Reader<'r> {
         Self {
             view,
             known,
-            known_texts: known
-                .iter()
-                .map(|argument| argument.text.as_str())
-                .collect(),
+            known_texts: match known.len() > FEW {
+                true => known.iter().map(|known| known.text.as_str()).collect(),
+                false => HashSet::new(),
+            },
             bytes_left: BYTES_MAX,
             looks_left: LOOKS_MAX,
             out: Reach::default(),
@@ -287,10 +290,18 @@ impl<'r> Reader<'r> {
         }
     }
 
+    /// Whether a text is a path argument's.
+    fn is_known(&self, text: &str) -> bool {
+        match self.known.len() > FEW {
+            true => self.known_texts.contains(text),
+            false => self.known.iter().any(|known| known.text == text),
+        }
+    }
+
     /// A text as a path, as a URI, and as a glob.
     fn path(&mut self, text: &str, of: Of<'_>) {
         let is_one = !is_glob(text) && !text.contains([':', '#', ';']);
-        if is_one && self.known_texts.contains(text) {
+        if is_one && self.is_known(text) {
             // Its places are known; what stays is a directory that only the server knows.
             self.relative(text, of);
             return;
@@ -388,7 +399,7 @@ impl<'r> Reader<'r> {
             return;
         }
         let is_word = !tidy.contains('/');
-        if !self.known_texts.contains(text) {
+        if !self.is_known(text) {
             if is_word && !of.is_path {
                 self.word(tidy);
             } else if text.len() <= OPENED_BYTES_MAX && self.view.is_some() {

@@ -114,7 +114,8 @@ const GROUPS: [&str; 5] = ["@(", "+(", "!(", "?(", "*("];
 
 /// Whether a text has wildcards.
 pub(super) fn is_glob(text: &str) -> bool {
-    text.contains(['*', '?', '[', '{']) || GROUPS.iter().any(|group| text.contains(group))
+    text.contains(['*', '?', '[', '{'])
+        || (text.contains('(') && GROUPS.iter().any(|group| text.contains(group)))
 }
 
 /// A glob with a wildcard in the place of each group.
