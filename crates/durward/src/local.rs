@@ -2,6 +2,7 @@
 
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use gate::Clock;
 use gate::paths::PathView;
@@ -10,20 +11,19 @@ use mcp::describe::ArgumentRoles;
 use ring::rand::{SecureRandom as _, SystemRandom};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
-use rustix::time::{ClockId, clock_gettime};
 
 use crate::places::Places;
 
-/// The system's clocks. They are read some ten times a call, so without the arithmetic of `std::time`.
+/// The system's clocks.
 pub struct SystemClock {
-    start_ns: u64,
+    start: Instant,
 }
 
 impl SystemClock {
     /// Starts counting.
     pub fn new() -> Self {
-        let start_ns = nanos(ClockId::Monotonic);
-        Self { start_ns }
+        let start = Instant::now();
+        Self { start }
     }
 }
 
@@ -33,21 +33,14 @@ impl Clock for SystemClock {
     }
 
     fn mono_ns(&self) -> u64 {
-        nanos(ClockId::Monotonic).saturating_sub(self.start_ns)
+        u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 }
 
 /// Milliseconds since 1970.
 pub fn now_ms() -> i64 {
-    i64::try_from(nanos(ClockId::Realtime) / 1_000_000).unwrap_or(i64::MAX)
-}
-
-/// What a clock shows, in nanoseconds: 0 before its beginning.
-fn nanos(clock: ClockId) -> u64 {
-    let now = clock_gettime(clock);
-    let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
-    let nanos = u64::try_from(now.tv_nsec).unwrap_or(0);
-    seconds.saturating_mul(1_000_000_000).saturating_add(nanos)
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    i64::try_from(since.unwrap_or_default().as_millis()).unwrap_or(i64::MAX)
 }
 
 /// Fills `bytes` from the kernel's generator, by its call: a container may have no devices.

@@ -62,6 +62,10 @@ pub struct LoadArgs {
     /// Pause of a worker between answer and next call, without --rate, in milliseconds
     #[arg(long, value_name = "MILLISECONDS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=3_600_000))]
     think_ms: u64,
+    /// By how much each pause of --think-ms is longer or shorter, drawn evenly, in per cent: workers that all pause for the same
+    /// time come to call together
+    #[arg(long, value_name = "PERCENT", default_value_t = 50, value_parser = clap::value_parser!(u32).range(0..=100))]
+    think_spread: u32,
     /// The tool that is called
     #[arg(long, value_name = "NAME", default_value = "echo")]
     tool: String,
@@ -89,7 +93,7 @@ pub struct LoadArgs {
     /// A rule that the last phase must keep, as `lab gate` has them; repeatable
     #[arg(long, value_name = "RULE", value_parser = parse)]
     pub(super) threshold: Vec<Rule>,
-    /// Recorded with the run; the schedule itself draws nothing
+    /// What the pauses of --think-ms are drawn by; recorded with the run
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Keep everything in a new directory below this one
@@ -141,6 +145,8 @@ pub(crate) struct Plan {
     pub(crate) workers: u32,
     pub(crate) warm: u32,
     pub(crate) think: Duration,
+    /// By how much a pause is longer or shorter, of 1.
+    pub(crate) think_spread: f64,
     /// How long after its end a phase at a rate may go on.
     pub(crate) overtime: Duration,
     pub(crate) timeout_ms: u64,
@@ -231,6 +237,7 @@ impl LoadArgs {
             phases,
             warm: self.warm,
             think: Duration::from_millis(self.think_ms),
+            think_spread: f64::from(self.think_spread) / 100.0,
             overtime: self.overtime,
             timeout_ms: self.timeout_ms,
             seed: self.seed,

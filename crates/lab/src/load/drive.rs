@@ -9,6 +9,7 @@ use crate::processes;
 use crate::profile::{Profiler, Way};
 use crate::progress::Progress;
 use crate::run::Sampler;
+use crate::stats::Random;
 use hdrhistogram::Histogram;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -151,6 +152,7 @@ fn ready<'a>(
         target: None,
         reconnects: 0,
         done: Vec::new(),
+        random: Random::new(plan.seed.wrapping_add(u64::from(number) << 32)),
     };
     std::thread::scope(|scope| {
         let handles: Vec<ScopedJoinHandle<'_, Result<Worker<'a>, LabError>>> = (0..plan.workers)

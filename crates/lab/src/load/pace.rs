@@ -1,5 +1,6 @@
 //! When calls are due.
 
+use crate::stats::Random;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -63,9 +64,35 @@ impl Schedule {
     }
 }
 
+/// A pause of `think` on average, up to `spread` (of 1) longer or shorter: workers whose pauses are all the same come to call
+/// together, whatever is between them.
+pub(crate) fn pause(think: Duration, spread: f64, random: &mut Random) -> Duration {
+    think.mul_f64(1.0 + spread * (2.0 * random.unit() - 1.0))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pauses_are_spread_evenly_around_what_is_asked_for_and_the_same_for_a_seed() {
+        let ms = Duration::from_millis;
+        let drawn = |seed| {
+            let mut random = Random::new(seed);
+            std::iter::repeat_with(move || pause(ms(10), 0.5, &mut random))
+        };
+        let many: Vec<Duration> = drawn(1).take(10_000).collect();
+        assert!(many.iter().all(|one| (ms(5)..ms(15)).contains(one)));
+        assert!(many.iter().any(|one| *one < ms(6)) && many.iter().any(|one| *one > ms(14)));
+        let mean = many.iter().sum::<Duration>() / 10_000;
+        assert!(
+            mean.abs_diff(ms(10)) < Duration::from_micros(100),
+            "{mean:?}"
+        );
+        assert!(drawn(1).take(100).eq(many.iter().copied().take(100)));
+        assert!(!drawn(2).take(100).eq(many.iter().copied().take(100)));
+        assert_eq!(pause(ms(10), 0.0, &mut Random::new(1)), ms(10));
+    }
     use crate::stats::Sorted;
 
     /// Service and response times, in ms, of one worker before a server that answers in 1 ms but stands

@@ -1,11 +1,12 @@
 //! One worker: takes calls from the schedule, makes them, remembers what became of them.
 
 use super::args::Plan;
-use super::pace::Schedule;
+use super::pace::{Schedule, pause};
 use super::target::{Target, Told};
 use crate::error::LabError;
 use crate::interrupt::Interrupt;
 use crate::run::Status;
+use crate::stats::Random;
 use hdrhistogram::Histogram;
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -59,6 +60,8 @@ pub(crate) struct Worker<'a> {
     pub(crate) target: Option<Box<dyn Target>>,
     pub(crate) reconnects: u32,
     pub(crate) done: Vec<Done>,
+    /// What its pauses are drawn by.
+    pub(crate) random: Random,
 }
 
 impl Worker<'_> {
@@ -115,7 +118,8 @@ impl Worker<'_> {
                 break;
             }
             if !self.plan.think.is_zero() {
-                let until = begin.elapsed() + self.plan.think;
+                let pause = pause(self.plan.think, self.plan.think_spread, &mut self.random);
+                let until = begin.elapsed() + pause;
                 self.wait_until(begin, until);
             }
             free = begin.elapsed();

@@ -190,6 +190,47 @@ async fn a_kept_connection_answers_one_request_after_the_other() {
 }
 
 #[tokio::test]
+async fn who_sends_on_gets_every_answer_in_order_beside_others_who_wait_for_theirs() {
+    const MANY: usize = 400;
+    let server = start(Options::default()).await;
+    let request = |body: &str| head("/", &format!("content-length: {}\r\n", body.len())) + body;
+    let (mut flood, mut other) = (server.connect().await, server.connect().await);
+    let all: String = (0..MANY)
+        .map(|number| request(&format!("<{number}>")))
+        .collect();
+    let sent_and_read = async {
+        flood.write_all(all.as_bytes()).await.unwrap();
+        read_until(&mut flood, &format!("<{}>", MANY - 1)).await
+    };
+    let mut calls = 0;
+    let calling = async {
+        loop {
+            let body = format!("({calls})");
+            other.write_all(request(&body).as_bytes()).await.unwrap();
+            read_until(&mut other, &body).await;
+            calls += 1;
+        }
+    };
+    let text = tokio::select! {
+        text = sent_and_read => text,
+        () = calling => unreachable!(),
+    };
+    let answers: Vec<&str> = text
+        .split('<')
+        .skip(1)
+        .filter_map(|rest| rest.split_once('>'))
+        .map(|(number, _)| number)
+        .collect();
+    assert!(
+        answers
+            .iter()
+            .copied()
+            .eq((0..MANY).map(|number| number.to_string()))
+    );
+    assert!(calls > 0, "nobody else was answered meanwhile");
+}
+
+#[tokio::test]
 async fn a_head_that_comes_too_slowly_is_not_waited_for() {
     let server = start(Options {
         header_wait_ms_max: 100,

@@ -3,8 +3,8 @@
 use std::convert::Infallible;
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -19,6 +19,7 @@ use tokio_rustls::TlsAcceptor;
 use super::body::{Request, Response, Sent};
 use super::listen::{Listener, Stream, Taken};
 use super::timeouts::{Limits, Patient, Waiting};
+use super::turns::{self, Turns};
 use super::user::{Ends, READERS};
 use super::{Handler, Options, plain};
 
@@ -43,6 +44,8 @@ struct Shared<H> {
     options: Options,
     handler: Arc<H>,
     open: AtomicUsize,
+    /// Requests that have come so far.
+    served: AtomicU64,
     /// Those who find out whose connections are whose.
     readers: Arc<Semaphore>,
     ending: watch::Receiver<Phase>,
@@ -74,6 +77,7 @@ pub async fn serve<H: Handler>(
         options,
         handler,
         open: AtomicUsize::new(0),
+        served: AtomicU64::new(0),
         readers: Arc::new(Semaphore::new(READERS)),
         ending,
     });
@@ -263,10 +267,19 @@ async fn requests<H: Handler, S: AsyncRead + AsyncWrite + Unpin>(
         rest_ms: can_rest.then_some(options.rest_ms),
     };
     let stream = Patient::new(stream, Arc::clone(&waiting), limits);
+    let turns = Mutex::new(Turns::default());
     let service = service_fn(|request: http::Request<Incoming>| {
         waiting.busy();
+        let served = shared.served.fetch_add(1, Ordering::Relaxed) + 1;
+        let mut turns = turns.lock().unwrap_or_else(PoisonError::into_inner);
+        let has_to_wait = turns.take(waiting.reads(), served);
+        drop(turns);
         let (waiting, ends) = (Arc::clone(&waiting), Arc::clone(&ends));
         async move {
+            if has_to_wait {
+                // Boxed, since hardly any request needs it.
+                Box::pin(tokio::time::sleep(turns::PAUSE)).await;
+            }
             // Boxed, so that a connection holds room for a request only while there is one.
             let answered = Box::pin(answer(shared, request, ends));
             let (parts, body) = answered.await.into_parts();

@@ -14,6 +14,7 @@ mod names;
 mod threads;
 mod timeouts;
 mod tls;
+mod turns;
 mod user;
 
 pub use accept::{Drained, serve};

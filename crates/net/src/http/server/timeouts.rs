@@ -26,6 +26,8 @@ pub(super) struct Waiting {
     idle_since_ms: AtomicU64,
     /// How many requests have arrived.
     requests: AtomicU64,
+    /// How often the stream gave something.
+    reads: AtomicU64,
     /// It has been without a request for long enough to give its buffers back.
     rests: AtomicBool,
 }
@@ -36,6 +38,7 @@ impl Waiting {
             start: Instant::now(),
             idle_since_ms: AtomicU64::new(0),
             requests: AtomicU64::new(0),
+            reads: AtomicU64::new(0),
             rests: AtomicBool::new(false),
         })
     }
@@ -43,6 +46,11 @@ impl Waiting {
     /// Whether it is to give its buffers back: nothing has come of a request, all of the last answer has left.
     pub fn rests(&self) -> bool {
         self.rests.load(Ordering::Relaxed)
+    }
+
+    /// How often the stream gave something: a request for which it was not read had come with an earlier one.
+    pub fn reads(&self) -> u64 {
+        self.reads.load(Ordering::Relaxed)
     }
 
     /// A request has arrived.
@@ -185,6 +193,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         if let Poll::Ready(read) = Pin::new(&mut self.stream).poll_read(cx, buffer) {
+            self.waiting.reads.fetch_add(1, Ordering::Relaxed);
             self.note_bytes();
             return Poll::Ready(read);
         }
