@@ -3,6 +3,7 @@
 
 use std::io::{self, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
@@ -89,6 +90,11 @@ impl Proxy {
             proxy.is_alive().unwrap_or(false)
         });
         Some(proxy)
+    }
+
+    /// The signal that has ended it, where one has: a fault of its own that says nothing of us.
+    pub fn crashed(&mut self) -> Option<i32> {
+        self.child.try_wait().unwrap()?.signal()
     }
 
     fn is_alive(&self) -> io::Result<bool> {

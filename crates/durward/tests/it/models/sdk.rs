@@ -9,6 +9,9 @@ use super::support::place;
 use crate::support::components;
 use crate::support::serving::Served;
 
+/// Most times that LiteLLM is started again after a crash.
+const CRASHES_MAX: usize = 3;
+
 const MOCKS: &str = r#"
 models:
   providers:
@@ -106,17 +109,26 @@ fn drive_before_litellm(kind: &str, script: &str, path: &str, lacks: &[&str]) {
     let Some(python) = components::models_python() else {
         return;
     };
-    let Some((_behind, _proxy, front, key)) = behind_litellm(kind) else {
-        return;
-    };
-    let base = format!("http://{}{path}", front.address);
     let script = components::models_driver(script);
-    let output = Command::new(python)
-        .arg(script)
-        .args([&base, &key])
-        .output()
-        .unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
+    let mut crashes = 0;
+    let text = loop {
+        let Some((_behind, mut proxy, front, key)) = behind_litellm(kind) else {
+            return;
+        };
+        let base = format!("http://{}{path}", front.address);
+        let mut command = Command::new(&python);
+        let output = command.arg(&script).args([&base, &key]).output().unwrap();
+        let Some(signal) = proxy.crashed() else {
+            break String::from_utf8(output.stdout).unwrap();
+        };
+        // Its interpreter dies now and then, in the middle of whatever it is asked.
+        eprintln!("LiteLLM was ended by signal {signal}; once more with a new one");
+        crashes += 1;
+        assert!(
+            crashes < CRASHES_MAX,
+            "LiteLLM is ended by signal {signal} each time"
+        );
+    };
     let failed: Vec<&str> = text
         .lines()
         .filter_map(|line| line.strip_prefix("failed ")?.split(':').next())
