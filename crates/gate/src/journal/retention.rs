@@ -12,6 +12,9 @@ use super::head::{Keeper, Step};
 use super::segment::{Declined, Segment};
 use super::{JournalError, Keys, segment_files};
 
+/// Most segments that go at one time: each has a record in the segment that begins. The rest goes with the next ones.
+const GOING_MAX: usize = 8;
+
 struct Old {
     path: PathBuf,
     id: SegmentId,
@@ -47,15 +50,16 @@ pub(super) fn retire(
     let mut kept_bytes = old
         .iter()
         .fold(0_u64, |sum, segment| sum.saturating_add(segment.size_bytes));
-    let mut going = Vec::new();
+    let (mut going, mut staying) = (Vec::new(), Vec::new());
     for segment in old {
-        if kept_bytes <= retain_bytes_max {
+        if kept_bytes <= retain_bytes_max || going.len() >= GOING_MAX {
             break;
         }
-        // A segment that another process is writing is locked, and stays.
-        match FileLog::open(&segment.path, SyncPolicy::Never) {
-            Err(LogError::Locked) => continue,
-            other => drop(other?),
+        // A segment that another process is writing, or a thread of ours since it was rotated, is locked, and stays. So does
+        // what continues it: nothing else names it any more.
+        if is_held(&segment.path)? || continues_any(&segment.path, &staying).map_err(failed)? {
+            staying.push(segment.id);
+            continue;
         }
         kept_bytes = kept_bytes.saturating_sub(segment.size_bytes);
         going.push(segment);
@@ -80,6 +84,22 @@ pub(super) fn retire(
         keeper.step(Step::Retired);
     }
     Ok(())
+}
+
+fn is_held(path: &Path) -> Result<bool, LogError> {
+    match FileLog::open(path, SyncPolicy::Never) {
+        Err(LogError::Locked) => Ok(true),
+        other => other.map(|_| false),
+    }
+}
+
+fn continues_any(path: &Path, segments: &[SegmentId]) -> io::Result<bool> {
+    if segments.is_empty() {
+        return Ok(false);
+    }
+    let header = segment_files::header(path)?;
+    let continues = header.and_then(|header| header.continues);
+    Ok(continues.is_some_and(|before| segments.contains(&before.segment)))
 }
 
 /// Takes retired segments out of the head, and states that they went.

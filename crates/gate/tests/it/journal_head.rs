@@ -410,6 +410,29 @@ fn a_crash_at_any_step_raises_no_false_alarm() {
     }
 }
 
+#[test]
+fn what_follows_a_segment_that_is_still_held_stays_as_long_as_that() {
+    let place = Place::kept("held");
+    let journal = place.open_with(JournalOptions {
+        segment_bytes_max: 8 << 10,
+        retain_bytes_max: Some(20 << 10),
+        ..Place::options()
+    });
+    calls(&journal, 1..20);
+    let first = place.files().remove(0);
+    // As a thread holds it that has not let go of it since it was rotated.
+    let held = state::FileLog::open(&first, SyncPolicy::Never).unwrap();
+    calls(&journal, 20..120);
+    expect(&place, Verdict::Open);
+    assert!(first.exists());
+    drop(held);
+    calls(&journal, 120..160);
+    assert!(!first.exists());
+    assert!(place.files().len() < 8, "{:?}", place.files());
+    journal.close(NOW_MS, "stopped").unwrap();
+    expect(&place, Verdict::Sound);
+}
+
 /// Batches of five calls that each of the sixteen writers adds during one look: 96 KiB or so together.
 const BATCHES_PER_LOOK: usize = 2;
 

@@ -73,6 +73,7 @@ pub(crate) fn pause(think: Duration, spread: f64, random: &mut Random) -> Durati
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stats::Sorted;
 
     #[test]
     fn pauses_are_spread_evenly_around_what_is_asked_for_and_the_same_for_a_seed() {
@@ -93,8 +94,6 @@ mod tests {
         assert!(!drawn(2).take(100).eq(many.iter().copied().take(100)));
         assert_eq!(pause(ms(10), 0.0, &mut Random::new(1)), ms(10));
     }
-    use crate::stats::Sorted;
-
     /// Service and response times, in ms, of one worker before a server that answers in 1 ms but stands
     /// still for the first second of every ten. All times are simulated.
     fn simulate(pace: Pace) -> (Sorted, Sorted) {
