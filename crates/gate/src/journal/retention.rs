@@ -47,9 +47,7 @@ pub(super) fn retire(
             size_bytes,
         });
     }
-    let mut kept_bytes = old
-        .iter()
-        .fold(0_u64, |sum, segment| sum.saturating_add(segment.size_bytes));
+    let mut kept_bytes: u64 = old.iter().map(|segment| segment.size_bytes).sum();
     let (mut going, mut staying) = (Vec::new(), Vec::new());
     for segment in old {
         if kept_bytes <= retain_bytes_max || going.len() >= GOING_MAX {
