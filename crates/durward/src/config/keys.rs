@@ -57,14 +57,9 @@ const fn live(
     default: &'static str,
     about: &'static str,
 ) -> Key {
-    Key {
-        path,
-        form,
-        default,
-        about,
-        live: true,
-        flag: None,
-    }
+    let mut key = key(path, form, default, about);
+    key.live = true;
+    key
 }
 
 impl Key {
