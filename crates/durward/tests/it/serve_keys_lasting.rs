@@ -221,14 +221,19 @@ fn a_stream_of_a_jobs_events_ends_with_its_key() {
     assert!(["queued", "running"].contains(&status), "{last}");
 }
 
-/// A tool of the SSH server, called by a client that has no session: its structured result.
-#[track_caller]
-fn ssh(served: &Served, key: &str, tool: &str, arguments: &Value) -> Value {
+/// A tool of the SSH server, called by a client that has no session: the answer.
+fn ssh_said(served: &Served, key: &str, tool: &str, arguments: &Value) -> Value {
     let mut headers = modern_headers("tools/call", tool);
     headers.push(("authorization", key));
     let params = format!(r#""name":"{tool}","arguments":{arguments}"#);
     let body = modern("1", "tools/call", &params);
-    let said = served.send("POST", "/mcp/ssh", &headers, &body).json();
+    served.send("POST", "/mcp/ssh", &headers, &body).json()
+}
+
+/// The same: the structured result.
+#[track_caller]
+fn ssh(served: &Served, key: &str, tool: &str, arguments: &Value) -> Value {
+    let said = ssh_said(served, key, tool, arguments);
     let result = &said["result"]["structuredContent"];
     assert!(result.is_object(), "{said}");
     result.clone()
@@ -258,9 +263,11 @@ fn a_port_forward_that_was_opened_without_a_session_ends_with_its_key_and_nobody
         r#"{"rules":[{"id":"tools","effect":"allow","conditions":{"tool_name":"*"}},
             {"id":"forwards","effect":"allow","conditions":{"tool_name":"ssh_forward_open","when":"forward == 'local'"}}]}"#,
     );
-    let (going, staying) = (
-        bearer(&place, &["create", "going"]),
-        bearer(&place, &["create", "staying"]),
+    let create = |name: &str, more: &[&str]| bearer(&place, &[&["create", name], more].concat());
+    let going = create("going", &[]);
+    let (grouped, staying) = (
+        create("grouped", &["--group", "dev"]),
+        create("staying", &["--group", "dev"]),
     );
     let served = Served::start_configured(place);
     let forward = |key: &str| -> SocketAddr {
@@ -270,9 +277,45 @@ fn a_port_forward_that_was_opened_without_a_session_ends_with_its_key_and_nobody
         let opened = ssh(&served, key, "ssh_forward_open", &asked);
         opened["listening"].as_str().unwrap().parse().unwrap()
     };
-    let (of_going, of_staying) = (forward(&going), forward(&staying));
-    assert!(leads_on(of_going) && leads_on(of_staying));
-    keys(&served.place, &["revoke", "going"]);
-    eventually("the forward ends", || !leads_on(of_going));
-    assert!(leads_on(of_staying));
+    let of_staying = forward(&staying);
+    for (name, key) in [("going", &going), ("grouped", &grouped)] {
+        let own = forward(key);
+        assert!(leads_on(own) && leads_on(of_staying));
+        keys(&served.place, &["revoke", name]);
+        eventually("the forward ends", || !leads_on(own));
+        assert!(leads_on(of_staying));
+    }
+}
+
+#[test]
+fn ssh_sessions_of_one_key_leave_room_for_the_others() {
+    if !has_sshd() {
+        return;
+    }
+    let place = Place::new();
+    let _sshd = target(&place);
+    let hosts = fs::read_to_string(place.path("ssh_hosts.yaml")).unwrap();
+    let hosts = format!("{hosts}limits: {{ sessions_max: 8 }}\n");
+    fs::write(place.path("ssh_hosts.yaml"), hosts).unwrap();
+    place.write_policy(
+        r#"{"rules":[{"id":"tools","effect":"allow","conditions":{"tool_name":"*"}}]}"#,
+    );
+    let callers = ["one", "two", "three", "four"].map(|name| bearer(&place, &["create", name]));
+    let served = Served::start_configured(place);
+    // As many as there are for each, and what the first one too many was told.
+    let opens = |key: &String| {
+        let mut opened = 0;
+        loop {
+            let said = ssh_said(&served, key, "ssh_connect", &json!({"host": "web"}));
+            let failure = &said["result"]["_meta"]["durward/failure"];
+            if failure.is_object() {
+                return (opened, failure["code"].as_str().unwrap().to_owned());
+            }
+            opened += 1;
+            assert!(opened <= 8, "{said}");
+        }
+    };
+    let opened = callers.each_ref().map(opens);
+    let full = |count: usize| (count, "too_many_sessions".to_owned());
+    assert_eq!(opened, [full(4), full(2), full(1), full(1)]);
 }
