@@ -69,6 +69,11 @@ impl Drop for InUse {
 }
 
 impl Session {
+    /// The client's session that it belongs to.
+    pub fn owner(&self) -> &SessionRef {
+        &self.owner
+    }
+
     pub fn is_in_use(&self) -> bool {
         self.under_way.load(Ordering::Relaxed) > 0
             || self.forwards.is_in_use()
