@@ -63,6 +63,12 @@ impl Caller {
         servers.is_none_or(|servers| servers.iter().any(|name| **name == *server))
     }
 
+    /// Whether the caller has to leave room for others: where one has a key, others may have one.
+    #[must_use]
+    pub fn has_to_share(&self) -> bool {
+        self.proof == Proof::ApiKey
+    }
+
     /// Whether the credential that was shown is good no longer.
     #[must_use]
     pub fn is_expelled(&self) -> bool {

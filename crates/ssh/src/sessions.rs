@@ -69,6 +69,11 @@ impl Drop for InUse {
 }
 
 impl Session {
+    /// The client's session that it belongs to.
+    pub fn owner(&self) -> &SessionRef {
+        &self.owner
+    }
+
     pub fn is_in_use(&self) -> bool {
         self.under_way.load(Ordering::Relaxed) > 0
             || self.forwards.is_in_use()
@@ -93,11 +98,7 @@ impl Sessions {
         };
         let mut all = self.all();
         self.expire(&mut all, limits);
-        if all.len() >= limits.sessions_max {
-            let wrong = format!(
-                "there are {} sessions already; disconnect one",
-                limits.sessions_max
-            );
+        if let Some(wrong) = no_room(&all, owner, limits.sessions_max) {
             return Err(Failure::new("too_many_sessions", wrong).retryable());
         }
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -199,6 +200,30 @@ impl Sessions {
     fn all(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<Session>>> {
         lock(&self.all)
     }
+}
+
+/// Why there is no room for a further session of a caller. One that has to leave room for others has half of all at most, and
+/// a quarter is kept for callers who have none.
+fn no_room(
+    all: &HashMap<Arc<str>, Arc<Session>>,
+    owner: &SessionRef,
+    most: usize,
+) -> Option<String> {
+    let is_own = |session: &&Arc<Session>| session.owner.caller == owner.caller;
+    let own = all.values().filter(is_own).count();
+    if owner.shares && own > 0 && own >= most / 2 {
+        return Some(format!(
+            "you have {own} sessions already, which is as many as one caller may have; disconnect one"
+        ));
+    }
+    let kept = match owner.shares && own > 0 {
+        true => most.div_ceil(4),
+        false => 0,
+    };
+    (all.len() + kept >= most).then(|| {
+        let open = all.len();
+        format!("there are {open} sessions already; disconnect one")
+    })
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -164,6 +164,7 @@ impl Trial {
             id: format!("session of {caller}").into(),
             caller: caller.into(),
             groups: Arc::default(),
+            shares: false,
         })
     }
 
@@ -227,6 +228,7 @@ impl Trial {
             id: "trial".into(),
             caller: caller.into(),
             groups: Arc::default(),
+            shares: false,
         };
         let frame = frame.to_string().into_bytes();
         let mut message = self.builtin.parse(&frame, about);

@@ -162,6 +162,7 @@ impl Question<'_> {
                 id: Arc::default(),
                 caller: self.subject.into(),
                 groups: Arc::default(),
+                shares: false,
             };
             // One that cannot be described is answered with a failure, and judged by what is known.
             let _ = builtin.describe(&builtin.read(&scan, by), &mut facts);

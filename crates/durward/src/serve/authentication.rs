@@ -91,7 +91,7 @@ impl Authentication {
 
     /// The callers of accounts that a change has made unwelcome.
     pub fn take_gone(&self) -> Vec<Arc<str>> {
-        self.holders.take_gone()
+        self.holders.take_gone(local::now_ms())
     }
 
     /// Reads the keys again where they have changed, and writes down what was refused. Gives the callers

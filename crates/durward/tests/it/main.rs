@@ -100,6 +100,7 @@ mod serve_tls;
 mod serve_users;
 mod sim_command;
 mod simulation;
+mod ssh_callers;
 mod ssh_canary;
 mod ssh_defects;
 mod ssh_edits;

@@ -221,14 +221,19 @@ fn a_stream_of_a_jobs_events_ends_with_its_key() {
     assert!(["queued", "running"].contains(&status), "{last}");
 }
 
-/// A tool of the SSH server, called by a client that has no session: its structured result.
-#[track_caller]
-fn ssh(served: &Served, key: &str, tool: &str, arguments: &Value) -> Value {
+/// A tool of the SSH server, called by a client that has no session: the answer.
+pub fn ssh_said(served: &Served, key: &str, tool: &str, arguments: &Value) -> Value {
     let mut headers = modern_headers("tools/call", tool);
     headers.push(("authorization", key));
     let params = format!(r#""name":"{tool}","arguments":{arguments}"#);
     let body = modern("1", "tools/call", &params);
-    let said = served.send("POST", "/mcp/ssh", &headers, &body).json();
+    served.send("POST", "/mcp/ssh", &headers, &body).json()
+}
+
+/// The same: the structured result.
+#[track_caller]
+fn ssh(served: &Served, key: &str, tool: &str, arguments: &Value) -> Value {
+    let said = ssh_said(served, key, tool, arguments);
     let result = &said["result"]["structuredContent"];
     assert!(result.is_object(), "{said}");
     result.clone()
@@ -258,9 +263,11 @@ fn a_port_forward_that_was_opened_without_a_session_ends_with_its_key_and_nobody
         r#"{"rules":[{"id":"tools","effect":"allow","conditions":{"tool_name":"*"}},
             {"id":"forwards","effect":"allow","conditions":{"tool_name":"ssh_forward_open","when":"forward == 'local'"}}]}"#,
     );
-    let (going, staying) = (
-        bearer(&place, &["create", "going"]),
-        bearer(&place, &["create", "staying"]),
+    let create = |name: &str, more: &[&str]| bearer(&place, &[&["create", name], more].concat());
+    let going = create("going", &[]);
+    let (grouped, staying) = (
+        create("grouped", &["--group", "dev"]),
+        create("staying", &["--group", "dev"]),
     );
     let served = Served::start_configured(place);
     let forward = |key: &str| -> SocketAddr {
@@ -270,9 +277,12 @@ fn a_port_forward_that_was_opened_without_a_session_ends_with_its_key_and_nobody
         let opened = ssh(&served, key, "ssh_forward_open", &asked);
         opened["listening"].as_str().unwrap().parse().unwrap()
     };
-    let (of_going, of_staying) = (forward(&going), forward(&staying));
-    assert!(leads_on(of_going) && leads_on(of_staying));
-    keys(&served.place, &["revoke", "going"]);
-    eventually("the forward ends", || !leads_on(of_going));
-    assert!(leads_on(of_staying));
+    let of_staying = forward(&staying);
+    for (name, key) in [("going", &going), ("grouped", &grouped)] {
+        let own = forward(key);
+        assert!(leads_on(own) && leads_on(of_staying));
+        keys(&served.place, &["revoke", name]);
+        eventually("the forward ends", || !leads_on(own));
+        assert!(leads_on(of_staying));
+    }
 }

@@ -139,8 +139,9 @@ pub trait Authenticate: Send + Sync {
     /// Why nobody is let in for it.
     fn identify(&self, shown: &Credential<'_>, now_ms: i64) -> Result<Caller, IdentityFault>;
 
-    /// The callers (by subject) that have lost a credential since this was last asked.
-    fn take_gone(&self) -> Vec<Arc<str>> {
+    /// The callers (by subject) that have lost a credential since this was last asked, or that have shown one whose time is over
+    /// by now, in milliseconds since 1970.
+    fn take_gone(&self, _now_ms: i64) -> Vec<Arc<str>> {
         Vec::new()
     }
 }

@@ -155,15 +155,15 @@ impl KeyHolders {
         (looked.begun, looked.ended) = self.changed(now_ms);
         looked.gone.extend(looked.ended.iter().map(Entry::subject));
         self.welcomes().end(&looked.gone);
-        looked.gone.extend(self.take_gone());
+        looked.gone.extend(self.take_gone(now_ms));
         looked
     }
 
-    /// The callers of accounts that a change has made unwelcome. To be called when one was made, before it is
+    /// The callers of accounts that a change, or time, has made unwelcome. To be called when a change was made, before it is
     /// answered: who comes in after the answer is not among them.
-    pub fn take_gone(&self) -> Vec<Arc<str>> {
+    pub fn take_gone(&self, now_ms: i64) -> Vec<Arc<str>> {
         let accounts = self.accounts.as_ref();
-        let gone = accounts.map(|(_, accounts)| accounts.take_gone());
+        let gone = accounts.map(|(_, accounts)| accounts.take_gone(now_ms));
         let gone = gone.unwrap_or_default();
         self.welcomes().end(&gone);
         gone

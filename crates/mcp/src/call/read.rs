@@ -197,6 +197,7 @@ impl Asker {
             id: Arc::clone(&self.session_id),
             caller: Arc::clone(&self.caller.subject),
             groups: Arc::clone(&self.caller.groups),
+            shares: self.caller.has_to_share(),
         };
         Some(Box::new(builtin.read(scan, by)))
     }

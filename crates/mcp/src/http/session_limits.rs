@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gate::Caller;
-use gate::identity::Proof;
 
 /// The seats that are taken.
 #[derive(Debug, Clone, Default)]
@@ -34,7 +33,7 @@ impl Seats {
     pub fn take(&self, caller: &Caller, of_caller_max: usize, max: usize) -> Option<Seat> {
         let mut taken = self.taken();
         let own = taken.callers.get(&caller.subject).copied().unwrap_or(0);
-        let is_full = caller.proof == Proof::ApiKey && own >= of_caller_max;
+        let is_full = caller.has_to_share() && own >= of_caller_max;
         if is_full || taken.all >= max {
             return None;
         }
@@ -66,6 +65,8 @@ impl Drop for Seat {
 
 #[cfg(test)]
 mod tests {
+    use gate::identity::Proof;
+
     use super::*;
 
     fn caller(subject: &str, proof: Proof) -> Caller {

@@ -119,6 +119,7 @@ impl Stdio {
             id: Arc::clone(&session_id),
             caller: Arc::clone(&options.caller.subject),
             groups: Arc::default(),
+            shares: false,
         })?;
         let link = slot
             .current()

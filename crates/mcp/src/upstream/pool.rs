@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use gate::identity::Proof;
 use gate::{Caller, ControlKind, Gate, PeerId, Transport};
 use toolkit::breaker::{Breaker, Settings};
 use toolkit::mcp::Builtin;
@@ -219,8 +218,9 @@ impl Pool {
                 id: key.session.clone().unwrap_or_default(),
                 caller: Arc::clone(&caller.subject),
                 groups: Arc::default(),
+                shares: caller.has_to_share(),
             };
-            let has_to_share = key.caller.is_some() && caller.proof == Proof::ApiKey;
+            let has_to_share = key.caller.is_some() && caller.has_to_share();
             let mut slot = Slot::new(naming, key.modern, owner, self.means.is_process());
             slot.has_to_share = has_to_share;
             Arc::new(slot)

@@ -15,6 +15,7 @@ pub(crate) mod record;
 mod roll;
 mod seal;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -99,6 +100,8 @@ pub struct Accounts {
     changing: Mutex<()>,
     /// Subjects that have lost a token since this was last asked.
     gone: Mutex<Vec<Arc<str>>>,
+    /// When the time of tokens is over that were shown since the start: another has opened nothing.
+    ends: Mutex<BTreeSet<(i64, Digest)>>,
 }
 
 impl fmt::Debug for Accounts {
@@ -148,6 +151,7 @@ impl Accounts {
             counter,
             changing: Mutex::default(),
             gone: Mutex::default(),
+            ends: Mutex::default(),
         })
     }
 
@@ -187,6 +191,10 @@ impl Accounts {
         self.roll.write().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn ends(&self) -> MutexGuard<'_, BTreeSet<(i64, Digest)>> {
+        self.ends.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn gone(&self) -> MutexGuard<'_, Vec<Arc<str>>> {
         self.gone.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -200,11 +208,15 @@ impl Authenticate for Accounts {
         }
         let roll = self.roll();
         // The digest is keyed, so how long a look takes tells nothing of any token.
-        let (token, user) = roll.holder(&self.digest(text), now_ms)?;
+        let digest = self.digest(text);
+        let (token, user) = roll.holder(&digest, now_ms)?;
         if let Some(server) = shown.server()
             && !self.options.servers.iter().any(|name| name == server)
         {
             return Err(IdentityFault::OutOfScope);
+        }
+        if let Some(end) = token.expires_ms {
+            self.ends().insert((end, digest));
         }
         let team = user.team.as_ref().map(|team| format!("team:{team}").into());
         let tenant = roll.tenant_of(user);
@@ -226,8 +238,20 @@ impl Authenticate for Accounts {
         })
     }
 
-    fn take_gone(&self) -> Vec<Arc<str>> {
-        std::mem::take(&mut *self.gone())
+    fn take_gone(&self, now_ms: i64) -> Vec<Arc<str>> {
+        let mut gone = std::mem::take(&mut *self.gone());
+        let mut ends = self.ends();
+        let later = ends.split_off(&(now_ms.saturating_add(1), Digest::default()));
+        let over = std::mem::replace(&mut *ends, later);
+        drop(ends);
+        let roll = self.roll();
+        // One that was revoked has ended what its user had open then.
+        let over = over.iter().filter_map(|(_, digest)| {
+            let token = roll.tokens.get(digest)?;
+            roll.users.get(&token.user)
+        });
+        gone.extend(over.map(|user| user.subject()));
+        gone
     }
 }
 

@@ -236,7 +236,7 @@ impl Followed<'_> {
 
     /// Kills all that it has started.
     async fn kill(&mut self) -> Result<Option<Stands>, Unseen> {
-        let slot = self.keeper.pool.slot_to_run(&self.host, None).await;
+        let slot = self.keeper.pool.slot_to_run(&self.host, None, None).await;
         let slot = slot.map_err(|fault| Unseen::Later(fault.of(&self.host).message))?;
         let Some((channel, _taken)) = slot.take() else {
             return Err(Unseen::Later("the channel is gone".into()));
@@ -300,7 +300,7 @@ impl Followed<'_> {
     }
 
     async fn run(&self, order: Order) -> Result<Ended, Failure> {
-        let slot = self.keeper.pool.slot_to_run(&self.host, None).await;
+        let slot = self.keeper.pool.slot_to_run(&self.host, None, None).await;
         let slot = slot.map_err(|fault| fault.of(&self.host))?;
         let Some((channel, taken)) = slot.take() else {
             return Err(Failure::new("connection_lost", "the channel is gone").retryable());

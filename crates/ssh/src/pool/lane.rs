@@ -8,6 +8,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::place::{Place, Places};
+use super::share::{Share, Shares};
 use super::{Counts, LaneState, SlotFault};
 use crate::hosts::{Host, Limits};
 use crate::upstream::{Channel, ConnectFault, Connection, Led, OpenFault, Sftp, Way};
@@ -29,6 +30,8 @@ pub(super) struct Lane {
     opening: AtomicUsize,
     /// Calls that have no channel yet.
     asking: AtomicUsize,
+    /// What callers have who have to leave room for others.
+    shares: Shares,
     /// Channels of one connection, as far as the server has shown.
     channels_max: AtomicUsize,
     /// Told when a channel is free, or a connection is made or failed.
@@ -65,6 +68,8 @@ pub(crate) struct Slot {
     place: Option<Place>,
     lane: Arc<Lane>,
     link: Arc<Link>,
+    /// What it takes of its caller's part.
+    share: Option<Share>,
 }
 
 /// The place of a channel whose command is under way.
@@ -118,6 +123,8 @@ impl Drop for Slot {
             (Some(channel), Some(place)) => self.link.spare_again(channel, place),
             (_, place) => drop(place),
         }
+        // Its caller's next call finds the place free.
+        self.share = None;
         self.lane.changed.notify_one();
         Lane::prepare(&self.lane, &self.link);
     }
@@ -140,14 +147,33 @@ impl Lane {
             links: Mutex::default(),
             opening: AtomicUsize::new(0),
             asking: AtomicUsize::new(0),
+            shares: Shares::default(),
             channels_max: AtomicUsize::new(limits.channels_max.max(1)),
             changed: Notify::new(),
             failed: Mutex::new(None),
         }
     }
 
-    /// A channel, as soon as there is one.
-    pub async fn slot(self: &Arc<Self>, way: &Way<'_>) -> Result<Slot, SlotFault> {
+    /// A channel, as soon as there is one, for a caller who has to leave room for others, or for nobody in particular.
+    pub async fn slot(
+        self: &Arc<Self>,
+        way: &Way<'_>,
+        sharer: Option<&Arc<str>>,
+    ) -> Result<Slot, SlotFault> {
+        let own = sharer.map(|caller| self.shares.of(caller));
+        let Some(own) = own else {
+            return self.any_slot(way).await;
+        };
+        let _asking = own.ask(self.limits.queue_max)?;
+        let channels =
+            || self.limits.connections_max.max(1) * self.channels_max.load(Ordering::Relaxed);
+        let share = own.take(channels, self.limits.queue_wait()).await?;
+        let mut slot = self.any_slot(way).await?;
+        slot.share = Some(share);
+        Ok(slot)
+    }
+
+    async fn any_slot(self: &Arc<Self>, way: &Way<'_>) -> Result<Slot, SlotFault> {
         let asked = Instant::now();
         let _asking = Asking::begin(&self.asking, self.limits.queue_max)?;
         let mut waited = false;
@@ -243,6 +269,7 @@ impl Lane {
             place: Some(place),
             lane: Arc::clone(self),
             link: Arc::clone(link),
+            share: None,
         };
         Self::prepare(self, link);
         Ok(Some(slot))

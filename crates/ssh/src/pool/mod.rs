@@ -7,6 +7,7 @@
 mod fault;
 mod lane;
 mod place;
+mod share;
 mod shell;
 
 use std::collections::HashMap;
@@ -126,17 +127,19 @@ impl Pool {
         }
     }
 
-    /// A channel to a host; over connections of this owner's alone, where there is one.
+    /// A channel to a host; over connections of this owner's alone, where there is one. For a caller who has to leave room
+    /// for others, or for nobody in particular.
     pub async fn slot(
         self: &Arc<Self>,
         host: &Arc<Host>,
         own: Option<&Own>,
+        sharer: Option<&Arc<str>>,
     ) -> Result<Slot, SlotFault> {
         self.tidying.get_or_init(|| {
             tokio::spawn(tidy(Arc::downgrade(self)));
         });
         let lane = self.lane(host, own)?;
-        lane.slot(&self.way(own)).await
+        lane.slot(&self.way(own), sharer).await
     }
 
     /// The same for a command: the host's login shell is known to give a program its words.
@@ -144,8 +147,9 @@ impl Pool {
         self: &Arc<Self>,
         host: &Arc<Host>,
         own: Option<&Own>,
+        sharer: Option<&Arc<str>>,
     ) -> Result<Slot, SlotFault> {
-        let slot = self.slot(host, own).await?;
+        let slot = self.slot(host, own, sharer).await?;
         let shell = self.shells.of(host);
         if shell.initialized() {
             return Ok(slot);
@@ -162,7 +166,7 @@ impl Pool {
         told.map_err(SlotFault::Connect)?;
         match slot {
             Some(slot) => Ok(slot),
-            None => self.slot(host, own).await,
+            None => self.slot(host, own, sharer).await,
         }
     }
 

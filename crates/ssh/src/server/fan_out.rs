@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use tokio::sync::Semaphore;
 use toolkit::cancel::Cancel;
-use toolkit::server::{Answer, Args, Failure, ReplySink, ToolCall};
+use toolkit::server::{Answer, Args, Failure, ReplySink, SessionRef, ToolCall};
 
 use super::Ssh;
 use super::run::To;
@@ -37,7 +37,8 @@ impl Ssh {
             reply.found_at(Some(name), Vec::new()).await?;
         }
         let what = (commands.as_slice(), &context);
-        let ready = self.ready(&hosts, what, rolling, reply).await?;
+        let by = call.session();
+        let ready = self.ready((&hosts, by), what, rolling, reply).await?;
         let budget = Budget::new(rolling);
         let (first, rest) = ready.split_at(rolling.canary.min(ready.len()));
         let mut rounds = self.round(first, args, &budget, reply).await;
@@ -78,7 +79,7 @@ impl Ssh {
     /// Finds out where the command's paths lead at every host, and has that judged, before anything runs.
     async fn ready(
         &self,
-        hosts: &[Arc<Host>],
+        (hosts, by): (&[Arc<Host>], &SessionRef),
         (commands, context): (&[Command], &Context),
         rolling: Rolling,
         reply: &ReplySink,
@@ -86,7 +87,7 @@ impl Ssh {
         let at_once = Semaphore::new(rolling.at_once);
         let one = async |at: usize, host: &Arc<Host>| {
             let _running = at_once.acquire().await;
-            let to = To::of(host);
+            let to = To::of(host, by);
             let mut asking = self.asking(&to);
             asking.further = at > 0;
             let opened = asking.opened(commands.to_vec(), context, reply).await;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::task::JoinHandle;
 use toolkit::cancel::Cancel;
-use toolkit::server::Failure;
+use toolkit::server::{Failure, SessionRef};
 
 use super::Ssh;
 use crate::end::End;
@@ -20,24 +20,29 @@ use crate::upstream::{self, Ended};
 pub(super) struct To {
     pub host: Arc<Host>,
     own: Option<Own>,
+    /// The caller, who has to leave room for others there.
+    sharer: Option<Arc<str>>,
 }
 
 impl To {
-    /// A host whose credential the operator has.
-    pub fn of(host: &Arc<Host>) -> Self {
+    /// A host whose credential the operator has, for this caller.
+    pub fn of(host: &Arc<Host>, by: &SessionRef) -> Self {
         Self {
             host: Arc::clone(host),
             own: None,
+            sharer: by.shares.then(|| Arc::clone(&by.caller)),
         }
     }
 
     async fn slot(&self, pool: &Arc<Pool>) -> Result<Slot, Failure> {
-        let slot = pool.slot(&self.host, self.own.as_ref()).await;
+        let (own, sharer) = (self.own.as_ref(), self.sharer.as_ref());
+        let slot = pool.slot(&self.host, own, sharer).await;
         slot.map_err(|fault| fault.of(&self.host))
     }
 
     async fn slot_to_run(&self, pool: &Arc<Pool>) -> Result<Slot, Failure> {
-        let slot = pool.slot_to_run(&self.host, self.own.as_ref()).await;
+        let (own, sharer) = (self.own.as_ref(), self.sharer.as_ref());
+        let slot = pool.slot_to_run(&self.host, own, sharer).await;
         slot.map_err(|fault| fault.of(&self.host))
     }
 }
@@ -45,8 +50,8 @@ impl To {
 impl From<&Session> for To {
     fn from(session: &Session) -> Self {
         Self {
-            host: Arc::clone(&session.host),
             own: session.own.clone(),
+            ..Self::of(&session.host, session.owner())
         }
     }
 }
@@ -136,7 +141,11 @@ impl Ssh {
         }
         let mut again = Again {
             pool: Arc::clone(&self.pool),
-            to: to.clone(),
+            // However much its caller has there: what runs is stopped.
+            to: To {
+                sharer: None,
+                ..to.clone()
+            },
             mark: order.mark.as_ref().map(|marked| marked.mark.clone()),
         };
         // On a task of its own: killing it takes longer than anybody waits for a call that was given up.

@@ -169,6 +169,17 @@ fn the_same_key_gives_the_same_job_and_another_payload_conflicts() {
 }
 
 #[test]
+fn who_has_the_fewest_running_comes_first_however_much_others_have_asked_for() {
+    let place = Place::new();
+    let jobs = open(&place, Bounds::default());
+    for caller in ["ada", "ada", "ada", "ada", "bob", "bob", "eve"] {
+        jobs.submit(new(caller), NOW).unwrap();
+    }
+    let callers: Vec<String> = (0..7).map(|_| claim(&jobs, NOW).job.caller).collect();
+    assert_eq!(callers, ["ada", "bob", "eve", "ada", "bob", "ada", "ada"]);
+}
+
+#[test]
 fn quotas_hold_at_exactly_their_number() {
     let place = Place::new();
     let jobs = open(&place, SMALL);

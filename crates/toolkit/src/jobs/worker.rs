@@ -39,7 +39,8 @@ pub struct Claimed {
 }
 
 impl Jobs {
-    /// Takes the job of these kinds that has waited longest and whose caller may have one more running.
+    /// Takes a job of these kinds whose caller may have one more running: of the caller who has the fewest running, the one that
+    /// has waited longest. However many jobs others have asked for, the next free worker is for who has none.
     ///
     /// # Errors
     /// [`JobError::Store`].
@@ -92,6 +93,7 @@ impl Jobs {
         kinds: &[&str],
     ) -> Result<Option<Job>, JobError> {
         let mut running: HashMap<String, usize> = HashMap::new();
+        let mut next: Option<(usize, JobId)> = None;
         for waiting in index::waiting(view, LOOKED_AT_MAX)? {
             if !kinds.contains(&waiting.kind.as_str()) {
                 continue;
@@ -106,11 +108,15 @@ impl Jobs {
                     busy
                 }
             };
-            if busy < self.bounds.running_per_caller_max {
-                return index::load(view, &waiting.id);
+            let most = next.as_ref().map(|(least, _)| *least);
+            if busy < most.unwrap_or(self.bounds.running_per_caller_max) {
+                next = Some((busy, waiting.id));
+            }
+            if busy == 0 {
+                break;
             }
         }
-        Ok(None)
+        next.map_or(Ok(None), |(_, id)| index::load(view, &id))
     }
 
     /// Notes how far an attempt is. Not forced to the disk: a restart may forget it.

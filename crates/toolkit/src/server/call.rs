@@ -7,8 +7,9 @@ use serde_json::{Map, Value};
 
 use super::arguments::Args;
 
-/// The session that a call belongs to.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The session that a call belongs to. Two are the same where id and caller are: the rest is what was known of the caller
+/// when it called.
+#[derive(Debug, Clone)]
 pub struct SessionRef {
     /// Its id.
     pub id: Arc<str>,
@@ -17,7 +18,17 @@ pub struct SessionRef {
     /// The groups that an authenticator has found the caller in. What a server keeps for one of them stays theirs, whatever the
     /// rules let through.
     pub groups: Arc<[Arc<str>]>,
+    /// Whether its caller has to leave room for others, who may have keys as well.
+    pub shares: bool,
 }
+
+impl PartialEq for SessionRef {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id && self.caller == other.caller
+    }
+}
+
+impl Eq for SessionRef {}
 
 /// A tool call that the gate has let through. Nobody but this crate makes one, and only out of a spent pass;
 /// it cannot be copied.

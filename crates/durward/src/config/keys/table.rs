@@ -401,7 +401,7 @@ pub(super) const GENERAL: &[Key] = &[
         "models.accounts.admin_group",
         "text",
         "admin",
-        "keys of this group (`durward keys create NAME --group GROUP`) may manage accounts, as users with the role admin may",
+        "keys of this group (`durward keys create NAME --group GROUP`) may manage accounts unless they have a scope, as users with the role admin may",
     ),
     key(
         "models.accounts.servers",

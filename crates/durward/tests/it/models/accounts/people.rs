@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::super::support::{code, place};
 use super::{MOCK, admin_key, ask, get, open_place, register, registered, send};
+use crate::serve_keys::keys;
 use crate::support::guarded::eventually;
 use crate::support::serving::{Answer, Served, read_answer, write_request};
 
@@ -94,6 +95,11 @@ fn a_token_is_shown_once_opens_models_and_the_own_account_and_is_kept_nowhere() 
 #[test]
 fn without_a_credential_or_the_role_everything_but_registration_is_refused() {
     let (place, admin) = open_place("");
+    // Whoever manages accounts could make one that reaches more than the key.
+    let scoped = keys(
+        &place,
+        &["create", "part", "--group", "admin", "--scope", "a"],
+    );
     let served = Served::start_ruled(place);
     let token = registered(&served, "eve");
     let paths = [
@@ -123,9 +129,11 @@ fn without_a_credential_or_the_role_everything_but_registration_is_refused() {
         ("DELETE", "/admin/users/eve"),
         ("PUT", "/admin/teams/red"),
     ] {
-        let answer = send(&served, &token, method, path, &json!({ "role": "admin" }));
-        assert_eq!(answer.status, 403, "{path} {answer:?}");
-        assert_eq!(code(&answer.json()), "admin_needed", "{path}");
+        for key in [&token, &scoped] {
+            let answer = send(&served, key, method, path, &json!({ "role": "admin" }));
+            assert_eq!(answer.status, 403, "{path} {answer:?}");
+            assert_eq!(code(&answer.json()), "admin_needed", "{path}");
+        }
     }
     // What is the operator's own is not a user's.
     assert_eq!(
@@ -297,6 +305,56 @@ fn the_name_of_a_user_who_was_removed_is_not_there_for_whoever_registers() {
     assert_eq!(made.status, 200, "{made:?}");
 }
 
+/// The session that a credential opens with the server `echo`, where it is good.
+fn entered(served: &Served, key: &str) -> Option<String> {
+    let own = [
+        ("authorization", key),
+        ("accept", "application/json, text/event-stream"),
+    ];
+    let hello = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
+    let opened = served.send("POST", "/mcp/echo", &own, hello);
+    opened.header("mcp-session-id").map(str::to_owned)
+}
+
+/// Whether a call in a session is answered.
+fn is_answered(served: &Served, key: &str, session: &str) -> bool {
+    let own = [
+        ("authorization", key),
+        ("accept", "application/json, text/event-stream"),
+        ("mcp-session-id", session),
+    ];
+    let body = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"text":"hello there"}}}"#;
+    let answer = served.send("POST", "/mcp/echo", &own, body);
+    answer.body.contains("hello there")
+}
+
+#[test]
+fn what_a_token_has_opened_ends_when_its_time_is_over() {
+    let models = format!(
+        "{MOCK}  accounts: {{ register: open, servers: [echo] }}\nservers: {{ echo: {{ builtin: echo }} }}\n"
+    );
+    let tools = r#"{"id":"tools","effect":"allow","conditions":{"tool_name":"*"}}"#;
+    let served = Served::start_ruled(place(&models, &[tools]));
+    let token = registered(&served, "ann");
+    let other = registered(&served, "ben");
+    let bearer = |token: &str| format!("Bearer {token}");
+    let of_ben = entered(&served, &bearer(&other)).unwrap();
+    // One that could be shown before its time was over, however slow this machine is.
+    let session = (0..).find_map(|number| {
+        let asked = json!({ "name": format!("short-{number}"), "expires_in_s": 1 });
+        let made = send(&served, &token, "POST", "/v1/user/tokens", &asked).json();
+        entered(&served, &bearer(made["token"].as_str().unwrap()))
+    });
+    let session = session.unwrap();
+    // The user's own token remains good; nobody knows which of them has opened what.
+    eventually("what was open has ended", || {
+        !is_answered(&served, &bearer(&token), &session)
+    });
+    let again = entered(&served, &bearer(&token)).unwrap();
+    assert!(is_answered(&served, &bearer(&token), &again));
+    assert!(is_answered(&served, &bearer(&other), &of_ben));
+}
+
 #[test]
 fn what_is_open_does_not_keep_the_team_that_its_user_has_left() {
     let servers = ", servers: [echo]";
@@ -320,15 +378,7 @@ fn what_is_open_does_not_keep_the_team_that_its_user_has_left() {
     ] {
         put(path, body);
     }
-    let enter = |key: &str| {
-        let own = [
-            ("authorization", key),
-            ("accept", "application/json, text/event-stream"),
-        ];
-        let hello = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
-        let opened = served.send("POST", "/mcp/echo", &own, hello);
-        opened.header("mcp-session-id").unwrap().to_owned()
-    };
+    let enter = |key: &str| entered(&served, key).unwrap();
     let opened = |user: &str, team: &str| {
         let made = json!({ "username": user, "team": team });
         let made = send(&served, &admin, "POST", "/admin/users", &made).json();
@@ -336,18 +386,7 @@ fn what_is_open_does_not_keep_the_team_that_its_user_has_left() {
         let session = enter(&key);
         (key, session)
     };
-    let calls = |(key, session): &(String, String)| {
-        let own = [
-            ("authorization", key.as_str()),
-            ("accept", "application/json, text/event-stream"),
-            ("mcp-session-id", session.as_str()),
-        ];
-        let body = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"text":"hello there"}}}"#;
-        served
-            .send("POST", "/mcp/echo", &own, body)
-            .body
-            .contains("hello there")
-    };
+    let calls = |(key, session): &(String, String)| is_answered(&served, key, session);
     let (ann, ben) = (opened("ann", "red"), opened("ben", "blue"));
     assert!(calls(&ann) && calls(&ben));
     let moves = |user: &str, team: &str| {
