@@ -142,7 +142,8 @@ pub(super) async fn ask(slot: Slot, host: &Host, way: &'static str) -> Result<He
                 let said = String::from_utf8_lossy(said);
                 let said: String = said.trim().chars().take(200).collect();
                 let fault = other(host, &format!("it answered \"{said}\" ({end})"));
-                if let End::TimedOut { .. } = end {
+                // What ends well has run something, and is not run again.
+                if let End::TimedOut { .. } | End::Exited(0) = end {
                     return Err(fault);
                 }
                 Heard::Other(fault)

@@ -13,8 +13,7 @@ use crate::random;
 
 /// Says on both streams that the command begins. What is said is not in the script's own words, which a shell may
 /// print as it runs them.
-const SCRIPT: &str =
-    "{ set +x; } 2>/dev/null; printf %s-err \"$0\" >&2; printf %s-out \"$0\"; exec \"$@\"";
+const SCRIPT: &str = "{ set +x; } 2>/dev/null; n=$1; shift; printf %s-err \"$n\" >&2; printf %s-out \"$n\"; exec \"$@\"";
 /// How much is kept of what comes before, in bytes, for a command that does not begin.
 const HELD_BYTES_MAX: usize = 64 * 1024;
 
@@ -32,7 +31,7 @@ impl Begin {
     pub fn new() -> Option<Self> {
         let name = random::name("")?;
         let said = ["out", "err"].map(|stream| format!("{name}-{stream}").into_bytes());
-        let line = quoted(&["sh".into(), "-c".into(), SCRIPT.into(), name]).ok()?;
+        let line = quoted(&["sh", "-c", SCRIPT, "sh", &name].map(str::to_owned)).ok()?;
         let line = format!("{line} ");
         Some(Self { line, said })
     }

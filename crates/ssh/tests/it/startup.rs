@@ -101,7 +101,7 @@ async fn a_start_up_file_that_reads_gets_neither_the_input_nor_the_secret_of_sud
     );
     let client = Client::new(Hosts::of(&text, &target.folder).unwrap(), None);
     let session = client.connect("web").await;
-    for command in ["cat", "sudo cat"] {
+    for command in ["sudo cat", "cat"] {
         let call = json!({"session_id": session, "command": command, "stdin": "one\ntwo\n"});
         let said = client.call("ssh_run", call).await.unwrap();
         assert!(!said.to_string().contains(PASSWORD), "{said}");

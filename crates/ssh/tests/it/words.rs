@@ -280,6 +280,51 @@ async fn gives_words((client, session): (&Client, &str), target: &Target, shell:
     }
 }
 
+/// Pieces of a line in which a shell finds nothing to expand: quotes, and what stands in them and behind a backslash.
+const PIECES: &[&str] = &[
+    "a", "Z", "0", " ", "  ", "'", "\"", "\\", "\\\\", "\\'", "\\\"", "''", "\"\"", "'a b'",
+    "\"c d\"", "'\\'", "\"\\a\"", "\"\\\\\"", "\"\\$\"", "\"\\`\"", "\"\\!\"", "\"'\"", "'\"'",
+    "\\ ", "\\;", "\\#", "x#y", "a=b", "!", "%", "^", ",", ".", "/", ":", "@", "+", "-", "_", "]",
+    "é", "\\é", "\u{a0}", "\u{3000}", "\u{2019}", "'|'", "\";\"", "'('",
+];
+
+#[test]
+fn a_line_is_read_as_bash_and_dash_read_it() {
+    let (seed, mut random) = Random::fresh();
+    let (mut read, mut refused) = (0, 0);
+    for _ in 0..400 {
+        let pieces = (0..=random.below(9)).map(|_| PIECES[random.below(PIECES.len())]);
+        let line = format!("f {}", pieces.collect::<String>());
+        // Nothing is expanded here, and so neither there.
+        let script =
+            format!("set -f; f() {{ for w; do command printf '%s\\0' \"$w\"; done; }}; {line}");
+        let told = ["bash", "dash"].map(|shell| {
+            let output = std::process::Command::new(shell)
+                .args(["-c", &script])
+                .output()
+                .unwrap();
+            let text = String::from_utf8(output.stdout).unwrap();
+            let words = text.split_terminator('\0').map(str::to_owned);
+            output.status.success().then(|| words.collect::<Vec<_>>())
+        });
+        let about = format!("seed {seed}: {line}");
+        match Command::read(&line) {
+            Ok(command) => {
+                read += 1;
+                for words in told {
+                    assert_eq!(words.as_deref(), Some(&command.argv()[1..]), "{about}");
+                }
+            }
+            Err(fault) if fault.wrong.contains("a quote is not closed") => {
+                refused += 1;
+                assert_eq!(told, [None, None], "{about}");
+            }
+            Err(_) => {}
+        }
+    }
+    assert!(read > 50 && refused > 5, "seed {seed}: {read}, {refused}");
+}
+
 #[test]
 fn a_program_is_no_alias_of_a_login_shell() {
     let folder = std::env::temp_dir().join(format!("aliases-{}", Random::fresh().0));
@@ -309,7 +354,10 @@ async fn a_login_shell_that_reads_words_in_another_way_is_given_no_command() {
         return;
     }
     // One that splits at blanks and knows no quotes, and one that runs something else.
-    for shell in ["set -f; exec $SSH_ORIGINAL_COMMAND", "exec echo welcome"] {
+    for (shell, times) in [
+        ("set -f; exec $SSH_ORIGINAL_COMMAND", 2),
+        ("exec echo welcome", 1),
+    ] {
         let folder = folder();
         let place = folder.display();
         let script = format!("echo \"$SSH_ORIGINAL_COMMAND\" >> {place}/asked; {shell}");
@@ -327,12 +375,10 @@ async fn a_login_shell_that_reads_words_in_another_way_is_given_no_command() {
         assert!(wrong.contains("did not run"), "{shell}: {wrong}");
         let asked = fs::read_to_string(target.folder.join("asked")).unwrap();
         let lines: Vec<&str> = asked.lines().collect();
-        // With `exec`, and without.
-        assert!(
-            lines.len() == 2
-                && lines[0].starts_with("exec 'printf' ")
-                && lines[1].starts_with("'printf' "),
-            "{asked}"
-        );
+        // With `exec`, and without it where that did not end well.
+        let ways = ["exec 'printf' ", "'printf' "];
+        assert_eq!(lines.len(), times, "{asked}");
+        let is_asked = |(line, way): (&&str, &str)| line.starts_with(way);
+        assert!(lines.iter().zip(ways).all(is_asked), "{asked}");
     }
 }
