@@ -11,6 +11,8 @@ use crate::upstream::{Attributes, Handle, Opening, Sftp, Sink};
 
 /// Behind the name of a file at the host until it is whole.
 const PART: &str = ".durward-part";
+/// How much of the name stands before that, in bytes: most file systems take 255 in all.
+const STEM_BYTES_MAX: usize = 200;
 
 /// A transfer, its places judged.
 pub(crate) struct Transfer<'a> {
@@ -112,8 +114,9 @@ pub(crate) async fn get(sftp: &mut Sftp, of: Transfer<'_>) -> Result<Moved, Fail
         target.pause().await.map_err(here)?;
         return Err(too_long(of.path, from + got, of.most));
     }
-    // One that still says that it is longer is the kernel's, too.
-    if !is_whole && after.bytes != Some(bytes) {
+    // A file of /sys says that it is longer than it is.
+    let is_shorter = !of.path.starts_with("/sys/") || after.bytes != Some(bytes);
+    if !is_whole && is_shorter {
         target.pause().await.map_err(here)?;
         let wrong = format!("{} became shorter while it was read", of.path);
         return Err(Failure::new("changed", wrong).retryable());
@@ -124,6 +127,16 @@ pub(crate) async fn get(sftp: &mut Sftp, of: Transfer<'_>) -> Result<Moved, Fail
         resumed: from,
         sha256,
     })
+}
+
+/// What a file is called until it is whole. The name is cut where it would be longer than names may be.
+fn part_of(path: &str) -> String {
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let mut end = name.len().min(STEM_BYTES_MAX);
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{folder}/{}{PART}", name.get(..end).unwrap_or(name))
 }
 
 /// Where a file is written at the host.
@@ -139,7 +152,7 @@ impl Place {
     async fn of(sftp: &mut Sftp, of: &Transfer<'_>) -> Result<Self, Failure> {
         let there = |error| at_host(of.path, &error);
         let old = plain(sftp, of.path).await?;
-        let name = format!("{}{PART}", of.path);
+        let name = part_of(of.path);
         let part = sftp.look_itself(&name).await.map_err(there)?;
         if old.is_some() && !of.overwrite && (!of.resume || part.is_some()) {
             let wrong = format!(

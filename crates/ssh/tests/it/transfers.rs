@@ -93,6 +93,12 @@ async fn files_go_both_ways_whole_with_their_hash() {
         assert_eq!(fs::read(on.here(name)).unwrap(), bytes(count), "{name}");
         assert!(!on.here(&format!("{name}.part")).exists());
     }
+    // A name may have 255 bytes at the host.
+    let long = on.far(&"é".repeat(127));
+    let call = json!({"session_id": on.session, "path": long, "local": "drop/one"});
+    let said = on.client.call("ssh_put", call).await.unwrap();
+    assert_eq!(said["structuredContent"]["bytes"], 1, "{said}");
+    assert!(long.exists());
     // What is there is only replaced where that is asked for.
     for tool in ["ssh_get", "ssh_put"] {
         let said = on.moved(tool, "one", json!({})).await;
