@@ -4,7 +4,7 @@ use toolkit::server::Failure;
 
 use crate::files::hexadecimal_of;
 use crate::random;
-use crate::transfers::at_host;
+use crate::transfers::{at_host, no_file, plain};
 use crate::upstream::{Opening, Sftp, Sink};
 
 /// Longest file that is changed, in bytes.
@@ -60,11 +60,11 @@ impl Sink for Vec<u8> {
 /// Changes a file. The new text is written beside it and takes its place whole, with its mode.
 pub(crate) async fn edit(sftp: &mut Sftp, path: &str, edits: &[Edit]) -> Result<Edited, Failure> {
     let there = |error| at_host(path, &error);
+    plain(sftp, path).await?;
     let handle = sftp.open(path, Opening::Read).await.map_err(there)?;
     let told = sftp.told(&handle).await.map_err(there)?;
     if told.kind() != "file" {
-        let wrong = format!("{path} is a {}, not a plain file", told.kind());
-        return Err(Failure::new("no_file", wrong));
+        return Err(no_file(path, told));
     }
     let bytes = told.bytes.unwrap_or(0);
     if bytes > FILE_BYTES_MAX {

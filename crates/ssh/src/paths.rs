@@ -179,6 +179,11 @@ pub(crate) fn unled(host: &Host, error: &io::Error) -> Failure {
             "{} has no SFTP server that could say where paths lead; have it run one, or set links: trusted for this host",
             host.name
         ),
+        // Text before the first answer, or none at all.
+        io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => format!(
+            "{} did not answer as an SFTP server does: a forced command, or a start-up file that prints text, gets in the way; the command did not run",
+            host.name
+        ),
         _ => format!(
             "{} did not say where the paths lead: {error}; the command did not run",
             host.name

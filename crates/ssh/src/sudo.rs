@@ -15,8 +15,9 @@ use crate::upstream::Ended;
 /// Before what the script says.
 const SAYS: &[u8] = b"durward-sudo:";
 
-/// `$0` says whether there is a password; the words are the command.
-const SCRIPT: &str = "exec 3<&0; case $0 in ask) IFS= read -r p; \
+/// `$0` says whether there is a password; the words are the command. A shell that is told by its environment to print what
+/// it runs (`SHELLOPTS`) would print the password.
+const SCRIPT: &str = "{ set +x; } 2>/dev/null; exec 3<&0; case $0 in ask) IFS= read -r p; \
 printf '%s\\n' \"$p\" | sudo -S -p '' -v || { echo durward-sudo:refused >&2; exit 126; }; p=; \
 sudo -n -v 2>/dev/null || { echo durward-sudo:forgets >&2; exit 126; };; esac; \
 sudo -n -- \"$@\" <&3 3<&- & c=$!; exec 3<&-; \

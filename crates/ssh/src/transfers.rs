@@ -7,7 +7,12 @@ use gate::approval::change::FILE_BYTES_MAX;
 use toolkit::server::Failure;
 
 use crate::files::{Source, Target};
-use crate::upstream::{Opening, Sftp, Sink};
+use crate::upstream::{Attributes, Handle, Opening, Sftp, Sink};
+
+/// Behind the name of a file at the host until it is whole.
+const PART: &str = ".durward-part";
+/// How much of the name stands before that, in bytes: most file systems take 255 in all.
+const STEM_BYTES_MAX: usize = 200;
 
 /// A transfer, its places judged.
 pub(crate) struct Transfer<'a> {
@@ -51,15 +56,32 @@ impl Sink for Target {
     }
 }
 
+/// What is known of a plain file; none where nothing is there. Anything else is not opened: a pipe would be waited for.
+pub(crate) async fn plain(sftp: &mut Sftp, path: &str) -> Result<Option<Attributes>, Failure> {
+    let told = sftp.look(path).await;
+    match told.map_err(|error| at_host(path, &error))? {
+        Some(told) if told.kind() != "file" => Err(no_file(path, told)),
+        told => Ok(told),
+    }
+}
+
+pub(crate) fn no_file(path: &str, told: Attributes) -> Failure {
+    let wrong = match told.kind() {
+        "other" | "unknown" => format!("{path} is not a plain file"),
+        kind => format!("{path} is a {kind}, not a plain file"),
+    };
+    Failure::new("no_file", wrong)
+}
+
 /// Fetches a file. What came before an error stays for another time.
 pub(crate) async fn get(sftp: &mut Sftp, of: Transfer<'_>) -> Result<Moved, Failure> {
     let there = |error| at_host(of.path, &error);
     let here = |error| at_home(&of.local, &error);
+    plain(sftp, of.path).await?;
     let handle = sftp.open(of.path, Opening::Read).await.map_err(there)?;
     let told = sftp.told(&handle).await.map_err(there)?;
     if told.kind() != "file" {
-        let wrong = format!("{} is a {}, not a plain file", of.path, told.kind());
-        return Err(Failure::new("no_file", wrong));
+        return Err(no_file(of.path, told));
     }
     let bytes = told.bytes.unwrap_or(0);
     if bytes > of.most {
@@ -71,7 +93,12 @@ pub(crate) async fn get(sftp: &mut Sftp, of: Transfer<'_>) -> Result<Moved, Fail
         target = target.anew().await.map_err(here)?;
     }
     let from = target.resumed;
-    let read = sftp.read_into(&handle, from, bytes - from, &mut target);
+    // A file of the kernel's, as those of /proc, does not say how long it is.
+    let most = match bytes {
+        0 => of.most.saturating_add(1),
+        bytes => bytes - from,
+    };
+    let read = sftp.read_into(&handle, from, most, &mut target);
     let got = match read.await {
         Ok(got) => got,
         Err(error) if target.is_broken() => return Err(here(error).with("kept", true)),
@@ -80,18 +107,124 @@ pub(crate) async fn get(sftp: &mut Sftp, of: Transfer<'_>) -> Result<Moved, Fail
             return Err(there(error).with("kept", true));
         }
     };
+    let is_whole = from + got == bytes || bytes == 0;
+    let after = sftp.told(&handle).await.map_err(there)?;
     let _ = sftp.close(handle).await;
-    if from + got != bytes {
+    if from + got > of.most {
+        target.pause().await.map_err(here)?;
+        return Err(too_long(of.path, from + got, of.most));
+    }
+    // A file of /sys says that it is longer than it is.
+    let is_shorter = !of.path.starts_with("/sys/") || after.bytes != Some(bytes);
+    if !is_whole && is_shorter {
         target.pause().await.map_err(here)?;
         let wrong = format!("{} became shorter while it was read", of.path);
         return Err(Failure::new("changed", wrong).retryable());
     }
     let sha256 = target.finish(of.overwrite).await.map_err(here)?;
     Ok(Moved {
-        bytes,
+        bytes: from + got,
         resumed: from,
         sha256,
     })
+}
+
+/// What a file is called until it is whole. The name is cut where it would be longer than names may be.
+fn part_of(path: &str) -> String {
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let mut end = name.len().min(STEM_BYTES_MAX);
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{folder}/{}{PART}", name.get(..end).unwrap_or(name))
+}
+
+/// Where a file is written at the host.
+struct Place {
+    name: String,
+    how: Opening,
+    /// What the whole file takes the place of; `None` where it is written in its place.
+    old: Option<Option<Attributes>>,
+}
+
+impl Place {
+    /// Beside its place, so that there is never a part of a file there, unless a file that is there is gone on with.
+    async fn of(sftp: &mut Sftp, of: &Transfer<'_>) -> Result<Self, Failure> {
+        let there = |error| at_host(of.path, &error);
+        let old = plain(sftp, of.path).await?;
+        let name = part_of(of.path);
+        let part = sftp.look_itself(&name).await.map_err(there)?;
+        if old.is_some() && !of.overwrite && (!of.resume || part.is_some()) {
+            let wrong = format!(
+                "{} is there already; set overwrite, or choose another name",
+                of.path
+            );
+            return Err(Failure::new("not_written", wrong));
+        }
+        let how = match part {
+            Some(part) if part.kind() != "file" => return Err(no_file(&name, part)),
+            Some(_) if of.resume => Opening::GoOn,
+            Some(_) => {
+                sftp.remove(&name).await.map_err(there)?;
+                Opening::New
+            }
+            None if of.resume && old.is_some() => {
+                let (name, how) = (of.path.to_owned(), Opening::GoOn);
+                return Ok(Self {
+                    name,
+                    how,
+                    old: None,
+                });
+            }
+            None => Opening::New,
+        };
+        let old = Some(old);
+        Ok(Self { name, how, old })
+    }
+
+    /// Opens it, with the mode of what it takes the place of.
+    async fn open(&mut self, sftp: &mut Sftp, path: &str) -> io::Result<Handle> {
+        let opened = sftp.open(&self.name, self.how).await;
+        match (opened, &self.old) {
+            (
+                Ok(handle),
+                Some(Some(Attributes {
+                    mode: Some(mode), ..
+                })),
+            ) => {
+                sftp.set_mode(&handle, mode & 0o7777).await?;
+                Ok(handle)
+            }
+            // Where no file can be made, the one that is there is written.
+            (Err(error), Some(Some(_))) if error.kind() == io::ErrorKind::PermissionDenied => {
+                self.old = None;
+                sftp.open(path, Opening::Replace).await
+            }
+            (opened, _) => opened,
+        }
+    }
+
+    /// The file is whole: it gets its name.
+    async fn finish(self, sftp: &mut Sftp, of: &Transfer<'_>) -> Result<(), Failure> {
+        let Some(old) = self.old else {
+            return Ok(());
+        };
+        let renamed = match old {
+            Some(_) => match sftp.replace(&self.name, of.path).await {
+                Err(error) if error.kind() == io::ErrorKind::Unsupported => {
+                    let removed = sftp.remove(of.path).await;
+                    removed.map_err(|error| at_host(of.path, &error))?;
+                    sftp.rename(&self.name, of.path).await
+                }
+                replaced => replaced,
+            },
+            None => sftp.rename(&self.name, of.path).await,
+        };
+        renamed.map_err(|error| {
+            let wrong = format!("{} is whole, and did not get its name: {error}", self.name);
+            Failure::new("not_written", wrong).with("kept", true)
+        })
+    }
 }
 
 /// Sends a file. What came before an error stays at the host.
@@ -110,16 +243,12 @@ pub(crate) async fn put(sftp: &mut Sftp, of: Transfer<'_>) -> Result<Moved, Fail
     if bytes > of.most {
         return Err(too_long(&of.local.display().to_string(), bytes, of.most));
     }
-    let how = match (of.resume, of.overwrite) {
-        (true, _) => Opening::GoOn,
-        (false, true) => Opening::Replace,
-        (false, false) => Opening::New,
-    };
-    let opened = sftp.open(of.path, how).await;
-    let handle = opened.map_err(|error| match how {
+    let mut place = Place::of(sftp, &of).await?;
+    let opened = place.open(sftp, of.path).await;
+    let handle = opened.map_err(|error| match error.kind() {
         // The server's own word for it is "failure".
-        Opening::New if error.kind() == io::ErrorKind::Other => {
-            let wrong = format!("{} cannot be made, or is there already: {error}", of.path);
+        io::ErrorKind::Other => {
+            let wrong = format!("{} cannot be made: {error}", of.path);
             Failure::new("not_written", wrong)
         }
         _ => there(error),
@@ -149,6 +278,7 @@ pub(crate) async fn put(sftp: &mut Sftp, of: Transfer<'_>) -> Result<Moved, Fail
         let wrong = format!("{} changed while it was sent", of.local.display());
         return Err(Failure::new("changed", wrong).retryable());
     }
+    place.finish(sftp, &of).await?;
     Ok(Moved {
         bytes,
         resumed,
@@ -164,7 +294,10 @@ fn too_long(name: &str, bytes: u64, most: u64) -> Failure {
 /// Where something went wrong at the host.
 pub(crate) fn at_host(path: &str, error: &io::Error) -> Failure {
     match error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied | io::ErrorKind::Other => {
+        io::ErrorKind::NotFound
+        | io::ErrorKind::PermissionDenied
+        | io::ErrorKind::Unsupported
+        | io::ErrorKind::Other => {
             Failure::new("unreadable", format!("{path} at the host: {error}"))
         }
         _ => {

@@ -66,6 +66,36 @@ const HOSTNAME_SHOWS: [&str; 16] = [
     "--short",
 ];
 
+/// Options of `systemctl` that change what is shown.
+const SYSTEMCTL_SHOWS: [&str; 17] = [
+    "--",
+    "--after",
+    "--all",
+    "--before",
+    "--failed",
+    "--full",
+    "--no-ask-password",
+    "--no-legend",
+    "--no-pager",
+    "--plain",
+    "--quiet",
+    "--recursive",
+    "--reverse",
+    "--show-types",
+    "--system",
+    "--user",
+    "--value",
+];
+/// The same with a value behind `=`.
+const SYSTEMCTL_VALUES: [&str; 6] = [
+    "--legend",
+    "--lines",
+    "--output",
+    "--property",
+    "--state",
+    "--type",
+];
+
 /// Whether these words of a program only look; `None` for a program about which that is not asked here.
 pub(super) fn looks(name: &str, words: &[String]) -> Option<bool> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -115,8 +145,9 @@ pub(super) fn looks(name: &str, words: &[String]) -> Option<bool> {
         "sort" | "wc" | "du" | "file" if options.iter().any(|word| reads_names(name, word)) => {
             false
         }
-        // At another machine it does what that one is told.
-        "systemctl" if options.iter().any(|word| is_elsewhere(word)) => false,
+        // The word behind another option may be its value, and the verb another one; at another machine it does what
+        // that one is told.
+        "systemctl" if !options.iter().all(|word| is_of_systemctl(word)) => false,
         _ => return None,
     })
 }
@@ -135,15 +166,17 @@ fn reads_names(program: &str, word: &str) -> bool {
     }
 }
 
-/// Whether an option of `systemctl` has it ask another machine; a long one may be cut short.
-fn is_elsewhere(word: &str) -> bool {
-    match word.strip_prefix("--") {
-        Some(long) => {
-            let name = long.split('=').next().unwrap_or_default();
-            let is = |whole: &str, least: usize| name.len() >= least && whole.starts_with(name);
-            is("host", 2) || is("machine", 1)
+/// Whether an option of `systemctl` changes what is shown of this machine, and nothing else.
+fn is_of_systemctl(word: &str) -> bool {
+    match word.split_once('=') {
+        Some((long, _)) => SYSTEMCTL_VALUES.contains(&long),
+        None if word.starts_with("--") => SYSTEMCTL_SHOWS.contains(&word),
+        None => {
+            // What stands behind these letters is their value.
+            let flags = word.split(['n', 'o', 'p', 'P', 't']).next();
+            let flags = flags.unwrap_or_default();
+            flags == "-" || are_of(flags, "aqlrT")
         }
-        None => word.contains(['H', 'M']),
     }
 }
 
@@ -242,6 +275,8 @@ mod tests {
             "sort -u /tmp/x",
             "file -b /tmp/x",
             "systemctl status x",
+            "systemctl -ln 5 -o short status x --no-pager",
+            "systemctl --lines=5 --property=Id show x",
         ] {
             assert_eq!(operation(line), Operation::Read, "{line}");
         }
@@ -295,6 +330,13 @@ mod tests {
             "systemctl -H other status x",
             "systemctl --ho=other status x",
             "systemctl status --machine other x",
+            // The word behind such an option is its value, and the verb the next one.
+            "systemctl --property status stop x",
+            "systemctl --prop status stop x",
+            "systemctl --job-mode status stop x",
+            "systemctl -lC status stop x",
+            "systemctl -s status kill x",
+            "systemctl --root=/x is-enabled y",
         ] {
             assert_ne!(operation(line), Operation::Read, "{line}");
         }

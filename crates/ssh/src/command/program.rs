@@ -97,6 +97,7 @@ const fn program(
 
 const FILES: &[&str] = &["fs_read"];
 const STATE: &[&str] = &[];
+const VARIABLES: &[&str] = &["env_read"];
 const NET: &[&str] = &["network_egress"];
 const UNKNOWN: &[&str] = &["code_exec", "process_spawn"];
 /// The option by which `ip`, `tc` and `bridge` read commands from a file; it may be cut short.
@@ -230,7 +231,7 @@ const PROGRAMS: &[Program] = &[
         long: &["--cache-file"],
         ..program("blkid", Operands::Paths, "cLosStUw", STATE)
     },
-    program("systemctl", Operands::Others, "HMnopPst", STATE),
+    program("systemctl", Operands::Others, "CHMnopPst", STATE),
     program("true", Operands::Others, "", STATE),
     program("ps", Operands::Others, "CGgOopqstUu", STATE),
     Program {
@@ -249,7 +250,7 @@ const PROGRAMS: &[Program] = &[
     program("uptime", Operands::Others, "", STATE),
     program("pwd", Operands::Others, "", STATE),
     program("mount", Operands::Others, "", STATE),
-    program("printenv", Operands::Others, "", &["env_read"]),
+    program("printenv", Operands::Others, "", VARIABLES),
     program("free", Operands::Others, "cs", STATE),
     program("vmstat", Operands::Others, "", STATE),
     program("top", Operands::Others, "dnpouU", STATE),
@@ -354,6 +355,11 @@ fn unknown<'c>(name: &str, words: &'c [String]) -> Uses<'c> {
     }
 }
 
+/// Whether a word may have `ps` tell the environments of processes.
+fn tells_environment(word: &str) -> bool {
+    word.contains("env") || !word.starts_with('-') && word.contains('e')
+}
+
 /// Whether a program goes into directories by itself.
 fn is_walker(name: &str) -> bool {
     let name = name.rsplit('/').next().unwrap_or(name);
@@ -425,6 +431,13 @@ impl Program {
             _ => false,
         };
         let changed = seen.is_changed || by_operands;
+        let tells_variables = match self.name {
+            "systemctl" => {
+                matches!(operands.first(), Some(verb) if ["show", "cat"].contains(&verb.text))
+            }
+            "ps" => words.iter().any(|word| tells_environment(word)),
+            _ => false,
+        };
         Uses {
             operands,
             operation: if changed {
@@ -435,7 +448,11 @@ impl Program {
             } else {
                 Operation::Read
             },
-            side_effects: if changed { WRITES } else { self.side_effects },
+            side_effects: match (changed, tells_variables) {
+                (true, _) => WRITES,
+                (false, true) => VARIABLES,
+                (false, false) => self.side_effects,
+            },
             is_below,
         }
     }

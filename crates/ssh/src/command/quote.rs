@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// Longest line that OpenSSH hands to a login shell, in bytes: above about 131,000 it fails.
-const LINE_BYTES_MAX: usize = 128 * 1024;
+/// Longest line, in bytes. OpenSSH hands one of 128 KiB to a login shell, with what the login needs before it.
+const LINE_BYTES_MAX: usize = 127 * 1024;
 
 /// Why words cannot be written for a login shell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,8 +37,8 @@ pub fn quoted(words: &[String]) -> Result<String, QuoteFault> {
         if at > 0 {
             line.push(' ');
         }
-        // A program in quotes is no alias, which tcsh and zsh have for scripts, too.
-        push_word(&mut line, word, at == 0)?;
+        // A word in quotes is no alias: tcsh and zsh have them for scripts, too, and those of zsh may be any word.
+        push_word(&mut line, word)?;
     }
     if line.len() > LINE_BYTES_MAX {
         return Err(QuoteFault::TooLong);
@@ -46,12 +46,7 @@ pub fn quoted(words: &[String]) -> Result<String, QuoteFault> {
     Ok(line)
 }
 
-fn push_word(line: &mut String, word: &str, is_program: bool) -> Result<(), QuoteFault> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./:@+,-".contains(c);
-    if !is_program && !word.is_empty() && word.chars().all(is_plain) {
-        line.push_str(word);
-        return Ok(());
-    }
+fn push_word(line: &mut String, word: &str) -> Result<(), QuoteFault> {
     if word.contains(['\n', '\r', '\0']) {
         return Err(QuoteFault::Character);
     }

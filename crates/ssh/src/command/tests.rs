@@ -237,7 +237,7 @@ fn what_a_command_does_is_told_by_its_options_too() {
 #[test]
 fn words_are_written_so_that_they_are_read_back() {
     for (words, line) in [
-        (&["ls", "-l"][..], "'ls' -l"),
+        (&["ls", "-l"][..], "'ls' '-l'"),
         (&["a b", ""], "'a b' ''"),
         (&["it's"], r"'it'\''s'"),
         (&["!\\"], r"\!\\"),

@@ -241,7 +241,8 @@ impl Followed<'_> {
         let Some((channel, _taken)) = slot.take() else {
             return Err(Unseen::Later("the channel is gone".into()));
         };
-        let seen = self.remote.mark.kill(channel).await;
+        let fit = |order: &mut Order| self.keeper.pool.fit(&self.host, order);
+        let seen = self.remote.mark.kill(channel, fit).await;
         self.note.seen_dead = Some(seen);
         // Its caller may have no job any more to whom that could be told.
         let _ = self.noted().await;
@@ -299,12 +300,13 @@ impl Followed<'_> {
         }
     }
 
-    async fn run(&self, order: Order) -> Result<Ended, Failure> {
+    async fn run(&self, mut order: Order) -> Result<Ended, Failure> {
         let slot = self.keeper.pool.slot_to_run(&self.host, None, None).await;
         let slot = slot.map_err(|fault| fault.of(&self.host))?;
         let Some((channel, taken)) = slot.take() else {
             return Err(Failure::new("connection_lost", "the channel is gone").retryable());
         };
+        self.keeper.pool.fit(&self.host, &mut order);
         let mut ended = upstream::run(channel, order, Cancel::default()).await;
         if let Some(left) = ended.open.take() {
             tokio::spawn(async move {

@@ -113,6 +113,7 @@ impl Remote {
             spill: None,
             terminal: None,
             mark: None,
+            begin: None,
         })
     }
 

@@ -18,12 +18,13 @@ use std::time::Duration;
 pub(crate) use fault::SlotFault;
 use lane::Lane;
 pub(crate) use lane::Slot;
+use shell::Heard;
 use toolkit::measure::{Measure, Measured};
 use toolkit::server::Failure;
 
 use crate::Environment;
 use crate::hosts::{Host, Hosts, Place, Secret};
-use crate::upstream::{Connection, Way};
+use crate::upstream::{Connection, Order, Way};
 
 /// How often idle connections are looked for.
 const TIDY_EVERY: Duration = Duration::from_secs(2);
@@ -156,29 +157,36 @@ impl Pool {
         }
         let mut slot = Some(slot);
         let asking = async {
-            match slot.take() {
-                Some(slot) => shell::ask(slot, host).await,
-                None => Err(shell::lost(host)),
+            let mut last = shell::lost(host);
+            for way in shell::WAYS {
+                let slot = match slot.take() {
+                    Some(slot) => slot,
+                    None => self.slot(host, own).await?,
+                };
+                let heard = shell::ask(slot, host, way).await;
+                match heard.map_err(SlotFault::Connect)? {
+                    Heard::Login(login) => return Ok(login),
+                    Heard::Other(fault) => last = fault,
+                }
             }
+            Err(SlotFault::Connect(last))
         };
         // One call asks; the others wait for what it hears.
-        let told = shell.get_or_try_init(|| asking).await;
-        told.map_err(SlotFault::Connect)?;
+        shell.get_or_try_init(|| asking).await?;
         match slot {
             Some(slot) => Ok(slot),
             None => self.slot(host, own, sharer).await,
         }
     }
 
-    /// Whether a host's sshd sets a variable that it is asked to set, as far as is known.
-    pub fn takes_variables(&self, host: &Host) -> bool {
-        let login = self.shells.of(host);
-        login
-            .get()
-            .is_some_and(|login| login.takes_variables.load(Ordering::Relaxed))
+    /// Writes an order as the login of its host takes it, as far as that is known.
+    pub fn fit(&self, host: &Host, order: &mut Order) {
+        if let Some(login) = self.shells.of(host).get() {
+            login.fit(order);
+        }
     }
 
-    /// It has not set one.
+    /// A host's sshd has not set a variable that it was asked to set.
     pub fn takes_no_variables(&self, host: &Host) {
         if let Some(login) = self.shells.of(host).get() {
             login.takes_variables.store(false, Ordering::Relaxed);

@@ -145,11 +145,14 @@ pub(super) const FORMS: &[Group] = &[
             "blkid {-k -l -o=WORD -s=WORD -t=TEXT -L=TEXT -U=WORD} [PATH...]",
         ],
     ),
-    group(
-        "printenv",
-        "the variables of the login",
-        &["printenv [NAME...]"],
-    ),
+    Group {
+        id: "printenv",
+        about: "variables of the login that tell where and how it is; others may be secrets",
+        forms: &["printenv NAME..."],
+        when: Some(
+            "operands.all(name, name in ['HOME', 'HOSTNAME', 'LANG', 'LANGUAGE', 'LOGNAME', 'MAIL', 'PATH', 'PWD', 'SHELL', 'SSH_CLIENT', 'SSH_CONNECTION', 'TERM', 'TZ', 'USER', 'XDG_RUNTIME_DIR'] || name.startsWith('LC_'))",
+        ),
+    },
     group(
         "sockets",
         "sockets and what is connected; ss -K would close them",
@@ -205,9 +208,11 @@ pub(super) const FORMS: &[Group] = &[
     ),
     group(
         "services",
-        "how services are",
+        "how services are; of show only what tells no variables of a service",
         &[
-            "systemctl status|is-active|is-enabled|is-failed|show {--no-pager --full -l} NAME",
+            "systemctl status|is-active|is-enabled|is-failed {--no-pager --full -l} NAME",
+            "systemctl show -p ActiveState|SubState|LoadState|UnitFileState|MainPID|NRestarts|Result|ExecMainStatus|MemoryCurrent|FragmentPath NAME",
+            "systemctl show --property=ActiveState|--property=SubState|--property=LoadState|--property=UnitFileState|--property=MainPID|--property=NRestarts|--property=Result|--property=ExecMainStatus|--property=MemoryCurrent|--property=FragmentPath NAME",
             "systemctl list-units|list-unit-files|list-timers {--no-pager --all --failed --full -a -l}",
         ],
     ),

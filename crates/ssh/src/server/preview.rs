@@ -67,6 +67,12 @@ impl Ssh {
         let Ok(mut sftp) = Sftp::begin(channel).await else {
             return FileText::Unreadable;
         };
+        match sftp.look(path).await {
+            Ok(None) => return FileText::Missing,
+            // A pipe would be waited for.
+            Ok(Some(told)) if told.kind() != "file" => return FileText::NotAFile,
+            Ok(Some(_)) | Err(_) => {}
+        }
         let handle = match sftp.open(path, Opening::Read).await {
             Ok(handle) => handle,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return FileText::Missing,

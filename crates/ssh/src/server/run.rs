@@ -136,9 +136,7 @@ impl Ssh {
         let Some((channel, taken)) = slot.take() else {
             return Err(Failure::new("connection_lost", "the channel is gone").retryable());
         };
-        if let Some(marked) = &mut order.mark {
-            marked.by_request = self.pool.takes_variables(&to.host);
-        }
+        self.pool.fit(&to.host, &mut order);
         let mut again = Again {
             pool: Arc::clone(&self.pool),
             // However much its caller has there: what runs is stopped.
@@ -200,7 +198,8 @@ impl Again {
         if let Ok(slot) = self.to.slot(&self.pool).await
             && let Some((channel, _taken)) = slot.take()
         {
-            *seen = mark.kill(channel).await;
+            let fit = |order: &mut upstream::Order| self.pool.fit(&self.to.host, order);
+            *seen = mark.kill(channel, fit).await;
         }
     }
 }

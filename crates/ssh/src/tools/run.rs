@@ -81,6 +81,7 @@ pub(crate) fn order(
         spill: None,
         terminal: None,
         mark,
+        begin: None,
     })
 }
 

@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use russh::client::Msg;
 use russh::{ChannelMsg, ChannelReadHalf, ChannelWriteHalf, Sig};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use toolkit::cancel::Cancel;
 
+use super::begin::{Before, Begin};
 use super::connection::Channel;
 use super::mark::{Mark, Marked};
 use crate::end::End;
@@ -28,7 +29,7 @@ const AFTER_END: Duration = Duration::from_millis(300);
 /// What a terminal says that it is.
 const TERM: &str = "xterm-256color";
 /// The number of the stream of errors.
-const STDERR: u32 = 1;
+pub(super) const STDERR: u32 = 1;
 
 /// What is to be run.
 pub(crate) struct Order {
@@ -46,6 +47,8 @@ pub(crate) struct Order {
     pub terminal: Option<Inside>,
     /// The variable by which its processes are found, where sshd passes no signals on.
     pub mark: Option<Marked>,
+    /// It says when it begins, where its login says something before.
+    pub begin: Option<Begin>,
 }
 
 /// How long and how much.
@@ -111,6 +114,8 @@ enum Stage {
 struct Out {
     spill: Option<Spill>,
     terminal: Option<Inside>,
+    /// What its login says first, which goes nowhere.
+    before: Before,
 }
 
 impl Out {
@@ -155,11 +160,15 @@ impl Out {
 
 /// Runs a command to its end.
 pub(crate) async fn run(channel: Channel, mut order: Order, cancel: Cancel) -> Ended {
+    let (before, begun) = Before::of(order.begin.take());
     let mut out = Out {
         spill: order.spill.take(),
         terminal: order.terminal.take(),
+        before,
     };
-    let mut ended = follow(channel, order, &mut out, cancel).await;
+    let keep = order.bounds.stream_bytes_max;
+    let mut ended = follow(channel, order, &mut out, begun, cancel).await;
+    std::mem::take(&mut out.before).finish(&mut ended, keep);
     ended.spilled = out.finish(&ended.end).await;
     ended
 }
@@ -185,7 +194,13 @@ async fn send(
     write.exec(true, line).await.is_ok()
 }
 
-async fn follow(channel: Channel, order: Order, out: &mut Out, cancel: Cancel) -> Ended {
+async fn follow(
+    channel: Channel,
+    order: Order,
+    out: &mut Out,
+    begun: Option<oneshot::Receiver<()>>,
+    cancel: Cancel,
+) -> Ended {
     let began = Instant::now();
     let mut running = Running::new(began, order.bounds);
     let (mut read, write) = channel.0.split();
@@ -204,7 +219,8 @@ async fn follow(channel: Channel, order: Order, out: &mut Out, cancel: Cancel) -
         .terminal
         .as_mut()
         .and_then(|terminal| terminal.typed.take());
-    let feeding = feed(Arc::clone(&write), order.secret, order.stdin, typed);
+    let input = (order.secret, order.stdin);
+    let feeding = feed(Arc::clone(&write), input, begun, typed);
     tokio::pin!(feeding);
     let mut is_fed = false;
     loop {
@@ -224,6 +240,9 @@ async fn follow(channel: Channel, order: Order, out: &mut Out, cancel: Cancel) -
                     return running.ended(End::Refused, None);
                 }
                 Some(message) => {
+                    let Some(message) = out.before.strip(message) else {
+                        continue;
+                    };
                     if !out.take(&message, &running).await && running.may_be_stopped() {
                         running.stop(End::Cancelled { seen: false });
                         let _ = write.signal(Sig::TERM).await;
@@ -252,11 +271,11 @@ async fn follow(channel: Channel, order: Order, out: &mut Out, cancel: Cancel) -
     }
 }
 
-/// Gives a command its input, and says that there is no more; on a terminal, what is typed as it comes.
+/// Gives a command its input once it begins, and says that there is no more; on a terminal, what is typed as it comes.
 async fn feed(
     write: Arc<ChannelWriteHalf<Msg>>,
-    secret: Option<Secret>,
-    stdin: Vec<u8>,
+    (secret, stdin): (Option<Secret>, Vec<u8>),
+    begun: Option<oneshot::Receiver<()>>,
     typed: Option<mpsc::Receiver<Vec<u8>>>,
 ) {
     if let Some(mut typed) = typed {
@@ -265,6 +284,12 @@ async fn feed(
                 return;
             }
         }
+        return;
+    }
+    if let Some(begun) = begun
+        && (secret.is_some() || !stdin.is_empty())
+        && begun.await.is_err()
+    {
         return;
     }
     if let Some(secret) = secret {
@@ -405,7 +430,7 @@ impl Running {
 }
 
 impl Kept {
-    fn push(&mut self, data: &[u8], keep: usize) {
+    pub(super) fn push(&mut self, data: &[u8], keep: usize) {
         let room = keep.saturating_sub(self.bytes.len()).min(data.len());
         self.bytes.extend(data.iter().take(room));
         self.length = self.length.saturating_add(data.len() as u64);

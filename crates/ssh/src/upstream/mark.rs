@@ -68,12 +68,13 @@ impl Mark {
     }
 
     /// Kills what has it; gives whether nothing of it is left.
-    pub async fn kill(&self, channel: Channel) -> bool {
+    /// `fit` writes the order as the host's login takes it.
+    pub async fn kill(&self, channel: Channel, fit: impl FnOnce(&mut Order)) -> bool {
         let words = ["sh", "-c", SCRIPT, &self.0].map(str::to_owned);
         let Ok(line) = quoted(&words) else {
             return false;
         };
-        let order = Order {
+        let mut order = Order {
             line,
             stdin: Vec::new(),
             secret: None,
@@ -85,7 +86,9 @@ impl Mark {
             spill: None,
             terminal: None,
             mark: None,
+            begin: None,
         };
+        fit(&mut order);
         Box::pin(run(channel, order, Cancel::default())).await.end == End::Exited(0)
     }
 }

@@ -1,5 +1,6 @@
 //! The way out: the only modules that name the SSH library and open connections.
 
+mod begin;
 mod connection;
 mod exec;
 mod fault;
@@ -10,9 +11,10 @@ mod mark;
 mod sftp;
 mod verify;
 
+pub(crate) use begin::Begin;
 pub(crate) use connection::{Channel, Connection, Way};
 pub(crate) use exec::{Bounds, Ended, Kept, Order, run};
 pub(crate) use fault::{ConnectFault, OpenFault};
 pub(crate) use forward::open as open_forward;
 pub(crate) use mark::{Mark, Marked};
-pub(crate) use sftp::{Entry, Led, Opening, Sftp, Sink};
+pub(crate) use sftp::{Attributes, Entry, Handle, Led, Opening, Sftp, Sink};

@@ -23,6 +23,7 @@ mod paths;
 mod random;
 mod servers;
 mod smuggled;
+mod startup;
 mod stopping;
 mod sudo;
 mod target;

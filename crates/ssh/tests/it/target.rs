@@ -157,11 +157,17 @@ fn sshd(folder: &Path) -> Command {
         fs::read_to_string("/etc/passwd").unwrap(),
         fs::read_to_string("/etc/shadow").unwrap(),
     );
+    let own_home = folder.join("home");
+    let home = if own_home.exists() {
+        own_home.display().to_string()
+    } else {
+        "/tmp".to_owned()
+    };
     for (number, shell) in SHELLS.iter().enumerate() {
         let path =
             program(shell).map_or_else(|| "/bin/sh".into(), |path| path.display().to_string());
         users.push_str(&format!(
-            "it-{shell}:x:{0}:{0}::/tmp:{path}\n",
+            "it-{shell}:x:{0}:{0}::{home}:{path}\n",
             61_000 + number
         ));
         hashes.push_str(&format!("it-{shell}:{HASH}:19000:0:99999:7:::\n"));
@@ -175,6 +181,14 @@ fn sshd(folder: &Path) -> Command {
         .arg(folder)
         .arg(own);
     command
+}
+
+fn write_sudoers(folder: &Path, line: &str) {
+    let text = format!("Defaults lecture=never\nDefaults timestamp_timeout=5\n{line}\n");
+    let path = folder.join("sudoers");
+    fs::write(&path, text).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o440);
+    fs::set_permissions(&path, mode).unwrap();
 }
 
 impl Target {
@@ -191,12 +205,24 @@ impl Target {
         let folder = folder();
         keygen(&folder.join("host"), &[]);
         keygen(&folder.join("user"), &[]);
-        let text = format!("Defaults lecture=never\nDefaults timestamp_timeout=5\n{line}\n");
-        let path = folder.join("sudoers");
-        fs::write(&path, text).unwrap();
-        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o440);
-        fs::set_permissions(&path, mode).unwrap();
+        write_sudoers(&folder, line);
         Self::start(folder, "", None)
+    }
+
+    /// One whose users have a home with this file; for root only.
+    pub fn with_home(shell: &str, (name, text): (&str, &str), sudoers: Option<&str>) -> Self {
+        let folder = folder();
+        keygen(&folder.join("host"), &[]);
+        keygen(&folder.join("user"), &[]);
+        let file = folder.join("home").join(name);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, text).unwrap();
+        if let Some(line) = sudoers {
+            write_sudoers(&folder, line);
+        }
+        let mut target = Self::start(folder, "", None);
+        target.user = format!("it-{shell}");
+        target
     }
 
     /// An sshd behind which every command is read by this shell.

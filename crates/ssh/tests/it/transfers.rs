@@ -17,7 +17,10 @@ struct Moving {
 
 impl Moving {
     async fn new(policy: Option<&str>, more: &str) -> Self {
-        let target = Target::new("");
+        Self::at(Target::new(""), policy, more).await
+    }
+
+    async fn at(target: Target, policy: Option<&str>, more: &str) -> Self {
         fs::create_dir(target.folder.join("drop")).unwrap();
         // Another user of the host's writes there.
         fs::create_dir(target.folder.join("far")).unwrap();
@@ -90,6 +93,12 @@ async fn files_go_both_ways_whole_with_their_hash() {
         assert_eq!(fs::read(on.here(name)).unwrap(), bytes(count), "{name}");
         assert!(!on.here(&format!("{name}.part")).exists());
     }
+    // A name may have 255 bytes at the host.
+    let long = on.far(&"é".repeat(127));
+    let call = json!({"session_id": on.session, "path": long, "local": "drop/one"});
+    let said = on.client.call("ssh_put", call).await.unwrap();
+    assert_eq!(said["structuredContent"]["bytes"], 1, "{said}");
+    assert!(long.exists());
     // What is there is only replaced where that is asked for.
     for tool in ["ssh_get", "ssh_put"] {
         let said = on.moved(tool, "one", json!({})).await;
@@ -97,6 +106,96 @@ async fn files_go_both_ways_whole_with_their_hash() {
         let said = on.moved(tool, "one", json!({"overwrite": true})).await;
         assert_eq!(said["structuredContent"]["bytes"], 1, "{tool}: {said}");
     }
+}
+
+#[tokio::test]
+async fn a_pipe_is_not_opened_and_a_file_of_the_kernel_is_read_to_its_end() {
+    if !has("sshd") || !has("mkfifo") {
+        return;
+    }
+    let on = Moving::new(None, "").await;
+    let made = Command::new("mkfifo").arg(on.far("pipe")).status();
+    assert!(made.unwrap().success());
+    fs::write(on.here("pipe"), "text").unwrap();
+    // Opened, it would hold up the host's server until somebody writes.
+    for (tool, more) in [
+        ("ssh_get", json!({"overwrite": true, "timeout_ms": 10_000})),
+        ("ssh_put", json!({"overwrite": true, "timeout_ms": 10_000})),
+    ] {
+        let said = on.moved(tool, "pipe", more).await.to_string();
+        assert!(said.contains("pipe is not a plain file"), "{tool}: {said}");
+    }
+    // It says that it has no bytes, or more than it has.
+    for path in [
+        "/proc/version",
+        "/sys/kernel/notes",
+        "/sys/class/net/lo/mtu",
+    ] {
+        let Ok(whole) = fs::read(path) else {
+            continue;
+        };
+        let call = json!({"session_id": on.session, "path": path, "local": "drop/kernel", "overwrite": true});
+        let said = on.client.call("ssh_get", call).await.unwrap();
+        let bytes = &said["structuredContent"]["bytes"];
+        assert_eq!(bytes, whole.len(), "{path}: {said}");
+        assert_eq!(fs::read(on.here("kernel")).unwrap(), whole, "{path}");
+    }
+}
+
+/// Where OpenSSH's SFTP server is.
+fn sftp_server() -> Option<&'static str> {
+    [
+        "/usr/lib/openssh/sftp-server",
+        "/usr/libexec/openssh/sftp-server",
+        "/usr/lib/ssh/sftp-server",
+        "/usr/libexec/sftp-server",
+    ]
+    .into_iter()
+    .find(|path| std::path::Path::new(path).exists())
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_be_written_to_its_end_takes_no_place() {
+    let Some(server) = sftp_server().filter(|_| has("sshd")) else {
+        return;
+    };
+    // A file may have 512 KiB there, as on a disk that is full then.
+    let folder = crate::target::folder();
+    let script = folder.join("server");
+    fs::write(
+        &script,
+        format!("trap '' XFSZ; ulimit -f 1024; exec {server}\n"),
+    )
+    .unwrap();
+    crate::target::keygen(&folder.join("host"), &[]);
+    crate::target::keygen(&folder.join("user"), &[]);
+    let no = crate::target::NO_SFTP;
+    let config = format!("{no}Subsystem sftp /bin/sh {}\n", script.display());
+    let on = Moving::at(Target::start(folder, &config, None), None, "").await;
+    for name in ["new", "old"] {
+        fs::write(on.here(name), bytes(3_000_000)).unwrap();
+    }
+    fs::write(on.far("old"), "as it was").unwrap();
+    let open = fs::Permissions::from_mode(0o666);
+    fs::set_permissions(on.far("old"), open).unwrap();
+    for name in ["new", "old"] {
+        let said = on.moved("ssh_put", name, json!({"overwrite": true})).await;
+        assert_eq!(said["isError"], true, "{name}: {said}");
+    }
+    assert!(!on.far("new").exists());
+    assert_eq!(fs::read_to_string(on.far("old")).unwrap(), "as it was");
+    // Where there is room, it goes on from what is there, and has the mode of what was there.
+    fs::write(on.here("old"), &bytes(3_000_000)[..500_000]).unwrap();
+    let said = on.moved("ssh_put", "old", json!({"overwrite": true})).await;
+    assert_eq!(said["structuredContent"]["bytes"], 500_000, "{said}");
+    let mode = fs::metadata(on.far("old")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o666);
+    let said = on.moved("ssh_put", "new", json!({"resume": true})).await;
+    assert_eq!(said["isError"], true, "{said}");
+    assert!(!on.far("new").exists());
+    let names = fs::read_dir(on.target.folder.join("far")).unwrap();
+    let names: Vec<_> = names.flatten().map(|entry| entry.file_name()).collect();
+    assert_eq!(names.len(), 2, "{names:?}");
 }
 
 #[tokio::test]

@@ -10,6 +10,29 @@ use crate::random::Random;
 use crate::target::{Client, Target, folder, has, is_root, keygen};
 
 const SHELLS: [&str; 5] = ["bash", "dash", "zsh", "fish", "tcsh"];
+/// Start-up files that change how a shell reads quotes, patterns and blanks, where it has such options.
+const OPTIONS: [(&str, &str, &str); 4] = [
+    (
+        "bash",
+        ".bashrc",
+        "set -H -f -o posix; shopt -s extglob nullglob failglob globstar xpg_echo expand_aliases\nIFS=a-; alias words='echo '; export LC_ALL=C\n",
+    ),
+    (
+        "zsh",
+        ".zshenv",
+        "setopt RC_QUOTES CSH_JUNKIE_QUOTES SH_WORD_SPLIT GLOB_SUBST BRACE_CCL EXTENDED_GLOB KSH_GLOB BANG_HIST MAGIC_EQUAL_SUBST INTERACTIVE_COMMENTS\nalias -g a=b Z='| cat' -- -=x\n",
+    ),
+    (
+        "fish",
+        ".config/fish/config.fish",
+        "set -g fish_features all; set -gx LC_ALL C\n",
+    ),
+    (
+        "tcsh",
+        ".cshrc",
+        "set backslash_quote noglob; setenv LC_ALL C\n",
+    ),
+];
 /// Stands between the lines of the corpus that go in one command.
 const APART: &str = "=apart=";
 
@@ -57,10 +80,97 @@ impl Random {
     /// A line that can be read, of letters that shells love.
     fn line(&mut self) -> String {
         const LETTERS: &[&str] = &[
-            "a", "Z", "0", " ", "'", "\"", "\\", "!", "$", "`", "*", "?", "[", "]", "{", "}", "~",
-            "#", "%", "^", "&", "|", ";", "<", ">", "(", ")", "=", "-", ",", ".", "/", ":", "@",
-            "+", "_", "é", "ß", "→", "😀", "$HOME", "!!", "$(", "${x}", "~root", "=ls", "\\n",
+            "a",
+            "Z",
+            "0",
+            " ",
+            "'",
+            "\"",
+            "\\",
+            "!",
+            "$",
+            "`",
+            "*",
+            "?",
+            "[",
+            "]",
+            "{",
+            "}",
+            "~",
+            "#",
+            "%",
+            "^",
+            "&",
+            "|",
+            ";",
+            "<",
+            ">",
+            "(",
+            ")",
+            "=",
+            "-",
+            ",",
+            ".",
+            "/",
+            ":",
+            "@",
+            "+",
+            "_",
+            "é",
+            "ß",
+            "→",
+            "😀",
+            "$HOME",
+            "!!",
+            "$(",
+            "${x}",
+            "~root",
+            "=ls",
+            "\\n",
             "&&",
+            "$'a'",
+            "$\"a\"",
+            "{a,b}",
+            "{1..3}",
+            "<(a)",
+            ">&2",
+            "<<a",
+            "$((1+1))",
+            "[[",
+            "]]",
+            "^a^b",
+            "!$",
+            "%1",
+            "~+",
+            "~-",
+            "=(a)",
+            "(#q)",
+            "-n",
+            "--",
+            "#a",
+            "\\",
+            "\\'",
+            "\\!",
+            // Blanks, quotes and marks of direction that are none for a shell.
+            "\u{a0}",
+            "\u{2003}",
+            "\u{3000}",
+            "\u{2028}",
+            "\u{200b}",
+            "\u{feff}",
+            "\u{2019}",
+            "\u{ff07}",
+            "\u{202e}",
+            "e\u{301}",
+            "\u{ff5c}",
+            // fish has meanings of its own for some that nobody uses.
+            "\u{fdd0}",
+            "\u{fdd4}",
+            "\u{fdde}",
+            "\u{f600}",
+            "\u{f65c}",
+            "\u{f6ff}",
+            "\u{10ffff}",
         ];
         let mut line = String::new();
         for _ in 0..1 + self.below(6) {
@@ -134,22 +244,85 @@ async fn every_login_shell_gives_exactly_the_words_that_were_judged() {
             continue;
         }
         let target = Target::with_shell(shell);
-        let helper = helper(&target);
-        // Whether there are such files is another matter.
-        let free = "  free: { address: 127.0.0.1, port: PORT, credential: me, links: trusted }\n";
-        let client = Client::new(target.hosts_as(free), None);
+        let client = free(&target);
         let session = client.connect("free").await;
         if is_root() {
             let said = client.run(&session, "printenv SHELL").await.unwrap();
             let login = said["structuredContent"]["stdout"].as_str().unwrap();
             assert!(login.trim_end().ends_with(&format!("/{shell}")), "{said}");
         }
-        for line in lines(&helper, seed) {
-            let judged = Command::read(&line).unwrap();
-            let got = received(&client, &session, &line).await;
-            assert_eq!(got, judged.argv()[1..], "{shell}, seed {seed}: {line}");
+        gives_words((&client, &session), &target, shell, seed).await;
+    }
+    for (shell, name, text) in OPTIONS {
+        if !has(shell) || !is_root() {
+            continue;
+        }
+        let target = Target::with_home(shell, (name, text), None);
+        let client = free(&target);
+        let session = client.connect("free").await;
+        gives_words((&client, &session), &target, shell, seed).await;
+    }
+}
+
+/// A client for which it is another matter whether there are the files that words look like.
+fn free(target: &Target) -> Client {
+    let free = "  free: { address: 127.0.0.1, port: PORT, credential: me, links: trusted }\n";
+    Client::new(target.hosts_as(free), None)
+}
+
+/// A program gets the words of generated lines.
+async fn gives_words((client, session): (&Client, &str), target: &Target, shell: &str, seed: u64) {
+    let helper = helper(target);
+    for line in lines(&helper, seed) {
+        let judged = Command::read(&line).unwrap();
+        let got = received(client, session, &line).await;
+        assert_eq!(got, judged.argv()[1..], "{shell}, seed {seed}: {line}");
+    }
+}
+
+/// Pieces of a line in which a shell finds nothing to expand: quotes, and what stands in them and behind a backslash.
+const PIECES: &[&str] = &[
+    "a", "Z", "0", " ", "  ", "'", "\"", "\\", "\\\\", "\\'", "\\\"", "''", "\"\"", "'a b'",
+    "\"c d\"", "'\\'", "\"\\a\"", "\"\\\\\"", "\"\\$\"", "\"\\`\"", "\"\\!\"", "\"'\"", "'\"'",
+    "\\ ", "\\;", "\\#", "x#y", "a=b", "!", "%", "^", ",", ".", "/", ":", "@", "+", "-", "_", "]",
+    "é", "\\é", "\u{a0}", "\u{3000}", "\u{2019}", "'|'", "\";\"", "'('",
+];
+
+#[test]
+fn a_line_is_read_as_bash_and_dash_read_it() {
+    let (seed, mut random) = Random::fresh();
+    let (mut read, mut refused) = (0, 0);
+    for _ in 0..400 {
+        let pieces = (0..=random.below(9)).map(|_| PIECES[random.below(PIECES.len())]);
+        let line = format!("f {}", pieces.collect::<String>());
+        // Nothing is expanded here, and so neither there.
+        let script =
+            format!("set -f; f() {{ for w; do command printf '%s\\0' \"$w\"; done; }}; {line}");
+        let told = ["bash", "dash"].map(|shell| {
+            let output = std::process::Command::new(shell)
+                .args(["-c", &script])
+                .output()
+                .unwrap();
+            let text = String::from_utf8(output.stdout).unwrap();
+            let words = text.split_terminator('\0').map(str::to_owned);
+            output.status.success().then(|| words.collect::<Vec<_>>())
+        });
+        let about = format!("seed {seed}: {line}");
+        match Command::read(&line) {
+            Ok(command) => {
+                read += 1;
+                for words in told {
+                    assert_eq!(words.as_deref(), Some(&command.argv()[1..]), "{about}");
+                }
+            }
+            Err(fault) if fault.wrong.contains("a quote is not closed") => {
+                refused += 1;
+                assert_eq!(told, [None, None], "{about}");
+            }
+            Err(_) => {}
         }
     }
+    assert!(read > 50 && refused > 5, "seed {seed}: {read}, {refused}");
 }
 
 #[test]
@@ -181,7 +354,10 @@ async fn a_login_shell_that_reads_words_in_another_way_is_given_no_command() {
         return;
     }
     // One that splits at blanks and knows no quotes, and one that runs something else.
-    for shell in ["set -f; exec $SSH_ORIGINAL_COMMAND", "exec echo welcome"] {
+    for (shell, times) in [
+        ("set -f; exec $SSH_ORIGINAL_COMMAND", 2),
+        ("exec echo welcome", 1),
+    ] {
         let folder = folder();
         let place = folder.display();
         let script = format!("echo \"$SSH_ORIGINAL_COMMAND\" >> {place}/asked; {shell}");
@@ -199,9 +375,10 @@ async fn a_login_shell_that_reads_words_in_another_way_is_given_no_command() {
         assert!(wrong.contains("did not run"), "{shell}: {wrong}");
         let asked = fs::read_to_string(target.folder.join("asked")).unwrap();
         let lines: Vec<&str> = asked.lines().collect();
-        assert!(
-            lines.len() == 1 && lines[0].starts_with("'printf' "),
-            "{asked}"
-        );
+        // With `exec`, and without it where that did not end well.
+        let ways = ["exec 'printf' ", "'printf' "];
+        assert_eq!(lines.len(), times, "{asked}");
+        let is_asked = |(line, way): (&&str, &str)| line.starts_with(way);
+        assert!(lines.iter().zip(ways).all(is_asked), "{asked}");
     }
 }

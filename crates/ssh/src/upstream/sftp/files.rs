@@ -7,11 +7,14 @@ use super::{NAME, STATUS, Sftp};
 
 const OPEN: u8 = 3;
 const CLOSE: u8 = 4;
+const LSTAT: u8 = 7;
 const FSTAT: u8 = 8;
 const FSETSTAT: u8 = 10;
 const OPENDIR: u8 = 11;
 const READDIR: u8 = 12;
 const REMOVE: u8 = 13;
+const STAT: u8 = 17;
+const RENAME: u8 = 18;
 const EXTENDED: u8 = 200;
 /// OpenSSH's way to put a file in the place of another one at once.
 const POSIX_RENAME: &[u8] = b"posix-rename@openssh.com";
@@ -98,6 +101,7 @@ pub(super) fn refused(rest: &[u8]) -> io::Error {
     match told {
         Ok((2, _)) => io::Error::new(io::ErrorKind::NotFound, "there is no such file"),
         Ok((3, _)) => io::Error::new(io::ErrorKind::PermissionDenied, "permission denied"),
+        Ok((8, _)) => io::Error::new(io::ErrorKind::Unsupported, "the SFTP server cannot do that"),
         Ok((_, text)) => io::Error::other(text),
         Err(_) => io::ErrorKind::InvalidData.into(),
     }
@@ -144,6 +148,26 @@ impl Sftp {
         }
     }
 
+    /// What is known of what a path leads to; none where nothing is there.
+    pub async fn look(&mut self, path: &str) -> io::Result<Option<Attributes>> {
+        self.looked(STAT, path).await
+    }
+
+    /// The same of the path itself, where that is a link.
+    pub async fn look_itself(&mut self, path: &str) -> io::Result<Option<Attributes>> {
+        self.looked(LSTAT, path).await
+    }
+
+    async fn looked(&mut self, how: u8, path: &str) -> io::Result<Option<Attributes>> {
+        match self.asked(how, &[&field(path.as_bytes())?]).await? {
+            (ATTRS, rest) => attributes(&mut Reading(&rest)).map(Some),
+            (_, rest) => match refused(&rest) {
+                error if error.kind() == io::ErrorKind::NotFound => Ok(None),
+                error => Err(error),
+            },
+        }
+    }
+
     /// What is known of an open file.
     pub async fn told(&mut self, handle: &Handle) -> io::Result<Attributes> {
         match self.asked(FSTAT, &[&field(&handle.0)?]).await? {
@@ -173,6 +197,13 @@ impl Sftp {
         ];
         let fields: Vec<&[u8]> = fields.iter().map(Vec::as_slice).collect();
         self.done(EXTENDED, &fields).await
+    }
+
+    /// Gives a file another name, under which nothing may be.
+    pub async fn rename(&mut self, from: &str, to: &str) -> io::Result<()> {
+        let fields = [field(from.as_bytes())?, field(to.as_bytes())?];
+        let fields: Vec<&[u8]> = fields.iter().map(Vec::as_slice).collect();
+        self.done(RENAME, &fields).await
     }
 
     /// Removes a file.

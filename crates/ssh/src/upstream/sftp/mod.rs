@@ -7,7 +7,7 @@ use std::io;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::connection::Channel;
-pub(crate) use files::{Entry, Opening};
+pub(crate) use files::{Attributes, Entry, Handle, Opening};
 use packet::Reading;
 pub(crate) use transfer::Sink;
 
