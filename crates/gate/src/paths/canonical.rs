@@ -122,7 +122,13 @@ fn read(text: &str, view: Option<&dyn PathView>, meaning: &mut Meaning) {
     meaning.add(plain.clone());
     match through_process(&plain) {
         Some(Through::Root(rest)) => meaning.add(rest.to_owned()),
-        Some(Through::Elsewhere) => meaning.uncertain = true,
+        Some(Through::Directory(below)) => {
+            meaning.uncertain = true;
+            // Most servers stay where they were started.
+            if let Some(base) = view.and_then(PathView::current_dir) {
+                meaning.add(lexical(&format!("{base}{below}")));
+            }
+        }
         None => {}
     }
     if let Some(view) = view {
@@ -208,30 +214,35 @@ pub fn lexical(path: &str) -> String {
 enum Through<'p> {
     /// To this place below its root, which is ours.
     Root(&'p str),
-    /// To its directory, which nobody here knows.
-    Elsewhere,
+    /// To its directory, which nobody here knows, and from there on.
+    Directory(&'p str),
 }
 
-/// Whether a path goes through `/proc/PID/root` or `/proc/PID/cwd` of a process: where links can be looked up, those of
-/// this one are.
+/// What a path says behind the directory of a process (`/proc/PID/cwd`).
+pub(super) fn behind_directory_of_process(path: &str) -> Option<&str> {
+    match through_process(path)? {
+        Through::Directory(below) => Some(below),
+        Through::Root(_) => None,
+    }
+}
+
+/// Whether a path goes through `/proc/PID/root` or `/proc/PID/cwd` of a process.
 fn through_process(path: &str) -> Option<Through<'_>> {
     let mut found = None;
     let mut rest = path;
     while let Some(behind) = rest.strip_prefix("/proc/") {
         let mut parts = behind.splitn(3, '/');
-        let (Some(process), Some(what)) = (parts.next(), parts.next()) else {
+        let (Some(_), Some(what)) = (parts.next(), parts.next()) else {
             break;
         };
+        let start = rest.len() - parts.next().map_or(0, |below| below.len() + 1);
+        let below = rest.get(start..).unwrap_or_default();
         match what {
             "root" => {
-                let start = rest.len() - parts.next().map_or(0, |below| below.len() + 1);
-                rest = rest
-                    .get(start..)
-                    .filter(|below| !below.is_empty())
-                    .unwrap_or("/");
+                rest = if below.is_empty() { "/" } else { below };
                 found = Some(Through::Root(rest));
             }
-            "cwd" if !matches!(process, "self" | "thread-self") => return Some(Through::Elsewhere),
+            "cwd" => return Some(Through::Directory(below)),
             _ => break,
         }
     }
@@ -273,13 +284,20 @@ fn physical(path: &str, view: &dyn PathView) -> Option<String> {
         if missing {
             continue;
         }
-        if is_of_the_process(&here, &todo) {
+        // What the process has that opens the path is not what we have: our own links say nothing of it.
+        let own = below_own_process(&here);
+        if own.is_some_and(|own| matches!(own, "/cwd" | "/fd" | "/map_files" | "/task")) {
             return None;
         }
-        match view.read_link(&here) {
+        let link = match own {
+            Some("") => Link::NotALink,
+            _ => view.read_link(&here),
+        };
+        match link {
             Link::NotALink => {}
             Link::Missing => missing = true,
             Link::Unreadable => return None,
+            Link::To(_) if own.is_some_and(|own| own != "/root") => return None,
             Link::To(target) => {
                 links += 1;
                 if links > LINKS_MAX {
@@ -296,15 +314,11 @@ fn physical(path: &str, view: &dyn PathView) -> Option<String> {
     Some(here)
 }
 
-/// Whether the path goes on to what the process that opens it has open: the server's descriptors are not
-/// ours, so our links say nothing of where they lead.
-fn is_of_the_process(here: &str, todo: &[Cow<'_, str>]) -> bool {
-    matches!(here, "/proc/self" | "/proc/thread-self")
-        && todo
-            .iter()
-            .rev()
-            .find(|part| !matches!(&***part, "" | "."))
-            .is_some_and(|part| matches!(&**part, "fd" | "map_files" | "task"))
+/// What follows in a place behind the process that opens it.
+fn below_own_process(place: &str) -> Option<&str> {
+    let process = ["/proc/self", "/proc/thread-self"];
+    let mut below = process.iter().filter_map(|own| place.strip_prefix(own));
+    below.find(|below| below.is_empty() || below.starts_with('/'))
 }
 
 /// The extension that policies see: from the last dot of the last component, lower case, dot
@@ -356,6 +370,13 @@ mod tests {
             ("/tmp/loop", "loop"),
             ("/tmp/shut", "!"),
             ("/dev/fd", "/proc/self/fd"),
+            ("/tmp/way", "/proc/self/attr/../cwd"),
+            ("/proc/self", "77"),
+            ("/proc/self/cwd", "/ours"),
+            ("/proc/self/exe", "/ours"),
+            ("/proc/self/root", "/"),
+            ("/proc/77/cwd", "/ours"),
+            ("/proc/77/fd/3", "/ours"),
         ]));
         let meaning = meanings(text, Some(&disk));
         assert_eq!(
@@ -425,9 +446,17 @@ mod tests {
             &["/srv/ %2fetc/x", "/srv/%2fetc/x", "/srv/ /etc/x", "/etc/x"],
             false,
         );
-        // Another process's descriptors are not ours.
+        // Another process's descriptors and directory are not ours.
         check("/proc/self/fd/3/x", &["/proc/self/fd/3/x"], true);
+        check("/proc/self/attr/../fd/3", &["/proc/self/fd/3"], true);
         check("/dev/fd/3", &["/dev/fd/3"], true);
+        check("/proc/self/exe", &["/proc/self/exe"], true);
+        let directory = ["/proc/self/cwd/x", "/srv/x"];
+        check("/proc/self/cwd/x", &directory, true);
+        check("/proc/self/attr/../cwd/x", &directory, true);
+        check("/proc/9/cwd", &["/proc/9/cwd", "/srv"], true);
+        check("/tmp/way/x", &["/tmp/way/x"], true);
+        check("/proc/self/root/x", &["/proc/self/root/x", "/x"], false);
         check("/proc/self/status", &["/proc/self/status"], false);
         check("/tmp/e\u{301}", &["/tmp/\u{e9}"], false);
         check(" /etc/passwd", &["/srv/ /etc/passwd", "/etc/passwd"], false);

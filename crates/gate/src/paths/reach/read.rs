@@ -13,7 +13,7 @@ use super::texts::{
     is_nothing_but_content, is_plain, plain_glob, unquoted, without_unseen,
 };
 use super::{Reach, Text};
-use crate::paths::canonical::lexical;
+use crate::paths::canonical::{behind_directory_of_process, lexical};
 use crate::paths::view::{Link, PathView};
 use crate::paths::{PathArgument, Role, meanings, scheme_of};
 
@@ -376,6 +376,9 @@ impl<'r> Reader<'r> {
         if text.len() <= OPENED_BYTES_MAX && self.looks_left > 0 {
             self.looks_left -= 1;
             for place in meanings(text, self.view).places {
+                if let Some(below) = behind_directory_of_process(&place) {
+                    self.list(|out| &mut out.relative, below.trim_start_matches('/'));
+                }
                 self.add_place(place);
             }
         } else if text.starts_with('/') {
