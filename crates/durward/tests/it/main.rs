@@ -75,6 +75,7 @@ mod reload_configuration;
 mod reload_lists;
 mod reload_policy;
 mod reload_serving;
+mod room;
 mod run_id;
 mod sandbox;
 mod scenarios;
