@@ -315,7 +315,7 @@ fn physical(path: &str, view: &dyn PathView) -> Option<String> {
 }
 
 /// What follows in a place behind the process that opens it.
-fn below_own_process(place: &str) -> Option<&str> {
+pub(super) fn below_own_process(place: &str) -> Option<&str> {
     let process = ["/proc/self", "/proc/thread-self"];
     let mut below = process.iter().filter_map(|own| place.strip_prefix(own));
     below.find(|below| below.is_empty() || below.starts_with('/'))

@@ -13,7 +13,7 @@ use super::texts::{
     is_nothing_but_content, is_plain, plain_glob, unquoted, without_unseen,
 };
 use super::{Reach, Text};
-use crate::paths::canonical::{behind_directory_of_process, lexical};
+use crate::paths::canonical::{behind_directory_of_process, below_own_process, lexical};
 use crate::paths::view::{Link, PathView};
 use crate::paths::{PathArgument, Role, meanings, scheme_of};
 
@@ -375,7 +375,10 @@ impl<'r> Reader<'r> {
     fn place(&mut self, text: &str) {
         if text.len() <= OPENED_BYTES_MAX && self.looks_left > 0 {
             self.looks_left -= 1;
-            for place in meanings(text, self.view).places {
+            let meaning = meanings(text, self.view);
+            let is_own = |place: &String| below_own_process(place).is_some();
+            self.out.unread |= meaning.uncertain && meaning.places.iter().any(is_own);
+            for place in meaning.places {
                 if let Some(below) = behind_directory_of_process(&place) {
                     self.list(|out| &mut out.relative, below.trim_start_matches('/'));
                 }
