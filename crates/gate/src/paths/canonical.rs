@@ -23,6 +23,13 @@ pub struct Meaning {
     pub ambiguous: bool,
 }
 
+/// What was found of a path.
+pub(super) struct Found {
+    pub meaning: Meaning,
+    /// It goes through what only a process has that opens it: its directory, its descriptors.
+    pub of_process: bool,
+}
+
 /// Most links followed for one path, as in Linux.
 const LINKS_MAX: usize = 40;
 /// Most layers of percent-encoding that are taken off.
@@ -44,57 +51,66 @@ impl Meaning {
 /// relative paths are then uncertain.
 #[must_use]
 pub fn meanings(text: &str, view: Option<&dyn PathView>) -> Meaning {
-    let mut meaning = Meaning {
-        ambiguous: is_ambiguous(text),
-        ..Meaning::default()
+    found(text, view).meaning
+}
+
+/// The same, and whether the path goes through what only the process has that opens it.
+pub(super) fn found(text: &str, view: Option<&dyn PathView>) -> Found {
+    let mut found = Found {
+        meaning: Meaning {
+            ambiguous: is_ambiguous(text),
+            ..Meaning::default()
+        },
+        of_process: false,
     };
+    let meaning = &mut found.meaning;
     if text.len() > PATH_BYTES_MAX || text.contains('\0') {
         meaning.uncertain = true;
-        return meaning;
+        return found;
     }
-    read(text, view, &mut meaning);
+    read(text, view, &mut found);
     if text.contains("://") && !is_file_uri(text) {
         // Read as a path it would be relative; a server that knows URIs goes elsewhere.
-        meaning.add(text.to_owned());
+        found.meaning.add(text.to_owned());
     }
-    read_bare(text, view, &mut meaning);
+    read_bare(text, view, &mut found);
     if text.contains('%') {
         let mut layer = Cow::Borrowed(text);
         for round in 0.. {
             if round == DECODINGS_MAX {
-                meaning.uncertain = true;
+                found.meaning.uncertain = true;
                 break;
             }
             match percent_decode_str(&layer).decode_utf8() {
                 Ok(next) if next == layer => break,
                 Ok(next) => layer = Cow::Owned(next.into_owned()),
                 Err(_) => {
-                    meaning.uncertain = true;
+                    found.meaning.uncertain = true;
                     break;
                 }
             }
             if layer.contains('\0') {
-                meaning.uncertain = true;
+                found.meaning.uncertain = true;
                 break;
             }
-            read(&layer, view, &mut meaning);
-            read_bare(&layer, view, &mut meaning);
+            read(&layer, view, &mut found);
+            read_bare(&layer, view, &mut found);
         }
     }
-    meaning
+    found
 }
 
 /// The readings of servers that tidy their input first: without blanks around it, or parsed as a URL.
-fn read_bare(text: &str, view: Option<&dyn PathView>, meaning: &mut Meaning) {
+fn read_bare(text: &str, view: Option<&dyn PathView>, found: &mut Found) {
     let bare = trimmed(text);
     if bare != text && !bare.is_empty() {
-        read(bare, view, meaning);
+        read(bare, view, found);
     }
     let bare = without_line_ends(bare).map_or(Cow::Borrowed(bare), Cow::Owned);
     if is_file_uri(&bare) {
         match url_path(&bare) {
-            Some(path) => read(&path, view, meaning),
-            None => meaning.uncertain = true,
+            Some(path) => read(&path, view, found),
+            None => found.meaning.uncertain = true,
         }
     }
 }
@@ -111,7 +127,8 @@ fn url_path(uri: &str) -> Option<String> {
 }
 
 /// One reading: scheme off, `~` and relative resolved, then lexically and through the links.
-fn read(text: &str, view: Option<&dyn PathView>, meaning: &mut Meaning) {
+fn read(text: &str, view: Option<&dyn PathView>, found: &mut Found) {
+    let meaning = &mut found.meaning;
     let normal = nfc(text);
     let Some(absolute) = absolute(&normal, view) else {
         meaning.uncertain = true;
@@ -124,6 +141,7 @@ fn read(text: &str, view: Option<&dyn PathView>, meaning: &mut Meaning) {
         Some(Through::Root(rest)) => meaning.add(rest.to_owned()),
         Some(Through::Directory(below)) => {
             meaning.uncertain = true;
+            found.of_process = true;
             // Most servers stay where they were started.
             if let Some(base) = view.and_then(PathView::current_dir) {
                 meaning.add(lexical(&format!("{base}{below}")));
@@ -143,9 +161,12 @@ fn read(text: &str, view: Option<&dyn PathView>, meaning: &mut Meaning) {
                 continue;
             }
             match physical(&path, view) {
-                Some(place) if place.is_ascii() => meaning.add(place),
-                Some(place) => meaning.add(place.nfc().collect()),
-                None => meaning.uncertain = true,
+                Ok(place) if place.is_ascii() => meaning.add(place),
+                Ok(place) => meaning.add(place.nfc().collect()),
+                Err(unknown) => {
+                    meaning.uncertain = true;
+                    found.of_process |= unknown == Unknown::OfProcess;
+                }
             }
         }
     }
@@ -218,14 +239,6 @@ enum Through<'p> {
     Directory(&'p str),
 }
 
-/// What a path says behind the directory of a process (`/proc/PID/cwd`).
-pub(super) fn behind_directory_of_process(path: &str) -> Option<&str> {
-    match through_process(path)? {
-        Through::Directory(below) => Some(below),
-        Through::Root(_) => None,
-    }
-}
-
 /// Whether a path goes through `/proc/PID/root` or `/proc/PID/cwd` of a process.
 fn through_process(path: &str) -> Option<Through<'_>> {
     let mut found = None;
@@ -261,9 +274,17 @@ fn join(parts: &[&str]) -> String {
     out
 }
 
+/// Why nobody here knows where a path leads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unknown {
+    /// A link cannot be read, or there are too many.
+    Link,
+    /// It goes through what only the process has that opens it.
+    OfProcess,
+}
+
 /// Walks the path as the kernel would, following links, `..` taken from where a link led.
-/// `None` where a link cannot be read or there are too many.
-fn physical(path: &str, view: &dyn PathView) -> Option<String> {
+fn physical(path: &str, view: &dyn PathView) -> Result<String, Unknown> {
     let mut todo: Vec<Cow<'_, str>> = path.split('/').rev().map(Cow::Borrowed).collect();
     let mut here = String::with_capacity(path.len());
     let mut links = 0;
@@ -287,7 +308,7 @@ fn physical(path: &str, view: &dyn PathView) -> Option<String> {
         // What the process has that opens the path is not what we have: our own links say nothing of it.
         let own = below_own_process(&here);
         if own.is_some_and(|own| matches!(own, "/cwd" | "/fd" | "/map_files" | "/task")) {
-            return None;
+            return Err(Unknown::OfProcess);
         }
         let link = match own {
             Some("") => Link::NotALink,
@@ -296,12 +317,12 @@ fn physical(path: &str, view: &dyn PathView) -> Option<String> {
         match link {
             Link::NotALink => {}
             Link::Missing => missing = true,
-            Link::Unreadable => return None,
-            Link::To(_) if own.is_some_and(|own| own != "/root") => return None,
+            Link::Unreadable => return Err(Unknown::Link),
+            Link::To(_) if own.is_some_and(|own| own != "/root") => return Err(Unknown::OfProcess),
             Link::To(target) => {
                 links += 1;
                 if links > LINKS_MAX {
-                    return None;
+                    return Err(Unknown::Link);
                 }
                 here.truncate(if target.starts_with('/') { 0 } else { parent });
                 todo.extend(target.split('/').rev().map(|part| part.to_owned().into()));
@@ -311,11 +332,11 @@ fn physical(path: &str, view: &dyn PathView) -> Option<String> {
     if here.is_empty() {
         here.push('/');
     }
-    Some(here)
+    Ok(here)
 }
 
 /// What follows in a place behind the process that opens it.
-pub(super) fn below_own_process(place: &str) -> Option<&str> {
+fn below_own_process(place: &str) -> Option<&str> {
     let process = ["/proc/self", "/proc/thread-self"];
     let mut below = process.iter().filter_map(|own| place.strip_prefix(own));
     below.find(|below| below.is_empty() || below.starts_with('/'))
