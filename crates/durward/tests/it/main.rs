@@ -65,6 +65,7 @@ mod limits_session;
 mod logs_command;
 mod models;
 mod otel;
+mod paths_opened;
 mod pins_command;
 mod pins_held;
 mod policy_command;
