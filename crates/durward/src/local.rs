@@ -14,6 +14,9 @@ use rustix::io::Errno;
 
 use crate::places::Places;
 
+/// Length from which on the kernel takes no path, in bytes.
+const PATH_MAX: usize = 4_096;
+
 /// The system's clocks.
 pub struct SystemClock {
     start: Instant,
@@ -147,6 +150,8 @@ impl PathView for LocalView {
         match is_link.and_then(|()| rustix::fs::readlink(Path::new(path), Vec::new())) {
             Ok(target) => target.into_string().map_or(Link::Unreadable, Link::To),
             Err(Errno::INVAL) => Link::NotALink,
+            // Whoever goes there step by step gets farther than a path is long.
+            Err(Errno::NAMETOOLONG) if path.len() >= PATH_MAX => Link::Unreadable,
             Err(Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG) => Link::Missing,
             Err(_) => Link::Unreadable,
         }
@@ -213,6 +218,10 @@ mod tests {
         ] {
             assert!(!view.is_without_links(path), "{path}");
         }
+        let deep = format!("{}{}", below("a"), "/a".repeat(PATH_MAX / 2));
+        assert_eq!(view.read_link(&deep), Link::Unreadable);
+        let long = below(&"n".repeat(256));
+        assert_eq!(view.read_link(&long), Link::Missing);
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

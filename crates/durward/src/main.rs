@@ -40,6 +40,7 @@ mod program;
 mod providers;
 mod reference;
 mod reload;
+mod room;
 mod route;
 mod run;
 mod sandbox;

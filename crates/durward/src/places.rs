@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 
 use net::confine::Confine;
 
+/// With less room than this on the journal's disk the operator is warned, where the configuration says nothing else, in bytes.
+pub const WARN_BELOW_DEFAULT: u64 = 1 << 30;
+
 /// Directories and files of this user.
 #[derive(Debug, Clone)]
 pub struct Places {
@@ -28,6 +31,8 @@ pub struct Places {
     pub named: Vec<PathBuf>,
     /// The file that is given each head of the journal, where one is configured.
     pub witness: Option<PathBuf>,
+    /// With less room than this on the journal's disk the operator is warned, in bytes.
+    pub warn_below: u64,
     /// How many files children may have open, where we have raised our own limit.
     pub files_of_children: Option<u64>,
     /// Whether servers are kept off these places by the kernel.
@@ -71,6 +76,7 @@ impl Places {
             current,
             named: Vec::new(),
             witness: None,
+            warn_below: WARN_BELOW_DEFAULT,
             files_of_children: None,
             confine: Confine::default(),
         }

@@ -29,6 +29,7 @@ use crate::otel::Telemetry;
 use crate::places::Places;
 use crate::policy::source::{self, Protected};
 use crate::reload::{Asked, Reloader};
+use crate::room;
 use crate::serve::metrics::Sources;
 
 pub use args::{HELP, RunArgs};
@@ -107,7 +108,7 @@ fn guard(
     })?;
     let gate = Arc::new(Gate::new(world, Arc::clone(&journal), clock, salt));
     record_start(&gate, plan, &settings, &digest, &session)?;
-    let telemetry = exported(&settings, &gate)?;
+    let telemetry = exported(&settings, &gate, places)?;
     let runtime = own_runtime()?;
     let notify = settings.approval.notify.value.clone();
     let ending = runtime.block_on(async {
@@ -124,13 +125,13 @@ fn guard(
             None,
         );
         notify::begin(&notify, &gate);
+        tokio::spawn(room::watch(places.clone()));
         let means = tokio::select! {
             settled = plan.server.settled(&plan.name, &gate, places, err) => settled?,
             asked = asked_to_end() => return asked.map(|()| Ending::Signal),
         };
         let reloader = tokio::spawn(reloader.run());
-        let ended = open(plan, places, session, means, &gate, client);
-        let ended = match ended {
+        let ended = match open(plan, places, session, means, &gate, client) {
             Ok(edge) => edge.run().await.map_err(|e| Failure::other(e.to_string())),
             Err(failure) => Err(failure),
         };
@@ -156,13 +157,18 @@ fn own_runtime() -> Result<Runtime, Failure> {
 }
 
 /// The export of what passes the gate, begun, where there is one.
-fn exported(settings: &Settings, gate: &Arc<Gate>) -> Result<Option<Arc<Telemetry>>, Failure> {
+fn exported(
+    settings: &Settings,
+    gate: &Arc<Gate>,
+    places: &Places,
+) -> Result<Option<Arc<Telemetry>>, Failure> {
     let telemetry = Telemetry::of(&settings.otel)?;
     let sources = Sources {
         face: None,
         models: None,
         gates: vec![Arc::clone(gate)],
         telemetry: telemetry.clone(),
+        journal: places.journal(),
     };
     sources.export()?;
     Ok(telemetry)

@@ -15,6 +15,7 @@ use crate::control::Request;
 use crate::control::client;
 use crate::places::Places;
 use crate::plural::count;
+use crate::room::{self, rough};
 
 pub const HELP: &str = "\
 Examples:
@@ -69,11 +70,15 @@ pub fn run(args: &StatusArgs, places: &Places, out: &mut dyn Write, err: &mut dy
             return 2;
         }
     };
+    let free = room::free_bytes(&directory);
+    if let Some(free) = free.filter(|free| room::is_low(*free, places)) {
+        let _ = writeln!(err, "warning: {}", room::sentence(free, places));
+    }
     let sockets = sockets(places, err);
     let printed = if args.json {
-        writeln!(out, "{:#}", object(places, &journal, &sockets))
+        writeln!(out, "{:#}", object(places, (&journal, free), &sockets))
     } else {
-        print(places, &journal, out).and_then(|()| print_sockets(places, &sockets, out))
+        print(places, (&journal, free), out).and_then(|()| print_sockets(places, &sockets, out))
     };
     match printed.and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
@@ -278,15 +283,20 @@ fn is_locked(found: &fs::Metadata) -> Option<bool> {
     }))
 }
 
-fn print(places: &Places, journal: &Journal, out: &mut dyn Write) -> io::Result<()> {
+fn print(
+    places: &Places,
+    (journal, free): (&Journal, Option<u64>),
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let (directory, keys) = (places.journal(), places.keys());
     writeln!(out, "state    {}", places.state.display())?;
     writeln!(
         out,
-        "journal  {}  {}, {}",
+        "journal  {}  {}, {}, {} free on its disk",
         directory.display(),
         count(journal.segments, "segment"),
-        size(journal.bytes)
+        rough(journal.bytes),
+        free.map_or_else(|| "?".to_owned(), rough)
     )?;
     let key = if has_keys(&keys) {
         "present"
@@ -329,7 +339,7 @@ fn print(places: &Places, journal: &Journal, out: &mut dyn Write) -> io::Result<
     }
 }
 
-fn object(places: &Places, journal: &Journal, sockets: &[Value]) -> Value {
+fn object(places: &Places, (journal, free): (&Journal, Option<u64>), sockets: &[Value]) -> Value {
     let open: Vec<Value> = journal
         .open
         .iter()
@@ -352,6 +362,8 @@ fn object(places: &Places, journal: &Journal, sockets: &[Value]) -> Value {
             "dir": places.journal().display().to_string(),
             "segments": journal.segments,
             "size_bytes": journal.bytes,
+            "free_bytes": free,
+            "is_low": free.is_some_and(|free| room::is_low(free, places)),
             "last_record": journal.last,
         },
         "keys": has_keys(&places.keys()),
@@ -363,12 +375,4 @@ fn object(places: &Places, journal: &Journal, sockets: &[Value]) -> Value {
 
 fn has_keys(directory: &Path) -> bool {
     directory.join(CHECKPOINT_PUBLIC_FILE).is_file()
-}
-
-fn size(bytes: u64) -> String {
-    match bytes {
-        0..1_024 => format!("{bytes} bytes"),
-        1_024..1_048_576 => format!("{} KiB", bytes / 1_024),
-        _ => format!("{} MiB", bytes / 1_048_576),
-    }
 }

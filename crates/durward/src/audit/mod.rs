@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use gate::journal::audit::{AuditError, Filter, Kind};
-use gate::journal::{KeysError, parse_utc};
+use gate::journal::{HEAD_FILE, KeysError, parse_utc};
 
 /// Examples of `durward audit`.
 pub const HELP: &str = "\
@@ -234,6 +234,9 @@ pub fn ended(result: Result<u8, Failure>, err: &mut dyn Write) -> u8 {
             "there is no journal yet at {}\n  hint: it is created by the first `durward run` or `durward serve`",
             directory.display()
         ),
+        Err(Failure::Audit(error @ AuditError::NotAHead { .. })) => {
+            format!("{error}\n  hint: the head of a journal is {HEAD_FILE} in its key directory")
+        }
         Err(Failure::Audit(error)) => error.to_string(),
         Err(Failure::Keys(error)) => {
             format!("{error}\n  hint: name the public key of the journal with --key FILE")

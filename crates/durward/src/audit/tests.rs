@@ -201,14 +201,7 @@ fn an_end_that_cannot_be_proven_is_exit_3() {
     .unwrap();
     let (code, out, _) = place.run(&["verify", "--dir", dir]);
     assert_eq!(code, 3, "{out}");
-    let segment = path
-        .file_stem()
-        .unwrap()
-        .to_str()
-        .unwrap()
-        .rsplit('-')
-        .next()
-        .unwrap();
+    let segment = segment_id(&place);
     assert!(
         out.starts_with("open: ")
             && out.contains(&format!(
@@ -222,6 +215,46 @@ fn an_end_that_cannot_be_proven_is_exit_3() {
     assert_eq!(report["unproven"][1]["open"], "tail", "{report}");
     // The head knows that there was more.
     assert_eq!(place.run(&["verify", "--dir", dir, "--head", head]).0, 1);
+}
+
+#[test]
+fn a_file_that_is_no_head_of_this_journal_says_nothing_of_it() {
+    let (place, other) = (Place::new("head"), Place::new("other-head"));
+    let dir = place.journal();
+    let verified = |head: &PathBuf| {
+        let (dir, head) = (dir.to_str().unwrap(), head.to_str().unwrap());
+        place.run(&["verify", "--dir", dir, "--head", head])
+    };
+    let own = place.0.join("keys/head.json");
+    assert_eq!(verified(&own).0, 0);
+    let (cut, forged) = (place.0.join("cut"), place.0.join("forged"));
+    let text = fs::read_to_string(&own).unwrap();
+    fs::write(&cut, &text[..text.len() - 9]).unwrap();
+    fs::write(&forged, text.replacen("\"serial\":", "\"serial\":1", 1)).unwrap();
+    for changed in [cut, forged] {
+        let (code, out, _) = verified(&changed);
+        assert_eq!(code, 1, "{out}");
+    }
+    let (empty, theirs) = (place.0.join("empty"), other.0.join("keys/head.json"));
+    fs::write(&empty, "").unwrap();
+    // Both places draw the same keys and names; with another name it is another journal's.
+    let text = fs::read_to_string(&theirs).unwrap();
+    let changed = text.replace(segment_id(&other).as_str(), &"7".repeat(32));
+    fs::write(&theirs, changed).unwrap();
+    for none in [empty, theirs, place.0.join("keys/checkpoint.pub")] {
+        let (code, out, err) = verified(&none);
+        assert_eq!((code, out.as_str()), (2, ""), "{err}");
+        assert!(err.contains("is not a head of this journal"), "{err}");
+    }
+    let (code, out, err) = verified(&place.0.join("nowhere"));
+    assert_eq!((code, out.as_str()), (2, ""));
+    assert!(err.contains("cannot read "), "{err}");
+}
+
+fn segment_id(of: &Place) -> String {
+    let path = of.segment();
+    let stem = path.file_stem().unwrap().to_str().unwrap();
+    stem.rsplit('-').next().unwrap().to_owned()
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use gate::journal::audit::{Anchors, Verdict, VerifyReport, verify_against};
+use gate::journal::audit::{Anchors, Verdict, VerifyReport, is_head_of, verify_against};
 use gate::journal::{CHECKPOINT_PUBLIC_FILE, HEAD_FILE, PublicKey};
 use serde::Serialize;
 
@@ -14,7 +14,7 @@ use crate::plural::count;
 /// What the exit code says.
 pub(super) const EXIT_CODES: &str = "\
 Exit codes: 0 sound; 1 tampered: each finding is printed with its file and line; 2 the journal could not be verified
-(nothing to read, no key); 3 open: no sign of tampering, but the end of the journal cannot be proven, because an
+(nothing to read, no key, --head names no head of this journal); 3 open: no sign of tampering, but the end of the journal cannot be proven, because an
 instance is running or was killed, or no head was compared.";
 
 /// Arguments of `durward audit verify`.
@@ -74,6 +74,9 @@ pub(super) fn run(
         head: args.head.as_deref().or(own.then_some(head.as_path())),
         witness: (args.witness.as_deref()).or(context.witness.as_deref().filter(|_| own)),
     };
+    if let Some(file) = &args.head {
+        is_head_of(file, dir, &trusted)?;
+    }
     let report = verify_against(dir, &trusted, &anchors)?;
     let status = report.verdict();
     let code = match status {

@@ -146,6 +146,7 @@ impl Settings {
         }
         places.confine = self.confine.value;
         places.witness = self.witness.as_ref().map(|file| file.value.clone());
+        places.warn_below = self.warn_below.value.0;
         self.protect(places);
     }
 

@@ -51,9 +51,7 @@ pub fn settings(text: &str, reader: &Reader<'_>) -> Result<Settings, Fault> {
     }
     read_limits(&top, &mut settings)?;
     read_approval(&top, &mut settings)?;
-    let journal = top.section("journal")?;
-    replace(&mut settings.sync, journal.choice("sync")?);
-    settings.witness = journal.file("witness", "a witness")?;
+    read_journal(&top, &mut settings)?;
     replace(
         &mut settings.call_timeout,
         top.within("call_timeout", CALL_TIMEOUT_MS)?,
@@ -214,6 +212,18 @@ fn read_limits(top: &Section<'_>, settings: &mut Settings) -> Result<(), Fault> 
     replace(
         &mut limits.request_bytes,
         section.within("request_bytes", size)?,
+    );
+    Ok(())
+}
+
+fn read_journal(top: &Section<'_>, settings: &mut Settings) -> Result<(), Fault> {
+    let journal = top.section("journal")?;
+    replace(&mut settings.sync, journal.choice("sync")?);
+    settings.witness = journal.file("witness", "a witness")?;
+    let room = Size(0)..=Size(1 << 40);
+    replace(
+        &mut settings.warn_below,
+        journal.within("warn_below", room)?,
     );
     Ok(())
 }

@@ -19,6 +19,7 @@ use super::otel::Otel;
 use super::server::Server;
 use super::values::{Links, Listen, Pin, Share, Size, Span, Sync};
 use crate::builtin::Configured;
+use crate::places::WARN_BELOW_DEFAULT;
 
 /// Where a value came from, strongest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -240,6 +241,8 @@ pub struct Settings {
     pub sync: Setting<Sync>,
     /// The file that is given each head of the journal.
     pub witness: Option<Setting<PathBuf>>,
+    /// With less room than this on the journal's disk the operator is warned.
+    pub warn_below: Setting<Size>,
     pub call_timeout: Setting<Span>,
     /// What a refused tool call is answered with.
     pub refusals: Setting<Refusals>,
@@ -300,6 +303,7 @@ impl Default for Settings {
             otel: Otel::default(),
             sync: Setting::default(Sync::Interval),
             witness: None,
+            warn_below: Setting::default(Size(WARN_BELOW_DEFAULT)),
             call_timeout: Setting::default(Span(300_000)),
             refusals: Setting::default(Refusals::default()),
             insecure_http: Setting::default(false),

@@ -5,6 +5,7 @@ mod families;
 mod scrape;
 
 use std::fmt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gate::Gate;
@@ -14,6 +15,7 @@ use toolkit::measure::{Measure, Measured};
 
 use crate::failure::Failure;
 use crate::otel::Telemetry;
+use crate::room::free_bytes;
 use exposition::written;
 use scrape::Scrape;
 
@@ -28,6 +30,8 @@ pub struct Sources {
     pub gates: Vec<Arc<Gate>>,
     /// The export, where there is one.
     pub telemetry: Option<Arc<Telemetry>>,
+    /// The journal's directory.
+    pub journal: PathBuf,
 }
 
 impl Sources {
@@ -63,6 +67,7 @@ impl Sources {
         let mut measures = face.map_or_else(Vec::new, |face| face.measures());
         measures.extend(self.telemetry.iter().flat_map(|of| of.measures()));
         measures.push(build());
+        measures.extend(room(&self.journal));
         measures.extend(calls(
             gates.iter().flat_map(|gate| gate.tool_counts()).collect(),
         ));
@@ -90,6 +95,19 @@ fn build() -> Measure {
     ];
     let about = "Always 1; the labels say which program this is";
     Measure::new("durward_build_info", about, &labels, Measured::Level(1))
+}
+
+/// How much room the journal has, where the system says so.
+fn room(journal: &Path) -> Option<Measure> {
+    let free = free_bytes(journal)?;
+    let about = "Bytes that are left on the disk of the journal";
+    let value = Measured::Level(free);
+    Some(Measure::new(
+        "durward_journal_free_bytes",
+        about,
+        &[],
+        value,
+    ))
 }
 
 /// Calls by server, tool and outcome; a server may stand behind several gates.

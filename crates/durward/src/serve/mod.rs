@@ -44,6 +44,7 @@ use crate::otel::Telemetry;
 use crate::places::Places;
 use crate::providers;
 use crate::reload::{Asked, Beside, Group, Reloader};
+use crate::room;
 
 use changes::Changes;
 pub use plan::NOTHING_TO_SERVE;
@@ -306,6 +307,7 @@ fn serve(
             let asked = asked((args, given, &source), settings, &of.group, beside.take());
             of.begin(asked, settings, places, told)?;
         }
+        tokio::spawn(room::watch(places.clone()));
         let keys = Notices::of(&[places.keys()]);
         match (clients, listener) {
             (Clients::Connect(out), Some(listener)) => {
@@ -557,6 +559,7 @@ impl Serving {
             telemetry: plan.telemetry.clone(),
             simulation: plan.simulation().map(str::to_owned),
             root: plan.root.clone(),
+            journal: places.journal(),
         };
         site.sources().export()?;
         let rhythm = Arc::new(Rhythm::default());

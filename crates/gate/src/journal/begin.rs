@@ -197,7 +197,12 @@ impl Begin<'_> {
         segment.is_kept(end.end_bytes)?;
         let kept = keeper.change(self.now_ms, true, &mut |head| {
             head.drop_ends(&taken.gone);
-            taken.closed.iter().for_each(|end| head.put(*end));
+            for end in &taken.closed {
+                // What retention has let go of just now is not named again.
+                if head.end(end.segment).is_some() {
+                    head.put(*end);
+                }
+            }
             head.put(end);
             Ok(())
         })?;

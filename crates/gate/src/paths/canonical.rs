@@ -23,6 +23,13 @@ pub struct Meaning {
     pub ambiguous: bool,
 }
 
+/// What was found of a path.
+pub(super) struct Found {
+    pub meaning: Meaning,
+    /// It goes through what only a process has that opens it: its directory, its descriptors.
+    pub of_process: bool,
+}
+
 /// Most links followed for one path, as in Linux.
 const LINKS_MAX: usize = 40;
 /// Most layers of percent-encoding that are taken off.
@@ -44,57 +51,66 @@ impl Meaning {
 /// relative paths are then uncertain.
 #[must_use]
 pub fn meanings(text: &str, view: Option<&dyn PathView>) -> Meaning {
-    let mut meaning = Meaning {
-        ambiguous: is_ambiguous(text),
-        ..Meaning::default()
+    found(text, view).meaning
+}
+
+/// The same, and whether the path goes through what only the process has that opens it.
+pub(super) fn found(text: &str, view: Option<&dyn PathView>) -> Found {
+    let mut found = Found {
+        meaning: Meaning {
+            ambiguous: is_ambiguous(text),
+            ..Meaning::default()
+        },
+        of_process: false,
     };
+    let meaning = &mut found.meaning;
     if text.len() > PATH_BYTES_MAX || text.contains('\0') {
         meaning.uncertain = true;
-        return meaning;
+        return found;
     }
-    read(text, view, &mut meaning);
+    read(text, view, &mut found);
     if text.contains("://") && !is_file_uri(text) {
         // Read as a path it would be relative; a server that knows URIs goes elsewhere.
-        meaning.add(text.to_owned());
+        found.meaning.add(text.to_owned());
     }
-    read_bare(text, view, &mut meaning);
+    read_bare(text, view, &mut found);
     if text.contains('%') {
         let mut layer = Cow::Borrowed(text);
         for round in 0.. {
             if round == DECODINGS_MAX {
-                meaning.uncertain = true;
+                found.meaning.uncertain = true;
                 break;
             }
             match percent_decode_str(&layer).decode_utf8() {
                 Ok(next) if next == layer => break,
                 Ok(next) => layer = Cow::Owned(next.into_owned()),
                 Err(_) => {
-                    meaning.uncertain = true;
+                    found.meaning.uncertain = true;
                     break;
                 }
             }
             if layer.contains('\0') {
-                meaning.uncertain = true;
+                found.meaning.uncertain = true;
                 break;
             }
-            read(&layer, view, &mut meaning);
-            read_bare(&layer, view, &mut meaning);
+            read(&layer, view, &mut found);
+            read_bare(&layer, view, &mut found);
         }
     }
-    meaning
+    found
 }
 
 /// The readings of servers that tidy their input first: without blanks around it, or parsed as a URL.
-fn read_bare(text: &str, view: Option<&dyn PathView>, meaning: &mut Meaning) {
+fn read_bare(text: &str, view: Option<&dyn PathView>, found: &mut Found) {
     let bare = trimmed(text);
     if bare != text && !bare.is_empty() {
-        read(bare, view, meaning);
+        read(bare, view, found);
     }
     let bare = without_line_ends(bare).map_or(Cow::Borrowed(bare), Cow::Owned);
     if is_file_uri(&bare) {
         match url_path(&bare) {
-            Some(path) => read(&path, view, meaning),
-            None => meaning.uncertain = true,
+            Some(path) => read(&path, view, found),
+            None => found.meaning.uncertain = true,
         }
     }
 }
@@ -111,7 +127,8 @@ fn url_path(uri: &str) -> Option<String> {
 }
 
 /// One reading: scheme off, `~` and relative resolved, then lexically and through the links.
-fn read(text: &str, view: Option<&dyn PathView>, meaning: &mut Meaning) {
+fn read(text: &str, view: Option<&dyn PathView>, found: &mut Found) {
+    let meaning = &mut found.meaning;
     let normal = nfc(text);
     let Some(absolute) = absolute(&normal, view) else {
         meaning.uncertain = true;
@@ -122,7 +139,14 @@ fn read(text: &str, view: Option<&dyn PathView>, meaning: &mut Meaning) {
     meaning.add(plain.clone());
     match through_process(&plain) {
         Some(Through::Root(rest)) => meaning.add(rest.to_owned()),
-        Some(Through::Elsewhere) => meaning.uncertain = true,
+        Some(Through::Directory(below)) => {
+            meaning.uncertain = true;
+            found.of_process = true;
+            // Most servers stay where they were started.
+            if let Some(base) = view.and_then(PathView::current_dir) {
+                meaning.add(lexical(&format!("{base}{below}")));
+            }
+        }
         None => {}
     }
     if let Some(view) = view {
@@ -137,9 +161,12 @@ fn read(text: &str, view: Option<&dyn PathView>, meaning: &mut Meaning) {
                 continue;
             }
             match physical(&path, view) {
-                Some(place) if place.is_ascii() => meaning.add(place),
-                Some(place) => meaning.add(place.nfc().collect()),
-                None => meaning.uncertain = true,
+                Ok(place) if place.is_ascii() => meaning.add(place),
+                Ok(place) => meaning.add(place.nfc().collect()),
+                Err(unknown) => {
+                    meaning.uncertain = true;
+                    found.of_process |= unknown == Unknown::OfProcess;
+                }
             }
         }
     }
@@ -208,30 +235,27 @@ pub fn lexical(path: &str) -> String {
 enum Through<'p> {
     /// To this place below its root, which is ours.
     Root(&'p str),
-    /// To its directory, which nobody here knows.
-    Elsewhere,
+    /// To its directory, which nobody here knows, and from there on.
+    Directory(&'p str),
 }
 
-/// Whether a path goes through `/proc/PID/root` or `/proc/PID/cwd` of a process: where links can be looked up, those of
-/// this one are.
+/// Whether a path goes through `/proc/PID/root` or `/proc/PID/cwd` of a process.
 fn through_process(path: &str) -> Option<Through<'_>> {
     let mut found = None;
     let mut rest = path;
     while let Some(behind) = rest.strip_prefix("/proc/") {
         let mut parts = behind.splitn(3, '/');
-        let (Some(process), Some(what)) = (parts.next(), parts.next()) else {
+        let (Some(_), Some(what)) = (parts.next(), parts.next()) else {
             break;
         };
+        let start = rest.len() - parts.next().map_or(0, |below| below.len() + 1);
+        let below = rest.get(start..).unwrap_or_default();
         match what {
             "root" => {
-                let start = rest.len() - parts.next().map_or(0, |below| below.len() + 1);
-                rest = rest
-                    .get(start..)
-                    .filter(|below| !below.is_empty())
-                    .unwrap_or("/");
+                rest = if below.is_empty() { "/" } else { below };
                 found = Some(Through::Root(rest));
             }
-            "cwd" if !matches!(process, "self" | "thread-self") => return Some(Through::Elsewhere),
+            "cwd" => return Some(Through::Directory(below)),
             _ => break,
         }
     }
@@ -250,9 +274,17 @@ fn join(parts: &[&str]) -> String {
     out
 }
 
+/// Why nobody here knows where a path leads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unknown {
+    /// A link cannot be read, or there are too many.
+    Link,
+    /// It goes through what only the process has that opens it.
+    OfProcess,
+}
+
 /// Walks the path as the kernel would, following links, `..` taken from where a link led.
-/// `None` where a link cannot be read or there are too many.
-fn physical(path: &str, view: &dyn PathView) -> Option<String> {
+fn physical(path: &str, view: &dyn PathView) -> Result<String, Unknown> {
     let mut todo: Vec<Cow<'_, str>> = path.split('/').rev().map(Cow::Borrowed).collect();
     let mut here = String::with_capacity(path.len());
     let mut links = 0;
@@ -273,17 +305,24 @@ fn physical(path: &str, view: &dyn PathView) -> Option<String> {
         if missing {
             continue;
         }
-        if is_of_the_process(&here, &todo) {
-            return None;
+        // What the process has that opens the path is not what we have: our own links say nothing of it.
+        let own = below_own_process(&here);
+        if own.is_some_and(|own| matches!(own, "/cwd" | "/fd" | "/map_files" | "/task")) {
+            return Err(Unknown::OfProcess);
         }
-        match view.read_link(&here) {
+        let link = match own {
+            Some("") => Link::NotALink,
+            _ => view.read_link(&here),
+        };
+        match link {
             Link::NotALink => {}
             Link::Missing => missing = true,
-            Link::Unreadable => return None,
+            Link::Unreadable => return Err(Unknown::Link),
+            Link::To(_) if own.is_some_and(|own| own != "/root") => return Err(Unknown::OfProcess),
             Link::To(target) => {
                 links += 1;
                 if links > LINKS_MAX {
-                    return None;
+                    return Err(Unknown::Link);
                 }
                 here.truncate(if target.starts_with('/') { 0 } else { parent });
                 todo.extend(target.split('/').rev().map(|part| part.to_owned().into()));
@@ -293,18 +332,14 @@ fn physical(path: &str, view: &dyn PathView) -> Option<String> {
     if here.is_empty() {
         here.push('/');
     }
-    Some(here)
+    Ok(here)
 }
 
-/// Whether the path goes on to what the process that opens it has open: the server's descriptors are not
-/// ours, so our links say nothing of where they lead.
-fn is_of_the_process(here: &str, todo: &[Cow<'_, str>]) -> bool {
-    matches!(here, "/proc/self" | "/proc/thread-self")
-        && todo
-            .iter()
-            .rev()
-            .find(|part| !matches!(&***part, "" | "."))
-            .is_some_and(|part| matches!(&**part, "fd" | "map_files" | "task"))
+/// What follows in a place behind the process that opens it.
+fn below_own_process(place: &str) -> Option<&str> {
+    let process = ["/proc/self", "/proc/thread-self"];
+    let mut below = process.iter().filter_map(|own| place.strip_prefix(own));
+    below.find(|below| below.is_empty() || below.starts_with('/'))
 }
 
 /// The extension that policies see: from the last dot of the last component, lower case, dot
@@ -356,6 +391,13 @@ mod tests {
             ("/tmp/loop", "loop"),
             ("/tmp/shut", "!"),
             ("/dev/fd", "/proc/self/fd"),
+            ("/tmp/way", "/proc/self/attr/../cwd"),
+            ("/proc/self", "77"),
+            ("/proc/self/cwd", "/ours"),
+            ("/proc/self/exe", "/ours"),
+            ("/proc/self/root", "/"),
+            ("/proc/77/cwd", "/ours"),
+            ("/proc/77/fd/3", "/ours"),
         ]));
         let meaning = meanings(text, Some(&disk));
         assert_eq!(
@@ -425,9 +467,17 @@ mod tests {
             &["/srv/ %2fetc/x", "/srv/%2fetc/x", "/srv/ /etc/x", "/etc/x"],
             false,
         );
-        // Another process's descriptors are not ours.
+        // Another process's descriptors and directory are not ours.
         check("/proc/self/fd/3/x", &["/proc/self/fd/3/x"], true);
+        check("/proc/self/attr/../fd/3", &["/proc/self/fd/3"], true);
         check("/dev/fd/3", &["/dev/fd/3"], true);
+        check("/proc/self/exe", &["/proc/self/exe"], true);
+        let directory = ["/proc/self/cwd/x", "/srv/x"];
+        check("/proc/self/cwd/x", &directory, true);
+        check("/proc/self/attr/../cwd/x", &directory, true);
+        check("/proc/9/cwd", &["/proc/9/cwd", "/srv"], true);
+        check("/tmp/way/x", &["/tmp/way/x"], true);
+        check("/proc/self/root/x", &["/proc/self/root/x", "/x"], false);
         check("/proc/self/status", &["/proc/self/status"], false);
         check("/tmp/e\u{301}", &["/tmp/\u{e9}"], false);
         check(" /etc/passwd", &["/srv/ /etc/passwd", "/etc/passwd"], false);

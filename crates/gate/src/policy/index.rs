@@ -89,12 +89,12 @@ impl Shelf {
             || !reach.globs.is_empty();
         found.extend(&self.rest);
         match &seen.facts().paths {
-            Fact::Absent => {}
+            Fact::Absent if !leads_anywhere => {}
             Fact::Known(paths) if !leads_anywhere && paths.iter().all(is_resolved) => {
                 let plain = paths.iter().flat_map(|argument| &argument.meaning.places);
                 self.of_places(plain.map(String::as_str).chain(reach.every_place()), found);
             }
-            Fact::Known(_) | Fact::Unknown => found.extend(&self.by_path),
+            Fact::Known(_) | Fact::Unknown | Fact::Absent => found.extend(&self.by_path),
         }
     }
 

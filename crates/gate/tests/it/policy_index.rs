@@ -2,13 +2,14 @@
 
 use gate::facts::{Fact, Facts, ResourceType};
 use gate::paths::canonical::Meaning;
-use gate::paths::{PathArgument, Role};
+use gate::paths::{PathArgument, Reach, Role};
 use gate::policy::{Policy, Tri};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-const PIECES: [&str; 14] = [
-    "/", "/a", "/b", "/ab", "a", "*", "**", "?", "/**", "/*", ".pem", ".KEY", "/a/b", "x:",
+const PIECES: [&str; 24] = [
+    "/", "/a", "/b", "/ab", "a", "*", "**", "?", "/**", "/*", ".pem", ".KEY", "/a/b", "x:", "/(a)",
+    "/{a,b}", "/[a]", "!", "/..", "/.", "//", "/é", "\\", " ",
 ];
 
 fn text(pieces: std::ops::Range<usize>) -> impl Strategy<Value = String> {
@@ -16,15 +17,23 @@ fn text(pieces: std::ops::Range<usize>) -> impl Strategy<Value = String> {
 }
 
 fn place() -> impl Strategy<Value = String> {
-    let pieces =
-        prop::sample::select(&["/a", "/b", "/ab", "/a.pem", "/x.KEY", "a", "x:", ".pem"][..]);
+    let pieces = prop::sample::select(
+        &[
+            "/a", "/b", "/ab", "/a.pem", "/x.KEY", "a", "x:", ".pem", "/(a)", "/{a,b}", "/[a]",
+            "!", "/é", ".É", "\\", " ", "/", "//",
+        ][..],
+    );
     prop::collection::vec(pieces, 1..5).prop_map(|p| p.concat())
 }
 
 fn conditions() -> impl Strategy<Value = Value> {
     let list = |of: BoxedStrategy<String>| prop::option::of(prop::collection::vec(of, 0..3));
-    let names = ["read", "READ", "re*", "write", "*", "r?ad"].map(str::to_owned);
-    let endings = [".pem", ".key", ".txt"].map(str::to_owned);
+    let names = [
+        "read", "READ", "re*", "write", "*", "r?ad", "[r]ead", "[!w]*", "read(", "reaſ", "Straße",
+        "STRASSE",
+    ];
+    let names = names.map(str::to_owned);
+    let endings = [".pem", ".key", ".txt", ".KEY", ".é", ".É", ".a.pem", ". "].map(str::to_owned);
     (
         list(prop::sample::select(names.to_vec()).boxed()),
         list(text(1..4).boxed()),
@@ -77,6 +86,25 @@ fn arguments() -> impl Strategy<Value = Fact<Vec<PathArgument>>> {
     ]
 }
 
+/// What else the strings of a call may lead to.
+fn reach() -> impl Strategy<Value = Reach> {
+    let few = || prop::collection::vec(place(), 0..2);
+    let globs = prop::collection::vec(text(1..4), 0..2);
+    let flag = || prop::bool::weighted(0.1);
+    let reach = (few(), few(), few(), globs, flag(), flag()).prop_map(
+        |(places, words, relative, globs, below, unread)| Reach {
+            places,
+            words,
+            relative,
+            globs,
+            below,
+            unread,
+            ..Reach::default()
+        },
+    );
+    prop_oneof![Just(Reach::default()), reach]
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
@@ -85,7 +113,15 @@ proptest! {
         rules in prop::collection::vec(
             (prop::sample::select(&["allow", "deny", "hitl"][..]), conditions()), 1..12),
         calls in prop::collection::vec(
-            (prop::sample::select(&["read", "Read", "write", "other"][..]), arguments()), 1..6),
+            (
+                prop::sample::select(
+                    &["read", "Read", "write", "other", "read(", "REAS", "straße", "delete_file"][..],
+                ),
+                arguments(),
+                reach(),
+            ),
+            1..6,
+        ),
     ) {
         // Patterns that the loader refuses are left out one by one.
         let load = |rules: &[Value]| Policy::load(&json!({ "rules": rules }).to_string(), None, &[]);
@@ -97,7 +133,7 @@ proptest! {
             }
         }
         let policy = load(&kept).unwrap();
-        for (tool, paths) in calls {
+        for (tool, paths, reach) in calls {
             let facts = Facts {
                 method: "tools/call".into(),
                 tool_name: Fact::Known(tool.into()),
@@ -105,6 +141,7 @@ proptest! {
                 resource_type: Some(ResourceType::Tool),
                 subject_id: "u".into(),
                 paths,
+                reach,
                 ..Facts::default()
             };
             let judgement = policy.judge(&facts);

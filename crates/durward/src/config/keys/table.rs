@@ -648,6 +648,12 @@ pub(super) const GENERAL: &[Key] = &[
         "a file that receives each head of the journal, best on another volume and append-only",
     ),
     key(
+        "journal.warn_below",
+        "size",
+        "1GiB",
+        "warn in the log and in `durward status` when the journal's disk has less room left; 0: never",
+    ),
+    key(
         "call_timeout",
         "span of time",
         "300s",

@@ -7,6 +7,7 @@ mod metrics;
 mod models;
 mod simulation;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use ::mcp::http::Face;
@@ -37,6 +38,8 @@ pub struct Site {
     pub simulation: Option<String>,
     /// The server that answers at `/` and `/mcp` as well.
     pub root: Option<String>,
+    /// The journal's directory.
+    pub journal: PathBuf,
 }
 
 impl Site {
@@ -47,6 +50,7 @@ impl Site {
             models: self.models.clone(),
             gates: self.gates.clone(),
             telemetry: self.telemetry.clone(),
+            journal: self.journal.clone(),
         }
     }
 }

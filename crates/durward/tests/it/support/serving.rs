@@ -135,7 +135,23 @@ impl Served {
         Self::spawn_set(place, program, args, &[])
     }
 
+    /// The same, with what it logs in this file.
+    pub fn spawn_logging(place: Place, args: &[&str], log: &Path) -> Self {
+        let log = std::fs::File::create(log).unwrap();
+        Self::spawn_to(place, Path::new(binary()), args, &[], log.into())
+    }
+
     fn spawn_set(place: Place, program: &Path, args: &[&str], variables: &[(&str, &str)]) -> Self {
+        Self::spawn_to(place, program, args, variables, Stdio::null())
+    }
+
+    fn spawn_to(
+        place: Place,
+        program: &Path,
+        args: &[&str],
+        variables: &[(&str, &str)],
+        stderr: Stdio,
+    ) -> Self {
         let mut process = Command::new(program)
             .args(args)
             .current_dir(&place.dir)
@@ -143,7 +159,7 @@ impl Served {
             .envs(variables.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(stderr)
             .spawn()
             .unwrap();
         let mut line = String::new();

@@ -1,6 +1,6 @@
 //! What is compared with a journal from outside of it: the head beside the keys, and the heads that a witness was given.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, BufReader, Read as _};
 use std::path::Path;
@@ -9,9 +9,9 @@ use serde::Serialize;
 
 use super::finding::{Problem, VerifyReport};
 use super::lines::{Ended, Lines};
-use super::verify::{AuditError, failed};
+use super::verify::{AuditError, failed, files};
 use crate::journal::head::{End, HEAD_BYTES_MAX, Head, NotAHead};
-use crate::journal::{EntryHash, PublicKey, SegmentId};
+use crate::journal::{EntryHash, PublicKey, SegmentId, segment_files};
 
 const READ_BYTES: usize = 1 << 18;
 
@@ -99,6 +99,36 @@ pub(super) fn head(path: Option<&Path>, trusted: &[PublicKey]) -> Result<Seen, A
             Err(problem) => Seen::Bad(problem),
         }),
     }
+}
+
+/// Whether a file that a reader names may be a head of the journal at `journal`: a trusted key has signed it, or it names a
+/// segment of that journal, and was changed since.
+///
+/// # Errors
+/// [`AuditError::NotAHead`] where it is neither; what reading the file or the directory meets.
+pub fn is_head_of(file: &Path, journal: &Path, trusted: &[PublicKey]) -> Result<(), AuditError> {
+    let mut bytes = Vec::new();
+    File::open(file)
+        .and_then(|opened| opened.take(HEAD_BYTES_MAX as u64).read_to_end(&mut bytes))
+        .map_err(failed(file))?;
+    if Head::read(&bytes, trusted).is_ok() {
+        return Ok(());
+    }
+    let segments: HashSet<SegmentId> = match files(journal) {
+        Ok(paths) => paths
+            .iter()
+            .filter_map(|path| segment_files::id_of(path))
+            .collect(),
+        // The verification says what is wrong with the journal.
+        Err(_) => return Ok(()),
+    };
+    let text = String::from_utf8_lossy(&bytes);
+    let mut words = text.split(|c: char| !c.is_ascii_hexdigit());
+    let names_one =
+        words.any(|word| SegmentId::parse(word).is_some_and(|id| segments.contains(&id)));
+    names_one.then_some(()).ok_or_else(|| AuditError::NotAHead {
+        path: file.to_path_buf(),
+    })
 }
 
 /// What a witness holds.

@@ -16,7 +16,7 @@ mod read;
 mod scan;
 mod verify;
 
-pub use anchors::{Anchors, By};
+pub use anchors::{Anchors, By, is_head_of};
 pub use back::{Look, Reach, back};
 pub use filter::{Filter, Kind};
 pub use finding::{Finding, Note, Problem, Unproven, Verdict, VerifyReport};

@@ -19,6 +19,8 @@ pub const FINDINGS_MAX: usize = 1_000;
 
 /// Looks at a journal that is being written, at most, before what is missing is believed to be missing.
 const LOOKS_MAX: usize = 8;
+/// How long after the time in its name a segment may be begun, in milliseconds: so long its writer waits for the directory.
+const BEGUN_WITHIN_MS: i64 = 10_000;
 /// The same where retention removed a segment between its being listed and its being read: on a slow disk, below a busy
 /// writer, that happens many times in a row.
 const VANISHED_MAX: usize = 64;
@@ -36,6 +38,11 @@ pub enum AuditError {
     },
     /// The file's name is not a segment's.
     NotASegment {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file that was named as the head is none of this journal.
+    NotAHead {
         /// The file.
         path: PathBuf,
     },
@@ -67,6 +74,13 @@ impl fmt::Display for AuditError {
                     path.display()
                 )
             }
+            AuditError::NotAHead { path } => {
+                write!(
+                    f,
+                    "{} is not a head of this journal: no trusted key has signed it, and it names no segment of the journal",
+                    path.display()
+                )
+            }
             AuditError::Read { path, error } => {
                 write!(f, "cannot read {}: {error}", path.display())
             }
@@ -84,6 +98,7 @@ impl std::error::Error for AuditError {
             AuditError::NoKey
             | AuditError::Empty { .. }
             | AuditError::NotASegment { .. }
+            | AuditError::NotAHead { .. }
             | AuditError::Altered { .. } => None,
         }
     }
@@ -209,12 +224,15 @@ fn look(
     report.segments = entries.len() as u64;
     let shelf = Shelf::new(&entries, &mut report);
     chains(&shelf, &mut entries, (trusted, &claims), &mut report)?;
-    links(&entries, &shelf, single, &mut report);
+    let after = anchors::head(anchors.head, trusted)?;
+    let heads = [before, &after].into_iter().filter_map(Seen::head);
+    let retired_ms = heads.filter_map(|head| head.retired_ms).max();
+    links(&entries, &shelf, (single, retired_ms), &mut report);
     let held = Held {
         entries: &entries,
         shelf: &shelf,
         before,
-        after: &anchors::head(anchors.head, trusted)?,
+        after: &after,
         head_file: anchors.head.map(anchors::name).unwrap_or_default(),
         testimony: testimony.as_ref(),
         single,
@@ -385,7 +403,12 @@ fn dated(entry: &Entry, before: Option<&Entry>, report: &mut VerifyReport) {
 }
 
 /// Compares what each segment states about the one it continues with what is there.
-fn links(entries: &[Entry], shelf: &Shelf, single: bool, report: &mut VerifyReport) {
+fn links(
+    entries: &[Entry],
+    shelf: &Shelf,
+    (single, retired_ms): (bool, Option<i64>),
+    report: &mut VerifyReport,
+) {
     let retired: HashSet<_> = entries
         .iter()
         .flat_map(|entry| &entry.scanned.retired)
@@ -402,6 +425,10 @@ fn links(entries: &[Entry], shelf: &Shelf, single: bool, report: &mut VerifyRepo
         match shelf.by_id.get(&segment).and_then(|at| entries.get(*at)) {
             None if retired.contains(&key(&continued)) => {
                 report.notes.push(Note::Retired { file, segment })
+            }
+            // The record of it may have gone as well, while whoever continues it goes on writing.
+            None if comes_before(entry, retired_ms) => {
+                report.notes.push(Note::Retired { file, segment });
             }
             None if single => report
                 .notes
@@ -429,6 +456,13 @@ fn links(entries: &[Entry], shelf: &Shelf, single: bool, report: &mut VerifyRepo
             Some(_) => {}
         }
     }
+}
+
+/// Whether retention has come as far as the segment that this one continues: it was begun before the last one that was let go.
+fn comes_before(entry: &Entry, retired_ms: Option<i64>) -> bool {
+    let named_ms = segment_files::named_ms(&entry.path);
+    let begun_ms = retired_ms.map(|ms| ms.saturating_add(BEGUN_WITHIN_MS));
+    named_ms.is_some() && named_ms <= begun_ms
 }
 
 fn key(continued: &Continues) -> (SegmentId, u64, crate::journal::EntryHash) {

@@ -265,6 +265,22 @@ mod tests {
     }
 
     #[test]
+    fn what_has_to_be_escaped_is_found_wherever_it_stands() {
+        let every = (0..0x20).chain([0x22, 0x5c, 0x7f, 0xe9, 0x2028, 0x1_f511]);
+        let every: Vec<char> = every.filter_map(char::from_u32).collect();
+        for length in 0..=64_usize {
+            for at in 0..=length {
+                for special in &every {
+                    let text = format!("{}{special}{}", "x".repeat(at), "y".repeat(length - at));
+                    let mut out = Vec::new();
+                    push_text(&mut out, &text);
+                    assert_eq!(serde_json::from_slice::<String>(&out).unwrap(), text);
+                }
+            }
+        }
+    }
+
+    #[test]
     fn members_form_an_object() {
         let mut out = b"{\"first\":1".to_vec();
         let mut members = Members::behind(&mut out);

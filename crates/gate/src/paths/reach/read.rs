@@ -13,9 +13,9 @@ use super::texts::{
     is_nothing_but_content, is_plain, plain_glob, unquoted, without_unseen,
 };
 use super::{Reach, Text};
-use crate::paths::canonical::lexical;
+use crate::paths::canonical::{found, lexical};
 use crate::paths::view::{Link, PathView};
-use crate::paths::{PathArgument, Role, meanings, scheme_of};
+use crate::paths::{PathArgument, Role, scheme_of};
 
 /// Most readings within one another: JSON in a string, percent-encoding, quotes.
 const DEPTH_MAX: usize = 8;
@@ -54,6 +54,8 @@ struct Of<'t> {
     is_path: bool,
     is_content: bool,
     is_command: bool,
+    /// It is a part of a longer string.
+    is_piece: bool,
 }
 
 impl<'r> Reader<'r> {
@@ -93,6 +95,7 @@ impl<'r> Reader<'r> {
             is_path: text.is_path,
             is_content: text.is_content,
             is_command: is_command_key(text.key),
+            is_piece: false,
         };
         if of.is_command && command_reads_below(text.text) {
             self.out.below = true;
@@ -184,10 +187,14 @@ impl<'r> Reader<'r> {
             }
         }
         for piece in pieces(text, of.is_command) {
-            let is_path = of.is_path && piece.is_value;
-            self.piece(piece.text, Of { is_path, ..of }, depth);
+            let of = Of {
+                is_path: of.is_path && piece.is_value,
+                is_piece: true,
+                ..of
+            };
+            self.piece(piece.text, of, depth);
             if let Some(whole) = piece.whole {
-                self.piece(whole, Of { is_path, ..of }, depth);
+                self.piece(whole, of, depth);
             }
         }
     }
@@ -218,6 +225,7 @@ impl<'r> Reader<'r> {
                         is_path,
                         is_content,
                         is_command: is_command_key(name),
+                        is_piece: false,
                     };
                     self.json(item, of, depth);
                 }
@@ -320,7 +328,7 @@ impl<'r> Reader<'r> {
 
     fn one_path(&mut self, text: &str, of: Of<'_>) {
         if text.starts_with(['/', '~']) || crate::paths::is_file_uri(text) {
-            self.place(text);
+            self.place(text, of);
         } else {
             self.relative(text, of);
         }
@@ -365,17 +373,20 @@ impl<'r> Reader<'r> {
                 self.relative(bare, of);
                 let rooted = format!("/{bare}");
                 if reading.len() > 1 {
-                    self.place(&rooted);
+                    self.place(&rooted, of);
                 }
             }
         }
     }
 
     /// Where a path leads that begins at the root, at a home, or at the server's directory.
-    fn place(&mut self, text: &str) {
+    fn place(&mut self, text: &str, of: Of<'_>) {
         if text.len() <= OPENED_BYTES_MAX && self.looks_left > 0 {
             self.looks_left -= 1;
-            for place in meanings(text, self.view).places {
+            let found = found(text, self.view);
+            // What somebody writes about such places opens none of them.
+            self.out.unread |= found.of_process && (of.is_path || of.is_command || !of.is_piece);
+            for place in found.meaning.places {
                 self.add_place(place);
             }
         } else if text.starts_with('/') {
@@ -401,9 +412,9 @@ impl<'r> Reader<'r> {
         let is_word = !tidy.contains('/');
         if !self.is_known(text) {
             if is_word && !of.is_path {
-                self.word(tidy);
+                self.word(tidy, of);
             } else if text.len() <= OPENED_BYTES_MAX && self.view.is_some() {
-                self.place(text);
+                self.place(text, of);
             }
         }
         let is_base_known = self.view.is_some_and(PathView::is_base_known);
@@ -416,7 +427,7 @@ impl<'r> Reader<'r> {
     }
 
     /// A single word below the server's directory.
-    fn word(&mut self, word: &str) {
+    fn word(&mut self, word: &str, of: Of<'_>) {
         if word.len() > NAME_BYTES_MAX {
             return;
         }
@@ -428,7 +439,7 @@ impl<'r> Reader<'r> {
         if self.looks_left > 0 {
             self.looks_left -= 1;
             if let Link::To(_) = view.read_link(&place) {
-                self.place(&place);
+                self.place(&place, of);
             }
         }
         self.list(|out| &mut out.words, &place);

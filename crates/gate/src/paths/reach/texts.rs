@@ -101,10 +101,10 @@ pub(super) fn ends_piece(c: char) -> bool {
 /// What stands before marks that some reader cuts at: a query, a fragment, a parameter, a member of an
 /// archive, a line number.
 pub(super) fn cuts(text: &str) -> impl Iterator<Item = &str> {
-    let marks = ['?', '#', ';', '!', ':', ',', ' '];
-    marks
-        .into_iter()
-        .filter_map(|mark| text.split_once(mark))
+    let marks = ['?', '#', ';', '!', ':', ','];
+    let marked = marks.into_iter().filter_map(|mark| text.split_once(mark));
+    marked
+        .chain(text.split_once(char::is_whitespace))
         .map(|(before, _)| before)
         .filter(|before| before.len() > 1)
 }

@@ -25,6 +25,7 @@ impl PathView for Machine {
     fn read_link(&self, path: &str) -> Link {
         match path {
             "/tmp/vault" => Link::To("/srv/work/vault".into()),
+            "/srv/work/way" | "/srv/work/sub/way" => Link::To("/proc/self/fd/9".into()),
             "/tmp/state" => Link::To("/srv/work/state".into()),
             "/proc/self/cwd" => Link::To("/srv/work".into()),
             _ => Link::NotALink,
