@@ -161,7 +161,7 @@ impl Pool {
             for way in shell::WAYS {
                 let slot = match slot.take() {
                     Some(slot) => slot,
-                    None => self.slot(host, own).await?,
+                    None => self.slot(host, own, sharer).await?,
                 };
                 let heard = shell::ask(slot, host, way).await;
                 match heard.map_err(SlotFault::Connect)? {
