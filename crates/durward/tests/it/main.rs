@@ -96,6 +96,7 @@ mod serve_places;
 mod serve_questions;
 mod serve_reach;
 mod serve_reach_faults;
+mod serve_shared;
 mod serve_soak;
 mod serve_streams;
 mod serve_tls;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use gate::facts::Facts;
 use gate::inspect::Way;
-use gate::{Admission, Call, ControlKind, Origin, Pass, Reason, Ticket};
+use gate::journal::Status;
+use gate::{Admission, Call, ControlKind, Origin, Outcome, Pass, Permit, Reason, Ticket};
 
 use super::client::Asker;
 use super::input_required::{Return, take_answer};
@@ -16,7 +17,7 @@ use super::unlisted::Listed;
 use super::wait::Asking;
 use crate::message::frames::{self, Failure, UpstreamFault};
 use crate::message::splice::Marks;
-use crate::upstream::{Exchange, Frame, Page, Recalled, Unsent, spared};
+use crate::upstream::{Exchange, Frame, Lasting, Page, RESOURCES_MAX, Recalled, Unsent, spared};
 
 /// What became of a request at once.
 pub(crate) enum Begun {
@@ -243,6 +244,10 @@ impl Asker {
     async fn decided(self: Box<Self>, admission: Admission<Frame>, called: Box<Called>) -> Begun {
         match admission {
             Admission::Permit(permit) => {
+                let permit = match self.shared(permit, &called.names) {
+                    Ok(permit) => permit,
+                    Err(answer) => return Begun::Answered(answer),
+                };
                 let sent = self
                     .dispatch(permit, &called.marks, called.deadline_ns)
                     .await;
@@ -256,6 +261,38 @@ impl Asker {
                 }
             }
             Admission::Refused(refusal) => Begun::Answered(self.refused(&called.names, &refusal)),
+        }
+    }
+
+    /// A subscription at a server that several clients share, as one of this client's; the answer where the server has nothing to
+    /// do with it.
+    fn shared(&self, permit: Permit<Frame>, names: &Names) -> Result<Permit<Frame>, Vec<u8>> {
+        let subscribers = &self.slot.subscribers;
+        let (session, id) = (&self.session_id, &names.id);
+        match &names.lasting {
+            Some(Lasting::Subscribed(uri, _)) if self.slot.is_shared() => {
+                if subscribers.add(session, uri) {
+                    return Ok(permit);
+                }
+                // Dropped, it is recorded as aborted.
+                drop(permit);
+                let message = format!(
+                    "a client subscribes to at most {RESOURCES_MAX} resources of a server that it shares; unsubscribe from others"
+                );
+                Err(frames::error(id, -32603, &message, None))
+            }
+            Some(Lasting::Unsubscribed(uri)) if self.slot.is_shared() => {
+                if !subscribers.remove(session, uri) {
+                    return Ok(permit);
+                }
+                // Others want to hear of it still.
+                permit.answer_locally().finish(Outcome {
+                    status: Status::Success,
+                    ..Outcome::default()
+                });
+                Err(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}}}}").into_bytes())
+            }
+            _ => Ok(permit),
         }
     }
 

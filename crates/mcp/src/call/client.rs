@@ -135,14 +135,21 @@ impl Asker {
     }
 
     /// News of the server for this client; `None` where the client need not hear of them: they take
-    /// back a request that it has not been told of, ask for something that is judged where a result asks for it, or
-    /// it reads too slowly.
+    /// back a request that it has not been told of, ask for something that is judged where a result asks for it, are of a
+    /// resource that another client has subscribed to, or it reads too slowly.
     pub fn news(&self, news: &mut News) -> Option<Vec<u8>> {
         if news.changes_tools {
             self.server.tools_changed();
         }
         if let (Some(key), Some(under_way)) = (&news.cancels, &self.under_way)
             && under_way.withdraw_asked(key)
+        {
+            return None;
+        }
+        if news.tie.is_none()
+            && let Some(uri) = &news.updates
+            && self.slot.is_shared()
+            && !self.slot.subscribers.has(&self.session_id, uri)
         {
             return None;
         }

@@ -188,6 +188,7 @@ impl Session {
         if let Some(shown) = self.shown.get() {
             shown.close();
         }
+        self.slot.left_by(&self.id);
         self.server.pool.leave(&self.caller.subject, &self.id);
     }
 }

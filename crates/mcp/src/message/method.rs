@@ -249,6 +249,9 @@ pub const PROGRESS: &str = "notifications/progress";
 /// Tells that a server's tools are others.
 pub const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
 
+/// A resource that somebody has subscribed to is another one.
+pub const UPDATED: &str = "notifications/resources/updated";
+
 /// Whether a notification may be dropped when the client reads too slowly.
 #[must_use]
 pub fn is_droppable(method: &str) -> bool {

@@ -32,6 +32,8 @@ pub struct News {
     pub cancels: Option<IdKey>,
     /// The server's tools are others than those that it has listed.
     pub changes_tools: bool,
+    /// The resource that has changed.
+    pub updates: Option<Box<str>>,
 }
 
 /// What comes from a server about an exchange.
@@ -252,6 +254,7 @@ mod tests {
                 is_droppable: false,
                 cancels: None,
                 changes_tools: false,
+                updates: None,
             })
         };
         for _ in 0..WAITING_MAX {

@@ -13,6 +13,7 @@ mod places;
 mod pool;
 mod route;
 mod slot;
+mod subscribers;
 mod verdict;
 mod way;
 
@@ -41,6 +42,7 @@ pub use places::{QUEUE_MAX, QUEUE_OF_CALLER_MAX, QUEUE_WAIT_MS_MAX};
 pub use pool::{CHILDREN_MAX, Means, Pool, SESSIONS_MAX, Share};
 pub use slot::Slot;
 pub(crate) use slot::{Lasting, Subscription};
+pub use subscribers::RESOURCES_MAX;
 pub(crate) use verdict::spared;
 pub use way::http;
 pub(crate) use way::{Driver, Turn};

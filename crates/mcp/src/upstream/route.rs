@@ -1,7 +1,7 @@
 //! Where each frame of a server belongs.
 
 use wire::id::IdKey;
-use wire::jsonrpc::Kind;
+use wire::jsonrpc::{Kind, string};
 use wire::{Canonical, Id};
 
 use super::exchange::{Incoming, News};
@@ -43,17 +43,14 @@ impl Link {
     /// or for nobody.
     pub(super) fn on_own_message(&self, own: u64, frame: &[u8]) -> Option<Incoming> {
         match read(frame) {
-            Ok(Read::Message(
-                frame,
-                Message::Notification {
-                    method,
-                    tie,
-                    cancels,
-                },
-            )) => {
-                let mut news = self.news(frame, &method, cancels);
+            Ok(Read::Message(frame, Message::Notification { method, tie, about })) => {
+                let mut news = self.news(frame, &method, about);
                 match tie {
                     _ if self.naming() == Naming::AsSpelled => {}
+                    None if self.is_for_subscribers(&news) => {
+                        self.on_notification(news, &method, tie, true);
+                        return None;
+                    }
                     Some(tie) if tie.number == own => news.tie = Some((tie.at, tie.is_token)),
                     None if method != PROGRESS => {}
                     tie => {
@@ -97,12 +94,8 @@ impl Link {
                 is_tool_error,
             }),
             Message::NoId => self.note(Note::ServerErrorWithoutId.into()),
-            Message::Notification {
-                method,
-                tie,
-                cancels,
-            } => {
-                let news = self.news(frame, &method, cancels);
+            Message::Notification { method, tie, about } => {
+                let news = self.news(frame, &method, about);
                 self.on_notification(news, &method, tie, has_streams);
             }
             Message::Request { id, method } => self.on_request(frame, id, method, has_streams),
@@ -110,7 +103,12 @@ impl Link {
     }
 
     /// A notification as it is heard: what it makes untrue is forgotten before anybody reads it.
-    fn news(&self, frame: Vec<u8>, method: &str, cancels: Option<IdKey>) -> News {
+    fn news(&self, frame: Vec<u8>, method: &str, about: Option<About>) -> News {
+        let (cancels, updates) = match about {
+            Some(About::Cancelled(key)) => (Some(key), None),
+            Some(About::Updated(uri)) => (None, Some(uri)),
+            None => (None, None),
+        };
         self.kept.heard(method);
         News {
             frame,
@@ -118,7 +116,13 @@ impl Link {
             is_droppable: method::is_droppable(method),
             cancels,
             changes_tools: method == method::TOOLS_CHANGED,
+            updates,
         }
+    }
+
+    /// Whether news are for those of several clients who have subscribed to their resource, whoever has a call under way.
+    fn is_for_subscribers(&self, news: &News) -> bool {
+        news.updates.is_some() && !self.is_exclusive()
     }
 
     fn on_response(&self, reply: Reply) {
@@ -144,6 +148,7 @@ impl Link {
             }
             // News of a call that has ended, or of none.
             None if method == PROGRESS && !spelled => return,
+            None if self.is_for_subscribers(&news) => None,
             None => self.likely_mailbox(has_streams),
         };
         let is_droppable = news.is_droppable;
@@ -196,12 +201,20 @@ enum Message {
     Notification {
         method: String,
         tie: Option<Tie>,
-        cancels: Option<IdKey>,
+        about: Option<About>,
     },
     Request {
         id: String,
         method: String,
     },
+}
+
+/// What a notification is about.
+enum About {
+    /// A request of the server's own that it takes back.
+    Cancelled(IdKey),
+    /// A resource that has changed.
+    Updated(Box<str>),
 }
 
 fn read(frame: &[u8]) -> Result<Read, &'static str> {
@@ -231,9 +244,18 @@ fn message(canonical: &Canonical) -> Result<Message, &'static str> {
         Kind::Response { id: None, .. } => Message::NoId,
         Kind::Notification { method } => Message::Notification {
             tie: Tie::of(frame, &method, &canonical.scan()),
-            cancels: (method == method::CANCELLED)
-                .then(|| Id::from_raw(canonical.param("requestId")?).map(Id::key))
-                .flatten(),
+            about: match &*method {
+                method::CANCELLED => {
+                    let id = canonical.param("requestId").and_then(Id::from_raw);
+                    id.map(|id| About::Cancelled(id.key()))
+                }
+                method::UPDATED => {
+                    // One that names none is for nobody.
+                    let uri = canonical.param("uri").and_then(string).unwrap_or_default();
+                    Some(About::Updated(uri.into()))
+                }
+                _ => None,
+            },
             method: method.into_owned(),
         },
         Kind::Request { id, method } => Message::Request {

@@ -12,6 +12,7 @@ use wire::{Bounds, scan_request};
 
 use super::exchange::Incoming;
 use super::link::{Link, Naming, Unsent};
+use super::subscribers::Subscribers;
 use super::verdict;
 use crate::message::frames::{Failure, UpstreamFault};
 use crate::message::reply::Reply;
@@ -40,6 +41,8 @@ pub struct Slot {
     pub(super) starting: tokio::sync::Mutex<()>,
     hello: Mutex<Hello>,
     standing: Mutex<Standing>,
+    /// Who of several clients has subscribed to what.
+    pub(crate) subscribers: Subscribers,
     pub(super) used_ns: AtomicU64,
     /// A process was started, or the slot is no longer in use.
     renewed: Notify,
@@ -108,6 +111,7 @@ impl Slot {
             starting: tokio::sync::Mutex::default(),
             hello: Mutex::default(),
             standing: Mutex::default(),
+            subscribers: Subscribers::default(),
             used_ns: AtomicU64::new(0),
             renewed: Notify::new(),
             over: AtomicBool::new(false),
@@ -129,6 +133,20 @@ impl Slot {
     #[must_use]
     pub fn is_legacy(&self) -> bool {
         !self.modern && self.naming != Naming::AsSpelled
+    }
+
+    /// Whether several clients use its server.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        self.naming == Naming::Shared
+    }
+
+    /// A session is over: what it alone has subscribed to is not asked for again.
+    pub fn left_by(&self, session: &Arc<str>) {
+        let mut standing = self.standing();
+        for uri in self.subscribers.leave(session) {
+            standing.subscriptions.remove(&uri);
+        }
     }
 
     /// What its server has answered to `initialize`.

@@ -136,6 +136,7 @@ impl Link {
                     is_droppable: true,
                     cancels: None,
                     changes_tools: false,
+                    updates: None,
                 });
             }
             Some(Arrival::Found(found)) => return Incoming::Found(found),
