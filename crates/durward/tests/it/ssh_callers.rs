@@ -85,3 +85,24 @@ fn ssh_channels_of_one_key_leave_room_for_the_others() {
     let said = ssh_said(&served, &two, "ssh_run_command", &asked);
     assert_eq!(failure(&said), None, "{said}");
 }
+
+#[test]
+fn ssh_connections_of_one_key_alone_leave_room_for_the_others() {
+    if !has_sshd() {
+        return;
+    }
+    let (place, _sshd) = limited("connections_max: 2");
+    let (one, two) = (
+        bearer(&place, &["create", "one"]),
+        bearer(&place, &["create", "two"]),
+    );
+    let served = Served::start_configured(place);
+    let connect = |key: &str| {
+        let alone = json!({"host": "web", "alone": true});
+        let said = ssh_said(&served, key, "ssh_connect", &alone);
+        failure(&said).map(str::to_owned)
+    };
+    let full = Some("too_many_connections".to_owned());
+    assert_eq!([connect(&one), connect(&one)], [None, full.clone()]);
+    assert_eq!([connect(&two), connect(&two)], [None, full]);
+}

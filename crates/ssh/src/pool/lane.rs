@@ -23,6 +23,8 @@ const OPEN_AGAIN: Duration = Duration::from_millis(2);
 #[derive(Debug)]
 pub(super) struct Lane {
     host: Arc<Host>,
+    /// Whoever it was made for, where that caller has to leave room for others.
+    pub sharer: Option<Arc<str>>,
     limits: Limits,
     counts: Arc<Counts>,
     links: Mutex<Vec<Arc<Link>>>,
@@ -139,9 +141,14 @@ enum Look<'l> {
 }
 
 impl Lane {
-    pub fn new(host: Arc<Host>, limits: Limits, counts: Arc<Counts>) -> Self {
+    pub fn new(
+        (host, sharer): (Arc<Host>, Option<Arc<str>>),
+        limits: Limits,
+        counts: Arc<Counts>,
+    ) -> Self {
         Self {
             host,
+            sharer,
             limits,
             counts,
             links: Mutex::default(),

@@ -139,7 +139,7 @@ impl Pool {
         self.tidying.get_or_init(|| {
             tokio::spawn(tidy(Arc::downgrade(self)));
         });
-        let lane = self.lane(host, own)?;
+        let lane = self.lane(host, own, sharer)?;
         lane.slot(&self.way(own), sharer).await
     }
 
@@ -235,7 +235,12 @@ impl Pool {
         place.read(&self.environment)
     }
 
-    fn lane(&self, host: &Arc<Host>, own: Option<&Own>) -> Result<Arc<Lane>, SlotFault> {
+    fn lane(
+        &self,
+        host: &Arc<Host>,
+        own: Option<&Own>,
+        sharer: Option<&Arc<str>>,
+    ) -> Result<Arc<Lane>, SlotFault> {
         let key = Key {
             host: Arc::clone(host),
             owner: own.map(|own| Arc::clone(&own.owner)),
@@ -249,14 +254,20 @@ impl Pool {
             // Each such lane has one connection; all of a host are as many as may be shared.
             let most = limits.connections_max.max(1);
             let alone = lanes
-                .keys()
-                .filter(|of| of.host == *host && of.owner.is_some());
-            if alone.count() >= most {
-                return Err(SlotFault::ConnectionsMax(most));
+                .iter()
+                .filter(|(of, _)| of.host == *host && of.owner.is_some());
+            let own = alone.clone().filter(|(_, lane)| lane.sharer.is_some());
+            let own = own.filter(|(_, lane)| lane.sharer.as_ref() == sharer);
+            // Who has to leave room for others has half of them.
+            for (count, most) in [(alone.count(), most), (own.count(), (most / 2).max(1))] {
+                if count >= most {
+                    return Err(SlotFault::ConnectionsMax(most));
+                }
             }
             limits.connections_max = 1;
         }
-        let lane = Lane::new(Arc::clone(host), limits, Arc::clone(&self.counts));
+        let whose = (Arc::clone(host), sharer.cloned());
+        let lane = Lane::new(whose, limits, Arc::clone(&self.counts));
         Ok(Arc::clone(lanes.entry(key).or_insert(Arc::new(lane))))
     }
 

@@ -172,10 +172,11 @@ fn the_same_key_gives_the_same_job_and_another_payload_conflicts() {
 fn who_has_the_fewest_running_comes_first_however_much_others_have_asked_for() {
     let place = Place::new();
     let jobs = open(&place, Bounds::default());
-    for caller in ["ada", "ada", "ada", "ada", "bob", "bob", "eve"] {
-        jobs.submit(new(caller), NOW).unwrap();
+    let asked = ["ada", "ada", "ada", "ada", "bob", "bob", "eve"];
+    for (after_ms, caller) in (0..).zip(asked) {
+        jobs.submit(new(caller), NOW + after_ms).unwrap();
     }
-    let callers: Vec<String> = (0..7).map(|_| claim(&jobs, NOW).job.caller).collect();
+    let callers: Vec<String> = (0..7).map(|_| claim(&jobs, NOW + 10).job.caller).collect();
     assert_eq!(callers, ["ada", "bob", "eve", "ada", "bob", "ada", "ada"]);
 }
 
