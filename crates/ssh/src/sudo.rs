@@ -12,13 +12,17 @@ use crate::end::End;
 use crate::hosts::{Host, Place, Secret, Sudo};
 use crate::upstream::Ended;
 
+/// What the script says once sudo has let the user in.
+const IN: &[u8] = b"durward-sudo:in\n";
+/// The script's exit code where sudo let nobody in.
+const REFUSED: u32 = 126;
 /// Before what the script says.
 const SAYS: &[u8] = b"durward-sudo:";
 
 /// `$0` says whether there is a password; the words are the command. A shell that is told by its environment to print what
-/// it runs (`SHELLOPTS`) would print the password.
+/// it runs (`SHELLOPTS`) would print the password. What sudo says first is told where it refuses; elsewhere it is a lecture.
 const SCRIPT: &str = "{ set +x; } 2>/dev/null; exec 3<&0; case $0 in ask) IFS= read -r p; \
-printf '%s\\n' \"$p\" | sudo -S -p '' -v || { echo durward-sudo:refused >&2; exit 126; }; p=; \
+printf '%s\\n' \"$p\" | sudo -S -p '' -v || { echo durward-sudo:refused >&2; exit 126; }; p=; echo durward-sudo:in >&2; \
 sudo -n -v 2>/dev/null || { echo durward-sudo:forgets >&2; exit 126; };; esac; \
 sudo -n -- \"$@\" <&3 3<&- & c=$!; exec 3<&-; \
 k() { set -- $1 $2 $(cat /proc/$2/task/$2/children 2>/dev/null); sudo -n kill -$1 $2 2>/dev/null; s=$1; shift 2; for q; do k $s $q; done; }; \
@@ -76,22 +80,31 @@ pub(crate) fn secret(
 /// Where sudo let nobody in.
 pub(crate) fn heard(ended: &mut Ended, host: &Host) -> Result<(), Failure> {
     let mut is_ended = false;
+    let stderr = &mut ended.stderr;
+    if let Some(at) = stderr.bytes.windows(IN.len()).position(|is| is == IN) {
+        let lecture = at + IN.len();
+        stderr.bytes.drain(..lecture);
+        stderr.length = stderr.length.saturating_sub(lecture as u64);
+    }
     let said = take(&mut ended.stderr.bytes);
+    // A program may print the same, which is no reason to say that it did not run.
+    let may_refuse = ended.end == End::Exited(REFUSED);
     let user = &host.credential.user;
     for line in &said {
         ended.stderr.length = ended.stderr.length.saturating_sub(line.len() as u64);
         let wrong = match line.get(SAYS.len()..).unwrap_or_default() {
-            b"refused\n" => {
-                let told = String::from_utf8_lossy(&ended.stderr.bytes);
-                format!("sudo did not let {user} in: {}", told.trim())
-            }
-            b"forgets\n" => format!(
-                "sudo does not remember {user} for one command (timestamp_timeout=0), which is not supported; give this user NOPASSWD and set sudo: passwordless"
-            ),
-            _ => {
+            b"ended\n" => {
                 is_ended = true;
                 continue;
             }
+            b"refused\n" if may_refuse => {
+                let told = String::from_utf8_lossy(&ended.stderr.bytes);
+                format!("sudo did not let {user} in: {}", told.trim())
+            }
+            b"forgets\n" if may_refuse => format!(
+                "sudo does not remember {user} for one command (timestamp_timeout=0), which is not supported; give this user NOPASSWD and set sudo: passwordless"
+            ),
+            _ => continue,
         };
         return Err(Failure::new("sudo_refused", wrong));
     }

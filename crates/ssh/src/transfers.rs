@@ -107,16 +107,17 @@ pub(crate) async fn get(sftp: &mut Sftp, of: Transfer<'_>) -> Result<Moved, Fail
             return Err(there(error).with("kept", true));
         }
     };
-    let is_whole = from + got == bytes || bytes == 0;
-    let after = sftp.told(&handle).await.map_err(there)?;
+    let mut is_whole = from + got == bytes || bytes == 0;
+    if !is_whole && of.path.starts_with("/sys/") {
+        // A file there says that it is longer than it is, and still says so.
+        is_whole = sftp.told(&handle).await.map_err(there)?.bytes == Some(bytes);
+    }
     let _ = sftp.close(handle).await;
     if from + got > of.most {
         target.pause().await.map_err(here)?;
         return Err(too_long(of.path, from + got, of.most));
     }
-    // A file of /sys says that it is longer than it is.
-    let is_shorter = !of.path.starts_with("/sys/") || after.bytes != Some(bytes);
-    if !is_whole && is_shorter {
+    if !is_whole {
         target.pause().await.map_err(here)?;
         let wrong = format!("{} became shorter while it was read", of.path);
         return Err(Failure::new("changed", wrong).retryable());

@@ -85,7 +85,8 @@ async fn a_start_up_file_that_reads_gets_neither_the_input_nor_the_secret_of_sud
     if !has("sshd") || !is_root() || !has("sudo") {
         return;
     }
-    let sudoers = format!("{} ALL=(ALL:ALL) ALL", user());
+    // What sudo says before it asks is none of the command's errors.
+    let sudoers = format!("Defaults lecture=always\n{} ALL=(ALL:ALL) ALL", user());
     // It prints what it reads, and waits a second for it. Then `sh` is a bash that prints what it runs.
     let text = "read -r -t 1 first; echo \"read: $first\"\nexport PATH=$HOME/bin:$PATH; set -x; export SHELLOPTS\n";
     let file = (".bashrc", text);
