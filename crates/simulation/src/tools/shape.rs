@@ -14,10 +14,10 @@ pub fn schema(text: &str) -> Result<Value, String> {
     let mut reader = Reader { text, at: 0 };
     let schema = reader.shape()?;
     reader.blanks();
-    match reader.peek() {
-        None => Ok(schema),
-        Some(_) => Err(reader.wrong("nothing more")),
-    }
+    let is_whole = reader.peek().is_none();
+    is_whole
+        .then_some(schema)
+        .ok_or_else(|| reader.wrong("nothing more"))
 }
 
 struct Reader<'t> {

@@ -4,6 +4,8 @@
 //! whether its end was seen is told. A channel whose command was not seen to end stays taken until the
 //! server closes it.
 
+mod running;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +14,8 @@ use russh::{ChannelMsg, ChannelReadHalf, ChannelWriteHalf, Sig};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use toolkit::cancel::Cancel;
+
+use running::Running;
 
 use super::begin::{Before, Begin};
 use super::connection::Channel;
@@ -22,10 +26,6 @@ use crate::outputs::{Spill, Spilled};
 use crate::size::Size;
 use crate::terminals::Inside;
 
-/// How long a command has after TERM, and after KILL.
-const GRACE: Duration = Duration::from_secs(2);
-/// How long output may still come after a command has ended: what it left behind may hold its streams.
-const AFTER_END: Duration = Duration::from_millis(300);
 /// What a terminal says that it is.
 const TERM: &str = "xterm-256color";
 /// The number of the stream of errors.
@@ -99,15 +99,6 @@ pub(crate) struct Kept {
     pub bytes: Vec<u8>,
     /// How long it was.
     pub length: u64,
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum Stage {
-    Running,
-    Term,
-    Kill,
-    /// It has ended; what is left of its output is waited for.
-    Over,
 }
 
 /// Where output goes beside the answer.
@@ -194,6 +185,15 @@ async fn send(
     write.exec(true, line).await.is_ok()
 }
 
+/// What is sent of a command that may be marked, and the variable that is asked for where it is marked by one.
+fn written(line: String, mark: Option<Marked>) -> (String, Option<Mark>) {
+    match mark {
+        Some(marked) if marked.by_request => (line, Some(marked.mark)),
+        Some(marked) => (marked.line, None),
+        None => (line, None),
+    }
+}
+
 async fn follow(
     channel: Channel,
     order: Order,
@@ -206,19 +206,13 @@ async fn follow(
     let (mut read, write) = channel.0.split();
     let write = Arc::new(write);
     let size = out.terminal.as_ref().map(|terminal| terminal.size);
-    let (line, mark) = match order.mark {
-        Some(marked) if marked.by_request => (order.line, Some(marked.mark)),
-        Some(marked) => (marked.line, None),
-        None => (order.line, None),
-    };
+    let (line, mark) = written(order.line, order.mark);
     running.asked_variable = mark.is_some();
     if !send(&write, line, mark.as_ref(), size).await {
         return running.ended(End::Unsent, None);
     }
-    let typed = out
-        .terminal
-        .as_mut()
-        .and_then(|terminal| terminal.typed.take());
+    let typed = out.terminal.as_mut();
+    let typed = typed.and_then(|terminal| terminal.typed.take());
     let input = (order.secret, order.stdin);
     let feeding = feed(Arc::clone(&write), input, begun, typed);
     tokio::pin!(feeding);
@@ -300,132 +294,6 @@ async fn feed(
     }
     if stdin.is_empty() || write.data_bytes(stdin).await.is_ok() {
         let _ = write.eof().await;
-    }
-}
-
-/// A command under way.
-struct Running {
-    stage: Stage,
-    began: Instant,
-    /// When something is done about it.
-    until: Instant,
-    /// Why it was stopped.
-    stopped: Option<End>,
-    /// What the server said of its end.
-    told: Option<End>,
-    stdout: Kept,
-    stderr: Kept,
-    keep: usize,
-    /// Whether the server was asked to set a variable, and what it said.
-    asked_variable: bool,
-    has_variable: Option<bool>,
-}
-
-impl Running {
-    fn new(began: Instant, bounds: Bounds) -> Self {
-        Self {
-            stage: Stage::Running,
-            began,
-            until: began + bounds.time,
-            stopped: None,
-            told: None,
-            stdout: Kept::default(),
-            stderr: Kept::default(),
-            keep: bounds.stream_bytes_max,
-            asked_variable: false,
-            has_variable: None,
-        }
-    }
-
-    fn waits_for_variable(&self) -> bool {
-        self.asked_variable && self.has_variable.is_none()
-    }
-
-    fn may_be_stopped(&self) -> bool {
-        self.stage == Stage::Running
-    }
-
-    fn stop(&mut self, why: End) {
-        self.stopped = Some(why);
-        self.stage = Stage::Term;
-        self.until = Instant::now() + GRACE;
-    }
-
-    /// What is sent now that its time is over; `None` where nothing more can be done.
-    fn next(&mut self) -> Option<Sig> {
-        match self.stage {
-            Stage::Running => {
-                self.stop(End::TimedOut { seen: false });
-                Some(Sig::TERM)
-            }
-            Stage::Term => {
-                self.stage = Stage::Kill;
-                self.until = Instant::now() + GRACE;
-                Some(Sig::KILL)
-            }
-            Stage::Kill | Stage::Over => None,
-        }
-    }
-
-    /// Puts output aside once it is too long for an answer: first what came before, then all that comes.
-    async fn spill(&self, message: &ChannelMsg, spill: &mut Spill) {
-        let (stream, data, kept) = match message {
-            ChannelMsg::Data { data } => (0, data, &self.stdout),
-            ChannelMsg::ExtendedData { data, ext: STDERR } => (1, data, &self.stderr),
-            _ => return,
-        };
-        if !spill.has_begun() {
-            if kept.bytes.len() + data.len() <= self.keep {
-                return;
-            }
-            spill.push(0, &self.stdout.bytes).await;
-            spill.push(1, &self.stderr.bytes).await;
-        }
-        spill.push(stream, data).await;
-    }
-
-    fn take(&mut self, message: ChannelMsg) {
-        match message {
-            ChannelMsg::Data { data } => self.stdout.push(&data, self.keep),
-            ChannelMsg::ExtendedData { data, ext: STDERR } => self.stderr.push(&data, self.keep),
-            ChannelMsg::ExitStatus { exit_status } => self.over(End::Exited(exit_status)),
-            ChannelMsg::ExitSignal { signal_name, .. } => {
-                self.over(End::Signalled(name_of(&signal_name)));
-            }
-            _ => return,
-        }
-        if self.stage == Stage::Over {
-            self.until = Instant::now() + AFTER_END;
-        }
-    }
-
-    fn over(&mut self, told: End) {
-        self.told = Some(told);
-        self.stage = Stage::Over;
-    }
-
-    /// How it ended, now that nothing more comes: `closed` by the server, or not.
-    fn end(&mut self, closed: bool) -> End {
-        let seen = self.told.is_some() || closed;
-        match (self.stopped.take(), self.told.take()) {
-            (Some(End::TimedOut { .. }), _) => End::TimedOut { seen },
-            (Some(_), _) => End::Cancelled { seen },
-            (None, Some(told)) => told,
-            (None, None) if closed => End::Untold,
-            (None, None) => End::Lost,
-        }
-    }
-
-    fn ended(self, end: End, open: Option<Left>) -> Ended {
-        Ended {
-            end,
-            stdout: self.stdout,
-            stderr: self.stderr,
-            time: self.began.elapsed(),
-            spilled: None,
-            has_variable: self.has_variable,
-            open,
-        }
     }
 }
 

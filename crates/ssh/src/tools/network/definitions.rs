@@ -40,14 +40,8 @@ fn text() -> Value {
 
 /// The tools, in the order in which they are listed.
 pub(in crate::tools) fn definitions() -> Result<Vec<ToolDef>, SchemaFault> {
-    Ok(vec![
-        interfaces()?,
-        routes()?,
-        firewall()?,
-        qdisc()?,
-        connectivity()?,
-        compare()?,
-    ])
+    let all = [interfaces, routes, firewall, qdisc, connectivity, compare];
+    all.into_iter().map(|tool| tool()).collect()
 }
 
 fn interfaces() -> Result<ToolDef, SchemaFault> {
