@@ -279,7 +279,7 @@ impl Jobs {
     ) -> Result<(), JobError> {
         index::leave_queue(t, job)?;
         job.state = state;
-        job.finished_ms = Some(now_ms);
+        job.finished_ms = Some(now_ms.max(job.started_ms.unwrap_or(job.submitted_ms)));
         job.checkpoint = None;
         index::store(t, job)?;
         index::ended(t, job)?;

@@ -181,6 +181,18 @@ fn who_has_the_fewest_running_comes_first_however_much_others_have_asked_for() {
 }
 
 #[test]
+fn no_job_begins_before_it_was_asked_for_nor_ends_before_it_began() {
+    let place = Place::new();
+    let jobs = open(&place, Bounds::default());
+    jobs.submit(new("ada"), NOW).unwrap();
+    let claimed = claim(&jobs, NOW - 3);
+    assert_eq!(claimed.job.started_ms, Some(NOW));
+    let end = End::Succeeded(json!(7));
+    let ended = jobs.finish(&claimed.attempt, end, NOW - 3).unwrap();
+    assert_eq!(ended.finished_ms, Some(NOW));
+}
+
+#[test]
 fn quotas_hold_at_exactly_their_number() {
     let place = Place::new();
     let jobs = open(&place, SMALL);

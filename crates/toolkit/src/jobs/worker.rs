@@ -61,6 +61,8 @@ impl Jobs {
                 return Ok(None);
             };
             index::leave_queue(t, &job)?;
+            // The worker looked at its clock before it had its turn; the job may have come since.
+            let now_ms = now_ms.max(job.submitted_ms);
             job.state = JobState::Running;
             job.attempts += 1;
             job.started_ms.get_or_insert(now_ms);
