@@ -8,6 +8,7 @@ pub mod confine;
 pub mod environment;
 pub mod http;
 pub mod outbound;
+mod quiet;
 pub mod stdio;
 pub mod watcher;
 pub mod worker;

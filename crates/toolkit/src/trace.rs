@@ -29,6 +29,9 @@ impl Trace {
     /// it were not there, as W3C Trace Context §3.2.1 has it.
     #[must_use]
     pub fn of(headers: &HeaderMap) -> Self {
+        if !headers.contains_key(&RUN) && !headers.contains_key(TRACEPARENT) {
+            return Self::default();
+        }
         let once = |name: &HeaderName| {
             let mut values = headers.get_all(name).iter();
             let value = values.next()?;

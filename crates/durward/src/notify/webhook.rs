@@ -65,7 +65,7 @@ impl Sender {
 
     async fn try_once(&self, body: &str) -> Tried {
         let outgoing = self.key.message(body.to_owned(), TRY_MS_MAX);
-        match self.client.send(&outgoing).await {
+        match self.client.send(outgoing).await {
             Ok(reply) => match reply.status() {
                 status if status.is_success() => Tried::Done,
                 status if status.is_server_error() || status.as_u16() == 429 => {

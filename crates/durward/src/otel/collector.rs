@@ -80,7 +80,7 @@ impl Collector {
             why,
             retry_after_ms,
         };
-        match client.send(&outgoing).await {
+        match client.send(outgoing).await {
             Ok(reply) => {
                 let status = reply.status();
                 let sent = match status.as_u16() {

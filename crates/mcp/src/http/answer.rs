@@ -123,7 +123,10 @@ pub(super) fn says_json(headers: &HeaderMap) -> bool {
 
 /// Whether the client takes all of these types. No `Accept` means anything.
 pub(super) fn accepts(headers: &HeaderMap, types: &[&str]) -> bool {
-    if !headers.contains_key(ACCEPT) {
+    let Some(first) = headers.get(ACCEPT) else {
+        return true;
+    };
+    if is_list_of(first.as_bytes(), types) {
         return true;
     }
     let takes = |wanted: &str| {
@@ -143,6 +146,18 @@ pub(super) fn accepts(headers: &HeaderMap, types: &[&str]) -> bool {
             })
     };
     types.iter().all(|wanted| takes(wanted))
+}
+
+/// Whether a value is these types as most clients write them.
+fn is_list_of(value: &[u8], types: &[&str]) -> bool {
+    let mut rest = Some(value);
+    for (place, wanted) in types.iter().enumerate() {
+        let between: &[u8] = if place == 0 { b"" } else { b", " };
+        rest = rest
+            .and_then(|rest| rest.strip_prefix(between))
+            .and_then(|rest| rest.strip_prefix(wanted.as_bytes()));
+    }
+    rest.is_some_and(<[u8]>::is_empty)
 }
 
 #[cfg(test)]

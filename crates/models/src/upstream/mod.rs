@@ -312,7 +312,7 @@ impl HttpProvider {
         if self.signed(&client, key, &mut outgoing).is_none() {
             return Sent::Unserved(spent, Fault::of(Trouble::Credentials, Remedy::NextTarget));
         }
-        let reply = match client.send(&outgoing).await {
+        let reply = match client.send(outgoing).await {
             Ok(reply) => reply,
             Err(fault) => {
                 tracing::debug!(provider = self.peer.name(), "{fault}");

@@ -11,3 +11,4 @@
 )]
 
 mod http_server;
+mod pieces;

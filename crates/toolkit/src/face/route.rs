@@ -91,6 +91,7 @@ impl<T> Default for Routes<T> {
     }
 }
 
+/// Path, and whether what is below is claimed too.
 fn key(route: &Route) -> (&str, bool) {
     (route.path(), matches!(route, Route::Prefix(_)))
 }
@@ -110,7 +111,7 @@ impl<T> Routes<T> {
         if self.claims.len() >= ROUTES_MAX {
             return Err(Clash::TooMany);
         }
-        match self.position(&route) {
+        match self.position(key(&route)) {
             Ok(at) => Err(Clash::Twice {
                 claimant: claimant.to_owned(),
                 holder: self
@@ -130,16 +131,14 @@ impl<T> Routes<T> {
     /// Whose this path is: the exact claim, else the longest of the prefixes.
     #[must_use]
     pub fn find(&self, path: &str) -> Option<&T> {
-        let exact = Route::Exact(Cow::Owned(path.to_owned()));
-        if let Ok(at) = self.position(&exact) {
+        if let Ok(at) = self.position((path, false)) {
             return self.target(at);
         }
         let mut end = path.len();
         loop {
             let prefix = path.get(..end)?;
             let above = if prefix.is_empty() { "/" } else { prefix };
-            let claim = Route::Prefix(Cow::Owned(above.to_owned()));
-            if let Ok(at) = self.position(&claim) {
+            if let Ok(at) = self.position((above, true)) {
                 return self.target(at);
             }
             if above == "/" {
@@ -156,9 +155,9 @@ impl<T> Routes<T> {
             .map(|(route, claimant, target)| (route, claimant.as_str(), target))
     }
 
-    fn position(&self, route: &Route) -> Result<usize, usize> {
+    fn position(&self, wanted: (&str, bool)) -> Result<usize, usize> {
         self.claims
-            .binary_search_by(|(claimed, _, _)| key(claimed).cmp(&key(route)))
+            .binary_search_by(|(claimed, _, _)| key(claimed).cmp(&wanted))
     }
 
     fn target(&self, at: usize) -> Option<&T> {

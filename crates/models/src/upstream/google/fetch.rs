@@ -112,7 +112,7 @@ fn from_file(path: &Path) -> Option<Got> {
 async fn ask(client: &HttpClient, way: &Way, until: Instant) -> Result<Got, Fault> {
     let outgoing =
         outgoing(way, until).ok_or_else(|| Fault::of(Trouble::Credentials, Remedy::NextTarget))?;
-    let mut reply = client.send(&outgoing).await.map_err(|fault| {
+    let mut reply = client.send(outgoing).await.map_err(|fault| {
         tracing::warn!("no access token from {}: {fault}", client.target());
         replies::of_http(&fault)
     })?;

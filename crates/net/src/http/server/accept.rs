@@ -5,7 +5,7 @@ use std::io;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use hyper::body::Incoming;
@@ -22,6 +22,7 @@ use super::timeouts::{Limits, Patient, Waiting};
 use super::turns::{self, Turns};
 use super::user::{Ends, READERS};
 use super::{Handler, Options, plain};
+use crate::quiet::Quiet;
 
 /// How long to wait after a connection could not be taken, in milliseconds.
 const ACCEPT_PAUSE_MS: u64 = 50;
@@ -292,11 +293,10 @@ async fn requests<H: Handler, S: AsyncRead + AsyncWrite + Unpin>(
         .header_read_timeout(None)
         .serve_connection(TokioIo::new(stream), service);
     let mut ending = shared.ending.clone();
-    // None where it rests.
-    let served = std::future::poll_fn(|cx| match Pin::new(&mut connection).poll(cx) {
-        Poll::Ready(ended) => Poll::Ready(Some(ended)),
-        Poll::Pending if waiting.rests() => Poll::Ready(None),
-        Poll::Pending => Poll::Pending,
+    let mut waker = Quiet::new();
+    let served = std::future::poll_fn(|cx| {
+        let mut own = Context::from_waker(waker.of(cx));
+        poll_served(&mut connection, &waiting, &mut own)
     });
     let ended = tokio::select! {
         biased;
@@ -319,6 +319,19 @@ async fn requests<H: Handler, S: AsyncRead + AsyncWrite + Unpin>(
             let is_whole = parts.read_buf.is_empty();
             is_whole.then(|| parts.io.into_inner().into_inner())
         }
+    }
+}
+
+/// How a connection ended; none where it rests.
+fn poll_served<C: Future + Unpin>(
+    connection: &mut C,
+    waiting: &Waiting,
+    cx: &mut Context<'_>,
+) -> Poll<Option<C::Output>> {
+    match Pin::new(connection).poll(cx) {
+        Poll::Ready(ended) => Poll::Ready(Some(ended)),
+        Poll::Pending if waiting.rests() => Poll::Ready(None),
+        Poll::Pending => Poll::Pending,
     }
 }
 

@@ -8,7 +8,6 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use http_body_util::BodyExt as _;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -17,6 +16,7 @@ use super::body_budget::{Room, Share};
 use super::listen::Peer;
 use super::timeouts::Waiting;
 use super::user::Ends;
+use crate::quiet::quietly;
 
 /// Most of a body beyond its bound that is read before the connection is closed, in bytes.
 const DRAINED_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -153,7 +153,8 @@ impl Request {
         let mut whole = Collecting {
             bytes_max: self.body_bytes_max,
             announced,
-            until: Instant::now() + Duration::from_millis(self.body_wait_ms_max),
+            wait: Duration::from_millis(self.body_wait_ms_max),
+            until: None,
             share: self.share.clone(),
             room: None,
         };
@@ -210,7 +211,9 @@ struct Collecting {
     bytes_max: usize,
     /// How long it will be at least.
     announced: usize,
-    until: Instant,
+    wait: Duration,
+    /// Until when, once something of it is waited for.
+    until: Option<Instant>,
     share: Option<Share>,
     /// Found as soon as there is more than one piece.
     room: Option<Room>,
@@ -246,30 +249,59 @@ impl Collecting {
         Ok(whole.freeze())
     }
 
-    async fn next(&self, body: &mut Incoming) -> Result<Option<Bytes>, BodyFault> {
-        tokio::time::timeout_at(self.until, next_data(body))
+    async fn next(&mut self, body: &mut Incoming) -> Result<Option<Bytes>, BodyFault> {
+        // What is there takes no timer.
+        let there = std::future::poll_fn(|cx| Poll::Ready(poll_data(body, cx)));
+        if let Poll::Ready(data) = there.await {
+            return data;
+        }
+        tokio::time::timeout_at(self.until(), next_data(body))
             .await
             .unwrap_or(Err(BodyFault::TooSlow))
     }
 
+    fn until(&mut self) -> Instant {
+        *self.until.get_or_insert_with(|| Instant::now() + self.wait)
+    }
+
     async fn find_room(&mut self, bytes: usize) -> Result<(), BodyFault> {
+        let until = self.until();
         let Some(share) = &self.share else {
             return Ok(());
         };
         let room = self.room.get_or_insert_with(|| share.room());
-        let found = tokio::time::timeout_at(self.until, room.for_bytes(bytes)).await;
+        let found = tokio::time::timeout_at(until, room.for_bytes(bytes)).await;
         found.ok().flatten().ok_or(BodyFault::NoRoom)
     }
 }
 
 /// The next piece of data; trailers are passed over.
 async fn next_data(body: &mut Incoming) -> Result<Option<Bytes>, BodyFault> {
-    while let Some(frame) = body.frame().await {
+    std::future::poll_fn(|cx| poll_data(body, cx)).await
+}
+
+fn poll_data(body: &mut Incoming, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, BodyFault>> {
+    while let Some(frame) = ready!(poll_frame(body, cx)) {
         if let Ok(data) = frame.map_err(|_| BodyFault::Broken)?.into_data() {
-            return Ok(Some(data));
+            return Poll::Ready(Ok(Some(data)));
         }
     }
-    Ok(None)
+    Poll::Ready(Ok(None))
+}
+
+/// Takes a frame, of which hyper tells the connection: that is the task which runs, and nothing is left to do for it where
+/// the body has ended.
+fn poll_frame(
+    body: &mut Incoming,
+    cx: &mut Context<'_>,
+) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+    let (frame, woken) = quietly(|| Pin::new(&mut *body).poll_frame(cx));
+    if let Some(woken) = woken
+        && !(frame.is_ready() && body.is_end_stream())
+    {
+        woken.wake();
+    }
+    frame
 }
 
 /// What a handler answers.

@@ -63,7 +63,7 @@ impl Heads {
                     skipped
                 }
                 At::Head | At::Size | At::Trailer => {
-                    let end = rest.iter().position(|byte| *byte == b'\n');
+                    let end = memchr::memchr(b'\n', rest);
                     self.in_line(rest.get_mut(..end.map_or(rest.len(), |at| at + 1)))
                 }
             };
@@ -168,6 +168,12 @@ impl Heads {
         if line.starts_with(b" ") || line.starts_with(b"\t") {
             // The line before goes on, for some.
             return Err(Ambiguous);
+        }
+        let says_no_length = |first: &u8| {
+            first.is_ascii_alphabetic() && !matches!(first.to_ascii_lowercase(), b'c' | b't')
+        };
+        if line.first().is_some_and(says_no_length) {
+            return Ok(());
         }
         let colon = line.iter().position(|byte| *byte == b':');
         let (name, value) = line.split_at(colon.unwrap_or(line.len()));

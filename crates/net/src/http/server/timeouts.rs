@@ -129,21 +129,25 @@ impl<S> Patient<S> {
             .then(|| idle_since.saturating_add(rest_ms))
     }
 
-    /// The end of the present wait for the peer to say something. While a request is handled it is
-    /// never near, but the timer stays set: nobody calls again when the answer has been sent.
-    fn read_until_ms(&mut self) -> u64 {
+    /// The end of the present wait for the peer to say something; none while a request is handled.
+    fn read_until_ms(&self) -> Option<u64> {
         let idle_since = self.waiting.idle_since_ms.load(Ordering::Relaxed);
         if idle_since == BUSY {
-            return self
-                .waiting
-                .now_ms()
-                .saturating_add(self.limits.idle_ms_max);
+            return None;
         }
-        match self.head {
+        Some(match self.head {
             Some((before, since)) if before == self.waiting.requests.load(Ordering::Relaxed) => {
                 since.saturating_add(self.limits.header_wait_ms_max)
             }
             _ => idle_since.saturating_add(self.limits.idle_ms_max),
+        })
+    }
+
+    /// Keeps the timer set, whose end is not near: nobody calls again when the answer has been sent.
+    fn keep_armed(&mut self, cx: &mut Context<'_>) {
+        while self.timer.as_mut().poll(cx).is_ready() {
+            let now = self.waiting.now_ms();
+            self.arm(now.saturating_add(self.limits.idle_ms_max));
         }
     }
 
@@ -197,7 +201,10 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
             self.note_bytes();
             return Poll::Ready(read);
         }
-        let until = self.read_until_ms();
+        let Some(until) = self.read_until_ms() else {
+            self.keep_armed(cx);
+            return Poll::Pending;
+        };
         if let Some(rest) = self.rests_at_ms().filter(|rest| *rest < until) {
             ready!(self.poll_until(rest, cx));
             // Whoever polled looks, and takes the connection apart.

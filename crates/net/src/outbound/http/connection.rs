@@ -15,6 +15,7 @@ use tokio::runtime::{Handle, Id};
 
 use super::fault::HttpFault;
 use super::stream::Stream;
+use crate::quiet::{Quiet, quietly};
 
 type Driver = http1::Connection<TokioIo<Stream>, Full<Bytes>>;
 
@@ -26,6 +27,18 @@ pub(super) struct Connection {
     pub(super) idle_since: Instant,
     /// The runtime that hears from the kernel when something has come.
     home: Option<Id>,
+    /// What the driver wakes.
+    waker: Quiet,
+}
+
+/// How often the driver and who waits for it have their turn, before the task has to be woken for more.
+const TURNS: usize = 2;
+
+/// Why a request has no answer.
+pub(super) enum Unanswered {
+    /// Nothing of it was written.
+    NotSent(Box<Request<Full<Bytes>>>),
+    Fault(HttpFault),
 }
 
 /// The present runtime.
@@ -45,6 +58,7 @@ impl Connection {
             driver: Some(driver),
             idle_since: Instant::now(),
             home: here(),
+            waker: Quiet::new(),
         })
     }
 
@@ -77,20 +91,21 @@ impl Connection {
     pub(super) async fn send(
         &mut self,
         request: Request<Full<Bytes>>,
-    ) -> Result<Response<Incoming>, HttpFault> {
+    ) -> Result<Response<Incoming>, Unanswered> {
         let mut answer = pin!(self.sender.try_send_request(request));
         let outcome = poll_fn(|cx| {
-            // The answer is there, if at all, after the driver has done what it can.
-            self.drive(cx);
-            answer.as_mut().poll(cx)
+            self.in_turns(cx, |driver, cx| {
+                // The answer is there, if at all, after the driver has done what it can.
+                drive(driver, cx);
+                answer.as_mut().poll(cx)
+            })
         });
-        outcome.await.map_err(|mut error| {
-            if error.take_message().is_some() {
-                HttpFault::NotSent
-            } else {
-                HttpFault::of(error.error())
-            }
-        })
+        outcome
+            .await
+            .map_err(|mut error| match error.take_message() {
+                Some(unsent) => Unanswered::NotSent(Box::new(unsent)),
+                None => Unanswered::Fault(HttpFault::of(error.error())),
+            })
     }
 
     /// The next bytes of a body that comes over this connection; `None` at its end.
@@ -99,9 +114,8 @@ impl Connection {
         body: &mut Incoming,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Bytes, HttpFault>>> {
-        // Asking the body is what makes the driver read; so the driver has two turns.
-        for _ in 0..2 {
-            self.drive(cx);
+        // What came with the head is there before the driver has another turn, and asking for more is what makes it read.
+        self.in_turns(cx, |driver, cx| {
             while let Poll::Ready(frame) = std::pin::Pin::new(&mut *body).poll_frame(cx) {
                 match frame {
                     None => return Poll::Ready(None),
@@ -114,22 +128,44 @@ impl Connection {
                     }
                 }
             }
+            drive(driver, cx);
+            Poll::Pending
+        })
+    }
+
+    /// Polls as long as what that does makes the task worth polling again.
+    fn in_turns<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        mut poll: impl FnMut(&mut Option<Driver>, &mut Context<'_>) -> Poll<T>,
+    ) -> Poll<T> {
+        let mut own = Context::from_waker(self.waker.of(cx));
+        let mut turn = 1;
+        loop {
+            let (polled, woken) = quietly(|| poll(&mut self.driver, &mut own));
+            match woken {
+                Some(_) if polled.is_pending() && turn < TURNS => turn += 1,
+                Some(woken) if polled.is_pending() => {
+                    woken.wake();
+                    return polled;
+                }
+                _ => return polled,
+            }
         }
-        Poll::Pending
     }
 
     /// Whether a request may be sent on it: it was not closed, and the last reply has ended.
     pub(super) fn is_ready(&mut self) -> bool {
-        self.drive(&mut Context::from_waker(Waker::noop()));
+        drive(&mut self.driver, &mut Context::from_waker(Waker::noop()));
         self.driver.is_some() && self.sender.is_ready()
     }
+}
 
-    fn drive(&mut self, cx: &mut Context<'_>) {
-        // What went wrong is told to the answer or the body.
-        if let Some(driver) = &mut self.driver
-            && driver.poll_without_shutdown(cx).is_ready()
-        {
-            self.driver = None;
-        }
+fn drive(driver: &mut Option<Driver>, cx: &mut Context<'_>) {
+    // What went wrong is told to the answer or the body.
+    if let Some(driving) = driver
+        && driving.poll_without_shutdown(cx).is_ready()
+    {
+        *driver = None;
     }
 }

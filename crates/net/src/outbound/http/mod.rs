@@ -29,6 +29,7 @@ pub use reply::{RepeatedHeader, Reply};
 pub use target::{Target, TargetFault};
 pub use tls::{TlsFault, TlsOptions};
 
+use connection::Unanswered;
 use pool::Pool;
 
 /// Bounds of a client, with their defaults.
@@ -145,17 +146,17 @@ impl HttpClient {
     ///
     /// # Errors
     /// [`HttpFault`]; [`HttpFault::was_sent`] says whether the server may have seen the request.
-    pub async fn send(&self, outgoing: &Outgoing) -> Result<Reply, HttpFault> {
+    pub async fn send(&self, outgoing: Outgoing) -> Result<Reply, HttpFault> {
         let until = Instant::now() + Duration::from_millis(outgoing.head_ms_max);
         let permit = self.pool.permit(outgoing.lane, until).await?;
-        timeout_at(until, self.send_now(outgoing, permit))
+        timeout_at(until, self.send_now(self.request(outgoing), permit))
             .await
             .unwrap_or(Err(HttpFault::HeadTimeout))
     }
 
     async fn send_now(
         &self,
-        outgoing: &Outgoing,
+        mut request: Request<Full<Bytes>>,
         permit: Option<OwnedSemaphorePermit>,
     ) -> Result<Reply, HttpFault> {
         loop {
@@ -163,7 +164,7 @@ impl HttpClient {
                 Some(connection) => (connection, true),
                 None => (self.pool.connect().await?, false),
             };
-            match connection.send(self.request(outgoing)).await {
+            match connection.send(request).await {
                 Ok(response) => {
                     return Ok(Reply::new(
                         response,
@@ -173,20 +174,21 @@ impl HttpClient {
                     ));
                 }
                 // Each kept connection is tried at most once, and a new one ends the loop.
-                Err(HttpFault::NotSent) if kept => {}
-                Err(fault) => return Err(fault),
+                Err(Unanswered::NotSent(unsent)) if kept => request = *unsent,
+                Err(Unanswered::NotSent(_)) => return Err(HttpFault::NotSent),
+                Err(Unanswered::Fault(fault)) => return Err(fault),
             }
         }
     }
 
-    fn request(&self, outgoing: &Outgoing) -> Request<Full<Bytes>> {
-        let mut request = Request::new(Full::new(outgoing.body.clone()));
-        *request.method_mut() = outgoing.method.clone();
+    fn request(&self, outgoing: Outgoing) -> Request<Full<Bytes>> {
+        let mut request = Request::new(Full::new(outgoing.body));
+        *request.method_mut() = outgoing.method;
         *request.uri_mut() = self.path.clone();
         let headers = request.headers_mut();
-        headers.clone_from(&self.base);
-        for (name, value) in &outgoing.headers {
-            headers.append(name, value.clone());
+        headers.reserve(self.base.len() + outgoing.headers.len());
+        for (name, value) in self.base.iter().chain(&outgoing.headers) {
+            headers.append(name.clone(), value.clone());
         }
         request
     }

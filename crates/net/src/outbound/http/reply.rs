@@ -81,17 +81,13 @@ impl Reply {
         let Some(connection) = &mut self.connection else {
             return Poll::Ready(Ok(None));
         };
-        Poll::Ready(match ready!(connection.poll_body(&mut self.body, cx)) {
-            Some(Ok(bytes)) => Ok(Some(bytes)),
-            Some(Err(fault)) => {
-                self.connection = None;
-                Err(fault)
-            }
-            None => {
-                self.end();
-                Ok(None)
-            }
-        })
+        let came = ready!(connection.poll_body(&mut self.body, cx));
+        match &came {
+            Some(Err(_)) => self.connection = None,
+            Some(Ok(_)) if !self.body.is_end_stream() => {}
+            Some(Ok(_)) | None => self.end(),
+        }
+        Poll::Ready(came.transpose())
     }
 
     /// The whole body, if it is not longer than `bytes_max`. Not cancel-safe.

@@ -253,7 +253,7 @@ impl Exchange {
 
     /// Learns what later messages depend on, before anyone sees the answer.
     fn learn(&self, result: &str) {
-        match self.outline.method.as_str() {
+        match self.outline.method.as_ref() {
             "initialize" => {
                 let bounds = Bounds::default();
                 let version = scan_reply(result.as_bytes(), &bounds)

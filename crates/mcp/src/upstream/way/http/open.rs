@@ -121,10 +121,13 @@ pub(super) async fn send(
     body: &Bytes,
 ) -> Result<Reply, HttpFault> {
     let mut pause = Duration::from_millis(RECONNECT_PAUSE_MS);
-    let until = Instant::now() + Duration::from_millis(session.reconnect_ms_max);
+    let wait = Duration::from_millis(session.reconnect_ms_max);
+    let mut failed_at = None;
     loop {
         match session.post(outline, body).await {
-            Err(HttpFault::Unreachable(_) | HttpFault::NotSent) if Instant::now() < until => {
+            Err(HttpFault::Unreachable(_) | HttpFault::NotSent)
+                if failed_at.get_or_insert_with(Instant::now).elapsed() < wait =>
+            {
                 tokio::time::sleep(pause).await;
                 pause *= 2;
             }

@@ -20,7 +20,7 @@ pub(super) struct Outline {
     /// The id of a request, as spelled and by value.
     pub id: Option<(String, IdKey)>,
     /// The method; empty in an answer.
-    pub method: String,
+    pub method: Cow<'static, str>,
     /// The revision in `_meta`: the frame is of the Modern era.
     pub version: Option<String>,
     /// The tool, prompt or resource that the frame names.
@@ -38,7 +38,7 @@ impl Outline {
     pub(super) fn of_call(number: &str, tool: &str) -> Self {
         Self {
             id: Id::from_raw(number).map(|id| (number.to_owned(), id.key())),
-            method: TOOLS_CALL.to_owned(),
+            method: Cow::Borrowed(TOOLS_CALL),
             version: None,
             name: Some(tool.to_owned()),
             arguments: None,
@@ -51,7 +51,7 @@ impl Outline {
     pub(super) fn of(frame: &[u8]) -> Self {
         let mut outline = Self {
             id: None,
-            method: String::new(),
+            method: Cow::Borrowed(""),
             version: None,
             name: None,
             arguments: None,
@@ -80,7 +80,7 @@ impl Outline {
         if method == TOOLS_CALL && outline.version.is_some() {
             outline.arguments = member(&scan.params, "arguments").map(str::to_owned);
         }
-        outline.method = method.into_owned();
+        outline.method = Cow::Owned(method.into_owned());
         outline
     }
 

@@ -132,7 +132,7 @@ impl HttpSession {
         let body = Bytes::from(frame.bytes);
         {
             let mut state = self.state();
-            match outline.method.as_str() {
+            match outline.method.as_ref() {
                 "initialize" => {
                     state.era = Some(Era::Legacy);
                     state.initialize = Some(body.clone());
@@ -243,7 +243,7 @@ impl HttpSession {
                     .map(|(name, value)| (name.clone(), value.clone())),
             );
         }
-        let (lane, head_ms_max) = match (outline.is_request(), outline.method.as_str()) {
+        let (lane, head_ms_max) = match (outline.is_request(), outline.method.as_ref()) {
             // It lasts as long as its client stays, and no call is to wait for that.
             (true, "subscriptions/listen") => (Lane::Own, self.call_ms_max),
             (true, _) => (Lane::Call, self.call_ms_max),
@@ -256,7 +256,7 @@ impl HttpSession {
             lane,
             head_ms_max,
         };
-        self.upstream.client.send(&outgoing).await
+        self.upstream.client.send(outgoing).await
     }
 
     /// Asks for a stream of messages, from after an event if one is given.
@@ -276,7 +276,7 @@ impl HttpSession {
             lane: Lane::Own,
             head_ms_max: ASIDE_MS_MAX,
         };
-        self.upstream.client.send(&outgoing).await
+        self.upstream.client.send(outgoing).await
     }
 
     /// Ends the session at the server, where there is one.
@@ -294,7 +294,7 @@ impl HttpSession {
             head_ms_max: CLOSE_MS_MAX,
         };
         // Servers may refuse to end sessions on demand; then they end by themselves.
-        drop(self.upstream.client.send(&outgoing).await);
+        drop(self.upstream.client.send(outgoing).await);
     }
 
     /// What every message of the session carries.
