@@ -264,6 +264,7 @@ async fn requests<H: Handler, S: AsyncRead + AsyncWrite + Unpin>(
         header_wait_ms_max: options.header_wait_ms_max,
         idle_ms_max: options.idle_ms_max,
         write_wait_ms_max: options.write_wait_ms_max,
+        ended_wait_ms_max: options.ended_wait_ms_max,
         rest_ms: can_rest.then_some(options.rest_ms),
     };
     let stream = Patient::new(stream, Arc::clone(&waiting), limits);

@@ -79,6 +79,7 @@ pub(super) struct Limits {
     pub header_wait_ms_max: u64,
     pub idle_ms_max: u64,
     pub write_wait_ms_max: u64,
+    pub ended_wait_ms_max: u64,
     /// How long a connection may be without a request before it rests; never where absent.
     pub rest_ms: Option<u64>,
 }
@@ -93,6 +94,8 @@ pub(super) struct Patient<S> {
     head: Option<(u64, u64)>,
     /// Since when the peer takes nothing, in milliseconds.
     stuck_since_ms: Option<u64>,
+    /// Since when the peer sends nothing more, in milliseconds.
+    ended_since_ms: Option<u64>,
     timer: Pin<Box<Sleep>>,
     /// When the timer fires, in milliseconds.
     armed_ms: u64,
@@ -108,6 +111,7 @@ impl<S> Patient<S> {
             limits,
             head: None,
             stuck_since_ms: None,
+            ended_since_ms: None,
             timer,
             armed_ms,
         }
@@ -178,6 +182,22 @@ impl<S> Patient<S> {
         self.timer.as_mut().reset(at);
     }
 
+    /// Ready when the peer's end is to be told: at once where no request is being handled that has come whole, and no answer
+    /// is on its way.
+    fn poll_ended(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let is_busy = self.waiting.idle_since_ms.load(Ordering::Relaxed) == BUSY;
+        if !is_busy && self.stuck_since_ms.is_some() {
+            // The last of an answer is on its way: whoever writes it is woken, and has a bound.
+            return Poll::Pending;
+        }
+        if !is_busy || !self.stream.is_between() {
+            return Poll::Ready(());
+        }
+        let now = self.waiting.now_ms();
+        let since = *self.ended_since_ms.get_or_insert(now);
+        self.poll_until(since.saturating_add(self.limits.ended_wait_ms_max), cx)
+    }
+
     fn poll_stuck(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         let now = self.waiting.now_ms();
         let since = *self.stuck_since_ms.get_or_insert(now);
@@ -192,7 +212,11 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
         if let Poll::Ready(read) = Pin::new(&mut self.stream).poll_read(cx, buffer) {
+            if read.is_ok() && buffer.filled().len() == before {
+                ready!(self.poll_ended(cx));
+            }
             self.waiting.reads.fetch_add(1, Ordering::Relaxed);
             self.note_bytes();
             return Poll::Ready(read);
@@ -272,6 +296,7 @@ mod tests {
             header_wait_ms_max: 60_000,
             idle_ms_max: 60_000,
             write_wait_ms_max: 60_000,
+            ended_wait_ms_max: 0,
             rest_ms: Some(0),
         };
         let patient = Patient::new(server, Arc::clone(&waiting), limits);
