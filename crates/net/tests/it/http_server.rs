@@ -560,6 +560,34 @@ async fn a_client_that_does_not_read_holds_up_its_stream_and_is_left_in_the_end(
 }
 
 #[tokio::test]
+async fn where_much_waits_for_readers_who_takes_too_little_is_left_and_who_reads_is_not() {
+    let server = start(Options {
+        unsent_bytes_max: 1_000,
+        unsent_wait_ms_max: 300,
+        ..Options::default()
+    })
+    .await;
+    let (mut slow, mut other) = (server.connect().await, server.connect().await);
+    for client in [&mut slow, &mut other] {
+        let request = head("/endless", "");
+        client.write_all(request.as_bytes()).await.unwrap();
+    }
+    let dropped = Arc::clone(&server.answers.dropped);
+    let mut buffer = vec![0; 256 * 1024];
+    let reading = async {
+        while other.read(&mut buffer).await.unwrap() > 0 {}
+        panic!("whoever reads was left");
+    };
+    tokio::select! {
+        () = reading => {}
+        () = eventually("the slow one is left", || dropped.load(Ordering::SeqCst) == 1) => {}
+    }
+    let read = tokio::time::timeout(PATIENCE, other.read(&mut buffer)).await;
+    assert!(read.unwrap().unwrap() > 0);
+    drop(slow);
+}
+
+#[tokio::test]
 async fn what_is_under_way_may_end_and_what_does_not_is_cut_off() {
     let server = start(Options::default()).await;
     let mut client = server.connect().await;
