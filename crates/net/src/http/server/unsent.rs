@@ -14,6 +14,7 @@ pub(super) struct Unsent(Arc<AtomicUsize>);
 #[derive(Debug)]
 pub(super) struct Held {
     all: Unsent,
+    /// The most that waited since nothing did, in bytes.
     own: usize,
     /// Taken since `slow_since_ms`, in bytes.
     taken: usize,
@@ -42,15 +43,15 @@ impl Held {
             return;
         }
         let all = &self.all.0;
-        match left.checked_sub(self.own) {
-            Some(more) => all.fetch_add(more, Ordering::Relaxed),
-            None => all.fetch_sub(self.own - left, Ordering::Relaxed),
-        };
-        self.own = left;
         if left == 0 {
+            all.fetch_sub(std::mem::take(&mut self.own), Ordering::Relaxed);
             self.slow_since_ms = None;
             return;
         }
+        // What was taken of a piece is in memory until all of it is.
+        let more = wanted.saturating_sub(self.own);
+        all.fetch_add(more, Ordering::Relaxed);
+        self.own += more;
         self.taken = self.taken.saturating_add(taken);
         if self.slow_since_ms.is_none() || self.taken >= TAKEN_BYTES_MIN {
             self.slow_since_ms = Some(now_ms());
@@ -80,7 +81,7 @@ mod tests {
         let unsent = Unsent::default();
         let (mut one, mut other) = (unsent.held(), unsent.held());
         one.note(700_000, 0, || 1);
-        other.note(400_000, 100_000, || 2);
+        other.note(300_000, 100_000, || 2);
         assert_eq!(unsent.0.load(Ordering::Relaxed), 1_000_000);
         assert_eq!(one.is_too_slow_since_ms(1_000_000), None);
         assert_eq!(one.is_too_slow_since_ms(999_999), Some(1));
@@ -91,7 +92,7 @@ mod tests {
         }
         one.note(699_980, TAKEN_BYTES_MIN, || 300);
         assert_eq!(one.is_too_slow_since_ms(0), Some(300));
-        other.note(300_000, 300_000, || 400);
+        other.note(200_000, 200_000, || 400);
         assert_eq!(other.is_too_slow_since_ms(0), None);
         drop(other);
         drop(one);
