@@ -20,6 +20,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::checker;
 use crate::config::{self, Settings};
+use crate::disk;
 use crate::failure::{EXIT_JOURNAL, Failure};
 use crate::flags::Given;
 use crate::instance::{bind_control, close_journal, listen, open_journal, split_seed};
@@ -29,7 +30,6 @@ use crate::otel::Telemetry;
 use crate::places::Places;
 use crate::policy::source::{self, Protected};
 use crate::reload::{Asked, Reloader};
-use crate::room;
 use crate::serve::metrics::Sources;
 
 pub use args::{HELP, RunArgs};
@@ -125,7 +125,7 @@ fn guard(
             None,
         );
         notify::begin(&notify, &gate);
-        tokio::spawn(room::watch(places.clone()));
+        tokio::spawn(disk::watch(places.clone()));
         let means = tokio::select! {
             settled = plan.server.settled(&plan.name, &gate, places, err) => settled?,
             asked = asked_to_end() => return asked.map(|()| Ending::Signal),

@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 
 use crate::control::Request;
 use crate::control::client;
+use crate::disk::{self, rough};
 use crate::places::Places;
 use crate::plural::count;
-use crate::room::{self, rough};
 
 pub const HELP: &str = "\
 Examples:
@@ -70,9 +70,9 @@ pub fn run(args: &StatusArgs, places: &Places, out: &mut dyn Write, err: &mut dy
             return 2;
         }
     };
-    let free = room::free_bytes(&directory);
-    if let Some(free) = free.filter(|free| room::is_low(*free, places)) {
-        let _ = writeln!(err, "warning: {}", room::sentence(free, places));
+    let free = disk::free_bytes(&directory);
+    if let Some(free) = free.filter(|free| disk::is_low(*free, places)) {
+        let _ = writeln!(err, "warning: {}", disk::sentence(free, places));
     }
     let sockets = sockets(places, err);
     let printed = if args.json {
@@ -363,7 +363,7 @@ fn object(places: &Places, (journal, free): (&Journal, Option<u64>), sockets: &[
             "segments": journal.segments,
             "size_bytes": journal.bytes,
             "free_bytes": free,
-            "is_low": free.is_some_and(|free| room::is_low(free, places)),
+            "is_low": free.is_some_and(|free| disk::is_low(free, places)),
             "last_record": journal.last,
         },
         "keys": has_keys(&places.keys()),

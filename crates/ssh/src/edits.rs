@@ -85,7 +85,9 @@ pub(crate) async fn edit(sftp: &mut Sftp, path: &str, edits: &[Edit]) -> Result<
         ));
     };
     let new = edited(text, edits)?;
-    let beside = random::name(&format!("{path}.durward-"));
+    // Of no part of the file's own name, which may be as long as names may be.
+    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let beside = random::name(&format!("{folder}/.durward-"));
     let beside = beside
         .ok_or_else(|| Failure::new("no_randomness", "the system gives no random numbers"))?;
     let written = write(sftp, &beside, told.mode, new.as_bytes()).await;

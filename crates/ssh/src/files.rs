@@ -148,7 +148,7 @@ impl Target {
             }
         }
         let mut options = std::fs::OpenOptions::new();
-        let nofollow = rustix::fs::OFlags::NOFOLLOW;
+        let nofollow = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOFOLLOW;
         options
             .read(true)
             .write(true)
@@ -157,6 +157,11 @@ impl Target {
             .mode(0o600)
             .custom_flags(i32::try_from(nofollow.bits()).unwrap_or(0));
         let mut file = OpenOptions::from(options).open(&part).await?;
+        let told = file.metadata().await?;
+        if !told.is_file() || told.nlink() > 1 {
+            let wrong = "what is left of an earlier transfer is not a plain file of this name alone; leave out resume";
+            return Err(io::Error::other(wrong));
+        }
         let mut hash = Context::new(&SHA256);
         let mut resumed = 0;
         let mut buffer = vec![0; CHUNK_BYTES];

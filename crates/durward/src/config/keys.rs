@@ -217,7 +217,7 @@ The file is `--config FILE`, else `$DURWARD_CONFIG`, else `durward.yaml` in `$XD
 current directory, which an agent may be able to write to. `--no-config` reads none. It has to belong to you or to root,
 must not be writable for everybody, and has at most 1 MiB.
 
-- Span of time: `500ms`, `60s`, `10m`, `2h`. Rate: `10/s`, `600/m`, `5000/h`. Size: `4096`, `64KiB`, `1MiB`.
+- Span of time: `500ms`, `60s`, `10m`, `2h`. Rate: `10/s`, `600/m`, `5000/h`. Size: `4096`, `64KiB`, `1MiB`, `2GiB`.
 - Path: relative to the file's own directory; `~/` is the home.
 - `${NAME}` in any value is a variable of the environment; one that is not set is an error. `$${` stands for `${`.
 ";

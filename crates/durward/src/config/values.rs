@@ -106,9 +106,12 @@ impl fmt::Display for Span {
     }
 }
 
-/// A size in bytes: `4096`, `64KiB`, `1MiB`.
+/// A size in bytes: `4096`, `64KiB`, `1MiB`, `2GiB`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Size(pub u64);
+
+/// What is said of a text that is no size.
+const SIZES: &str = "is not a size; write 4096 (bytes), 64KiB, 1MiB or 2GiB";
 
 /// The units of a size, largest first, in bytes.
 const SIZE_UNITS: [(&str, u64); 4] = [
@@ -122,7 +125,7 @@ impl FromStr for Size {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || "is not a size; write 4096, 64KiB or 1MiB".to_owned();
+        let wrong = || SIZES.to_owned();
         let (number, unit) = split(text).ok_or_else(wrong)?;
         let unit = if unit.is_empty() { "B" } else { unit };
         let (_, unit_bytes) = SIZE_UNITS
@@ -424,7 +427,7 @@ mod tests {
 
     #[test]
     fn sizes_are_read_and_written() {
-        const WRONG: Result<&str, &str> = Err("is not a size; write 4096, 64KiB or 1MiB");
+        const WRONG: Result<&str, &str> = Err(SIZES);
         for (text, expect) in [
             ("4096", Ok("4KiB")),
             ("64KiB", Ok("64KiB")),

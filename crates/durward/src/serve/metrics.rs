@@ -13,9 +13,9 @@ use gate::admit::ToolCount;
 use mcp::http::Face;
 use toolkit::measure::{Measure, Measured};
 
+use crate::disk::free_bytes;
 use crate::failure::Failure;
 use crate::otel::Telemetry;
-use crate::room::free_bytes;
 use exposition::written;
 use scrape::Scrape;
 

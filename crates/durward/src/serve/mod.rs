@@ -31,6 +31,7 @@ use crate::config::values::{self, Listen};
 use crate::config::{self, Settings};
 use crate::control::directory::Socket;
 use crate::control::server as control;
+use crate::disk;
 use crate::failure::Failure;
 use crate::flags::{
     ApprovalArgs, Given, PrefixArgs, RefusalArgs, ScreeningArgs, Sync, sync_policy, tool_timeout,
@@ -44,7 +45,6 @@ use crate::otel::Telemetry;
 use crate::places::Places;
 use crate::providers;
 use crate::reload::{Asked, Beside, Group, Reloader};
-use crate::room;
 
 use changes::Changes;
 pub use plan::NOTHING_TO_SERVE;
@@ -307,7 +307,7 @@ fn serve(
             let asked = asked((args, given, &source), settings, &of.group, beside.take());
             of.begin(asked, settings, places, told)?;
         }
-        tokio::spawn(room::watch(places.clone()));
+        tokio::spawn(disk::watch(places.clone()));
         let keys = Notices::of(&[places.keys()]);
         match (clients, listener) {
             (Clients::Connect(out), Some(listener)) => {

@@ -364,7 +364,7 @@ fn limits_that_cannot_be_meant() {
         (
             ["--limit-response-bytes", "1MB"],
             2,
-            "is not a size; write 4096, 64KiB or 1MiB",
+            "is not a size; write 4096 (bytes), 64KiB, 1MiB or 2GiB",
         ),
         (
             ["--limit-burst", "0"],

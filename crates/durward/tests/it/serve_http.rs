@@ -1,5 +1,8 @@
 //! `durward serve` as clients meet it: sessions, both eras, keys, what is wrong, the end.
 
+use std::io::BufReader;
+use std::net::Shutdown;
+
 use crate::support::guarded::{Place, eventually};
 use crate::support::serving::{self, Served, call, modern_call};
 
@@ -26,6 +29,28 @@ fn a_legacy_session_opens_calls_and_ends() {
     journal.assert_ended("3.0", "Success", None);
     assert_eq!(journal.decisions().len(), 1);
     assert_eq!(place.counted().len(), 1);
+}
+
+#[test]
+fn who_sends_on_and_closes_its_own_side_gets_every_answer() {
+    let served = Served::start(&[]);
+    let session = served.open("2025-11-25");
+    let headers = [
+        ("mcp-protocol-version", "2025-11-25"),
+        ("mcp-session-id", session.as_str()),
+    ];
+    let mut stream = served.connect();
+    for number in 1..=3 {
+        let body = call(&number.to_string(), &format!("text {number}"));
+        serving::write_request(&mut stream, "POST", "/mcp/echo", &headers, &body);
+    }
+    stream.shutdown(Shutdown::Write).unwrap();
+    let mut reader = BufReader::new(stream);
+    for number in 1..=3 {
+        let answer = serving::read_answer(&mut reader).json();
+        let text = &answer["result"]["content"][0]["text"];
+        assert_eq!(text, &format!("text {number}"), "{answer}");
+    }
 }
 
 #[test]

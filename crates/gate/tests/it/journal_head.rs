@@ -68,7 +68,7 @@ fn an_instance_that_runs_is_open_and_names_what_no_signature_covers() {
     assert_eq!(
         open.to_string(),
         format!(
-            "open since {since}: the last 6 records of segment {segment} are not yet covered by a signature"
+            "open since {since}: the last 6 records of segment {segment} are not yet covered by a signature; whether one of them was changed, or more were cut off behind them, cannot be told"
         )
     );
     // Ticks bring the head up to date on a thread of its own.

@@ -231,6 +231,58 @@ async fn who_sends_on_gets_every_answer_in_order_beside_others_who_wait_for_thei
 }
 
 #[tokio::test]
+async fn who_sends_nothing_more_gets_the_answers_to_what_was_sent() {
+    let server = start(Options {
+        ended_wait_ms_max: 60_000,
+        ..Options::default()
+    })
+    .await;
+    let long = "long".repeat(2_000_000);
+    for (number, paths) in [(1, ["/wait", "/"]), (2, ["/", "/wait"])] {
+        let (mut reading, mut writing) = server.connect().await.into_split();
+        let sent = async {
+            for path in paths {
+                let length = if path == "/" { long.len() } else { 0 };
+                let request = head(path, &format!("content-length: {length}\r\n"));
+                writing.write_all(request.as_bytes()).await.unwrap();
+                writing.write_all(&long.as_bytes()[..length]).await.unwrap();
+            }
+            writing.shutdown().await.unwrap();
+        };
+        let let_go = async {
+            let waits = || server.answers.waits.load(Ordering::SeqCst);
+            eventually("it waits", || waits() == number).await;
+            server.answers.go.notify_one();
+        };
+        let mut text = String::new();
+        let read = tokio::time::timeout(PATIENCE, reading.read_to_string(&mut text));
+        let (read, (), ()) = tokio::join!(read, sent, let_go);
+        read.unwrap().unwrap();
+        assert_eq!(text.matches("waited").count(), 1, "{number}");
+        assert_eq!(text.matches("long").count(), 2_000_000, "{number}");
+    }
+}
+
+#[tokio::test]
+async fn who_has_gone_is_not_waited_for_beyond_the_bound() {
+    let server = start(Options {
+        ended_wait_ms_max: 20,
+        ..Options::default()
+    })
+    .await;
+    for (number, path) in [(1, "/wait"), (2, "/endless")] {
+        let mut client = server.connect().await;
+        let request = head(path, "");
+        client.write_all(request.as_bytes()).await.unwrap();
+        client.shutdown().await.unwrap();
+        eventually("it is dropped", || {
+            server.answers.dropped.load(Ordering::SeqCst) == number
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
 async fn a_head_that_comes_too_slowly_is_not_waited_for() {
     let server = start(Options {
         header_wait_ms_max: 100,
@@ -505,6 +557,34 @@ async fn a_client_that_does_not_read_holds_up_its_stream_and_is_left_in_the_end(
     let parts = server.answers.parts.load(Ordering::SeqCst);
     assert!(parts < 1_024, "{parts} parts were taken");
     drop(client);
+}
+
+#[tokio::test]
+async fn where_much_waits_for_readers_who_takes_too_little_is_left_and_who_reads_is_not() {
+    let server = start(Options {
+        unsent_bytes_max: 1_000,
+        unsent_wait_ms_max: 300,
+        ..Options::default()
+    })
+    .await;
+    let (mut slow, mut other) = (server.connect().await, server.connect().await);
+    for client in [&mut slow, &mut other] {
+        let request = head("/endless", "");
+        client.write_all(request.as_bytes()).await.unwrap();
+    }
+    let dropped = Arc::clone(&server.answers.dropped);
+    let mut buffer = vec![0; 256 * 1024];
+    let reading = async {
+        while other.read(&mut buffer).await.unwrap() > 0 {}
+        panic!("whoever reads was left");
+    };
+    tokio::select! {
+        () = reading => {}
+        () = eventually("the slow one is left", || dropped.load(Ordering::SeqCst) == 1) => {}
+    }
+    let read = tokio::time::timeout(PATIENCE, other.read(&mut buffer)).await;
+    assert!(read.unwrap().unwrap() > 0);
+    drop(slow);
 }
 
 #[tokio::test]

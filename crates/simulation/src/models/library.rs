@@ -227,7 +227,7 @@ fn content(path: &Path, watch: &Watch<'_>) -> Result<(Vec<u8>, String), Fault> {
         )
     };
     let bytes_max = Limits::default().file_bytes_max;
-    let file = std::fs::File::open(path).map_err(failed)?;
+    let file = toolkit::files::open_in_place(path).map_err(failed)?;
     let mut file = file.take(bytes_max + 1);
     let mut bytes = Vec::new();
     loop {
@@ -294,6 +294,20 @@ pub fn version(model: &Model) -> Option<String> {
 mod tests {
     use super::*;
     use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+    #[test]
+    fn a_link_that_took_the_place_of_a_model_is_not_followed() {
+        let name = format!("durward-library-{}", std::process::id());
+        let root = std::env::temp_dir().canonicalize().unwrap().join(name);
+        std::fs::create_dir_all(root.join("models")).unwrap();
+        std::fs::write(root.join("other.xml"), "text").unwrap();
+        let place = root.join("models/model.xml");
+        std::os::unix::fs::symlink(root.join("other.xml"), &place).unwrap();
+        let library = Library::default();
+        let wrong = library.read(&place, &Watch::default()).unwrap_err().message;
+        assert!(wrong.contains("a link has come into its path"), "{wrong}");
+        std::fs::remove_dir_all(root).unwrap();
+    }
 
     #[test]
     fn the_digest_of_many_bytes_ends_where_it_is_told_and_is_that_of_all() {

@@ -1,7 +1,6 @@
 //! What another platform says of a run, put into the form of a dossier. What can be checked is checked: files against their
 //! checksums, and models as the reviewer's other tools check them.
 
-use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
@@ -150,7 +149,7 @@ fn checked(
 /// SHA-256 of a file in hex.
 fn digest(context: &Context<'_>, file: &Path) -> Result<String, String> {
     let unread = |error: std::io::Error| format!("it cannot be read: {error}");
-    let opened = File::open(file).map_err(unread)?;
+    let opened = toolkit::files::open_in_place(file).map_err(unread)?;
     let mut reader = opened.take(ARTEFACT_BYTES_MAX + 1);
     let (mut sha, mut read, mut buffer) = (Sha256::new(), 0, vec![0; 64 << 10]);
     loop {

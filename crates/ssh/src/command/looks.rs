@@ -121,10 +121,11 @@ pub(super) fn looks(name: &str, words: &[String]) -> Option<bool> {
                 && operands.len() == 1
                 && only(&["-S", "-i", "-k", "-g", "-a", "-c", "-m", "-n", "-T"])
         }
-        // `net.//.kernel` is `net/../kernel`.
+        // `net.//.kernel` is `net/../kernel`. With `-a` it shows all there is, whatever is named.
         "sysctl" => {
             let leaves = |word: &str| ["=", "..", "//"].iter().any(|of| word.contains(of));
-            options.iter().all(|word| are_of(word, "aen"))
+            let known = if operands.is_empty() { "aen" } else { "en" };
+            options.iter().all(|word| are_of(word, known))
                 && !operands.iter().any(|word| leaves(word))
         }
         "mount" => words.is_empty(),
@@ -268,6 +269,7 @@ mod tests {
             "hostname -f",
             "hostname -Is",
             "sysctl -ne net.core",
+            "sysctl -an",
             "date +%s",
             "date -u",
             "date -Iseconds",
@@ -309,6 +311,8 @@ mod tests {
             "sysctl net/../kernel/hostname",
             "sysctl net.//.kernel.hostname",
             "sysctl -p",
+            "sysctl -a net.core",
+            "sysctl -na net.core",
             "mount /dev/sda /mnt",
             "hostname evil",
             "hostname -F /etc/x",

@@ -205,6 +205,7 @@ impl Followed<'_> {
             self.note.begun = true;
             self.noted().await.map_err(Unseen::Over)?;
         }
+        self.note.is_cut |= look.is_cut;
         self.keep(look.parts).await?;
         let is_all = self.note.lengths == look.lengths || !has_begun;
         Ok(is_all.then_some(look.stands))
@@ -277,7 +278,7 @@ impl Followed<'_> {
             ),
             Stands::Lost | Stands::Running => wrong(
                 "job_lost",
-                "nothing of the job runs any more, and its exit code was not left: it was killed, or the host was restarted",
+                "nothing of the job runs any more, and its exit code was not left: it was killed, the host was restarted, or its disk was full",
             ),
         };
         let attempt = self.attempt.clone();

@@ -48,6 +48,8 @@ pub(crate) struct Note {
     pub output: Option<String>,
     /// Lengths of its output and errors, as far as they were seen.
     pub lengths: [u64; 2],
+    /// Its host had no room for all of them.
+    pub is_cut: bool,
     /// Whether a cancelled job was seen dead.
     pub seen_dead: Option<bool>,
 }
@@ -61,7 +63,7 @@ impl Note {
     }
 
     fn json(&self) -> Value {
-        json!({"begun": self.begun, "output": self.output, "lengths": self.lengths, "seen_dead": self.seen_dead})
+        json!({"begun": self.begun, "output": self.output, "lengths": self.lengths, "is_cut": self.is_cut, "seen_dead": self.seen_dead})
     }
 }
 

@@ -21,21 +21,24 @@ const TIME: Duration = Duration::from_secs(30);
 /// Bytes around the output that a poll may come with.
 const AROUND_BYTES: usize = 64 * 1024;
 
-/// `$0` the name, `$1` blocks of each stream that are kept, then the command; its input comes on standard input.
+/// `$0` the name, `$1` blocks of each stream that are kept, then the command; its input comes on standard input. The place
+/// of its exit code is taken beforehand: a disk that is full by the end has room for it.
 const START: &str = "umask 077; [ -r /proc/self/environ ] || { echo 'there is no /proc' >&2; exit 71; }; \
 command -v setsid >/dev/null || { echo 'there is no setsid' >&2; exit 71; }; \
 d=${HOME:?}/.cache/durward/jobs; mkdir -p \"$d\" && cd \"$d\" || exit 70; \
-mkdir \"$0\" 2>/dev/null || { echo durward-job:begun; exit 0; }; cd \"$0\" && cat >in && mkfifo o e || exit 70; \
+mkdir \"$0\" || { [ -d \"$0\" ] || exit 70; echo durward-job:begun; exit 0; }; \
+cd \"$0\" && cat >in && echo '               ' | cat >x && : >whole && mkfifo o e || exit 70; \
 b=$1; shift; setsid sh -c \"$DURWARD_SUPERVISOR\" \"$PWD\" \"$b\" \"$@\" </dev/null >/dev/null 2>&1 & echo durward-job:begun";
 
 /// `$0` the directory, `$1` blocks, then the command. What the command leaves behind may hold its streams for ever; they are
-/// waited for two seconds.
+/// waited for two seconds. What finds no room on the disk is thrown away, and `whole` with it.
 const SUPERVISOR: &str = "unset DURWARD_SUPERVISOR; d=$0 b=$1; shift; cd; echo $$ >\"$d/pid\"; \
-(ulimit -c 0; ulimit -f \"$b\"; cat >\"$d/out\"; exec cat >/dev/null) <\"$d/o\" & o=$!; \
-(ulimit -c 0; ulimit -f \"$b\"; cat >\"$d/err\"; exec cat >/dev/null) <\"$d/e\" & e=$!; \
+(ulimit -c 0; ulimit -f \"$b\"; cat >\"$d/out\"; [ $? != 1 ] || rm -f \"$d/whole\"; exec cat >/dev/null) <\"$d/o\" & o=$!; \
+(ulimit -c 0; ulimit -f \"$b\"; cat >\"$d/err\"; [ $? != 1 ] || rm -f \"$d/whole\"; exec cat >/dev/null) <\"$d/e\" & e=$!; \
 \"$@\" <\"$d/in\" >\"$d/o\" 2>\"$d/e\" & wait $!; c=$?; \
 trap : USR1; (sleep 2; kill -USR1 $$) & w=$!; wait $o $e; kill $w; \
-echo $c >\"$d/x\"; mv \"$d/x\" \"$d/exit\"; rm -f \"$d/in\" \"$d/o\" \"$d/e\"";
+l=; [ -e \"$d/whole\" ] || l=cut; echo \"$c $l\" 1<>\"$d/x\"; mv \"$d/x\" \"$d/exit\"; \
+rm -f \"$d/in\" \"$d/o\" \"$d/e\" \"$d/whole\"";
 
 /// `$0` the name, `$1` the mark, `$2` and `$3` where the streams are read on, `$4` how much of each, `$5` whether a job that has
 /// not begun is to be kept from it.
@@ -43,7 +46,7 @@ const LOOK: &str = "umask 077; d=${HOME:?}/.cache/durward/jobs; \
 if [ \"$5\" = 1 ] && mkdir -p \"$d\" && mkdir \"$d/$0\" 2>/dev/null; then echo durward-job:never 0 0 0 0; exit; fi; \
 cd \"$d/$0\" 2>/dev/null || { echo durward-job:gone 0 0 0 0; exit; }; \
 m=$1; lives() { p=$(cat pid 2>/dev/null) && grep -qs -- \"$m\" \"/proc/$p/environ\" || grep -qs -- \"$m\" /proc/[0-9]*/environ; }; \
-s=running; [ -e exit ] || lives || s=lost; [ -e exit ] && s=ended:$(cat exit); \
+s=running; [ -e exit ] || lives || s=lost; [ -e exit ] && { c=; l=; read -r c l <exit; s=lost; [ \"$c\" ] && s=ended:$c${l:+:$l}; }; \
 o=0; [ -e out ] && o=$(wc -c <out); e=0; [ -e err ] && e=$(wc -c <err); \
 part() { n=$(($1-$2)); [ $n -gt $3 ] && n=$3; [ $n -lt 0 ] && n=0; echo $n; }; \
 a=$(part $o $2 $4); b=$(part $e $3 $4); echo durward-job:$s $((o)) $((e)) $a $b; \
@@ -77,6 +80,8 @@ pub(super) enum Stands {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Look {
     pub stands: Stands,
+    /// It has ended, and its host had no room for all that it wrote.
+    pub is_cut: bool,
     /// Lengths of its output and its errors.
     pub lengths: [u64; 2],
     /// What comes next of each.
@@ -177,7 +182,12 @@ impl Look {
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let (line, rest) = said(bytes)?;
         let mut words = line.split(' ');
-        let stands = match words.next()? {
+        let word = words.next()?;
+        let (word, is_cut) = match word.strip_suffix(":cut") {
+            Some(word) => (word, true),
+            None => (word, false),
+        };
+        let stands = match word {
             "running" => Stands::Running,
             "lost" => Stands::Lost,
             "gone" => Stands::Gone,
@@ -191,6 +201,7 @@ impl Look {
         let err = rest.get(a..a.checked_add(b)?)?.to_vec();
         Some(Self {
             stands,
+            is_cut,
             lengths,
             parts: [out, err],
         })
@@ -204,7 +215,9 @@ mod tests {
     #[test]
     fn what_a_host_says_is_read_behind_what_its_shell_says() {
         let look = Look::read(b"motd\ndurward-job:ended:3 5 7 2 1\nabc and more").unwrap();
-        assert_eq!(look.stands, Stands::Ended(3));
+        assert_eq!((look.stands, look.is_cut), (Stands::Ended(3), false));
+        let cut = Look::read(b"durward-job:ended:0:cut 0 0 0 0\n").unwrap();
+        assert_eq!((cut.stands, cut.is_cut), (Stands::Ended(0), true));
         assert_eq!(look.lengths, [5, 7]);
         assert_eq!(look.parts, [b"ab".to_vec(), b"c".to_vec()]);
         for (word, stands) in [

@@ -155,14 +155,12 @@ impl Pool {
         if shell.initialized() {
             return Ok(slot);
         }
-        let mut slot = Some(slot);
+        // Whoever waits for what is heard keeps no channel from the one who asks.
+        drop(slot);
         let asking = async {
             let mut last = shell::lost(host);
             for way in shell::WAYS {
-                let slot = match slot.take() {
-                    Some(slot) => slot,
-                    None => self.slot(host, own, sharer).await?,
-                };
+                let slot = self.slot(host, own, sharer).await?;
                 let heard = shell::ask(slot, host, way).await;
                 match heard.map_err(SlotFault::Connect)? {
                     Heard::Login(login) => return Ok(login),
@@ -173,10 +171,7 @@ impl Pool {
         };
         // One call asks; the others wait for what it hears.
         shell.get_or_try_init(|| asking).await?;
-        match slot {
-            Some(slot) => Ok(slot),
-            None => self.slot(host, own, sharer).await,
-        }
+        self.slot(host, own, sharer).await
     }
 
     /// Writes an order as the login of its host takes it, as far as that is known.

@@ -187,7 +187,7 @@ pub(super) const FORMS: &[Group] = &[
     Group {
         id: "sysctl",
         about: "the kernel's network settings; what has a = would be written",
-        forms: &["sysctl {-a -e -n} NAME..."],
+        forms: &["sysctl {-e -n} NAME..."],
         when: Some(
             "operands.all(name, (name.startsWith('net.') || name.startsWith('net/')) && !name.contains('..') && !name.contains('//'))",
         ),

@@ -136,7 +136,7 @@ pub(crate) fn of_job(job: &Job, lengths: [u64; 2], most: u64) -> Answer {
         "job": format!("{host}:{}", job.id), "host": host, "state": job.state.label(),
         "command": job.request.get("argv"),
         "exit_code": ended.or(failed), "stdout_bytes": lengths[0], "stderr_bytes": lengths[1],
-        "truncated": lengths.iter().any(|length| *length >= most),
+        "truncated": note.is_cut || lengths.iter().any(|length| *length >= most),
         "submitted_at": job.submitted_ms, "started_at": job.started_ms, "finished_at": job.finished_ms,
         "timeout_ms": job.timeout_ms,
         "cancel_requested": job.cancel_requested, "seen_dead": note.seen_dead,

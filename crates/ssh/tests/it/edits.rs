@@ -88,6 +88,29 @@ async fn a_file_is_changed_whole_or_not_at_all() {
 }
 
 #[tokio::test]
+async fn a_file_whose_name_is_as_long_as_names_may_be_is_changed() {
+    if !has("sshd") {
+        return;
+    }
+    let target = Target::new("");
+    let folder = folder(&target, b"");
+    let file = folder.join("n".repeat(255));
+    fs::write(&file, "a = 1\n").unwrap();
+    let client = target.client();
+    let session = client.connect("web").await;
+    let one = json!([{"old_text": "1", "new_text": "2"}]);
+    edit(&client, &session, &file.display().to_string(), one)
+        .await
+        .unwrap();
+    assert_eq!(fs::read_to_string(&file).unwrap(), "a = 2\n");
+    assert_eq!(
+        fs::read_dir(&folder).unwrap().count(),
+        2,
+        "nothing is left beside it"
+    );
+}
+
+#[tokio::test]
 async fn a_person_is_asked_and_a_link_is_judged_where_it_leads() {
     if !has("sshd") {
         return;

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use ssh::hosts::Hosts;
 
 use crate::stopping::runs;
-use crate::target::{Client, Target, has};
+use crate::target::{Client, Target, has, is_root};
 
 async fn at_once(client: &Client, session: &str, count: usize) {
     let calls: Vec<_> = (0..count / 5)
@@ -111,4 +111,29 @@ async fn more_than_may_wait_are_refused_and_none_waits_longer_than_it_may() {
         .filter(|text| text.contains("no channel to web was free"))
         .count();
     assert_eq!((full, late), (1, 2), "{others:?}");
+}
+
+#[tokio::test]
+async fn the_first_calls_of_a_restricted_shell_wait_for_the_one_that_asks_and_not_it_for_them() {
+    if !has("sshd") || !is_root() || !has("bash") {
+        return;
+    }
+    // It has no `exec`: it is asked once more, on another channel.
+    let target = Target::with_home("rbash", (".bashrc", ""), None);
+    for limits in [
+        "{ connections_max: 1, channels_max: 2, queue_wait_ms_max: 2000 }",
+        "{ connections_max: 1, channels_max: 1, queue_wait_ms_max: 2000 }",
+    ] {
+        let web = format!(
+            "  web: {{ address: 127.0.0.1, port: PORT, credential: me }}\nlimits: {limits}\n"
+        );
+        let client = Client::new(target.hosts_as(&web), None);
+        let session = client.connect("web").await;
+        let run = || client.run(&session, "uname -s");
+        let (a, b, c, d) = tokio::join!(run(), run(), run(), run());
+        for said in [a, b, c, d] {
+            let said = said.unwrap();
+            assert_eq!(said["structuredContent"]["stdout"], "Linux\n", "{said}");
+        }
+    }
 }

@@ -16,6 +16,7 @@ mod edits;
 mod fan_out;
 mod forms;
 mod forwards;
+mod full_disk;
 mod jobs;
 mod load;
 mod opened;

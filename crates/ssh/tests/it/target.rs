@@ -103,7 +103,7 @@ pub fn has(name: &str) -> bool {
 /// The password of every user of a target, where this is root.
 pub const PASSWORD: &str = "testpass";
 const HASH: &str = "$6$durward$PIfTN0ns49KEBSKH9JKrtXaUPuOrIbpm26fBAnV/1SPKSMRxHQgaZAHemnfQjm9nls6CjEROyGifRRfcOedKc1";
-const SHELLS: [&str; 5] = ["bash", "dash", "zsh", "fish", "tcsh"];
+const SHELLS: [&str; 6] = ["bash", "dash", "zsh", "fish", "tcsh", "rbash"];
 
 /// Whether targets have users of their own: root gives sshd its own list of them, in a namespace.
 pub fn is_root() -> bool {
@@ -174,7 +174,7 @@ fn sshd(folder: &Path) -> Command {
     }
     fs::write(folder.join("users"), users).unwrap();
     fs::write(folder.join("hashes"), hashes).unwrap();
-    let script = "[ ! -e \"$0/sudoers\" ] || mount --bind \"$0/sudoers\" /etc/sudoers; mount --bind \"$0/users\" /etc/passwd && mount --bind \"$0/hashes\" /etc/shadow && exec \"$1\" -D -f \"$0/config\" -E \"$0/log\"";
+    let script = "[ ! -e \"$0/small\" ] || mount -t tmpfs -o size=1m,mode=777 tmpfs \"$0/home\"; [ ! -e \"$0/sudoers\" ] || mount --bind \"$0/sudoers\" /etc/sudoers; mount --bind \"$0/users\" /etc/passwd && mount --bind \"$0/hashes\" /etc/shadow && exec \"$1\" -D -f \"$0/config\" -E \"$0/log\"";
     let mut command = Command::new("unshare");
     command
         .args(["--mount", "--propagation", "private", "sh", "-c", script])
@@ -223,6 +223,16 @@ impl Target {
         let mut target = Self::start(folder, "", None);
         target.user = format!("it-{shell}");
         target
+    }
+
+    /// One whose users have a home with a disk of its own, of 1 MiB; for root only.
+    pub fn with_small_home() -> Self {
+        let folder = folder();
+        keygen(&folder.join("host"), &[]);
+        keygen(&folder.join("user"), &[]);
+        fs::create_dir(folder.join("home")).unwrap();
+        fs::write(folder.join("small"), "").unwrap();
+        Self::start(folder, "", None)
     }
 
     /// An sshd behind which every command is read by this shell.

@@ -261,6 +261,14 @@ async fn only_plain_files_of_the_named_folders_are_used_here() {
     symlink(on.target.folder.join("outside"), on.here("link")).unwrap();
     symlink(on.target.folder.join("outside"), on.here("file.part")).unwrap();
     fs::create_dir(on.here("folder")).unwrap();
+    // Parts of earlier transfers that are something else by now.
+    fs::write(on.here("own"), "own").unwrap();
+    fs::hard_link(on.here("own"), on.here("twin.part")).unwrap();
+    let pipe = Command::new("mkfifo").arg(on.here("pipe.part")).status();
+    assert!(pipe.unwrap().success());
+    for name in ["twin", "pipe"] {
+        fs::write(on.far(name), "own text").unwrap();
+    }
     for (local, wrong) in [
         ("drop/../outside", "not a name of a plain file"),
         ("drop/.hidden", "not a name of a plain file"),
@@ -289,6 +297,18 @@ async fn only_plain_files_of_the_named_folders_are_used_here() {
         ("ssh_put", "folder", json!({}), "it is not a plain file"),
         ("ssh_put", "missing", json!({}), "missing here"),
         ("ssh_get", "file", json!({"resume": true}), "file here"),
+        (
+            "ssh_get",
+            "twin",
+            json!({"resume": true}),
+            "leave out resume",
+        ),
+        (
+            "ssh_get",
+            "pipe",
+            json!({"resume": true}),
+            "leave out resume",
+        ),
         (
             "ssh_get",
             "long",

@@ -401,7 +401,7 @@ impl fmt::Display for Unproven {
                 ..
             } => write!(
                 f,
-                "open since {since}: the last {count} records of segment {segment} were not covered by a signature when its writer died"
+                "open since {since}: the last {count} records of segment {segment} were not covered by a signature when its writer died; whether one of them was changed, or more were cut off behind them, cannot be told"
             ),
             Unproven::Tail {
                 segment,
@@ -411,7 +411,7 @@ impl fmt::Display for Unproven {
                 ..
             } => write!(
                 f,
-                "open since {since}: the last {count} records of segment {segment} are not yet covered by a signature"
+                "open since {since}: the last {count} records of segment {segment} are not yet covered by a signature; whether one of them was changed, or more were cut off behind them, cannot be told"
             ),
             Unproven::NoHead => f.write_str(
                 "open: no head was compared, so a last segment that was taken away would not be missed",

@@ -20,6 +20,7 @@ use super::body::{Request, Response, Sent};
 use super::listen::{Listener, Stream, Taken};
 use super::timeouts::{Limits, Patient, Waiting};
 use super::turns::{self, Turns};
+use super::unsent::Unsent;
 use super::user::{Ends, READERS};
 use super::{Handler, Options, plain};
 use crate::quiet::Quiet;
@@ -49,6 +50,8 @@ struct Shared<H> {
     served: AtomicU64,
     /// Those who find out whose connections are whose.
     readers: Arc<Semaphore>,
+    /// Answers that wait for their readers.
+    unsent: Unsent,
     ending: watch::Receiver<Phase>,
 }
 
@@ -80,6 +83,7 @@ pub async fn serve<H: Handler>(
         open: AtomicUsize::new(0),
         served: AtomicU64::new(0),
         readers: Arc::new(Semaphore::new(READERS)),
+        unsent: Unsent::default(),
         ending,
     });
     tokio::pin!(shutdown);
@@ -265,9 +269,12 @@ async fn requests<H: Handler, S: AsyncRead + AsyncWrite + Unpin>(
         header_wait_ms_max: options.header_wait_ms_max,
         idle_ms_max: options.idle_ms_max,
         write_wait_ms_max: options.write_wait_ms_max,
+        ended_wait_ms_max: options.ended_wait_ms_max,
+        unsent_bytes_max: options.unsent_bytes_max,
+        unsent_wait_ms_max: options.unsent_wait_ms_max,
         rest_ms: can_rest.then_some(options.rest_ms),
     };
-    let stream = Patient::new(stream, Arc::clone(&waiting), limits);
+    let stream = Patient::new(stream, Arc::clone(&waiting), (limits, shared.unsent.held()));
     let turns = Mutex::new(Turns::default());
     let service = service_fn(|request: http::Request<Incoming>| {
         waiting.busy();

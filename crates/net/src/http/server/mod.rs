@@ -15,6 +15,7 @@ mod threads;
 mod timeouts;
 mod tls;
 mod turns;
+mod unsent;
 mod user;
 
 pub use accept::{Drained, serve};
@@ -51,6 +52,13 @@ pub struct Options {
     pub rest_ms: u64,
     /// How long a peer may read nothing of what is sent to it, in milliseconds.
     pub write_wait_ms_max: u64,
+    /// Most bytes of answers that wait for their readers, over all connections, before those who take too little are cut off.
+    pub unsent_bytes_max: usize,
+    /// How long a peer may take too little then, in milliseconds.
+    pub unsent_wait_ms_max: u64,
+    /// How long a request is still handled whose peer sends nothing more, in milliseconds: it may have closed its own side
+    /// of the connection only, or have gone.
+    pub ended_wait_ms_max: u64,
     /// Most connections at once; a further one is answered 503 and closed.
     pub connections_max: usize,
     /// How long requests under way may take to end at the end, in milliseconds.
@@ -73,6 +81,9 @@ impl Default for Options {
             idle_ms_max: 300_000,
             rest_ms: 1_000,
             write_wait_ms_max: 60_000,
+            unsent_bytes_max: 256 * 1024 * 1024,
+            unsent_wait_ms_max: 5_000,
+            ended_wait_ms_max: 1_000,
             connections_max: 10_240,
             drain_ms: 10_000,
             names: Names::loopback(),

@@ -14,7 +14,10 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
 use super::heads::Strict;
+use super::unsent::Held;
 
+/// How often a peer that takes nothing is looked at, in milliseconds.
+const LOOK_MS: u64 = 1_000;
 /// A request is being handled: the peer need not say anything.
 const BUSY: u64 = u64::MAX;
 
@@ -79,6 +82,9 @@ pub(super) struct Limits {
     pub header_wait_ms_max: u64,
     pub idle_ms_max: u64,
     pub write_wait_ms_max: u64,
+    pub ended_wait_ms_max: u64,
+    pub unsent_bytes_max: usize,
+    pub unsent_wait_ms_max: u64,
     /// How long a connection may be without a request before it rests; never where absent.
     pub rest_ms: Option<u64>,
 }
@@ -88,26 +94,32 @@ pub(super) struct Patient<S> {
     stream: Strict<S>,
     waiting: Arc<Waiting>,
     limits: Limits,
+    /// What of its answers waits for the peer.
+    held: Held,
     /// The head under way: how many requests came before it, and when its first byte came, in
     /// milliseconds.
     head: Option<(u64, u64)>,
     /// Since when the peer takes nothing, in milliseconds.
     stuck_since_ms: Option<u64>,
+    /// Since when the peer sends nothing more, in milliseconds.
+    ended_since_ms: Option<u64>,
     timer: Pin<Box<Sleep>>,
     /// When the timer fires, in milliseconds.
     armed_ms: u64,
 }
 
 impl<S> Patient<S> {
-    pub fn new(stream: S, waiting: Arc<Waiting>, limits: Limits) -> Self {
+    pub fn new(stream: S, waiting: Arc<Waiting>, (limits, held): (Limits, Held)) -> Self {
         let armed_ms = limits.idle_ms_max;
         let timer = Box::pin(tokio::time::sleep_until(waiting.at(armed_ms)));
         Self {
             stream: Strict::new(stream),
             waiting,
             limits,
+            held,
             head: None,
             stuck_since_ms: None,
+            ended_since_ms: None,
             timer,
             armed_ms,
         }
@@ -182,11 +194,55 @@ impl<S> Patient<S> {
         self.timer.as_mut().reset(at);
     }
 
-    fn poll_stuck(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+    /// Ready when the peer's end is to be told: at once where no request is being handled that has come whole, and no answer
+    /// is on its way.
+    fn poll_ended(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let is_busy = self.waiting.idle_since_ms.load(Ordering::Relaxed) == BUSY;
+        if !is_busy && self.stuck_since_ms.is_some() {
+            // The last of an answer is on its way: whoever writes it is woken, and has a bound.
+            return Poll::Pending;
+        }
+        if !is_busy || !self.stream.is_between() {
+            return Poll::Ready(());
+        }
         let now = self.waiting.now_ms();
-        let since = *self.stuck_since_ms.get_or_insert(now);
-        ready!(self.poll_until(since.saturating_add(self.limits.write_wait_ms_max), cx));
-        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+        let since = *self.ended_since_ms.get_or_insert(now);
+        self.poll_until(since.saturating_add(self.limits.ended_wait_ms_max), cx)
+    }
+
+    /// What became of an attempt to send so many bytes.
+    fn written(
+        &mut self,
+        wanted: usize,
+        written: Poll<io::Result<usize>>,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<usize>> {
+        let taken = match &written {
+            Poll::Ready(Ok(taken)) => *taken,
+            _ => 0,
+        };
+        self.held.note(wanted, taken, || self.waiting.now_ms());
+        if written.is_ready() {
+            self.stuck_since_ms = None;
+            return written;
+        }
+        self.poll_stuck(cx)
+    }
+
+    fn poll_stuck(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        loop {
+            let now = self.waiting.now_ms();
+            let since = *self.stuck_since_ms.get_or_insert(now);
+            let mut until = since.saturating_add(self.limits.write_wait_ms_max);
+            if let Some(since) = self.held.is_too_slow_since_ms(self.limits.unsent_bytes_max) {
+                until = until.min(since.saturating_add(self.limits.unsent_wait_ms_max));
+            }
+            if until <= now {
+                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+            }
+            // What waits elsewhere may become too much meanwhile.
+            ready!(self.poll_until(until.min(now.saturating_add(LOOK_MS)), cx));
+        }
     }
 }
 
@@ -196,7 +252,11 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
         if let Poll::Ready(read) = Pin::new(&mut self.stream).poll_read(cx, buffer) {
+            if read.is_ok() && buffer.filled().len() == before {
+                ready!(self.poll_ended(cx));
+            }
             self.waiting.reads.fetch_add(1, Ordering::Relaxed);
             self.note_bytes();
             return Poll::Ready(read);
@@ -222,13 +282,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        match Pin::new(&mut self.stream).poll_write(cx, bytes) {
-            Poll::Ready(written) => {
-                self.stuck_since_ms = None;
-                Poll::Ready(written)
-            }
-            Poll::Pending => self.poll_stuck(cx),
-        }
+        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.written(bytes.len(), written, cx)
     }
 
     fn poll_write_vectored(
@@ -236,13 +291,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
         cx: &mut Context<'_>,
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        match Pin::new(&mut self.stream).poll_write_vectored(cx, parts) {
-            Poll::Ready(written) => {
-                self.stuck_since_ms = None;
-                Poll::Ready(written)
-            }
-            Poll::Pending => self.poll_stuck(cx),
-        }
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, parts);
+        self.written(parts.iter().map(|part| part.len()).sum(), written, cx)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -267,6 +317,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::unsent::Unsent;
     use super::*;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 
@@ -279,9 +330,16 @@ mod tests {
             header_wait_ms_max: 60_000,
             idle_ms_max: 60_000,
             write_wait_ms_max: 60_000,
+            ended_wait_ms_max: 0,
+            unsent_bytes_max: usize::MAX,
+            unsent_wait_ms_max: 60_000,
             rest_ms: Some(0),
         };
-        let patient = Patient::new(server, Arc::clone(&waiting), limits);
+        let patient = Patient::new(
+            server,
+            Arc::clone(&waiting),
+            (limits, Unsent::default().held()),
+        );
         (client, waiting, patient)
     }
 

@@ -101,6 +101,10 @@ pub(super) fn refused(rest: &[u8]) -> io::Error {
     match told {
         Ok((2, _)) => io::Error::new(io::ErrorKind::NotFound, "there is no such file"),
         Ok((3, _)) => io::Error::new(io::ErrorKind::PermissionDenied, "permission denied"),
+        // The protocol has no word of its own for a full disk.
+        Ok((4, text)) => io::Error::other(format!(
+            "the SFTP server says only \"{text}\"; its disk or the user's quota may be full"
+        )),
         Ok((8, _)) => io::Error::new(io::ErrorKind::Unsupported, "the SFTP server cannot do that"),
         Ok((_, text)) => io::Error::other(text),
         Err(_) => io::ErrorKind::InvalidData.into(),
