@@ -31,8 +31,8 @@ struct Target {
 #[must_use = "the task is not woken"]
 pub(crate) struct Woken(Arc<Target>);
 
-impl Quiet {
-    pub fn new() -> Self {
+impl Default for Quiet {
+    fn default() -> Self {
         let task = Waker::noop().clone();
         let target = Arc::new(Target {
             task: Mutex::new(task.clone()),
@@ -43,7 +43,9 @@ impl Quiet {
             task,
         }
     }
+}
 
+impl Quiet {
     /// The waker, which wakes the task of `cx` from now on.
     pub fn of(&mut self, cx: &Context<'_>) -> &Waker {
         if !self.task.will_wake(cx.waker()) {

@@ -22,7 +22,7 @@ fn counted(count: &Count) -> usize {
 #[test]
 fn a_task_is_not_woken_by_what_it_does_itself_unless_it_is_asked_for() {
     let (count, waker) = task();
-    let mut quiet = Quiet::new();
+    let mut quiet = Quiet::default();
     let own = quiet.of(&Context::from_waker(&waker)).clone();
     let (told, woken) = quietly(|| {
         own.wake_by_ref();
@@ -40,7 +40,7 @@ fn a_task_is_not_woken_by_what_it_does_itself_unless_it_is_asked_for() {
 #[test]
 fn another_thread_and_another_task_are_heard_within_it() {
     let (count, waker) = task();
-    let (mut quiet, mut other) = (Quiet::new(), Quiet::new());
+    let (mut quiet, mut other) = (Quiet::default(), Quiet::default());
     let own = quiet.of(&Context::from_waker(&waker)).clone();
     let (other_count, other_waker) = task();
     let other = other.of(&Context::from_waker(&other_waker)).clone();
@@ -59,7 +59,7 @@ fn another_thread_and_another_task_are_heard_within_it() {
 #[test]
 fn the_last_task_that_asked_is_woken() {
     let ((before, first), (after, second)) = (task(), task());
-    let mut quiet = Quiet::new();
+    let mut quiet = Quiet::default();
     let own = quiet.of(&Context::from_waker(&first)).clone();
     quiet.of(&Context::from_waker(&second));
     own.wake();
@@ -69,7 +69,7 @@ fn the_last_task_that_asked_is_woken() {
 #[test]
 fn a_panic_within_it_leaves_no_task_asleep() {
     let (count, waker) = task();
-    let mut quiet = Quiet::new();
+    let mut quiet = Quiet::default();
     let own = quiet.of(&Context::from_waker(&waker)).clone();
     let panicked = std::panic::catch_unwind(|| quietly(|| panic!("within")));
     assert!(panicked.is_err());

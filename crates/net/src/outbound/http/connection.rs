@@ -15,7 +15,7 @@ use tokio::runtime::{Handle, Id};
 
 use super::fault::HttpFault;
 use super::stream::Stream;
-use crate::quiet::{Quiet, quietly};
+use super::turns::Turns;
 
 type Driver = http1::Connection<TokioIo<Stream>, Full<Bytes>>;
 
@@ -27,12 +27,8 @@ pub(super) struct Connection {
     pub(super) idle_since: Instant,
     /// The runtime that hears from the kernel when something has come.
     home: Option<Id>,
-    /// What the driver wakes.
-    waker: Quiet,
+    turns: Turns,
 }
-
-/// How often the driver and who waits for it have their turn, before the task has to be woken for more.
-const TURNS: usize = 2;
 
 /// Why a request has no answer.
 pub(super) enum Unanswered {
@@ -58,7 +54,7 @@ impl Connection {
             driver: Some(driver),
             idle_since: Instant::now(),
             home: here(),
-            waker: Quiet::new(),
+            turns: Turns::default(),
         })
     }
 
@@ -94,9 +90,9 @@ impl Connection {
     ) -> Result<Response<Incoming>, Unanswered> {
         let mut answer = pin!(self.sender.try_send_request(request));
         let outcome = poll_fn(|cx| {
-            self.in_turns(cx, |driver, cx| {
+            self.turns.take(cx, |cx| {
                 // The answer is there, if at all, after the driver has done what it can.
-                drive(driver, cx);
+                drive(&mut self.driver, cx);
                 answer.as_mut().poll(cx)
             })
         });
@@ -115,7 +111,7 @@ impl Connection {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Bytes, HttpFault>>> {
         // What came with the head is there before the driver has another turn, and asking for more is what makes it read.
-        self.in_turns(cx, |driver, cx| {
+        self.turns.take(cx, |cx| {
             while let Poll::Ready(frame) = std::pin::Pin::new(&mut *body).poll_frame(cx) {
                 match frame {
                     None => return Poll::Ready(None),
@@ -128,30 +124,9 @@ impl Connection {
                     }
                 }
             }
-            drive(driver, cx);
+            drive(&mut self.driver, cx);
             Poll::Pending
         })
-    }
-
-    /// Polls as long as what that does makes the task worth polling again.
-    fn in_turns<T>(
-        &mut self,
-        cx: &mut Context<'_>,
-        mut poll: impl FnMut(&mut Option<Driver>, &mut Context<'_>) -> Poll<T>,
-    ) -> Poll<T> {
-        let mut own = Context::from_waker(self.waker.of(cx));
-        let mut turn = 1;
-        loop {
-            let (polled, woken) = quietly(|| poll(&mut self.driver, &mut own));
-            match woken {
-                Some(_) if polled.is_pending() && turn < TURNS => turn += 1,
-                Some(woken) if polled.is_pending() => {
-                    woken.wake();
-                    return polled;
-                }
-                _ => return polled,
-            }
-        }
     }
 
     /// Whether a request may be sent on it: it was not closed, and the last reply has ended.

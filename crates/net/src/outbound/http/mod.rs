@@ -11,6 +11,7 @@ mod reply;
 mod stream;
 mod target;
 mod tls;
+mod turns;
 
 use std::sync::Arc;
 use std::time::Duration;
