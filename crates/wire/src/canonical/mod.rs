@@ -305,6 +305,28 @@ mod tests {
     }
 
     #[test]
+    fn names_are_kept_where_they_are_noted_and_nowhere_else() {
+        let deep = r#"{"\n":{"\n":1},"a":[{"\n":2},{"\n":3}]}"#;
+        let frames = [
+            (format!(r#"{{"id":1,"result":{deep}}}"#), 1),
+            (
+                format!(r#"{{"method":"m","params":{{"_meta":{deep}}}}}"#),
+                0,
+            ),
+            (
+                format!(r#"{{"method":"m","params":{{"arguments":{deep}}}}}"#),
+                4,
+            ),
+            (format!(r#"[{{"id":1,"result":{deep}}}]"#), 0),
+        ];
+        for (frame, kept) in frames {
+            let canonical = Canonical::of(frame.as_bytes(), &Bounds::default()).unwrap();
+            assert_eq!(canonical.text(), frame);
+            assert_eq!(canonical.unescaped.len(), kept, "{frame}");
+        }
+    }
+
+    #[test]
     fn errors_name_the_member_and_say_what_to_do() {
         let frame = br#"{"method":"ping","Method\u001b":"","METHOD":""}"#;
         let error = Canonical::of(frame, &Bounds::default()).unwrap_err();

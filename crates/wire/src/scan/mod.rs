@@ -114,7 +114,7 @@ pub struct Notes<N, P> {
 impl<N, P> Default for Notes<N, P> {
     fn default() -> Self {
         Self {
-            members: Vec::with_capacity(4),
+            members: Vec::new(),
             params: Vec::new(),
             reply: Vec::new(),
             leaves: Vec::new(),

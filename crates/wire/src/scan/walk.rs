@@ -321,7 +321,13 @@ impl<'a, S: Sink<'a>> Walker<'a, S> {
         if self.rules == Rules::Canonical && zone == Zone::Message {
             self.own_member(own, &name, at)?;
         }
-        let noted = self.sink.name(&string, &name, &part);
+        let noted = match zone {
+            Zone::Message | Zone::Params | Zone::Arguments | Zone::Reply => {
+                self.sink.name(&string, &name, &part)
+            }
+            // However many there are, they are not kept.
+            Zone::Outside | Zone::Element | Zone::Inside | Zone::Other => S::Name::default(),
+        };
         let key_leaf = match zone {
             Zone::Arguments => self.leaf(part, Some(noted.clone()))?,
             _ => None,
