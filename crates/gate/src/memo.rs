@@ -3,6 +3,7 @@
 
 use ahash::AHashMap as HashMap;
 use std::cell::RefCell;
+use std::rc::Rc;
 
 /// Most names that are kept; then all are forgotten.
 const NAMES_MAX: usize = 1_024;
@@ -10,11 +11,44 @@ const NAMES_MAX: usize = 1_024;
 const NAME_BYTES_MAX: usize = 256;
 
 /// Values by name. One per thread, so that no call waits for another.
-pub(crate) struct Memo<V>(RefCell<HashMap<Box<str>, V>>);
+pub(crate) struct Memo<V>(RefCell<Kept<V>>);
+
+struct Kept<V> {
+    read: Vec<(Rc<str>, V)>,
+    /// Where in `read` a name stands.
+    at: HashMap<Rc<str>, usize>,
+    /// The one that was asked for last: one call asks for the same name several times.
+    latest: usize,
+}
 
 impl<V> Default for Memo<V> {
     fn default() -> Self {
-        Self(RefCell::default())
+        Self(RefCell::new(Kept {
+            read: Vec::new(),
+            at: HashMap::default(),
+            latest: 0,
+        }))
+    }
+}
+
+impl<V> Kept<V> {
+    fn find(&mut self, name: &str) -> Option<&V> {
+        let is_latest = |(kept, _): &(Rc<str>, V)| **kept == *name;
+        if !self.read.get(self.latest).is_some_and(is_latest) {
+            self.latest = *self.at.get(name)?;
+        }
+        self.read.get(self.latest).map(|(_, value)| value)
+    }
+
+    fn keep(&mut self, name: &str, value: V) {
+        if self.read.len() >= NAMES_MAX {
+            self.read.clear();
+            self.at.clear();
+        }
+        self.latest = self.read.len();
+        let name: Rc<str> = name.into();
+        self.at.insert(Rc::clone(&name), self.latest);
+        self.read.push((name, value));
     }
 }
 
@@ -24,15 +58,11 @@ impl<V: Clone> Memo<V> {
         if name.len() > NAME_BYTES_MAX {
             return read(name);
         }
-        if let Some(value) = self.0.borrow().get(name) {
+        if let Some(value) = self.0.borrow_mut().find(name) {
             return value.clone();
         }
         let value = read(name);
-        let mut kept = self.0.borrow_mut();
-        if kept.len() >= NAMES_MAX {
-            kept.clear();
-        }
-        kept.insert(name.into(), value.clone());
+        self.0.borrow_mut().keep(name, value.clone());
         value
     }
 }
@@ -58,11 +88,11 @@ mod tests {
                 memo.of(&number.to_string(), str::len),
                 number.to_string().len()
             );
-            assert!(memo.0.borrow().len() <= NAMES_MAX);
+            assert!(memo.0.borrow().read.len() <= NAMES_MAX);
         }
         let long = "x".repeat(NAME_BYTES_MAX + 1);
-        let kept = memo.0.borrow().len();
+        let kept = memo.0.borrow().read.len();
         assert_eq!(memo.of(&long, str::len), NAME_BYTES_MAX + 1);
-        assert_eq!(memo.0.borrow().len(), kept);
+        assert_eq!(memo.0.borrow().read.len(), kept);
     }
 }

@@ -67,7 +67,8 @@ impl<'a> Envelope<'a> {
             ));
         }
         let bad = |message| Err(WireError::new(K::NotJsonRpc, 0, message));
-        if get(Own::Jsonrpc).is_none_or(|v| string(v).as_deref() != Some("2.0")) {
+        let is_2 = |v| v == "\"2.0\"" || string(v).as_deref() == Some("2.0");
+        if !get(Own::Jsonrpc).is_some_and(is_2) {
             return bad("the message lacks \"jsonrpc\": \"2.0\"");
         }
         let id = get(Own::Id);

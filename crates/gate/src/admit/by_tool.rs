@@ -61,17 +61,16 @@ impl ByTool {
                 .unwrap_or_default(),
         };
         let mut servers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let server = call.facts.backend_id.as_str();
-        let name = if servers.contains_key(server) || servers.len() < SERVERS_MAX {
-            server
+        let name = call.facts.backend_id.as_str();
+        if let Some(server) = servers.get_mut(name) {
+            return server.add(tool, outcome);
+        }
+        let name = if servers.len() < SERVERS_MAX {
+            name
         } else {
             OTHER_TOOL
         };
-        if let Some(server) = servers.get_mut(name) {
-            server.add(tool, outcome);
-        } else {
-            servers.entry(name.into()).or_default().add(tool, outcome);
-        }
+        servers.entry(name.into()).or_default().add(tool, outcome);
     }
 
     pub fn read(&self) -> Vec<ToolCount> {

@@ -1,5 +1,9 @@
 //! From a judgement to a decision and its record.
 
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
 use crate::approval::{self, Answer};
 use crate::channel::Channel;
 use crate::effect::Effect;
@@ -8,9 +12,9 @@ use crate::inspect::RULE_PREFIX;
 use crate::journal::{
     Appending, Decision, JournalError, MatchedRule, Micros, OpId, RecordedFact, RecordedPath,
 };
-use crate::limits::{BREACH_RULE, Standing};
+use crate::limits::{BREACH_RULE, Counted, Standing};
 use crate::paths::Role;
-use crate::policy::{DEFAULT_RULE, Judgement, PROTECTED_RULE, UNREAD_RULE, Verdict};
+use crate::policy::{DEFAULT_RULE, Judgement, Named, PROTECTED_RULE, UNREAD_RULE, Verdict};
 use crate::reason::Reason;
 use crate::run::RunId;
 
@@ -30,8 +34,8 @@ pub(super) struct Decided {
     pub effect: Effect,
     /// Set where the call may not pass.
     pub reason: Option<Reason>,
-    pub final_rule: String,
-    pub matched: Vec<(String, Effect)>,
+    pub final_rule: Arc<str>,
+    pub matched: Named,
     /// How many more rules matched than are named.
     pub matched_omitted: usize,
     pub operation: Option<Operation>,
@@ -45,6 +49,8 @@ pub(super) struct Decided {
     pub remember: bool,
     /// Hitl only: how it was answered.
     pub hitl: Option<Hitl>,
+    /// How its call was counted when it arrived.
+    pub counted: Option<Counted>,
 }
 
 /// How a person, or an earlier answer of one, decided.
@@ -106,15 +112,13 @@ impl Decided {
             (Effect::Deny, _) if unsure => Some(Reason::Undecidable),
             (Effect::Deny, _) => Some(Reason::DenyRule),
         };
-        let (named, matched_omitted) = judgement.named_rules(final_rule);
+        let (matched, matched_omitted) = judgement.named_rules(final_rule);
+        let named = matched.iter().find(|(id, _)| **id == *final_rule);
         let mut decided = Self {
             effect,
             reason,
-            final_rule: final_rule.to_owned(),
-            matched: named
-                .into_iter()
-                .map(|rule| (rule.id.clone(), rule.effect))
-                .collect(),
+            final_rule: named.map_or_else(|| final_rule.into(), |(id, _)| Arc::clone(id)),
+            matched,
             matched_omitted,
             operation: judgement.operation,
             side_effects: judgement.side_effects.unwrap_or_default(),
@@ -123,6 +127,7 @@ impl Decided {
             retry_after_ms: None,
             remember: effect == Effect::Hitl && may_be_remembered(&judgement),
             hitl: None,
+            counted: None,
         };
         // A person knows no more of a tool that its server does not list than a rule does.
         if facts.unlisted && effect != Effect::Deny {
@@ -139,8 +144,8 @@ impl Decided {
     pub fn joined_by(mut self, standing: Standing) -> Self {
         if standing == Standing::Breach && self.effect != Effect::Deny {
             self.effect = Effect::Hitl;
-            BREACH_RULE.clone_into(&mut self.final_rule);
-            self.matched.push((BREACH_RULE.to_owned(), Effect::Hitl));
+            self.final_rule = BREACH_RULE.into();
+            self.matched.push((BREACH_RULE.into(), Effect::Hitl));
             self.escalated = true;
             self.remember = false;
         }
@@ -158,10 +163,10 @@ impl Decided {
         }
         if let Some(rule) = finding.denied_by() {
             self.stop(finding.reason());
-            self.final_rule = format!("{RULE_PREFIX}{rule}");
+            self.final_rule = format!("{RULE_PREFIX}{rule}").into();
         } else if let Some(rule) = finding.asked_by() {
             self.effect = Effect::Hitl;
-            self.final_rule = format!("{RULE_PREFIX}{rule}");
+            self.final_rule = format!("{RULE_PREFIX}{rule}").into();
             self.matched.push((self.final_rule.clone(), Effect::Hitl));
             self.remember = false;
         }
@@ -172,7 +177,7 @@ impl Decided {
     pub fn stop(&mut self, reason: Reason) {
         self.effect = Effect::Deny;
         self.reason = Some(reason);
-        reason.label().clone_into(&mut self.final_rule);
+        self.final_rule = reason.label().into();
     }
 
     /// A refusal that no rule was asked about.
@@ -180,8 +185,8 @@ impl Decided {
         Self {
             effect: Effect::Deny,
             reason: Some(reason),
-            final_rule: reason.label().to_owned(),
-            matched: Vec::new(),
+            final_rule: reason.label().into(),
+            matched: Named::new(),
             matched_omitted: 0,
             operation: None,
             side_effects: &[],
@@ -190,6 +195,7 @@ impl Decided {
             retry_after_ms: None,
             remember: false,
             hitl: None,
+            counted: None,
         }
     }
 
@@ -197,8 +203,12 @@ impl Decided {
         Refusal {
             reason,
             decision: self.effect,
-            final_rule: self.final_rule,
-            matched_rules: self.matched.into_iter().map(|(id, _)| id).collect(),
+            final_rule: self.final_rule.as_ref().to_owned(),
+            matched_rules: self
+                .matched
+                .iter()
+                .map(|(id, _)| id.as_ref().to_owned())
+                .collect(),
             matched_rules_omitted: self.matched_omitted,
             tool_name: facts.tool_name.known().cloned(),
             path: facts.primary_path().map(str::to_owned),
@@ -253,8 +263,10 @@ impl Decided {
         facts: &Facts,
         origin: &Origin,
     ) -> Result<(OpId, Appending), JournalError> {
-        let op = recorder.next_op();
-        let begun = self.with_record(op, world, facts, origin, |record| recorder.begin(record))?;
+        let now = recorder.clock.wall_ms();
+        let op = recorder.next_op(now);
+        let write = |record: &Decision<'_>| recorder.begin(now, record);
+        let begun = self.with_record(op, world, facts, origin, write)?;
         Ok((op, begun))
     }
 
@@ -268,7 +280,7 @@ impl Decided {
         write: impl FnOnce(&Decision<'_>) -> Result<Appending, JournalError>,
     ) -> Result<Appending, JournalError> {
         let facts = &*world.hidden(facts);
-        let matched: Vec<MatchedRule<'_>> = self
+        let matched: SmallVec<[MatchedRule<'_>; 4]> = self
             .matched
             .iter()
             .map(|(id, effect)| MatchedRule {
@@ -283,7 +295,7 @@ impl Decided {
         let operation = self.operation.map(Operation::label);
         let uri = facts.uri.known().map(String::as_str);
         let scheme = uri.and_then(scheme_of);
-        let more: Vec<RecordedFact<'_>> = path_facts::more(facts).collect();
+        let more: SmallVec<[RecordedFact<'_>; 4]> = path_facts::more(facts).collect();
         let hitl = self.hitl.as_ref();
         let paths_unknown = uncertain(facts).then_some("paths").into_iter();
         let unknown: Vec<&str> = paths_unknown.chain(path_facts::unknown(facts)).collect();

@@ -38,7 +38,7 @@ pub(super) struct State {
     pub origin: Box<Origin>,
     pub targets: Targets,
     /// The rule that decided.
-    pub rule: String,
+    pub rule: Arc<str>,
     /// Whether a person has answered that rule with a yes.
     pub is_approved: bool,
     /// When the call began, identification included.

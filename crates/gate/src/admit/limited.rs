@@ -3,7 +3,7 @@
 
 use crate::facts::{Direction, Facts, ResourceType};
 use crate::journal::{JournalError, Record};
-use crate::limits::{Lane, Limits, Slot, Standing, Stop, Who};
+use crate::limits::{Counted, Lane, Limits, Slot, Standing, Stop, Who};
 use crate::peer::PeerId;
 use crate::reason::Reason;
 
@@ -37,7 +37,7 @@ impl Gate {
     pub(super) fn within_limits(
         &self,
         world: &World,
-        facts: &Facts,
+        (facts, counted): (&Facts, Counted),
         origin: &Origin,
         now_ns: u64,
     ) -> Result<Standing, TurnAway> {
@@ -45,14 +45,19 @@ impl Gate {
             Direction::ToServer => Lane::Calls,
             Direction::ToClient => Lane::ToClient,
         };
-        self.arrive(world, lane, facts, origin, now_ns)
+        self.arrive(world, lane, counted, origin, now_ns)
+    }
+
+    /// How a call is counted.
+    pub(super) fn counted(&self, facts: &Facts) -> Counted {
+        self.counters.of(&who(facts))
     }
 
     fn arrive(
         &self,
         world: &World,
         lane: Lane,
-        facts: &Facts,
+        counted: Counted,
         origin: &Origin,
         now_ns: u64,
     ) -> Result<Standing, TurnAway> {
@@ -63,7 +68,7 @@ impl Gate {
             });
         }
         self.counters
-            .arrive(&world.limits, lane, &who(facts), now_ns)
+            .arrive(&world.limits, lane, counted, now_ns)
             .map_err(TurnAway::from)
     }
 
@@ -95,7 +100,7 @@ impl Gate {
 
     pub(super) fn write_tallies(&self, tallies: Vec<Tally>) -> Result<(), JournalError> {
         tallies.iter().try_for_each(|tally| {
-            let record = tally.record(self.recorder.next_op());
+            let record = tally.record(self.recorder.next_op(self.wall_ms()));
             self.recorder.write(&Record::Decision(&record))
         })
     }
@@ -110,7 +115,8 @@ impl Gate {
         if decided.reason.is_some() || facts.direction == Direction::ToClient {
             return None;
         }
-        match self.counters.enter(&world.limits, &who(facts)) {
+        let counted = decided.counted.unwrap_or_else(|| self.counted(facts));
+        match self.counters.enter(&world.limits, counted) {
             Ok(slot) => Some(slot),
             Err(stop) => {
                 decided.stop(TurnAway::from(stop).reason);
@@ -142,7 +148,8 @@ impl Gate {
             | ControlKind::Complaint => return Ok(self.control(kind, to, request)),
         };
         let world = self.world();
-        self.arrive(&world, lane, facts, origin, self.mono_ns())
+        let counted = self.counted(facts);
+        self.arrive(&world, lane, counted, origin, self.mono_ns())
             .map_err(|why| Box::new(self.turn_away(&world, facts, origin, why)))?;
         Ok(self.control(kind, to, request))
     }
@@ -153,7 +160,8 @@ impl Gate {
     /// The refusal, where the caller is beyond its limits.
     pub fn admit_stray(&self, facts: &Facts, origin: &Origin) -> Result<(), Box<Refusal>> {
         let world = self.world();
-        self.arrive(&world, Lane::Calls, facts, origin, self.mono_ns())
+        let counted = self.counted(facts);
+        self.arrive(&world, Lane::Calls, counted, origin, self.mono_ns())
             .map(drop)
             .map_err(|why| Box::new(self.turn_away(&world, facts, origin, why)))
     }
@@ -161,9 +169,9 @@ impl Gate {
     /// A person said yes to a call beyond its tool's window: the window begins anew.
     pub(super) fn note_approved<R>(&self, world: &World, call: &Call<R>, decided: &Decided) {
         if decided.escalated {
-            let who = who(&call.facts);
+            let counted = self.counted(&call.facts);
             self.counters
-                .begin_anew(&world.limits, &who, self.mono_ns());
+                .begin_anew(&world.limits, counted, self.mono_ns());
         }
     }
 

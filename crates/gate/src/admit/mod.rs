@@ -163,9 +163,10 @@ impl Gate {
         // identity: an authenticator has found the caller; nobody else says whose call it is.
         call.facts.state_caller(&call.caller);
         self.state_labels(&world, &mut call.facts, &call.caller);
+        let counted = self.counted(&call.facts);
         let standing = match call.caller.is_expelled() {
             true => Err(TurnAway::expelled()),
-            false => self.within_limits(&world, &call.facts, &call.origin, arrived),
+            false => self.within_limits(&world, (&call.facts, counted), &call.origin, arrived),
         };
         let standing = match standing {
             Ok(standing) => standing,
@@ -180,6 +181,7 @@ impl Gate {
         let judged = clock.mono_ns();
         stages.policy_us = micros(judged.saturating_sub(measured));
         decided.policy_us = stages.policy_us;
+        decided.counted = Some(counted);
         if decided.effect == Effect::Hitl {
             if self.is_draining() {
                 // It came before, but nobody is asked any more.

@@ -63,9 +63,8 @@ impl Recorder {
     }
 
     /// A fresh name: 48 bits of milliseconds, 32 of a counter, 48 of the instance. Grows even where
-    /// the wall clock is set back.
-    pub fn next_op(&self) -> OpId {
-        let now = self.clock.wall_ms();
+    /// the wall clock, which says `now`, is set back.
+    pub fn next_op(&self, now: i64) -> OpId {
         let mut last = self
             .last
             .lock()
@@ -91,10 +90,10 @@ impl Recorder {
             .inspect_err(|error| self.remember(error))
     }
 
-    /// Begins to write a decision.
-    pub fn begin(&self, decision: &Decision<'_>) -> Result<Appending, JournalError> {
+    /// Begins to write a decision, made at `now` on the wall clock.
+    pub fn begin(&self, now: i64, decision: &Decision<'_>) -> Result<Appending, JournalError> {
         self.journal
-            .begin(self.clock.wall_ms(), &Record::Decision(decision))
+            .begin(now, &Record::Decision(decision))
             .inspect_err(|error| self.remember(error))
     }
 

@@ -171,7 +171,7 @@ impl Gate {
             return self.conclude(call, decided, world, stages, self.mono_ns());
         }
         let rules = world.policy.rules();
-        let rule = rules.iter().find(|rule| rule.id == decided.final_rule);
+        let rule = rules.iter().find(|rule| *rule.id == *decided.final_rule);
         let approvers = rule.map_or(&Channel::DEFAULT[..], |rule| &rule.approvers);
         let asking = Asking {
             facts: &call.facts,

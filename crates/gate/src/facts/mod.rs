@@ -19,6 +19,8 @@ mod value;
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use crate::caller::Caller;
 use crate::flow::Held;
 use crate::inspect::Finding;
@@ -206,7 +208,7 @@ pub struct Facts {
 
 /// Facts that few calls have.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct More(Vec<(FactId, Fact<Stated>)>);
+pub struct More(SmallVec<[(FactId, Fact<Stated>); 2]>);
 
 /// A value that a fact cannot have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -277,7 +279,7 @@ impl Facts {
     pub fn set(&mut self, id: FactId, value: Fact<Stated>) -> Result<(), Unfit> {
         let unfit = Unfit { fact: id };
         let fits = match (&value, id.row().kind) {
-            (Fact::Known(Stated::Text(_)), Kind::Text)
+            (Fact::Known(Stated::Text(_) | Stated::Word(_)), Kind::Text)
             | (Fact::Known(Stated::Texts(_)), Kind::Texts)
             | (Fact::Known(Stated::Number(_)), Kind::Number)
             | (Fact::Unknown | Fact::Absent, _) => true,
@@ -369,7 +371,7 @@ impl Facts {
         if let Some(tool) = self.tool_name.known() {
             let reads = self.name_reads_only(tool, Some(hint));
             let said = if reads { "yes" } else { "no" };
-            self.keep(FactId::ReadsOnly, Fact::Known(said.into()));
+            self.keep(FactId::ReadsOnly, Fact::Known(Stated::Word(said)));
         }
     }
 
@@ -414,7 +416,7 @@ impl Facts {
     pub fn state_reach(&mut self, hint: bool) {
         if hint || self.side_effects_known().is_none() {
             let said = if hint { "yes" } else { "no" };
-            self.keep(FactId::SendsOutward, Fact::Known(said.into()));
+            self.keep(FactId::SendsOutward, Fact::Known(Stated::Word(said)));
         }
     }
 
@@ -460,6 +462,13 @@ impl Facts {
                         *text = other;
                     }
                 }
+                Fact::Known(stated @ Stated::Word(_)) => {
+                    if let Stated::Word(word) = stated
+                        && let Some(other) = change(word)
+                    {
+                        *stated = Stated::Text(other);
+                    }
+                }
                 Fact::Known(Stated::Texts(texts))
                     if texts.iter().any(|text| change(text).is_some()) =>
                 {
@@ -495,6 +504,7 @@ fn known(fact: &Fact<String>) -> Fact<Value<'_>> {
 fn one_text(value: Fact<Stated>) -> Fact<String> {
     match value {
         Fact::Known(Stated::Text(text)) => Fact::Known(text),
+        Fact::Known(Stated::Word(word)) => Fact::Known(word.to_owned()),
         Fact::Known(Stated::Texts(_) | Stated::Number(_)) | Fact::Unknown => Fact::Unknown,
         Fact::Absent => Fact::Absent,
     }

@@ -49,6 +49,8 @@ impl Value<'_> {
 pub enum Stated {
     /// One text.
     Text(String),
+    /// One text, a word of a closed set.
+    Word(&'static str),
     /// A list of texts.
     Texts(Arc<[Arc<str>]>),
     /// A number.
@@ -59,6 +61,7 @@ impl Stated {
     pub(super) fn value(&self) -> Value<'_> {
         match self {
             Self::Text(text) => Value::Text(text.into()),
+            Self::Word(word) => Value::Text(Cow::Borrowed(word)),
             Self::Texts(texts) => Value::Names(texts),
             Self::Number(number) => Value::Number(*number),
         }

@@ -39,6 +39,14 @@ pub(crate) struct Who<'a> {
     pub tool: Option<&'a str>,
 }
 
+/// The same as the counters know it: by keyed hashes, which are made once a call. A name's length costs no memory,
+/// and nobody can make two names meet.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Counted {
+    caller: u64,
+    tool: Option<u64>,
+}
+
 /// A call that is not beyond its limits, or only beyond one that a person may lift.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Standing {
@@ -67,7 +75,7 @@ struct State {
     time: Steady,
     /// By the caller's keyed hash.
     buckets: Map<Buckets>,
-    /// By keyed hash: a name's length costs no memory, and nobody can make two names meet.
+    /// By the keyed hash of a caller's tool.
     windows: Map<Window>,
     marks: usize,
     /// Calls under way by caller, and by caller and tool, over all sessions. None is 0.
@@ -98,8 +106,7 @@ type Map<V> = HashMap<u64, V, BuildHasherDefault<AsItIs>>;
 #[derive(Debug)]
 pub(crate) struct Slot {
     counters: Arc<Counters>,
-    caller: u64,
-    tool: Option<u64>,
+    who: Counted,
 }
 
 impl Counters {
@@ -108,10 +115,9 @@ impl Counters {
         &self,
         limits: &Limits,
         lane: Lane,
-        who: &Who<'_>,
+        Counted { caller, tool }: Counted,
         now_ns: u64,
     ) -> Result<Standing, Stop> {
-        let (caller, tool) = (self.caller_key(who), self.tool_key(who));
         let mut state = self.lock();
         let now_ns = state.time.at(now_ns);
         state
@@ -129,8 +135,8 @@ impl Counters {
     }
 
     /// A person said yes to a call beyond its tool's window: the window begins anew with it.
-    pub fn begin_anew(&self, limits: &Limits, who: &Who<'_>, now_ns: u64) {
-        let Some(tool) = self.tool_key(who) else {
+    pub fn begin_anew(&self, limits: &Limits, who: Counted, now_ns: u64) {
+        let Some(tool) = who.tool else {
             return;
         };
         let mut state = self.lock();
@@ -143,8 +149,8 @@ impl Counters {
     }
 
     /// A call is about to be sent: it is under way until its slot is dropped.
-    pub fn enter(self: &Arc<Self>, limits: &Limits, who: &Who<'_>) -> Result<Slot, Stop> {
-        let (caller, tool) = (self.caller_key(who), self.tool_key(who));
+    pub fn enter(self: &Arc<Self>, limits: &Limits, who: Counted) -> Result<Slot, Stop> {
+        let Counted { caller, tool } = who;
         let mut state = self.lock();
         let full = |key: &u64, most: u32| state.under_way.get(key).is_some_and(|n| *n >= most);
         let tool_full = match (&tool, limits.tool_under_way_max) {
@@ -160,18 +166,18 @@ impl Counters {
         drop(state);
         Ok(Slot {
             counters: Arc::clone(self),
-            caller,
-            tool,
+            who,
         })
     }
 
-    fn caller_key(&self, who: &Who<'_>) -> u64 {
-        self.keys.hash_one(who.subject_id)
-    }
-
-    fn tool_key(&self, who: &Who<'_>) -> Option<u64> {
-        let tool = who.tool?;
-        Some(self.keys.hash_one((who.subject_id, who.backend_id, tool)))
+    /// How a call is counted.
+    pub fn of(&self, who: &Who<'_>) -> Counted {
+        let caller = self.keys.hash_one(who.subject_id);
+        let of_tool = |tool| self.keys.hash_one((who.subject_id, who.backend_id, tool));
+        Counted {
+            caller,
+            tool: who.tool.map(of_tool),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -263,7 +269,7 @@ impl State {
 impl Drop for Slot {
     fn drop(&mut self) {
         let mut state = self.counters.lock();
-        for key in std::iter::once(self.caller).chain(self.tool) {
+        for key in std::iter::once(self.who.caller).chain(self.who.tool) {
             state.leave(key);
         }
     }
@@ -325,7 +331,7 @@ mod tests {
     }
 
     fn arrive(counters: &Counters, limits: &Limits, who: &Who<'_>, now: u64) -> String {
-        match counters.arrive(limits, Lane::Calls, who, now) {
+        match counters.arrive(limits, Lane::Calls, counters.of(who), now) {
             Ok(standing) => format!("{standing:?}"),
             Err(stop) => format!("{stop:?}"),
         }
@@ -348,7 +354,7 @@ mod tests {
             arrive(&counters, &refuse, &who("s", "read"), SECOND),
             format!("Tool {{ wait_ns: {} }}", 59 * SECOND)
         );
-        counters.begin_anew(&limits, &who("s", "read"), SECOND);
+        counters.begin_anew(&limits, counters.of(&who("s", "read")), SECOND);
         for _ in 0..29 {
             let standing = arrive(&counters, &limits, &who("s", "read"), SECOND);
             assert_eq!(standing, "Within");
@@ -382,7 +388,7 @@ mod tests {
             tool_under_way_max: Some(2),
             ..narrow()
         };
-        let enter = |who| counters.enter(&limits, &who);
+        let enter = |who| counters.enter(&limits, counters.of(&who));
         let first = enter(who("s", "read")).unwrap();
         let second = enter(who("s", "read")).unwrap();
         assert_eq!(enter(who("s", "read")).unwrap_err(), Stop::UnderWay);
@@ -414,12 +420,12 @@ mod tests {
                 let slots = &slots;
                 scope.spawn(move || {
                     for call in 0..32 {
-                        let who = who("s", "read");
+                        let who = counters.of(&who("s", "read"));
                         let now = 10 * SECOND + (call * 7_919 + thread) % 1_000;
-                        match counters.arrive(&limits, Lane::Calls, &who, now) {
+                        match counters.arrive(&limits, Lane::Calls, who, now) {
                             Ok(Standing::Within) => {
                                 count(counts[0]);
-                                if let Ok(slot) = counters.enter(&limits, &who) {
+                                if let Ok(slot) = counters.enter(&limits, who) {
                                     count(counts[3]);
                                     slots.lock().unwrap().push(slot);
                                 }
@@ -482,7 +488,11 @@ mod tests {
                 ..who("", "")
             };
             let passed = (0..60)
-                .filter(|_| counters.arrive(&limits, Lane::Calls, &who, 0).is_ok())
+                .filter(|_| {
+                    counters
+                        .arrive(&limits, Lane::Calls, counters.of(&who), 0)
+                        .is_ok()
+                })
                 .count();
             assert_eq!(passed, 50, "{subject_id}");
         }
@@ -497,7 +507,9 @@ mod tests {
                 tool: None,
                 ..who("", "")
             };
-            counters.arrive(&limits, Lane::Calls, &who, now).is_ok()
+            counters
+                .arrive(&limits, Lane::Calls, counters.of(&who), now)
+                .is_ok()
         };
         for caller in 0..3 * CALLERS_MAX {
             assert!(call(&caller.to_string(), 0));
@@ -522,7 +534,7 @@ mod tests {
                 ..who("s", "")
             };
             let passed = (0..60)
-                .filter(|_| counters.arrive(&limits, lane, &who, 0).is_ok())
+                .filter(|_| counters.arrive(&limits, lane, counters.of(&who), 0).is_ok())
                 .count();
             assert_eq!(passed, 50, "{lane:?}");
         }

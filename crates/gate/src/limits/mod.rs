@@ -17,7 +17,7 @@ pub use counters::{CALLERS_MAX, MARKS_MAX, WINDOWS_MAX};
 pub use rate::Rate;
 pub use window::EXACT_MAX;
 
-pub(crate) use counters::{Counters, Lane, Slot, Standing, Stop, Who};
+pub(crate) use counters::{Counted, Counters, Lane, Slot, Standing, Stop, Who};
 
 /// Names the decision where a tool was called too often and a person has to say whether it may go on.
 pub const BREACH_RULE: &str = "rate_limit_breach";

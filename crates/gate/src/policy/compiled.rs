@@ -1,5 +1,7 @@
 //! Rules made ready: each condition that is asked, as a test.
 
+use std::sync::Arc;
+
 use super::conditions::Conditions;
 use super::matcher::{OtherPaths, Part, Test};
 use super::pattern::Pattern;
@@ -15,6 +17,8 @@ pub const OTHER_PATHS: &str = "other paths";
 /// A rule with its conditions compiled.
 #[derive(Debug)]
 pub(super) struct Compiled {
+    /// The rule's, shared with the decisions that name it.
+    pub(super) id: Arc<str>,
     pub(super) effect: Effect,
     /// As [`Conditions::specificity`] has it: every decision asks for it.
     pub(super) specificity: usize,
@@ -39,6 +43,7 @@ impl Compiled {
             tests.insert(behind, (OTHER_PATHS, Test::OtherPaths(others)));
         }
         Ok(Self {
+            id: rule.id.as_str().into(),
             effect: rule.effect,
             specificity: conditions.specificity(),
             tests,

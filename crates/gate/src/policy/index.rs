@@ -9,6 +9,7 @@ use crate::paths::PathArgument;
 use crate::paths::canonical::extension;
 
 use super::compiled::Compiled;
+use super::judge::Numbers;
 use super::pattern::Pattern;
 use super::rule::Rule;
 use super::seen::Seen;
@@ -54,8 +55,8 @@ impl Index {
     }
 
     /// The rules that may match, in the policy's order, each once.
-    pub fn candidates(&self, seen: &Seen<'_>) -> Vec<u32> {
-        let mut found = Vec::new();
+    pub fn candidates(&self, seen: &Seen<'_>) -> Numbers {
+        let mut found = Numbers::new();
         self.others.find(seen, &mut found);
         if let Some(shelf) = self.tools.get(seen.tool_folded()) {
             shelf.find(seen, &mut found);
@@ -80,38 +81,38 @@ impl Shelf {
         }
     }
 
-    fn find(&self, seen: &Seen<'_>, found: &mut Vec<u32>) {
+    fn find(&self, seen: &Seen<'_>, found: &mut Numbers) {
         let reach = &seen.facts().reach;
         // What is no plain place may lead anywhere.
         let leads_anywhere = seen.reaches_below()
             || reach.unread
             || !reach.relative.is_empty()
             || !reach.globs.is_empty();
-        found.extend(&self.rest);
+        found.extend_from_slice(&self.rest);
         match &seen.facts().paths {
             Fact::Absent if !leads_anywhere => {}
             Fact::Known(paths) if !leads_anywhere && paths.iter().all(is_resolved) => {
                 let plain = paths.iter().flat_map(|argument| &argument.meaning.places);
                 self.of_places(plain.map(String::as_str).chain(reach.every_place()), found);
             }
-            Fact::Known(_) | Fact::Unknown | Fact::Absent => found.extend(&self.by_path),
+            Fact::Known(_) | Fact::Unknown | Fact::Absent => found.extend_from_slice(&self.by_path),
         }
     }
 
-    fn of_places<'p>(&self, places: impl Iterator<Item = &'p str>, found: &mut Vec<u32>) {
+    fn of_places<'p>(&self, places: impl Iterator<Item = &'p str>, found: &mut Numbers) {
         let mut before = None;
         for place in places.filter(|place| before.replace(*place) != Some(*place)) {
             if !self.anchors.is_empty() {
                 let slashes = place.bytes().enumerate().filter(|(_, byte)| *byte == b'/');
                 let above = slashes.filter_map(|(at, _)| place.get(..at));
                 for anchor in above.chain([place]) {
-                    found.extend(listed(&self.anchors, anchor));
+                    found.extend_from_slice(listed(&self.anchors, anchor));
                 }
             }
             if !self.extensions.is_empty()
                 && let Some(extension) = extension(place)
             {
-                found.extend(listed(&self.extensions, &extension));
+                found.extend_from_slice(listed(&self.extensions, &extension));
             }
         }
     }

@@ -1,5 +1,9 @@
 //! The one function that judges, and its two readings: may this call pass, may this tool be seen.
 
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
 use crate::effect::Effect;
 use crate::facts::{Fact, Facts, Operation};
 
@@ -19,6 +23,12 @@ pub const UNREAD_RULE: &str = "built_in_unread_arguments";
 /// better explained by all of their names, and each has to be written before the call goes on.
 pub const NAMED_MAX: usize = 16;
 
+/// Rules by their numbers: few match a call.
+pub(super) type Numbers = SmallVec<[u32; 8]>;
+
+/// The rules that a record names, and what each wants: their names are shared with the policy.
+pub type Named = SmallVec<[(Arc<str>, Effect); 2]>;
+
 /// What the policy says of a set of facts.
 #[derive(Debug)]
 pub struct Judgement<'p> {
@@ -27,8 +37,8 @@ pub struct Judgement<'p> {
     /// The arguments hold more than was looked through.
     unread: bool,
     /// Rules that match, and rules of which nobody can say.
-    matched: Vec<u32>,
-    unsure: Vec<u32>,
+    matched: Numbers,
+    unsure: Numbers,
     /// What the call does, where that is known.
     pub operation: Option<Operation>,
     /// Its side effects, where they are known.
@@ -51,7 +61,7 @@ impl Policy {
     #[must_use]
     pub fn judge(&self, facts: &Facts) -> Judgement<'_> {
         let seen = Seen::new(facts);
-        let (mut matched, mut unsure) = (Vec::new(), Vec::new());
+        let (mut matched, mut unsure) = (Numbers::new(), Numbers::new());
         // In the policy's order, so that what matched is named in it.
         for number in self.index.candidates(&seen) {
             let at = number as usize;
@@ -201,11 +211,16 @@ impl<'p> Judgement<'p> {
     /// What a record names of the rules that match: the first [`NAMED_MAX`] in the policy's order and the
     /// one that decided, and how many more there are.
     #[must_use]
-    pub fn named_rules(&self, decided: &str) -> (Vec<&'p Rule>, usize) {
-        let mut rest = self.matched_rules();
-        let mut named: Vec<&Rule> = rest.by_ref().take(NAMED_MAX).collect();
-        if self.matched.len() > NAMED_MAX && !named.iter().any(|rule| rule.id == decided) {
-            named.extend(rest.find(|rule| rule.id == decided));
+    pub fn named_rules(&self, decided: &str) -> (Named, usize) {
+        let compiled = &self.policy.compiled;
+        let mut rest = self
+            .matched
+            .iter()
+            .filter_map(|number| compiled.get(*number as usize))
+            .map(|rule| (Arc::clone(&rule.id), rule.effect));
+        let mut named: Named = rest.by_ref().take(NAMED_MAX).collect();
+        if self.matched.len() > NAMED_MAX && !named.iter().any(|(id, _)| **id == *decided) {
+            named.extend(rest.find(|(id, _)| **id == *decided));
         }
         let omitted = self.matched.len().saturating_sub(named.len());
         (named, omitted)

@@ -29,7 +29,7 @@ pub use compiled::OTHER_PATHS;
 pub use conditions::{Asked, CONDITIONS, ConditionDef, Conditions};
 pub use document::PolicyError;
 pub use explain::Reading;
-pub use judge::{DEFAULT_RULE, Judgement, NAMED_MAX, PROTECTED_RULE, UNREAD_RULE, Verdict};
+pub use judge::{DEFAULT_RULE, Judgement, NAMED_MAX, Named, PROTECTED_RULE, UNREAD_RULE, Verdict};
 pub use rule::Rule;
 pub use tri::Tri;
 

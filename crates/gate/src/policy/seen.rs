@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 
-use super::shell::fold;
+use super::shell::{fold, folded};
 use crate::facts::{Fact, FactId, Facts, Operation, Value};
 
 /// Facts, and what most rules ask of them.
 pub(super) struct Seen<'f> {
     facts: &'f Facts,
-    tool_folded: String,
-    backend_folded: String,
+    tool_folded: Cow<'f, str>,
+    backend_folded: Cow<'f, str>,
     operation: Option<Operation>,
     effects: Option<&'static [&'static str]>,
     below: bool,
@@ -20,8 +20,8 @@ impl<'f> Seen<'f> {
         let tool = facts.tool_name.known();
         Self {
             facts,
-            tool_folded: tool.map(|t| fold(t)).unwrap_or_default(),
-            backend_folded: fold(&facts.backend_id),
+            tool_folded: tool.map(|t| folded(t)).unwrap_or_default(),
+            backend_folded: folded(&facts.backend_id),
             operation: facts.operation_known(),
             effects: facts.side_effects_known(),
             below: facts.reach.below || takes_away_of(facts),
@@ -72,8 +72,8 @@ impl<'f> Seen<'f> {
     /// A text without its case.
     pub fn folded(&self, id: FactId, text: &str) -> Cow<'_, str> {
         match id {
-            FactId::ToolName => Cow::Borrowed(self.tool_folded.as_str()),
-            FactId::BackendId => Cow::Borrowed(self.backend_folded.as_str()),
+            FactId::ToolName => Cow::Borrowed(self.tool_folded()),
+            FactId::BackendId => Cow::Borrowed(&self.backend_folded),
             _ => Cow::Owned(fold(text)),
         }
     }

@@ -3,6 +3,8 @@
 //! Every item between stars stands for exactly one character, so a glob is a beginning, an end, and
 //! parts that come in between in this order; the leftmost place for each of them is always good enough.
 
+use std::borrow::Cow;
+
 use super::glob::{GlobError, check};
 
 /// A glob (`*`, `?`, `[abc]`, `[!abc]`) over a whole text.
@@ -47,6 +49,15 @@ pub(super) fn fold(text: &str) -> String {
         .flat_map(char::to_lowercase)
         .map(plain)
         .collect()
+}
+
+/// [`fold`], without a copy where a text has no case that counts: most names are written so.
+pub(super) fn folded(text: &str) -> Cow<'_, str> {
+    let is_folded = |byte: u8| byte.is_ascii() && !byte.is_ascii_uppercase();
+    match text.bytes().all(is_folded) {
+        true => Cow::Borrowed(text),
+        false => Cow::Owned(fold(text)),
+    }
 }
 
 impl Shell {

@@ -417,7 +417,7 @@ fn of_many_rules_that_match_the_deciding_one_is_named_and_the_rest_counted() {
         let judgement = p.judge(&facts);
         let decided = judgement.verdict().final_rule.to_owned();
         let (named, omitted) = judgement.named_rules(&decided);
-        let names: Vec<String> = named.iter().map(|rule| rule.id.clone()).collect();
+        let names: Vec<String> = named.iter().map(|(id, _)| id.to_string()).collect();
         (decided, names, omitted)
     };
     let (decided, names, omitted) = named(NAMED_MAX);

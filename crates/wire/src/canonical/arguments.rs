@@ -64,6 +64,9 @@ struct Named<'a> {
 }
 
 pub(super) fn check(frame: &Canonical, declared: &impl Declared) -> Result<(), WireError> {
+    if is_declared(frame, declared) {
+        return Ok(());
+    }
     let leaves = frame.notes.leaves.iter();
     let mut names: Vec<Named<'_>> = leaves
         .filter(|leaf| leaf.is_name)
@@ -85,6 +88,16 @@ pub(super) fn check(frame: &Canonical, declared: &impl Declared) -> Result<(), W
         check_object(object, paths.to(first.object), declared)?;
     }
     Ok(())
+}
+
+/// Whether the arguments are one object, of which each name is declared: so nearly all are.
+fn is_declared(frame: &Canonical, declared: &impl Declared) -> bool {
+    let is_declared = |value| {
+        let name = frame.slice(value).and_then(text::unescape);
+        name.is_some_and(|name| declared.declares(&[], &name))
+    };
+    let mut leaves = frame.notes.leaves.iter();
+    frame.notes.objects.len() == 1 && leaves.all(|leaf| !leaf.is_name || is_declared(&leaf.value))
 }
 
 fn check_object(

@@ -33,12 +33,13 @@ use crate::error::WireError;
 use crate::jsonrpc::{Envelope, Own};
 use crate::members::Shape;
 use crate::scan::{Bounds, Leaf, Member, Notes, OwnPlaces, Rules, Scan, Walker};
-use writer::Writer;
+use writer::{Writer, Written};
 
 /// A frame that this module wrote, and where things stand in it.
 #[derive(Debug)]
 pub struct Canonical {
     text: String,
+    unescaped: Vec<Box<str>>,
     notes: Notes<Name, Part>,
     own: OwnPlaces,
 }
@@ -56,8 +57,10 @@ impl Canonical {
     pub fn of(frame: &[u8], bounds: &Bounds) -> Result<Self, WireError> {
         let walker = Walker::new(frame, bounds, Rules::Canonical, Writer::of)?;
         let walked = walker.run()?;
+        let Written { text, unescaped } = walked.sink.into_written();
         let mut canonical = Self {
-            text: walked.sink.into_text(),
+            text,
+            unescaped,
             notes: walked.notes,
             own: walked.own.at,
         };
@@ -213,8 +216,10 @@ impl Canonical {
     }
 
     fn name<'s>(&'s self, name: &'s Name) -> &'s str {
-        let spelled = || self.slice(&name.at()).unwrap_or_default();
-        name.unescaped().unwrap_or_else(spelled)
+        match name.unescaped() {
+            Some(at) => self.unescaped.get(at).map_or("", AsRef::as_ref),
+            None => self.slice(&name.at()).unwrap_or_default(),
+        }
     }
 
     fn slice(&self, part: &Part) -> Option<&str> {
@@ -297,6 +302,28 @@ mod tests {
         assert_eq!(canonical.leaves().nth(1).unwrap().key, "a\n");
         let range = canonical.member_range("id").unwrap();
         assert_eq!(canonical.text().get(range), Some("\"7\""));
+    }
+
+    #[test]
+    fn names_are_kept_where_they_are_noted_and_nowhere_else() {
+        let deep = r#"{"\n":{"\n":1},"a":[{"\n":2},{"\n":3}]}"#;
+        let frames = [
+            (format!(r#"{{"id":1,"result":{deep}}}"#), 1),
+            (
+                format!(r#"{{"method":"m","params":{{"_meta":{deep}}}}}"#),
+                0,
+            ),
+            (
+                format!(r#"{{"method":"m","params":{{"arguments":{deep}}}}}"#),
+                4,
+            ),
+            (format!(r#"[{{"id":1,"result":{deep}}}]"#), 0),
+        ];
+        for (frame, kept) in frames {
+            let canonical = Canonical::of(frame.as_bytes(), &Bounds::default()).unwrap();
+            assert_eq!(canonical.text(), frame);
+            assert_eq!(canonical.unescaped.len(), kept, "{frame}");
+        }
     }
 
     #[test]

@@ -13,8 +13,8 @@ pub type Part = Range<usize>;
 #[derive(Debug, Clone, Default)]
 pub struct Name {
     at: Part,
-    /// The name itself, where it is written with escapes.
-    unescaped: Option<Box<str>>,
+    /// Which of the [`Written::unescaped`] it is, where it is written with escapes.
+    unescaped: Option<usize>,
 }
 
 impl Name {
@@ -23,9 +23,9 @@ impl Name {
         self.at.clone()
     }
 
-    /// The name itself, where it is not what stands there.
-    pub(super) fn unescaped(&self) -> Option<&str> {
-        self.unescaped.as_deref()
+    /// Which of the [`Written::unescaped`] it is, where it is not what stands there.
+    pub(super) fn unescaped(&self) -> Option<usize> {
+        self.unescaped
     }
 
     /// The same name, `by` bytes further to the front.
@@ -39,11 +39,19 @@ pub(super) fn shift(part: &mut Part, by: usize) {
     *part = part.start.saturating_sub(by)..part.end.saturating_sub(by);
 }
 
+/// What was written.
+pub(super) struct Written {
+    pub(super) text: String,
+    /// Names that are written with escapes, as they are without.
+    pub(super) unescaped: Vec<Box<str>>,
+}
+
 /// Copies the frame in as few runs as it can: up to white space, which it leaves out, and up to a
 /// string that is not in its one spelling, which it writes anew.
 pub(super) struct Writer<'a> {
     frame: &'a str,
     out: String,
+    unescaped: Vec<Box<str>>,
     /// Where the run begins that is not copied yet.
     run: usize,
 }
@@ -54,14 +62,18 @@ impl<'a> Writer<'a> {
         Self {
             frame,
             out: String::with_capacity(frame.len()),
+            unescaped: Vec::new(),
             run: 0,
         }
     }
 
     /// What was written, when the walk is over.
-    pub(super) fn into_text(mut self) -> String {
+    pub(super) fn into_written(mut self) -> Written {
         self.flush(self.frame.len(), self.frame.len());
-        self.out
+        Written {
+            text: self.out,
+            unescaped: self.unescaped,
+        }
     }
 
     /// Copies the run up to `end` and begins the next at `next`.
@@ -88,9 +100,13 @@ impl<'a> Sink<'a> for Writer<'a> {
         self.flush(from, to);
     }
 
+    fn plain(&self, _: &'a str, open: usize, end: usize) -> Part {
+        self.mark(open + 1)..self.mark(end - 1)
+    }
+
     fn string(&mut self, string: &JsonString<'a>, open: usize, end: usize) -> Option<Part> {
         if string.is_plain() {
-            return Some(self.mark(open + 1)..self.mark(end - 1));
+            return Some(self.plain(string.inner, open, end));
         }
         self.flush(open + 1, end - 1);
         let start = self.out.len();
@@ -98,12 +114,17 @@ impl<'a> Sink<'a> for Writer<'a> {
         Some(start..self.out.len())
     }
 
-    fn name(&self, string: &JsonString<'a>, unescaped: &Cow<'a, str>, part: &Part) -> Name {
+    #[inline]
+    fn name(&mut self, string: &JsonString<'a>, unescaped: &Cow<'a, str>, part: &Part) -> Name {
         let is_spelled_so =
             string.is_plain() || self.out.get(part.clone()) == Some(unescaped.as_ref());
+        let noted = (!is_spelled_so).then(|| {
+            self.unescaped.push(unescaped.as_ref().into());
+            self.unescaped.len() - 1
+        });
         Name {
             at: part.clone(),
-            unescaped: (!is_spelled_so).then(|| unescaped.as_ref().into()),
+            unescaped: noted,
         }
     }
 }

@@ -15,6 +15,8 @@ mod walk;
 
 use std::borrow::Cow;
 
+use smallvec::SmallVec;
+
 use crate::error::WireError;
 pub(crate) use names::is_unique;
 pub(crate) use sink::Sink;
@@ -104,7 +106,7 @@ pub struct Notes<N, P> {
     /// Strings below `params.arguments`.
     pub leaves: Vec<NotedLeaf<N, P>>,
     /// Objects below `params.arguments`, itself included.
-    pub objects: Vec<NotedObject>,
+    pub objects: SmallVec<[NotedObject; 2]>,
     /// Elements, where the frame is an array (a JSON-RPC batch).
     pub batch: Option<Vec<P>>,
 }
@@ -116,7 +118,7 @@ impl<N, P> Default for Notes<N, P> {
             params: Vec::new(),
             reply: Vec::new(),
             leaves: Vec::new(),
-            objects: Vec::new(),
+            objects: SmallVec::new(),
             batch: None,
         }
     }

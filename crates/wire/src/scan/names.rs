@@ -8,6 +8,9 @@ const PAIRWISE_MAX: usize = 16;
 /// Whether no name stands twice. Quadratic up to 16 names, which is nearly always, else by sorting:
 /// never worse than n log n.
 pub(crate) fn is_unique(names: &mut [Cow<'_, str>]) -> bool {
+    if names.len() < 2 {
+        return true;
+    }
     if names.len() <= PAIRWISE_MAX {
         return names
             .iter()

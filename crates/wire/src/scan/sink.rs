@@ -19,12 +19,14 @@ pub(crate) trait Sink<'a> {
     fn part(&self, mark: usize, pos: usize) -> Self::Part;
     /// White space from `from` to before `to`.
     fn blank(&mut self, from: usize, to: usize);
+    /// The plain string `inner` between the quotes at `open` and before `end`: the part between the quotes.
+    fn plain(&self, inner: &'a str, open: usize, end: usize) -> Self::Part;
     /// The string between the quotes at `open` and before `end`. `None` where an escape is malformed
     /// or a surrogate stands alone, else the part between the quotes.
     fn string(&mut self, string: &JsonString<'a>, open: usize, end: usize) -> Option<Self::Part>;
     /// The name that was just taken as a string, with the part that came of it.
     fn name(
-        &self,
+        &mut self,
         string: &JsonString<'a>,
         unescaped: &Cow<'a, str>,
         part: &Self::Part,
@@ -56,11 +58,15 @@ impl<'a> Sink<'a> for Slices<'a> {
 
     fn blank(&mut self, _: usize, _: usize) {}
 
+    fn plain(&self, inner: &'a str, _: usize, _: usize) -> &'a str {
+        inner
+    }
+
     fn string(&mut self, string: &JsonString<'a>, _: usize, _: usize) -> Option<&'a str> {
         (!string.is_escaped || text::is_well_escaped(string.inner)).then_some(string.inner)
     }
 
-    fn name(&self, _: &JsonString<'a>, unescaped: &Cow<'a, str>, _: &&'a str) -> Cow<'a, str> {
+    fn name(&mut self, _: &JsonString<'a>, unescaped: &Cow<'a, str>, _: &&'a str) -> Cow<'a, str> {
         unescaped.clone()
     }
 }

@@ -11,11 +11,29 @@ pub(crate) struct JsonString<'a> {
     pub has_line_break: bool,
 }
 
-impl JsonString<'_> {
+impl<'a> JsonString<'a> {
+    /// One in which each character stands for itself.
+    pub(super) fn plain(inner: &'a str) -> Self {
+        Self {
+            inner,
+            is_escaped: false,
+            has_line_break: false,
+        }
+    }
+
     /// Whether each character stands for itself and none ends a line.
     pub(crate) fn is_plain(&self) -> bool {
         !(self.is_escaped || self.has_line_break)
     }
+}
+
+/// The inside of the string whose opening quote stands at `open`, where it is plain ASCII: most are. `None` where
+/// [`string`] has to look at it.
+pub(super) fn plain(text: &str, open: usize) -> Option<&str> {
+    let rest = text.get(open + 1..)?;
+    let length = plain_bytes(rest.as_bytes());
+    let (inner, behind) = rest.split_at_checked(length)?;
+    behind.starts_with('"').then_some(inner)
 }
 
 /// Reads the string whose opening quote stands at `open`; gives it and the byte behind it.
@@ -25,17 +43,6 @@ impl JsonString<'_> {
 pub(super) fn string(text: &str, open: usize) -> Result<(JsonString<'_>, usize), Fault> {
     let bytes = text.as_bytes();
     let mut pos = open + 1;
-    let rest = bytes.get(pos..).unwrap_or_default();
-    let plain = plain_bytes(rest);
-    if rest.get(plain) == Some(&b'"') {
-        let string = JsonString {
-            inner: text.get(pos..pos + plain).unwrap_or_default(),
-            is_escaped: false,
-            has_line_break: false,
-        };
-        return Ok((string, pos + plain + 1));
-    }
-    pos += plain;
     let (mut is_escaped, mut has_line_break) = (false, false);
     loop {
         let rest = bytes.get(pos..).unwrap_or_default();

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use smallvec::SmallVec;
+
 use super::sink::Sink;
 use super::tokens::{self, Fault, JsonString};
 use super::{Bounds, NotedLeaf, NotedObject, Notes, Own, OwnPlaces, is_unique};
@@ -24,6 +26,8 @@ pub(crate) enum Rules {
 /// Which part of a message a container is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Zone {
+    /// Around the message.
+    Outside,
     Message,
     /// An element of a batch.
     Element,
@@ -37,15 +41,20 @@ enum Zone {
 }
 
 impl Zone {
-    /// The zone of a container that is the member `name` of an object in this one.
-    fn below(self, name: &str) -> Self {
-        match (self, name) {
-            (Self::Message, "params") => Self::Params,
-            (Self::Message, "result" | "error") => Self::Reply,
-            (Self::Params, "arguments") => Self::Arguments,
-            (Self::Element, "result" | "error") => Self::Inside,
+    /// The zone of a container that is the member `name` of an object in this one, or the message's `own`.
+    fn below(self, own: Option<Own>, name: &str) -> Self {
+        match (self, own) {
+            (Self::Message, Some(Own::Params)) => Self::Params,
+            (Self::Message, Some(Own::Result | Own::Error)) => Self::Reply,
+            (Self::Element, Some(Own::Result | Own::Error)) => Self::Inside,
+            (Self::Params, _) if name == "arguments" => Self::Arguments,
             _ => self.within(),
         }
+    }
+
+    /// Which of a message's members this is in an object of this zone.
+    fn own(self, name: &str) -> Option<Own> {
+        matches!(self, Self::Message | Self::Element).then(|| Own::of(name))?
     }
 
     /// The zone of a container in this one, whatever its name.
@@ -53,10 +62,15 @@ impl Zone {
         match self {
             Self::Arguments => Self::Arguments,
             Self::Reply | Self::Inside => Self::Inside,
-            Self::Message | Self::Element | Self::Params | Self::Other => Self::Other,
+            Self::Outside | Self::Message | Self::Element | Self::Params | Self::Other => {
+                Self::Other
+            }
         }
     }
 }
+
+/// How many levels are around `arguments`: what is outside, the message, its params.
+const ARGUMENTS_DEPTH: usize = 3;
 
 struct Level<N> {
     object: bool,
@@ -99,8 +113,10 @@ pub(crate) struct Walker<'a, S: Sink<'a>> {
     pos: usize,
     bounds: Bounds,
     rules: Rules,
-    stack: Vec<Level<S::Name>>,
-    names: Vec<Cow<'a, str>>,
+    /// The innermost container, and those around it.
+    level: Level<S::Name>,
+    around: SmallVec<[Level<S::Name>; 4]>,
+    names: SmallVec<[Cow<'a, str>; 8]>,
     out: Notes<S::Name, S::Part>,
     sink: S,
     own: OwnMembers,
@@ -121,8 +137,19 @@ impl<'a, S: Sink<'a>> Walker<'a, S> {
             pos: 0,
             bounds: *bounds,
             rules,
-            stack: Vec::with_capacity(4),
-            names: Vec::with_capacity(8),
+            level: Level {
+                object: false,
+                zone: Zone::Outside,
+                below: Zone::Message,
+                names_from: 0,
+                key: S::Name::default(),
+                key_leaf: None,
+                inside: None,
+                start: 0,
+                mark: 0,
+            },
+            around: SmallVec::new(),
+            names: SmallVec::new(),
             out: Notes::default(),
             sink: sink(text),
             own: OwnMembers::default(),
@@ -136,8 +163,8 @@ impl<'a, S: Sink<'a>> Walker<'a, S> {
             self.out.batch = Some(Vec::new());
         }
         self.value()?;
-        while let Some(level) = self.stack.last() {
-            let object = level.object;
+        while !self.around.is_empty() {
+            let object = self.level.object;
             self.blank();
             match (self.peek(), object) {
                 (Some(b','), _) => {
@@ -182,11 +209,7 @@ impl<'a, S: Sink<'a>> Walker<'a, S> {
                 }
                 Some(b'"') => {
                     let (_, part) = self.string()?;
-                    if self
-                        .stack
-                        .last()
-                        .is_some_and(|level| level.zone == Zone::Arguments)
-                    {
+                    if self.level.zone == Zone::Arguments {
                         self.leaf(part, None)?;
                     }
                     return self.done(mark);
@@ -205,14 +228,19 @@ impl<'a, S: Sink<'a>> Walker<'a, S> {
     }
 
     fn open(&mut self, object: bool, mark: usize) -> Result<(), WireError> {
-        if self.stack.len() >= self.bounds.depth_max {
+        if self.around.len() >= self.bounds.depth_max {
             let message = "the frame nests too deeply";
             return Err(WireError::new(K::TooDeep, self.pos, message));
         }
+        let parent = &self.level;
+        let zone = parent.below;
         let mut level = Level {
             object,
-            zone: Zone::Message,
-            below: if object { Zone::Other } else { Zone::Element },
+            zone,
+            below: match (zone, object) {
+                (Zone::Message, false) => Zone::Element,
+                _ => zone.within(),
+            },
             names_from: self.names.len(),
             key: S::Name::default(),
             key_leaf: None,
@@ -220,13 +248,9 @@ impl<'a, S: Sink<'a>> Walker<'a, S> {
             start: self.pos,
             mark,
         };
-        if let Some(parent) = self.stack.last() {
-            level.zone = parent.below;
-            level.below = level.zone.within();
-            if !(level.zone == Zone::Arguments && parent.zone == Zone::Params) {
-                level.key = parent.key.clone();
-                (level.key_leaf, level.inside) = (parent.key_leaf, parent.inside);
-            }
+        if !(zone == Zone::Arguments && parent.zone == Zone::Params) {
+            level.key = parent.key.clone();
+            (level.key_leaf, level.inside) = (parent.key_leaf, parent.inside);
         }
         if object && level.zone == Zone::Arguments {
             level.inside = u32::try_from(self.out.objects.len()).ok();
@@ -237,16 +261,17 @@ impl<'a, S: Sink<'a>> Walker<'a, S> {
             }
             self.out.objects.push(NotedObject { name });
         }
-        self.stack.push(level);
+        self.around.push(std::mem::replace(&mut self.level, level));
         self.sign();
         Ok(())
     }
 
     fn close(&mut self) -> Result<(), WireError> {
         self.pos += 1;
-        let Some(level) = self.stack.pop() else {
+        let Some(around) = self.around.pop() else {
             return Ok(());
         };
+        let level = std::mem::replace(&mut self.level, around);
         if level.object {
             let names = self.names.get_mut(level.names_from..).unwrap_or_default();
             if !is_unique(names) {
@@ -260,16 +285,13 @@ impl<'a, S: Sink<'a>> Walker<'a, S> {
 
     /// A value has ended at `pos`: note it where its place is one of those kept.
     fn done(&mut self, mark: usize) -> Result<(), WireError> {
-        let depth = self.stack.len();
-        let Some(parent) = self.stack.last() else {
-            return Ok(());
-        };
+        let parent = &self.level;
         let part = || self.sink.part(mark, self.pos);
-        match (parent.zone, parent.object, depth) {
-            (Zone::Message, true, 1) => self.out.members.push((parent.key.clone(), part())),
-            (Zone::Params, true, 2) => self.out.params.push((parent.key.clone(), part())),
-            (Zone::Reply, true, 2) => self.out.reply.push((parent.key.clone(), part())),
-            (Zone::Message, false, 1) => {
+        match (parent.zone, parent.object) {
+            (Zone::Message, true) => self.out.members.push((parent.key.clone(), part())),
+            (Zone::Params, true) => self.out.params.push((parent.key.clone(), part())),
+            (Zone::Reply, true) => self.out.reply.push((parent.key.clone(), part())),
+            (Zone::Message, false) => {
                 let batch = self.out.batch.get_or_insert_default();
                 if batch.len() >= self.bounds.members_max {
                     let message = "the batch has too many messages";
@@ -294,20 +316,25 @@ impl<'a, S: Sink<'a>> Walker<'a, S> {
         } else {
             Cow::Borrowed(string.inner)
         };
-        let zone = self.stack.last().map_or(Zone::Other, |level| level.zone);
+        let zone = self.level.zone;
+        let own = zone.own(&name);
         if self.rules == Rules::Canonical && zone == Zone::Message {
-            self.own_member(&name, at)?;
+            self.own_member(own, &name, at)?;
         }
-        let noted = self.sink.name(&string, &name, &part);
+        let noted = match zone {
+            Zone::Message | Zone::Params | Zone::Arguments | Zone::Reply => {
+                self.sink.name(&string, &name, &part)
+            }
+            // However many there are, they are not kept.
+            Zone::Outside | Zone::Element | Zone::Inside | Zone::Other => S::Name::default(),
+        };
         let key_leaf = match zone {
             Zone::Arguments => self.leaf(part, Some(noted.clone()))?,
             _ => None,
         };
-        if let Some(level) = self.stack.last_mut() {
-            level.below = level.zone.below(&name);
-            level.key = noted;
-            level.key_leaf = key_leaf;
-        }
+        self.level.below = zone.below(own, &name);
+        self.level.key = noted;
+        self.level.key_leaf = key_leaf;
         let is_unique = match self.rules {
             Rules::Request => true,
             Rules::Reply => zone == Zone::Message,
@@ -329,8 +356,8 @@ impl<'a, S: Sink<'a>> Walker<'a, S> {
     }
 
     /// Notes which member of the message it is whose name stands at `at`.
-    fn own_member(&mut self, name: &str, at: usize) -> Result<(), WireError> {
-        if let Some(own) = Own::of(name) {
+    fn own_member(&mut self, own: Option<Own>, name: &str, at: usize) -> Result<(), WireError> {
+        if let Some(own) = own {
             if let Some(place) = self.own.at.get_mut(own as usize) {
                 *place = Some(self.out.members.len());
             }
@@ -345,31 +372,40 @@ impl<'a, S: Sink<'a>> Walker<'a, S> {
 
     /// Notes a string, which stands below `arguments`; `name` where it is a member's. Gives its index.
     fn leaf(&mut self, value: S::Part, name: Option<S::Name>) -> Result<Option<u32>, WireError> {
-        let Some(level) = self.stack.last() else {
-            return Ok(None);
-        };
         if self.out.leaves.len() >= self.bounds.members_max {
             let message = "the arguments have too many strings";
             return Err(WireError::new(K::TooMany, self.pos, message));
         }
         let is_name = name.is_some();
-        let top = self.stack.get(2).map(|level| level.key.clone());
+        // Around `arguments` are the message and its params.
+        let arguments = self.around.get(ARGUMENTS_DEPTH).unwrap_or(&self.level);
         self.out.leaves.push(NotedLeaf {
             key: if is_name {
                 S::Name::default()
             } else {
-                level.key.clone()
+                self.level.key.clone()
             },
             value,
             is_name,
-            top: top.unwrap_or_default(),
-            object: level.inside,
+            top: arguments.key.clone(),
+            object: self.level.inside,
         });
         Ok(u32::try_from(self.out.leaves.len() - 1).ok())
     }
 
     /// Reads a string and hands it on; checks escapes and control characters.
+    #[inline]
     fn string(&mut self) -> Result<(JsonString<'a>, S::Part), WireError> {
+        let open = self.pos;
+        let Some(plain) = tokens::plain(self.text, open) else {
+            return self.uneven_string();
+        };
+        self.pos = open + plain.len() + 2;
+        let part = self.sink.plain(plain, open, self.pos);
+        Ok((JsonString::plain(plain), part))
+    }
+
+    fn uneven_string(&mut self) -> Result<(JsonString<'a>, S::Part), WireError> {
         let open = self.pos;
         let (string, end) = tokens::string(self.text, open).map_err(syntax)?;
         self.pos = end;

@@ -125,6 +125,7 @@ impl<'a> Members<'a> {
             .extend_from_slice(if value { b"true" } else { b"false" });
     }
 
+    #[inline]
     pub(super) fn micros(&mut self, key: Key, micros: Micros) {
         self.key(key);
         push_micros(self.out, micros);
@@ -193,8 +194,8 @@ pub(super) fn push_label(out: &mut Vec<u8>, label: &'static str) {
     push_plain(out, label);
 }
 
+#[inline]
 fn push_plain(out: &mut Vec<u8>, text: &str) {
-    out.reserve(text.len() + 2);
     out.push(b'"');
     out.extend_from_slice(text.as_bytes());
     out.push(b'"');
