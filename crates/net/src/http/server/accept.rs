@@ -264,15 +264,7 @@ async fn requests<H: Handler, S: AsyncRead + AsyncWrite + Unpin>(
     let peer = ends.peer();
     let options = &shared.options;
     let waiting = Waiting::new();
-    let limits = Limits {
-        header_wait_ms_max: options.header_wait_ms_max,
-        idle_ms_max: options.idle_ms_max,
-        write_wait_ms_max: options.write_wait_ms_max,
-        ended_wait_ms_max: options.ended_wait_ms_max,
-        unsent_bytes_max: options.unsent_bytes_max,
-        unsent_wait_ms_max: options.unsent_wait_ms_max,
-        rest_ms: can_rest.then_some(options.rest_ms),
-    };
+    let limits = Limits::of(options, can_rest);
     let stream = Patient::new(stream, Arc::clone(&waiting), (limits, shared.unsent.held()));
     let turns = Mutex::new(Turns::default());
     let service = service_fn(|request: http::Request<Incoming>| {

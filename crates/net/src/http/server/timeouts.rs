@@ -13,6 +13,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
+use super::Options;
 use super::heads::Strict;
 use super::unsent::Held;
 
@@ -87,6 +88,21 @@ pub(super) struct Limits {
     pub unsent_wait_ms_max: u64,
     /// How long a connection may be without a request before it rests; never where absent.
     pub rest_ms: Option<u64>,
+}
+
+impl Limits {
+    /// Those of a server; of a connection that can rest or cannot.
+    pub fn of(options: &Options, can_rest: bool) -> Self {
+        Self {
+            header_wait_ms_max: options.header_wait_ms_max,
+            idle_ms_max: options.idle_ms_max,
+            write_wait_ms_max: options.write_wait_ms_max,
+            ended_wait_ms_max: options.ended_wait_ms_max,
+            unsent_bytes_max: options.unsent_bytes_max,
+            unsent_wait_ms_max: options.unsent_wait_ms_max,
+            rest_ms: can_rest.then_some(options.rest_ms),
+        }
+    }
 }
 
 /// A stream of which nothing ambiguous is read, and that gives up on a peer who takes too long.
