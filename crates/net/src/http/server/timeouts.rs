@@ -91,6 +91,7 @@ pub(super) struct Limits {
 }
 
 impl Limits {
+    /// Those of a server; of a connection that can rest or cannot.
     pub fn of(options: &Options, can_rest: bool) -> Self {
         Self {
             header_wait_ms_max: options.header_wait_ms_max,
