@@ -96,7 +96,7 @@ impl HttpChecker {
 
     async fn answer(&self, question: &Question<'_>) -> Result<Checked, String> {
         let client = self.client.as_ref().map_err(Clone::clone)?;
-        let message = self.key.message(body(question), self.deadline_ms);
+        let message = self.key.message(client, body(question), self.deadline_ms);
         let sent = client.send(message).await;
         let mut reply = sent.map_err(|fault| fault.to_string())?;
         if reply.status().as_u16() != 200 {

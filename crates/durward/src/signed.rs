@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use net::outbound::http::{HeaderMap, HeaderName, HeaderValue, Lane, Method, Outgoing};
+use net::outbound::http::{HeaderName, HeaderValue, HttpClient, Lane, Method, Outgoing};
 use ring::hmac;
 
 use crate::config::Secret;
@@ -21,26 +21,23 @@ impl Key {
     }
 
     /// A signed JSON message, sent by POST. `head_ms_max` is how long the reply may take to begin.
-    pub fn message(&self, body: String, head_ms_max: u64) -> Outgoing {
+    pub fn message(&self, client: &HttpClient, body: String, head_ms_max: u64) -> Outgoing {
         let seconds = local::now_ms().div_euclid(1_000).to_string();
         let signature = self.signature(&seconds, &body);
-        let mut headers = HeaderMap::new();
+        let mut outgoing = client.outgoing(Method::POST, Lane::Call, head_ms_max);
         for (name, value) in [
             ("content-type", "application/json"),
             ("durward-timestamp", seconds.as_str()),
             ("durward-signature", signature.as_str()),
         ] {
             if let Ok(value) = HeaderValue::from_str(value) {
-                headers.insert(HeaderName::from_static(name), value);
+                outgoing
+                    .headers
+                    .insert(HeaderName::from_static(name), value);
             }
         }
-        Outgoing {
-            method: Method::POST,
-            headers,
-            body: body.into(),
-            lane: Lane::Call,
-            head_ms_max,
-        }
+        outgoing.body = body.into();
+        outgoing
     }
 
     fn signature(&self, seconds: &str, body: &str) -> String {

@@ -6,4 +6,8 @@ pub trait Clock: Send + Sync {
     fn wall_ms(&self) -> i64;
     /// Nanoseconds since some fixed moment. Never goes back.
     fn mono_ns(&self) -> u64;
+    /// As [`Self::mono_ns`], at most a few milliseconds ago, where that is cheaper to know.
+    fn about_ns(&self) -> u64 {
+        self.mono_ns()
+    }
 }

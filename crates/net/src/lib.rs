@@ -4,10 +4,12 @@
 //! reads the environment itself; what reaches a peer leaves through [`outbound`], which faces may
 //! name only in their `upstream` modules. No child it starts outlives it, not even after `kill -9`.
 
+mod alarm;
 pub mod confine;
 pub mod environment;
 pub mod http;
 pub mod outbound;
+mod pieces;
 mod quiet;
 pub mod stdio;
 pub mod watcher;

@@ -218,8 +218,13 @@ pub fn replace_private(path: &Path, contents: &[u8], durable: bool) -> Result<()
         file.write_all(contents)?;
         if durable { file.sync_all() } else { Ok(()) }
     });
-    written.map_err(failed("write", &partial))?;
-    fs::rename(&partial, path).map_err(failed("create", path))?;
+    let written = written.map_err(failed("write", &partial));
+    let placed = written.and_then(|()| fs::rename(&partial, path).map_err(failed("create", path)));
+    if placed.is_err() {
+        // Half of it is of use to nobody, and it may be half of a secret.
+        drop(fs::remove_file(&partial));
+    }
+    placed?;
     if !durable {
         return Ok(());
     }
@@ -375,6 +380,19 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
+
+    #[test]
+    fn what_could_not_be_placed_leaves_nothing_behind() {
+        let directory = std::env::temp_dir().join(format!("state-placed-{}", std::process::id()));
+        create_private(&directory).unwrap();
+        let taken = directory.join("keys.json");
+        fs::create_dir_all(taken.join("inside")).unwrap();
+        assert!(write_private(&taken, b"{}").is_err());
+        let names = fs::read_dir(&directory).unwrap();
+        let names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(names, ["keys.json"]);
+        fs::remove_dir_all(&directory).unwrap();
+    }
 
     #[test]
     fn a_lock_that_is_held_is_reported_as_busy() {

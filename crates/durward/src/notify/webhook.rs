@@ -64,7 +64,7 @@ impl Sender {
     }
 
     async fn try_once(&self, body: &str) -> Tried {
-        let outgoing = self.key.message(body.to_owned(), TRY_MS_MAX);
+        let outgoing = self.key.message(&self.client, body.to_owned(), TRY_MS_MAX);
         match self.client.send(outgoing).await {
             Ok(reply) => match reply.status() {
                 status if status.is_success() => Tried::Done,

@@ -1,8 +1,7 @@
 //! Requests to the collector, over our own HTTP client.
 
 use net::outbound::http::{
-    HeaderMap, HeaderName, HeaderValue, HttpClient, HttpOptions, Lane, Method, Outgoing, Target,
-    header,
+    HeaderMap, HeaderName, HeaderValue, HttpClient, HttpOptions, Lane, Method, Target, header,
 };
 
 use super::counts::Sent;
@@ -65,16 +64,10 @@ impl Collector {
             Signal::Traces => &self.traces,
             Signal::Metrics => &self.metrics,
         };
-        let mut headers = HeaderMap::new();
+        let mut outgoing = client.outgoing(Method::POST, Lane::Call, self.try_ms_max);
         let kind = HeaderValue::from_static("application/x-protobuf");
-        headers.insert(header::CONTENT_TYPE, kind);
-        let outgoing = Outgoing {
-            method: Method::POST,
-            headers,
-            body: body.into(),
-            lane: Lane::Call,
-            head_ms_max: self.try_ms_max,
-        };
+        outgoing.headers.insert(header::CONTENT_TYPE, kind);
+        outgoing.body = body.into();
         let tried = |sent, why, retry_after_ms| Tried {
             sent,
             why,

@@ -167,7 +167,7 @@ impl Question<'_> {
             // One that cannot be described is answered with a failure, and judged by what is known.
             let _ = builtin.describe(&builtin.read(&scan, by), &mut facts);
         }
-        Ok(facts)
+        Ok(*facts)
     }
 
     /// The request as it would come.

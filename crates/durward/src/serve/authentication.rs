@@ -84,7 +84,7 @@ impl Authentication {
             _ => None,
         };
         let shown = shown.from_user(user).sent_from(from);
-        let mut caller = self.holders.identify(&shown, local::now_ms())?;
+        let mut caller = self.holders.identify(&shown, local::about_ms())?;
         caller.identity_ns = self.clock.mono_ns().saturating_sub(began_ns);
         Ok(caller)
     }

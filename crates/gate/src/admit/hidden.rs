@@ -12,11 +12,18 @@ impl World {
     /// Facts as they may be written down and told to others.
     pub(super) fn hidden<'f>(&self, facts: &'f Facts) -> Cow<'f, Facts> {
         let way = way_of(facts);
-        let facts = without_credentials(facts);
-        if !self.inspect.looks_at(way, &facts.backend_id) {
-            return facts;
+        let is_looked_at = self.inspect.looks_at(way, &facts.backend_id);
+        let is_free = has_no_credentials(facts);
+        if is_free && !is_looked_at {
+            return Cow::Borrowed(facts);
         }
-        let mut left = facts.clone().into_owned();
+        let mut left = facts.clone();
+        if !is_free {
+            left.rewrite_places(credentials::without);
+        }
+        if !is_looked_at {
+            return Cow::Owned(left);
+        }
         left.rewrite(
             |text| match self.inspect.left_of(way, &facts.backend_id, text) {
                 Cow::Borrowed(_) => None,
@@ -42,16 +49,11 @@ impl World {
     }
 }
 
-/// Facts without the secrets of the addresses in them.
-fn without_credentials(facts: &Facts) -> Cow<'_, Facts> {
+/// Whether no address in them has a secret.
+fn has_no_credentials(facts: &Facts) -> bool {
     let mut texts = facts.uri.known().map(String::as_str).into_iter();
     let is_free = |text: &str| credentials::without(text).is_none();
-    if texts.all(is_free) && facts.places().all(is_free) {
-        return Cow::Borrowed(facts);
-    }
-    let mut left = facts.clone();
-    left.rewrite_places(credentials::without);
-    Cow::Owned(left)
+    texts.all(is_free) && facts.places().all(is_free)
 }
 
 /// Which way a call goes.

@@ -326,9 +326,9 @@ impl Asker {
         } = *called;
         match sent {
             Ok((exchange, after)) => {
-                let mut run = Run::new(self, Stage::Over, names, guard);
+                let mut run = Box::new(Run::new(self, Stage::Over, names, guard));
                 run.sent(exchange, after, turn);
-                Begun::Running(Box::new(run))
+                Begun::Running(run)
             }
             Err(failure) => self.unsent(&names.id, &failure),
         }
@@ -379,7 +379,7 @@ impl Asker {
 
     /// When the server's time is over, if it begins now.
     pub(super) fn deadline_ns(&self, names: &Names) -> u64 {
-        let now_ns = self.server.gate.mono_ns();
+        let now_ns = self.server.gate.about_ns();
         now_ns.saturating_add(names.timeout_ns)
     }
 

@@ -78,6 +78,14 @@ pub(crate) struct Asker {
     pub recalls: bool,
 }
 
+/// An id as it is recorded: its beginning, where it is long.
+fn shortened(id: &str) -> String {
+    if id.len() <= REQUEST_ID_CHARS_MAX {
+        return id.to_owned();
+    }
+    id.chars().take(REQUEST_ID_CHARS_MAX).collect()
+}
+
 impl Asker {
     pub(super) fn is_modern(&self) -> bool {
         self.era == Some(Era::Modern)
@@ -110,7 +118,7 @@ impl Asker {
         run: Option<RunId>,
     ) -> Origin {
         Origin {
-            request_id: id.chars().take(REQUEST_ID_CHARS_MAX).collect(),
+            request_id: shortened(id),
             session_id: Arc::clone(&self.session_id),
             era: self.era.map(|era| era::Spoken(era).into()),
             client_id: self.client_id.clone(),

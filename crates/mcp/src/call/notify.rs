@@ -114,7 +114,7 @@ impl Asker {
         let digest = member(&scan.params, "arguments").map(|raw| gate.digest(raw.as_bytes()));
         Ok(Call {
             caller: self.caller.clone(),
-            facts: Box::new(facts),
+            facts,
             origin: Box::new(self.origin("", digest, received_ns, None)),
             targets: self.server.peer().into(),
             request: Frame::from(canonical.text().as_bytes().to_vec()),

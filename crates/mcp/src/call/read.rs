@@ -341,7 +341,7 @@ impl Asker {
         if let Some(finding) = asked.finding {
             facts.state_finding(finding);
         }
-        Ok((Box::new(facts), plain))
+        Ok((facts, plain))
     }
 }
 

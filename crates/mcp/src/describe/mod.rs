@@ -194,15 +194,15 @@ pub fn client_request(
     reaches_for: Option<ResourceType>,
     scan: &Scan<'_>,
     context: &Context<'_>,
-) -> Result<Facts, &'static str> {
-    let mut facts = Facts {
+) -> Result<Box<Facts>, &'static str> {
+    let mut facts = Box::new(Facts {
         direction: Direction::ToServer,
         method: method.to_owned(),
         backend_id: context.backend_id.to_owned(),
         resource_type: reaches_for,
         paths: Fact::Known(Vec::new()),
         ..Facts::of(context.caller)
-    };
+    });
     let text = |name| {
         member(&scan.params, name)
             .and_then(string)

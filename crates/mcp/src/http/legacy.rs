@@ -201,7 +201,7 @@ impl Face {
         let session = self.named_session(headers, |id| {
             self.sessions.find(id, &caller.subject, &server.name)
         })?;
-        session.touch(self.gate.mono_ns());
+        session.touch(self.gate.about_ns());
         Ok(session)
     }
 

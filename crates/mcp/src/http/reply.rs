@@ -1,6 +1,7 @@
 //! What a call under way becomes over HTTP: one message, or a stream of events where there is more to
 //! say, or where it takes so long that whatever stands between must see a sign of life.
 
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,10 +23,8 @@ const PARTS_MAX: usize = 64;
 const SILENT_MS_MAX: u64 = 1_000;
 
 /// What a call says first, within the time that it may stay silent.
-async fn first_of(next: impl Future<Output = Said>) -> Option<Said> {
+async fn first_of(next: Pin<&mut impl Future<Output = Said>>) -> Option<Said> {
     let wait = Duration::from_millis(SILENT_MS_MAX);
-    // Where it lies until it is over: what is given by value is moved.
-    let next = std::pin::pin!(next);
     timeout(wait, next).await.ok()
 }
 
@@ -67,7 +66,7 @@ impl Going {
 pub(super) async fn legacy_answer(run: Box<Run>, session: Arc<Session>) -> Response {
     let mut kept = Kept(Some(run));
     let first = match &mut kept.0 {
-        Some(run) => first_of(run.next()).await,
+        Some(run) => first_of(pin!(run.next())).await,
         None => Some(Said::Gone),
     };
     let run = kept.0.take();
@@ -123,7 +122,7 @@ impl Face {
         mut run: Going,
         caller: &Caller,
     ) -> Response {
-        let first = match first_of(run.next()).await {
+        let first = match first_of(pin!(run.next())).await {
             Some(Said::Done(answer, code)) => {
                 return answer::json(modern::status(code), answer);
             }

@@ -60,7 +60,8 @@ pub fn described(method: &str, scan: &Scan<'_>, context: &Context<'_>) -> Option
     let Class::Judged(reaches_for) = classify(method, scan) else {
         return None;
     };
-    describe::client_request(method, reaches_for, scan, context).ok()
+    let described = describe::client_request(method, reaches_for, scan, context);
+    described.ok().map(|facts| *facts)
 }
 
 /// The name in a client's description of itself.

@@ -201,7 +201,7 @@ impl Exchange {
         if let Some(verdict) = verdict::of(&incoming)
             && let Some(leave) = self.leave.take()
         {
-            leave.settle(verdict, self.link.gate().mono_ns());
+            leave.settle(verdict, self.link.gate().about_ns());
         }
         if self.ended
             && matches!(self.reading, Reading::Own(_))

@@ -181,7 +181,7 @@ impl Link {
 
     /// Whether the server is not spared.
     pub(super) fn is_worth_asking(&self) -> bool {
-        let now_ns = self.made.gate.mono_ns();
+        let now_ns = self.made.gate.about_ns();
         self.made.breaker.worth_trying(now_ns).is_ok()
     }
 
@@ -267,7 +267,7 @@ impl Link {
             if table.open.len() >= IN_FLIGHT_MAX {
                 return Err(Unsent::Busy);
             }
-            let now_ns = self.made.gate.mono_ns();
+            let now_ns = self.made.gate.about_ns();
             let leave = self.made.breaker.admit(now_ns).map_err(Unsent::Spared)?;
             let (spent, open) = pass.spend(self.id()).map_err(Unsent::Elsewhere)?;
             let spelled = (!own).then(|| marks.spelled_id(&spent.request().bytes));

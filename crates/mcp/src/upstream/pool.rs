@@ -176,7 +176,7 @@ impl Pool {
     }
 
     fn worth_trying(&self) -> Result<(), Failure> {
-        let worth = self.breaker.worth_trying(self.gate.mono_ns());
+        let worth = self.breaker.worth_trying(self.gate.about_ns());
         worth.map_err(verdict::spared)
     }
 
@@ -225,7 +225,7 @@ impl Pool {
             slot.has_to_share = has_to_share;
             Arc::new(slot)
         });
-        slot.used_ns.store(self.gate.mono_ns(), Ordering::Relaxed);
+        slot.used_ns.store(self.gate.about_ns(), Ordering::Relaxed);
         Arc::clone(slot)
     }
 
@@ -322,7 +322,7 @@ impl Pool {
     /// The running process of a slot, where there is one.
     #[must_use]
     pub fn running_in(&self, slot: &Slot) -> Option<Arc<Link>> {
-        slot.used_ns.store(self.gate.mono_ns(), Ordering::Relaxed);
+        slot.used_ns.store(self.gate.about_ns(), Ordering::Relaxed);
         slot.current()
     }
 

@@ -302,13 +302,10 @@ impl HttpProvider {
         };
         let key = key.as_deref();
         let left = to.until.saturating_duration_since(Instant::now());
-        let mut outgoing = Outgoing {
-            method: Method::POST,
-            headers: self.headers(api, request, key),
-            body: written.body,
-            lane: Lane::Call,
-            head_ms_max: u64::try_from(left.as_millis()).unwrap_or(u64::MAX),
-        };
+        let head_ms_max = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
+        let mut outgoing = client.outgoing(Method::POST, Lane::Call, head_ms_max);
+        outgoing.headers.extend(self.headers(api, request, key));
+        outgoing.body = written.body;
         if self.signed(&client, key, &mut outgoing).is_none() {
             return Sent::Unserved(spent, Fault::of(Trouble::Credentials, Remedy::NextTarget));
         }

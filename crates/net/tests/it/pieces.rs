@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use net::http::server::{Handler, Options, Request, Response, plain, serve};
-use net::outbound::http::{HeaderMap, HttpClient, HttpOptions, Lane, Method, Outgoing, Target};
+use net::outbound::http::{HttpClient, HttpOptions, Lane, Method, Target};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::{TcpListener, TcpStream};
 
@@ -103,13 +103,8 @@ async fn a_client_reads_them() {
     let mut dice = Dice(3);
     for round in 0..ROUNDS {
         let body = Bytes::from(dice.body());
-        let outgoing = Outgoing {
-            method: Method::POST,
-            headers: HeaderMap::new(),
-            body: body.clone(),
-            lane: Lane::Call,
-            head_ms_max: 60_000,
-        };
+        let mut outgoing = client.outgoing(Method::POST, Lane::Call, 60_000);
+        outgoing.body = body.clone();
         let exchange = async {
             let mut reply = client.send(outgoing).await.unwrap();
             reply.bytes(1 << 20).await.unwrap()

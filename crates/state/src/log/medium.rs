@@ -9,13 +9,14 @@ use std::path::Path;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{FlockOperation, Stat, flock, fstat, stat};
+use rustix::fs::{FlockOperation, SeekFrom, Stat, flock, fstat, seek, stat};
 use rustix::io::Errno;
 
 use super::LogError;
 
 /// How long a path that named the file is taken to name it, while nothing has changed at the file itself: what removes,
-/// replaces or renames the file is seen there at once, what moves a directory above it is not.
+/// replaces or renames the file is seen there at once, but for writes that come within [`STAMPED_FOR`]; what moves a directory
+/// above it is not.
 const NAMED_FOR: Duration = Duration::from_millis(1);
 
 /// How long after a write whose time of change was looked up the next ones are not looked up.
@@ -190,11 +191,24 @@ impl FileMedium {
 
     /// Looks at the file alone, which takes a third of the time; `None` where the path has to be looked at.
     fn look_at_file(&self) -> Option<Named> {
+        if self.stamp.load(Ordering::Relaxed) == UNKNOWN {
+            return self.look_at_length();
+        }
         let status = fstat(&self.file).ok()?;
         let is_linked = status.st_nlink > 0;
         let named = self.ours(&status);
         let is_ours = matches!(named, Named::Ours { touched: None, .. });
         (is_linked && is_ours).then_some(named)
+    }
+
+    /// Looks at the length alone, where there is no time of change to compare with: a third of what the whole status takes, and
+    /// after a file system has told that time, its next write sets it anew to the nanosecond and takes half as long again.
+    fn look_at_length(&self) -> Option<Named> {
+        let len_bytes = seek(&self.file, SeekFrom::End(0)).ok()?;
+        Some(Named::Ours {
+            len_bytes,
+            touched: None,
+        })
     }
 }
 

@@ -133,6 +133,20 @@ fn an_unlinked_file_is_noticed_before_the_next_write() {
 }
 
 #[test]
+fn a_file_that_is_removed_between_writes_that_come_together_is_noticed_within_a_millisecond() {
+    let place = Place::new("unlinked-between");
+    let log = place.log();
+    for _ in 0..20 {
+        log.append(b"one\n").unwrap();
+    }
+    fs::remove_file(place.file()).unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(1));
+    let error = log.append(b"two\n").unwrap_err();
+    assert_eq!(error, LogError::Unlinked);
+    stays_failed(&log, &LogError::Unlinked);
+}
+
+#[test]
 fn a_moved_directory_is_noticed_within_a_millisecond() {
     let place = Place::new("moved");
     let inner = place.0.join("inner");

@@ -67,7 +67,7 @@ pub(super) fn check(frame: &Canonical, declared: &impl Declared) -> Result<(), W
     if is_declared(frame, declared) {
         return Ok(());
     }
-    let leaves = frame.notes.leaves.iter();
+    let leaves = frame.noted.notes.leaves.iter();
     let mut names: Vec<Named<'_>> = leaves
         .filter(|leaf| leaf.is_name)
         .filter_map(|leaf| {
@@ -96,8 +96,9 @@ fn is_declared(frame: &Canonical, declared: &impl Declared) -> bool {
         let name = frame.slice(value).and_then(text::unescape);
         name.is_some_and(|name| declared.declares(&[], &name))
     };
-    let mut leaves = frame.notes.leaves.iter();
-    frame.notes.objects.len() == 1 && leaves.all(|leaf| !leaf.is_name || is_declared(&leaf.value))
+    let mut leaves = frame.noted.notes.leaves.iter();
+    frame.noted.notes.objects.len() == 1
+        && leaves.all(|leaf| !leaf.is_name || is_declared(&leaf.value))
 }
 
 fn check_object(
@@ -181,7 +182,7 @@ impl<'a> Paths<'a> {
 
     /// The name under which an object stands, and the object in which that is.
     fn step(&self, object: u32) -> Option<(Cow<'a, str>, Option<u32>)> {
-        let notes = &self.frame.notes;
+        let notes = &self.frame.noted.notes;
         let object = notes.objects.get(usize::try_from(object).ok()?)?;
         let leaf = notes.leaves.get(usize::try_from(object.name?).ok()?)?;
         let name = text::unescape(self.frame.slice(&leaf.value)?)?;

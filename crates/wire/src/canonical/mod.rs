@@ -40,6 +40,13 @@ use writer::{Writer, Written};
 pub struct Canonical {
     text: String,
     unescaped: Vec<Box<str>>,
+    /// Boxed, since frames are handed on more often than they are written.
+    noted: Box<Noted>,
+}
+
+/// Where things stand in it.
+#[derive(Debug)]
+struct Noted {
     notes: Notes<Name, Part>,
     own: OwnPlaces,
 }
@@ -61,8 +68,10 @@ impl Canonical {
         let mut canonical = Self {
             text,
             unescaped,
-            notes: walked.notes,
-            own: walked.own.at,
+            noted: Box::new(Noted {
+                notes: walked.notes,
+                own: walked.own.at,
+            }),
         };
         if walked.own.has_unknown {
             canonical.drop_unknown_members();
@@ -85,13 +94,13 @@ impl Canonical {
     /// What the walk noted, as slices of the frame.
     #[must_use]
     pub fn scan(&self) -> Scan<'_> {
-        let notes = &self.notes;
+        let notes = &self.noted.notes;
         Scan {
             members: self.slices(&notes.members).collect(),
             params: self.slices(&notes.params).collect(),
             reply: self.slices(&notes.reply).collect(),
             leaves: self.leaves().collect(),
-            objects: self.notes.objects.clone(),
+            objects: self.noted.notes.objects.clone(),
             batch: self.batch().map(Iterator::collect),
         }
     }
@@ -101,7 +110,7 @@ impl Canonical {
     /// # Errors
     /// As [`Envelope::of`].
     pub fn envelope(&self) -> Result<Envelope<'_>, WireError> {
-        Envelope::read(self.notes.batch.is_some(), |own| self.own(own))
+        Envelope::read(self.noted.notes.batch.is_some(), |own| self.own(own))
     }
 
     /// Whether the message has this member.
@@ -112,8 +121,8 @@ impl Canonical {
 
     /// The raw value of a member that JSON-RPC knows.
     fn own(&self, own: Own) -> Option<&str> {
-        let at = (*self.own.get(own as usize)?)?;
-        let (_, part) = self.notes.members.get(at)?;
+        let at = (*self.noted.own.get(own as usize)?)?;
+        let (_, part) = self.noted.notes.members.get(at)?;
         self.slice(part)
     }
 
@@ -123,35 +132,35 @@ impl Canonical {
         if let Some(own) = Own::of(name) {
             return self.own(own);
         }
-        self.slice(&self.find(&self.notes.members, name)?)
+        self.slice(&self.find(&self.noted.notes.members, name)?)
     }
 
     /// Where the raw value of a member of the message stands.
     #[must_use]
     pub fn member_range(&self, name: &str) -> Option<Range<usize>> {
-        self.find(&self.notes.members, name)
+        self.find(&self.noted.notes.members, name)
     }
 
     /// The raw value of a member of `params`.
     #[must_use]
     pub fn param(&self, name: &str) -> Option<&str> {
-        self.slice(&self.find(&self.notes.params, name)?)
+        self.slice(&self.find(&self.noted.notes.params, name)?)
     }
 
     /// The raw value of a member of `result` or `error`.
     #[must_use]
     pub fn reply_member(&self, name: &str) -> Option<&str> {
-        self.slice(&self.find(&self.notes.reply, name)?)
+        self.slice(&self.find(&self.noted.notes.reply, name)?)
     }
 
     /// Members of `params`.
     pub fn params(&self) -> impl Iterator<Item = Member<'_>> {
-        self.slices(&self.notes.params)
+        self.slices(&self.noted.notes.params)
     }
 
     /// Strings below `params.arguments`.
     pub fn leaves(&self) -> impl Iterator<Item = Leaf<'_>> {
-        self.notes.leaves.iter().map(|leaf| Leaf {
+        self.noted.notes.leaves.iter().map(|leaf| Leaf {
             key: Cow::Borrowed(self.name(&leaf.key)),
             value: self.slice(&leaf.value).unwrap_or_default(),
             is_name: leaf.is_name,
@@ -164,7 +173,7 @@ impl Canonical {
     /// no array.
     #[must_use]
     pub fn batch(&self) -> Option<impl Iterator<Item = &str>> {
-        let parts = self.notes.batch.as_ref()?;
+        let parts = self.noted.notes.batch.as_ref()?;
         Some(parts.iter().filter_map(|part| self.slice(part)))
     }
 
@@ -175,7 +184,7 @@ impl Canonical {
     /// [`crate::WireErrorKind::AmbiguousMember`], or a name that stands twice where the shape says
     /// that names are read.
     pub fn params_are(&self, shape: &Shape) -> Result<(), WireError> {
-        self.members_are(&self.notes.params, shape)
+        self.members_are(&self.noted.notes.params, shape)
     }
 
     /// Refuses a `result` or `error` with a member that is like one of `shape`'s without being it.
@@ -183,7 +192,7 @@ impl Canonical {
     /// # Errors
     /// As [`Canonical::params_are`].
     pub fn reply_is(&self, shape: &Shape) -> Result<(), WireError> {
-        self.members_are(&self.notes.reply, shape)
+        self.members_are(&self.noted.notes.reply, shape)
     }
 
     /// Refuses arguments in which a name can be read as another of the same object, or as one that

@@ -211,7 +211,7 @@ impl Face {
             // Of another caller's it is not even said that it exists.
             found.filter(|of| of.caller.subject == caller.subject)
         })?;
-        federation.touch(self.gate.mono_ns());
+        federation.touch(self.gate.about_ns());
         Ok(federation)
     }
 

@@ -4,7 +4,6 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use net::outbound::http::{HttpClient, HttpOptions, Lane, Method, Outgoing, Target};
@@ -110,8 +109,8 @@ fn from_file(path: &Path) -> Option<Got> {
 }
 
 async fn ask(client: &HttpClient, way: &Way, until: Instant) -> Result<Got, Fault> {
-    let outgoing =
-        outgoing(way, until).ok_or_else(|| Fault::of(Trouble::Credentials, Remedy::NextTarget))?;
+    let outgoing = outgoing(client, way, until)
+        .ok_or_else(|| Fault::of(Trouble::Credentials, Remedy::NextTarget))?;
     let mut reply = client.send(outgoing).await.map_err(|fault| {
         tracing::warn!("no access token from {}: {fault}", client.target());
         replies::of_http(&fault)
@@ -209,17 +208,12 @@ fn said(answer: &Answer, way: &Way) -> String {
 }
 
 /// The request for a token; `None` where it cannot be signed.
-fn outgoing(way: &Way, until: Instant) -> Option<Outgoing> {
+fn outgoing(client: &HttpClient, way: &Way, until: Instant) -> Option<Outgoing> {
     let left = until.saturating_duration_since(Instant::now()).as_millis();
-    let mut headers = HeaderMap::new();
-    headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
-    let mut outgoing = Outgoing {
-        method: Method::POST,
-        headers,
-        body: Bytes::new(),
-        lane: Lane::Call,
-        head_ms_max: u64::try_from(left).unwrap_or(FETCH_MS_MAX),
-    };
+    let head_ms_max = u64::try_from(left).unwrap_or(FETCH_MS_MAX);
+    let mut outgoing = client.outgoing(Method::POST, Lane::Call, head_ms_max);
+    let json = HeaderValue::from_static("application/json");
+    outgoing.headers.insert(ACCEPT, json);
     let mut form = Form::default();
     match way {
         Way::ServiceAccount {

@@ -1,11 +1,12 @@
 //! Taking connections, serving them, and letting them end.
 
 use std::convert::Infallible;
+use std::future::poll_fn;
 use std::io;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use hyper::body::Incoming;
@@ -55,7 +56,7 @@ struct Shared<H> {
     ending: watch::Receiver<Phase>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Phase {
     Serving,
     /// Connections end after the request that they are at.
@@ -179,24 +180,30 @@ fn take<H: Handler, S: Stream>(shared: &Arc<Shared<H>>, mut stream: S, ends: End
 
 /// Serves a connection to its end.
 async fn served<H: Handler, S: Stream>(place: Place<H>, stream: S, ends: Ends) {
-    let mut over = place.0.ending.clone();
     tokio::select! {
         biased;
         () = connection(&place.0, stream, ends) => {}
         // The sender is gone only after the last connection.
-        () = cut_off(&mut over) => {}
+        () = reached(&place.0.ending, Phase::Over) => {}
     }
     drop(place);
 }
 
-/// Ready when connections are to end after the request that they are at.
-async fn drained(ending: &mut watch::Receiver<Phase>) {
-    drop(ending.wait_for(|phase| *phase != Phase::Serving).await);
-}
-
-/// Ready when connections are to end now.
-async fn cut_off(ending: &mut watch::Receiver<Phase>) {
-    drop(ending.wait_for(|phase| *phase == Phase::Over).await);
+/// Ready when the server is in this phase, or a later one. It is polled with all that a connection does, and asks again only
+/// where something has changed.
+async fn reached(ending: &watch::Receiver<Phase>, phase: Phase) {
+    let mut own = ending.clone();
+    let mut waits = pin!(own.wait_for(|now| *now >= phase));
+    let mut asked: Option<Waker> = None;
+    poll_fn(|cx| {
+        let is_asked = asked.as_ref().is_some_and(|it| it.will_wake(cx.waker()));
+        if is_asked && matches!(ending.has_changed(), Ok(false)) {
+            return Poll::Pending;
+        }
+        asked = Some(cx.waker().clone());
+        waits.as_mut().poll(cx).map(drop)
+    })
+    .await;
 }
 
 /// A connection's place among those that may be open.
@@ -209,7 +216,6 @@ impl<H> Drop for Place<H> {
 }
 
 async fn connection<H: Handler, S: Stream>(shared: &Arc<Shared<H>>, mut stream: S, ends: Ends) {
-    let mut ending = shared.ending.clone();
     let ends = Arc::new(ends);
     let mut idle = Duration::from_millis(shared.options.idle_ms_max);
     loop {
@@ -220,7 +226,7 @@ async fn connection<H: Handler, S: Stream>(shared: &Arc<Shared<H>>, mut stream: 
                     return;
                 }
             }
-            () = drained(&mut ending) => return,
+            () = reached(&shared.ending, Phase::Draining) => return,
         }
         // Boxed, so that a connection that says nothing does not hold the room for a request.
         match Box::pin(begun(shared, stream, Arc::clone(&ends))).await {
@@ -291,16 +297,15 @@ async fn requests<H: Handler, S: AsyncRead + AsyncWrite + Unpin>(
         .max_header_size(options.header_bytes_max)
         .header_read_timeout(None)
         .serve_connection(TokioIo::new(stream), service);
-    let mut ending = shared.ending.clone();
     let mut waker = Quiet::default();
-    let served = std::future::poll_fn(|cx| {
+    let served = poll_fn(|cx| {
         let mut own = Context::from_waker(waker.of(cx));
         poll_served(&mut connection, &waiting, &mut own)
     });
     let ended = tokio::select! {
         biased;
         ended = served => ended,
-        () = drained(&mut ending) => {
+        () = reached(&shared.ending, Phase::Draining) => {
             Pin::new(&mut connection).graceful_shutdown();
             Some((&mut connection).await)
         }
@@ -347,7 +352,8 @@ async fn answer<H: Handler>(
         return plain(fault.status(), fault.sentence());
     }
     let request = Request {
-        head,
+        // Boxed, since it is handed on many times.
+        head: Box::new(head),
         ends,
         body,
         body_bytes_max: shared.options.body_bytes_max,

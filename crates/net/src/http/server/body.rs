@@ -27,7 +27,7 @@ const DRAIN_WAIT_MS_MAX: u64 = 5_000;
 #[derive(Debug)]
 pub struct Request {
     /// Method, target, headers.
-    pub head: http::request::Parts,
+    pub head: Box<http::request::Parts>,
     pub(super) ends: Arc<Ends>,
     pub(super) body: Incoming,
     pub(super) body_bytes_max: usize,

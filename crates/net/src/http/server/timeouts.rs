@@ -1,7 +1,6 @@
 //! How long a connection may keep us waiting.
 //!
-//! One timer a connection, which is moved only when it fires early or a nearer end is set: a request
-//! costs a look at the clock, not a timer.
+//! One timer a connection: a request costs a look at the clock.
 
 use std::io;
 use std::pin::Pin;
@@ -11,11 +10,13 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::time::{Instant, Sleep};
+use tokio::time::Instant;
 
 use super::Options;
 use super::heads::Strict;
 use super::unsent::Held;
+use crate::alarm::{Alarm, about};
+use crate::pieces::poll_write_pieces;
 
 /// How often a peer that takes nothing is looked at, in milliseconds.
 const LOOK_MS: u64 = 1_000;
@@ -26,6 +27,8 @@ const BUSY: u64 = u64::MAX;
 #[derive(Debug)]
 pub(super) struct Waiting {
     start: Instant,
+    /// The same by the clock of [`about`].
+    begun: Duration,
     /// Since when a request is awaited, in milliseconds since `start`; [`BUSY`] while one is handled.
     idle_since_ms: AtomicU64,
     /// How many requests have arrived.
@@ -40,6 +43,7 @@ impl Waiting {
     pub fn new() -> Arc<Self> {
         Arc::new(Self {
             start: Instant::now(),
+            begun: about(),
             idle_since_ms: AtomicU64::new(0),
             requests: AtomicU64::new(0),
             reads: AtomicU64::new(0),
@@ -65,15 +69,17 @@ impl Waiting {
 
     /// Its answer has been handed over.
     pub fn idle(&self) {
-        self.idle_since_ms.store(self.now_ms(), Ordering::Relaxed);
+        self.idle_since_ms.store(self.about_ms(), Ordering::Relaxed);
+    }
+
+    /// As [`Self::now_ms`], a few milliseconds early or late, for waits of seconds.
+    fn about_ms(&self) -> u64 {
+        let since = about().saturating_sub(self.begun);
+        u64::try_from(since.as_millis()).unwrap_or(BUSY - 1)
     }
 
     fn now_ms(&self) -> u64 {
         u64::try_from(self.start.elapsed().as_millis()).unwrap_or(BUSY - 1)
-    }
-
-    fn at(&self, ms: u64) -> Instant {
-        self.start + Duration::from_millis(ms)
     }
 }
 
@@ -119,15 +125,12 @@ pub(super) struct Patient<S> {
     stuck_since_ms: Option<u64>,
     /// Since when the peer sends nothing more, in milliseconds.
     ended_since_ms: Option<u64>,
-    timer: Pin<Box<Sleep>>,
-    /// When the timer fires, in milliseconds.
-    armed_ms: u64,
+    alarm: Alarm,
 }
 
 impl<S> Patient<S> {
     pub fn new(stream: S, waiting: Arc<Waiting>, (limits, held): (Limits, Held)) -> Self {
-        let armed_ms = limits.idle_ms_max;
-        let timer = Box::pin(tokio::time::sleep_until(waiting.at(armed_ms)));
+        let alarm = Alarm::new(waiting.start, limits.idle_ms_max);
         Self {
             stream: Strict::new(stream),
             waiting,
@@ -136,8 +139,7 @@ impl<S> Patient<S> {
             head: None,
             stuck_since_ms: None,
             ended_since_ms: None,
-            timer,
-            armed_ms,
+            alarm,
         }
     }
 
@@ -173,10 +175,9 @@ impl<S> Patient<S> {
 
     /// Keeps the timer set, whose end is not near: nobody calls again when the answer has been sent.
     fn keep_armed(&mut self, cx: &mut Context<'_>) {
-        while self.timer.as_mut().poll(cx).is_ready() {
-            let now = self.waiting.now_ms();
-            self.arm(now.saturating_add(self.limits.idle_ms_max));
-        }
+        let (waiting, idle_ms_max) = (&self.waiting, self.limits.idle_ms_max);
+        let next_ms = || waiting.now_ms().saturating_add(idle_ms_max);
+        self.alarm.keep(next_ms, cx);
     }
 
     /// Bytes have come: of a head, unless a request is being handled, whose body they are.
@@ -186,28 +187,8 @@ impl<S> Patient<S> {
         }
         let before = self.waiting.requests.load(Ordering::Relaxed);
         if self.head.is_none_or(|(known, _)| known != before) {
-            self.head = Some((before, self.waiting.now_ms()));
+            self.head = Some((before, self.waiting.about_ms()));
         }
-    }
-
-    /// Ready when the time is over. Otherwise the task is woken by then at the latest.
-    fn poll_until(&mut self, until_ms: u64, cx: &mut Context<'_>) -> Poll<()> {
-        if until_ms < self.armed_ms {
-            self.arm(until_ms);
-        }
-        while self.timer.as_mut().poll(cx).is_ready() {
-            if self.armed_ms >= until_ms {
-                return Poll::Ready(());
-            }
-            self.arm(until_ms);
-        }
-        Poll::Pending
-    }
-
-    fn arm(&mut self, at_ms: u64) {
-        self.armed_ms = at_ms;
-        let at = self.waiting.at(at_ms);
-        self.timer.as_mut().reset(at);
     }
 
     /// Ready when the peer's end is to be told: at once where no request is being handled that has come whole, and no answer
@@ -223,7 +204,8 @@ impl<S> Patient<S> {
         }
         let now = self.waiting.now_ms();
         let since = *self.ended_since_ms.get_or_insert(now);
-        self.poll_until(since.saturating_add(self.limits.ended_wait_ms_max), cx)
+        self.alarm
+            .poll_until(since.saturating_add(self.limits.ended_wait_ms_max), cx)
     }
 
     /// What became of an attempt to send so many bytes.
@@ -257,7 +239,10 @@ impl<S> Patient<S> {
                 return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
             }
             // What waits elsewhere may become too much meanwhile.
-            ready!(self.poll_until(until.min(now.saturating_add(LOOK_MS)), cx));
+            ready!(
+                self.alarm
+                    .poll_until(until.min(now.saturating_add(LOOK_MS)), cx)
+            );
         }
     }
 }
@@ -282,12 +267,12 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
             return Poll::Pending;
         };
         if let Some(rest) = self.rests_at_ms().filter(|rest| *rest < until) {
-            ready!(self.poll_until(rest, cx));
+            ready!(self.alarm.poll_until(rest, cx));
             // Whoever polled looks, and takes the connection apart.
             self.waiting.rests.store(true, Ordering::Relaxed);
             return Poll::Pending;
         }
-        ready!(self.poll_until(until, cx));
+        ready!(self.alarm.poll_until(until, cx));
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
 }
@@ -307,7 +292,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
         cx: &mut Context<'_>,
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, parts);
+        let written = poll_write_pieces(Pin::new(&mut self.stream), cx, parts);
         self.written(parts.iter().map(|part| part.len()).sum(), written, cx)
     }
 
@@ -319,7 +304,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
         ready!(Pin::new(&mut self.stream).poll_flush(cx))?;
         // Nobody reads again once the answer has left: what is woken then reads, and sees that it rests.
         if let Some(rest) = self.rests_at_ms()
-            && self.poll_until(rest, cx).is_ready()
+            && self.alarm.poll_until(rest, cx).is_ready()
         {
             cx.waker().wake_by_ref();
         }

@@ -3,7 +3,7 @@
 use std::future::{Future as _, poll_fn};
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
-use std::time::Instant;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -12,10 +12,15 @@ use hyper::body::{Body as _, Incoming};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use tokio::runtime::{Handle, Id};
+use tokio::time::Instant;
 
 use super::fault::HttpFault;
 use super::stream::Stream;
 use super::turns::Turns;
+use crate::alarm::{Alarm, about};
+
+/// When a new connection looks at its alarm, in milliseconds: it is set to the end of a wait that lasts so long.
+const ALARM_MS: u64 = 60_000;
 
 type Driver = http1::Connection<TokioIo<Stream>, Full<Bytes>>;
 
@@ -23,11 +28,15 @@ pub(super) struct Connection {
     sender: http1::SendRequest<Full<Bytes>>,
     /// Absent once the connection has ended.
     driver: Option<Driver>,
-    /// Since when nobody uses it.
-    pub(super) idle_since: Instant,
+    /// Since when nobody uses it, by the clock of [`about`].
+    idle_since: Duration,
     /// The runtime that hears from the kernel when something has come.
     home: Option<Id>,
     turns: Turns,
+    /// When it was opened, by the clock of [`about`].
+    opened: Duration,
+    /// Ends the wait for a reply.
+    alarm: Alarm,
 }
 
 /// Why a request has no answer.
@@ -35,6 +44,26 @@ pub(super) enum Unanswered {
     /// Nothing of it was written.
     NotSent(Box<Request<Full<Bytes>>>),
     Fault(HttpFault),
+}
+
+/// When a wait ends, by the clock of [`about`].
+#[derive(Debug, Clone, Copy)]
+pub(super) struct End(Duration);
+
+impl End {
+    /// So many milliseconds from now.
+    pub(super) fn after_ms(ms: u64) -> Self {
+        Self(about().saturating_add(Duration::from_millis(ms)))
+    }
+
+    /// How much is left.
+    pub(super) fn left(self) -> Duration {
+        self.0.saturating_sub(about())
+    }
+
+    fn since_ms(self, start: Duration) -> u64 {
+        u64::try_from(self.0.saturating_sub(start).as_millis()).unwrap_or(u64::MAX)
+    }
 }
 
 /// The present runtime.
@@ -52,10 +81,22 @@ impl Connection {
         Ok(Self {
             sender,
             driver: Some(driver),
-            idle_since: Instant::now(),
+            idle_since: about(),
             home: here(),
             turns: Turns::default(),
+            opened: about(),
+            alarm: Alarm::new(Instant::now(), ALARM_MS),
         })
+    }
+
+    /// From now on nobody uses it.
+    pub(super) fn rests(&mut self) {
+        self.idle_since = about();
+    }
+
+    /// Whether nobody has used it for so long.
+    pub(super) fn is_stale(&self, idle_time: Duration) -> bool {
+        about().saturating_sub(self.idle_since) >= idle_time
     }
 
     /// Whether what comes wakes nobody but the present runtime.
@@ -83,25 +124,32 @@ impl Connection {
         Some(moved)
     }
 
-    /// Sends a request and waits for the head of the reply.
+    /// Sends a request and waits for the head of the reply, until `end` at most.
     pub(super) async fn send(
         &mut self,
         request: Request<Full<Bytes>>,
+        end: End,
     ) -> Result<Response<Incoming>, Unanswered> {
+        let until_ms = end.since_ms(self.opened);
         let mut answer = pin!(self.sender.try_send_request(request));
         let outcome = poll_fn(|cx| {
             self.turns.take(cx, |cx| {
                 // The answer is there, if at all, after the driver has done what it can.
                 drive(&mut self.driver, cx);
-                answer.as_mut().poll(cx)
+                match answer.as_mut().poll(cx) {
+                    Poll::Ready(answer) => Poll::Ready(Some(answer)),
+                    Poll::Pending => self.alarm.poll_until(until_ms, cx).map(|()| None),
+                }
             })
         });
-        outcome
-            .await
-            .map_err(|mut error| match error.take_message() {
+        match outcome.await {
+            Some(Ok(response)) => Ok(response),
+            Some(Err(mut error)) => Err(match error.take_message() {
                 Some(unsent) => Unanswered::NotSent(Box::new(unsent)),
                 None => Unanswered::Fault(HttpFault::of(error.error())),
-            })
+            }),
+            None => Err(Unanswered::Fault(HttpFault::HeadTimeout)),
+        }
     }
 
     /// The next bytes of a body that comes over this connection; `None` at its end.

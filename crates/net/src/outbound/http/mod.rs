@@ -14,13 +14,12 @@ mod tls;
 mod turns;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use ::http::{Request, Uri};
 use bytes::Bytes;
 use http_body_util::Full;
 use tokio::sync::OwnedSemaphorePermit;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::timeout;
 
 pub use ::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 pub use credential::Credential;
@@ -30,8 +29,8 @@ pub use reply::{RepeatedHeader, Reply};
 pub use target::{Target, TargetFault};
 pub use tls::{TlsFault, TlsOptions};
 
-use connection::Unanswered;
-use pool::Pool;
+use connection::{End, Unanswered};
+use pool::{Kept, Pool};
 
 /// Bounds of a client, with their defaults.
 #[derive(Debug, Clone)]
@@ -87,12 +86,13 @@ pub struct HttpClient {
     path: Uri,
 }
 
-/// What is to be sent.
+/// What is to be sent: begun by [`HttpClient::outgoing`], and sent by the same client.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Outgoing {
     /// The method.
     pub method: Method,
-    /// Headers beside `Host` and the credential.
+    /// All headers, with those that each request of the client carries.
     pub headers: HeaderMap,
     /// The body; empty for none.
     pub body: Bytes,
@@ -148,24 +148,23 @@ impl HttpClient {
     /// # Errors
     /// [`HttpFault`]; [`HttpFault::was_sent`] says whether the server may have seen the request.
     pub async fn send(&self, outgoing: Outgoing) -> Result<Reply, HttpFault> {
-        let until = Instant::now() + Duration::from_millis(outgoing.head_ms_max);
-        let permit = self.pool.permit(outgoing.lane, until).await?;
-        timeout_at(until, self.send_now(self.request(outgoing), permit))
-            .await
-            .unwrap_or(Err(HttpFault::HeadTimeout))
+        let end = End::after_ms(outgoing.head_ms_max);
+        let permit = self.pool.permit(outgoing.lane, end).await?;
+        self.send_now(self.request(outgoing), permit, end).await
     }
 
     async fn send_now(
         &self,
         mut request: Request<Full<Bytes>>,
         permit: Option<OwnedSemaphorePermit>,
+        end: End,
     ) -> Result<Reply, HttpFault> {
         loop {
             let (mut connection, kept) = match self.pool.take_idle().await {
                 Some(connection) => (connection, true),
-                None => (self.pool.connect().await?, false),
+                None => (self.connected(end).await?, false),
             };
-            match connection.send(request).await {
+            match connection.send(request, end).await {
                 Ok(response) => {
                     return Ok(Reply::new(
                         response,
@@ -182,15 +181,36 @@ impl HttpClient {
         }
     }
 
+    async fn connected(&self, end: End) -> Result<Kept, HttpFault> {
+        // Boxed, since hardly any request needs it.
+        let connecting = Box::pin(timeout(end.left(), self.pool.connect()));
+        connecting.await.unwrap_or(Err(HttpFault::HeadTimeout))
+    }
+
+    /// A request without a body, with the headers that each of this client's carries (`Host`, `User-Agent`, the credential and
+    /// those of [`HttpOptions::headers`]) and room for a few more. The head of the reply may take `head_ms_max` milliseconds.
+    #[must_use]
+    pub fn outgoing(&self, method: Method, lane: Lane, head_ms_max: u64) -> Outgoing {
+        /// What a request of MCP or of a model says beside.
+        const FURTHER: usize = 8;
+        let mut headers = HeaderMap::with_capacity(self.base.len() + FURTHER);
+        for (name, value) in &self.base {
+            headers.append(name.clone(), value.clone());
+        }
+        Outgoing {
+            method,
+            headers,
+            body: Bytes::new(),
+            lane,
+            head_ms_max,
+        }
+    }
+
     fn request(&self, outgoing: Outgoing) -> Request<Full<Bytes>> {
         let mut request = Request::new(Full::new(outgoing.body));
         *request.method_mut() = outgoing.method;
         *request.uri_mut() = self.path.clone();
-        let headers = request.headers_mut();
-        headers.reserve(self.base.len() + outgoing.headers.len());
-        for (name, value) in self.base.iter().chain(&outgoing.headers) {
-            headers.append(name.clone(), value.clone());
-        }
+        *request.headers_mut() = outgoing.headers;
         request
     }
 

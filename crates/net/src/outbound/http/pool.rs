@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustls::pki_types::ServerName;
 use tokio::net::TcpStream;
@@ -12,7 +12,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_rustls::TlsConnector;
 
 use super::HttpOptions;
-use super::connection::{Connection, here};
+use super::connection::{Connection, End, here};
 use super::fault::HttpFault;
 use super::stream::Stream;
 use super::target::Target;
@@ -69,11 +69,11 @@ impl Pool {
         &self.target
     }
 
-    /// Waits for a place in the lane, within the bounds of that wait and the caller's deadline.
+    /// Waits for a place in the lane, within the bounds of that wait and the caller's own.
     pub(super) async fn permit(
         &self,
         lane: Lane,
-        until: tokio::time::Instant,
+        end: End,
     ) -> Result<Option<OwnedSemaphorePermit>, HttpFault> {
         let places = match lane {
             Lane::Call => &self.calls,
@@ -84,13 +84,13 @@ impl Pool {
             return Ok(Some(permit));
         }
         // Whoever sends asides bounds their number.
-        let mut until = until;
+        let mut wait_time = end.left();
         let mut _waiting = None;
         if lane == Lane::Call {
             _waiting = Some(Waiting::begin(&self.waiting, self.waiting_max)?);
-            until = until.min(tokio::time::Instant::now() + self.wait_time);
+            wait_time = wait_time.min(self.wait_time);
         }
-        match tokio::time::timeout_at(until, Arc::clone(places).acquire_owned()).await {
+        match tokio::time::timeout(wait_time, Arc::clone(places).acquire_owned()).await {
             Ok(Ok(permit)) => Ok(Some(permit)),
             Ok(Err(_)) | Err(_) => Err(HttpFault::Busy),
         }
@@ -99,11 +99,13 @@ impl Pool {
     /// The connection that was used last, if it still holds: one of this runtime's, which nobody else has to be woken for.
     /// Another runtime's is moved here where this is the only call, since then there need not be a second connection; or where
     /// there are as many as may be.
+    ///
+    /// Whether its server has closed it meanwhile, whoever sends finds out before anything is sent.
     pub(super) async fn take_idle(&self) -> Option<Kept> {
         let here = here();
         loop {
-            let mut connection = self.pop_idle(here)?;
-            if connection.idle_since.elapsed() >= self.idle_time || !connection.is_ready() {
+            let connection = self.pop_idle(here)?;
+            if connection.is_stale(self.idle_time) {
                 continue;
             }
             if connection.is_at(here) {
@@ -129,7 +131,7 @@ impl Pool {
         if !connection.is_ready() {
             return;
         }
-        connection.idle_since = Instant::now();
+        connection.rests();
         let mut idle = self.idle();
         if idle.len() < self.idle_max {
             idle.push(connection);
@@ -140,9 +142,7 @@ impl Pool {
         // Closed outside of the lock.
         let stale: Vec<Kept> = self
             .idle()
-            .extract_if(.., |connection| {
-                connection.idle_since.elapsed() >= self.idle_time
-            })
+            .extract_if(.., |connection| connection.is_stale(self.idle_time))
             .collect();
         drop(stale);
     }
@@ -208,8 +208,8 @@ mod tests {
         Pool::new(target, None, options)
     }
 
-    fn later() -> tokio::time::Instant {
-        tokio::time::Instant::now() + Duration::from_secs(3_600)
+    fn later() -> End {
+        End::after_ms(3_600_000)
     }
 
     #[tokio::test]

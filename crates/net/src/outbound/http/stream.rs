@@ -10,6 +10,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
+use crate::pieces::poll_write_pieces;
+
 pub(super) enum Stream {
     Plain(TcpStream),
     Secure(Box<TlsStream<TcpStream>>),
@@ -66,7 +68,7 @@ impl AsyncWrite for Stream {
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, parts),
+            Self::Plain(stream) => poll_write_pieces(Pin::new(stream), cx, parts),
             Self::Secure(stream) => Pin::new(stream).poll_write_vectored(cx, parts),
         }
     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use gate::{Gate, PeerId};
 use net::outbound::http::{
-    HeaderMap, HeaderName, HeaderValue, HttpFault, Lane, Method, Outgoing, Reply, header,
+    HeaderMap, HeaderName, HeaderValue, HttpFault, Lane, Method, Reply, header,
 };
 use tokio::sync::watch;
 use wire::Era;
@@ -221,7 +221,18 @@ impl HttpSession {
     }
 
     pub(super) async fn post(&self, outline: &Outline, body: &Bytes) -> Result<Reply, HttpFault> {
-        let mut headers = self.headers(outline.method != "initialize");
+        let (lane, head_ms_max) = match (outline.is_request(), outline.method.as_ref()) {
+            // It lasts as long as its client stays, and no call is to wait for that.
+            (true, "subscriptions/listen") => (Lane::Own, self.call_ms_max),
+            (true, _) => (Lane::Call, self.call_ms_max),
+            (false, _) => (Lane::Aside, ASIDE_MS_MAX),
+        };
+        let client = &self.upstream.client;
+        let mut outgoing = client.outgoing(Method::POST, lane, head_ms_max);
+        let headers = &mut outgoing.headers;
+        if outline.method != "initialize" {
+            self.name_session(headers);
+        }
         headers.insert(
             header::ACCEPT,
             HeaderValue::from_static("application/json, text/event-stream"),
@@ -234,7 +245,7 @@ impl HttpSession {
             if let Ok(version) = HeaderValue::from_str(version) {
                 headers.insert(PROTOCOL_VERSION, version);
             }
-            self.mirror(outline, &mut headers);
+            self.mirror(outline, headers);
         }
         if let Some(trace) = &outline.trace {
             headers.extend(
@@ -243,25 +254,16 @@ impl HttpSession {
                     .map(|(name, value)| (name.clone(), value.clone())),
             );
         }
-        let (lane, head_ms_max) = match (outline.is_request(), outline.method.as_ref()) {
-            // It lasts as long as its client stays, and no call is to wait for that.
-            (true, "subscriptions/listen") => (Lane::Own, self.call_ms_max),
-            (true, _) => (Lane::Call, self.call_ms_max),
-            (false, _) => (Lane::Aside, ASIDE_MS_MAX),
-        };
-        let outgoing = Outgoing {
-            method: Method::POST,
-            headers,
-            body: body.clone(),
-            lane,
-            head_ms_max,
-        };
-        self.upstream.client.send(outgoing).await
+        outgoing.body = body.clone();
+        client.send(outgoing).await
     }
 
     /// Asks for a stream of messages, from after an event if one is given.
     pub(super) async fn get(&self, last_event_id: Option<&str>) -> Result<Reply, HttpFault> {
-        let mut headers = self.headers(true);
+        let client = &self.upstream.client;
+        let mut outgoing = client.outgoing(Method::GET, Lane::Own, ASIDE_MS_MAX);
+        let headers = &mut outgoing.headers;
+        self.name_session(headers);
         headers.insert(
             header::ACCEPT,
             HeaderValue::from_static("text/event-stream"),
@@ -269,14 +271,7 @@ impl HttpSession {
         if let Some(id) = last_event_id.and_then(|id| HeaderValue::from_bytes(id.as_bytes()).ok()) {
             headers.insert(LAST_EVENT_ID, id);
         }
-        let outgoing = Outgoing {
-            method: Method::GET,
-            headers,
-            body: Bytes::new(),
-            lane: Lane::Own,
-            head_ms_max: ASIDE_MS_MAX,
-        };
-        self.upstream.client.send(outgoing).await
+        client.send(outgoing).await
     }
 
     /// Ends the session at the server, where there is one.
@@ -286,23 +281,15 @@ impl HttpSession {
         if !self.has_session() {
             return;
         }
-        let outgoing = Outgoing {
-            method: Method::DELETE,
-            headers: self.headers(true),
-            body: Bytes::new(),
-            lane: Lane::Own,
-            head_ms_max: CLOSE_MS_MAX,
-        };
+        let client = &self.upstream.client;
+        let mut outgoing = client.outgoing(Method::DELETE, Lane::Own, CLOSE_MS_MAX);
+        self.name_session(&mut outgoing.headers);
         // Servers may refuse to end sessions on demand; then they end by themselves.
-        drop(self.upstream.client.send(outgoing).await);
+        drop(client.send(outgoing).await);
     }
 
-    /// What every message of the session carries.
-    fn headers(&self, with_session: bool) -> HeaderMap {
-        let mut headers = HeaderMap::with_capacity(8);
-        if !with_session {
-            return headers;
-        }
+    /// What every message of the session carries but its first.
+    fn name_session(&self, headers: &mut HeaderMap) {
         let state = self.state();
         if let Some(id) = &state.session_id
             && state.era != Some(Era::Modern)
@@ -312,7 +299,6 @@ impl HttpSession {
         if let Some(version) = &state.version {
             headers.insert(PROTOCOL_VERSION, version.clone());
         }
-        headers
     }
 
     /// Headers that repeat what the body says (2026-07-28).
