@@ -15,7 +15,7 @@ pub(crate) fn about() -> Duration {
     Duration::try_from(clock_gettime(ClockId::MonotonicCoarse)).unwrap_or_default()
 }
 
-/// The timer. Its times are milliseconds since it was made.
+/// The timer. Its times are milliseconds since the moment that it was given.
 #[derive(Debug)]
 pub(crate) struct Alarm {
     start: Instant,
@@ -25,7 +25,7 @@ pub(crate) struct Alarm {
 }
 
 impl Alarm {
-    /// One that begins now, set to `at_ms`.
+    /// One whose times count from `start`, set to `at_ms`.
     pub fn new(start: Instant, at_ms: u64) -> Self {
         Self {
             start,
@@ -66,4 +66,29 @@ impl Alarm {
 fn at(start: Instant, ms: u64) -> Instant {
     const NEVER_MS: u64 = 30 * 365 * 24 * 60 * 60 * 1_000;
     start + Duration::from_millis(ms.min(NEVER_MS))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use super::*;
+
+    /// Waits, and gives how long it took since `start`, in milliseconds.
+    async fn waited(alarm: &mut Alarm, until_ms: u64) -> u128 {
+        poll_fn(|cx| alarm.poll_until(until_ms, cx)).await;
+        alarm.start.elapsed().as_millis()
+    }
+
+    #[tokio::test]
+    async fn a_wait_ends_neither_with_an_earlier_one_nor_with_a_later() {
+        let mut alarm = Alarm::new(Instant::now(), 3_600_000);
+        // Nearer than it was set to: without that it would take an hour.
+        let patience = Duration::from_secs(60);
+        let first = tokio::time::timeout(patience, waited(&mut alarm, 20)).await;
+        assert!(first.unwrap() >= 20);
+        // Later than it was set to: it has fired already.
+        let second = tokio::time::timeout(patience, waited(&mut alarm, 60)).await;
+        assert!(second.unwrap() >= 60);
+    }
 }
