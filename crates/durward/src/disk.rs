@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use net::timers::kept;
+
 use crate::config::values::Size;
 use crate::places::Places;
 
@@ -47,7 +49,7 @@ pub fn is_low(free: u64, places: &Places) -> bool {
 /// dropped.
 pub async fn watch(places: Places) {
     let mut room = Room::new(places.warn_below);
-    let mut look = tokio::time::interval(Duration::from_millis(LOOK_MS));
+    let mut look = kept(|| tokio::time::interval(Duration::from_millis(LOOK_MS)));
     look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let journal: PathBuf = places.journal();
     loop {

@@ -64,6 +64,10 @@ use failure::EXIT_CONFIGURATION;
 use layout::fold::Folded;
 use places::Places;
 
+/// Small blocks are mimalloc's, large ones the system's.
+#[global_allocator]
+static ALLOCATOR: allocator::Allocator = allocator::Allocator;
+
 /// The command line cannot be understood; clap ends with the same.
 const EXIT_USAGE: u8 = 2;
 

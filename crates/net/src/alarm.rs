@@ -10,6 +10,8 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 use tokio::time::{Instant, Sleep};
 
+use crate::timers::kept;
+
 /// Since the machine was started, up to a few milliseconds ago: a tenth of what the exact time costs.
 pub(crate) fn about() -> Duration {
     Duration::try_from(clock_gettime(ClockId::MonotonicCoarse)).unwrap_or_default()
@@ -29,7 +31,7 @@ impl Alarm {
     pub fn new(start: Instant, at_ms: u64) -> Self {
         Self {
             start,
-            timer: Box::pin(tokio::time::sleep_until(at(start, at_ms))),
+            timer: kept(|| Box::pin(tokio::time::sleep_until(at(start, at_ms)))),
             armed_ms: at_ms,
         }
     }

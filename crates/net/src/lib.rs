@@ -12,5 +12,6 @@ pub mod outbound;
 mod pieces;
 mod quiet;
 pub mod stdio;
+pub mod timers;
 pub mod watcher;
 pub mod worker;

@@ -17,6 +17,7 @@ enum May {
 
 /// Every crate of the house, whether it exists yet or not.
 const ARROWS: &[(&str, May)] = &[
+    ("allocator", May::Use(&[])),
     ("wire", May::Use(&[])),
     ("state", May::Use(&[])),
     ("gate", May::Use(&["state"])),

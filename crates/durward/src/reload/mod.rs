@@ -18,6 +18,7 @@ use gate::journal::{Component, Config, ConfigEvent, Record};
 use gate::limits::Limits;
 use gate::policy::Policy;
 use gate::{Gate, World};
+use net::timers::kept;
 use serde_json::{Value, json};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
@@ -281,7 +282,7 @@ impl Reloader {
                 tell(change, &outcome);
                 // Who asked may have gone.
                 let _ = request.map(|request| request.send(outcome));
-                tokio::time::sleep(gap).await;
+                kept(|| tokio::time::sleep(gap)).await;
             }
         }
     }
@@ -458,7 +459,7 @@ impl Reloader {
 
 /// Waits until the files are to be looked at; gives whether that is because of a notice.
 async fn due(notices: &Notices, awake_until: Instant) -> bool {
-    let pause = |ms| tokio::time::sleep(Duration::from_millis(ms));
+    let pause = |ms| kept(|| tokio::time::sleep(Duration::from_millis(ms)));
     if !notices.are_given() || Instant::now() < awake_until {
         pause(LOOK_MS).await;
         return false;

@@ -1,14 +1,13 @@
 //! What a call under way becomes over HTTP: one message, or a stream of events where there is more to
 //! say, or where it takes so long that whatever stands between must see a sign of life.
 
-use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
 use ::http::StatusCode;
 use bytes::Bytes;
-use net::http::server::{Response, StreamSender, stream};
-use tokio::time::timeout;
+use net::http::server::{Response, StreamSender, stream, unless_silent};
+use net::timers::kept;
 use wire::Revision;
 
 use super::federated::Listening;
@@ -19,14 +18,6 @@ use crate::call::{Run, Said};
 
 /// Most events of a Modern answer that wait for the client to read them.
 const PARTS_MAX: usize = 64;
-/// How long a call may stay silent before its answer begins as a stream, in milliseconds.
-const SILENT_MS_MAX: u64 = 1_000;
-
-/// What a call says first, within the time that it may stay silent.
-async fn first_of(next: Pin<&mut impl Future<Output = Said>>) -> Option<Said> {
-    let wait = Duration::from_millis(SILENT_MS_MAX);
-    timeout(wait, next).await.ok()
-}
 
 /// What a Modern request has set going, as its client is told it.
 pub(super) enum Going {
@@ -66,7 +57,7 @@ impl Going {
 pub(super) async fn legacy_answer(run: Box<Run>, session: Arc<Session>) -> Response {
     let mut kept = Kept(Some(run));
     let first = match &mut kept.0 {
-        Some(run) => first_of(pin!(run.next())).await,
+        Some(run) => unless_silent(run.next()).await,
         None => Some(Said::Gone),
     };
     let run = kept.0.take();
@@ -122,7 +113,7 @@ impl Face {
         mut run: Going,
         caller: &Caller,
     ) -> Response {
-        let first = match first_of(pin!(run.next())).await {
+        let first = match unless_silent(run.next()).await {
             Some(Said::Done(answer, code)) => {
                 return answer::json(modern::status(code), answer);
             }
@@ -144,7 +135,7 @@ impl Face {
         caller: &Caller,
     ) {
         let every = Duration::from_millis(self.options.keep_alive_ms);
-        let mut alive = tokio::time::interval(every);
+        let mut alive = kept(|| tokio::time::interval(every));
         if first.is_some() {
             // Its first sign of life is the first event.
             alive.tick().await;

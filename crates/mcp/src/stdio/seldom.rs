@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use net::timers::kept;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Interval, MissedTickBehavior};
 
@@ -39,7 +40,7 @@ impl Sources {
     /// # Errors
     /// Where signals cannot be listened to.
     pub fn listen(tick: Duration) -> io::Result<Self> {
-        let mut tick = tokio::time::interval(tick);
+        let mut tick = kept(|| tokio::time::interval(tick));
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let bell = Arc::new(Bell::default());
         // The first look has them know whom to wake.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use gate::{Caller, Gate, Reason};
 use net::stdio::{FrameReader, FrameWriter};
+use net::timers::kept;
 use tokio::sync::mpsc;
 use tokio::time::Interval;
 use toolkit::Trace;
@@ -79,7 +80,7 @@ impl Face {
             said: Vec::new(),
         };
         let mut end = std::pin::pin!(end);
-        let mut tick = tokio::time::interval(Duration::from_millis(TICK_MS));
+        let mut tick = kept(|| tokio::time::interval(Duration::from_millis(TICK_MS)));
         // The client has closed its input; what it wrote before may be unread.
         let mut hung_up = false;
         let ending = loop {

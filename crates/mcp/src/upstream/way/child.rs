@@ -10,6 +10,7 @@ use std::time::Duration;
 use gate::{PeerId, Spent};
 use net::outbound::{Child, NOT_FOUND, describe};
 use net::stdio::FrameWriter;
+use net::timers::kept;
 use tokio::sync::Notify;
 use wire::FrameEvent;
 
@@ -229,7 +230,7 @@ impl Driver {
     /// Drives the child until either side ends it.
     pub(in crate::upstream) async fn run(mut self) {
         self.process.gathers.store(true, Ordering::Relaxed);
-        let mut tick = tokio::time::interval(Duration::from_millis(TICK_MS));
+        let mut tick = kept(|| tokio::time::interval(Duration::from_millis(TICK_MS)));
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             let turn = tokio::select! {

@@ -19,12 +19,14 @@ use tokio_rustls::TlsAcceptor;
 
 use super::body::{Request, Response, Sent};
 use super::listen::{Listener, Stream, Taken};
+use super::silence::Silence;
 use super::timeouts::{Limits, Patient, Waiting};
 use super::turns::{self, Turns};
 use super::unsent::Unsent;
 use super::user::{Ends, READERS};
 use super::{Handler, Options, plain};
 use crate::quiet::Quiet;
+use crate::timers::kept;
 
 /// How long to wait after a connection could not be taken, in milliseconds.
 const ACCEPT_PAUSE_MS: u64 = 50;
@@ -221,7 +223,7 @@ async fn connection<H: Handler, S: Stream>(shared: &Arc<Shared<H>>, mut stream: 
     loop {
         // Without a byte to read the parser needs no buffer: most idle connections cost next to nothing.
         tokio::select! {
-            begun = tokio::time::timeout(idle, stream.has_begun()) => {
+            begun = kept(|| tokio::time::timeout(idle, stream.has_begun())) => {
                 if !matches!(begun, Ok(true)) {
                     return;
                 }
@@ -298,9 +300,10 @@ async fn requests<H: Handler, S: AsyncRead + AsyncWrite + Unpin>(
         .header_read_timeout(None)
         .serve_connection(TokioIo::new(stream), service);
     let mut waker = Quiet::default();
+    let mut silence = Silence::default();
     let served = poll_fn(|cx| {
         let mut own = Context::from_waker(waker.of(cx));
-        poll_served(&mut connection, &waiting, &mut own)
+        silence.poll(&mut own, |cx| poll_served(&mut connection, &waiting, cx))
     });
     let ended = tokio::select! {
         biased;

@@ -11,6 +11,7 @@ mod body_budget;
 mod heads;
 mod listen;
 mod names;
+mod silence;
 mod threads;
 mod timeouts;
 mod tls;
@@ -26,6 +27,7 @@ pub use body_budget::{BODIES_BYTES_MAX, BODIES_OF_CALLER_BYTES_MAX, Bodies, Mome
 pub use listen::{Listener, Peer, Socket};
 pub use names::{NameFault, Names};
 pub use rustls::ServerConfig as TlsConfig;
+pub use silence::unless_silent;
 pub use threads::Threads;
 pub use tls::{TlsFault, server_config};
 pub use user::users_can_be_known;
