@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use net::timers::kept;
 use otlp::{Resource, Span, metrics_request, trace_request};
 use tokio::time::{Instant, sleep_until, timeout};
 
@@ -75,7 +76,7 @@ impl Exporter {
     async fn wait(&self, due: Option<Instant>) -> bool {
         let metrics = async {
             match due {
-                Some(due) => sleep_until(due).await,
+                Some(due) => kept(|| sleep_until(due)).await,
                 None => std::future::pending().await,
             }
         };
@@ -96,7 +97,7 @@ impl Exporter {
         let until = Instant::now() + time;
         while !self.queue.is_closed() && !self.queue.is_half_full() && Instant::now() < until {
             tokio::select! {
-                () = sleep_until(until) => {}
+                () = kept(|| sleep_until(until)) => {}
                 () = self.queue.woken() => {}
             }
         }
@@ -140,7 +141,7 @@ impl Exporter {
         let until = Instant::now() + time;
         while !self.queue.is_closed() && Instant::now() < until {
             tokio::select! {
-                () = sleep_until(until) => {}
+                () = kept(|| sleep_until(until)) => {}
                 () = self.queue.woken() => {}
             }
         }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use gate::approval::{Channel, Question};
 use gate::facts::{Facts, Touched};
 use gate::{Admission, InFlight, Reason, Refusal, Ticket};
+use net::timers::kept;
 use wire::id::IdKey;
 use wire::jsonrpc::{member, string};
 use wire::{Bounds, scan_request};
@@ -79,7 +80,7 @@ impl Waiting {
             token: token.to_owned(),
             told: 0,
             mono_ns: Box::new(move || gate.mono_ns()),
-            tick: tokio::time::interval_at(tokio::time::Instant::now() + every, every),
+            tick: kept(|| tokio::time::interval_at(tokio::time::Instant::now() + every, every)),
         }
     }
 
