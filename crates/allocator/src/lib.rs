@@ -1,7 +1,7 @@
 //! The memory of the program: small blocks come from mimalloc, large ones from the system's allocator.
 //!
 //! A call takes some 70 blocks of at most 8 KiB. mimalloc hands each out in a third of the instructions that glibc's `malloc` takes, which is
-//! half a microsecond of a call over HTTP. Large blocks stay with the system: glibc grows them in place (`mremap`) and gives them back
+//! 0.4 µs of a call over HTTP. Large blocks stay with the system: glibc grows them in place (`mremap`) and gives them back
 //! at once, so that many gigabytes in transit take no memory. `docs/performance.md` has the figures of both.
 //!
 //! This is the one crate with `unsafe` in it. Its whole argument: which of the two a block belongs to is a function of its [`Layout`] alone
@@ -16,7 +16,7 @@ use std::ptr;
 
 use libmimalloc_sys::{mi_free, mi_malloc, mi_realloc, mi_zalloc};
 
-/// The largest block in bytes that mimalloc gives: above what a call takes, below what is worth to be moved by the kernel.
+/// The largest block in bytes that mimalloc gives: more than an ordinary call needs at once, less than the kernel is worth asking to move.
 const SMALL: usize = 16 * 1024;
 
 /// The strictest alignment in bytes that mimalloc keeps for a block of any size without being asked to: a word.

@@ -1,8 +1,8 @@
 //! Timers that a thread of their own keeps.
 //!
 //! A thread with a timer of its own waits for the kernel until that timer's time at most. The kernel then sets a timer as well,
-//! and takes it back, for each wait: 0.1 to 0.2 µs. The threads that serve calls have none for as long as nobody waits for less than
-//! seconds; what looks at something every now and then, or ends what takes too long, is woken from here.
+//! and takes it back, for each wait: 0.1 to 0.2 µs. So the threads that serve calls
+//! set none for what looks at something every now and then, or ends what takes too long: it is woken from here.
 
 use std::future::pending;
 use std::sync::OnceLock;
