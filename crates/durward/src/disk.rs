@@ -33,7 +33,7 @@ pub fn rough(bytes: u64) -> String {
 /// What is said of a disk that is nearly full.
 pub fn sentence(free: u64, places: &Places) -> String {
     format!(
-        "the disk of the journal ({}) has {} left, less than {} (journal.warn_below); once it is full, every call is refused",
+        "the disk of the journal ({}) has {} left, less than {} (journal.warn_below); once it is full, every call is refused; journal.retain bounds the journal",
         places.journal().display(),
         rough(free),
         Size(places.warn_below)

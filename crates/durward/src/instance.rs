@@ -30,7 +30,7 @@ pub fn open_journal(
     };
     let options = JournalOptions {
         sync,
-        ..JournalOptions::default()
+        ..JournalOptions::retaining(places.retain)
     };
     // Whoever may write in the state directory could exchange what is in it.
     create_private(&places.state).map_err(Failure::journal)?;

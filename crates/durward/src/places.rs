@@ -33,6 +33,8 @@ pub struct Places {
     pub witness: Option<PathBuf>,
     /// With less room than this on the journal's disk the operator is warned, in bytes.
     pub warn_below: u64,
+    /// How large the journal may become before its oldest segments go, in bytes. `None`: they stay.
+    pub retain: Option<u64>,
     /// How many files children may have open, where we have raised our own limit.
     pub files_of_children: Option<u64>,
     /// Whether servers are kept off these places by the kernel.
@@ -77,6 +79,7 @@ impl Places {
             named: Vec::new(),
             witness: None,
             warn_below: WARN_BELOW_DEFAULT,
+            retain: None,
             files_of_children: None,
             confine: Confine::default(),
         }

@@ -11,6 +11,7 @@ use gate::journal::{CHECKPOINT_PUBLIC_FILE, LINE_BYTES_MAX, Line, SegmentId};
 use rustix::fs::{FlockOperation, flock};
 use serde_json::{Value, json};
 
+use crate::config::values::Size;
 use crate::control::Request;
 use crate::control::client;
 use crate::disk::{self, rough};
@@ -292,10 +293,11 @@ fn print(
     writeln!(out, "state    {}", places.state.display())?;
     writeln!(
         out,
-        "journal  {}  {}, {}, {} free on its disk",
+        "journal  {}  {}, {}{}, {} free on its disk",
         directory.display(),
         count(journal.segments, "segment"),
         rough(journal.bytes),
+        (places.retain).map_or_else(String::new, |most| format!(" of {}", Size(most))),
         free.map_or_else(|| "?".to_owned(), rough)
     )?;
     let key = if has_keys(&keys) {
@@ -362,6 +364,7 @@ fn object(places: &Places, (journal, free): (&Journal, Option<u64>), sockets: &[
             "dir": places.journal().display().to_string(),
             "segments": journal.segments,
             "size_bytes": journal.bytes,
+            "retain_bytes": places.retain,
             "free_bytes": free,
             "is_low": free.is_some_and(|free| disk::is_low(free, places)),
             "last_record": journal.last,

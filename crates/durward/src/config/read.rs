@@ -27,6 +27,9 @@ const BREAKER_OPEN_MS: (u64, u64) = (10, 3_600_000);
 /// Longest name of a host or origin, in bytes.
 const HOST_BYTES_MAX: usize = 512;
 
+/// Smallest and largest size that a journal may be held to, in bytes: eight segments of 1 MiB, 1 PiB.
+const RETAIN_BYTES: (u64, u64) = (8 << 20, 1 << 50);
+
 /// Reads the file's text.
 pub fn settings(text: &str, reader: &Reader<'_>) -> Result<Settings, Fault> {
     let root = node::parse(text)?;
@@ -225,6 +228,8 @@ fn read_journal(top: &Section<'_>, settings: &mut Settings) -> Result<(), Fault>
         &mut settings.warn_below,
         journal.within("warn_below", room)?,
     );
+    let kept = Size(RETAIN_BYTES.0)..=Size(RETAIN_BYTES.1);
+    settings.retain = journal.within("retain", kept)?;
     Ok(())
 }
 

@@ -43,11 +43,7 @@ impl Settings {
                 ToString::to_string,
             ),
         ]);
-        if let Some(witness) = &self.witness {
-            rows.push(row("journal.witness", witness, |file| {
-                file.display().to_string()
-            }));
-        }
+        rows.extend(self.journal_rows());
         if let Some(state) = &self.state_dir {
             rows.push(row("state_dir", state, |dir| dir.display().to_string()));
         }
@@ -142,6 +138,16 @@ impl Settings {
         ];
         rows.extend(notify);
         rows
+    }
+
+    /// What of the journal is only there where it is configured.
+    fn journal_rows(&self) -> Vec<Row> {
+        let retain = self.retain.as_ref();
+        let witness = self.witness.as_ref();
+        let retain = retain.map(|size| row("journal.retain", size, ToString::to_string));
+        let witness =
+            witness.map(|file| row("journal.witness", file, |file| file.display().to_string()));
+        retain.into_iter().chain(witness).collect()
     }
 
     fn limit_rows(&self) -> Vec<Row> {

@@ -243,6 +243,8 @@ pub struct Settings {
     pub witness: Option<Setting<PathBuf>>,
     /// With less room than this on the journal's disk the operator is warned.
     pub warn_below: Setting<Size>,
+    /// How large the journal may become before its oldest segments go. `None`: they stay.
+    pub retain: Option<Setting<Size>>,
     pub call_timeout: Setting<Span>,
     /// What a refused tool call is answered with.
     pub refusals: Setting<Refusals>,
@@ -304,6 +306,7 @@ impl Default for Settings {
             sync: Setting::default(Sync::Interval),
             witness: None,
             warn_below: Setting::default(Size(WARN_BELOW_DEFAULT)),
+            retain: None,
             call_timeout: Setting::default(Span(300_000)),
             refusals: Setting::default(Refusals::default()),
             insecure_http: Setting::default(false),

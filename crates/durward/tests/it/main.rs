@@ -55,6 +55,7 @@ mod inspected;
 mod inspected_outside;
 mod install_command;
 mod install_models;
+mod journal_retain;
 mod json_output;
 mod lab_farm;
 mod lab_hitl;

@@ -100,6 +100,27 @@ pub struct JournalOptions {
     pub retain_bytes_max: Option<u64>,
 }
 
+/// How many segments a journal of bounded size has, at least: each that goes takes no more than this part of the records.
+const RETAINED_SEGMENTS: u64 = 8;
+
+impl JournalOptions {
+    /// The default, with at most `bytes` of segments in all, the one that is being written included. Other writers of the
+    /// directory have a segment each beside them.
+    #[must_use]
+    pub fn retaining(bytes: Option<u64>) -> Self {
+        let usual = Self::default();
+        let Some(bytes) = bytes else {
+            return usual;
+        };
+        let segment_bytes_max = usual.segment_bytes_max.min(bytes / RETAINED_SEGMENTS);
+        Self {
+            segment_bytes_max,
+            retain_bytes_max: Some(bytes.saturating_sub(segment_bytes_max)),
+            ..usual
+        }
+    }
+}
+
 impl Default for JournalOptions {
     fn default() -> Self {
         JournalOptions {

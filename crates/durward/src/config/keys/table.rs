@@ -654,6 +654,12 @@ pub(super) const GENERAL: &[Key] = &[
         "warn in the log and in `durward status` when the journal's disk has less room left; 0: never",
     ),
     key(
+        "journal.retain",
+        "size from 8MiB",
+        "none: all records are kept",
+        "how large the journal may become: beyond it the oldest records are deleted, and a signed record names what went",
+    ),
+    key(
         "call_timeout",
         "span of time",
         "300s",

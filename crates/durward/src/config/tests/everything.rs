@@ -64,7 +64,7 @@ limits:
   request_bytes: 1MiB
 approval: { timeout: 30s, remember: 0s, pending_max: 5, waiting_max: 2, per_minute: 9,
   notify: { bell: false, desktop: true, command: [tell, me], webhook: { url: "https://hooks.example/x", secret: 0123456789abcdef }, arguments: true } }
-journal: { sync: every, witness: heads.jsonl, warn_below: 2GiB }
+journal: { sync: every, witness: heads.jsonl, warn_below: 2GiB, retain: 20GiB }
 call_timeout: 90s
 tool_timeout: { slow: 4m }
 state_dir: ../state
@@ -172,6 +172,7 @@ fn every_key_of_the_catalogue_is_read() {
             "4",
             "2s",
             "60s",
+            "20GiB",
             "/etc/durward/heads.jsonl",
             "/etc/durward/../state",
             "require",

@@ -54,7 +54,7 @@ closed_set! {
     pub enum JournalEvent {
         SegmentOpened "segment_opened": "a segment of the journal begins; names its key, its version and the segment that it continues";
         SegmentClosed "segment_closed": "a segment ends, with a signature over everything in it";
-        SegmentRetired "segment_retired": "an old segment was deleted because of the limits on age or size";
+        SegmentRetired "segment_retired": "an old segment was deleted, so that the journal stays within `journal.retain`";
         SegmentAbandoned "segment_abandoned": "the writer of a segment has ended without closing it; where it ends is written down here";
         Checkpoint "checkpoint": "a signature over all records so far";
         WitnessFailed "witness_failed": "the signed head could not be copied to a witness";
