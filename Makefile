@@ -18,7 +18,7 @@ PEERS += $(if $(wildcard $(FILES)),--filesystem-server "$(FILES)")
 MCP_PROXY = .cache/peers/mcp-proxy/bin/mcp-proxy
 HTTP_PEERS = $(if $(wildcard $(MCP_PROXY)),--http-peer "mcp-proxy:mock/=http://127.0.0.1:{port}/ -- scripts/peers/mcp_proxy $(MCP_PROXY) {port}")
 
-.PHONY: help demo test check conformance sdk-suite soak bench bench-with-peers bench-check benchmark bench-selftest stress-weekly benchmark-report fetch-bench-data openapi-check packages container gate-selftest fuzz differential guide-ssh ssh-loadtest ssh-loadtest-quick ssh-loadtest-full ssh-loadtest-sshd ssh-loadtest-list ssh-loadtest-connection-rate ssh-loadtest-throughput ssh-loadtest-latency ssh-loadtest-metrics ssh-network-setup ssh-network-teardown ssh-target ssh-mcp
+.PHONY: help demo test check conformance sdk-suite soak soak-calls bench bench-with-peers bench-check benchmark bench-selftest stress-weekly benchmark-report fetch-bench-data openapi-check packages container gate-selftest fuzz differential guide-ssh ssh-loadtest ssh-loadtest-quick ssh-loadtest-full ssh-loadtest-sshd ssh-loadtest-list ssh-loadtest-connection-rate ssh-loadtest-throughput ssh-loadtest-latency ssh-loadtest-metrics ssh-network-setup ssh-network-teardown ssh-target ssh-mcp
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -59,6 +59,9 @@ soak: ## 32 clients, 10,000 calls each, the server killed five times; 10,000 kil
 	cargo test --release --package pbpk --test it soak_ -- --ignored --nocapture
 	cargo test --manifest-path crates/pbpk/crosscheck/Cargo.toml --target-dir $(or $(CARGO_TARGET_DIR),target)/crosscheck -- --ignored --nocapture
 	scripts/independent/compare.py --seed $(or $(SEED),1000000) --models $(or $(MODELS),300) --corpus $(DATA)/../differential
+
+soak-calls: ## millions of calls over HTTP to a dist build (scripts/dist), memory and descriptors judged by lab soak (RATE, MINUTES)
+	scripts/soak_calls.py --durward $(TARGET)/dist/durward --rate $(or $(RATE),6500) --minutes $(or $(MINUTES),50)
 
 differential: ## ambiguous frames and unusual arguments, to servers on five SDKs, over stdio and HTTP, in each revision: executed is what was allowed (FRAMES, SEED)
 	scripts/setup-tests
