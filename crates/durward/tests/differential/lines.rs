@@ -108,6 +108,19 @@ impl Lines {
         self.line(words, longest).is_some()
     }
 
+    /// Waits for the calls that were let through: in front of several servers the marks are not answered by the server, so a
+    /// slow one may still have all of them before it. One that is never answered is waited for while others end.
+    fn settle(&self, place: &Place) {
+        let (mut left, mut since) = (place.under_way(), Instant::now());
+        while left > 0 && since.elapsed() < STALLED {
+            std::thread::sleep(Duration::from_millis(200));
+            let now = place.under_way();
+            if now != left {
+                (left, since) = (now, Instant::now());
+            }
+        }
+    }
+
     /// Ends the process at once.
     pub fn kill(mut self) {
         self.child.kill().unwrap();
@@ -156,6 +169,9 @@ pub fn drive(way: Way, command: &[String], place: &Place, frames: &[Ambiguous]) 
             lines.end();
             lines = Lines::open(way, command, place);
         }
+    }
+    if way.edge == Edge::Together {
+        lines.settle(place);
     }
     lines.end();
     restarts

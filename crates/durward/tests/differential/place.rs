@@ -81,6 +81,20 @@ impl Place {
 
     /// The decisions in the journal.
     pub fn decisions(&self) -> Vec<Value> {
+        let records = self.records().into_iter();
+        records
+            .filter(|record| record["kind"] == "decision")
+            .collect()
+    }
+
+    /// How many calls were let through and have no end in the journal yet.
+    pub fn under_way(&self) -> usize {
+        let records = self.records();
+        let count = |key: &str, value: &str| records.iter().filter(|r| r[key] == value).count();
+        count("decision", "allow").saturating_sub(count("kind", "operation"))
+    }
+
+    fn records(&self) -> Vec<Value> {
         let output = self
             .command(binary())
             .args(["audit", "--state-dir", "state", "show", "--json"])
@@ -91,9 +105,7 @@ impl Place {
         assert!(output.status.success(), "{output:?}");
         let text = String::from_utf8(output.stdout).unwrap();
         let records = text.lines().map(|line| serde_json::from_str(line).unwrap());
-        records
-            .filter(|record: &Value| record["kind"] == "decision")
-            .collect()
+        records.collect()
     }
 }
 
