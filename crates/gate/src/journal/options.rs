@@ -104,8 +104,8 @@ pub struct JournalOptions {
 const RETAINED_SEGMENTS: u64 = 8;
 
 impl JournalOptions {
-    /// The default, with at most `bytes` of segments in all, the one that is being written included. Other writers of the
-    /// directory have a segment each beside them.
+    /// The default, with at most `bytes` of segments in all, the one that is being written included. Each other writer
+    /// of the directory may take one segment more.
     #[must_use]
     pub fn retaining(bytes: Option<u64>) -> Self {
         let usual = Self::default();
