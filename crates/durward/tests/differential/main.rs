@@ -20,6 +20,8 @@ mod judge;
 mod lines;
 mod listed;
 mod place;
+#[path = "../it/support/program.rs"]
+mod program;
 mod same;
 mod servers;
 mod short;

@@ -8,10 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use mocks::ambiguous::{Arguments, Call};
 use serde_json::{Value, json};
 
-/// The binary under test.
-pub fn binary() -> &'static str {
-    env!("CARGO_BIN_EXE_durward")
-}
+pub use crate::program::binary;
 
 /// Limits that no run meets.
 pub const LIMITS: [&str; 8] = [

@@ -4,6 +4,7 @@
 use std::process::Command;
 
 use crate::support::components;
+use crate::support::program::binary;
 
 #[test]
 fn the_short_form_of_the_suite_passes_directly_and_through_durward() {
@@ -11,7 +12,7 @@ fn the_short_form_of_the_suite_passes_directly_and_through_durward() {
         return;
     }
     let done = Command::new(components::repository().join("scripts/conformance"))
-        .args(["--durward", env!("CARGO_BIN_EXE_durward"), "--short"])
+        .args(["--durward", binary(), "--short"])
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&done.stdout).into_owned();

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::Value;
 
-const DURWARD: &str = env!("CARGO_BIN_EXE_durward");
+use crate::support::program::binary;
 const ASK: &str = r#"{"version":"1","default_action":"deny","rules":[
     {"id":"ask","effect":"hitl","conditions":{"tool_name":"echo"}}]}"#;
 
@@ -31,8 +31,9 @@ impl Place {
 
     /// `durward run` before the echo server, asking for each call.
     fn guarded(&self, more: &str) -> String {
+        let durward = binary();
         format!(
-            "{DURWARD} --no-config --state-dir {} run --policy {} {more} -- {DURWARD} lab mock echo",
+            "{durward} --no-config --state-dir {} run --policy {} {more} -- {durward} lab mock echo",
             self.name("state"),
             self.name("ask.json")
         )
@@ -59,9 +60,9 @@ impl Drop for Place {
 }
 
 fn overhead(more: &[&str]) -> Output {
-    let direct = format!("{DURWARD} lab mock echo");
+    let direct = format!("{} lab mock echo", binary());
     let size = ["--launches", "2", "--runs", "40", "--warmup", "5"];
-    Command::new(DURWARD)
+    Command::new(binary())
         .args(["lab", "overhead", "--json", "--quiet", "--direct", &direct])
         .args(size)
         .args(more)

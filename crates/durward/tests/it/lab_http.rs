@@ -3,11 +3,11 @@
 use serde_json::Value;
 use std::process::Command;
 
-const DURWARD: &str = env!("CARGO_BIN_EXE_durward");
+use crate::support::program::binary;
 
 /// `lab overhead` of one rule before an echo server over HTTP.
 fn overhead(protocol: &str, more: &[&str]) -> Value {
-    let echo = format!("{DURWARD} lab mock echo --http 127.0.0.1:0");
+    let echo = format!("{} lab mock echo --http 127.0.0.1:0", binary());
     let size = [
         "--launches",
         "2",
@@ -18,7 +18,7 @@ fn overhead(protocol: &str, more: &[&str]) -> Value {
         "--quiet",
         "--json",
     ];
-    let output = Command::new(DURWARD)
+    let output = Command::new(binary())
         .args(["lab", "overhead", "--rules", "1", "--direct", &echo])
         .args(["--protocol", protocol])
         .args(more)
@@ -84,11 +84,11 @@ struct Serve(std::process::Child, String);
 impl Serve {
     fn start(directory: &std::path::Path) -> Self {
         let address = format!("127.0.0.1:{}", mocks::ports::reserved().unwrap());
-        let child = Command::new(DURWARD)
+        let child = Command::new(binary())
             .args(["--no-config", "--state-dir"])
             .arg(directory)
             .args(["serve", "--listen", &address, "--server"])
-            .arg(format!("mock={DURWARD} lab mock echo"))
+            .arg(format!("mock={} lab mock echo", binary()))
             .stderr(std::process::Stdio::null())
             .spawn()
             .unwrap();
@@ -115,7 +115,7 @@ fn load_leaves_no_session_behind() {
     let serve = Serve::start(&directory);
     // More sessions than a server may have processes, a few at a time.
     for round in 0..3 {
-        let output = Command::new(DURWARD)
+        let output = Command::new(binary())
             .args(["lab", "load", "tool", "--list", "--target", &serve.1])
             .args(["--workers", "16", "--duration", "100ms", "--quiet"])
             .output()

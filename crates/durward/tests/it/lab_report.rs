@@ -9,7 +9,7 @@ use crate::support::chromium::{self, Browser};
 use crate::support::components;
 use serde_json::{Value, json};
 
-const DURWARD: &str = env!("CARGO_BIN_EXE_durward");
+use crate::support::program::binary;
 
 /// A folder that is gone afterwards.
 struct Place(PathBuf);
@@ -25,7 +25,7 @@ impl Place {
     }
 
     fn lab(&self, args: &[&str]) -> Output {
-        Command::new(DURWARD)
+        Command::new(binary())
             .arg("lab")
             .args(args)
             .current_dir(&self.0)
@@ -38,8 +38,8 @@ impl Place {
     /// A stored overhead run with a relay and a guarded arm.
     fn overhead(&self) -> PathBuf {
         let (echo, relay) = (
-            format!("{DURWARD} lab mock echo"),
-            format!("{DURWARD} lab mock relay"),
+            format!("{} lab mock echo", binary()),
+            format!("{} lab mock relay", binary()),
         );
         let proxied = format!("{relay} -- {echo}");
         let text = r#"{"text":"<b>&\"it's\" markup</b>"}"#;
@@ -67,7 +67,7 @@ impl Place {
 
     /// A stored load run of two phases.
     fn load(&self) -> PathBuf {
-        let echo = format!("{DURWARD} lab mock echo");
+        let echo = format!("{} lab mock echo", binary());
         self.stored(&[
             "load",
             "tool",
@@ -209,7 +209,7 @@ fn stored_documents_fit_their_published_schemas() {
     };
     let place = Place::new();
     let (overhead, load) = (place.overhead(), place.load());
-    let echo = format!("{DURWARD} lab mock echo");
+    let echo = format!("{} lab mock echo", binary());
     let hitl = ["overhead", "--path", "hitl", "--rules", "1", "--quick"];
     let asked = place.stored(&[&hitl[..], &["--direct", &echo, "--out", "runs"]].concat());
     let mut pairs = Vec::new();
@@ -241,7 +241,7 @@ fn stored_documents_fit_their_published_schemas() {
             ["compare", "/nowhere/a", "/nowhere/b"],
         ),
     ] {
-        let output = Command::new(DURWARD)
+        let output = Command::new(binary())
             .arg("lab")
             .args(words)
             .arg("--json")
@@ -394,7 +394,7 @@ fn the_environment_names_what_is_compared() {
     let place = Place::new();
     let run = place.overhead();
     let gate = |result: Option<&Path>, baseline: Option<&Path>| {
-        let mut command = Command::new(DURWARD);
+        let mut command = Command::new(binary());
         command.args(["lab", "gate", "--rule", "p50 <= +900%"]);
         for (name, path) in [
             ("MCP_BENCHMARK_RESULT", result),

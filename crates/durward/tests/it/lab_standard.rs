@@ -3,14 +3,14 @@
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Command, Stdio};
 
-const DURWARD: &str = env!("CARGO_BIN_EXE_durward");
+use crate::support::program::binary;
 
 #[test]
 fn ctrl_c_prints_the_tables_that_are_whole_and_leaves_the_page_alone() {
     let name = format!("durward-standard-{}.md", std::process::id());
     let page = std::env::temp_dir().join(name);
     std::fs::write(&page, "what was there\n").unwrap();
-    let mut child = Command::new(DURWARD)
+    let mut child = Command::new(binary())
         .args(["lab", "standard", "--quick", "--write"])
         .arg(&page)
         .stdout(Stdio::piped())
@@ -43,7 +43,7 @@ fn ctrl_c_prints_the_tables_that_are_whole_and_leaves_the_page_alone() {
 
 #[test]
 fn what_a_stopped_set_printed_is_compared_and_judged_only_when_forced() {
-    let mut child = Command::new(DURWARD)
+    let mut child = Command::new(binary())
         .args(["lab", "standard", "--quick", "--json"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -62,7 +62,7 @@ fn what_a_stopped_set_printed_is_compared_and_judged_only_when_forced() {
     let file = std::env::temp_dir().join(name);
     std::fs::write(&file, &output.stdout).unwrap();
     let lab = |words: &[&str]| {
-        let output = Command::new(DURWARD).arg("lab").args(words).output();
+        let output = Command::new(binary()).arg("lab").args(words).output();
         output.unwrap()
     };
     let path = file.to_str().unwrap();

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use mocks::client::{Client, Era, Options};
 use serde_json::{Value, json};
 
+pub use super::program::binary;
 use super::raised;
 
 /// The longest wait for anything that must happen: a busy machine is no fault.
@@ -18,11 +19,6 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 pub const LATEST: Era = Era::Legacy("2025-11-25");
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
-
-/// The binary under test.
-pub fn binary() -> &'static str {
-    env!("CARGO_BIN_EXE_durward")
-}
 
 /// Folders of one test. Dropping it removes them.
 pub struct Place {

@@ -7,6 +7,7 @@ pub(crate) mod components;
 pub(crate) mod decisions;
 pub(crate) mod guarded;
 pub(crate) mod inspecting;
+pub(crate) mod program;
 pub(crate) mod raised;
 pub(crate) mod refusals;
 pub(crate) mod served;

@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use mocks::client::Options;
 
+pub use super::program::binary;
+
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
 /// The home's name, composed (NFC) and decomposed (NFD).
@@ -205,9 +207,4 @@ impl Drop for World {
         let _ = fs::remove_dir_all(&self.tmp);
         let _ = fs::remove_dir_all(&self.far);
     }
-}
-
-/// The binary under test.
-pub fn binary() -> &'static str {
-    env!("CARGO_BIN_EXE_durward")
 }
