@@ -1,4 +1,4 @@
-//! Project tasks: `cargo xtask tidy`, `cargo xtask docs` and `cargo xtask seeds`.
+//! Project tasks: `cargo xtask tidy`, `sizes`, `docs` and `seeds`.
 //!
 //! Nothing here is shipped, nothing here opens a socket, and nothing but `docs` writes a file of the repository.
 
@@ -15,6 +15,7 @@ mod tidy;
 const USAGE: &str = "\
 usage: cargo xtask TASK
   tidy   check the rules of the house that the compiler does not check
+  sizes  list the longest files and functions; fails nothing
   docs   write the generated reference pages again
   seeds  hold docs/seeds.md against the papers and run its commands in their quick form
 ";
@@ -38,6 +39,7 @@ fn run(out: &mut impl Write) -> Result<bool, command::Error> {
     let task = std::env::args().nth(1);
     match task.as_deref() {
         Some("tidy") => tidy::run(&root, out),
+        Some("sizes") => tidy::sizes::run(&root, out),
         Some("docs") => docs::write_all(&root, out),
         Some("seeds") => seeds::run(&root, out),
         _ => {
