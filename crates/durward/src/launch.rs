@@ -94,6 +94,11 @@ impl Command {
         program::missing(&self.program, self.directory.as_deref(), &search)
     }
 
+    /// Returns the environment that the program is started with.
+    fn environment(&self) -> Vec<(OsString, OsString)> {
+        net::environment::for_child(places::environment(), &self.environment)
+    }
+
     /// What is spawned.
     pub fn spec(&self, places: &Places) -> ServerCommand {
         let wanted = (self.confine, self.sandbox.clone());
@@ -106,7 +111,7 @@ impl Command {
             ),
             program: self.program.clone(),
             args: self.arguments.clone(),
-            environment: net::environment::for_child(places::environment(), &self.environment),
+            environment: self.environment(),
             directory: self.directory.clone(),
             watcher: places.own_binary.clone(),
             files_max: places.files_of_children,
@@ -115,6 +120,14 @@ impl Command {
 }
 
 impl Launch {
+    /// Returns the environment that the server is started with; nothing if it is not started here.
+    pub fn environment(&self) -> Vec<(OsString, OsString)> {
+        match self {
+            Self::Command(command) | Self::Either(_, command) => command.environment(),
+            Self::Http(_) | Self::Builtin(_) => Vec::new(),
+        }
+    }
+
     /// What is wrong with the program that is to be started, where it is not there.
     pub fn missing_program(&self) -> Option<String> {
         match self {

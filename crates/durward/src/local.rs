@@ -1,5 +1,7 @@
 //! This machine's clock, randomness and file system, as the gate asks for them.
 
+use std::collections::HashMap;
+use std::ffi::OsString;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -86,6 +88,8 @@ pub struct LocalView {
     home: Option<String>,
     current: Option<String>,
     is_base_known: bool,
+    /// The environment variables that its server is started with.
+    variables: HashMap<String, String>,
 }
 
 /// How a server reads its arguments, as far as the configuration says.
@@ -109,6 +113,7 @@ impl LocalView {
             home: text(&places.home),
             current: text(&places.current),
             is_base_known: false,
+            variables: HashMap::new(),
         }
     }
 
@@ -123,6 +128,16 @@ impl LocalView {
             ..view
         }
     }
+
+    /// Takes these variables for those of the server's environment. Values that are not UTF-8 are left out.
+    pub fn with_environment(mut self, variables: Vec<(OsString, OsString)>) -> Self {
+        let texts = variables.into_iter();
+        let texts = texts.filter_map(|(name, value)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        });
+        self.variables = texts.collect();
+        self
+    }
 }
 
 impl PathView for LocalView {
@@ -132,6 +147,10 @@ impl PathView for LocalView {
 
     fn current_dir(&self) -> Option<String> {
         self.current.clone()
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        self.variables.get(name).cloned()
     }
 
     fn is_base_known(&self) -> bool {
@@ -205,6 +224,7 @@ mod tests {
             home: None,
             current: None,
             is_base_known: false,
+            variables: HashMap::new(),
         };
         let is_step_by_step = |path: &str| {
             let ends = path.match_indices('/').map(|(at, _)| at).skip(1);

@@ -203,7 +203,8 @@ fn open(
     gate: &Arc<Gate>,
     client: (FrameReader, FrameWriter),
 ) -> Result<Stdio, Failure> {
-    let view: Arc<dyn PathView> = Arc::new(LocalView::of(places, &plan.reads));
+    let view = LocalView::of(places, &plan.reads).with_environment(plan.server.environment());
+    let view: Arc<dyn PathView> = Arc::new(view);
     let server = ServerOptions {
         name: plan.name.clone(),
         gate: Arc::clone(gate),

@@ -45,9 +45,10 @@ pub fn options(
     places: &Places,
 ) -> ServerOptions {
     // The paths of another machine cannot be looked up here.
+    let view = || LocalView::of(places, &planned.reads).with_environment(planned.environment());
     let view = planned
         .is_local()
-        .then(|| Arc::new(LocalView::of(places, &planned.reads)) as Arc<dyn PathView>);
+        .then(|| Arc::new(view()) as Arc<dyn PathView>);
     ServerOptions {
         name: planned.name.clone(),
         means,

@@ -1,6 +1,7 @@
 //! What to serve, where, and by which rules: command line and configuration together.
 
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -282,6 +283,11 @@ enum Named<'a> {
 }
 
 impl Planned {
+    /// Returns the environment that the server is started with.
+    pub fn environment(&self) -> Vec<(OsString, OsString)> {
+        self.launch.environment()
+    }
+
     fn of(
         args: &ServeArgs,
         settings: &Settings,

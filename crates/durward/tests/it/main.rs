@@ -27,6 +27,7 @@ mod breaker;
 mod builtin_server;
 mod check_refuses;
 mod client_notifications;
+mod coerced_strings;
 mod config_file;
 mod conformance;
 mod data_flow;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use percent_encoding::percent_decode_str;
 use unicode_normalization::UnicodeNormalization;
 
-use super::reach::is_ambiguous;
+use super::reach::is_plain_path;
 use super::view::{Link, PathView};
 use super::{is_file_uri, trimmed, without_line_ends};
 
@@ -21,6 +21,8 @@ pub struct Meaning {
     /// It can be read as something else than one path. An allow rule does not count on that; whatever
     /// else it may be is in [`super::Reach`].
     pub ambiguous: bool,
+    /// Where its parts lead if a server reads it as a list. An allow rule asks that they match as well.
+    pub parts: Vec<String>,
 }
 
 /// What was found of a path.
@@ -58,7 +60,7 @@ pub fn meanings(text: &str, view: Option<&dyn PathView>) -> Meaning {
 pub(super) fn found(text: &str, view: Option<&dyn PathView>) -> Found {
     let mut found = Found {
         meaning: Meaning {
-            ambiguous: is_ambiguous(text),
+            ambiguous: !is_plain_path(text),
             ..Meaning::default()
         },
         of_process: false,
@@ -69,6 +71,7 @@ pub(super) fn found(text: &str, view: Option<&dyn PathView>) -> Found {
         return found;
     }
     read(text, view, &mut found);
+    read_parts(text, view, &mut found);
     if text.contains("://") && !is_file_uri(text) {
         // Read as a path it would be relative; a server that knows URIs goes elsewhere.
         found.meaning.add(text.to_owned());
@@ -98,6 +101,32 @@ pub(super) fn found(text: &str, view: Option<&dyn PathView>) -> Found {
         }
     }
     found
+}
+
+/// Reads the parts of a text as the entries of a list.
+fn read_parts(text: &str, view: Option<&dyn PathView>, found: &mut Found) {
+    /// Most parts that are read; of more nobody says where they lead.
+    const PARTS_MAX: usize = 64;
+    let separators = [',', ';', '|'];
+    if !text.contains(separators) {
+        return;
+    }
+    for (number, part) in text.split(separators).map(trimmed).enumerate() {
+        if number == PARTS_MAX {
+            found.meaning.ambiguous = true;
+            return;
+        }
+        let mut of_part = Found {
+            meaning: Meaning::default(),
+            of_process: false,
+        };
+        if !part.is_empty() {
+            read(part, view, &mut of_part);
+        }
+        // A text with a comma in its name is no reason to refuse a call: only an allow rule asks for more.
+        found.meaning.ambiguous |= of_part.meaning.uncertain && view.is_some();
+        found.meaning.parts.append(&mut of_part.meaning.places);
+    }
 }
 
 /// The readings of servers that tidy their input first: without blanks around it, or parsed as a URL.

@@ -6,6 +6,10 @@ pub trait PathView: Send + Sync {
     fn home(&self) -> Option<String>;
     /// The directory against which relative paths are resolved.
     fn current_dir(&self) -> Option<String>;
+    /// Returns the value of an environment variable of the side that will open the path.
+    fn variable(&self, _name: &str) -> Option<String> {
+        None
+    }
     /// Whether [`PathView::current_dir`] is certainly the directory that relative paths are resolved
     /// against: somebody has said so. A server may else have one of its own.
     fn is_base_known(&self) -> bool {

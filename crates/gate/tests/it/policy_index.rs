@@ -76,7 +76,7 @@ fn arguments() -> impl Strategy<Value = Fact<Vec<PathArgument>>> {
             meaning: Meaning {
                 places,
                 uncertain,
-                ambiguous: false,
+                ..Meaning::default()
             },
         });
     prop_oneof![

@@ -291,9 +291,9 @@ fn find_paths(
 
 /// Whether a call reads what lies below its places.
 fn is_below(tool: &str, leaves: &[Leaf<'_>], arguments: &str) -> bool {
-    let may_say_so = |leaf: &Leaf<'_>| {
-        (leaf.is_name || nested::may_hold_json(leaf.value)) && may_say_below(leaf.value)
-    };
+    // An escape may hide the word, in a name or in a string that is parsed again.
+    let is_escaped = |text: &str| text.contains("\\u") || text.contains("\\\\");
+    let may_say_so = |leaf: &Leaf<'_>| may_say_below(leaf.value) || is_escaped(leaf.value);
     let arguments = match leaves.iter().any(may_say_so) {
         true => arguments,
         false => "",
@@ -317,7 +317,7 @@ fn take_leaves(reader: &mut Reader<'_>, tool: &str, leaves: &[Leaf<'_>], context
                 text: &text,
                 key: &leaf.key,
                 is_path: named.is_some(),
-                is_content: is_content(named, leaf, tool, context),
+                is_content: is_text(named, leaf, tool, context),
             });
         }
     }
@@ -325,18 +325,28 @@ fn take_leaves(reader: &mut Reader<'_>, tool: &str, leaves: &[Leaf<'_>], context
 
 /// The part that an argument's name gives it: as the configuration says, by its name, by the schema.
 fn role_of(tool: &str, leaf: &Leaf<'_>, context: &Context<'_>) -> Option<Role> {
-    if leaf.is_name {
-        return None;
+    match leaf.is_name {
+        true => None,
+        false => role_of_argument(tool, &leaf.key, context),
     }
-    match context.roles.of(tool, &leaf.key) {
+}
+
+/// The same for a member of this name, wherever it stands.
+fn role_of_argument(tool: &str, key: &str, context: &Context<'_>) -> Option<Role> {
+    match context.roles.of(tool, key) {
         Some(said) => said.role(),
-        None => role_of_key(&leaf.key).or_else(|| {
-            context
-                .schemas
-                .says_path(tool, &leaf.key)
-                .then_some(Role::Path)
-        }),
+        None => {
+            let by_schema = || context.schemas.says_path(tool, key).then_some(Role::Path);
+            role_of_key(key).or_else(by_schema)
+        }
     }
+}
+
+/// Whether a string is content that its server takes as it is: it is declared as text, or the operator says so.
+fn is_text(named: Option<Role>, leaf: &Leaf<'_>, tool: &str, context: &Context<'_>) -> bool {
+    is_content(named, leaf, tool, context)
+        && (!context.schemas.says_structured(tool, &leaf.top)
+            || context.roles.of(tool, &leaf.top) == Some(Said::Content))
 }
 
 /// Whether a string is what is written rather than where.
@@ -421,34 +431,26 @@ fn path_of_uri(uri: &str, view: Option<&dyn PathView>) -> PathArgument {
 
 /// Every path-like string of the arguments: by its name, by the schema, or by its looks.
 fn paths_of(tool: &str, leaves: &[Leaf<'_>], context: &Context<'_>) -> Vec<PathArgument> {
-    paths_within(tool, leaves, context, nested::DEPTH_MAX)
-}
-
-/// The same; so many strings with JSON within one another are read.
-fn paths_within(
-    tool: &str,
-    leaves: &[Leaf<'_>],
-    context: &Context<'_>,
-    depth: usize,
-) -> Vec<PathArgument> {
     let mut out = Vec::new();
     for leaf in leaves {
         let named = role_of(tool, leaf, context);
         let is_content = is_content(named, leaf, tool, context);
-        let is_text = is_content
-            && (!context.schemas.says_structured(tool, &leaf.top)
-                || context.roles.of(tool, &leaf.top) == Some(Said::Content));
-        if named.is_none() && !is_text && !leaf.is_name && nested::may_hold_json(leaf.value) {
-            let text = unescape(leaf.value).unwrap_or_default();
-            nested::paths_in(&text, tool, context, depth, &mut out);
-        }
-        if named.is_none() && leaf.value.len() > 6 * gate::paths::SHAPE_BYTES_MAX {
+        let is_long = leaf.value.len() > 6 * gate::paths::SHAPE_BYTES_MAX;
+        let is_read_again = !leaf.is_name && !is_text(named, leaf, tool, context);
+        if named.is_none() && is_long && !is_read_again {
             // Even fully escaped it would be longer than a path by its looks may be.
             continue;
         }
         let Some(text) = unescape(leaf.value) else {
             continue;
         };
+        if is_read_again {
+            let outer = nested::OuterString {
+                role: named,
+                is_content,
+            };
+            nested::paths_in(&text, outer, tool, context, nested::DEPTH_MAX, &mut out);
+        }
         let Some(role) = named.or_else(|| looks_like_path(&text).then_some(Role::Shape)) else {
             continue;
         };

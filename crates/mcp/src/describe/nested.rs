@@ -1,23 +1,26 @@
-//! JSON in a string. Some servers read an argument that is no string in their schema as if the value stood
+//! Lists and maps in a string. Some servers parse an argument that is no string in their schema as if the value stood
 //! there itself (the official Python SDK does), so the paths in it are paths of the call. Whether it is a
 //! string or what it holds is for the server to say, so no allow rule about paths counts on either.
 
 use ahash::AHashSet as HashSet;
 
 use gate::paths::canonical::Meaning;
-use gate::paths::{PathArgument, Role, is_content_key};
+use gate::paths::reach::read_literals;
+use gate::paths::{PathArgument, Role, is_content_key, looks_like_path, meanings};
 use serde_json::Value;
-use wire::WireErrorKind;
-use wire::scan::{Bounds, scan_request};
 
-use super::{Context, paths_within};
+use super::{Context, Said, role_of_argument};
 
-/// Most strings with JSON within one another.
+/// Most strings with lists or maps within one another.
 pub(super) const DEPTH_MAX: usize = 8;
 
-/// Whether the characters of a string, as they are spelled, may hold JSON with strings in it.
-pub(super) fn may_hold_json(spelled: &str) -> bool {
-    spelled.contains("\\\"") || spelled.contains("\\u0022")
+/// What is known of the string that others are read from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OuterString {
+    /// The part that its argument's name gives it, which what it holds inherits.
+    pub role: Option<Role>,
+    /// It stands under a content key.
+    pub is_content: bool,
 }
 
 /// The arguments of a tool that are called like contents, and of which its schema does not say that they are texts: a
@@ -49,60 +52,54 @@ fn is_plain(schema: &Value, depth: usize) -> bool {
     }
 }
 
-/// Adds the paths in a string that holds JSON; nothing where it holds none. `depth` is how many more strings
-/// within one another are read.
+/// Adds the paths in a string that some server parses as a list or a map; nothing if none does. `depth` is how many
+/// more strings within one another are read.
 pub(super) fn paths_in(
     text: &str,
+    outer: OuterString,
     tool: &str,
     context: &Context<'_>,
     depth: usize,
     out: &mut Vec<PathArgument>,
 ) {
-    // What JSON readers take off, and a byte order mark, which some take off as well.
-    let bare = text.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
-    if !bare.starts_with(['[', '{', '"']) {
+    let Some(found) = read_literals(text) else {
         return;
-    }
+    };
     let Some(depth) = depth.checked_sub(1) else {
         out.push(unread(text));
         return;
     };
-    match scan_request(as_argument(bare).as_bytes(), &Bounds::default()) {
-        Ok(scan) => {
-            let mut paths = paths_within(tool, &scan.leaves, context, depth);
-            for path in &mut paths {
-                path.meaning.ambiguous = true;
-            }
-            out.append(&mut paths);
+    if found.is_truncated {
+        out.push(unread(text));
+    }
+    for literal in found.strings {
+        let key = literal.key.as_deref().filter(|_| !literal.is_name);
+        let said = key.and_then(|key| context.roles.of(tool, key));
+        let is_content = match (key, said) {
+            (_, Some(Said::Content)) => true,
+            (Some(key), None) => is_content_key(key),
+            (None, _) => outer.is_content && !literal.is_name,
+            (_, Some(Said::Path(_))) => false,
+        };
+        let own = key.and_then(|key| role_of_argument(tool, key, context));
+        let role = own.or(outer.role.filter(|_| !literal.is_name && !is_content));
+        let inner = OuterString { role, is_content };
+        if !is_content {
+            paths_in(&literal.text, inner, tool, context, depth, out);
         }
-        Err(fault) if fault.kind == WireErrorKind::Syntax && !some_take(bare) => {}
-        // Other readers may take it, and as what nobody knows.
-        Err(_) => out.push(unread(text)),
+        let role = role.or_else(|| looks_like_path(&literal.text).then_some(Role::Shape));
+        if let Some(role) = role {
+            out.push(PathArgument {
+                role,
+                content: is_content,
+                meaning: Meaning {
+                    ambiguous: true,
+                    ..meanings(&literal.text, context.view)
+                },
+                text: literal.text.into_owned(),
+            });
+        }
     }
-}
-
-/// A call with this value among its arguments.
-fn as_argument(value: &str) -> String {
-    format!(r#"{{"params":{{"arguments":{{"":{value}}}}}}}"#)
-}
-
-/// Whether only that keeps it from being JSON which some readers take: numbers that are none, and halves of
-/// surrogate pairs.
-fn some_take(text: &str) -> bool {
-    const TAKEN: [(&str, &str); 5] = [
-        ("-Infinity", "0"),
-        ("Infinity", "0"),
-        ("NaN", "0"),
-        ("\\ud", "\\u0"),
-        ("\\uD", "\\u0"),
-    ];
-    if !TAKEN.iter().any(|(odd, _)| text.contains(odd)) {
-        return false;
-    }
-    let plain = TAKEN.iter().fold(text.to_owned(), |text, (odd, plain)| {
-        text.replace(odd, plain)
-    });
-    scan_request(as_argument(&plain).as_bytes(), &Bounds::default()).is_ok()
 }
 
 /// A string of which nobody here knows what a server makes of it.
@@ -122,8 +119,9 @@ fn unread(text: &str) -> PathArgument {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::describe::{ArgumentRoles, PathSchemas, Said};
+    use crate::describe::{ArgumentRoles, PathSchemas, Said, paths_of};
     use gate::Caller;
+    use wire::scan::{Bounds, scan_request};
 
     /// The paths in a string, and whether it is certain that there are no more.
     fn found(text: &str) -> (Vec<String>, bool) {
@@ -138,7 +136,11 @@ mod tests {
             builtin: None,
         };
         let mut out = Vec::new();
-        paths_in(text, "t", &context, DEPTH_MAX, &mut out);
+        let outer = OuterString {
+            role: None,
+            is_content: false,
+        };
+        paths_in(text, outer, "t", &context, DEPTH_MAX, &mut out);
         assert!(out.iter().all(|path| path.meaning.ambiguous), "{text}");
         let unread = |path: &PathArgument| path.meaning.places.is_empty();
         let is_certain = !out.iter().any(unread);
@@ -147,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_found_by_name_and_by_looks_in_json_alone() {
+    fn paths_are_found_by_name_and_by_looks_in_lists_and_maps_alone() {
         let cases: [(&str, &[&str]); 11] = [
             (r#"{"path":"/a"}"#, &["/a"]),
             (" \n{\"p\\u0061th\":\"/a\"}\t", &["/a"]),
@@ -185,9 +187,9 @@ mod tests {
             definitions: None,
             builtin: None,
         };
-        let call = as_argument("0").replace(r#""":0"#, r#""content":"{\"path\":\"/a\"}""#);
+        let call = r#"{"params":{"arguments":{"content":"{\"path\":\"/a\"}"}}}"#;
         let scan = scan_request(call.as_bytes(), &Bounds::default()).unwrap();
-        let paths = paths_within("t", &scan.leaves, &context, DEPTH_MAX);
+        let paths = paths_of("t", &scan.leaves, &context);
         paths.into_iter().map(|path| path.text).collect()
     }
 
@@ -216,16 +218,56 @@ mod tests {
     }
 
     #[test]
-    fn what_another_reader_may_take_counts_against_the_call() {
-        let deep = format!("{}\"/a\"{}", "[".repeat(5_000), "]".repeat(5_000));
+    fn what_lenient_parsers_alone_take_is_found_too() {
+        let deep = format!("{}\"/a\"{}", "[".repeat(3_000), "]".repeat(3_000));
+        for text in [
+            deep.as_str(),
+            r#"{"path":"/a","path":1}"#,
+            r#"{"path":"/a","n":NaN}"#,
+            r#"{"path":"/a","x":"\ud800"}"#,
+            r#"["\u002fa","\ud800",1e999]"#,
+            "['/a']",
+            "('/a',)",
+            "[/a]",
+            "- /a",
+            "x: /a",
+        ] {
+            assert!(found(text).0.contains(&"/a".to_owned()), "{text}");
+        }
         let mut wrapped = "\"/a\"".to_owned();
         for _ in 0..12 {
             wrapped = serde_json::Value::from(wrapped).to_string();
         }
-        let twice = r#"{"path":"/a","path":1}"#;
-        let odd = [r#"{"path":"/a","n":NaN}"#, r#"{"path":"/a","x":"\ud800"}"#];
-        for text in [deep.as_str(), &wrapped, twice, odd[0], odd[1]] {
+        let deeper = format!("{}\"/a\"{}", "[".repeat(5_000), "]".repeat(5_000));
+        for text in [&wrapped, &deeper] {
             assert!(!found(text).1, "{text}");
         }
+    }
+
+    #[test]
+    fn what_a_named_string_holds_inherits_its_part() {
+        let schemas = PathSchemas::default();
+        let context = Context {
+            backend_id: "s",
+            caller: &Caller::local("u"),
+            view: None,
+            schemas: &schemas,
+            roles: &ArgumentRoles::default(),
+            definitions: None,
+            builtin: None,
+        };
+        let frame =
+            r#"{"params":{"arguments":{"source":" [\"a/b\"]","dest":"{\"k\":[\"c/d\"]}"}}}"#;
+        let scan = scan_request(frame.as_bytes(), &Bounds::default()).unwrap();
+        let paths = paths_of("t", &scan.leaves, &context);
+        let of = |text: &str| {
+            paths
+                .iter()
+                .find(|path| path.text == text)
+                .map(|path| path.role)
+        };
+        assert_eq!(of("a/b"), Some(Role::Source));
+        assert_eq!(of("c/d"), Some(Role::Destination));
+        assert!(paths.iter().all(|path| path.meaning.ambiguous));
     }
 }

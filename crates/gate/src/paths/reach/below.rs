@@ -1,7 +1,6 @@
 //! Calls that read a directory with all that lies below it.
 
-use serde_json::Value;
-
+use super::literals::read_literals;
 use crate::memo::Memo;
 use crate::words::words;
 
@@ -121,45 +120,31 @@ pub fn may_say_below(text: &str) -> bool {
     BY_TEXT.with(|texts| texts.of(text, any))
 }
 
-fn members_say_so(json: &str, depth: usize) -> bool {
-    if json.is_empty() {
+/// Whether a member in a text that some server parses says so.
+fn members_say_so(text: &str, depth: usize) -> bool {
+    let Some(found) = read_literals(text) else {
         return false;
-    }
-    match (depth.checked_sub(1), serde_json::from_str(json)) {
-        (Some(depth), Ok(value)) => value_says_so(&value, depth),
-        (None, _) => may_say_below(json),
-        // Other readers may take it: numbers that are too large, and what is deeper.
-        (_, Err(_)) => json.trim_start().starts_with(['{', '[']) && may_say_below(json),
-    }
-}
-
-fn value_says_so(value: &Value, depth: usize) -> bool {
-    match value {
-        Value::Object(members) => members
+    };
+    let Some(depth) = depth.checked_sub(1) else {
+        return may_say_below(text);
+    };
+    let mut members = found.members.iter();
+    found.is_truncated
+        || members.any(|(name, value)| member_says_so(name, value))
+        || found
+            .strings
             .iter()
-            .any(|(name, value)| member_says_so(name, value) || value_says_so(value, depth)),
-        Value::Array(items) => items.iter().any(|item| value_says_so(item, depth)),
-        Value::String(text) => {
-            text.trim_start().starts_with(['{', '[', '"']) && members_say_so(text, depth)
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => false,
-    }
+            .any(|literal| members_say_so(&literal.text, depth))
 }
 
-fn member_says_so(name: &str, value: &Value) -> bool {
+/// Reads a member as leniently as the most lenient server: 1, "true" and "yes" are yes.
+fn member_says_so(name: &str, value: &str) -> bool {
     let words = words(name);
     let is = |listed: &[&str]| words.iter().any(|word| listed.contains(&word.as_str()));
-    // Read as leniently as the most lenient server: 1, "true" and "yes" are yes.
-    let text = match value {
-        Value::Bool(is) => is.to_string(),
-        Value::Number(number) => number.to_string(),
-        Value::String(text) => text.trim().to_lowercase(),
-        Value::Null => String::new(),
-        Value::Array(_) | Value::Object(_) => return is(&MEMBERS),
-    };
+    let text = value.trim().to_lowercase();
     let number = text.parse::<f64>().ok();
     let is_no = NO.contains(&text.as_str()) || number.is_some_and(|n| n.abs() < f64::EPSILON);
-    let is_one_step = number.is_some_and(|steps| (0.0..=1.0).contains(&steps));
+    let is_one_step = number.is_some_and(|steps| (0.0..=1.0).contains(&steps)) || text == "[";
     !is_no && (is(&MEMBERS) || (is(&DEPTHS) && !is_one_step))
 }
 
@@ -203,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn j12_recursive_reads_are_known_by_their_names_and_arguments() {
+    fn recursive_reads_are_known_by_their_names_and_arguments() {
         for (tool, arguments) in [
             ("directory_tree", "{}"),
             ("search_files", "{}"),
@@ -221,6 +206,12 @@ mod tests {
                 "list",
                 r#"{"path":"/","x":"{\"recursive\":true,\"x\":NaN}"}"#,
             ),
+            ("list", r#"{"path":"/","x":"{'recursive': True}"}"#),
+            ("list", r#"{"path":"/","x":"recursive: yes"}"#),
+            (
+                "list",
+                r#"{"path":"/","x":"[{\"\\u0072ecursive\":1},1e999]"}"#,
+            ),
             ("grep", "{}"),
         ] {
             assert!(reads_below(tool, arguments), "{tool}");
@@ -233,7 +224,7 @@ mod tests {
             ("list", r#"{"path":"/","recursive":null}"#),
             ("list", r#"{"path":"/","depth":1}"#),
             ("list", r#"{"path":"/","depth":"0"}"#),
-            ("x", r#"{"text":"\"recursive\":true"}"#),
+            ("x", r#"{"text":"it is recursive: true"}"#),
         ] {
             assert!(!reads_below(tool, arguments), "{tool}");
         }

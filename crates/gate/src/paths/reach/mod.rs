@@ -6,13 +6,17 @@
 //! knows, as a glob, and whatever lies below a directory that is read as a whole.
 
 mod below;
+mod escapes;
+mod literals;
 mod pieces;
+mod plain;
 mod read;
 mod texts;
 
 pub use below::{may_say_below, reads_below};
+pub use literals::{Literal, Literals, read_literals};
+pub(super) use plain::is_plain_path;
 pub use read::Reader;
-pub(super) use texts::is_ambiguous;
 pub use texts::is_unseen;
 
 /// Everything that strings may lead to beside what is plainly a path.

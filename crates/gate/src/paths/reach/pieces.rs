@@ -42,7 +42,7 @@ pub(super) fn pieces(text: &str, command: bool) -> impl Iterator<Item = Piece<'_
             piece.starts_with(['/', '~']) || piece.starts_with("./") || piece.starts_with("../");
         let is_worth = begins
             || is_behind_option
-            || piece.contains('/')
+            || piece.contains(['/', '\\', '$'])
             || (piece.contains('.') && (is_value || command))
             || (is_value && !piece.is_empty());
         if !is_worth {
@@ -69,7 +69,8 @@ fn is_option(text: &str) -> bool {
         && back.next().is_none_or(char::is_whitespace)
 }
 
-fn floor(text: &str, at: usize) -> usize {
+/// Returns the last character boundary of `text` at or before `at`.
+pub(super) fn floor(text: &str, at: usize) -> usize {
     let mut at = at.min(text.len());
     while !text.is_char_boundary(at) {
         at -= 1;

@@ -4,18 +4,20 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use percent_encoding::percent_decode_str;
-use serde_json::Value;
 
 use super::below::command_reads_below;
+use super::escapes::{decode_escapes, decode_references};
+use super::literals::{Literals, read_literals};
 use super::pieces::pieces;
+use super::plain::is_simple;
 use super::texts::{
     behind_unknown, compatible, cuts, ends_line, is_command_key, is_glob, is_glob_key,
-    is_nothing_but_content, is_plain, plain_glob, unquoted, without_unseen,
+    is_nothing_but_content, plain_glob, unquoted, without_unseen,
 };
 use super::{Reach, Text};
 use crate::paths::canonical::{found, lexical};
 use crate::paths::view::{Link, PathView};
-use crate::paths::{PathArgument, Role, scheme_of};
+use crate::paths::{PathArgument, Role, is_content_key, role_of_key, scheme_of};
 
 /// Most readings within one another: JSON in a string, percent-encoding, quotes.
 const DEPTH_MAX: usize = 8;
@@ -27,6 +29,8 @@ const ENTRIES_MAX: usize = 4_096;
 const LOOKS_MAX: usize = 256;
 /// Longest path that can be opened, in bytes, and longest glob that is held against patterns.
 const OPENED_BYTES_MAX: usize = 4 * 1024;
+/// Longest text that is decoded or expanded as a whole, in bytes; of a longer one its pieces are.
+const DECODED_BYTES_MAX: usize = 64 * 1024;
 /// So many path arguments are compared one by one.
 const FEW: usize = 8;
 /// Longest name of a file, in bytes.
@@ -117,7 +121,7 @@ impl<'r> Reader<'r> {
         if !self.may_read(text.len()) {
             return;
         }
-        if is_plain(text) {
+        if is_simple(text) {
             if of.is_content {
                 self.content(text, of);
             } else {
@@ -148,11 +152,8 @@ impl<'r> Reader<'r> {
             }
             return;
         }
-        if text.starts_with(['[', '{', '"'])
-            && let Ok(value) = serde_json::from_str::<Value>(text)
-        {
-            self.json(&value, of, depth);
-            return;
+        if let Some(found) = read_literals(text) {
+            self.literals(&found, of, depth);
         }
         if let Some(inside) = unquoted(text) {
             self.string(inside, of, depth);
@@ -199,38 +200,21 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// Strings of JSON that stands in a string. What is content there says its own name.
-    fn json(&mut self, value: &Value, of: Of<'_>, depth: usize) {
-        match value {
-            Value::String(text) => self.string(text, of, depth),
-            Value::Array(items) => {
-                for item in items {
-                    self.json(item, of, depth);
-                }
-            }
-            Value::Object(members) => {
-                for (name, item) in members {
-                    self.string(
-                        name,
-                        Of {
-                            is_path: false,
-                            ..of
-                        },
-                        depth,
-                    );
-                    let is_path = of.is_path || crate::paths::role_of_key(name).is_some();
-                    let is_content = crate::paths::is_content_key(name);
-                    let of = Of {
-                        key: name,
-                        is_path,
-                        is_content,
-                        is_command: is_command_key(name),
-                        is_piece: false,
-                    };
-                    self.json(item, of, depth);
-                }
-            }
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    /// Reads the strings of a list or map in a string. They play the part of the string that they stand in, and that
+    /// which their own names give them.
+    fn literals(&mut self, found: &Literals<'_>, of: Of<'_>, depth: usize) {
+        self.out.unread |= found.is_truncated;
+        for literal in &found.strings {
+            let own = literal.key.as_deref().unwrap_or_default();
+            let key = if own.is_empty() { of.key } else { own };
+            let of = Of {
+                key,
+                is_path: !literal.is_name && (of.is_path || role_of_key(own).is_some()),
+                is_content: !literal.is_name && is_content_key(own),
+                is_command: of.is_command || is_command_key(own),
+                is_piece: false,
+            };
+            self.string(&literal.text, of, depth);
         }
     }
 
@@ -241,31 +225,20 @@ impl<'r> Reader<'r> {
         {
             self.string(&decoded, of, depth);
         }
-        if text.contains("\\u")
-            && let Ok(decoded) = serde_json::from_str::<String>(&format!("\"{text}\""))
-            && decoded != text
-        {
-            self.string(&decoded, of, depth);
+        if text.len() <= DECODED_BYTES_MAX {
+            for decoded in [decode_escapes(text), decode_references(text)]
+                .into_iter()
+                .flatten()
+            {
+                self.string(&decoded, of, depth);
+            }
         }
         if text.contains('\\') && text.len() <= OPENED_BYTES_MAX {
             self.string(&text.replace('\\', "/"), of, depth);
             self.string(&text.replace('\\', ""), of, depth);
         }
-        if text.contains('$')
-            && let Some(view) = self.view
-        {
-            let mut expanded = text.to_owned();
-            for (names, value) in [
-                (["${HOME}", "$HOME"], view.home()),
-                (["${PWD}", "$PWD"], view.current_dir()),
-            ] {
-                for name in names {
-                    expanded = expanded.replace(name, value.as_deref().unwrap_or_default());
-                }
-            }
-            if expanded != text {
-                self.string(&expanded, of, depth);
-            }
+        if let Some(expanded) = self.expanded(text) {
+            self.string(&expanded, of, depth);
         }
         if let Some(user) = text.strip_prefix('~')
             && user.starts_with(|c: char| c.is_ascii_alphanumeric())
@@ -275,12 +248,48 @@ impl<'r> Reader<'r> {
         }
     }
 
+    /// Returns a text with the variables of the server's environment in their places, as a shell expands them; `None` if
+    /// it names none.
+    fn expanded(&self, text: &str) -> Option<String> {
+        let view = self
+            .view
+            .filter(|_| text.contains('$') && text.len() <= DECODED_BYTES_MAX)?;
+        let mut expanded = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some((before, behind)) = rest.split_once('$') {
+            expanded.push_str(before);
+            let is_braced = behind.starts_with('{');
+            let named = if is_braced { behind.get(1..)? } else { behind };
+            let is_part = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_';
+            let length = named.bytes().take_while(is_part).count();
+            let name = named.get(..length)?;
+            if name.is_empty() {
+                expanded.push('$');
+                rest = behind;
+                continue;
+            }
+            let value = match name {
+                "HOME" => view.home(),
+                "PWD" => view.current_dir(),
+                _ => view.variable(name),
+            };
+            expanded.push_str(value.as_deref().unwrap_or_default());
+            rest = named.get(length..)?;
+            if is_braced {
+                // `${NAME:-x}` and its like: what stands in for a value is read with the rest of the text.
+                rest = rest.split_once('}').map_or(rest, |(_, behind)| behind);
+            }
+        }
+        expanded.push_str(rest);
+        (expanded != text).then_some(expanded)
+    }
+
     /// A part of a string that may be a path of its own.
     fn piece(&mut self, text: &str, of: Of<'_>, depth: usize) {
         if !self.may_read(text.len()) {
             return;
         }
-        if !is_plain(text) {
+        if !is_simple(text) {
             let Some(depth) = depth.checked_sub(1) else {
                 self.out.unread = true;
                 return;

@@ -8,14 +8,6 @@ use unicode_normalization::UnicodeNormalization as _;
 /// encoded.
 const CONTENT_CHARS_MAX: usize = 1 << 20;
 
-/// Whether a string has nothing in it that anybody reads as more than a name or a path.
-pub(super) fn is_plain(text: &str) -> bool {
-    !text.starts_with('-')
-        && text
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'/' | b'.' | b'_' | b'-'))
-}
-
 /// Characters that nobody sees and some readers drop. Line ends and tabs are no such characters.
 #[must_use]
 pub fn is_unseen(c: char) -> bool {
@@ -150,40 +142,6 @@ pub(super) fn behind_unknown(text: &str) -> impl Iterator<Item = &str> {
         let end = below.find(ends_piece).unwrap_or(below.len());
         below.get(..end).filter(|below| !below.is_empty())
     })
-}
-
-/// Whether a path can be read as something else than one path: as a list, with its quotes or without
-/// them, as an option, without what nobody sees, with alternatives.
-pub(in crate::paths) fn is_ambiguous(text: &str) -> bool {
-    if is_plain(text) {
-        return false;
-    }
-    let is_list = |text: &str| {
-        text.char_indices().any(|(at, c)| {
-            let behind = text.get(at + c.len_utf8()..).unwrap_or_default();
-            matches!(c, ',' | ';' | ':' | '|' | ' ')
-                && (behind.starts_with('/') && !behind.starts_with("//")
-                    || behind.starts_with("~/")
-                    || behind.starts_with("../"))
-        })
-    };
-    let is_json = || {
-        text.starts_with(['[', '{', '"']) && serde_json::from_str::<serde_json::Value>(text).is_ok()
-    };
-    let hides_a_sign = || {
-        let signs = |text: &str| text.matches(['/', '.', '~', '\\']).count();
-        compatible(text).is_some_and(|plain| signs(&plain) != signs(text))
-    };
-    let is_relative = !text.starts_with(['/', '~']) && !super::super::is_file_uri(text);
-    text.contains(|c| ends_line(c) || is_unseen(c))
-        || is_list(text)
-        || unquoted(text).is_some()
-        || is_json()
-        || (text.contains('{') && text.contains(','))
-        || text.contains("..\\")
-        || text.contains("\\..")
-        || (is_relative && (text.starts_with(['@', '-']) || text.contains('=')))
-        || hides_a_sign()
 }
 
 /// Names of arguments whose strings are commands: each word of them counts.

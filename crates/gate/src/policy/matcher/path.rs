@@ -166,7 +166,9 @@ pub(super) fn over(
 }
 
 fn every_place(argument: &PathArgument, test: &dyn Fn(&str) -> bool) -> Tri {
-    if !argument.meaning.places.iter().all(|place| test(place)) {
+    let meaning = &argument.meaning;
+    let mut leads_to = meaning.places.iter().chain(&meaning.parts);
+    if !leads_to.all(|place| test(place)) {
         Tri::No
     } else if argument.meaning.uncertain
         || argument.meaning.ambiguous

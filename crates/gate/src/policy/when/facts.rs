@@ -68,6 +68,9 @@ impl Stated<'_, '_> {
                 return None;
             }
             places.extend(argument.meaning.places.iter().map(String::as_str));
+            if self.effect == Effect::Allow {
+                places.extend(argument.meaning.parts.iter().map(String::as_str));
+            }
         }
         let reach = &self.seen.facts().reach;
         if self.effect != Effect::Allow {
@@ -91,7 +94,8 @@ impl Stated<'_, '_> {
         match argument.meaning.places.as_slice() {
             [place]
                 if !(argument.meaning.uncertain
-                    || argument.meaning.ambiguous && self.effect == Effect::Allow)
+                    || self.effect == Effect::Allow
+                        && (argument.meaning.ambiguous || !argument.meaning.parts.is_empty()))
                     && arguments.next().is_none() =>
             {
                 Some(Some(place))
