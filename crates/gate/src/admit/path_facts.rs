@@ -3,7 +3,7 @@
 
 use crate::facts::{Class, Fact, Facts, scheme_of};
 use crate::journal::{RecordedFact, RecordedPath};
-use crate::paths::PathArgument;
+use crate::paths::{Meaning, PathArgument};
 
 /// Most path arguments that one record holds.
 const ARGUMENTS_MAX: usize = 64;
@@ -22,7 +22,9 @@ impl PathFact<'_> {
         RecordedPath {
             role: self.argument.role.label(),
             places: &self.argument.meaning.places,
+            parts: &self.argument.meaning.parts,
             uncertain: self.argument.meaning.uncertain,
+            ambiguous: self.argument.meaning.ambiguous,
             scheme: self.scheme.as_deref(),
         }
     }
@@ -35,7 +37,8 @@ pub(super) fn recorded(facts: &Facts) -> (Vec<PathFact<'_>>, u64) {
         if argument.content {
             continue;
         }
-        let bytes: usize = argument.meaning.places.iter().map(String::len).sum();
+        let Meaning { places, parts, .. } = &argument.meaning;
+        let bytes: usize = places.iter().chain(parts).map(String::len).sum();
         match room_bytes.checked_sub(bytes) {
             Some(left) if out.len() < ARGUMENTS_MAX => {
                 room_bytes = left;

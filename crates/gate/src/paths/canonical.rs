@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use percent_encoding::percent_decode_str;
 use unicode_normalization::UnicodeNormalization;
 
+use super::budget::{STEPS_PER_LOOKUP, StepBudget};
 use super::reach::is_plain_path;
 use super::view::{Link, PathView};
 use super::{is_file_uri, trimmed, without_line_ends};
@@ -56,11 +57,44 @@ pub fn meanings(text: &str, view: Option<&dyn PathView>) -> Meaning {
     found(text, view).meaning
 }
 
+/// The same within a budget; nothing is known of a path for which no steps are left.
+#[must_use]
+pub fn meanings_within(text: &str, view: Option<&dyn PathView>, budget: &StepBudget) -> Meaning {
+    if budget.spend(reading_steps(text, view)) {
+        return meanings(text, view);
+    }
+    Meaning {
+        uncertain: true,
+        ambiguous: true,
+        ..Meaning::default()
+    }
+}
+
+/// Returns the steps that reading a path takes at most: each name of it is looked up in each of its readings.
+pub(super) fn reading_steps(text: &str, view: Option<&dyn PathView>) -> u64 {
+    if text.len() > PATH_BYTES_MAX {
+        return 1;
+    }
+    let names = 1 + text.bytes().filter(|b| matches!(b, b'/' | b'%')).count();
+    let readings = if text.contains(['%', ',', ';', '|']) {
+        4
+    } else {
+        1
+    };
+    let a_name = if view.is_some() { STEPS_PER_LOOKUP } else { 8 };
+    let names = u64::try_from(names).unwrap_or(u64::MAX);
+    let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
+    names
+        .saturating_mul(a_name)
+        .saturating_add(bytes)
+        .saturating_mul(readings)
+}
+
 /// The same, and whether the path goes through what only the process has that opens it.
 pub(super) fn found(text: &str, view: Option<&dyn PathView>) -> Found {
     let mut found = Found {
         meaning: Meaning {
-            ambiguous: !is_plain_path(text),
+            ambiguous: text.len() > PATH_BYTES_MAX || !is_plain_path(text),
             ..Meaning::default()
         },
         of_process: false,

@@ -4,6 +4,7 @@
 //! Nobody at the door can know which, so a path stands for the *set* of places it may lead to:
 //! deny and hitl match if any of them matches, allow only if all of them do.
 
+pub mod budget;
 pub mod canonical;
 pub mod reach;
 pub mod view;
@@ -14,7 +15,8 @@ use percent_encoding::percent_decode_str;
 
 use crate::memo::Memo;
 
-pub use canonical::{Meaning, meanings};
+pub use budget::StepBudget;
+pub use canonical::{Meaning, meanings, meanings_within};
 pub use reach::Reach;
 pub use view::PathView;
 

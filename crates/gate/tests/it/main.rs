@@ -27,3 +27,4 @@ mod policy;
 mod policy_index;
 mod policy_lint;
 mod policy_when;
+mod reading_budget;

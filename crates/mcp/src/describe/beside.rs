@@ -7,7 +7,7 @@ use wire::WireError;
 use wire::scan::{Bounds, Scan, scan_request};
 
 use super::completion::Completion;
-use super::{Context, is_below, paths_of, subscribed, take_leaves};
+use super::{Context, budget_of, is_below, paths_of, subscribed, take_leaves};
 
 /// Parameters that are the protocol's own and no server's: `_meta`, and what a server gets back as it gave it.
 const APART: [&str; 2] = ["_meta", "requestState"];
@@ -36,8 +36,10 @@ pub(super) fn add_others(facts: &mut Facts, scan: &Scan<'_>, read: &[&str], cont
         facts.paths = Fact::Unknown;
         return;
     };
-    let paths = paths_of("", &others.leaves, context);
-    let mut reader = Reader::going_on(std::mem::take(&mut facts.reach), &paths, context.view);
+    let budget = budget_of(&others.leaves);
+    let paths = paths_of("", &others.leaves, context, &budget);
+    let reader = Reader::new(&paths, context.view, &budget);
+    let mut reader = reader.with_reach(std::mem::take(&mut facts.reach));
     take_leaves(&mut reader, "", &others.leaves, context);
     facts.reach = reader.done(is_below("", &others.leaves, &frame));
     known.extend(paths);
@@ -65,12 +67,13 @@ pub(super) fn find_paths_of_params(facts: &mut Facts, scan: &Scan<'_>, context: 
         return;
     };
     if let Some(scan) = &of_plain {
-        let mut found = paths_of("", &scan.leaves, context);
+        let mut found = paths_of("", &scan.leaves, context, &budget_of(&scan.leaves));
         found.retain(|path| known.iter().all(|one| one.text != path.text));
         known.extend(found);
     }
     if let Some((scan, arguments)) = of_all.as_ref().zip(all.as_deref()) {
-        let mut reader = Reader::new(&known, context.view);
+        let budget = budget_of(&scan.leaves);
+        let mut reader = Reader::new(&known, context.view, &budget);
         take_leaves(&mut reader, "", &scan.leaves, context);
         facts.reach = reader.done(is_below("", &scan.leaves, arguments));
     }

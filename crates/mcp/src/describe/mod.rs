@@ -9,8 +9,8 @@ use gate::facts::{Direction, Fact, Facts, ResourceType};
 use gate::paths::canonical::Meaning;
 use gate::paths::reach::{Reader, Text, may_say_below, reads_below};
 use gate::paths::{
-    PathArgument, PathView, Role, is_content_key, is_file_uri, looks_like_path, meanings,
-    role_of_key,
+    PathArgument, PathView, Role, StepBudget, is_content_key, is_file_uri, looks_like_path,
+    meanings, meanings_within, role_of_key,
 };
 use gate::pins::Quarantine;
 use toolkit::mcp::Builtin;
@@ -227,7 +227,8 @@ pub fn client_request(
                 is_path: true,
                 is_content: false,
             };
-            let mut reader = Reader::new(&known, context.view);
+            let budget = StepBudget::for_input(uri.len());
+            let mut reader = Reader::new(&known, context.view, &budget);
             reader.take(text);
             facts.reach = reader.done(false);
             facts.paths = Fact::Known(known);
@@ -281,12 +282,18 @@ fn find_paths(
     arguments: &str,
     context: &Context<'_>,
 ) {
-    let paths = paths_of(tool, &scan.leaves, context);
-    let mut reader = Reader::new(&paths, context.view);
+    let budget = budget_of(&scan.leaves);
+    let paths = paths_of(tool, &scan.leaves, context, &budget);
+    let mut reader = Reader::new(&paths, context.view, &budget);
     take_leaves(&mut reader, tool, &scan.leaves, context);
     facts.reach = reader.done(is_below(tool, &scan.leaves, arguments));
     facts.paths = Fact::Known(paths);
     beside::add_others(facts, scan, &["name", "arguments"], context);
+}
+
+/// Returns what reading these strings may cost.
+fn budget_of(leaves: &[Leaf<'_>]) -> StepBudget {
+    StepBudget::for_input(leaves.iter().map(|leaf| leaf.value.len()).sum())
 }
 
 /// Whether a call reads what lies below its places.
@@ -430,7 +437,12 @@ fn path_of_uri(uri: &str, view: Option<&dyn PathView>) -> PathArgument {
 }
 
 /// Every path-like string of the arguments: by its name, by the schema, or by its looks.
-fn paths_of(tool: &str, leaves: &[Leaf<'_>], context: &Context<'_>) -> Vec<PathArgument> {
+fn paths_of(
+    tool: &str,
+    leaves: &[Leaf<'_>],
+    context: &Context<'_>,
+    budget: &StepBudget,
+) -> Vec<PathArgument> {
     let mut out = Vec::new();
     for leaf in leaves {
         let named = role_of(tool, leaf, context);
@@ -449,7 +461,12 @@ fn paths_of(tool: &str, leaves: &[Leaf<'_>], context: &Context<'_>) -> Vec<PathA
                 role: named,
                 is_content,
             };
-            nested::paths_in(&text, outer, tool, context, nested::DEPTH_MAX, &mut out);
+            let reading = nested::Reading {
+                tool,
+                context,
+                budget,
+            };
+            nested::paths_in(&text, outer, reading, nested::DEPTH_MAX, &mut out);
         }
         let Some(role) = named.or_else(|| looks_like_path(&text).then_some(Role::Shape)) else {
             continue;
@@ -460,7 +477,7 @@ fn paths_of(tool: &str, leaves: &[Leaf<'_>], context: &Context<'_>) -> Vec<PathA
         out.push(PathArgument {
             role,
             content: is_content,
-            meaning: meanings(&text, context.view),
+            meaning: meanings_within(&text, context.view, budget),
             text: text.into_owned(),
         });
     }

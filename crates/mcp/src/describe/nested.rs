@@ -6,13 +6,26 @@ use ahash::AHashSet as HashSet;
 
 use gate::paths::canonical::Meaning;
 use gate::paths::reach::read_literals;
-use gate::paths::{PathArgument, Role, is_content_key, looks_like_path, meanings};
+use gate::paths::{
+    PathArgument, Role, StepBudget, is_content_key, looks_like_path, meanings_within,
+};
 use serde_json::Value;
 
 use super::{Context, Said, role_of_argument};
 
 /// Most strings with lists or maps within one another.
 pub(super) const DEPTH_MAX: usize = 8;
+
+/// What reading the strings of a call takes.
+#[derive(Clone, Copy)]
+pub(super) struct Reading<'r, 'c> {
+    /// The tool that is called.
+    pub tool: &'r str,
+    /// What is known beside the request.
+    pub context: &'r Context<'c>,
+    /// What is left of the call's budget.
+    pub budget: &'r StepBudget,
+}
 
 /// What is known of the string that others are read from.
 #[derive(Debug, Clone, Copy)]
@@ -57,14 +70,22 @@ fn is_plain(schema: &Value, depth: usize) -> bool {
 pub(super) fn paths_in(
     text: &str,
     outer: OuterString,
-    tool: &str,
-    context: &Context<'_>,
+    reading: Reading<'_, '_>,
     depth: usize,
     out: &mut Vec<PathArgument>,
 ) {
+    let Reading {
+        tool,
+        context,
+        budget,
+    } = reading;
     let Some(found) = read_literals(text) else {
         return;
     };
+    if !budget.spend(u64::try_from(text.len()).unwrap_or(u64::MAX)) {
+        out.push(unread(text));
+        return;
+    }
     let Some(depth) = depth.checked_sub(1) else {
         out.push(unread(text));
         return;
@@ -85,7 +106,7 @@ pub(super) fn paths_in(
         let role = own.or(outer.role.filter(|_| !literal.is_name && !is_content));
         let inner = OuterString { role, is_content };
         if !is_content {
-            paths_in(&literal.text, inner, tool, context, depth, out);
+            paths_in(&literal.text, inner, reading, depth, out);
         }
         let role = role.or_else(|| looks_like_path(&literal.text).then_some(Role::Shape));
         if let Some(role) = role {
@@ -94,7 +115,7 @@ pub(super) fn paths_in(
                 content: is_content,
                 meaning: Meaning {
                     ambiguous: true,
-                    ..meanings(&literal.text, context.view)
+                    ..meanings_within(&literal.text, context.view, budget)
                 },
                 text: literal.text.into_owned(),
             });
@@ -140,7 +161,12 @@ mod tests {
             role: None,
             is_content: false,
         };
-        paths_in(text, outer, "t", &context, DEPTH_MAX, &mut out);
+        let reading = Reading {
+            tool: "t",
+            context: &context,
+            budget: &StepBudget::for_input(text.len()),
+        };
+        paths_in(text, outer, reading, DEPTH_MAX, &mut out);
         assert!(out.iter().all(|path| path.meaning.ambiguous), "{text}");
         let unread = |path: &PathArgument| path.meaning.places.is_empty();
         let is_certain = !out.iter().any(unread);
@@ -189,7 +215,7 @@ mod tests {
         };
         let call = r#"{"params":{"arguments":{"content":"{\"path\":\"/a\"}"}}}"#;
         let scan = scan_request(call.as_bytes(), &Bounds::default()).unwrap();
-        let paths = paths_of("t", &scan.leaves, &context);
+        let paths = paths_of("t", &scan.leaves, &context, &StepBudget::for_input(0));
         paths.into_iter().map(|path| path.text).collect()
     }
 
@@ -259,7 +285,7 @@ mod tests {
         let frame =
             r#"{"params":{"arguments":{"source":" [\"a/b\"]","dest":"{\"k\":[\"c/d\"]}"}}}"#;
         let scan = scan_request(frame.as_bytes(), &Bounds::default()).unwrap();
-        let paths = paths_of("t", &scan.leaves, &context);
+        let paths = paths_of("t", &scan.leaves, &context, &StepBudget::for_input(0));
         let of = |text: &str| {
             paths
                 .iter()

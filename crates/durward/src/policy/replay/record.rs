@@ -68,7 +68,11 @@ struct Argument {
     role: String,
     places: Vec<String>,
     #[serde(default)]
+    parts: Vec<String>,
+    #[serde(default)]
     uncertain: bool,
+    #[serde(default)]
+    ambiguous: bool,
     #[serde(default)]
     scheme: Option<String>,
 }
@@ -306,8 +310,9 @@ impl Argument {
             content: false,
             meaning: Meaning {
                 places: self.places.clone(),
+                parts: self.parts.clone(),
                 uncertain: self.uncertain,
-                ..gate::paths::Meaning::default()
+                ambiguous: self.ambiguous,
             },
         })
     }

@@ -15,8 +15,12 @@ pub struct RecordedPath<'a> {
     pub role: &'a str,
     /// Canonical places, the plain reading first.
     pub places: &'a [String],
+    /// Where its parts lead if it is read as a list.
+    pub parts: &'a [String],
     /// There are places that nobody could name.
     pub uncertain: bool,
+    /// It can be read as something else than one path.
+    pub ambiguous: bool,
     /// The URI scheme that the argument began with.
     pub scheme: Option<&'a str>,
 }
@@ -207,21 +211,33 @@ impl RecordedPath<'_> {
         out.extend_from_slice(b"{\"role\":");
         push_text(out, path.role);
         out.extend_from_slice(b",\"places\":[");
-        for (at, place) in path.places.iter().enumerate() {
-            if at > 0 {
-                out.push(b',');
-            }
-            push_text(out, place);
-        }
+        push_list(out, path.places);
         out.push(b']');
+        if !path.parts.is_empty() {
+            out.extend_from_slice(b",\"parts\":[");
+            push_list(out, path.parts);
+            out.push(b']');
+        }
         if path.uncertain {
             out.extend_from_slice(b",\"uncertain\":true");
+        }
+        if path.ambiguous {
+            out.extend_from_slice(b",\"ambiguous\":true");
         }
         if let Some(scheme) = path.scheme {
             out.extend_from_slice(b",\"scheme\":");
             push_text(out, scheme);
         }
         out.push(b'}');
+    }
+}
+
+fn push_list(out: &mut Vec<u8>, texts: &[String]) {
+    for (at, text) in texts.iter().enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        push_text(out, text);
     }
 }
 

@@ -15,6 +15,8 @@ use super::pieces::floor;
 const DEPTH_MAX: usize = 4_096;
 /// Most strings that are reported for one text.
 const STRINGS_MAX: usize = 65_536;
+/// Longest string that strings beside one another are joined to, in bytes: no path is longer.
+const JOINED_BYTES_MAX: usize = 8 * 1024;
 /// Most bytes of a member's value in [`Literals::members`].
 const VALUE_BYTES_MAX: usize = 16;
 
@@ -152,6 +154,8 @@ struct LiteralReader<'t> {
     name: Option<Rc<str>>,
     /// The string or word read last, until a colon or the next token says whether it is a name.
     last: Option<Token<'t>>,
+    /// The byte behind the last line end, white space or end of a comment: no mark is skipped beyond it.
+    marks_end: usize,
     found: Literals<'t>,
 }
 
@@ -169,6 +173,10 @@ impl<'t> LiteralReader<'t> {
             open: Vec::new(),
             name: None,
             last: None,
+            marks_end: text
+                .rfind(char::is_whitespace)
+                .max(text.rfind("*/"))
+                .unwrap_or(0),
             found: Literals::default(),
         }
     }
@@ -230,6 +238,9 @@ impl<'t> LiteralReader<'t> {
 
     /// Skips a tag, an anchor or a comment. The text of a comment is read as values too: in another grammar it is none.
     fn skip_marks(&mut self) -> bool {
+        if self.at > self.marks_end {
+            return false;
+        }
         let rest = self.rest();
         let length = rest.len() - skip_yaml_marks(rest).len();
         let skipped = rest.get(..length).unwrap_or_default();
@@ -319,7 +330,9 @@ impl<'t> LiteralReader<'t> {
         }
         match self.last.take() {
             // Python joins strings that stand beside one another.
-            Some(before) if before.is_quoted => {
+            Some(before)
+                if before.is_quoted && before.text.len() + text.len() <= JOINED_BYTES_MAX =>
+            {
                 let joined = format!("{}{text}", before.text);
                 self.last = Some(before);
                 self.end_value();

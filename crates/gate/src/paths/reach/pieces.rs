@@ -17,10 +17,12 @@ pub(super) struct Piece<'t> {
 const PIECE_BYTES_MAX: usize = 8 * 1024;
 
 /// The pieces of a string in which more may stand than one path. Of a `command` every word counts, else
-/// those that look like paths, and values.
+/// those that look like paths, and values. Reads each byte a bounded number of times.
 pub(super) fn pieces(text: &str, command: bool) -> impl Iterator<Item = Piece<'_>> {
     let mut before: Option<char> = None;
     let mut values_left = 4_u8;
+    let mut ends = NextMatch::default();
+    let (mut signs, mut dots) = (NextMatch::default(), NextMatch::default());
     text.char_indices().filter_map(move |(at, c)| {
         let prev = before.replace(c);
         // An option's letter has its value right behind it: `-I/etc`.
@@ -33,21 +35,19 @@ pub(super) fn pieces(text: &str, command: bool) -> impl Iterator<Item = Piece<'_
             // The authority of a URI; its scheme begins a piece of its own.
             return None;
         }
-        let end = rest
-            .char_indices()
-            .find(|(i, c)| ends_piece(*c) || *i >= PIECE_BYTES_MAX);
-        let piece = rest.get(..end.map_or(rest.len(), |(i, _)| i))?;
+        let end = ends
+            .at_or_after(text, at, ends_piece)
+            .min(floor(text, at + PIECE_BYTES_MAX));
+        let has_sign = signs.at_or_after(text, at, |c| matches!(c, '/' | '\\' | '$')) < end;
+        let mut has_dot = || dots.at_or_after(text, at, |c| c == '.') < end;
         let is_value = matches!(prev, Some('=' | '@'));
-        let begins =
-            piece.starts_with(['/', '~']) || piece.starts_with("./") || piece.starts_with("../");
-        let is_worth = begins
-            || is_behind_option
-            || piece.contains(['/', '\\', '$'])
-            || (piece.contains('.') && (is_value || command))
-            || (is_value && !piece.is_empty());
+        let begins = c == '~';
+        let is_worth =
+            begins || is_behind_option || has_sign || is_value && end > at || command && has_dot();
         if !is_worth {
             return None;
         }
+        let piece = text.get(at..end)?;
         let mut whole = None;
         if is_value && piece.len() < rest.len() && values_left > 0 {
             values_left -= 1;
@@ -59,6 +59,27 @@ pub(super) fn pieces(text: &str, command: bool) -> impl Iterator<Item = Piece<'_
             whole,
         })
     })
+}
+
+/// The next place in a text where something matches. It is looked for once, however many starts lie before it.
+#[derive(Debug, Default)]
+struct NextMatch {
+    found: Option<usize>,
+}
+
+impl NextMatch {
+    /// Returns the first byte at or after `at` where a character matches; the length of the text if none does. `at` never
+    /// decreases from one call to the next.
+    fn at_or_after(&mut self, text: &str, at: usize, matches: impl Fn(char) -> bool) -> usize {
+        match self.found {
+            Some(found) if found >= at => found,
+            _ => {
+                let rest = text.get(at..).unwrap_or_default();
+                let found = rest.find(matches).map_or(text.len(), |offset| at + offset);
+                *self.found.insert(found)
+            }
+        }
+    }
 }
 
 /// Whether a text ends with an option of one letter: `-I`.

@@ -4,6 +4,7 @@
 //! what a path is, and whatever it does not admit is ambiguous: a quote, an escape, a variable, a list, an option.
 
 use super::escapes::{decode_escapes, read_reference};
+use super::pieces::floor;
 use super::texts::{compatible, ends_line, is_unseen};
 
 /// Signs that separate the parts of a list, or that a path may follow inside a longer string.
@@ -71,7 +72,11 @@ fn is_plain_char(c: char) -> bool {
 fn climbs_behind_signs(text: &str) -> bool {
     let parts = || text.split(['/', '\\']);
     let names = parts().skip_while(|part| matches!(*part, "" | "." | ".." | "~"));
-    names.skip(1).any(|part| part == "..") && !text.bytes().all(is_simple_byte)
+    let has_sign = || {
+        text.bytes()
+            .any(|b| b.is_ascii() && !is_simple_byte(b) && b != b'~')
+    };
+    names.skip(1).any(|part| part == "..") && has_sign()
 }
 
 /// Whether the sign `c` at byte `at` leaves the text one path.
@@ -82,7 +87,7 @@ fn is_plain_sign(text: &str, at: usize, c: char) -> bool {
         '$' => next.is_none_or(|next| matches!(next, '/' | '\\' | '.' | ' ')),
         '{' if behind.starts_with('{') => true,
         '{' => {
-            let inside = behind.split('}').next().unwrap_or_default();
+            let inside = near(behind).split('}').next().unwrap_or_default();
             !inside.contains(',') && !inside.contains("..") && !begins_path(behind)
         }
         '&' => read_reference(text.get(at..).unwrap_or_default()).is_none() && !begins_path(behind),
@@ -90,9 +95,16 @@ fn is_plain_sign(text: &str, at: usize, c: char) -> bool {
         ':' if next == Some(' ') || next.is_none() => false,
         // The authority of a URI.
         ':' if behind.starts_with("//") => true,
-        c if SEPARATORS.contains(&c) => !begins_path(behind) && !climbs(behind),
+        c if SEPARATORS.contains(&c) => !begins_path(behind),
         _ => true,
     }
+}
+
+/// Returns the start of a text, as far as a name of a variable or a group in braces may go.
+fn near(text: &str) -> &str {
+    /// Longest name of a file, in bytes.
+    const NAME_BYTES_MAX: usize = 255;
+    text.get(..floor(text, NAME_BYTES_MAX)).unwrap_or_default()
 }
 
 /// Whether a part of a string begins like a path that leaves where the string began.
@@ -109,15 +121,9 @@ fn begins_path(part: &str) -> bool {
         || super::super::is_file_uri(part)
 }
 
-/// Whether a part of a list has `..` behind its first name.
-fn climbs(part: &str) -> bool {
-    let part = part.split([',', ';']).next().unwrap_or_default();
-    part.split(['/', '\\']).any(|name| name == "..")
-}
-
 /// Whether `%` and these characters are a variable of Windows, `%NAME%`, or `%uXXXX`.
 fn is_percent_variable(behind: &str) -> bool {
-    let name = behind.split('%').next().unwrap_or_default();
+    let name = near(behind).split('%').next().unwrap_or_default();
     let is_closed = behind
         .get(name.len()..)
         .is_some_and(|rest| rest.starts_with('%'));
@@ -180,6 +186,7 @@ mod tests {
             "\\\\host\\C$\\x",
             "~/x",
             "../a b/c",
+            "/W/é/../x",
             "./x",
             "notes.txt",
             "file:///W/x",

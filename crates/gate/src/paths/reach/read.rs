@@ -1,8 +1,8 @@
 //! Reads the strings of one call.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
 
+use ahash::AHashSet as HashSet;
 use percent_encoding::percent_decode_str;
 
 use super::below::command_reads_below;
@@ -15,14 +15,13 @@ use super::texts::{
     is_nothing_but_content, plain_glob, unquoted, without_unseen,
 };
 use super::{Reach, Text};
-use crate::paths::canonical::{found, lexical};
+use crate::paths::StepBudget;
+use crate::paths::canonical::{found, lexical, reading_steps};
 use crate::paths::view::{Link, PathView};
 use crate::paths::{PathArgument, Role, is_content_key, role_of_key, scheme_of};
 
 /// Most readings within one another: JSON in a string, percent-encoding, quotes.
 const DEPTH_MAX: usize = 8;
-/// Most bytes of strings that are read for one call, each reading counted.
-const BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Most entries of each list of a [`Reach`].
 const ENTRIES_MAX: usize = 4_096;
 /// Most places whose links are looked at.
@@ -44,9 +43,12 @@ pub struct Reader<'r> {
     view: Option<&'r dyn PathView>,
     /// What the call's arguments plainly say.
     known: &'r [PathArgument],
-    /// Their texts, where they are many.
+    /// Their texts and places, where they are many.
     known_texts: HashSet<&'r str>,
-    bytes_left: usize,
+    known_places: HashSet<&'r str>,
+    /// What is in each list of `out`.
+    listed: [HashSet<Box<str>>; 4],
+    budget: &'r StepBudget,
     looks_left: usize,
     out: Reach,
 }
@@ -65,15 +67,20 @@ struct Of<'t> {
 impl<'r> Reader<'r> {
     /// A reader for one call. `known` are its path arguments.
     #[must_use]
-    pub fn new(known: &'r [PathArgument], view: Option<&'r dyn PathView>) -> Self {
+    pub fn new(
+        known: &'r [PathArgument],
+        view: Option<&'r dyn PathView>,
+        budget: &'r StepBudget,
+    ) -> Self {
+        let many = if known.len() > FEW { known } else { &[] };
+        let places = many.iter().flat_map(|known| &known.meaning.places);
         Self {
             view,
             known,
-            known_texts: match known.len() > FEW {
-                true => known.iter().map(|known| known.text.as_str()).collect(),
-                false => HashSet::new(),
-            },
-            bytes_left: BYTES_MAX,
+            known_texts: many.iter().map(|known| known.text.as_str()).collect(),
+            known_places: places.map(String::as_str).collect(),
+            listed: Default::default(),
+            budget,
             looks_left: LOOKS_MAX,
             out: Reach::default(),
         }
@@ -81,15 +88,17 @@ impl<'r> Reader<'r> {
 
     /// The same for further strings of a call, of which this was read before.
     #[must_use]
-    pub fn going_on(
-        read: Reach,
-        known: &'r [PathArgument],
-        view: Option<&'r dyn PathView>,
-    ) -> Self {
-        Self {
-            out: read,
-            ..Self::new(known, view)
+    pub fn with_reach(mut self, read: Reach) -> Self {
+        for (list, entries) in [&read.places, &read.words, &read.relative, &read.globs]
+            .into_iter()
+            .enumerate()
+        {
+            if let Some(listed) = self.listed.get_mut(list) {
+                listed.extend(entries.iter().map(|entry| entry.as_str().into()));
+            }
         }
+        self.out = read;
+        self
     }
 
     /// Reads one string.
@@ -173,6 +182,9 @@ impl<'r> Reader<'r> {
     /// Whatever stands in a string beside the whole of it.
     fn parts(&mut self, text: &str, of: Of<'_>, depth: usize) {
         for below in behind_unknown(text) {
+            if !self.may_read(below.len()) {
+                return;
+            }
             let of = Of {
                 is_path: true,
                 ..of
@@ -184,6 +196,9 @@ impl<'r> Reader<'r> {
                 .split_whitespace()
                 .map(|word| unquoted(word).unwrap_or(word));
             for word in words.filter(|word| word.contains('/') && is_glob(word)) {
+                if !self.may_read(word.len()) {
+                    return;
+                }
                 self.glob(word, of);
             }
         }
@@ -193,6 +208,9 @@ impl<'r> Reader<'r> {
                 is_piece: true,
                 ..of
             };
+            if self.budget.is_exceeded() {
+                return;
+            }
             self.piece(piece.text, of, depth);
             if let Some(whole) = piece.whole {
                 self.piece(whole, of, depth);
@@ -390,7 +408,11 @@ impl<'r> Reader<'r> {
 
     /// Where a path leads that begins at the root, at a home, or at the server's directory.
     fn place(&mut self, text: &str, of: Of<'_>) {
-        if text.len() <= OPENED_BYTES_MAX && self.looks_left > 0 {
+        let is_looked_up = text.len() <= OPENED_BYTES_MAX && self.looks_left > 0;
+        if is_looked_up {
+            if !self.may_spend(reading_steps(text, self.view)) {
+                return;
+            }
             self.looks_left -= 1;
             let found = found(text, self.view);
             // What somebody writes about such places opens none of them.
@@ -431,7 +453,7 @@ impl<'r> Reader<'r> {
         // Of a glob that begins with a wildcard any directory could be the beginning.
         let begins_wild = tidy.split('/').next().is_some_and(is_glob);
         if !is_base_known && names_a_file && !begins_wild && tidy.len() <= OPENED_BYTES_MAX {
-            self.list(|out| &mut out.relative, tidy);
+            self.list(List::Relative, tidy);
         }
     }
 
@@ -451,7 +473,7 @@ impl<'r> Reader<'r> {
                 self.place(&place, of);
             }
         }
-        self.list(|out| &mut out.words, &place);
+        self.list(List::Words, &place);
     }
 
     /// A glob: absolute, below a path of the same call, or below the server's directory.
@@ -470,7 +492,7 @@ impl<'r> Reader<'r> {
             return;
         }
         if text.starts_with('/') {
-            self.list(|out| &mut out.globs, text);
+            self.list(List::Globs, text);
             return;
         }
         let known = self.known;
@@ -486,25 +508,34 @@ impl<'r> Reader<'r> {
         }
         for base in bases {
             let glob = format!("{}/{text}", base.trim_end_matches('/'));
-            self.list(|out| &mut out.globs, &glob);
+            self.list(List::Globs, &glob);
         }
     }
 
     fn add_place(&mut self, place: String) {
-        let is_known = self
-            .known
-            .iter()
-            .any(|argument| argument.meaning.places.contains(&place));
+        let is_known = match self.known.len() > FEW {
+            true => self.known_places.contains(place.as_str()),
+            false => self
+                .known
+                .iter()
+                .any(|argument| argument.meaning.places.contains(&place)),
+        };
         if !is_known {
-            self.list(|out| &mut out.places, &place);
+            self.list(List::Places, &place);
         }
     }
 
-    fn list(&mut self, which: impl FnOnce(&mut Reach) -> &mut Vec<String>, text: &str) {
-        let list = which(&mut self.out);
-        if list.iter().any(|listed| listed == text) {
+    fn list(&mut self, list: List, text: &str) {
+        let listed = self.listed.get_mut(list as usize);
+        if listed.is_none_or(|listed| !listed.insert(text.into())) {
             return;
         }
+        let list = match list {
+            List::Places => &mut self.out.places,
+            List::Words => &mut self.out.words,
+            List::Relative => &mut self.out.relative,
+            List::Globs => &mut self.out.globs,
+        };
         if list.len() < ENTRIES_MAX {
             list.push(text.to_owned());
         } else {
@@ -514,17 +545,29 @@ impl<'r> Reader<'r> {
 
     /// Whether so many more bytes may be read.
     fn may_read(&mut self, bytes: usize) -> bool {
-        match self.bytes_left.checked_sub(bytes) {
-            Some(left) => {
-                self.bytes_left = left;
-                true
-            }
-            None => {
-                self.out.unread = true;
-                false
-            }
-        }
+        /// What a reading costs however short its text is.
+        const STEPS_PER_READING: u64 = 64;
+        self.may_spend(
+            u64::try_from(bytes)
+                .unwrap_or(u64::MAX)
+                .saturating_add(STEPS_PER_READING),
+        )
     }
+
+    fn may_spend(&mut self, steps: u64) -> bool {
+        let may = self.budget.spend(steps);
+        self.out.unread |= !may;
+        may
+    }
+}
+
+/// A list of a [`Reach`].
+#[derive(Debug, Clone, Copy)]
+enum List {
+    Places,
+    Words,
+    Relative,
+    Globs,
 }
 
 impl std::fmt::Debug for Reader<'_> {

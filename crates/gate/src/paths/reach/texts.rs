@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use unicode_normalization::UnicodeNormalization as _;
 
+use super::pieces::floor;
+
 /// Longest content that is read as a path, in characters that anybody sees. No path is longer, however often it is
 /// encoded.
 const CONTENT_CHARS_MAX: usize = 1 << 20;
@@ -125,6 +127,9 @@ pub(super) fn plain_glob(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// Longest path below a directory that a shell finds out, in bytes.
+const BELOW_BYTES_MAX: usize = 4 * 1024;
+
 /// Paths below a directory that a shell finds out: behind `$NAME`, `${…}`, `$(…)`, backticks, `~+`.
 pub(super) fn behind_unknown(text: &str) -> impl Iterator<Item = &str> {
     let has_any = text.contains(['$', '`']) || text.contains("~+") || text.contains("~-");
@@ -139,6 +144,8 @@ pub(super) fn behind_unknown(text: &str) -> impl Iterator<Item = &str> {
             || before.ends_with("~-")
             || is_variable();
         let below = text.get(at + 1..).filter(|_| is_found_out)?;
+        // A path that is longer cannot be opened.
+        let below = below.get(..floor(below, BELOW_BYTES_MAX))?;
         let end = below.find(ends_piece).unwrap_or(below.len());
         below.get(..end).filter(|below| !below.is_empty())
     })
