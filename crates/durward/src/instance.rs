@@ -14,7 +14,7 @@ use crate::control::server::{self, Control};
 use crate::failure::Failure;
 use crate::local;
 use crate::places::Places;
-use crate::reload::Handle;
+use crate::reload::{Handle, ReloadState};
 
 /// Opens the journal, with its keys; both are made where there are none.
 pub fn open_journal(
@@ -82,7 +82,7 @@ pub fn listen(
     socket: &mut Socket,
     gate: &Arc<Gate>,
     name: &str,
-    reload: Handle,
+    (reload, reloads): (Handle, ReloadState),
     places: &Places,
     serving: Option<server::Serving>,
 ) {
@@ -96,6 +96,7 @@ pub fn listen(
         user: places.user.clone(),
         since: gate::journal::format_utc(local::now_ms()),
         reload,
+        reloads,
         serving,
     };
     tokio::spawn(server::serve(listener, Arc::new(control)));

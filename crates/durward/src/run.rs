@@ -29,7 +29,7 @@ use crate::notify;
 use crate::otel::Telemetry;
 use crate::places::Places;
 use crate::policy::source::{self, Protected};
-use crate::reload::{Asked, Reloader};
+use crate::reload::{Asked, ReloadState, Reloader};
 use crate::serve::metrics::Sources;
 
 pub use args::{HELP, RunArgs};
@@ -108,23 +108,29 @@ fn guard(
     })?;
     let gate = Arc::new(Gate::new(world, Arc::clone(&journal), clock, salt));
     record_start(&gate, plan, &settings, &digest, &session)?;
-    let telemetry = exported(&settings, &gate, places)?;
+    let reloads = ReloadState::new();
+    let telemetry = exported(&settings, (&gate, &reloads), places)?;
     let runtime = own_runtime()?;
     let notify = settings.approval.notify.value.clone();
     let ending = runtime.block_on(async {
         let client = net::stdio::own()
             .map_err(|e| Failure::other(format!("standard streams cannot be used: {e}")))?;
-        let reloader = Reloader::new(asked, settings, places.clone(), Arc::clone(&gate))
-            .map_err(|e| Failure::other(format!("signals cannot be listened to: {e}")))?;
+        let reloader = Reloader::new(
+            asked,
+            settings,
+            places.clone(),
+            (Arc::clone(&gate), reloads.clone()),
+        )
+        .map_err(|e| Failure::other(format!("signals cannot be listened to: {e}")))?;
         listen(
             &mut socket,
             &gate,
             &plan.name,
-            reloader.handle(),
+            (reloader.handle(), reloads.clone()),
             places,
             None,
         );
-        notify::begin(&notify, &gate);
+        notify::begin(&notify, &gate, &reloads);
         tokio::spawn(disk::watch(places.clone()));
         let means = tokio::select! {
             settled = plan.server.settled(&plan.name, &gate, places, err) => settled?,
@@ -159,7 +165,7 @@ fn own_runtime() -> Result<Runtime, Failure> {
 /// The export of what passes the gate, begun, where there is one.
 fn exported(
     settings: &Settings,
-    gate: &Arc<Gate>,
+    (gate, reloads): (&Arc<Gate>, &ReloadState),
     places: &Places,
 ) -> Result<Option<Arc<Telemetry>>, Failure> {
     let telemetry = Telemetry::of(&settings.otel)?;
@@ -167,6 +173,7 @@ fn exported(
         face: None,
         models: None,
         gates: vec![Arc::clone(gate)],
+        reloads: vec![reloads.clone()],
         telemetry: telemetry.clone(),
         journal: places.journal(),
     };

@@ -130,8 +130,24 @@ fn print_sockets(places: &Places, sockets: &[Value], out: &mut dyn Write) -> io:
             text(status, "policy_version").unwrap_or("?"),
             text(status, "socket").unwrap_or("?")
         )?;
+        if let Some(failed) = failed_reload(status) {
+            writeln!(
+                out,
+                "    reload failed {}: {}\n    the earlier rules and settings stay in force; correct the file, or run: durward reload",
+                text(failed, "at").unwrap_or("?"),
+                text(failed, "message")
+                    .unwrap_or("?")
+                    .replace('\n', "\n    ")
+            )?;
+        }
     }
     Ok(())
+}
+
+/// Returns the latest reload of an instance if it failed.
+fn failed_reload(status: &Value) -> Option<&Value> {
+    let last = status.get("last_reload")?;
+    (last.get("successful") == Some(&json!(false))).then_some(last)
 }
 
 /// Where an instance of `durward serve` is, and what it has; nothing of another one.

@@ -33,6 +33,16 @@ pub fn question(question: &Value, width: Option<usize>, out: &mut dyn Write) -> 
     Ok(())
 }
 
+/// Returns the sentence for rules or settings that could not be reloaded.
+pub fn failed_reload(failed: &Value) -> String {
+    let text = |name: &str| word(failed, name).unwrap_or_default();
+    format!(
+        "reload failed {}: {}; the earlier rules and settings stay in force",
+        text("at"),
+        text("message")
+    )
+}
+
 /// What is to be called: a tool, a resource, or a method.
 pub fn what(question: &Value) -> String {
     let text = |name: &str| word(question, name);

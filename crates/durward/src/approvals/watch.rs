@@ -179,6 +179,8 @@ impl Watch<'_> {
             self.waiting.retain(|(_, id)| id != word("id"));
             self.changed = Instant::now();
             writeln!(out, "{}  {}\n", word("id"), word("outcome"))?;
+        } else if let Some(failed) = news.get("reload_failed") {
+            writeln!(out, "{}\n", text::failed_reload(failed))?;
         }
         Ok(())
     }

@@ -33,7 +33,7 @@ pub enum Request {
     Reload,
     /// The calls that wait for approval, one item each.
     Approvals,
-    /// The same, and then news as they come: items with `asked` or `ended`.
+    /// The same, and then news as they come: items with `asked`, `ended` or `reload_failed`.
     WatchApprovals,
     /// Answers a waiting call.
     Answer {

@@ -13,7 +13,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{UnixListener, UnixStream};
 
-use crate::reload::Handle;
+use crate::reload::{Handle, ReloadState};
 
 use super::{CONNECTIONS_MAX, IDLE_MS_MAX, REQUEST_BYTES_MAX, Request, item, ok, refused};
 
@@ -33,6 +33,8 @@ pub struct Control {
     pub since: String,
     /// Who takes up what has changed.
     pub reload: Handle,
+    /// What the latest reload resulted in.
+    pub reloads: ReloadState,
     /// What there is beside that, where there is more than one server.
     pub serving: Option<Serving>,
 }
@@ -191,7 +193,19 @@ impl Peer {
     async fn watch(&mut self, control: &Control) -> io::Result<()> {
         let approvals = control.gate.approvals();
         let mut shown: HashSet<String> = HashSet::new();
+        let mut reloads = control.reloads.subscribe();
+        reloads.mark_changed();
         loop {
+            if reloads.has_changed().unwrap_or(false) {
+                let status = reloads.borrow_and_update().clone();
+                if status
+                    .failure()
+                    .is_some_and(|failure| !failure.is_announced_elsewhere)
+                {
+                    self.say(&item(&json!({ "reload_failed": status.to_json() })))
+                        .await?;
+                }
+            }
             let seen = approvals.version();
             let waiting = approvals.list();
             for question in &waiting {
@@ -212,6 +226,7 @@ impl Peer {
             }
             tokio::select! {
                 _ = approvals.changed(seen) => {}
+                _ = reloads.changed() => reloads.mark_changed(),
                 byte = self.reader.read_u8() => return byte.map(|_| ()),
             }
         }
@@ -224,6 +239,7 @@ impl Control {
         match request {
             Request::Status => {
                 let approvals = self.gate.approvals();
+                let reloads = self.reloads.status();
                 let serving = self.serving.as_ref().map(|serving| {
                     let (sessions, processes) = (serving.counts)();
                     json!({ "address": serving.address, "sessions": sessions, "processes": processes })
@@ -238,7 +254,8 @@ impl Control {
                     "policy_digest": self.gate.world().policy.digest(),
                     "approvals_waiting": approvals.waiting(),
                     "approvals_remembered": approvals.grants(),
-                    "healthy": !self.gate.has_failed(),
+                    "last_reload": reloads.to_json(),
+                    "healthy": !self.gate.has_failed() && reloads.failure().is_none(),
                 }))
             }
             Request::Answer {

@@ -1,7 +1,6 @@
 //! A notification on the desktop of this machine, by the program that the system has for it.
 
-use gate::approval::Question;
-
+use super::Announcement;
 use super::program::Program;
 use crate::{places, program};
 
@@ -33,38 +32,33 @@ impl Desktop {
         }
     }
 
-    /// Shows that a call waits, and how to answer; none of its arguments.
-    pub async fn show(self, question: &Question) {
-        if let Some(program) = Program::of(&self.command(question)) {
+    /// Shows heading and text; no arguments of a call.
+    pub async fn show(self, announcement: &Announcement) {
+        if let Some(program) = Program::of(&self.command(announcement)) {
             program.run(b"", SHOW_MS_MAX).await;
         }
     }
 
-    fn command(self, question: &Question) -> Vec<String> {
-        let what = question.tool_name.as_ref().unwrap_or(&question.mcp_method);
-        let title = format!("{what} on {} waits for approval", question.backend_id);
-        let body = format!(
-            "{} s to answer: durward approvals allow {} (or deny)",
-            question.timeout_seconds, question.id
-        );
+    fn command(self, announcement: &Announcement) -> Vec<String> {
+        let Announcement { title, body, .. } = announcement;
         let words = match self {
             Self::NotifySend => vec![
                 "--app-name=durward".into(),
                 "--urgency=critical".into(),
                 format!(
                     "--expire-time={}",
-                    question.timeout_seconds.saturating_mul(1_000)
+                    announcement.time_s.saturating_mul(1_000)
                 ),
                 "--".into(),
-                title,
-                markup(&body),
+                title.clone(),
+                markup(body),
             ],
             Self::Osascript => vec![
                 "-e".into(),
                 format!(
                     "display notification {} with title {}",
-                    script(&body),
-                    script(&title)
+                    script(body),
+                    script(title)
                 ),
             ],
         };

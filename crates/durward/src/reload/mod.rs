@@ -5,6 +5,7 @@
 //! was judged by.
 
 mod group;
+mod state;
 mod watch;
 
 use std::io;
@@ -34,6 +35,7 @@ use crate::notices::Notices;
 use crate::places::Places;
 use crate::policy::source::{self, Protected};
 pub use group::Group;
+pub use state::{ReloadFailure, ReloadState};
 use watch::Watch;
 
 /// How often the files are looked at while they change, or where the kernel gives no notice of changes, in milliseconds.
@@ -192,6 +194,8 @@ pub struct Reloader {
     asked: Asked,
     places: Places,
     gate: Arc<Gate>,
+    /// Shows others what the latest reload resulted in.
+    state: ReloadState,
     in_force: InForce,
     hangup: Signal,
     requests: mpsc::Receiver<Request>,
@@ -210,7 +214,7 @@ impl Reloader {
         asked: Asked,
         settings: Settings,
         places: Places,
-        gate: Arc<Gate>,
+        (gate, state): (Arc<Gate>, ReloadState),
     ) -> io::Result<Self> {
         let watch = asked.watch.then(Watch::default);
         let world = gate.world();
@@ -234,6 +238,7 @@ impl Reloader {
             asked,
             places,
             gate,
+            state,
             watch,
             notices: Notices::of(&[]),
             start: Instant::now(),
@@ -280,6 +285,9 @@ impl Reloader {
             if let Some(change) = change {
                 let outcome = self.reload(change).await;
                 tell(change, &outcome);
+                if !matches!(outcome, Outcome::Failed(_)) {
+                    self.state.succeed(change);
+                }
                 // Who asked may have gone.
                 let _ = request.map(|request| request.send(outcome));
                 kept(|| tokio::time::sleep(gap)).await;
@@ -447,6 +455,12 @@ impl Reloader {
             message: Some(&fault.message),
             ..Config::of(ConfigEvent::ValidationFailed)
         });
+        let failure = ReloadFailure {
+            message: fault.message.clone(),
+            is_announced_elsewhere: fault.component == Component::Configuration
+                && !self.asked.tells(),
+        };
+        self.state.fail(change, failure);
     }
 
     /// A journal that fails here fails the gate, which the session sees.

@@ -44,7 +44,7 @@ use crate::notify;
 use crate::otel::Telemetry;
 use crate::places::Places;
 use crate::providers;
-use crate::reload::{Asked, Beside, Group, Reloader};
+use crate::reload::{Asked, Beside, Group, ReloadState, Reloader};
 
 use changes::Changes;
 pub use plan::NOTHING_TO_SERVE;
@@ -365,6 +365,7 @@ async fn bound(place: &Listen) -> Result<Listener, Failure> {
 struct Ruled {
     file: Option<PathBuf>,
     gate: Arc<Gate>,
+    reloads: ReloadState,
     names: String,
     group: Group,
     socket: Socket,
@@ -394,6 +395,7 @@ impl Ruled {
         let further: Vec<String> = args.servers.iter().map(|s| s.name.clone()).collect();
         Ok(Self {
             gate: Arc::new(gate),
+            reloads: ReloadState::new(),
             names: plan.names(file.as_deref()),
             group: Group::new(plan.names_with(file.as_deref()), &further),
             // Each set of rules has its own questions, and so its own socket.
@@ -413,19 +415,20 @@ impl Ruled {
         told: Option<control::Serving>,
     ) -> Result<(), Failure> {
         let (own, gate) = (settings.clone(), Arc::clone(&self.gate));
-        let reloader = Reloader::new(asked, own, places.clone(), gate)
+        let reloads = self.reloads.clone();
+        let reloader = Reloader::new(asked, own, places.clone(), (gate, reloads))
             .map_err(|e| Failure::other(format!("signals cannot be listened to: {e}")))?;
         let handle = reloader.handle();
         listen(
             &mut self.socket,
             &self.gate,
             &self.names,
-            handle,
+            (handle, self.reloads.clone()),
             places,
             told,
         );
         tokio::spawn(reloader.run());
-        notify::begin(&settings.approval.notify.value, &self.gate);
+        notify::begin(&settings.approval.notify.value, &self.gate, &self.reloads);
         Ok(())
     }
 }
@@ -556,6 +559,7 @@ impl Serving {
             models: models.face.clone(),
             accounts: models.accounts,
             gates: gates.clone(),
+            reloads: ruled.iter().map(|of| of.reloads.clone()).collect(),
             telemetry: plan.telemetry.clone(),
             simulation: plan.simulation().map(str::to_owned),
             root: plan.root.clone(),

@@ -78,6 +78,7 @@ mod refusals;
 mod reload_configuration;
 mod reload_lists;
 mod reload_policy;
+mod reload_reported;
 mod reload_serving;
 mod run_id;
 mod sandbox;

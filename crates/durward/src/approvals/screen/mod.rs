@@ -18,6 +18,7 @@ use serde_json::Value;
 
 use super::decide::{NOT_ALL_SHOWN, Said, Taken, give, sentence};
 use super::feed::{EVENTS_MAX, Feed, LOOK_MS, News};
+use super::text;
 use super::watch::READ_MS;
 use crate::control::client;
 use crate::places::{self, Places};
@@ -165,6 +166,8 @@ impl Screen<'_> {
             if !self.notice.starts_with(id) {
                 self.notice = format!("{id}: {}", word("outcome"));
             }
+        } else if let Some(failed) = news.get("reload_failed") {
+            self.notice = text::failed_reload(failed);
         }
         self.select_some();
         Ok(())

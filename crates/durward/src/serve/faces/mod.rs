@@ -21,6 +21,7 @@ use net::http::server::{Response, plain};
 use super::metrics::Sources;
 use super::router::HttpFace;
 use crate::otel::Telemetry;
+use crate::reload::ReloadState;
 
 /// What the faces are made of.
 pub struct Site {
@@ -32,6 +33,8 @@ pub struct Site {
     pub accounts: Option<Arc<::models::AccountsFace>>,
     /// The gates of all sets of rules.
     pub gates: Vec<Arc<Gate>>,
+    /// Results of the latest reload of each set of rules.
+    pub reloads: Vec<ReloadState>,
     /// The export, where there is one.
     pub telemetry: Option<Arc<Telemetry>>,
     /// The first server that runs simulations, where there is one.
@@ -49,6 +52,7 @@ impl Site {
             face: Some(Arc::clone(&self.mcp)),
             models: self.models.clone(),
             gates: self.gates.clone(),
+            reloads: self.reloads.clone(),
             telemetry: self.telemetry.clone(),
             journal: self.journal.clone(),
         }
@@ -123,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_second_claim_on_a_path_names_both_claimants() {
-        let health = health::of(Vec::new(), None, health::Form::Word);
+        let health = health::of((Vec::new(), Vec::new()), None, health::Form::Word);
         let routes = table(std::slice::from_ref(&health)).unwrap();
         assert!(routes.find("/health").is_some() && routes.find("/health/x").is_none());
         let clash = table(&[Arc::clone(&health), health]).map(drop).unwrap_err();
