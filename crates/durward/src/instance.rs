@@ -12,16 +12,25 @@ use state::directory::{Held, create_private};
 use crate::control::directory::Socket;
 use crate::control::server::{self, Control};
 use crate::failure::Failure;
+use crate::instance_state::InstanceState;
+use crate::journal_check::JournalCheck;
 use crate::local;
 use crate::places::Places;
-use crate::reload::{Handle, ReloadState};
+use crate::reload::Handle;
 
-/// Opens the journal, with its keys; both are made where there are none.
+/// An open journal, and how far it is verified.
+pub struct OpenedJournal {
+    pub journal: Arc<Journal>,
+    pub check: JournalCheck,
+}
+
+/// Opens the journal, with its keys; both are made where there are none. Closed segments are
+/// verified first, as far as there is time.
 pub fn open_journal(
     sync: SyncPolicy,
     places: &Places,
     instance: [u8; 16],
-) -> Result<Arc<Journal>, Failure> {
+) -> Result<OpenedJournal, Failure> {
     let mut failed = None;
     let mut random = |bytes: &mut [u8]| {
         if let Err(error) = local::random(bytes) {
@@ -37,6 +46,7 @@ pub fn open_journal(
     let mut waiting = |held: &Held<'_>| tracing::warn!("{held}");
     let keys =
         Keys::open_telling(&places.keys(), &mut random, &mut waiting).map_err(Failure::journal)?;
+    let (check, rest) = JournalCheck::begin(places, keys.public())?;
     let witness = places.witness.as_deref().map(FileWitness::new);
     let surroundings = Surroundings {
         random: &mut random,
@@ -49,7 +59,11 @@ pub fn open_journal(
         .map_err(Failure::journal)?;
     match failed {
         Some(error) => Err(Failure::other(format!("no randomness: {error}"))),
-        None => Ok(Arc::new(journal)),
+        None => {
+            let journal = Arc::new(journal);
+            check.go_on(rest, &journal)?;
+            Ok(OpenedJournal { journal, check })
+        }
     }
 }
 
@@ -82,7 +96,7 @@ pub fn listen(
     socket: &mut Socket,
     gate: &Arc<Gate>,
     name: &str,
-    (reload, reloads): (Handle, ReloadState),
+    (reload, state): (Handle, InstanceState),
     places: &Places,
     serving: Option<server::Serving>,
 ) {
@@ -93,10 +107,11 @@ pub fn listen(
     let control = Control {
         gate: Arc::clone(gate),
         server: name.to_owned(),
+        state_dir: places.real_state().display().to_string(),
         user: places.user.clone(),
         since: gate::journal::format_utc(local::now_ms()),
         reload,
-        reloads,
+        state,
         serving,
     };
     tokio::spawn(server::serve(listener, Arc::new(control)));

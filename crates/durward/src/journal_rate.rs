@@ -68,7 +68,8 @@ fn measure(args: &RateArgs, places: &Places) -> Result<serde_json::Value, String
         ..places.clone()
     };
     let sync = sync_policy(Some(args.sync), &Settings::default());
-    let journal = open_journal(sync, &places, [7; 16]).map_err(|failure| failure.message)?;
+    let opened = open_journal(sync, &places, [7; 16]).map_err(|failure| failure.message)?;
+    let journal = opened.journal;
     let (start, each) = (
         Barrier::new(threads(args)),
         args.records.div_ceil(args.writers),

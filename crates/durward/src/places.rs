@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use net::confine::Confine;
 
+use crate::config::values::Verify;
+
 /// With less room than this on the journal's disk the operator is warned, where the configuration says nothing else, in bytes.
 pub const WARN_BELOW_DEFAULT: u64 = 1 << 30;
 
@@ -31,6 +33,8 @@ pub struct Places {
     pub named: Vec<PathBuf>,
     /// The file that is given each head of the journal, where one is configured.
     pub witness: Option<PathBuf>,
+    /// What a start does about closed segments of the journal.
+    pub verify: Verify,
     /// With less room than this on the journal's disk the operator is warned, in bytes.
     pub warn_below: u64,
     /// How large the journal may become before its oldest segments go, in bytes. `None`: they stay.
@@ -78,6 +82,7 @@ impl Places {
             current,
             named: Vec::new(),
             witness: None,
+            verify: Verify::Stop,
             warn_below: WARN_BELOW_DEFAULT,
             retain: None,
             files_of_children: None,
@@ -104,6 +109,11 @@ impl Places {
         self.current
             .as_ref()
             .map_or_else(|| path.to_path_buf(), |current| current.join(path))
+    }
+
+    /// Returns the state directory without links, so that two processes can tell whether theirs is the same.
+    pub fn real_state(&self) -> PathBuf {
+        std::fs::canonicalize(&self.state).unwrap_or_else(|_| self.state.clone())
     }
 
     /// The journal's directory.

@@ -23,7 +23,10 @@ use crate::config::{self, Settings};
 use crate::disk;
 use crate::failure::{EXIT_JOURNAL, Failure};
 use crate::flags::Given;
-use crate::instance::{bind_control, close_journal, listen, open_journal, split_seed};
+use crate::instance::{
+    OpenedJournal, bind_control, close_journal, listen, open_journal, split_seed,
+};
+use crate::instance_state::InstanceState;
 use crate::local::{self, LocalView, SystemClock};
 use crate::notify;
 use crate::otel::Telemetry;
@@ -91,7 +94,7 @@ fn guard(
     let mut seed = [0_u8; 40];
     local::random(&mut seed).map_err(|e| Failure::other(format!("no randomness: {e}")))?;
     let (instance, session, salt) = split_seed(&seed);
-    let journal = open_journal(plan.sync, places, instance)?;
+    let OpenedJournal { journal, check } = open_journal(plan.sync, places, instance)?;
     let clock = Arc::new(SystemClock::new());
     let digest = policy.digest().to_owned();
     let world = World {
@@ -108,8 +111,11 @@ fn guard(
     })?;
     let gate = Arc::new(Gate::new(world, Arc::clone(&journal), clock, salt));
     record_start(&gate, plan, &settings, &digest, &session)?;
-    let reloads = ReloadState::new();
-    let telemetry = exported(&settings, (&gate, &reloads), places)?;
+    let state = InstanceState {
+        reloads: ReloadState::new(),
+        journal: check,
+    };
+    let telemetry = exported(&settings, (&gate, &state), places)?;
     let runtime = own_runtime()?;
     let notify = settings.approval.notify.value.clone();
     let ending = runtime.block_on(async {
@@ -119,18 +125,18 @@ fn guard(
             asked,
             settings,
             places.clone(),
-            (Arc::clone(&gate), reloads.clone()),
+            (Arc::clone(&gate), state.reloads.clone()),
         )
         .map_err(|e| Failure::other(format!("signals cannot be listened to: {e}")))?;
         listen(
             &mut socket,
             &gate,
             &plan.name,
-            (reloader.handle(), reloads.clone()),
+            (reloader.handle(), state.clone()),
             places,
             None,
         );
-        notify::begin(&notify, &gate, &reloads);
+        notify::begin(&notify, &gate, &state.reloads);
         tokio::spawn(disk::watch(places.clone()));
         let means = tokio::select! {
             settled = plan.server.settled(&plan.name, &gate, places, err) => settled?,
@@ -165,7 +171,7 @@ fn own_runtime() -> Result<Runtime, Failure> {
 /// The export of what passes the gate, begun, where there is one.
 fn exported(
     settings: &Settings,
-    (gate, reloads): (&Arc<Gate>, &ReloadState),
+    (gate, state): (&Arc<Gate>, &InstanceState),
     places: &Places,
 ) -> Result<Option<Arc<Telemetry>>, Failure> {
     let telemetry = Telemetry::of(&settings.otel)?;
@@ -173,7 +179,7 @@ fn exported(
         face: None,
         models: None,
         gates: vec![Arc::clone(gate)],
-        reloads: vec![reloads.clone()],
+        states: vec![state.clone()],
         telemetry: telemetry.clone(),
         journal: places.journal(),
     };

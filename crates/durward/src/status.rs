@@ -15,6 +15,7 @@ use crate::config::values::Size;
 use crate::control::Request;
 use crate::control::client;
 use crate::disk::{self, rough};
+use crate::instance_state;
 use crate::places::Places;
 use crate::plural::count;
 
@@ -23,8 +24,8 @@ Examples:
   durward status
   durward status --json | jq '.instances[].server'
 
-The command reads only. It lists the instances whose journal is in the state directory, and every instance of this user
-that answers on its control socket.
+The command reads only. It lists the instances of the state directory, and with --all every instance of this user that
+answers on its control socket.
 
 Exit codes: 0 done; 2 the journal cannot be read.";
 
@@ -34,6 +35,9 @@ pub struct StatusArgs {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
+    /// Include instances that use another state directory
+    #[arg(long)]
+    all: bool,
 }
 
 /// Most segments that are looked into for running instances, the newest.
@@ -75,9 +79,13 @@ pub fn run(args: &StatusArgs, places: &Places, out: &mut dyn Write, err: &mut dy
     if let Some(free) = free.filter(|free| disk::is_low(*free, places)) {
         let _ = writeln!(err, "warning: {}", disk::sentence(free, places));
     }
-    let sockets = sockets(places, err);
+    let sockets = sockets(places, args.all, err);
     let printed = if args.json {
-        writeln!(out, "{:#}", object(places, (&journal, free), &sockets))
+        writeln!(
+            out,
+            "{:#}",
+            object(places, (&journal, free), &sockets.shown, sockets.others)
+        )
     } else {
         print(places, (&journal, free), out).and_then(|()| print_sockets(places, &sockets, out))
     };
@@ -90,18 +98,33 @@ pub fn run(args: &StatusArgs, places: &Places, out: &mut dyn Write, err: &mut dy
     }
 }
 
-/// What each running instance of this user says of itself, whatever state directory it uses.
-fn sockets(places: &Places, err: &mut dyn Write) -> Vec<Value> {
+/// Running instances that have answered.
+struct Answered {
+    shown: Vec<Value>,
+    /// How many use another state directory, and are left out.
+    others: usize,
+}
+
+/// Asks each running instance of this user; leaves out those of another state directory unless `all` are asked for.
+fn sockets(places: &Places, all: bool, err: &mut dyn Write) -> Answered {
     let mut found = client::instances(places);
-    let mut out = Vec::new();
+    let mut out = Answered {
+        shown: Vec::new(),
+        others: 0,
+    };
+    let own = places.real_state().display().to_string();
     for instance in &mut found.instances {
         let socket = instance.socket.display().to_string();
         match instance.ask(&Request::Status, |_| {}) {
+            // An instance of an earlier version does not say where its state is.
+            Ok(status) if !all && text(&status, "state_dir").is_some_and(|dir| dir != own) => {
+                out.others += 1;
+            }
             Ok(mut status) => {
                 if let Some(members) = status.as_object_mut() {
                     members.insert("socket".into(), json!(socket));
                 }
-                out.push(status);
+                out.shown.push(status);
             }
             Err(error) => found.warnings.push(format!("{socket}: {error}")),
         }
@@ -112,12 +135,12 @@ fn sockets(places: &Places, err: &mut dyn Write) -> Vec<Value> {
     out
 }
 
-fn print_sockets(places: &Places, sockets: &[Value], out: &mut dyn Write) -> io::Result<()> {
+fn print_sockets(places: &Places, sockets: &Answered, out: &mut dyn Write) -> io::Result<()> {
     let Some(directory) = places.runtime.first() else {
         return Ok(());
     };
     writeln!(out, "control  {}", directory.display())?;
-    for status in sockets {
+    for status in &sockets.shown {
         let waiting = status
             .get("approvals_waiting")
             .and_then(Value::as_u64)
@@ -130,24 +153,18 @@ fn print_sockets(places: &Places, sockets: &[Value], out: &mut dyn Write) -> io:
             text(status, "policy_version").unwrap_or("?"),
             text(status, "socket").unwrap_or("?")
         )?;
-        if let Some(failed) = failed_reload(status) {
-            writeln!(
-                out,
-                "    reload failed {}: {}\n    the earlier rules and settings stay in force; correct the file, or run: durward reload",
-                text(failed, "at").unwrap_or("?"),
-                text(failed, "message")
-                    .unwrap_or("?")
-                    .replace('\n', "\n    ")
-            )?;
+        for line in instance_state::lines(status) {
+            writeln!(out, "    {line}")?;
         }
     }
+    if sockets.others > 0 {
+        writeln!(
+            out,
+            "  {} of other state directories; see durward status --all",
+            count(sockets.others, "instance")
+        )?;
+    }
     Ok(())
-}
-
-/// Returns the latest reload of an instance if it failed.
-fn failed_reload(status: &Value) -> Option<&Value> {
-    let last = status.get("last_reload")?;
-    (last.get("successful") == Some(&json!(false))).then_some(last)
 }
 
 /// Where an instance of `durward serve` is, and what it has; nothing of another one.
@@ -279,6 +296,11 @@ fn open(path: &Path, last: Option<&Value>) -> io::Result<Open> {
             }
             Some("serve_started") => {
                 let servers = text(&record, "backend_id").unwrap_or("?");
+                let servers = if servers.is_empty() {
+                    "models"
+                } else {
+                    servers
+                };
                 open.server = Some(format!("serve ({servers})"));
             }
             _ => {}
@@ -357,7 +379,12 @@ fn print(
     }
 }
 
-fn object(places: &Places, (journal, free): (&Journal, Option<u64>), sockets: &[Value]) -> Value {
+fn object(
+    places: &Places,
+    (journal, free): (&Journal, Option<u64>),
+    sockets: &[Value],
+    others: usize,
+) -> Value {
     let open: Vec<Value> = journal
         .open
         .iter()
@@ -389,6 +416,7 @@ fn object(places: &Places, (journal, free): (&Journal, Option<u64>), sockets: &[
         "running": journal.open.iter().filter(|open| open.running).count(),
         "open_segments": open,
         "instances": sockets,
+        "instances_elsewhere": others,
     })
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Standard output carries data only: records, or the report. What cannot be done is said on standard error.
 
+mod repair;
 pub mod show;
 mod verify;
 
@@ -10,12 +11,14 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use gate::journal::audit::{AuditError, Filter, Kind};
-use gate::journal::{HEAD_FILE, KeysError, parse_utc};
+use gate::journal::{HEAD_FILE, KeysError, RepairError, parse_utc};
 
 /// Examples of `durward audit`.
 pub const HELP: &str = "\
 Examples:
   durward audit verify                        verify that nothing was altered or cut off
+  durward audit verify --running              the same for a job that runs beside an instance
+  durward audit repair                        set aside what was altered, and begin a new chain
   durward audit show --refused --since 1d     whole records of the refusals of a day
   durward audit tail --follow --json          every record as it is written
 
@@ -56,6 +59,9 @@ enum Command {
     /// Verify that the journal has not been altered and is complete
     #[command(after_help = verify::EXIT_CODES)]
     Verify(verify::VerifyArgs),
+    /// Move changed segments aside as evidence and begin a new chain
+    #[command(after_help = repair::HELP)]
+    Repair(repair::RepairArgs),
     /// Print the latest matching records
     #[command(after_help = SHOW_HELP)]
     Show(SelectArgs),
@@ -198,6 +204,7 @@ pub enum Failure {
     NoJournal(PathBuf),
     Audit(AuditError),
     Keys(KeysError),
+    Repair(RepairError),
     Write(io::Error),
 }
 
@@ -218,6 +225,7 @@ impl From<io::Error> for Failure {
 pub fn run(args: &AuditArgs, context: &Context, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     let result = match &args.command {
         Command::Verify(args) => verify::run(args, context, out),
+        Command::Repair(args) => repair::run(args, context, out, err),
         Command::Show(args) => show::run(args, context, false, out, err),
         Command::Tail(args) => show::run(&args.select, context, args.follow, out, err),
     };
@@ -238,6 +246,7 @@ pub fn ended(result: Result<u8, Failure>, err: &mut dyn Write) -> u8 {
             format!("{error}\n  hint: the head of a journal is {HEAD_FILE} in its key directory")
         }
         Err(Failure::Audit(error)) => error.to_string(),
+        Err(Failure::Repair(error)) => error.to_string(),
         Err(Failure::Keys(error)) => {
             format!("{error}\n  hint: name the public key of the journal with --key FILE")
         }

@@ -1,11 +1,13 @@
 //! `durward audit verify`
 
+use std::fs::File;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use gate::journal::audit::{Anchors, Verdict, VerifyReport, is_head_of, verify_against};
+use gate::journal::audit::{Anchors, Unproven, Verdict, VerifyReport, is_head_of, verify_against};
 use gate::journal::{CHECKPOINT_PUBLIC_FILE, HEAD_FILE, PublicKey};
+use rustix::fs::{FlockOperation, flock};
 use serde::Serialize;
 
 use super::{Context, Failure, OPEN, SOUND, TAMPERED};
@@ -15,7 +17,7 @@ use crate::plural::count;
 pub(super) const EXIT_CODES: &str = "\
 Exit codes: 0 sound; 1 tampered: each finding is printed with its file and line; 2 the journal could not be verified
 (nothing to read, no key, --head names no head of this journal); 3 open: no sign of tampering, but the end of the journal cannot be proven, because an
-instance is running or was killed, or no head was compared.";
+instance is running or was killed, or no head was compared. With --running, 0 also if only running instances leave the end open.";
 
 /// Arguments of `durward audit verify`.
 #[derive(Debug, Args)]
@@ -32,6 +34,9 @@ pub(super) struct VerifyArgs {
     /// File of a witness to compare with [default: the configured one, unless --dir names another journal]
     #[arg(long, value_name = "FILE")]
     witness: Option<PathBuf>,
+    /// Count a segment that a running instance is writing as sound up to its latest signature
+    #[arg(long)]
+    running: bool,
     /// Print the report as JSON
     #[arg(long)]
     json: bool,
@@ -78,27 +83,55 @@ pub(super) fn run(
         is_head_of(file, dir, &trusted)?;
     }
     let report = verify_against(dir, &trusted, &anchors)?;
-    let status = report.verdict();
+    let running = args.running.then_some(dir.as_path());
+    self::report(&report, args.json, running, out)
+}
+
+/// Prints the report of a verification; returns the exit code. With the directory of a journal, segments that a running
+/// instance is writing there leave nothing open.
+pub(super) fn report(
+    report: &VerifyReport,
+    json: bool,
+    running: Option<&Path>,
+    out: &mut dyn Write,
+) -> Result<u8, Failure> {
+    let is_written = |open: &Unproven| running.is_some_and(|dir| is_being_written(open, dir));
+    let status = match report.verdict() {
+        Verdict::Open if report.unproven.iter().all(is_written) => Verdict::Sound,
+        verdict => verdict,
+    };
     let code = match status {
         Verdict::Sound => SOUND,
         Verdict::Open => OPEN,
         Verdict::Tampered => TAMPERED,
     };
-    if args.json {
-        serde_json::to_writer(
-            &mut *out,
-            &Report {
-                status,
-                report: &report,
-            },
-        )
-        .map_err(std::io::Error::from)?;
+    if json {
+        serde_json::to_writer(&mut *out, &Report { status, report })
+            .map_err(std::io::Error::from)?;
         writeln!(out)?;
     } else {
-        print(&report, status, out)?;
+        print(report, status, out)?;
     }
     out.flush()?;
     Ok(code)
+}
+
+/// Whether an instance holds the lock of the segment that is open: it writes there.
+fn is_being_written(open: &Unproven, directory: &Path) -> bool {
+    let Unproven::Tail {
+        file,
+        abandoned: false,
+        ..
+    } = open
+    else {
+        return false;
+    };
+    let path = match directory.is_dir() {
+        true => directory.join(file),
+        false => directory.to_path_buf(),
+    };
+    // Only its writer locks a segment exclusively, and for as long as it runs.
+    File::open(path).is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockShared).is_err())
 }
 
 fn print(report: &VerifyReport, status: Verdict, out: &mut dyn Write) -> Result<(), Failure> {

@@ -146,6 +146,7 @@ impl Settings {
         }
         places.confine = self.confine.value;
         places.witness = self.witness.as_ref().map(|file| file.value.clone());
+        places.verify = self.verify.value;
         places.warn_below = self.warn_below.value.0;
         places.retain = self.retain.as_ref().map(|size| size.value.0);
         self.protect(places);

@@ -222,6 +222,7 @@ fn read_limits(top: &Section<'_>, settings: &mut Settings) -> Result<(), Fault> 
 fn read_journal(top: &Section<'_>, settings: &mut Settings) -> Result<(), Fault> {
     let journal = top.section("journal")?;
     replace(&mut settings.sync, journal.choice("sync")?);
+    replace(&mut settings.verify, journal.choice("verify")?);
     settings.witness = journal.file("witness", "a witness")?;
     let room = Size(0)..=Size(1 << 40);
     replace(

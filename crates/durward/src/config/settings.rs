@@ -17,7 +17,7 @@ use super::models::Models;
 use super::notify::Notify;
 use super::otel::Otel;
 use super::server::Server;
-use super::values::{Links, Listen, Pin, Share, Size, Span, Sync};
+use super::values::{Links, Listen, Pin, Share, Size, Span, Sync, Verify};
 use crate::builtin::Configured;
 use crate::places::WARN_BELOW_DEFAULT;
 
@@ -239,6 +239,8 @@ pub struct Settings {
     /// Where spans and metrics are exported to.
     pub otel: Otel,
     pub sync: Setting<Sync>,
+    /// What a start does about closed segments of the journal.
+    pub verify: Setting<Verify>,
     /// The file that is given each head of the journal.
     pub witness: Option<Setting<PathBuf>>,
     /// With less room than this on the journal's disk the operator is warned.
@@ -304,6 +306,7 @@ impl Default for Settings {
             breaker: Breaker::default(),
             otel: Otel::default(),
             sync: Setting::default(Sync::Interval),
+            verify: Setting::default(Verify::Stop),
             witness: None,
             warn_below: Setting::default(Size(WARN_BELOW_DEFAULT)),
             retain: None,

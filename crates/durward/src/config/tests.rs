@@ -59,7 +59,7 @@ fn unknown_keys_are_refused_with_the_nearest() {
         ),
         (
             "journal: { zzzzzzzz: 1 }",
-            "line 1, column 12: unknown key \"zzzzzzzz\" in journal\n  hint: known here: sync, witness, warn_below, retain",
+            "line 1, column 12: unknown key \"zzzzzzzz\" in journal\n  hint: known here: sync, verify, witness, warn_below, retain",
         ),
         (
             "\"a\\u202Eb\": 1",

@@ -357,6 +357,18 @@ choice! {
     }
 }
 
+choice! {
+    /// What a start does about closed segments of the journal.
+    Verify {
+        /// Verifies them, and does not start where one was changed.
+        Stop = "stop",
+        /// Verifies them, and reports one that was changed.
+        Report = "report",
+        /// Verifies nothing.
+        Off = "off",
+    }
+}
+
 /// The word of the configuration.
 impl Choice for mcp::message::refusal::Refusals {
     const WORDS: &'static [(&'static str, Self)] =

@@ -13,7 +13,8 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{UnixListener, UnixStream};
 
-use crate::reload::{Handle, ReloadState};
+use crate::instance_state::InstanceState;
+use crate::reload::Handle;
 
 use super::{CONNECTIONS_MAX, IDLE_MS_MAX, REQUEST_BYTES_MAX, Request, item, ok, refused};
 
@@ -27,14 +28,16 @@ pub struct Control {
     pub gate: Arc<Gate>,
     /// The server that is guarded.
     pub server: String,
+    /// Where its state is.
+    pub state_dir: String,
     /// Our user, who is whoever may connect.
     pub user: String,
     /// When the instance started, UTC.
     pub since: String,
     /// Who takes up what has changed.
     pub reload: Handle,
-    /// What the latest reload resulted in.
-    pub reloads: ReloadState,
+    /// What is reported of it beside its calls.
+    pub state: InstanceState,
     /// What there is beside that, where there is more than one server.
     pub serving: Option<Serving>,
 }
@@ -193,7 +196,7 @@ impl Peer {
     async fn watch(&mut self, control: &Control) -> io::Result<()> {
         let approvals = control.gate.approvals();
         let mut shown: HashSet<String> = HashSet::new();
-        let mut reloads = control.reloads.subscribe();
+        let mut reloads = control.state.reloads.subscribe();
         reloads.mark_changed();
         loop {
             if reloads.has_changed().unwrap_or(false) {
@@ -239,14 +242,14 @@ impl Control {
         match request {
             Request::Status => {
                 let approvals = self.gate.approvals();
-                let reloads = self.reloads.status();
                 let serving = self.serving.as_ref().map(|serving| {
                     let (sessions, processes) = (serving.counts)();
                     json!({ "address": serving.address, "sessions": sessions, "processes": processes })
                 });
-                ok(&json!({
+                let mut status = json!({
                     "server": self.server,
                     "serving": serving,
+                    "state_dir": self.state_dir,
                     "pid": std::process::id(),
                     "version": env!("CARGO_PKG_VERSION"),
                     "since": self.since,
@@ -254,9 +257,10 @@ impl Control {
                     "policy_digest": self.gate.world().policy.digest(),
                     "approvals_waiting": approvals.waiting(),
                     "approvals_remembered": approvals.grants(),
-                    "last_reload": reloads.to_json(),
-                    "healthy": !self.gate.has_failed() && reloads.failure().is_none(),
-                }))
+                    "healthy": !self.gate.has_failed() && self.state.detail().is_none(),
+                });
+                self.state.add_to(&mut status);
+                ok(&status)
             }
             Request::Answer {
                 id,

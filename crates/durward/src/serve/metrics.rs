@@ -15,8 +15,8 @@ use toolkit::measure::{Measure, Measured};
 
 use crate::disk::free_bytes;
 use crate::failure::Failure;
+use crate::instance_state::{self, InstanceState};
 use crate::otel::Telemetry;
-use crate::reload::ReloadState;
 use exposition::written;
 use scrape::Scrape;
 
@@ -29,8 +29,8 @@ pub struct Sources {
     pub models: Option<Arc<models::Face>>,
     /// The gates of all sets of rules.
     pub gates: Vec<Arc<Gate>>,
-    /// Results of the latest reload of each set of rules.
-    pub reloads: Vec<ReloadState>,
+    /// The state of each set of rules.
+    pub states: Vec<InstanceState>,
     /// The export, where there is one.
     pub telemetry: Option<Arc<Telemetry>>,
     /// The journal's directory.
@@ -71,7 +71,7 @@ impl Sources {
         measures.extend(self.telemetry.iter().flat_map(|of| of.measures()));
         measures.push(build());
         measures.extend(room(&self.journal));
-        measures.extend(latest_reload(&self.reloads));
+        measures.extend(instance_state::measures(&self.states));
         measures.extend(calls(
             gates.iter().flat_map(|gate| gate.tool_counts()).collect(),
         ));
@@ -112,28 +112,6 @@ fn room(journal: &Path) -> Option<Measure> {
         &[],
         value,
     ))
-}
-
-/// Returns whether the configuration and the rules on disk are in force, and since when; the worst of all sets of rules.
-fn latest_reload(reloads: &[ReloadState]) -> Vec<Measure> {
-    let statuses: Vec<_> = reloads.iter().map(ReloadState::status).collect();
-    let Some(succeeded_ms) = statuses.iter().map(|status| status.succeeded_ms).min() else {
-        return Vec::new();
-    };
-    let is_good = statuses.iter().all(|status| status.failure().is_none());
-    let level = |name, about, value| Measure::new(name, about, &[], Measured::Level(value));
-    vec![
-        level(
-            "durward_config_last_reload_successful",
-            "1 if the latest reload of configuration and rules succeeded or there was none, else 0",
-            u64::from(is_good),
-        ),
-        level(
-            "durward_config_last_reload_success_timestamp_seconds",
-            "When configuration and rules were last taken up, the start included, in seconds since 1970",
-            u64::try_from(succeeded_ms / 1_000).unwrap_or(0),
-        ),
-    ]
 }
 
 /// Calls by server, tool and outcome; a server may stand behind several gates.

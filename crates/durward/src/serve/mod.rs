@@ -36,7 +36,11 @@ use crate::failure::Failure;
 use crate::flags::{
     ApprovalArgs, Given, PrefixArgs, RefusalArgs, ScreeningArgs, Sync, sync_policy, tool_timeout,
 };
-use crate::instance::{bind_control, close_journal, listen, open_journal, split_seed};
+use crate::instance::{
+    OpenedJournal, bind_control, close_journal, listen, open_journal, split_seed,
+};
+use crate::instance_state::InstanceState;
+use crate::journal_check::JournalCheck;
 use crate::local::{self, SystemClock};
 use crate::names::server_name;
 use crate::notices::Notices;
@@ -284,12 +288,18 @@ fn serve(
         Clients::Streams => None,
     };
     plan.telemetry = Telemetry::of(&settings.otel)?;
-    let journal = open_journal(sync, places, instance)?;
+    let OpenedJournal { journal, check } = open_journal(sync, places, instance)?;
     // One for all: what one gate has stamped another may compare.
     let clock = Arc::new(SystemClock::new());
     let policies = policies.into_iter().enumerate();
     let ruled = policies.map(|(number, loaded)| {
-        Ruled::new(loaded, number, &plan, (args, places), (&journal, &clock))
+        Ruled::new(
+            loaded,
+            number,
+            &plan,
+            (args, places),
+            (&journal, &check, &clock),
+        )
     });
     // The journal was opened for nothing; a failure here is the lesser one.
     let ruled = ruled.collect::<Result<Vec<_>, _>>();
@@ -365,7 +375,7 @@ async fn bound(place: &Listen) -> Result<Listener, Failure> {
 struct Ruled {
     file: Option<PathBuf>,
     gate: Arc<Gate>,
-    reloads: ReloadState,
+    state: InstanceState,
     names: String,
     group: Group,
     socket: Socket,
@@ -377,7 +387,7 @@ impl Ruled {
         number: usize,
         plan: &Plan,
         (args, places): (&ServeArgs, &Places),
-        (journal, clock): (&Arc<Journal>, &Arc<SystemClock>),
+        (journal, check, clock): (&Arc<Journal>, &JournalCheck, &Arc<SystemClock>),
     ) -> Result<Self, Failure> {
         let mut random = [0_u8; 8];
         local::random(&mut random).map_err(|e| Failure::other(format!("no randomness: {e}")))?;
@@ -395,7 +405,10 @@ impl Ruled {
         let further: Vec<String> = args.servers.iter().map(|s| s.name.clone()).collect();
         Ok(Self {
             gate: Arc::new(gate),
-            reloads: ReloadState::new(),
+            state: InstanceState {
+                reloads: ReloadState::new(),
+                journal: check.clone(),
+            },
             names: plan.names(file.as_deref()),
             group: Group::new(plan.names_with(file.as_deref()), &further),
             // Each set of rules has its own questions, and so its own socket.
@@ -415,7 +428,7 @@ impl Ruled {
         told: Option<control::Serving>,
     ) -> Result<(), Failure> {
         let (own, gate) = (settings.clone(), Arc::clone(&self.gate));
-        let reloads = self.reloads.clone();
+        let reloads = self.state.reloads.clone();
         let reloader = Reloader::new(asked, own, places.clone(), (gate, reloads))
             .map_err(|e| Failure::other(format!("signals cannot be listened to: {e}")))?;
         let handle = reloader.handle();
@@ -423,12 +436,16 @@ impl Ruled {
             &mut self.socket,
             &self.gate,
             &self.names,
-            (handle, self.reloads.clone()),
+            (handle, self.state.clone()),
             places,
             told,
         );
         tokio::spawn(reloader.run());
-        notify::begin(&settings.approval.notify.value, &self.gate, &self.reloads);
+        notify::begin(
+            &settings.approval.notify.value,
+            &self.gate,
+            &self.state.reloads,
+        );
         Ok(())
     }
 }
@@ -559,7 +576,7 @@ impl Serving {
             models: models.face.clone(),
             accounts: models.accounts,
             gates: gates.clone(),
-            reloads: ruled.iter().map(|of| of.reloads.clone()).collect(),
+            states: ruled.iter().map(|of| of.state.clone()).collect(),
             telemetry: plan.telemetry.clone(),
             simulation: plan.simulation().map(str::to_owned),
             root: plan.root.clone(),

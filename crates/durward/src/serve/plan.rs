@@ -205,7 +205,12 @@ impl Plan {
 
     /// The names of the servers with these rules.
     pub fn names(&self, policy: Option<&Path>) -> String {
-        self.names_with(policy).join(", ")
+        let names = self.names_with(policy);
+        let has_models = |models: &Models| models.policy.as_deref() == policy;
+        match names.is_empty() && self.models.as_ref().is_some_and(has_models) {
+            true => "models".to_owned(),
+            false => names.join(", "),
+        }
     }
 
     /// The same, one by one.

@@ -57,6 +57,7 @@ mod inspected_outside;
 mod install_command;
 mod install_models;
 mod journal_retain;
+mod journal_start;
 mod json_output;
 mod lab_farm;
 mod lab_hitl;

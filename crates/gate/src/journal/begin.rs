@@ -18,6 +18,8 @@ pub(super) struct Begin<'a> {
     pub(super) instance: [u8; 16],
     pub(super) keeper: Option<&'a Keeper>,
     pub(super) now_ms: i64,
+    /// The first segment continues nothing.
+    pub(super) is_new_chain: bool,
 }
 
 /// A segment that was begun, and the head that names it as it was written.
@@ -38,7 +40,7 @@ impl Begin<'_> {
     /// writers are gone.
     pub(super) fn first(&self, id: SegmentId) -> Result<Begun, JournalError> {
         let mut opening = self.opening(id);
-        let head = self.announce(&mut opening, true)?;
+        let head = self.announce(&mut opening, !self.is_new_chain)?;
         let segment = self.create(&opening)?;
         let mut taken = Taken::default();
         taken

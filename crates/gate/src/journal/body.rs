@@ -47,6 +47,16 @@ pub(super) enum Own<'a> {
         size_bytes: u64,
         uncovered_records: u64,
     },
+    SegmentSetAside {
+        segment: SegmentId,
+        /// Its last record; absent where the file has no whole line, or is missing.
+        sequence: Option<u64>,
+        hash: Option<EntryHash>,
+        size_bytes: u64,
+        problem: &'a str,
+        /// Directory that holds the file; absent where it was missing.
+        moved_to: Option<&'a str>,
+    },
     WitnessFailed {
         witness: &'a str,
         error: String,
@@ -76,6 +86,7 @@ impl Own<'_> {
             Self::SegmentClosed { .. } => JournalEvent::SegmentClosed,
             Self::SegmentRetired { .. } => JournalEvent::SegmentRetired,
             Self::SegmentAbandoned { .. } => JournalEvent::SegmentAbandoned,
+            Self::SegmentSetAside { .. } => JournalEvent::SegmentSetAside,
             Self::WitnessFailed { .. } => JournalEvent::WitnessFailed,
             Self::WitnessReturned { .. } => JournalEvent::WitnessReturned,
         }

@@ -8,7 +8,7 @@
 //! - no contents, argument values, tokens or secrets: there is no field for them, only keyed digests;
 //! - no record after a failed write: a journal that has failed refuses everything, and with it every call;
 //! - no segment is continued twice, and none that was not closed;
-//! - no file is ever changed except at its end, and none deleted without a signed record that says so.
+//! - no file is ever changed except at its end, and none deleted or moved without a signed record that says so.
 
 mod abandoned;
 pub mod audit;
@@ -23,6 +23,7 @@ mod instant;
 pub(crate) mod keys;
 mod options;
 mod record;
+mod repair;
 mod retention;
 mod segment;
 mod segment_files;
@@ -44,5 +45,6 @@ pub use record::{
     MatchedRule, Micros, Oidc, OpId, Operation, Record, RecordedAttempt, RecordedFact, RecordedJob,
     RecordedPath, Recovery, ResponseSummary, Stages, Status, System, SystemEvent, Usage,
 };
+pub use repair::{Repair, RepairError, RepairPaths, repair};
 pub use state::SyncPolicy;
 pub use writer::{Appended, Appending, Journal, Surroundings};

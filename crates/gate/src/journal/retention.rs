@@ -84,7 +84,7 @@ pub(super) fn retire(
     Ok(())
 }
 
-fn is_held(path: &Path) -> Result<bool, LogError> {
+pub(super) fn is_held(path: &Path) -> Result<bool, LogError> {
     match FileLog::open(path, SyncPolicy::Never) {
         Err(LogError::Locked) => Ok(true),
         other => other.map(|_| false),

@@ -9,11 +9,11 @@ use state::directory::Waiting;
 use state::{Composed, DirectoryLock, Log as _, directory};
 
 use super::begin::{Begin, Begun};
-use super::body;
+use super::body::{self, Own};
 use super::chain::{SegmentId, body_hash};
-use super::head::{Courier, Keeper, Steps, Witness};
+use super::head::{Courier, Head, Keeper, Steps, Witness};
 use super::segment::{Declined, Segment, Weight};
-use super::{Digest, JournalError, JournalOptions, Keys, Record, Usage};
+use super::{Digest, JournalError, JournalOptions, Keys, Record, Usage, retention};
 use crate::effect::Effect;
 
 /// Capacity that a thread's buffer may keep between records, in bytes.
@@ -166,8 +166,20 @@ impl Journal {
         dir: &Path,
         keys: &Keys,
         opts: JournalOptions,
+        own: ([u8; 16], i64),
+        surroundings: Surroundings<'_>,
+    ) -> Result<Journal, JournalError> {
+        Journal::open_chain(dir, keys, opts, own, surroundings, false)
+    }
+
+    /// [`Journal::open_in`], whose first segment may begin a chain of its own whatever there is to continue.
+    pub(super) fn open_chain(
+        dir: &Path,
+        keys: &Keys,
+        opts: JournalOptions,
         (instance, now_ms): ([u8; 16], i64),
         surroundings: Surroundings<'_>,
+        is_new_chain: bool,
     ) -> Result<Journal, JournalError> {
         directory::create_private(dir)?;
         let mut names = Names {
@@ -184,6 +196,7 @@ impl Journal {
             instance,
             keeper: keeper.as_deref(),
             now_ms,
+            is_new_chain,
         };
         let Begun { segment, line } = begin.first(names.next())?;
         drop(lock);
@@ -341,6 +354,39 @@ impl Journal {
         })
     }
 
+    /// Ends the journal for this reason: every later append fails.
+    pub fn fail(&self, cause: &str) {
+        self.put(Slot::Failed(cause.into()));
+    }
+
+    /// Appends records of the journal's own under a signature, and changes the head after them.
+    pub(super) fn amend(
+        &self,
+        now_ms: i64,
+        records: &[Own<'_>],
+        change: &mut dyn FnMut(&mut Head),
+    ) -> Result<(), JournalError> {
+        let segment = self.segment()?;
+        for own in records {
+            let appended = segment.append_own(&self.keys, now_ms, own);
+            appended.map_err(retention::refused)?;
+        }
+        let signed = segment.checkpoint(&self.keys, now_ms, true);
+        signed.map_err(retention::refused)?;
+        segment.log.sync()?;
+        let Some(keeper) = &self.keeper else {
+            return Ok(());
+        };
+        let kept = keeper.change(now_ms, true, &mut |head| {
+            change(head);
+            Ok(())
+        })?;
+        if let Some(kept) = kept {
+            segment.headed(&kept.head);
+        }
+        Ok(())
+    }
+
     /// Closes the segment with a signed record, syncs, and takes nothing more. Closing twice is harmless.
     ///
     /// # Errors
@@ -438,6 +484,7 @@ impl Journal {
             instance: self.instance,
             keeper: self.keeper.as_deref(),
             now_ms,
+            is_new_chain: false,
         };
         let Begun { segment, line } = begin.after(current, id)?;
         drop(lock);

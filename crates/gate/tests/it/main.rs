@@ -16,6 +16,7 @@ mod journal_basic;
 mod journal_bytes;
 mod journal_faults;
 mod journal_head;
+mod journal_repair;
 mod journal_retained;
 mod journal_support;
 mod journal_tampering;

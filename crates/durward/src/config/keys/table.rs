@@ -642,6 +642,12 @@ pub(super) const GENERAL: &[Key] = &[
     )
     .flag("sync"),
     key(
+        "journal.verify",
+        "stop, report or off",
+        "stop",
+        "what a start does about closed segments of the journal: verify them and end with exit code 10 if one was changed, report it and go on, or verify nothing; what a quarter of a second or 32 MiB do not suffice for is verified beside the calls",
+    ),
+    key(
         "journal.witness",
         "path",
         "none",

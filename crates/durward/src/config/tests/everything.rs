@@ -64,7 +64,7 @@ limits:
   request_bytes: 1MiB
 approval: { timeout: 30s, remember: 0s, pending_max: 5, waiting_max: 2, per_minute: 9,
   notify: { bell: false, desktop: true, command: [tell, me], webhook: { url: "https://hooks.example/x", secret: 0123456789abcdef }, arguments: true } }
-journal: { sync: every, witness: heads.jsonl, warn_below: 2GiB, retain: 20GiB }
+journal: { sync: every, verify: report, witness: heads.jsonl, warn_below: 2GiB, retain: 20GiB }
 call_timeout: 90s
 tool_timeout: { slow: 4m }
 state_dir: ../state
@@ -164,6 +164,7 @@ fn every_key_of_the_catalogue_is_read() {
             "***",
             "true",
             "every",
+            "report",
             "2GiB",
             "90s",
             "slow 4m",

@@ -15,21 +15,18 @@ use toolkit::server::BoxFuture;
 
 use super::super::router::HttpFace;
 use super::{Site, only_looking};
+use crate::instance_state::InstanceState;
 use crate::local;
-use crate::reload::ReloadState;
 
 struct Health {
     routes: [Route; 1],
     gates: Vec<Arc<Gate>>,
-    reloads: Vec<ReloadState>,
+    states: Vec<InstanceState>,
     /// Where sessions are counted, once JSON is asked for.
     mcp: Option<Arc<mcp::http::Face>>,
     form: Form,
     since: Instant,
 }
-
-/// Detail of an instance whose latest reload failed.
-const STALE: &str = "the latest reload failed; the earlier rules and settings are in force; durward status says why";
 
 /// What is answered to whoever asks for no form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,18 +47,18 @@ pub(super) fn face(site: &Site) -> Option<Arc<HttpFace>> {
         (None, Some(_)) => Form::Service,
         (None, None) => Form::Word,
     };
-    Some(of((site.gates.clone(), site.reloads.clone()), mcp, form))
+    Some(of((site.gates.clone(), site.states.clone()), mcp, form))
 }
 
 pub(super) fn of(
-    (gates, reloads): (Vec<Arc<Gate>>, Vec<ReloadState>),
+    (gates, states): (Vec<Arc<Gate>>, Vec<InstanceState>),
     mcp: Option<Arc<mcp::http::Face>>,
     form: Form,
 ) -> Arc<HttpFace> {
     Arc::new(Health {
         routes: [Route::Exact("/health".into())],
         gates,
-        reloads,
+        states,
         mcp,
         form,
         since: Instant::now(),
@@ -108,12 +105,10 @@ impl Health {
             }),
             Form::Word | Form::Sessions => self.sessions(status),
         };
-        let is_failed = |state: &ReloadState| state.status().failure().is_some();
-        if self.reloads.iter().any(is_failed) {
-            // Calls are still judged and forwarded. The message may name paths, and everybody may ask.
-            if let Some(members) = told.as_object_mut() {
-                members.insert("detail".into(), json!(STALE));
-            }
+        // Calls are still judged and forwarded.
+        let detail = self.states.iter().find_map(InstanceState::detail);
+        if let (Some(detail), Some(members)) = (detail, told.as_object_mut()) {
+            members.insert("detail".into(), json!(detail));
         }
         let mut response = http::Response::new(ResponseBody::from(told.to_string().into_bytes()));
         if self.has_failed() {

@@ -20,8 +20,8 @@ use net::http::server::{Response, plain};
 
 use super::metrics::Sources;
 use super::router::HttpFace;
+use crate::instance_state::InstanceState;
 use crate::otel::Telemetry;
-use crate::reload::ReloadState;
 
 /// What the faces are made of.
 pub struct Site {
@@ -33,8 +33,8 @@ pub struct Site {
     pub accounts: Option<Arc<::models::AccountsFace>>,
     /// The gates of all sets of rules.
     pub gates: Vec<Arc<Gate>>,
-    /// Results of the latest reload of each set of rules.
-    pub reloads: Vec<ReloadState>,
+    /// The state of each set of rules.
+    pub states: Vec<InstanceState>,
     /// The export, where there is one.
     pub telemetry: Option<Arc<Telemetry>>,
     /// The first server that runs simulations, where there is one.
@@ -52,7 +52,7 @@ impl Site {
             face: Some(Arc::clone(&self.mcp)),
             models: self.models.clone(),
             gates: self.gates.clone(),
-            reloads: self.reloads.clone(),
+            states: self.states.clone(),
             telemetry: self.telemetry.clone(),
             journal: self.journal.clone(),
         }

@@ -24,6 +24,7 @@ pub(super) struct Held<'a> {
 
 /// What signed records of the journal say of other segments.
 struct Said<'a> {
+    /// Let go by retention, or set aside by a repair.
     retired: HashSet<SegmentId>,
     abandoned: HashMap<SegmentId, &'a Abandoned>,
 }
@@ -46,6 +47,7 @@ impl Held<'_> {
             retired: scanned()
                 .flat_map(|of| &of.retired)
                 .map(|retired| retired.segment)
+                .chain(scanned().flat_map(|of| of.set_aside.iter().copied()))
                 .collect(),
             abandoned: scanned()
                 .flat_map(|of| &of.abandoned)

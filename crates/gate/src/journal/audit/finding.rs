@@ -320,6 +320,14 @@ pub enum Note {
         /// The segment that is gone.
         segment: SegmentId,
     },
+    /// The continued segment was set aside by a repair; a signed record says so.
+    #[error("{file}: continues {segment}, which a repair set aside by a signed record")]
+    SetAside {
+        /// The file that continues it.
+        file: String,
+        /// The segment that is gone.
+        segment: SegmentId,
+    },
     /// The continued segment is not part of what was verified.
     #[error("{file}: continues {segment}, which was not looked at")]
     ContinuedElsewhere {

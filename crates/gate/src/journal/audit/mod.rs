@@ -5,6 +5,7 @@
 
 mod anchors;
 mod back;
+mod closed;
 mod completeness;
 mod filter;
 mod finding;
@@ -18,6 +19,7 @@ mod verify;
 
 pub use anchors::{Anchors, By, is_head_of};
 pub use back::{Look, Reach, back};
+pub use closed::{ClosedSegments, VerifiedSegment};
 pub use filter::{Filter, Kind};
 pub use finding::{Finding, Note, Problem, Unproven, Verdict, VerifyReport};
 pub use read::{Follower, Skipped, each, latest};

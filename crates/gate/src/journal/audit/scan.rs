@@ -69,6 +69,8 @@ pub(super) struct Scanned {
     pub(super) closed: bool,
     /// Segments that signed records of this one let go.
     pub(super) retired: Vec<Continues>,
+    /// Segments that signed records of this one state to be set aside.
+    pub(super) set_aside: Vec<SegmentId>,
     /// Segments whose ends signed records of this one state.
     pub(super) abandoned: Vec<Abandoned>,
     /// The largest serial of a head that this segment mentions.
@@ -95,6 +97,7 @@ pub(super) struct Scan<'a> {
     /// The first checkpoint stands right behind the header.
     fresh: bool,
     unsigned_retired: Vec<Continues>,
+    unsigned_set_aside: Vec<SegmentId>,
     unsigned_abandoned: Vec<Abandoned>,
     /// Records that have to be there.
     claims: Option<&'a BTreeMap<u64, Claim>>,
@@ -130,6 +133,7 @@ impl<'a> Scan<'a> {
             uncovered: Uncovered::default(),
             fresh: false,
             unsigned_retired: Vec::new(),
+            unsigned_set_aside: Vec::new(),
             unsigned_abandoned: Vec::new(),
             claims,
             scanned: Scanned {
@@ -283,6 +287,10 @@ impl<'a> Scan<'a> {
             }
             "segment_opened" => self.find(Problem::BodyUnreadable { sequence }),
             "segment_retired" => self.retired(&facts),
+            "segment_set_aside" => {
+                let segment = facts.segment.as_deref().and_then(SegmentId::parse);
+                self.unsigned_set_aside.extend(segment);
+            }
             "segment_abandoned" => self.abandoned(&facts),
             _ => {}
         }
@@ -314,6 +322,7 @@ impl<'a> Scan<'a> {
         if right {
             self.report.signatures = self.report.signatures.saturating_add(1);
             self.scanned.retired.append(&mut self.unsigned_retired);
+            self.scanned.set_aside.append(&mut self.unsigned_set_aside);
             self.scanned.abandoned.append(&mut self.unsigned_abandoned);
             self.scanned.tail = 0;
             self.scanned.covered_ms = self.scanned.covered_ms.max(Some(now_ms));

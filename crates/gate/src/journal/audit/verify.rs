@@ -414,6 +414,10 @@ fn links(
         .flat_map(|entry| &entry.scanned.retired)
         .map(key)
         .collect();
+    let set_aside: HashSet<_> = entries
+        .iter()
+        .flat_map(|entry| &entry.scanned.set_aside)
+        .collect();
     for entry in entries {
         let before = entry.continues().map(|before| before.segment);
         let before = before.and_then(|before| shelf.by_id.get(&before));
@@ -425,6 +429,9 @@ fn links(
         match shelf.by_id.get(&segment).and_then(|at| entries.get(*at)) {
             None if retired.contains(&key(&continued)) => {
                 report.notes.push(Note::Retired { file, segment })
+            }
+            None if set_aside.contains(&segment) => {
+                report.notes.push(Note::SetAside { file, segment });
             }
             // The record of it may have gone as well, while whoever continues it goes on writing.
             None if comes_before(entry, retired_ms) => {

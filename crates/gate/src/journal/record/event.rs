@@ -45,6 +45,7 @@ closed_set! {
         ServeStarted "serve_started": "`serve` listens; `message` says where";
         ServerAdded "server_added": "a reload has added a server";
         ServerRemoved "server_removed": "a reload has removed a server";
+        JournalAltered "journal_altered": "a closed segment of the journal is not as it was written; `error_message` says what was found";
         JobEnded "job_ended": "a job that a call started has ended: `op` is that call, `job_id`, `job_kind` and `job_status` the job, `queue_wait_us` how long it waited for a worker, `ran_us` how long it ran";
     }
 }
@@ -56,6 +57,7 @@ closed_set! {
         SegmentClosed "segment_closed": "a segment ends, with a signature over everything in it";
         SegmentRetired "segment_retired": "an old segment was deleted, so that the journal stays within `journal.retain`";
         SegmentAbandoned "segment_abandoned": "the writer of a segment has ended without closing it; where it ends is written down here";
+        SegmentSetAside "segment_set_aside": "`durward audit repair` has moved a segment out of the journal, or found it missing; `problem` says what was wrong, `moved_to` where the file is";
         Checkpoint "checkpoint": "a signature over all records so far";
         WitnessFailed "witness_failed": "the signed head could not be copied to a witness";
         WitnessReturned "witness_returned": "a witness takes copies of the signed head again";
@@ -77,5 +79,6 @@ closed_set! {
         Policy "policy": "the rules in force";
         Mcp "mcp": "sessions, servers and messages of MCP";
         Serve "serve": "the HTTP server";
+        Journal "journal": "the journal itself";
     }
 }

@@ -152,7 +152,9 @@ impl Drop for Place {
     fn drop(&mut self) {
         if self.owned {
             let _ = std::fs::remove_dir_all(&self.directory);
-            let _ = std::fs::remove_dir_all(self.directory.with_extension("keys"));
+            for beside in ["keys", "aside"] {
+                let _ = std::fs::remove_dir_all(self.directory.with_extension(beside));
+            }
         }
     }
 }

@@ -1,0 +1,99 @@
+//! What a running instance reports of itself beside its calls: its latest reload and the verification of its journal.
+
+use serde_json::{Value, json};
+use toolkit::measure::{Measure, Measured};
+
+use crate::journal_check::JournalCheck;
+use crate::reload::ReloadState;
+
+/// State of one set of rules in an instance, shared by `status`, `/health` and `/metrics`.
+#[derive(Debug, Clone)]
+pub struct InstanceState {
+    pub reloads: ReloadState,
+    pub journal: JournalCheck,
+}
+
+impl InstanceState {
+    /// Returns why an operator has to act although calls are forwarded; `None` if nothing is wrong. Names no path: everybody
+    /// may ask for the health.
+    pub fn detail(&self) -> Option<&'static str> {
+        if self.journal.finding().is_some() {
+            return Some("a closed segment of the journal was changed; durward status says which");
+        }
+        let failure = self.reloads.status();
+        failure.failure().map(|_| {
+            "the latest reload failed; the earlier rules and settings are in force; durward status says why"
+        })
+    }
+
+    /// Adds what `durward status --json` shows to the status of an instance.
+    pub fn add_to(&self, status: &mut Value) {
+        if let Some(members) = status.as_object_mut() {
+            members.insert("last_reload".into(), self.reloads.status().to_json());
+            members.insert("journal_verified".into(), self.journal.to_json());
+        }
+    }
+}
+
+/// Returns the measures of all sets of rules, each the worst of them.
+pub fn measures(states: &[InstanceState]) -> Vec<Measure> {
+    let reloads: Vec<_> = states.iter().map(|state| state.reloads.status()).collect();
+    let Some(succeeded_ms) = reloads.iter().map(|status| status.succeeded_ms).min() else {
+        return Vec::new();
+    };
+    let is_reloaded = reloads.iter().all(|status| status.failure().is_none());
+    let is_altered = states.iter().any(|state| state.journal.finding().is_some());
+    let level = |name, about, value| Measure::new(name, about, &[], Measured::Level(value));
+    vec![
+        level(
+            "durward_config_last_reload_successful",
+            "1 if the latest reload of configuration and rules succeeded or there was none, else 0",
+            u64::from(is_reloaded),
+        ),
+        level(
+            "durward_config_last_reload_success_timestamp_seconds",
+            "When configuration and rules were last taken up, the start included, in seconds since 1970",
+            u64::try_from(succeeded_ms / 1_000).unwrap_or(0),
+        ),
+        level(
+            "durward_journal_altered",
+            "1 if a closed segment of the journal is not as it was written, else 0",
+            u64::from(is_altered),
+        ),
+    ]
+}
+
+/// Returns the lines that `durward status` prints below an instance.
+pub fn lines(status: &Value) -> Vec<String> {
+    let text = |value: &Value, name: &str| {
+        let text = value.get(name).and_then(Value::as_str);
+        text.unwrap_or("?").replace('\n', "\n    ")
+    };
+    let mut lines = Vec::new();
+    let reload = status.get("last_reload").unwrap_or(&Value::Null);
+    if reload.get("successful") == Some(&json!(false)) {
+        lines.push(format!(
+            "reload failed {}: {}\n    the earlier rules and settings stay in force; correct the file, or run: durward reload",
+            text(reload, "at"),
+            text(reload, "message")
+        ));
+    }
+    let journal = status.get("journal_verified").unwrap_or(&Value::Null);
+    if journal.get("finding").is_some_and(Value::is_string) {
+        lines.push(format!(
+            "the journal was changed: {}; see durward audit verify, durward audit repair",
+            text(journal, "finding")
+        ));
+    } else if journal.get("back_to").is_some_and(Value::is_string) {
+        let extent = match journal.get("complete") == Some(&json!(true)) {
+            true => "all",
+            false => "not all yet",
+        };
+        lines.push(format!(
+            "closed segments verified back to {} ({extent}), at {}",
+            text(journal, "back_to"),
+            text(journal, "at")
+        ));
+    }
+    lines
+}
