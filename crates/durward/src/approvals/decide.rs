@@ -56,7 +56,11 @@ pub struct DenyArgs {
     pub reason: Option<String>,
 }
 
-fn id(text: &str) -> Result<String, String> {
+/// Reads an id, or the beginning of one.
+///
+/// # Errors
+/// A sentence.
+pub fn id(text: &str) -> Result<String, String> {
     let fine = (ID_LETTERS_MIN..=8).contains(&text.len())
         && text.chars().all(|c| c.is_ascii_alphanumeric());
     if fine {

@@ -29,6 +29,7 @@ A call waits when a rule with the effect hitl matches it. If nobody answers in t
 
 Examples:
   durward approvals list                 the waiting calls of every running instance of this user
+  durward approvals show k7f             the whole call, with its arguments and what it changes
   durward approvals watch                a live screen; answer with one key
   durward approvals allow k7f2m9qa       allow it, and the same call for a while
   durward approvals allow k7f --session  allow it, and the same call until its session ends
@@ -51,8 +52,10 @@ pub struct ApprovalsArgs {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Show what waits
+    /// List what waits, a line for each call
     List(list::ListArgs),
+    /// Show one waiting call whole
+    Show(list::ShowArgs),
     /// Show calls as they begin to wait, and answer them at a terminal
     Watch(watch::WatchArgs),
     /// Let a call pass, and the same call for a while
@@ -67,6 +70,7 @@ enum Command {
 pub fn run(args: &ApprovalsArgs, places: &Places, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     let done = match &args.command {
         Command::List(args) => list::run(args, places, out, err),
+        Command::Show(args) => list::show(args, places, out, err),
         Command::Watch(args) => watch::run(args, places, out, err),
         Command::Allow(args) => {
             let choice = match args.session {

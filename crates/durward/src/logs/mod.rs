@@ -1,6 +1,7 @@
 //! `durward logs`: the journal as a person reads it, one sort of records at a time. The reading is that
 //! of `durward audit`.
 
+mod outcomes;
 mod rows;
 
 use std::io::Write;
@@ -17,7 +18,7 @@ use rows::{AUTH, DECISIONS, HISTORY, OPERATIONS, REFUSED, RUN, Rows, SYSTEM, Sho
 
 pub const HELP: &str = "\
 Examples:
-  durward logs                                     the latest 50 decisions
+  durward logs                                     the latest 50 decisions, and what became of the calls
   durward logs --refused                           what was refused lately, and why
   durward logs --refused --caller ci --server files
   durward logs --type operations --since 1h        what became of the calls of the last hour
@@ -260,6 +261,11 @@ fn select(
     print(&asked, columns, args.json, out, err)
 }
 
+/// Whether the columns show what became of calls that the records themselves do not tell.
+fn shows_outcomes(columns: &[Shown]) -> bool {
+    std::ptr::eq(columns, DECISIONS)
+}
+
 /// Most records of a run that are printed, the latest.
 const RUN_RECORDS_MAX: u64 = 1_000_000;
 
@@ -317,6 +323,12 @@ fn print(
             rows.print(body, out)?;
         }
         Ok(())
+    };
+    let mut each = |bodies: &[Vec<u8>], out: &mut dyn Write| -> Result<(), Failure> {
+        if json || asked.follow || !shows_outcomes(columns) {
+            return each(bodies, out);
+        }
+        each(&outcomes::with_outcomes(asked.directory, bodies), out)
     };
     let code = show::stream(asked, &mut each, out, err)?;
     if printed == 0 && !json {

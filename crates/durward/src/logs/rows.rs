@@ -22,6 +22,15 @@ const RULE: Shown = (
     Column::new("rule", 8, Long::Cut).of_rank(3),
     &["final_rule"],
 );
+const MODEL: Shown = (Column::new("model", 8, Long::Cut).of_rank(6), &["model"]);
+const TOKENS_USED: Shown = (Column::new("tokens", 0, Long::Whole).of_rank(7), TOKENS);
+const COST_PAID: Shown = (Column::new("cost", 0, Long::Whole).of_rank(8), COST);
+/// Columns from this rank on are shown only where a record fills them.
+const OPTIONAL_FROM: u8 = 6;
+/// Tokens that were read and written.
+const TOKENS: &[&str] = &["input_tokens", "output_tokens"];
+/// What a call cost; the record has it in millionths.
+const COST: &[&str] = &["cost_micros"];
 /// How long something took; the record has it in microseconds.
 const TOOK: &[&str] = &["duration_us"];
 const MESSAGE: &[&str] = &["message", "error_message"];
@@ -33,7 +42,7 @@ pub(super) const REFUSED: &[Shown] = &[
     CALLER,
     (
         Column::new("tool or method", 10, Long::Cut),
-        &["tool_name", "mcp_method", "method", "event"],
+        &["tool_name", "mcp_method", "method", "model", "event"],
     ),
     SERVER,
     (
@@ -53,7 +62,7 @@ pub(super) const RUN: &[Shown] = &[
     SERVER,
     (
         Column::new("tool or method", 10, Long::Cut),
-        &["tool_name", "mcp_method", "method"],
+        &["tool_name", "mcp_method", "method", "model"],
     ),
     (
         Column::new("result", 0, Long::Whole),
@@ -79,10 +88,17 @@ pub(super) const DECISIONS: &[Shown] = &[
     ),
     (
         Column::new("tool or method", 10, Long::Cut),
-        &["tool_name", "mcp_method"],
+        &["tool_name", "mcp_method", "model"],
     ),
     SERVER,
     RULE,
+    (
+        Column::new("result", 0, Long::Whole).of_rank(6),
+        &["status"],
+    ),
+    MODEL,
+    TOKENS_USED,
+    COST_PAID,
     (
         Column::new("path", 14, Long::CutFront).of_rank(1),
         &["path", "uri"],
@@ -97,6 +113,8 @@ pub(super) const OPERATIONS: &[Shown] = &[
     ),
     SERVER,
     (Column::new("took", 0, Long::Whole), TOOK),
+    TOKENS_USED,
+    COST_PAID,
     (Column::new("reason", 8, Long::Cut).of_rank(1), &["reason"]),
 ];
 
@@ -198,7 +216,7 @@ const USUAL: &str = "xxxxxxxxxxxx";
 
 /// How records are laid out.
 pub(super) struct Rows {
-    shown: &'static [Shown],
+    shown: Vec<Shown>,
     columns: Vec<Column>,
     widths: Vec<Option<usize>>,
     width: Option<usize>,
@@ -220,10 +238,21 @@ impl Rows {
         let read: Vec<Map<String, Value>> = read.collect();
         let time = Time::of(&read, width, is_followed);
         let first = Column::new(time.heading(), 0, Long::Whole);
+        let is_filled = |of: &Shown| {
+            let cells = |body| cells(std::slice::from_ref(of), time, body);
+            read.iter()
+                .any(|body| cells(body).last().is_some_and(|cell| cell != "-"))
+        };
+        let shown: Vec<Shown> = shown
+            .iter()
+            .filter(|of| of.0.rank < OPTIONAL_FROM || is_filled(of))
+            .copied()
+            .collect();
         let columns: Vec<Column> = std::iter::once(first)
             .chain(shown.iter().map(|(column, _)| *column))
             .collect();
-        let mut rows: Vec<Vec<String>> = read.iter().map(|body| cells(shown, time, body)).collect();
+        let mut rows: Vec<Vec<String>> =
+            read.iter().map(|body| cells(&shown, time, body)).collect();
         if is_followed {
             let usual = columns.iter().map(|column| match column.long {
                 Long::Whole => String::new(),
@@ -258,7 +287,7 @@ impl Rows {
         match serde_json::from_slice(body) {
             Ok(members) => self
                 .table()
-                .row(&cells(self.shown, self.time, &members), out),
+                .row(&cells(&self.shown, self.time, &members), out),
             Err(_) => writeln!(out, "(unreadable)"),
         }
     }
@@ -266,10 +295,22 @@ impl Rows {
 
 fn cells(shown: &[Shown], time: Time, members: &Map<String, Value>) -> Vec<String> {
     let text = |names: &[&str]| {
-        let value = names.iter().find_map(|name| members.get(*name));
+        if names == TOKENS || names == COST {
+            return used(names, members);
+        }
+        // Every decision has this event: it says nothing of what was called.
+        let says = |value: &&Value| value.as_str() != Some("policy_decision");
+        let value = names
+            .iter()
+            .find_map(|name| members.get(*name).filter(says));
         match value {
             None | Some(Value::Null) => "-".to_owned(),
             Some(Value::String(text)) => Plain(text).to_string(),
+            // Of the names of a model the caller's own stands first.
+            Some(Value::Array(texts)) if texts.iter().all(Value::is_string) => {
+                let first = texts.first().and_then(Value::as_str);
+                first.map_or_else(|| "-".to_owned(), |text| Plain(text).to_string())
+            }
             Some(Value::Number(number)) if names == TOOK => {
                 number.as_f64().map_or_else(|| "-".to_owned(), took)
             }
@@ -279,6 +320,19 @@ fn cells(shown: &[Shown], time: Time, members: &Map<String, Value>) -> Vec<Strin
     let first = time.text(&text(&["time"]));
     let texts = shown.iter().map(|(_, names)| text(names));
     std::iter::once(first).chain(texts).collect()
+}
+
+/// Sum of what a call has used of these; money as a decimal of the configured currency.
+fn used(names: &[&str], members: &Map<String, Value>) -> String {
+    let usage = members.get("usage").and_then(Value::as_object);
+    let counts = names.iter().filter_map(|name| usage?.get(*name)?.as_u64());
+    let Some(sum) = counts.reduce(u64::saturating_add) else {
+        return "-".to_owned();
+    };
+    match names == COST {
+        true => format!("{}.{:06}", sum / 1_000_000, sum % 1_000_000),
+        false => sum.to_string(),
+    }
 }
 
 /// A span of microseconds with three significant digits, in the unit that reads best.

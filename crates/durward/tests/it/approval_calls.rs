@@ -108,7 +108,7 @@ fn a_yes_to_what_is_too_long_to_be_shown_has_to_be_confirmed() {
     scene.write(1, "long.txt", &"y".repeat(3_000));
     let ids = scene.until_waiting(1);
     assert_eq!(scene.waiting()[0]["is_cut"], true);
-    let (code, said) = scene.answer(&["list"]);
+    let (code, said) = scene.answer(&["show", &ids[0]]);
     assert_eq!(code, Some(0));
     assert!(said.contains("has to be confirmed"), "{said}");
     let (code, said) = scene.answer(&["once", &ids[0]]);

@@ -9,20 +9,21 @@ use serde_json::{Value, json};
 use crate::support::guarded::{LATEST, Place, end, eventually, line};
 use crate::support::refusals::told;
 
-/// The question about a call that writes this, and how `durward approvals list` prints it.
+/// The question about a call that writes this, and how `durward approvals show` prints it.
 fn asked(place: &Place, client: &mut Client, path: &str, content: &str) -> (Value, String) {
     let arguments = json!({"path": path, "content": content});
     let params = json!({"name": "write_file", "arguments": arguments});
     client.send_request("tools/call", params).unwrap();
-    let list = |flags: &[&str]| {
-        let output = place.durward(&[&["approvals", "list"], flags].concat());
+    let printed = |words: &[&str]| {
+        let output = place.durward(&[&["approvals"], words].concat());
         String::from_utf8(output.stdout).unwrap()
     };
-    let waiting = || serde_json::from_str::<Value>(list(&["--json"]).lines().next()?).ok();
+    let waiting =
+        || serde_json::from_str::<Value>(printed(&["list", "--json"]).lines().next()?).ok();
     eventually("a question waits", || waiting().is_some());
     let question = waiting().unwrap();
-    let printed = list(&[]);
     let id = question["id"].as_str().unwrap();
+    let printed = printed(&["show", id]);
     assert!(place.durward(&["approvals", "deny", id]).status.success());
     let answer = line(client);
     assert_eq!(told(&answer)["reason"], "approval_denied");

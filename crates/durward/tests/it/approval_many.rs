@@ -136,7 +136,10 @@ fn what_hides_in_arguments_is_shown() {
         .send_line(call.to_string().as_bytes())
         .unwrap();
     eventually("it waits", || waiting(&place) == 1);
-    let output = place.durward(&["approvals", "list"]);
+    let listed = place.durward(&["approvals", "list", "--json"]);
+    let question: Value = serde_json::from_slice(&listed.stdout).unwrap();
+    let id = question["id"].as_str().unwrap();
+    let output = place.durward(&["approvals", "show", &id[..3]]);
     let shown = String::from_utf8(output.stdout).unwrap();
     for part in [
         "rm \\u{202e}gpj.exe p\\u{430}ypal\\u{200b} tail",
@@ -147,4 +150,35 @@ fn what_hides_in_arguments_is_shown() {
     assert!(!shown.contains(['\u{202e}', '\u{430}', '\u{200b}']));
     end(client);
     assert!(!format!("{:?}", place.journal().0).contains("gpj"));
+}
+
+#[test]
+fn the_list_is_a_line_for_each_call_and_show_has_the_whole_call() {
+    let (place, mut client) = guard(&[]);
+    let text = "y".repeat(800);
+    for id in [1, 2] {
+        let call = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call",
+            "params": {"name": "echo", "arguments": {"text": text}}});
+        client
+            .process()
+            .send_line(call.to_string().as_bytes())
+            .unwrap();
+    }
+    eventually("both wait", || waiting(&place) == 2);
+    let output = place.durward(&["approvals", "list"]);
+    let listed = String::from_utf8(output.stdout).unwrap();
+    assert!(!listed.contains("yyyy"), "arguments are for show: {listed}");
+    let lines: Vec<&str> = listed.lines().collect();
+    assert!(lines[0].starts_with("id "), "{listed}");
+    assert!(lines[0].contains("  tool or method "), "{listed}");
+    for line in &lines[1..3] {
+        assert!(line.contains("  echo "), "{listed}");
+    }
+    let id = lines[1].split_whitespace().next().unwrap();
+    let output = place.durward(&["approvals", "show", id]);
+    let shown = String::from_utf8(output.stdout).unwrap();
+    assert!(shown.contains(&text), "{shown}");
+    let output = place.durward(&["approvals", "show", "zzzzzzzz"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    end(client);
 }

@@ -239,3 +239,61 @@ fn refusals_of_every_kind_are_found_by_caller_server_rule_and_reason() {
         );
     }
 }
+
+#[test]
+fn decisions_show_what_became_of_the_calls() {
+    let place = place();
+    let (_, out, _) = logs(&place, &[]);
+    let lines: Vec<&str> = out.lines().collect();
+    assert!(lines[0].contains("  result "), "{out}");
+    let at = lines[0].find("result").unwrap();
+    let result = |line: &str| line[at..].split_whitespace().next().unwrap().to_owned();
+    assert_eq!(result(lines[1]), "Success", "{out}");
+    assert_eq!(result(lines[4]), "-", "a refused call has no result: {out}");
+    assert!(!lines[0].contains("tokens"), "no model was called: {out}");
+}
+
+#[test]
+fn calls_of_models_show_model_tokens_and_cost() {
+    use crate::models::support::{ENDPOINTS, ask, serve};
+    let served = serve(
+        "models: { providers: { a: { kind: mock, latency: 0ms } }, prices: { plain: { input: 1, output: 10 } } }",
+        &[],
+    );
+    let answer = ask(&served, ENDPOINTS[0], "a/plain", false);
+    let cost = answer.header("x-durward-cost").unwrap().to_owned();
+    let usage = answer.json()["usage"].clone();
+    let tokens =
+        usage["prompt_tokens"].as_u64().unwrap() + usage["completion_tokens"].as_u64().unwrap();
+    let (_, place) = served.stop();
+    for kind in [&[][..], &["--type", "operations"]] {
+        let (_, out, _) = logs(&place, kind);
+        let lines: Vec<&str> = out.lines().collect();
+        for (heading, value) in [("tokens", tokens.to_string()), ("cost", cost.clone())] {
+            let at = lines[0].find(heading);
+            let at = at.unwrap_or_else(|| panic!("no {heading}: {out}"));
+            let cell = lines[1][at..].split_whitespace().next();
+            assert_eq!(cell, Some(value.as_str()), "{heading}: {out}");
+        }
+        let has_model = lines[0].contains("model") && lines[1].contains("a/plain");
+        assert!(has_model || !kind.is_empty(), "{out}");
+    }
+}
+
+/// What was refused before its method was read has no tool.
+#[test]
+fn the_event_of_a_decision_is_no_tool() {
+    let place = Place::new();
+    let mut client = place.guard_with(
+        &["--limit-requests", "1/h", "--limit-burst", "1"],
+        &["echo"],
+    );
+    client.handshake(LATEST).unwrap();
+    for text in ["a", "b", "c", "d"] {
+        client.request("tools/call", echo(text)).unwrap();
+    }
+    end(client);
+    let (_, out, _) = logs(&place, &["--refused"]);
+    assert!(out.contains("rate_limited"), "{out}");
+    assert!(!out.contains("policy_decision"), "{out}");
+}

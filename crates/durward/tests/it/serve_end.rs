@@ -327,3 +327,40 @@ fn status_says_what_is_served_and_where() {
         (&1.into(), &1.into())
     );
 }
+
+#[test]
+fn status_is_about_the_instances_of_its_own_state_directory() {
+    let served = mock(&["echo"], &[]);
+    let status = |words: &[&str]| {
+        let args = [&["--no-config"], words].concat();
+        let output = served.place.durward(&args);
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let instances = |text: &str| {
+        let status: Value = serde_json::from_str(text).unwrap();
+        status["instances"].as_array().unwrap().len()
+    };
+    let other = ["--state-dir", "elsewhere", "status"];
+    let json = [&other[..], &["--json"]].concat();
+    assert_eq!(instances(&status(&json)), 0);
+    let text = status(&other);
+    assert!(
+        text.contains("1 instance of other state directories"),
+        "{text}"
+    );
+    assert_eq!(instances(&status(&[&json[..], &["--all"]].concat())), 1);
+    let own = status(&["--state-dir", "state", "status", "--json"]);
+    assert_eq!(instances(&own), 1);
+}
+
+#[test]
+fn an_instance_of_models_alone_has_a_name() {
+    let served = crate::models::support::serve(
+        "models: { providers: { a: { kind: mock, latency: 0ms } } }",
+        &[],
+    );
+    let output = served.place.durward(&["--state-dir", "state", "status"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("\n  serve (models)  since 20"), "{text}");
+    assert!(!text.contains("()"), "{text}");
+}
