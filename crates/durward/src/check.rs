@@ -111,10 +111,12 @@ fn check(
         warnings.extend(missing(server));
     }
     match Ready::even_without_servers(&ServeArgs::default(), settings, places) {
-        Ok(ready) if ready.plan.is_empty() => {
-            warnings.push(NOTHING_TO_SERVE.replace("\n  hint:", ";"))
+        Ok(ready) => {
+            if ready.plan.is_empty() {
+                warnings.push(NOTHING_TO_SERVE.replace("\n  hint:", ";"));
+            }
+            warnings.extend(ready.certificates.warnings());
         }
-        Ok(_) => {}
         Err(failure) => return Ok(Err(failure.message)),
     }
     let mut rows = settings.rows();

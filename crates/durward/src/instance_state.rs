@@ -1,8 +1,10 @@
-//! What a running instance reports of itself beside its calls: its latest reload and the verification of its journal.
+//! What a running instance reports of itself beside its calls: its latest reload, the verification of its
+//! journal, and its certificates.
 
 use serde_json::{Value, json};
 use toolkit::measure::{Measure, Measured};
 
+use crate::certificates::Certificates;
 use crate::journal_check::JournalCheck;
 use crate::reload::ReloadState;
 
@@ -11,6 +13,7 @@ use crate::reload::ReloadState;
 pub struct InstanceState {
     pub reloads: ReloadState,
     pub journal: JournalCheck,
+    pub certificates: Certificates,
 }
 
 impl InstanceState {
@@ -19,6 +22,9 @@ impl InstanceState {
     pub fn detail(&self) -> Option<&'static str> {
         if self.journal.finding().is_some() {
             return Some("a closed segment of the journal was changed; durward status says which");
+        }
+        if self.certificates.has_ended() {
+            return Some("a certificate has expired; durward status says which");
         }
         let failure = self.reloads.status();
         failure.failure().map(|_| {
@@ -31,6 +37,7 @@ impl InstanceState {
         if let Some(members) = status.as_object_mut() {
             members.insert("last_reload".into(), self.reloads.status().to_json());
             members.insert("journal_verified".into(), self.journal.to_json());
+            members.insert("certificates".into(), self.certificates.to_json());
         }
     }
 }
@@ -44,7 +51,7 @@ pub fn measures(states: &[InstanceState]) -> Vec<Measure> {
     let is_reloaded = reloads.iter().all(|status| status.failure().is_none());
     let is_altered = states.iter().any(|state| state.journal.finding().is_some());
     let level = |name, about, value| Measure::new(name, about, &[], Measured::Level(value));
-    vec![
+    let mut measures = vec![
         level(
             "durward_config_last_reload_successful",
             "1 if the latest reload of configuration and rules succeeded or there was none, else 0",
@@ -60,7 +67,11 @@ pub fn measures(states: &[InstanceState]) -> Vec<Measure> {
             "1 if a closed segment of the journal is not as it was written, else 0",
             u64::from(is_altered),
         ),
-    ]
+    ];
+    // All sets of rules of an instance have the same.
+    let certificates = states.first().map(|state| state.certificates.measures());
+    measures.extend(certificates.into_iter().flatten());
+    measures
 }
 
 /// Returns the lines that `durward status` prints below an instance.
@@ -78,6 +89,9 @@ pub fn lines(status: &Value) -> Vec<String> {
             text(reload, "message")
         ));
     }
+    let certificates = status.get("certificates").and_then(Value::as_array);
+    let warnings = certificates.into_iter().flatten();
+    lines.extend(warnings.filter_map(|own| own.get("warning")?.as_str().map(str::to_owned)));
     let journal = status.get("journal_verified").unwrap_or(&Value::Null);
     if journal.get("finding").is_some_and(Value::is_string) {
         lines.push(format!(

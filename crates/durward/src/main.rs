@@ -6,6 +6,7 @@ mod approvals;
 mod atomic;
 mod audit;
 mod builtin;
+mod certificates;
 mod check;
 mod checker;
 mod cli;

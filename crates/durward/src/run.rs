@@ -88,6 +88,7 @@ fn guard(
     places: &Places,
     err: &mut dyn Write,
 ) -> Result<u8, Failure> {
+    plan.certificates.check()?;
     let policy = policy_of(plan, places, err)?;
     // The session begins all the same: the client is told by name, in the answer to its first request.
     let missing = plan.server.missing_program();
@@ -114,6 +115,7 @@ fn guard(
     let state = InstanceState {
         reloads: ReloadState::new(),
         journal: check,
+        certificates: plan.certificates.clone(),
     };
     let telemetry = exported(&settings, (&gate, &state), places)?;
     let runtime = own_runtime()?;
@@ -138,6 +140,7 @@ fn guard(
         );
         notify::begin(&notify, &gate, &state.reloads);
         tokio::spawn(disk::watch(places.clone()));
+        tokio::spawn(plan.certificates.clone().watch());
         let means = tokio::select! {
             settled = plan.server.settled(&plan.name, &gate, places, err) => settled?,
             asked = asked_to_end() => return asked.map(|()| Ending::Signal),

@@ -8,6 +8,7 @@ use gate::limits::Limits;
 use mcp::message::refusal::Refusals;
 
 use super::RunArgs;
+use crate::certificates::Certificates;
 use crate::config::Settings;
 use crate::config::server::Server;
 use crate::failure::Failure;
@@ -24,6 +25,8 @@ pub(super) struct Plan {
     pub name: String,
     /// How it is started or reached.
     pub server: Launch,
+    /// Our own certificate, where one is shown to the server.
+    pub certificates: Certificates,
     pub policy: Option<PathBuf>,
     pub call_timeout_ms: u64,
     pub tool_timeouts_ms: HashMap<String, u64>,
@@ -92,6 +95,7 @@ impl Plan {
             descriptions: screening::descriptions(&args.screening, settings),
             pins: screening::pins(&args.screening, settings, server, places),
             refusals: args.refusals.over(settings),
+            certificates: Certificates::of_run(args.client_cert.as_ref(), server),
             limits: args
                 .limits
                 .over(settings.limits.for_gate())

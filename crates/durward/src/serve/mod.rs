@@ -26,6 +26,7 @@ use net::http::server::{self, Listener};
 use tokio::signal::unix::SignalKind;
 use tokio::sync::Notify;
 
+use crate::certificates::Certificates;
 use crate::config::settings::{SESSION_IDLE_S_MAX, THREADS_MAX};
 use crate::config::values::{self, Listen};
 use crate::config::{self, Settings};
@@ -267,7 +268,11 @@ fn serve(
     places: &Places,
     (clients, err): (Clients<'_>, &mut dyn Write),
 ) -> Result<u8, Failure> {
-    let Ready { mut plan, policies } = ready;
+    let Ready {
+        mut plan,
+        policies,
+        certificates,
+    } = ready;
     let mut seed = [0_u8; 40];
     local::random(&mut seed).map_err(|e| Failure::other(format!("no randomness: {e}")))?;
     let (instance, session, _) = split_seed(&seed);
@@ -298,7 +303,8 @@ fn serve(
             number,
             &plan,
             (args, places),
-            (&journal, &check, &clock),
+            (&journal, &clock),
+            (&check, &certificates),
         )
     });
     // The journal was opened for nothing; a failure here is the lesser one.
@@ -318,6 +324,7 @@ fn serve(
             of.begin(asked, settings, places, told)?;
         }
         tokio::spawn(disk::watch(places.clone()));
+        tokio::spawn(certificates.clone().watch());
         let keys = Notices::of(&[places.keys()]);
         match (clients, listener) {
             (Clients::Connect(out), Some(listener)) => {
@@ -387,7 +394,8 @@ impl Ruled {
         number: usize,
         plan: &Plan,
         (args, places): (&ServeArgs, &Places),
-        (journal, check, clock): (&Arc<Journal>, &JournalCheck, &Arc<SystemClock>),
+        (journal, clock): (&Arc<Journal>, &Arc<SystemClock>),
+        (check, certificates): (&JournalCheck, &Certificates),
     ) -> Result<Self, Failure> {
         let mut random = [0_u8; 8];
         local::random(&mut random).map_err(|e| Failure::other(format!("no randomness: {e}")))?;
@@ -408,6 +416,7 @@ impl Ruled {
             state: InstanceState {
                 reloads: ReloadState::new(),
                 journal: check.clone(),
+                certificates: certificates.clone(),
             },
             names: plan.names(file.as_deref()),
             group: Group::new(plan.names_with(file.as_deref()), &further),

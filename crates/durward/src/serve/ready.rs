@@ -8,6 +8,7 @@ use state::directory::check_private;
 
 use super::ServeArgs;
 use super::plan::Plan;
+use crate::certificates::Certificates;
 use crate::config::Settings;
 use crate::config::values::Listen;
 use crate::control::directory::Directory;
@@ -20,6 +21,8 @@ use crate::providers;
 pub struct Ready {
     pub plan: Plan,
     pub policies: Vec<Loaded>,
+    /// Our own certificates, of which none has ended.
+    pub certificates: Certificates,
 }
 
 impl Ready {
@@ -57,7 +60,13 @@ impl Ready {
                 .map_err(|failure| failure.about(&format!("the server \"{}\"", server.name)))?;
         }
         providers::check_budgets(settings, places)?;
-        Ok(Self { plan, policies })
+        let certificates = Certificates::of_serve(args, settings);
+        certificates.check()?;
+        Ok(Self {
+            plan,
+            policies,
+            certificates,
+        })
     }
 
     /// The same with no more connections than there are file descriptors for; says so where that is

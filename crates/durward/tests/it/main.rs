@@ -25,6 +25,7 @@ mod asked_in_errors;
 mod bounds;
 mod breaker;
 mod builtin_server;
+mod certificates;
 mod check_refuses;
 mod client_notifications;
 mod coerced_strings;

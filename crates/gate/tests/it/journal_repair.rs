@@ -74,7 +74,7 @@ fn repaired(place: &Place) -> Result<Option<Repair>, RepairError> {
 }
 
 fn change(path: &Path) {
-    edit(path, |lines| replace(&mut lines[3], "/tmp/a", "/tmp/b"));
+    edit(path, |lines| replace(&mut lines[4], "/tmp/a", "/tmp/b"));
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn a_change_is_found_in_whichever_closed_segment() {
     for at in 0..3 {
         let place = closed("whichever", 3);
         change(&place.files()[at]);
-        assert_eq!(problems(&place), [Problem::Changed { sequence: 3 }]);
+        assert_eq!(problems(&place), [Problem::Changed { sequence: 4 }]);
     }
 }
 
@@ -153,7 +153,7 @@ fn a_repair_moves_what_is_broken_alone_and_the_rest_is_sound() {
             "{newest}"
         );
         assert!(newest.contains("\"continues\":null"), "a chain of its own");
-        assert!(newest.contains("record 3 was changed"), "{newest}");
+        assert!(newest.contains("record 4 was changed"), "{newest}");
         // What comes next continues it, and stays sound.
         let journal = place.open_with_later(950_000);
         calls(&journal, 80..83);
