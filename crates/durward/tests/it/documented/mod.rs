@@ -5,3 +5,4 @@ mod cookbook;
 mod desk;
 mod examples;
 mod pages;
+mod units;
