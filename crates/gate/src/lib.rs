@@ -27,6 +27,7 @@ pub mod pins;
 pub mod policy;
 pub mod reason;
 pub mod run;
+pub mod urls;
 mod words;
 
 pub use admit::{

@@ -7,6 +7,7 @@ use gate::facts::{Fact, Facts};
 use gate::policy::{
     DEFAULT_RULE, Judgement, Operation, PROTECTED_RULE, Policy, Reading, UNREAD_RULE, Verdict,
 };
+use gate::urls::UrlReading;
 use serde_json::{Value, json};
 
 use super::question::{GivenFact, Question};
@@ -156,6 +157,14 @@ impl Answer<'_> {
                 .flat_map(|value| value.texts())
                 .collect();
             writeln!(out, "  {:13} {}", row.name, list(&texts))?;
+        }
+        for url in facts.reach.urls.list() {
+            for text in url.readings.iter().flat_map(UrlReading::texts) {
+                writeln!(out, "  url           {}", Plain(&text))?;
+            }
+            if url.uncertain || url.ambiguous {
+                writeln!(out, "                and addresses that cannot be known")?;
+            }
         }
         writeln!(out, "  operation     {}", self.operation())?;
         let effects = self.judgement.side_effects;

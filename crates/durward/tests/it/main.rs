@@ -43,6 +43,7 @@ mod faults_orphans;
 mod faults_server;
 mod faults_start;
 mod federation;
+mod fetched_urls;
 mod first_hour;
 mod first_hour_wrapped;
 mod found_by_use;

@@ -65,6 +65,31 @@ pub(super) fn without(text: &str) -> Option<String> {
     (out != text).then_some(out)
 }
 
+/// Returns the password or the token in an address without a scheme (`//USER:PASSWORD@HOST`, `USER:PASSWORD@HOST/PATH`);
+/// absent where there is none.
+pub(super) fn secret_of(text: &str) -> Option<&str> {
+    let bare = text.trim();
+    let rest = bare.trim_start_matches(['/', '\\']);
+    let slashes = bare.len() - rest.len();
+    let length = rest.find(['/', '?', '#', '\\']).unwrap_or(rest.len());
+    let (user, host) = rest.get(..length)?.rsplit_once('@')?;
+    if slashes == 1 || host.is_empty() || user.contains(char::is_whitespace) {
+        return None;
+    }
+    match user.split_once(':') {
+        Some((_, secret)) if !secret.is_empty() => Some(secret),
+        None if slashes > 1 && user.len() >= TOKEN_BYTES_MIN => Some(user),
+        Some(_) | None => None,
+    }
+}
+
+/// Returns a text with a secret before an `@` left out; absent where it does not have it.
+pub(super) fn without_secret(text: &str, secret: &str) -> Option<String> {
+    let whole = format!("{secret}@");
+    text.contains(&whole)
+        .then(|| text.replace(&whole, &format!("{LEFT}@")))
+}
+
 fn is_secret(name: &str) -> bool {
     let name: String = name
         .chars()
@@ -76,7 +101,32 @@ fn is_secret(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::without;
+    use super::{secret_of, without, without_secret};
+
+    #[test]
+    fn secrets_of_addresses_without_a_scheme_are_found() {
+        for (text, secret) in [
+            ("//u:SECRET@x", Some("SECRET")),
+            (" //u:p@ss@x/y", Some("p@ss")),
+            ("\\\\u:SECRET@x\\share", Some("SECRET")),
+            ("u:SECRET@x:repo", Some("SECRET")),
+            (
+                "//ghp_0123456789abcdefghij@x",
+                Some("ghp_0123456789abcdefghij"),
+            ),
+            ("//u@x", None),
+            ("/srv/u:a@b", None),
+            ("git@x:repo", None),
+            ("C:/a@b", None),
+            ("at 10:00 me@x", None),
+            ("", None),
+        ] {
+            assert_eq!(secret_of(text), secret, "{text}");
+        }
+        let left = without_secret("/srv/u:SECRET@x", "SECRET");
+        assert_eq!(left.as_deref(), Some("/srv/u:***@x"));
+        assert_eq!(without_secret("/srv/SECRET", "SECRET"), None);
+    }
 
     #[test]
     fn secrets_of_addresses_are_left_out_and_all_else_stays() {

@@ -19,6 +19,7 @@ impl World {
         }
         let mut left = facts.clone();
         if !is_free {
+            left.leave_out_secrets();
             left.rewrite_places(credentials::without);
         }
         if !is_looked_at {
@@ -53,7 +54,22 @@ impl World {
 fn has_no_credentials(facts: &Facts) -> bool {
     let mut texts = facts.uri.known().map(String::as_str).into_iter();
     let is_free = |text: &str| credentials::without(text).is_none();
-    texts.all(is_free) && facts.places().all(is_free)
+    let mut paths = facts.paths.known().into_iter().flatten();
+    texts.all(is_free)
+        && facts.places().all(is_free)
+        && paths.all(|path| secrets_of(&path.text).is_empty())
+}
+
+/// Returns the secrets in an address without a scheme: as it is written, and as it is decoded.
+fn secrets_of(text: &str) -> Vec<String> {
+    if !text.contains('@') && !text.contains("%40") {
+        return Vec::new();
+    }
+    let decoded = percent_encoding::percent_decode_str(text).decode_utf8_lossy();
+    let found = [text, &decoded]
+        .into_iter()
+        .filter_map(credentials::secret_of);
+    found.map(str::to_owned).collect()
 }
 
 /// Which way a call goes.
@@ -91,6 +107,23 @@ impl Facts {
             }
         }
         self.rewrite_beside(&change);
+    }
+
+    /// Leaves out the secrets of addresses that are written like paths.
+    fn leave_out_secrets(&mut self) {
+        let Fact::Known(paths) = &mut self.paths else {
+            return;
+        };
+        for path in paths {
+            for secret in secrets_of(&path.text) {
+                let texts = std::iter::once(&mut path.text).chain(&mut path.meaning.places);
+                for text in texts {
+                    if let Some(left) = credentials::without_secret(text, &secret) {
+                        *text = left;
+                    }
+                }
+            }
+        }
     }
 }
 

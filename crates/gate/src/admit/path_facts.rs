@@ -58,7 +58,12 @@ pub(super) fn contents(facts: &Facts) -> Option<u64> {
     match &facts.paths {
         Fact::Known(paths) => {
             let in_contents = paths.iter().filter(|argument| argument.content).count();
-            u64::try_from(in_contents + facts.reach.count()).ok()
+            // Of a URL nothing is recorded that a rule about it could be judged by.
+            let reached = facts
+                .reach
+                .count()
+                .max(usize::from(!facts.reach.urls.is_empty()));
+            u64::try_from(in_contents + reached).ok()
         }
         Fact::Unknown | Fact::Absent => None,
     }

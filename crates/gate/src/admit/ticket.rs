@@ -366,7 +366,8 @@ fn weight_of(facts: &Facts) -> usize {
         .into_iter()
         .flatten()
         .map(|text| ENTRY_BYTES + text.len());
-    paths.iter().map(of_path).chain(reached).sum()
+    let listed: usize = paths.iter().map(of_path).chain(reached).sum();
+    listed + reach.urls.bytes()
 }
 
 /// The calls that gave the caller's session its labels.

@@ -14,6 +14,7 @@ mod paths;
 pub mod reading;
 mod table;
 mod touched;
+mod url;
 mod value;
 
 use std::borrow::Cow;
@@ -32,6 +33,7 @@ pub(crate) use crate::paths::scheme_of;
 pub use operation::Operation;
 pub use table::{Class, FACTS, FactDef, FactId, Kind};
 pub use touched::Touched;
+pub(crate) use url::URL_FACTS;
 pub use value::{Stated, Value};
 
 /// Stands between the commands in [`FactId::Argv`] where a call runs several: no word of a command is this.
@@ -268,6 +270,7 @@ impl Facts {
             FactId::Extension => self.of_paths(self.extension().map(Value::Text)),
             FactId::Scheme => self.uri_scheme().map(|of| Value::Text(of.into())).into(),
             FactId::Uri => known(&self.uri),
+            _ if URL_FACTS.contains(&id) => self.url_value(id),
             _ => self.kept(id),
         }
     }
@@ -305,6 +308,7 @@ impl Facts {
             | FactId::DestPath
             | FactId::Extension
             | FactId::Scheme => return Err(unfit),
+            _ if URL_FACTS.contains(&id) => return Err(unfit),
             _ => self.keep(id, value),
         }
         Ok(())

@@ -117,6 +117,13 @@ facts! {
     Extension "extension": Text, Plain, "the extension of `path` with its dot, lower case";
     Scheme "scheme": Text, Plain, "the scheme of `uri`, else of the only path, lower case";
     Uri "uri": Text, Plain, "the resource's URI, or the address that a server asks its client to open";
+    Urls "urls": Texts, Digest, "list of the call's URLs in canonical form, without user, password, query and fragment; of one that readers read differently every reading; null where there are none";
+    UrlScheme "url_scheme": Texts, Plain, "list of the schemes of the call's URLs; null where there are none";
+    UrlHost "url_host": Texts, Plain, "list of the hosts of the call's URLs: IPv4 addresses as four decimals, IPv6 addresses in brackets, names in lower case and ASCII; null where there are none";
+    UrlPort "url_port": Texts, Plain, "list of the ports of the call's URLs, those of the schemes where none is written; null where there are none";
+    UrlPath "url_path": Texts, Digest, "list of the paths of the call's URLs, as they are written, decoded and tidied; null where there are none";
+    UrlAddressClass "url_address_class": Texts, Plain, "list of the classes of the addresses that the call's URLs lead to: loopback, private, link_local, metadata, public, name; null where there are none";
+    UrlUserinfo "url_userinfo": Text, Plain, "yes where a URL of the call carries a user name or a password, else no; null where there are no URLs";
     Host "host": Text, Plain, "the machine that the call reaches, by its configured name; null where it reaches none";
     Program "program": Text, Plain, "the program that a command runs, as written";
     Argv "argv": Texts, Digest, "list of a command's words after the quotes are read, the program first";

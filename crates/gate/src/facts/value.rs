@@ -14,6 +14,8 @@ pub enum Value<'f> {
     Names(&'f [Arc<str>]),
     /// Places of paths.
     Places(Vec<&'f str>),
+    /// Texts that were made for the answer.
+    Made(Vec<Cow<'f, str>>),
     /// A number.
     Number(u64),
 }
@@ -24,23 +26,30 @@ impl Value<'_> {
     pub fn text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
-            Self::Words(_) | Self::Names(_) | Self::Places(_) | Self::Number(_) => None,
+            Self::Words(_) | Self::Names(_) | Self::Places(_) | Self::Made(_) | Self::Number(_) => {
+                None
+            }
         }
     }
 
     /// The text, or the members of the list; a number has none.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
+        let made: &[Cow<'_, str>] = match self {
+            Self::Made(made) => made,
+            _ => &[],
+        };
         let (one, words, names, places): (_, &[&str], &[Arc<str>], &[&str]) = match self {
             Self::Text(text) => (Some(text.as_ref()), &[], &[], &[]),
             Self::Words(words) => (None, words, &[], &[]),
             Self::Names(names) => (None, &[], names, &[]),
             Self::Places(places) => (None, &[], &[], places),
-            Self::Number(_) => (None, &[], &[], &[]),
+            Self::Made(_) | Self::Number(_) => (None, &[], &[], &[]),
         };
         let lists = words.iter().chain(places).copied();
         one.into_iter()
             .chain(lists)
             .chain(names.iter().map(AsRef::as_ref))
+            .chain(made.iter().map(AsRef::as_ref))
     }
 }
 

@@ -114,8 +114,20 @@ pub static CONDITIONS: &[ConditionDef] = &[
     row(
         "host",
         FactId::Host,
-        Matcher::Name { fold: true },
-        "shell globs over the machine that the call reaches, ignoring case",
+        Matcher::Host,
+        "shell globs over the machine that the call reaches, by its configured name, or over the hosts of the call's URLs, ignoring case",
+    ),
+    row(
+        "address_class",
+        FactId::UrlAddressClass,
+        Matcher::AddressClass,
+        "classes of the addresses that the call's URLs lead to: loopback, private, link_local, metadata, public, or name for a host that only DNS resolves",
+    ),
+    row(
+        "url_pattern",
+        FactId::Urls,
+        Matcher::Url,
+        "patterns SCHEME://HOST[:PORT]/PATH over the call's URLs, in whatever way they are spelled; without a port that of the scheme, query and fragment are not compared",
     ),
     row(
         "program",
@@ -277,7 +289,8 @@ impl Conditions {
     pub fn specificity(&self) -> usize {
         let one = |asked: &Asked| match asked.row.matcher {
             Matcher::Name { .. } => 10 * literal(&asked.texts),
-            Matcher::Path(_) => {
+            Matcher::Host => 10 * literal(&asked.texts),
+            Matcher::Path(_) | Matcher::Url => {
                 let segments = asked
                     .texts
                     .iter()
@@ -290,6 +303,7 @@ impl Conditions {
             | Matcher::Form
             | Matcher::Extension
             | Matcher::Scheme
+            | Matcher::AddressClass
             | Matcher::Expression => 0,
         };
         self.asked.iter().map(|asked| 100 + one(asked)).sum()

@@ -127,6 +127,7 @@ fn is_resolved(argument: &PathArgument) -> bool {
 fn anchors(compiled: &Compiled) -> Option<Vec<&str>> {
     compiled
         .path_patterns()
+        .filter(|patterns| !patterns.iter().any(Pattern::is_url))
         .find_map(|patterns| patterns.iter().map(Pattern::anchor).collect())
 }
 

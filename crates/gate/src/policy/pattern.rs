@@ -151,6 +151,11 @@ impl Pattern {
         self.anchor.as_deref()
     }
 
+    /// Returns whether it may match a URL: what begins so is spelled in many ways.
+    pub fn is_url(&self) -> bool {
+        !self.prefix.starts_with(['/', '~'])
+    }
+
     /// The one name that matches, where the pattern is a literal.
     pub fn literal(&self) -> Option<&str> {
         matches!(self.rest, Rest::Nothing).then_some(self.prefix.as_str())

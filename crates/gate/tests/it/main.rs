@@ -29,3 +29,4 @@ mod policy_index;
 mod policy_lint;
 mod policy_when;
 mod reading_budget;
+mod url_rules;

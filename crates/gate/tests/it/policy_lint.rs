@@ -227,7 +227,7 @@ fn rules_that_may_match_are_left_alone() {
         r#""path_pattern":"~/x/**""#,
         r#""path_pattern":"**/.git/**""#,
         r#""path_pattern":"/a/../b/*.txt""#,
-        r#""path_pattern":"https://example.org/**""#,
+        r#""url_pattern":"https://example.org/**""#,
         r#""tool_name":"x","mcp_method":"tools/*""#,
         r#""tool_name":["read_file","write_file"],"operations":["write"]"#,
         r#""tool_name":"move_path","operations":["unknown"]"#,

@@ -35,6 +35,7 @@ pub(super) fn state(facts: &mut Facts, asked: &[u8]) {
         }
         Asked::Address(address) => {
             // It is no path of the call: a refusal tells those, and the server's text goes to no model by it.
+            facts.reach.urls.add_from(&address, "url", false, false);
             facts.uri = Fact::Known(address);
             let is_web = match facts.get(FactId::Scheme) {
                 Fact::Known(Value::Text(scheme)) => WEB.contains(&&*scheme),

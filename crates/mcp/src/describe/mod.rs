@@ -403,6 +403,7 @@ pub fn listed(reaches_for: ResourceType, name: &str, context: &Context<'_>) -> F
         ResourceType::Resource => {
             facts.method = "resources/read".into();
             facts.uri = Fact::Known(name.to_owned());
+            facts.reach.urls.add_from(name, "uri", false, false);
             facts.paths = Fact::Known(vec![path_of_uri(name, context.view)]);
         }
     }

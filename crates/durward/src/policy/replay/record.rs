@@ -263,7 +263,11 @@ impl<'a> Recorded<'a> {
         };
         Known {
             least: with(recorded.clone()),
-            most: (!hidden.is_empty()).then(|| with([recorded, hidden].concat())),
+            most: (!hidden.is_empty()).then(|| {
+                let mut most = with([recorded, hidden].concat());
+                most.reach.urls.mark_unread();
+                most
+            }),
             missing,
         }
     }

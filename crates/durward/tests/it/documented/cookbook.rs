@@ -18,7 +18,7 @@ fn every_recipe_of_the_cookbook_does_what_it_says() {
     let page = fs::read_to_string(repository().join("docs/cookbook.md")).unwrap();
     let world = World::new(None);
     let recipes: Vec<&str> = page.split("\n## ").skip(1).collect();
-    assert_eq!(recipes.len(), 10);
+    assert_eq!(recipes.len(), 11);
     for recipe in recipes {
         let title = recipe.lines().next().unwrap();
         let blocks = blocks(recipe);

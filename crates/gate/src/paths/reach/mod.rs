@@ -19,6 +19,8 @@ pub(super) use plain::is_plain_path;
 pub use read::Reader;
 pub use texts::is_unseen;
 
+use crate::urls::CallUrls;
+
 /// Everything that strings may lead to beside what is plainly a path.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reach {
@@ -36,6 +38,8 @@ pub struct Reach {
     pub below: bool,
     /// There is more than is read here.
     pub unread: bool,
+    /// URLs, and the addresses that they lead to.
+    pub urls: CallUrls,
 }
 
 /// A string of a call.

@@ -62,6 +62,8 @@ struct Of<'t> {
     is_command: bool,
     /// It is a part of a longer string.
     is_piece: bool,
+    /// It shows to those alone who decode the string.
+    is_decoded: bool,
 }
 
 impl<'r> Reader<'r> {
@@ -109,6 +111,7 @@ impl<'r> Reader<'r> {
             is_content: text.is_content,
             is_command: is_command_key(text.key),
             is_piece: false,
+            is_decoded: false,
         };
         if of.is_command && command_reads_below(text.text) {
             self.out.below = true;
@@ -130,6 +133,9 @@ impl<'r> Reader<'r> {
         if !self.may_read(text.len()) {
             return;
         }
+        self.out
+            .urls
+            .add_from(text, of.key, of.is_content, of.is_decoded);
         if is_simple(text) {
             if of.is_content {
                 self.content(text, of);
@@ -231,6 +237,7 @@ impl<'r> Reader<'r> {
                 is_content: !literal.is_name && is_content_key(own),
                 is_command: of.is_command || is_command_key(own),
                 is_piece: false,
+                is_decoded: of.is_decoded,
             };
             self.string(&literal.text, of, depth);
         }
@@ -238,6 +245,10 @@ impl<'r> Reader<'r> {
 
     /// Readings of those that decode or expand a string before they use it.
     fn encoded(&mut self, text: &str, of: Of<'_>, depth: usize) {
+        let of = Of {
+            is_decoded: true,
+            ..of
+        };
         if text.contains('%')
             && let Ok(Cow::Owned(decoded)) = percent_decode_str(text).decode_utf8()
         {

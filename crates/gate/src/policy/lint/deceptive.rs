@@ -1,12 +1,12 @@
 //! Members of conditions that look as if they matched and do not: written for another kind of pattern, for a directory
 //! without what is in it, or with characters that nobody sees.
 
-use super::super::conditions::{ConditionDef, Conditions};
+use super::super::conditions::{ConditionDef, Conditions, WHEN};
 use super::super::glob::is_literal;
-use super::super::matcher::Matcher;
+use super::super::matcher::{Matcher, leaves_open};
 use super::super::rule::Rule;
 use crate::effect::Effect;
-use crate::facts::effects;
+use crate::facts::{URL_FACTS, effects};
 
 /// What is wrong, and what to write instead.
 type Found = (String, String);
@@ -105,6 +105,8 @@ pub(super) fn deceptive(rule: &Rule, methods: &[&str]) -> Option<Found> {
     found
         .next()
         .or_else(|| directory_alone(rule))
+        .or_else(|| open_address(rule))
+        .or_else(|| url_as_text(rule))
         .or_else(|| by_effects_alone(rule))
 }
 
@@ -114,6 +116,33 @@ fn directory_alone(rule: &Rule) -> Option<Found> {
     let mut of_paths =
         lists(rule).filter(|(row, _)| holds_off && matches!(row.matcher, Matcher::Path(_)));
     of_paths.find_map(|(row, texts)| texts.iter().find_map(|text| bare(row.key, text, texts)))
+}
+
+/// A rule that keeps calls off one port of an address of this machine or its networks, and leaves the others open.
+fn open_address(rule: &Rule) -> Option<Found> {
+    let holds_off = rule.effect != Effect::Allow;
+    let mut of_urls =
+        lists(rule).filter(|(row, _)| holds_off && matches!(row.matcher, Matcher::Url));
+    of_urls.find_map(|(row, texts)| {
+        let found = texts.iter().find_map(|text| leaves_open(text));
+        found.map(|(message, hint)| (format!("{} {message}", row.key), hint))
+    })
+}
+
+/// An expression that compares the text of a URL: other spellings of the same address pass it by.
+fn url_as_text(rule: &Rule) -> Option<Found> {
+    const SCHEMES: [&str; 4] = ["http://", "https://", "ws://", "wss://"];
+    let text = rule.conditions.list(WHEN)?.first()?;
+    let names_one = SCHEMES.iter().any(|scheme| text.contains(scheme));
+    let mut known = URL_FACTS.iter().map(|id| id.row().name);
+    let is_text = names_one && !known.any(|name| text.contains(name));
+    is_text.then(|| {
+        (
+            "compares the text of a URL: other spellings of its address pass it by".to_owned(),
+            "write url_pattern or host, or compare url_host and url_path in the expression"
+                .to_owned(),
+        )
+    })
 }
 
 /// Blanks at an end, and characters that take no room: the name that is meant has none.

@@ -8,6 +8,7 @@ mod name;
 mod path;
 mod read;
 mod scheme;
+mod url;
 pub(super) mod word;
 
 use std::sync::Arc;
@@ -20,8 +21,10 @@ use super::when::When;
 use crate::effect::Effect;
 use crate::facts::{FactId, Value};
 use crate::paths::PathView;
+use crate::urls::AddressClass;
 
 pub(super) use path::OtherPaths;
+pub(super) use url::leaves_open;
 
 /// The words of a closed set: what they are called, and which there are.
 pub type Words = fn() -> Vec<&'static str>;
@@ -48,6 +51,12 @@ pub enum Matcher {
     Extension,
     /// Schemes of URIs.
     Scheme,
+    /// Patterns over URLs.
+    Url,
+    /// Classes of the addresses that URLs lead to.
+    AddressClass,
+    /// Shell globs over the machine that the call reaches, or the hosts of its URLs.
+    Host,
     /// An expression in CEL.
     Expression,
 }
@@ -77,6 +86,9 @@ pub(super) enum Test {
     OtherPaths(OtherPaths),
     Extension(extension::Extensions),
     Scheme(scheme::Schemes),
+    Url(url::UrlPatterns),
+    AddressClass(url::AddressClasses),
+    Host(url::Hosts),
     Expression(Arc<When>),
 }
 
@@ -97,6 +109,9 @@ impl Matcher {
             Self::Path(_) => path::read(doc, entry),
             Self::Extension => extension::read(doc, entry),
             Self::Scheme => scheme::read(doc, entry),
+            Self::Url => url::read(doc, entry),
+            Self::AddressClass => word::read(doc, entry, "address class", &AddressClass::labels()),
+            Self::Host => name::read(doc, entry, true),
             Self::Expression => {
                 let when = read::expression(doc, entry)?;
                 return Ok((vec![when.text().to_owned()], Some(when)));
@@ -127,6 +142,9 @@ impl Matcher {
             Self::Path(part) => Test::Path(path::Paths::new(texts, part, effect, view)?),
             Self::Extension => Test::Extension(extension::Extensions::new(texts, effect)),
             Self::Scheme => Test::Scheme(scheme::Schemes::new(texts, effect)),
+            Self::Url => Test::Url(url::UrlPatterns::new(texts, effect)?),
+            Self::AddressClass => Test::AddressClass(url::AddressClasses::new(texts, effect)),
+            Self::Host => Test::Host(url::Hosts::new(texts, effect)?),
             Self::Expression => return Err("an expression was not compiled".to_owned()),
         })
     }
@@ -135,6 +153,7 @@ impl Matcher {
     pub(super) fn covers(&self, outer: &str, inner: &str) -> bool {
         match self {
             Self::Name { fold } => name::covers(outer, inner, *fold),
+            Self::Host => name::covers(outer, inner, true),
             Self::Path(_) => path::covers(outer, inner),
             Self::Exact
             | Self::Word(..)
@@ -142,6 +161,8 @@ impl Matcher {
             | Self::Form
             | Self::Extension
             | Self::Scheme
+            | Self::Url
+            | Self::AddressClass
             | Self::Expression => outer == inner,
         }
     }
@@ -149,13 +170,18 @@ impl Matcher {
     /// What is wrong with a member that loads and cannot mean what it seems to.
     pub(super) fn misspelt(&self, key: &str, text: &str) -> Option<Misspelt> {
         match self {
-            Self::Name { .. } => name::misspelt(key, text),
+            Self::Name { .. } | Self::Host => name::misspelt(key, text),
+            Self::Url => url::misspelt(key, text),
             Self::Path(_) => path::misspelt(key, text),
             Self::Exact => exact::misspelt(key, text),
             Self::AnyOf(None) => any_of::misspelt(key, text),
             Self::Extension => extension::misspelt(key, text),
             Self::Scheme => scheme::misspelt(key, text),
-            Self::Word(..) | Self::AnyOf(Some(_)) | Self::Form | Self::Expression => None,
+            Self::Word(..)
+            | Self::AnyOf(Some(_))
+            | Self::AddressClass
+            | Self::Form
+            | Self::Expression => None,
         }
     }
 }
@@ -172,6 +198,9 @@ impl Test {
             Self::OtherPaths(others) => others.hold(seen.facts()),
             Self::Extension(extensions) => extensions.hold(seen.facts()),
             Self::Scheme(schemes) => schemes.hold(seen.facts()),
+            Self::Url(patterns) => patterns.hold(seen.facts()),
+            Self::AddressClass(classes) => classes.hold(seen.facts()),
+            Self::Host(hosts) => hosts.hold(seen),
             Self::Expression(when) => when.holds(seen, effect),
         }
     }

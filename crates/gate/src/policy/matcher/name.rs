@@ -33,14 +33,18 @@ impl Names {
         of_fact(seen, self.fact, |value| match value {
             Value::Text(text) if self.fold => self.any(text, &seen.folded(self.fact, text)),
             Value::Text(text) => self.any(text, ""),
-            Value::Words(_) | Value::Names(_) | Value::Places(_) | Value::Number(_) => {
+            Value::Words(_)
+            | Value::Names(_)
+            | Value::Places(_)
+            | Value::Made(_)
+            | Value::Number(_) => {
                 let mut texts = value.texts();
                 texts.any(|text| self.any(text, &shell::fold(text)))
             }
         })
     }
 
-    fn any(&self, text: &str, folded: &str) -> bool {
+    pub(super) fn any(&self, text: &str, folded: &str) -> bool {
         self.patterns.iter().any(|p| p.matches(text, folded))
     }
 }

@@ -1,6 +1,7 @@
 //! Path globs over the places that arguments may lead to.
 
 use super::read::{globs, has_alternatives};
+use super::url::{self, UrlPattern};
 use super::{Misspelt, Part};
 use crate::effect::Effect;
 use crate::facts::{Fact, Facts};
@@ -11,6 +12,7 @@ use crate::policy::pattern::Pattern;
 use crate::policy::seen::Seen;
 use crate::policy::target::Target;
 use crate::policy::tri::Tri;
+use crate::urls::{UrlArgument, UrlPosition, UrlReading, host_aliases, is_url};
 
 /// Globs over the path arguments of one part.
 #[derive(Debug)]
@@ -21,6 +23,10 @@ pub(in crate::policy) struct Paths {
     all: bool,
     /// The patterns, to be held against what is no plain place; none where `all` is asked for.
     targets: Vec<Target>,
+    /// Those of them that are URLs.
+    urls: Vec<UrlPattern>,
+    /// Those that may match the text of a URL, though they are none.
+    loose: Vec<Pattern>,
 }
 
 impl Paths {
@@ -32,8 +38,16 @@ impl Paths {
     ) -> Result<Self, String> {
         let mut patterns = Vec::with_capacity(texts.len());
         let mut targets = Vec::new();
+        let (mut urls, mut loose) = (Vec::new(), Vec::new());
         for text in texts {
-            patterns.extend(Pattern::path(text, view)?);
+            let compiled = Pattern::path(text, view)?;
+            if UrlPattern::is_meant(text) {
+                urls.extend(UrlPattern::parse(text).ok());
+            }
+            if !text.starts_with(['/', '~']) {
+                loose.extend_from_slice(&compiled);
+            }
+            patterns.extend(compiled);
             if effect != Effect::Allow {
                 let spellings = Pattern::spellings(text, view);
                 targets.extend(spellings.iter().map(|text| Target::of(text)));
@@ -44,7 +58,58 @@ impl Paths {
             part,
             all: effect == Effect::Allow,
             targets,
+            urls,
+            loose,
         })
+    }
+
+    /// Returns whether a reading of a URL matches one of the patterns.
+    fn matches_url(&self, reading: &UrlReading) -> bool {
+        let mut urls = self.urls.iter();
+        urls.any(|pattern| pattern.matches(reading, self.all))
+    }
+
+    /// Compares the URLs of the call with patterns for rules that refuse or ask.
+    fn is_any_url(&self, facts: &Facts) -> Tri {
+        if self.urls.is_empty() && self.loose.is_empty() {
+            return Tri::No;
+        }
+        let is_loose = |reading: &UrlReading| {
+            let matches = |text: &str| self.loose.iter().any(|p| p.matches(text, ""));
+            let mut paths = reading.paths.iter();
+            paths.any(|path| {
+                let mut aliases = host_aliases(&reading.host, reading.class).iter();
+                matches(&reading.with_host(&reading.host, path))
+                    || aliases.any(|host| matches(&reading.with_host(host, path)))
+            })
+        };
+        match url::over(facts, false, &|reading| {
+            self.matches_url(reading) || is_loose(reading)
+        }) {
+            Tri::Unknown if self.urls.is_empty() => Tri::No,
+            found => found,
+        }
+    }
+
+    /// Compares paths and URLs with patterns of which some are URLs, for rules that allow.
+    fn is_every_url(&self, facts: &Facts) -> Tri {
+        let urls = &facts.reach.urls;
+        let is_path = |argument: &PathArgument| !is_url(&argument.text);
+        let mut known = facts.paths.known().into_iter().flatten();
+        let has_paths = known.any(|argument| !argument.content && is_path(argument));
+        let paths = match has_paths || facts.paths.is_unknown() {
+            true => over(facts, true, &is_path, &|place| {
+                self.patterns.iter().any(|p| p.matches(place, ""))
+            }),
+            false => Tri::Yes,
+        };
+        let counted = |url: &UrlArgument| url.position != UrlPosition::Nested;
+        let has_urls = urls.is_unread() || urls.list().iter().any(counted);
+        let of_urls = match has_urls || !has_paths {
+            true => url::over(facts, true, &|reading| self.matches_url(reading)),
+            false => Tri::Yes,
+        };
+        paths.min(of_urls)
     }
 
     pub fn hold(&self, seen: &Seen<'_>) -> Tri {
@@ -59,13 +124,19 @@ impl Paths {
                 false
             }
         };
+        if self.all && self.part == Part::Any && !self.urls.is_empty() {
+            return self.is_every_url(facts);
+        }
         let plain = over(facts, self.all, &is_of_part, &|place| {
             self.patterns.iter().any(|p| p.matches(place, ""))
         });
         if plain != Tri::Yes && !self.all && self.is_reached(seen) {
             return Tri::Yes;
         }
-        plain
+        match self.all {
+            true => plain,
+            false => plain.max(self.is_any_url(facts)),
+        }
     }
 
     /// Whether what is no plain place may lead to a pattern's places.
@@ -214,6 +285,9 @@ pub(super) fn misspelt(key: &str, pattern: &str) -> Option<Misspelt> {
             ),
             format!("write \"/{path}\""),
         ));
+    }
+    if let Some(found) = url::as_path(key, pattern) {
+        return Some(found);
     }
     (has_alternatives(pattern) || has_class(pattern)).then(|| {
         (

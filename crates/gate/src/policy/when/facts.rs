@@ -8,7 +8,7 @@ use cel::context::VariableResolver;
 use super::super::seen::Seen;
 use super::LIST_MAX;
 use crate::effect::Effect;
-use crate::facts::{Fact, FactId, Value as Known, scheme_of};
+use crate::facts::{Fact, FactId, URL_FACTS, Value as Known, scheme_of};
 use crate::paths::canonical::extension;
 use crate::paths::{PathArgument, Role};
 
@@ -33,6 +33,7 @@ impl VariableResolver for Stated<'_, '_> {
                 None => null(),
             },
             FactId::Scheme => self.scheme(),
+            _ if URL_FACTS.contains(&id) => self.of_urls(id),
             _ => match self.seen.get(id) {
                 Fact::Known(Known::Text(known)) => owned(Value::from(known.as_ref())),
                 Fact::Known(Known::Number(known)) => {
@@ -101,6 +102,25 @@ impl Stated<'_, '_> {
                 Some(Some(place))
             }
             _ => None,
+        }
+    }
+
+    /// A fact of the URLs that the rule compares; a rule that allows counts on none of which readers make several.
+    fn of_urls<'b>(&'b self, id: FactId) -> Option<CowVal<'b, 'b>> {
+        let facts = self.seen.facts();
+        let is_allow = self.effect == Effect::Allow;
+        let mut found = facts.reach.urls.list().iter();
+        if is_allow && found.any(|url| url.uncertain || url.ambiguous) {
+            return None;
+        }
+        match facts.of_urls(id, !is_allow) {
+            Fact::Unknown => None,
+            Fact::Absent => null(),
+            Fact::Known(texts) if texts.len() > LIST_MAX => None,
+            Fact::Known(texts) if id == FactId::UrlUserinfo => {
+                owned(Value::from(texts.first().map_or("no", AsRef::as_ref)))
+            }
+            Fact::Known(texts) => list(texts.iter().map(AsRef::as_ref)),
         }
     }
 
