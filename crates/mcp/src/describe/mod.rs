@@ -1,6 +1,5 @@
 //! From a request to the facts that the gate judges by.
 
-use ahash::{AHashMap as HashMap, AHashSet as HashSet};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -25,11 +24,13 @@ mod names;
 mod nested;
 mod outputs;
 mod roles;
+mod schemas;
 mod subscribed;
 pub use address::ELICIT;
 pub use names::ArgumentNames;
 pub use outputs::Outputs;
 pub use roles::{ArgumentRoles, Said};
+pub use schemas::PathSchemas;
 
 /// What is known of the definitions that a session was shown.
 pub trait Defined {
@@ -66,102 +67,6 @@ pub struct Context<'c> {
     pub definitions: Option<&'c dyn Defined>,
     /// The server itself, where it is a built-in one: it states what its tools do.
     pub builtin: Option<&'c Builtin>,
-}
-
-/// Which tools a server has listed, and which of their arguments the schemas say are paths.
-#[derive(Debug, Default)]
-pub struct PathSchemas {
-    listed: HashSet<String>,
-    /// Of those that have any.
-    by_tool: HashMap<String, HashSet<String>>,
-    /// Arguments that are called like contents and may be more than a text, of tools that have any.
-    structured: HashMap<String, HashSet<String>>,
-}
-
-/// Values of JSON Schema's `format` that mean a path.
-const PATH_FORMATS: [&str; 8] = [
-    "path",
-    "file-path",
-    "filepath",
-    "file",
-    "directory",
-    "directory-path",
-    "file-uri",
-    "uri-reference",
-];
-/// Most tools whose schemas are kept; those beyond count as not listed.
-const TOOLS_MAX: usize = 4_096;
-/// Deepest schema that is walked.
-const SCHEMA_DEPTH_MAX: usize = 32;
-
-impl PathSchemas {
-    /// Learns from a tool's definition.
-    pub fn learn(&mut self, tool: &str, input_schema: &serde_json::Value) {
-        if !self.listed.contains(tool) {
-            if self.listed.len() >= TOOLS_MAX {
-                return;
-            }
-            self.listed.insert(tool.to_owned());
-        }
-        let mut keys = HashSet::new();
-        collect(input_schema, SCHEMA_DEPTH_MAX, &mut keys);
-        if keys.is_empty() {
-            self.by_tool.remove(tool);
-        } else {
-            self.by_tool.insert(tool.to_owned(), keys);
-        }
-        let structured = nested::structured_contents(input_schema);
-        if structured.is_empty() {
-            self.structured.remove(tool);
-        } else {
-            self.structured.insert(tool.to_owned(), structured);
-        }
-    }
-
-    /// What was listed is no longer what the server has.
-    pub fn forget(&mut self) {
-        *self = Self::default();
-    }
-
-    /// Whether the server has listed a tool of this name, to whichever session.
-    #[must_use]
-    pub fn has(&self, tool: &str) -> bool {
-        self.listed.contains(tool)
-    }
-
-    /// Whether an argument that is called like a content may be an object or a list.
-    fn says_structured(&self, tool: &str, key: &str) -> bool {
-        let keys = self.structured.get(tool);
-        keys.is_some_and(|keys| keys.contains(key))
-    }
-
-    fn says_path(&self, tool: &str, key: &str) -> bool {
-        self.by_tool
-            .get(tool)
-            .is_some_and(|keys| keys.contains(key))
-    }
-}
-
-fn collect(schema: &serde_json::Value, depth: usize, keys: &mut HashSet<String>) {
-    let (Some(object), Some(depth)) = (schema.as_object(), depth.checked_sub(1)) else {
-        return;
-    };
-    if let Some(properties) = object.get("properties").and_then(|p| p.as_object()) {
-        for (name, property) in properties {
-            let of_items = property.get("items").unwrap_or(property);
-            let format = of_items.get("format").and_then(|f| f.as_str());
-            if format.is_some_and(|f| PATH_FORMATS.contains(&f)) {
-                keys.insert(name.clone());
-            }
-            collect(property, depth, keys);
-        }
-    }
-    for child in object
-        .values()
-        .flat_map(|v| v.as_array().map_or(std::slice::from_ref(v), Vec::as_slice))
-    {
-        collect(child, depth, keys);
-    }
 }
 
 /// Describes a request of the protocol's own traffic: who asks which server, and nothing more.
