@@ -107,6 +107,7 @@ mod serve_soak;
 mod serve_streams;
 mod serve_tls;
 mod serve_users;
+mod server_messages;
 mod sim_command;
 mod simulation;
 mod ssh_callers;

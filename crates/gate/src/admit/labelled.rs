@@ -7,7 +7,7 @@ use crate::caller::Caller;
 use crate::facts::Facts;
 use crate::flow::Cause;
 use crate::inspect::{Finding, Inspected, Inspection};
-use crate::labels::Labels;
+use crate::labels::{Label, Labels};
 
 use super::flight::InFlight;
 use super::{Gate, World};
@@ -63,6 +63,19 @@ impl Gate {
     pub fn heard(&self, caller: &Arc<str>, server: &Arc<str>, labels: Labels) {
         let world = self.world.load();
         let labels = labels.with(world.flow.of(server, None));
+        self.label(&world, caller, server, labels);
+    }
+
+    /// Labels the session of a caller who reads a list of a server. Names and descriptions are the server's text, and
+    /// nothing that it keeps for its users: `untrusted` alone counts.
+    pub fn list_read(&self, caller: &Arc<str>, server: &Arc<str>) {
+        let world = self.world.load();
+        let all = world.flow.of(server, None);
+        let labels = all.iter().filter(|label| *label == Label::Untrusted);
+        self.label(&world, caller, server, labels.collect());
+    }
+
+    fn label(&self, world: &World, caller: &Arc<str>, server: &Arc<str>, labels: Labels) {
         if !labels.is_empty() {
             let cause = Cause {
                 server: Arc::clone(server),

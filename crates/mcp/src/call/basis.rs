@@ -33,6 +33,8 @@ pub(super) struct Outcome {
     pub world: Arc<World>,
     /// What the session noted of the list for reloads, as [`super::Lists::take`] numbers it.
     pub noted: u64,
+    /// There is something in it, which its client reads.
+    pub has_entries: bool,
     /// What it left behind; of tools, other lists and calls change that as well.
     pub taken: Option<Taken>,
 }
@@ -92,7 +94,12 @@ impl Asker {
         // What the pass may ask for is known: it is not spent.
         let admitted = gate.admit_control(ControlKind::List, &facts, &origin, &to, ());
         Some(match admitted {
-            Ok(_) => Ok(()),
+            Ok(_) => {
+                if basis.outcome.has_entries {
+                    self.label_list();
+                }
+                Ok(())
+            }
             Err(refusal) => Err(refusal::as_error(asked.id, &refusal)),
         })
     }

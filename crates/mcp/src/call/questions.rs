@@ -9,8 +9,8 @@ use gate::{Admission, Call, InFlight, Outcome, Reason, Refusal, Ticket};
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use toolkit::reasons::mcp_error;
-use wire::jsonrpc::member;
-use wire::{Bounds, Era, scan_reply, scan_request};
+use wire::jsonrpc::{member, string};
+use wire::{Bounds, Era, fold, scan_reply, scan_request};
 
 use super::client::{Asker, Client, Work};
 use super::input_required::only_client;
@@ -322,6 +322,22 @@ fn inputs(payload: &str) -> Result<Vec<(String, String)>, &'static str> {
         .ok_or("an entry of inputRequests names no method")
 }
 
+/// Returns whether a result says that it wants input. Results of earlier revisions cannot want any, and clients that
+/// know the newest one obey them all the same.
+fn wants_input(payload: &str) -> bool {
+    if !payload.contains("input_required") && !payload.contains("\\u") {
+        return false;
+    }
+    let Ok(scan) = scan_reply(payload.as_bytes(), &Bounds::default()) else {
+        return false;
+    };
+    let mut types = scan
+        .members
+        .iter()
+        .filter(|(name, _)| fold::same(name, "resultType"));
+    types.any(|(_, raw)| string(raw).is_some_and(|text| text == "input_required"))
+}
+
 /// What an error asks of the client (2025-11-25): to have its person open an address, as `elicitation/create` does.
 fn elicitations(payload: &str) -> Result<Vec<(String, String)>, &'static str> {
     const ELICITATION_REQUIRED: f64 = -32042.0;
@@ -355,7 +371,9 @@ impl Run {
     pub(super) async fn judged(&mut self, reply: Reply) -> Result<Reply, Option<Said>> {
         let wanted = match reply.is_error {
             true => elicitations(reply.payload()),
-            false if self.asker.era == Some(Era::Legacy) => return Ok(reply),
+            false if self.asker.era == Some(Era::Legacy) && !wants_input(reply.payload()) => {
+                return Ok(reply);
+            }
             false => inputs(reply.payload()),
         };
         let wanted = match wanted {

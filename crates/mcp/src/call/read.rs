@@ -260,6 +260,14 @@ impl Asker {
             let facts = self.with_context(|context| describe::control_request(method, context));
             Box::new(facts)
         };
+        let is_open = || {
+            self.under_way
+                .as_ref()
+                .is_some_and(|of| of.revision().is_some())
+        };
+        if method == "initialize" && !self.is_modern() && is_open() {
+            return Step::Refuse(frames::error(id.raw(), -32600, request::OPEN_ALREADY, None));
+        }
         let back = self.is_modern().then(|| Return::of(scan)).flatten();
         match (request::classify(method, scan), back) {
             (Class::Judged(_), Some(back)) => Step::Return(back, control(), origin()),

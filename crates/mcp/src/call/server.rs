@@ -476,6 +476,10 @@ impl Asker {
         // The addresses of resources are looked up in a file system, which is not asked whether it has changed.
         let is_comparable = first && listed.is_last && matches!(list, List::Tools | List::Prompts);
         let page = (list, first);
+        let has_entries = !listed.entries.is_empty();
+        if has_entries {
+            self.label_list();
+        }
         let shown = self.server.listed(page, listed, &self.reader(), &world);
         let outcome = noted
             .filter(|_| is_comparable && shown.is_unremarkable)
@@ -483,9 +487,16 @@ impl Asker {
                 list,
                 world,
                 noted,
+                has_entries,
                 taken: shown.taken,
             });
         Ok((shown.text, outcome))
+    }
+
+    /// Labels the session, which reads a list of the server.
+    pub(super) fn label_list(&self) {
+        let server = &self.server;
+        server.gate.list_read(&self.caller.subject, &server.name);
     }
 
     /// What to tell the client once its server was started again.

@@ -227,7 +227,7 @@ pub fn of_client_notification(method: &str) -> Notice {
         PROGRESS | "notifications/roots/list_changed" | "notifications/tasks/status" => {
             Notice::Control(ControlKind::News)
         }
-        other if other.starts_with("notifications/") => Notice::Judged,
+        other if other.starts_with(NEWS) => Notice::Judged,
         _ => Notice::Foreign,
     }
 }
@@ -241,6 +241,8 @@ pub fn of_server_request(method: &str) -> Class {
     }
 }
 
+/// How the names of notifications begin.
+pub const NEWS: &str = "notifications/";
 /// Withdraws a request.
 pub const CANCELLED: &str = "notifications/cancelled";
 /// Tells how a call goes on.

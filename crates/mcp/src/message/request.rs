@@ -8,7 +8,7 @@ use wire::{Bounds, Revision, scan_reply};
 
 use crate::describe::{self, Context};
 use crate::message::method::{self, Class};
-use gate::facts::Facts;
+use gate::facts::{Facts, ResourceType};
 use gate::{ControlKind, Gate};
 
 /// The `_meta` member in which a Modern client names itself.
@@ -17,6 +17,8 @@ pub const META_CLIENT: &str = "io.modelcontextprotocol/clientInfo";
 pub const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 /// What a client is told that uses an id twice at a time.
 pub const ID_IN_USE: &str = "this id is already in use by a call under way";
+/// The sentence for a client that sends a second handshake in a session, or one in a batch.
+pub const OPEN_ALREADY: &str = "the session is open already; send initialize once, alone and first";
 
 /// Longest name of a client program that is kept, in characters.
 const CLIENT_NAME_CHARS_MAX: usize = 128;
@@ -51,7 +53,15 @@ pub fn classify(method: &str, scan: &Scan<'_>) -> Class {
     if method == "subscriptions/listen" && !names_resources() {
         return Class::Control(ControlKind::Handshake);
     }
-    method::of(method).class
+    let class = method::of(method).class;
+    let has_more = || scan.params.iter().any(|(name, _)| &**name != "_meta");
+    match class {
+        // The protocol has no parameters for it: what else it carries is judged as that of a method that MCP does not have.
+        Class::Control(ControlKind::Ping) if has_more() => {
+            Class::Judged(Some(ResourceType::Server))
+        }
+        class => class,
+    }
 }
 
 /// The facts of a request that is judged; `None` where its method is not, or it lacks something.

@@ -63,6 +63,9 @@ impl Link {
             Ok(Read::Message(frame, Message::Request { id, method })) => {
                 return Some(Incoming::Request { id, method, frame });
             }
+            Ok(Read::Message(_, Message::Foreign)) => {
+                self.note(Note::ServerNotificationForeign.into());
+            }
             Ok(Read::Message(_, Message::Response { .. } | Message::NoId) | Read::Batch(_)) => {
                 self.note(
                     Note::ServerGarbage.with("what came on a call's stream does not belong there"),
@@ -94,6 +97,7 @@ impl Link {
                 is_tool_error,
             }),
             Message::NoId => self.note(Note::ServerErrorWithoutId.into()),
+            Message::Foreign => self.note(Note::ServerNotificationForeign.into()),
             Message::Notification { method, tie, about } => {
                 let news = self.news(frame, &method, about);
                 self.on_notification(news, &method, tie, has_streams);
@@ -207,6 +211,8 @@ enum Message {
         id: String,
         method: String,
     },
+    /// A request without an id: it would reach the client unjudged.
+    Foreign,
 }
 
 /// What a notification is about.
@@ -242,6 +248,7 @@ fn message(canonical: &Canonical) -> Result<Message, &'static str> {
             is_tool_error: !is_error && canonical.reply_member(IS_ERROR) == Some("true"),
         },
         Kind::Response { id: None, .. } => Message::NoId,
+        Kind::Notification { method } if !method.starts_with(method::NEWS) => Message::Foreign,
         Kind::Notification { method } => Message::Notification {
             tie: Tie::of(frame, &method, &canonical.scan()),
             about: match &*method {

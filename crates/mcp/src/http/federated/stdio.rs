@@ -30,8 +30,6 @@ use crate::stdio::runs::Runs;
 
 /// Most messages that wait for the client to read them.
 const LINES_MAX: usize = 1_024;
-/// What a client is told that sends a second handshake in a session, or one in a batch.
-const OPEN_ALREADY: &str = "the session is open already; send initialize once, alone and first";
 /// How often the journal's health is looked at, in milliseconds.
 const TICK_MS: u64 = 250;
 /// How long the client may take to read what is left at the end, in milliseconds.
@@ -168,7 +166,7 @@ impl Face {
             return None;
         };
         if method == "initialize" {
-            return Some(frames::error(id.raw(), -32600, OPEN_ALREADY, None));
+            return Some(frames::error(id.raw(), -32600, request::OPEN_ALREADY, None));
         }
         match self
             .routed(federation, canonical, (*id, method), &arrival)
