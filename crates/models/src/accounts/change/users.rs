@@ -9,6 +9,40 @@ use super::super::record::{Limit, Role, Token, User, check_all, is_name};
 use super::super::roll::{GONE, TOKENS, USERS};
 use super::{Done, NAME_RULE, Note, USERS_MAX, put, unfit};
 
+/// Names that sound like the operator's, which only an administrator gives to a user.
+const RESERVED: [&str; 20] = [
+    "admin",
+    "administrator",
+    "anonymous",
+    "approver",
+    "auditor",
+    "default",
+    "durward",
+    "everyone",
+    "guest",
+    "local",
+    "nobody",
+    "operator",
+    "owner",
+    "root",
+    "security",
+    "service",
+    "superuser",
+    "support",
+    "sysadmin",
+    "system",
+];
+
+/// Returns whether a name is reserved, in whatever case and with whatever marks it is written.
+fn is_reserved(name: &str) -> bool {
+    let letters = |name: &str| -> String {
+        let letters = name.chars().filter(char::is_ascii_alphanumeric);
+        letters.map(|c| c.to_ascii_lowercase()).collect()
+    };
+    let plain = letters(name);
+    RESERVED.iter().any(|reserved| *reserved == plain)
+}
+
 /// What a new user is to be.
 #[derive(Debug, Default)]
 pub struct NewUser {
@@ -49,14 +83,18 @@ impl Accounts {
         if !is_name(&new.name) {
             return unfit(NAME_RULE);
         }
+        if new.is_own_doing && is_reserved(&new.name) {
+            return unfit("the name is reserved for the operator; choose another one");
+        }
         check_all(&new.budgets).map_err(AccountFault::Unfit)?;
         let _alone = self.alone();
         {
             let roll = self.roll();
-            if roll.users.contains_key(&new.name) {
+            let is_same = |known: &String| known.eq_ignore_ascii_case(&new.name);
+            if roll.users.keys().any(is_same) {
                 return Err(AccountFault::Taken("user"));
             }
-            if new.is_own_doing && roll.gone.contains(&new.name) {
+            if new.is_own_doing && roll.gone.iter().any(is_same) {
                 return Err(AccountFault::Taken("user"));
             }
             if roll.users.len() + roll.gone.len() >= USERS_MAX {

@@ -440,3 +440,20 @@ fn what_is_not_in_the_journal_is_not_changed() {
     assert_eq!(refused.status, 503, "{refused:?}");
     assert_eq!(code(&refused.json()), "journal_failed");
 }
+
+#[test]
+fn a_name_in_another_case_is_the_same_and_the_operators_names_are_not_for_everybody() {
+    let (place, _) = open_place("");
+    let served = Served::start_ruled(place);
+    registered(&served, "alice");
+    for taken in ["Alice", "ALICE"] {
+        let answer = register(&served, taken);
+        assert_eq!(answer.status, 409, "{taken}: {}", answer.body);
+    }
+    for reserved in ["admin", "Root", "local", "sys-admin"] {
+        let answer = register(&served, reserved);
+        assert_eq!(answer.status, 400, "{reserved}: {}", answer.body);
+        assert!(answer.body.contains("reserved"), "{}", answer.body);
+    }
+    registered(&served, "administrator2");
+}
