@@ -24,6 +24,7 @@ mod journal_tampering_table;
 mod journal_writers;
 mod limits;
 mod passes;
+mod plain_paths;
 mod policy;
 mod policy_index;
 mod policy_lint;

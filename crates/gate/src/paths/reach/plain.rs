@@ -9,6 +9,10 @@ use super::texts::{compatible, ends_line, is_unseen};
 
 /// Signs that separate the parts of a list, or that a path may follow inside a longer string.
 const SEPARATORS: [char; 11] = [',', ';', '|', ':', '&', '=', '(', '[', '{', ' ', '>'];
+/// Signs before or behind which some reader cuts a text off.
+const CUTS: [char; 17] = [
+    '?', '#', ';', '!', ':', ',', '&', ' ', '=', '(', '[', '{', '$', '%', '*', '\\', '\'',
+];
 /// Signs that stand for something else than themselves, wherever they stand.
 const NEVER: [char; 5] = ['"', '`', '<', '>', '|'];
 /// Signs of a path and of what shells and templates expand.
@@ -72,11 +76,7 @@ fn is_plain_char(c: char) -> bool {
 fn climbs_behind_signs(text: &str) -> bool {
     let parts = || text.split(['/', '\\']);
     let names = parts().skip_while(|part| matches!(*part, "" | "." | ".." | "~"));
-    let has_sign = || {
-        text.bytes()
-            .any(|b| b.is_ascii() && !is_simple_byte(b) && b != b'~')
-    };
-    names.skip(1).any(|part| part == "..") && has_sign()
+    names.skip(1).any(|part| part == "..") && text.contains(CUTS)
 }
 
 /// Whether the sign `c` at byte `at` leaves the text one path.
