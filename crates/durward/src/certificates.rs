@@ -12,7 +12,6 @@ use crate::config::Settings;
 use crate::config::server::Server;
 use crate::failure::Failure;
 use crate::local;
-use crate::serve::ServeArgs;
 
 /// Days before the end from which a warning is given, and from which it is given again.
 const WARN_DAYS: i64 = 14;
@@ -47,10 +46,10 @@ enum Nearness {
 pub struct Certificates(Arc<[OwnCertificate]>);
 
 impl Certificates {
-    /// Those of `durward serve`: its own, and those shown to servers over HTTP.
-    pub fn of_serve(args: &ServeArgs, settings: &Settings) -> Self {
+    /// Those of `durward serve`: its own, which a flag may name, and those shown to servers over HTTP.
+    pub fn of_serve(flag: Option<&PathBuf>, settings: &Settings) -> Self {
         let configured = settings.tls.as_ref().map(|tls| &tls.cert.value);
-        let own = args.tls_cert.as_ref().or(configured);
+        let own = flag.or(configured);
         let own = own.map(|path| ("tls.cert".to_owned(), path.as_path()));
         Self::read(
             own.into_iter()
@@ -90,7 +89,7 @@ impl Certificates {
             .filter(|own| own.nearness(now_s) == Nearness::Ended);
         ended.next().map_or(Ok(()), |own| {
             Err(Failure::configuration(format!(
-                "{}\n  hint: put a new certificate and its key in the place of the old ones",
+                "{}\n  hint: replace the certificate and its key",
                 own.sentence(now_s)
             )))
         })

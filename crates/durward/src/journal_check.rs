@@ -9,10 +9,10 @@ use gate::journal::{
 };
 use serde_json::{Value, json};
 
-use crate::config::values::Verify;
 use crate::failure::Failure;
 use crate::local;
 use crate::places::Places;
+use crate::verify::Verify;
 
 /// Most bytes that a start verifies before it goes on.
 const START_BYTES_MAX: u64 = 32 << 20;

@@ -54,6 +54,7 @@ mod sim;
 mod ssh;
 mod status;
 mod tools;
+mod verify;
 mod wrap;
 
 use std::ffi::OsString;

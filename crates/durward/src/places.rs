@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use net::confine::Confine;
 
-use crate::config::values::Verify;
+use crate::verify::Verify;
 
 /// With less room than this on the journal's disk the operator is warned, where the configuration says nothing else, in bytes.
 pub const WARN_BELOW_DEFAULT: u64 = 1 << 30;

@@ -26,7 +26,7 @@ impl Settings {
         rows.extend(self.approval_rows());
         rows.extend([
             row("journal.sync", &self.sync, ToString::to_string),
-            row("journal.verify", &self.verify, ToString::to_string),
+            row("journal.verify", &self.verify, worded),
             row("journal.warn_below", &self.warn_below, ToString::to_string),
             row("call_timeout", &self.call_timeout, ToString::to_string),
             row("tool_timeout", &self.tool_timeout, |tools| spans(tools)),

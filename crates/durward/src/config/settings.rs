@@ -17,9 +17,10 @@ use super::models::Models;
 use super::notify::Notify;
 use super::otel::Otel;
 use super::server::Server;
-use super::values::{Links, Listen, Pin, Share, Size, Span, Sync, Verify};
+use super::values::{Links, Listen, Pin, Share, Size, Span, Sync};
 use crate::builtin::Configured;
 use crate::places::WARN_BELOW_DEFAULT;
+use crate::verify::Verify;
 
 /// Where a value came from, strongest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

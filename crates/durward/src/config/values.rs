@@ -7,6 +7,8 @@ use std::str::FromStr;
 
 use gate::limits::Then;
 
+use crate::verify::Verify;
+
 /// Where to listen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Listen {
@@ -357,16 +359,12 @@ choice! {
     }
 }
 
-choice! {
-    /// What a start does about closed segments of the journal.
-    Verify {
-        /// Verifies them, and does not start where one was changed.
-        Stop = "stop",
-        /// Verifies them, and reports one that was changed.
-        Report = "report",
-        /// Verifies nothing.
-        Off = "off",
-    }
+impl Choice for Verify {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("stop", Self::Stop),
+        ("report", Self::Report),
+        ("off", Self::Off),
+    ];
 }
 
 /// The word of the configuration.

@@ -60,7 +60,7 @@ impl Ready {
                 .map_err(|failure| failure.about(&format!("the server \"{}\"", server.name)))?;
         }
         providers::check_budgets(settings, places)?;
-        let certificates = Certificates::of_serve(args, settings);
+        let certificates = Certificates::of_serve(args.tls_cert.as_ref(), settings);
         certificates.check()?;
         Ok(Self {
             plan,

@@ -140,7 +140,7 @@ fn a_repair_moves_what_is_broken_alone_and_the_rest_is_sound() {
         let done = repaired(&place).unwrap().unwrap();
         assert!(!done.before.is_intact());
         let moved = evidence(&place).join(files[at].file_name().unwrap());
-        assert_eq!(done.moved, [moved.clone()], "{at}");
+        assert_eq!(done.moved, std::slice::from_ref(&moved), "{at}");
         assert!(moved.exists() && !files[at].exists());
         let after = report(&place);
         assert_eq!(after.verdict(), Verdict::Sound, "{at}: {after:?}");
