@@ -60,6 +60,7 @@ mod install_command;
 mod install_models;
 mod journal_retain;
 mod journal_start;
+mod journal_weight;
 mod json_output;
 mod lab_farm;
 mod lab_hitl;

@@ -7,8 +7,8 @@ use crate::paths::{Meaning, PathArgument};
 
 /// Most path arguments that one record holds.
 const ARGUMENTS_MAX: usize = 64;
-/// Most bytes of places that one record holds, all its path arguments together.
-const PLACES_BYTES_MAX: usize = 64 * 1024;
+/// Most bytes of places that one record holds, all its path arguments together, as they are written.
+const PLACES_BYTES_MAX: usize = 16 * 1024;
 
 /// A path argument on its way into a record.
 pub(super) struct PathFact<'f> {
@@ -38,7 +38,8 @@ pub(super) fn recorded(facts: &Facts) -> (Vec<PathFact<'_>>, u64) {
             continue;
         }
         let Meaning { places, parts, .. } = &argument.meaning;
-        let bytes: usize = places.iter().chain(parts).map(String::len).sum();
+        let texts = places.iter().chain(parts);
+        let bytes: usize = texts.map(|text| written_bytes(text)).sum();
         match room_bytes.checked_sub(bytes) {
             Some(left) if out.len() < ARGUMENTS_MAX => {
                 room_bytes = left;
@@ -51,6 +52,13 @@ pub(super) fn recorded(facts: &Facts) -> (Vec<PathFact<'_>>, u64) {
         }
     }
     (out, omitted)
+}
+
+/// How long a text is as JSON, at most.
+fn written_bytes(text: &str) -> usize {
+    let escaped = text.bytes().filter(|byte| *byte < 0x20).count();
+    let signs = text.bytes().filter(|byte| matches!(byte, b'"' | b'\\'));
+    text.len() + 5 * escaped + signs.count()
 }
 
 /// How many path-like strings stand in contents; `None` where the arguments are not known.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::chain::{BODY_BYTES_MAX, EntryHash, SegmentId};
 use super::record::{JournalEvent, Record};
-use super::{JournalError, hex, instant};
+use super::{JournalError, Keys, hex, instant};
 
 /// The records that the journal writes about itself, all of kind `system`.
 #[derive(Debug, Serialize)]
@@ -98,6 +98,7 @@ pub(super) fn write(
     out: &mut Vec<u8>,
     now_ms: i64,
     record: &Record<'_>,
+    keys: &Keys,
 ) -> Result<(), JournalError> {
     if let Record::System(system) = record {
         let event = system.event.as_str();
@@ -106,7 +107,7 @@ pub(super) fn write(
         }
     }
     begin(out, now_ms, record.kind());
-    record.write(out);
+    record.write(out, keys);
     out.push(b'}');
     if out.len() > BODY_BYTES_MAX {
         return Err(JournalError::TooLarge {

@@ -41,9 +41,10 @@ pub use keys::{
 };
 pub use options::{Cadence, JournalOptions};
 pub use record::{
-    Auth, AuthEvent, Component, Config, ConfigEvent, Decision, EndReason, JournalEvent, Level,
-    MatchedRule, Micros, Oidc, OpId, Operation, Record, RecordedAttempt, RecordedFact, RecordedJob,
-    RecordedPath, Recovery, ResponseSummary, Stages, Status, System, SystemEvent, Usage,
+    Auth, AuthEvent, Component, Config, ConfigEvent, Decision, EndReason, FACT_BYTES_MAX,
+    FACT_START_BYTES, JournalEvent, Level, MatchedRule, Micros, Oidc, OpId, Operation, Record,
+    RecordedAttempt, RecordedFact, RecordedJob, RecordedPath, RecordedText, Recovery,
+    ResponseSummary, Stages, Status, System, SystemEvent, Usage,
 };
 pub use repair::{Repair, RepairError, RepairPaths, repair};
 pub use state::SyncPolicy;

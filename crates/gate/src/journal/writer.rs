@@ -240,7 +240,7 @@ impl Journal {
         // The buffer is taken out for the time of use, so that nothing breaks should an append ever happen within an append.
         let mut body = BUFFER.take();
         body.clear();
-        let result = body::write(&mut body, now_ms, record).and_then(|()| {
+        let result = body::write(&mut body, now_ms, record, &self.keys).and_then(|()| {
             let weight = match record {
                 // What was used is settled elsewhere as well, and the two must agree over a kill.
                 Record::Operation(over) if over.usage == Usage::default() => Weight::Afterwards,

@@ -10,7 +10,7 @@ use crate::journal_support::{NOW_MS, Place, calls, decision, random};
 use gate::journal::audit::{Note, verify};
 use gate::journal::{
     CHECKPOINT_KEY_FILE, CHECKPOINT_PUBLIC_FILE, DIGEST_KEY_FILE, Journal, JournalError,
-    JournalEvent, JournalOptions, Keys, KeysError, PublicKey, Record, System,
+    JournalEvent, JournalOptions, Keys, KeysError, PublicKey, Record, System, SystemEvent,
 };
 
 /// Does something to the journal's file; the next append must be refused with `label`, and all later ones too.
@@ -250,12 +250,12 @@ fn a_rotation_that_fails_refuses() {
 fn records_that_cannot_be_written_are_refused_and_the_journal_goes_on() {
     let place = Place::new("record");
     let journal = place.open();
-    let path = "x".repeat(gate::journal::BODY_BYTES_MAX);
-    let mut large = decision(1);
-    large.path = Some(&path);
-    let error = journal
-        .append(NOW_MS, &Record::Decision(&large))
-        .unwrap_err();
+    let message = "x".repeat(gate::journal::BODY_BYTES_MAX);
+    let large = System {
+        message: Some(&message),
+        ..System::of(SystemEvent::ServeStarted)
+    };
+    let error = journal.append(NOW_MS, &Record::System(&large)).unwrap_err();
     assert!(
         matches!(error, JournalError::TooLarge { .. }) && !error.is_fatal(),
         "{error}"

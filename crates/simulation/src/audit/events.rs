@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 use gate::journal::audit::Look;
-use gate::journal::{Line, OpId, parse_utc};
+use gate::journal::{Line, OpId, RecordedText, parse_utc};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -31,13 +31,13 @@ struct Record<'a> {
     #[serde(borrow, default)]
     op: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
-    backend_id: Option<Cow<'a, str>>,
+    backend_id: Option<RecordedText<'a>>,
     #[serde(borrow, default)]
-    tool_name: Option<Cow<'a, str>>,
+    tool_name: Option<RecordedText<'a>>,
     #[serde(borrow, default)]
-    mcp_method: Option<Cow<'a, str>>,
+    mcp_method: Option<RecordedText<'a>>,
     #[serde(borrow, default)]
-    method: Option<Cow<'a, str>>,
+    method: Option<RecordedText<'a>>,
     #[serde(borrow, default)]
     decision: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
@@ -47,9 +47,9 @@ struct Record<'a> {
     #[serde(borrow, default)]
     status: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
-    subject_id: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    subject_groups: Vec<Cow<'a, str>>,
+    subject_id: Option<RecordedText<'a>>,
+    #[serde(default)]
+    subject_groups: Vec<Value>,
     #[serde(borrow, default)]
     arguments_digest: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
@@ -141,7 +141,7 @@ impl Look for Events<'_> {
 
     fn record(&mut self, segment: usize, line: &Line<'_>) -> Option<()> {
         let record: Record<'_> = serde_json::from_slice(line.body).ok()?;
-        if record.backend_id.as_deref() != Some(self.server) {
+        if record.backend_id.as_ref().and_then(RecordedText::whole) != Some(self.server) {
             return Some(());
         }
         let time_ms = parse_utc(&record.time)?;
@@ -208,7 +208,7 @@ impl Event {
 impl Record<'_> {
     fn decided(&self) -> Decided {
         Decided {
-            identity: json!({"subject": self.subject_id, "roles": self.subject_groups}),
+            identity: json!({"subject": self.subject_id.as_ref().map(RecordedText::shown), "roles": self.subject_groups}),
             digest: self.arguments_digest.as_deref().map(str::to_owned),
         }
     }
@@ -224,12 +224,12 @@ impl Record<'_> {
                     _ => "aborted",
                 };
                 let error = (status != "success").then(|| self.reason.as_deref().unwrap_or(status));
-                Some(self.call(self.method.as_deref(), status, error))
+                Some(self.call(self.method.as_ref(), status, error))
             }
             "decision" => {
                 let reason = self.refused()?;
                 let (event_type, mut told) =
-                    self.call(self.mcp_method.as_deref(), "refused", Some(reason));
+                    self.call(self.mcp_method.as_ref(), "refused", Some(reason));
                 let Decided { identity, digest } = self.decided();
                 told.insert("identity".to_owned(), identity);
                 for (part, name) in [("tool", "argumentsDigest"), ("request", "bodyDigest")] {
@@ -262,14 +262,14 @@ impl Record<'_> {
     /// A call of a tool, or another request of the protocol.
     fn call(
         &self,
-        method: Option<&str>,
+        method: Option<&RecordedText<'_>>,
         status: &str,
         error: Option<&str>,
     ) -> (String, Map<String, Value>) {
         let duration = self.duration_us.map(|us| us / 1_000.0);
         let answer = self.response_summary.as_ref();
         let digest = answer.and_then(|answer| answer.body_hash.as_deref());
-        let (event_type, told) = match self.tool_name.as_deref() {
+        let (event_type, told) = match self.tool_name.as_ref().map(RecordedText::shown).as_deref() {
             Some(tool) => {
                 let tool = short(tool);
                 let told = json!({"tool": {
@@ -279,7 +279,8 @@ impl Record<'_> {
                 (format!("tool.{tool}"), told)
             }
             None => {
-                let method = short(method.unwrap_or("unknown"));
+                let method = method.map(RecordedText::shown);
+                let method = short(method.as_deref().unwrap_or("unknown"));
                 let told = json!({
                     "request": {"method": method, "bodyDigest": null},
                     "response": {"outcome": status, "bodyDigest": digest, "durationMs": duration},

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use gate::facts::effects::SIDE_EFFECTS;
 use gate::facts::{Direction, FACTS, Fact, FactId, Facts, Kind, ResourceType, Stated};
+use gate::journal::RecordedText;
 use gate::limits::BREACH_RULE;
 use gate::paths::canonical::Meaning;
 use gate::paths::reach::reads_below;
@@ -27,21 +28,21 @@ pub struct Recorded<'a> {
     #[serde(borrow, default)]
     pub final_rule: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
-    pub mcp_method: Option<Cow<'a, str>>,
+    pub mcp_method: Option<RecordedText<'a>>,
     #[serde(borrow, default)]
-    pub tool_name: Option<Cow<'a, str>>,
+    pub tool_name: Option<RecordedText<'a>>,
     #[serde(borrow, default)]
-    pub path: Option<Cow<'a, str>>,
+    pub path: Option<RecordedText<'a>>,
     #[serde(borrow, default)]
     reason: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     resource_type: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
-    uri: Option<Cow<'a, str>>,
+    uri: Option<RecordedText<'a>>,
     #[serde(borrow, default)]
-    subject_id: Option<Cow<'a, str>>,
+    subject_id: Option<RecordedText<'a>>,
     #[serde(borrow, default)]
-    backend_id: Option<Cow<'a, str>>,
+    backend_id: Option<RecordedText<'a>>,
     #[serde(borrow, default)]
     direction: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
@@ -138,24 +139,33 @@ impl<'a> Recorded<'a> {
         let Some(was) = self.effect() else {
             return incomplete("the decision");
         };
-        let (Some(method), Some(subject), Some(backend)) =
-            (&self.mcp_method, &self.subject_id, &self.backend_id)
-        else {
+        let whole = |text: &Option<RecordedText<'_>>| {
+            let text = text.as_ref().and_then(RecordedText::whole);
+            text.map(str::to_owned)
+        };
+        let (Some(method), Some(subject), Some(backend)) = (
+            whole(&self.mcp_method),
+            whole(&self.subject_id),
+            whole(&self.backend_id),
+        ) else {
             return incomplete("the method, the caller or the server");
         };
         let direction = match self.direction.as_deref() {
             Some(label) if label == Direction::ToClient.label() => Direction::ToClient,
             _ => Direction::ToServer,
         };
-        let text = |value: &Option<Cow<'_, str>>| Fact::from(value.as_deref().map(str::to_owned));
+        let text = |value: &Option<RecordedText<'_>>| match value {
+            Some(RecordedText::Long { .. }) => Fact::Unknown,
+            _ => Fact::from(whole(value)),
+        };
         let mut base = Facts {
             direction,
-            method: method.clone().into_owned(),
+            resource_type: self.resource_type(direction, &method),
+            method,
             tool_name: text(&self.tool_name),
-            backend_id: backend.clone().into_owned(),
-            resource_type: self.resource_type(direction, method),
+            backend_id: backend,
             uri: text(&self.uri),
-            subject_id: subject.clone().into_owned(),
+            subject_id: subject,
             paths: Fact::Unknown,
             operation: self.operation(),
             side_effects: side_effects(&self.side_effects),
@@ -163,7 +173,8 @@ impl<'a> Recorded<'a> {
                 // Of the arguments themselves nothing is recorded.
                 below: self
                     .tool_name
-                    .as_deref()
+                    .as_ref()
+                    .and_then(RecordedText::whole)
                     .is_some_and(|tool| reads_below(tool, "")),
                 ..Reach::default()
             },
@@ -183,6 +194,15 @@ impl<'a> Recorded<'a> {
                 continue;
             };
             let value = match value {
+                // It was longer than a record holds.
+                Value::Object(_) => {
+                    let _ = facts.set(row.id, Fact::Unknown);
+                    continue;
+                }
+                Value::Array(list) if list.iter().any(Value::is_object) => {
+                    let _ = facts.set(row.id, Fact::Unknown);
+                    continue;
+                }
                 // Earlier versions recorded some numbers as texts.
                 Value::String(text) if row.kind == Kind::Number => match text.parse() {
                     Ok(number) => Stated::Number(number),
@@ -197,7 +217,7 @@ impl<'a> Recorded<'a> {
                     Some(number) => Stated::Number(number),
                     None => continue,
                 },
-                Value::Null | Value::Bool(_) | Value::Object(_) => continue,
+                Value::Null | Value::Bool(_) => continue,
             };
             // What is read from others is no fact to state.
             let _ = facts.set(row.id, Fact::Known(value));

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use gate::journal::RecordedText;
 use gate::policy::Effect;
 use serde_json::json;
 
@@ -111,9 +112,9 @@ impl<'w> Report<'w> {
                 "result": result,
                 "time": recorded.time,
                 "op": recorded.op,
-                "mcp_method": recorded.mcp_method,
-                "tool_name": recorded.tool_name,
-                "path": recorded.path,
+                "mcp_method": recorded.mcp_method.as_ref().map(RecordedText::shown),
+                "tool_name": recorded.tool_name.as_ref().map(RecordedText::shown),
+                "path": recorded.path.as_ref().map(RecordedText::shown),
                 "was": was,
                 "was_rule": recorded.final_rule,
                 "now": now,
@@ -127,13 +128,14 @@ impl<'w> Report<'w> {
             rule.map(|rule| format!(" ({})", Plain(rule)))
                 .unwrap_or_default()
         };
-        let path = recorded.path.as_deref().map(|p| format!(" {}", Plain(p)));
+        let path = recorded.path.as_ref();
+        let path = path.map(|path| format!(" {}", Plain(&path.shown())));
         write!(
             self.out,
             "{result}  {}  {}  {}{}  {was}{} -> {}{}",
             Plain(&recorded.time),
             Plain(&recorded.op),
-            Plain(what.map_or("-", |w| w)),
+            Plain(&what.map_or("-".into(), RecordedText::shown)),
             path.unwrap_or_default(),
             by(recorded.final_rule.as_deref()),
             now.join(" or "),

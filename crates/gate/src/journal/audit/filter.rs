@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 
-use crate::journal::parse_utc;
+use crate::journal::{RecordedText, parse_utc};
 
 /// The kinds of records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,17 +78,17 @@ struct Facts<'a> {
     #[serde(borrow, default)]
     op: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
-    session_id: Option<Cow<'a, str>>,
+    session_id: Option<RecordedText<'a>>,
     #[serde(borrow, default)]
-    run_id: Option<Cow<'a, str>>,
+    run_id: Option<RecordedText<'a>>,
     #[serde(borrow, default)]
     component: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
-    subject_id: Option<Cow<'a, str>>,
+    subject_id: Option<RecordedText<'a>>,
     #[serde(borrow, default)]
-    tool_name: Option<Cow<'a, str>>,
+    tool_name: Option<RecordedText<'a>>,
     #[serde(borrow, default)]
-    backend_id: Option<Cow<'a, str>>,
+    backend_id: Option<RecordedText<'a>>,
     #[serde(borrow, default)]
     final_rule: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
@@ -121,6 +121,12 @@ impl Filter {
                 .as_deref()
                 .is_none_or(|wanted| found.as_deref() == Some(wanted))
         };
+        // A text that is not recorded whole is no one's that can be asked for.
+        let is_text = |wanted: &Option<String>, found: &Option<RecordedText<'_>>| {
+            wanted
+                .as_deref()
+                .is_none_or(|wanted| found.as_ref().and_then(RecordedText::whole) == Some(wanted))
+        };
         let kind = self.kind.is_none_or(|kind| kind.name() == facts.kind);
         let since = match self.since_ms {
             None => true,
@@ -130,13 +136,13 @@ impl Filter {
             kind && since
                 && is(&self.decision, &facts.decision)
                 && is(&self.op, &facts.op)
-                && is(&self.session_id, &facts.session_id)
-                && is(&self.run_id, &facts.run_id)
+                && is_text(&self.session_id, &facts.session_id)
+                && is_text(&self.run_id, &facts.run_id)
                 && is(&self.component, &facts.component)
                 && (!self.refused || facts.is_refusal())
-                && is(&self.subject_id, &facts.subject_id)
-                && is(&self.tool_name, &facts.tool_name)
-                && is(&self.backend_id, &facts.backend_id)
+                && is_text(&self.subject_id, &facts.subject_id)
+                && is_text(&self.tool_name, &facts.tool_name)
+                && is_text(&self.backend_id, &facts.backend_id)
                 && is(&self.rule, &facts.final_rule)
                 && (is(&self.reason, &facts.reason) || is(&self.reason, &facts.hitl_outcome)),
         )

@@ -81,11 +81,11 @@ impl Auth<'_> {
         if let Some(op) = self.op {
             members.op(key!("op"), op);
         }
-        members.maybe(key!("subject_id"), self.subject_id);
-        members.maybe(key!("bound_session_id"), self.bound_session_id);
-        members.maybe(key!("mcp_session_id"), self.mcp_session_id);
-        members.maybe(key!("request_id"), self.request_id);
-        members.maybe(key!("method"), self.method);
+        members.maybe_fact(key!("subject_id"), self.subject_id);
+        members.maybe_fact(key!("bound_session_id"), self.bound_session_id);
+        members.maybe_fact(key!("mcp_session_id"), self.mcp_session_id);
+        members.maybe_fact(key!("request_id"), self.request_id);
+        members.maybe_fact(key!("method"), self.method);
         if let Some(oidc) = self.oidc {
             members.object(key!("oidc"), |inner| oidc.write(inner));
         }

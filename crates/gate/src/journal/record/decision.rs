@@ -1,6 +1,6 @@
 //! What was decided about a call.
 
-use super::members::{Members, key, push_label, push_text, push_texts};
+use super::members::{Members, key, push_label, push_text};
 use super::{Digest, Micros, OpId};
 use crate::effect::Effect;
 use crate::facts::Value;
@@ -139,11 +139,11 @@ impl Decision<'_> {
         if self.matched_rules_omitted > 0 {
             members.count(key!("matched_rules_omitted"), self.matched_rules_omitted);
         }
-        members.maybe(key!("mcp_method"), self.mcp_method);
+        members.maybe_fact(key!("mcp_method"), self.mcp_method);
         members.maybe(key!("resource_type"), self.resource_type);
-        members.maybe(key!("tool_name"), self.tool_name);
-        members.maybe(key!("path"), self.path);
-        members.list(key!("paths"), self.paths);
+        members.maybe_fact(key!("tool_name"), self.tool_name);
+        members.maybe_fact(key!("path"), self.path);
+        members.facts(key!("paths"), self.paths.iter().copied());
         members.each(
             key!("path_arguments"),
             self.path_arguments,
@@ -155,12 +155,12 @@ impl Decision<'_> {
         if let Some(count) = self.content_paths {
             members.count(key!("content_paths"), count);
         }
-        members.maybe(key!("source_path"), self.source_path);
-        members.maybe(key!("dest_path"), self.dest_path);
-        members.maybe(key!("uri"), self.uri);
-        members.maybe(key!("scheme"), self.scheme);
-        members.maybe(key!("subject_id"), self.subject_id);
-        members.maybe(key!("backend_id"), self.backend_id);
+        members.maybe_fact(key!("source_path"), self.source_path);
+        members.maybe_fact(key!("dest_path"), self.dest_path);
+        members.maybe_fact(key!("uri"), self.uri);
+        members.maybe_fact(key!("scheme"), self.scheme);
+        members.maybe_fact(key!("subject_id"), self.subject_id);
+        members.maybe_fact(key!("backend_id"), self.backend_id);
         members.list(key!("side_effects"), self.side_effects);
         members.list(key!("operations"), self.operations);
         members.maybe(key!("direction"), self.direction);
@@ -170,15 +170,15 @@ impl Decision<'_> {
         if let Some(micros) = self.policy_eval_us {
             members.micros(key!("policy_eval_us"), micros);
         }
-        members.maybe(key!("request_id"), self.request_id);
-        members.maybe(key!("session_id"), self.session_id);
-        members.maybe(key!("run_id"), self.run_id);
+        members.maybe_fact(key!("request_id"), self.request_id);
+        members.maybe_fact(key!("session_id"), self.session_id);
+        members.maybe_fact(key!("run_id"), self.run_id);
         members.digest(key!("arguments_digest"), self.arguments_digest);
         members.maybe(key!("hitl_outcome"), self.hitl_outcome);
         if let Some(hit) = self.hitl_cache_hit {
             members.flag(key!("hitl_cache_hit"), hit);
         }
-        members.maybe(key!("hitl_approver_id"), self.hitl_approver_id);
+        members.maybe_fact(key!("hitl_approver_id"), self.hitl_approver_id);
         members.maybe(key!("hitl_channel"), self.hitl_channel);
         if let Some(micros) = self.policy_hitl_us {
             members.micros(key!("policy_hitl_us"), micros);
@@ -193,14 +193,9 @@ impl Decision<'_> {
     fn write_facts(&self, members: &mut Members<'_>) {
         for fact in self.facts {
             match &fact.value {
-                Value::Text(text) => push_text(members.named(fact.name), text),
+                Value::Text(text) => members.named_fact(fact.name, text),
                 Value::Number(number) => push_decimal(members.named(fact.name), *number),
-                list => {
-                    let mut texts = list.texts().peekable();
-                    if texts.peek().is_some() {
-                        push_texts(members.named(fact.name), texts);
-                    }
-                }
+                list => members.named_facts(fact.name, list.texts()),
             }
         }
     }

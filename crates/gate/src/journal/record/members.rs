@@ -4,7 +4,7 @@
 //! escape, values are looked over once for bytes that do, and nothing is allocated.
 
 use super::{Micros, OpId};
-use crate::journal::{Digest, hex};
+use crate::journal::{Digest, Keys, hex};
 
 /// A member's name with the signs around it: one copy writes all of it.
 #[derive(Debug, Clone, Copy)]
@@ -18,14 +18,31 @@ macro_rules! key {
 }
 pub(super) use key;
 
+/// Longest text of a caller that a record holds whole, in bytes as written.
+pub const FACT_BYTES_MAX: usize = 1_024;
+/// How much of a longer one is recorded beside its length and digest, in bytes.
+pub const FACT_START_BYTES: usize = 128;
+/// Most bytes of a list of such texts.
+pub const FACTS_BYTES_MAX: usize = 8 * 1_024;
+
 /// Writes members behind those that are there; each begins with its comma.
 pub(in crate::journal) struct Members<'a> {
     out: &'a mut Vec<u8>,
+    /// Makes the digests of texts that are too long; without it they are whole.
+    keys: Option<&'a Keys>,
 }
 
 impl<'a> Members<'a> {
     pub(in crate::journal) fn behind(out: &'a mut Vec<u8>) -> Self {
-        Members { out }
+        Members { out, keys: None }
+    }
+
+    /// The same for a record whose texts a caller chooses.
+    pub(in crate::journal) fn bounded(out: &'a mut Vec<u8>, keys: &'a Keys) -> Self {
+        Members {
+            out,
+            keys: Some(keys),
+        }
     }
 
     fn key(&mut self, key: Key) {
@@ -51,6 +68,42 @@ impl<'a> Members<'a> {
         }
     }
 
+    /// A text that a caller chooses: a long one as length, digest and beginning.
+    pub(super) fn fact(&mut self, key: Key, text: &str) {
+        self.key(key);
+        push_fact(self.out, self.keys, text);
+    }
+
+    pub(super) fn maybe_fact(&mut self, key: Key, text: Option<&str>) {
+        if let Some(text) = text {
+            self.fact(key, text);
+        }
+    }
+
+    /// The same whose name is no literal here.
+    pub(super) fn named_fact(&mut self, name: &str, text: &str) {
+        let keys = self.keys;
+        push_fact(self.named(name), keys, text);
+    }
+
+    /// A list of such texts; an empty one is left out.
+    pub(super) fn facts<'t>(&mut self, key: Key, texts: impl Iterator<Item = &'t str>) {
+        let mut texts = texts.peekable();
+        if texts.peek().is_some() {
+            self.key(key);
+            push_facts(self.out, self.keys, texts);
+        }
+    }
+
+    /// The same whose name is no literal here.
+    pub(super) fn named_facts<'t>(&mut self, name: &str, texts: impl Iterator<Item = &'t str>) {
+        let mut texts = texts.peekable();
+        if texts.peek().is_some() {
+            let keys = self.keys;
+            push_facts(self.named(name), keys, texts);
+        }
+    }
+
     /// A word of a closed set, which needs no escape.
     pub(super) fn label(&mut self, key: Key, label: &'static str) {
         self.key(key);
@@ -63,7 +116,7 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// A list; an empty one is left out.
+    /// A list of words of ours; an empty one is left out.
     pub(super) fn list(&mut self, key: Key, texts: &[&str]) {
         self.each(key, texts, |out, text| push_text(out, text));
     }
@@ -164,6 +217,51 @@ fn push_micros(out: &mut Vec<u8>, micros: Micros) {
         let digit = |number: u64| b'0' + u8::try_from(number % 10).unwrap_or_default();
         out.extend_from_slice(&[b'.', digit(rest / 100), digit(rest / 10), digit(rest)]);
     }
+}
+
+/// Appends a text that a caller chooses.
+fn push_fact(out: &mut Vec<u8>, keys: Option<&Keys>, text: &str) {
+    let Some(keys) = keys else {
+        return push_text(out, text);
+    };
+    let before = out.len();
+    if text.len() <= FACT_BYTES_MAX {
+        push_text(out, text);
+        if out.len().saturating_sub(before) <= FACT_BYTES_MAX {
+            return;
+        }
+        // With its escapes it is longer.
+        out.truncate(before);
+    }
+    let start = text.get(..text.floor_char_boundary(FACT_START_BYTES));
+    push_object(out, |members| {
+        members.count(key!("bytes"), text.len() as u64);
+        members.digest(key!("digest"), Some(keys.digest(text.as_bytes())));
+        members.text(key!("start"), start.unwrap_or_default());
+    });
+}
+
+/// Appends a list of one such text at least; where they are too many, the last element says how many are left out.
+fn push_facts<'t>(
+    out: &mut Vec<u8>,
+    keys: Option<&Keys>,
+    mut texts: impl Iterator<Item = &'t str>,
+) {
+    let start = out.len();
+    let mut before = b'[';
+    while let Some(text) = texts.next() {
+        out.push(before);
+        before = b',';
+        let is_full =
+            out.len().saturating_sub(start) + text.len().min(FACT_BYTES_MAX) > FACTS_BYTES_MAX;
+        if keys.is_some() && is_full {
+            let omitted = texts.count().saturating_add(1) as u64;
+            push_object(out, |members| members.count(key!("omitted"), omitted));
+            break;
+        }
+        push_fact(out, keys, text);
+    }
+    out.push(b']');
 }
 
 /// Appends a list of one text at least.
@@ -279,6 +377,49 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_long_text_is_recorded_as_length_digest_and_beginning() {
+        let keys = Keys::ephemeral(&mut |bytes| bytes.fill(7));
+        let written = |text: &str| {
+            let mut out = b"{\"a\":1".to_vec();
+            Members::bounded(&mut out, &keys).fact(key!("text"), text);
+            out.push(b'}');
+            serde_json::from_slice::<serde_json::Value>(&out).unwrap()["text"].clone()
+        };
+        let whole = "x".repeat(FACT_BYTES_MAX - 2);
+        assert_eq!(written(&whole), whole.as_str());
+        // One byte more, bytes that are written as six, and a character on the border.
+        for text in [
+            "x".repeat(FACT_BYTES_MAX - 1),
+            "\u{1}".repeat(200),
+            format!("{}é{}", "x".repeat(127), "y".repeat(FACT_BYTES_MAX)),
+            "z".repeat(250_000),
+        ] {
+            let long = written(&text);
+            assert_eq!(long["bytes"], text.len(), "{long}");
+            assert_eq!(long["digest"], keys.digest(text.as_bytes()).to_string());
+            let start = long["start"].as_str().unwrap();
+            assert!(text.starts_with(start) && start.len() <= FACT_START_BYTES);
+            assert!(start.len() + 2 > FACT_START_BYTES);
+            assert!(long.to_string().len() < FACT_BYTES_MAX);
+        }
+    }
+
+    #[test]
+    fn a_long_list_says_how_many_it_leaves_out() {
+        let keys = Keys::ephemeral(&mut |bytes| bytes.fill(7));
+        let texts = vec!["y".repeat(1_000); 100];
+        let mut out = b"{\"a\":1".to_vec();
+        Members::bounded(&mut out, &keys).facts(key!("list"), texts.iter().map(String::as_str));
+        out.push(b'}');
+        assert!(out.len() < FACTS_BYTES_MAX + 100, "{}", out.len());
+        let read: serde_json::Value = serde_json::from_slice(&out).unwrap();
+        let list = read["list"].as_array().unwrap();
+        let (last, whole) = list.split_last().unwrap();
+        assert_eq!(last["omitted"], 100 - whole.len(), "{last}");
+        assert!(whole.iter().all(|text| text == texts[0].as_str()));
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod event;
 mod members;
 mod operation;
 mod system;
+mod text;
 
 use std::fmt;
 
@@ -26,8 +27,10 @@ pub use event::{AuthEvent, Component, ConfigEvent, EndReason, JournalEvent, Leve
 pub use operation::{Operation, RecordedAttempt, Recovery, ResponseSummary, Stages, Status, Usage};
 pub use system::{RecordedJob, System};
 
-use super::keys::Digest;
+use super::keys::{Digest, Keys};
 use members::Members;
+pub use members::{FACT_BYTES_MAX, FACT_START_BYTES};
+pub use text::RecordedText;
 
 /// One record, as the journal takes it.
 #[derive(Debug, Clone, Copy)]
@@ -58,8 +61,8 @@ impl Record<'_> {
     }
 
     /// Appends the record's members, each with a comma before it.
-    pub(super) fn write(&self, out: &mut Vec<u8>) {
-        let members = &mut Members::behind(out);
+    pub(super) fn write(&self, out: &mut Vec<u8>, keys: &Keys) {
+        let members = &mut Members::bounded(out, keys);
         match self {
             Record::Decision(record) => record.write(members),
             Record::Operation(record) => record.write(members),

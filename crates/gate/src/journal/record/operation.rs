@@ -179,15 +179,15 @@ impl Operation<'_> {
         members.label(key!("event"), "operation");
         members.op(key!("op"), self.op);
         members.label(key!("status"), self.status.name());
-        members.maybe(key!("request_id"), self.request_id);
-        members.maybe(key!("session_id"), self.session_id);
-        members.maybe(key!("run_id"), self.run_id);
-        members.maybe(key!("method"), self.method);
-        members.maybe(key!("tool_name"), self.tool_name);
+        members.maybe_fact(key!("request_id"), self.request_id);
+        members.maybe_fact(key!("session_id"), self.session_id);
+        members.maybe_fact(key!("run_id"), self.run_id);
+        members.maybe_fact(key!("method"), self.method);
+        members.maybe_fact(key!("tool_name"), self.tool_name);
         members.number(key!("error_code"), self.error_code);
         members.maybe_label(key!("reason"), self.reason.map(Label::as_str));
-        members.maybe(key!("client_id"), self.client_id);
-        members.maybe(key!("backend_id"), self.backend_id);
+        members.maybe_fact(key!("client_id"), self.client_id);
+        members.maybe_fact(key!("backend_id"), self.backend_id);
         members.maybe_label(key!("transport"), self.transport.map(Transport::label));
         if let Some(summary) = self.response_summary {
             members.object(key!("response_summary"), |inner| summary.write(inner));
