@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use gate::admit::is_secret;
 use net::outbound::http::Target;
 use serde_json::{Map, Value, json};
 
@@ -153,6 +154,15 @@ pub struct Front {
 }
 
 impl Front {
+    /// The same with further variables.
+    pub fn with_variables(&self, variables: Vec<String>) -> Self {
+        Self {
+            program: self.program.clone(),
+            flags: self.flags.clone(),
+            variables: [variables, self.variables.clone()].concat(),
+        }
+    }
+
     /// The beginning of the command of a server that has this name in rules.
     pub fn line(&self, name: &str) -> Vec<String> {
         let mut line = vec![
@@ -227,20 +237,125 @@ fn variables(client: Client, entry: &Value) -> impl Iterator<Item = String> {
     all.into_iter()
 }
 
-/// What an entry says that is nobody's to read: values of its variables and headers. Short ones are left out:
-/// they stand in other words too.
+/// Returns the secrets that an entry holds by their names: values of variables, headers, flags, and parts of URLs. Those that
+/// have the looks of one are found in the text itself ([`gate::inspect::secrets`]).
 pub fn secrets(client: Client, entry: &Value) -> Vec<String> {
-    const CHARS_MIN: usize = 4;
     let spelling = client.spelling();
-    [spelling.environment, spelling.headers]
-        .into_iter()
-        .filter_map(|key| entry.get(key)?.as_object())
-        .flat_map(Map::values)
-        .filter_map(Value::as_str)
-        .map(|text| text.strip_prefix("Bearer ").unwrap_or(text))
-        .filter(|text| text.len() >= CHARS_MIN)
-        .map(str::to_owned)
+    let members = |key: &str| entry.get(key).and_then(Value::as_object);
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let variables = members(spelling.environment).into_iter().flatten();
+    let variables = variables.filter(|(name, _)| is_secret(name));
+    let headers = members(spelling.headers).into_iter().flatten();
+    let headers = headers.filter_map(|(_, value)| text(value));
+    let mut found: Vec<String> = variables.filter_map(|(_, value)| text(value)).collect();
+    found.extend(headers.map(|value| without_scheme(&value).to_owned()));
+    if let Ok(server) = server(client, entry) {
+        match server {
+            Server::Command(words) => found.extend(secret_words(&words)),
+            Server::Url(url) => found.extend(secret_parts(&url)),
+        }
+    }
+    found.retain(|text| !text.is_empty());
+    // A secret that begins like another one must not leave its end.
+    found.sort_by_key(|text| std::cmp::Reverse(text.len()));
+    found.dedup();
+    found
+}
+
+/// The secrets among the words of a command: behind a flag, a name with `=`, or the name of a header.
+fn secret_words(words: &[String]) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut flag: Option<&str> = None;
+    for word in words {
+        let name = word.trim_start_matches('-');
+        let is_flag = name.len() < word.len();
+        let pair = name.split_once('=').or_else(|| name.split_once(": "));
+        match pair {
+            Some((name, value)) if is_secret(name) => {
+                found.push(without_scheme(value).to_owned());
+            }
+            _ if !is_flag && flag.is_some_and(is_secret) => {
+                found.push(without_scheme(word).to_owned());
+            }
+            _ => found.extend(secret_parts(word)),
+        }
+        flag = is_flag.then_some(name);
+    }
+    found
+}
+
+/// The secrets in the query of a URL.
+fn secret_parts(url: &str) -> Vec<String> {
+    let parts = url.split(['?', '#', '&', ';']).skip(1);
+    let pairs = parts.filter_map(|part| part.split_once('='));
+    pairs
+        .filter(|(name, _)| is_secret(name))
+        .map(|(_, value)| value.to_owned())
         .collect()
+}
+
+/// A credential without the word that says of which scheme it is.
+fn without_scheme(value: &str) -> &str {
+    let schemes = ["Bearer ", "bearer ", "Basic ", "basic ", "token "];
+    let value = value.trim_start();
+    let rest = schemes.iter().find_map(|scheme| value.strip_prefix(scheme));
+    rest.unwrap_or(value).trim_start()
+}
+
+/// Returns why a client may have to log in to the server of an entry; `None` where it has a token, or needs none.
+pub fn may_need_login(client: Client, entry: &Value) -> Option<&'static str> {
+    let Ok(Server::Url(url)) = server(client, entry) else {
+        return None;
+    };
+    let has_credential = [client.spelling().headers, "bearer_token_env_var"]
+        .iter()
+        .any(|key| entry.get(*key).is_some());
+    let is_remote = url
+        .get(..8)
+        .is_some_and(|start| start.eq_ignore_ascii_case("https://"));
+    (is_remote && !has_credential && secret_parts(&url).is_empty()).then_some(
+        "it has no token, so the client may log in to it itself (OAuth), which Durward cannot do for it",
+    )
+}
+
+/// The member by which VS Code names a file of further variables.
+const VARIABLES_FILE: &str = "envFile";
+
+/// The variables of the file that an entry names, besides its own.
+pub enum FileVariables {
+    /// It names none.
+    None,
+    /// Their names, as they were read.
+    Read(Vec<String>),
+    /// The file cannot be read from here: its path as the entry has it.
+    Unread(String),
+}
+
+/// Reads the names of the variables of the file that an entry names. `workspace` is what `${workspaceFolder}` stands for.
+pub fn file_variables(entry: &Value, workspace: Option<&Path>) -> FileVariables {
+    let Some(named) = entry.get(VARIABLES_FILE).and_then(Value::as_str) else {
+        return FileVariables::None;
+    };
+    let unread = || FileVariables::Unread(named.to_owned());
+    let path = match workspace {
+        Some(folder) => named.replace("${workspaceFolder}", &folder.display().to_string()),
+        None => named.to_owned(),
+    };
+    if path.contains("${") || !Path::new(&path).is_absolute() {
+        return unread();
+    }
+    let Ok(Some(text)) = super::read(Path::new(&path)) else {
+        return unread();
+    };
+    let name = |line: &str| {
+        let line = line.trim_start();
+        let line = line.strip_prefix("export ").unwrap_or(line);
+        let (name, _) = line.split_once('=')?;
+        let name = name.trim();
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        (!name.is_empty() && name.chars().all(is_name)).then(|| name.to_owned())
+    };
+    FileVariables::Read(text.lines().filter_map(name).collect())
 }
 
 /// Moves the bearer token of an entry into a variable; gives its name where there is one.

@@ -8,7 +8,7 @@ use crate::atomic::{self, Existing};
 use crate::install;
 use crate::install::client::Client;
 use crate::install::document::{self, EditError, Format};
-use crate::install::entry::{self, Front};
+use crate::install::entry::{self, FileVariables, Front};
 
 use super::record::{Record, digest};
 
@@ -17,6 +17,8 @@ pub(super) struct File {
     pub client: Client,
     pub text: String,
     pub record: Option<Record>,
+    /// The folder that the client opens with this file, where it is a project's.
+    pub workspace: Option<PathBuf>,
     format: Format,
     root: Value,
 }
@@ -36,6 +38,8 @@ pub(super) struct Change {
     pub steps: Vec<Step>,
     /// Servers that stay as they are, and why.
     pub skipped: Vec<(String, String)>,
+    /// Servers that change, and what of them may be lost.
+    pub notes: Vec<(String, String)>,
     /// The backup whose text the file gets back.
     restores: Option<PathBuf>,
 }
@@ -65,6 +69,7 @@ impl File {
             client,
             text,
             record,
+            workspace: None,
             format,
             root,
         })
@@ -101,7 +106,7 @@ impl File {
         Ok(all)
     }
 
-    /// Values of variables and headers, which are not shown.
+    /// Secrets of every entry, which are not shown.
     pub fn secrets(&self) -> Vec<String> {
         let entries = self.entries(&[]).unwrap_or_default();
         let values = entries
@@ -155,13 +160,57 @@ pub(super) fn wrap(
             change.skip(entry, "it is wrapped already");
             continue;
         }
-        match entry::wrapped(file.client, entry.server, entry.value, front) {
-            Ok(value) => change.step(file, &entry, &value)?,
+        let (variables, lost) = match lost(file, &entry, front) {
+            Ok(kept) => kept,
+            Err(why) if chosen.is_empty() => {
+                change.skip(entry, &why);
+                continue;
+            }
+            Err(why) => (Vec::new(), Some(why)),
+        };
+        let front = front.with_variables(variables);
+        match entry::wrapped(file.client, entry.server, entry.value, &front) {
+            Ok(value) => {
+                change
+                    .notes
+                    .extend(lost.map(|what| (entry.name.clone(), what)));
+                change.step(file, &entry, &value)?;
+            }
             Err(why) if chosen.is_empty() => change.skip(entry, &why),
             Err(why) => return Err(format!("\"{}\" cannot be wrapped: {why}", entry.name)),
         }
     }
     Ok(change)
+}
+
+/// What an entry through this program has further: the names of variables, and a note of what may be lost.
+type Kept = (Vec<String>, Option<String>);
+
+/// What of an entry would be lost, other than by its form.
+///
+/// # Errors
+/// Why it is left alone unless it is asked for by name.
+fn lost(file: &File, entry: &Entry<'_>, front: &Front) -> Result<Kept, String> {
+    if let Some(why) = entry::may_need_login(file.client, entry.value) {
+        return Err(format!(
+            "{why}; if it needs no login, wrap it with --server {}",
+            entry.server
+        ));
+    }
+    match entry::file_variables(entry.value, file.workspace.as_deref()) {
+        FileVariables::None => Ok((Vec::new(), None)),
+        FileVariables::Read(names) => Ok((names, None)),
+        FileVariables::Unread(path) if front.variables.is_empty() => Err(format!(
+            "its variables are in {path}, which cannot be read here; name those that the server needs with --env NAME, and wrap it with --server {}",
+            entry.server
+        )),
+        FileVariables::Unread(path) => Ok((
+            Vec::new(),
+            Some(format!(
+                "of the variables in {path}, the server is given those that --env names"
+            )),
+        )),
+    }
 }
 
 /// Unwraps the servers, or those that are named.
@@ -213,6 +262,7 @@ impl Change {
             verb,
             steps: Vec::new(),
             skipped: Vec::new(),
+            notes: Vec::new(),
             restores: None,
         }
     }

@@ -31,12 +31,13 @@ Examples:
   durward wrap codex --dry-run                        show the changes only
 
 An entry `npx -y my-server` becomes `durward run --name NAME -- npx -y my-server`; the variables of its `env` are
-passed on. An entry with a URL becomes `durward run --url URL`; its bearer token moves into the entry's `env`. A server
-to which the client itself logs in (OAuth) cannot be reached through Durward: leave it out with --server. Entries that
-are wrapped already are skipped, so you can repeat the command after adding servers.
+passed on, and those of an `envFile` that can be read here. An entry with a URL becomes `durward run --url URL`; its
+bearer token moves into the entry's `env`. Durward cannot log in to a server (OAuth): an https:// URL without a token is
+skipped unless you name it with --server. Entries that are wrapped already are skipped, so you can repeat the command
+after adding servers. Secrets are masked in what is shown.
 
 The file as it was is kept as FILE.bak-TIME; `durward unwrap CLIENT` restores it. --json asks nothing and prints one
-object: client, file, written, servers, skipped, backup.
+object: client, file, written, servers, skipped, notes, backup.
 
 Exit codes: 0 done, or nothing to do; 1 nothing was written because nobody said yes; 16 the file or a chosen server
 cannot be wrapped.";
@@ -48,7 +49,7 @@ Examples:
 
 If the file has not been changed since it was wrapped, it is restored byte for byte from the backup. Otherwise each
 entry that runs `durward run -- CMD` or `durward run --url URL` gets its own command or URL back, and later changes
-of the file are kept. --json asks nothing and prints one object: client, file, written, servers, skipped, backup.
+of the file are kept. --json asks nothing and prints one object: client, file, written, servers, skipped, notes, backup.
 
 Exit codes: 0 done, or nothing to do; 1 nothing was written because nobody said yes; 16 the file cannot be edited.";
 
@@ -159,12 +160,16 @@ fn apply(
     let text = install::read(&path).map_err(|error| format!("{shown}: {}", unreadable(&error)))?;
     let text = text.ok_or_else(|| format!("{shown} does not exist: {nothing}"))?;
     let record = Record::find(&path, &places.state);
-    let file = File::new(args.client, text, record).map_err(|error| format!("{shown}: {error}"))?;
+    let mut file =
+        File::new(args.client, text, record).map_err(|error| format!("{shown}: {error}"))?;
+    // A file of a project lies in a folder of the client's within it.
+    file.workspace = path.parent().and_then(Path::parent).map(Path::to_path_buf);
     let change = plan(&file).map_err(|error| format!("{shown}: {error}"))?;
     if args.json {
         return as_object(args, (&path, &file), &change, places, out);
     }
     show::skipped(&change, out).map_err(unprinted)?;
+    show::notes(&change, out).map_err(unprinted)?;
     if change.steps.is_empty() {
         writeln!(out, "{shown}: nothing to change").map_err(unprinted)?;
         return Ok(0);
@@ -209,12 +214,17 @@ fn as_object(
     let skipped: Vec<Value> = skipped
         .map(|(name, why)| json!({ "server": name, "why": why }))
         .collect();
+    let notes = change.notes.iter();
+    let notes: Vec<Value> = notes
+        .map(|(name, note)| json!({ "server": name, "note": note }))
+        .collect();
     let told = json!({
         "client": args.client.name(),
         "file": path.display().to_string(),
         "written": written,
         "servers": servers,
         "skipped": skipped,
+        "notes": notes,
         "backup": backup,
     });
     writeln!(out, "{told:#}").map_err(|error| format!("cannot write: {error}"))?;

@@ -18,7 +18,15 @@ pub(super) fn skipped(change: &Change, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// The difference that all entries make together, in the order of the file; values of variables and headers are not shown.
+/// What of the servers that change may be lost.
+pub(super) fn notes(change: &Change, out: &mut dyn Write) -> io::Result<()> {
+    for (name, note) in &change.notes {
+        writeln!(out, "{}: note: {note}", spelled_out(name))?;
+    }
+    Ok(())
+}
+
+/// The difference that all entries make together, in the order of the file, without secrets.
 pub(super) fn difference(file: &File, change: &Change, out: &mut dyn Write) -> io::Result<()> {
     let secrets = file.secrets();
     for line in lines(&file.text, change.text(file)) {
@@ -31,14 +39,58 @@ pub(super) fn difference(file: &File, change: &Change, out: &mut dyn Write) -> i
             Line::Old(text) => ('-', text),
             Line::New(text) => ('+', text),
         };
-        let masked = secrets
-            .iter()
-            .fold(text.trim_end().to_owned(), |text, secret| {
-                text.replace(secret.as_str(), "***")
-            });
+        let masked = masked(text.trim_end(), &secrets);
         writeln!(out, "{mark} {}", plain(&masked))?;
     }
     Ok(())
+}
+
+/// What stands in the place of a secret.
+const MASK: &str = "***";
+/// A shorter secret is masked where it is a word of its own: it stands in other words too.
+const ANYWHERE_BYTES_MIN: usize = 4;
+
+/// A line without secrets: those of these values, and those that have the looks of one.
+fn masked(line: &str, secrets: &[String]) -> String {
+    let mut line = line.to_owned();
+    for secret in secrets {
+        line = match secret.len() >= ANYWHERE_BYTES_MIN {
+            true => line.replace(secret.as_str(), MASK),
+            false => without_word(&line, secret),
+        };
+    }
+    let mut ranges = gate::inspect::secrets::all(&line);
+    ranges.sort_by_key(|range| std::cmp::Reverse(range.start));
+    let mut end = line.len();
+    for range in ranges {
+        // Kinds may find the same twice.
+        if range.end <= end {
+            end = range.start;
+            line.replace_range(range, MASK);
+        }
+    }
+    line
+}
+
+/// The line with a mask for each place at which this stands between other signs than letters and digits.
+fn without_word(line: &str, word: &str) -> String {
+    let mut out = String::new();
+    let mut from = 0;
+    for (at, _) in line.match_indices(word) {
+        let end = at + word.len();
+        let is_part =
+            |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '-'));
+        let before = line.get(..at).and_then(|text| text.chars().next_back());
+        let behind = line.get(end..).and_then(|text| text.chars().next());
+        if at < from || is_part(before) || is_part(behind) {
+            continue;
+        }
+        out.push_str(line.get(from..at).unwrap_or_default());
+        out.push_str(MASK);
+        from = end;
+    }
+    out.push_str(line.get(from..).unwrap_or_default());
+    out
 }
 
 /// A line without anything that a terminal would act on.

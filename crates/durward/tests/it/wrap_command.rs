@@ -333,3 +333,112 @@ fn a_wrapped_entry_starts_its_server() {
         .wait_within(Duration::from_secs(30))
         .unwrap();
 }
+
+const LOGINS: &str = r#"{"mcpServers": {
+  "remote": { "url": "https://mcp.example/mcp" },
+  "keyed": { "url": "https://keyed.example/mcp", "headers": { "Authorization": "Bearer key-of-keyed" } },
+  "here": { "url": "http://127.0.0.1:3000/mcp" }
+}}"#;
+
+#[test]
+fn a_server_that_may_ask_for_a_login_is_left_alone_and_said_to_be() {
+    let world = World::new(None);
+    let path = file(&world, ".cursor/mcp.json", LOGINS);
+    let (code, out, err) = run(&world, &["wrap", "cursor", "--yes"]);
+    assert_eq!(code, 0, "{err}");
+    let says = out
+        .lines()
+        .find(|line| line.starts_with("remote: not changed: "));
+    assert!(says.is_some_and(|line| line.contains("OAuth")), "{out}");
+    let after: Value = serde_json::from_str(&text(&path)).unwrap();
+    assert_eq!(
+        after["mcpServers"]["remote"]["url"],
+        "https://mcp.example/mcp"
+    );
+    for wrapped in ["keyed", "here"] {
+        assert!(
+            after["mcpServers"][wrapped]["command"].is_string(),
+            "{after}"
+        );
+    }
+    // Who knows that it needs no login says so, and is told what would be lost.
+    let named = ["wrap", "cursor", "--yes", "--server", "remote"];
+    let (code, out, err) = run(&world, &named);
+    assert_eq!(code, 0, "{err}");
+    assert!(out.contains("remote: note: it has no token"), "{out}");
+    let after: Value = serde_json::from_str(&text(&path)).unwrap();
+    assert!(
+        after["mcpServers"]["remote"]["command"].is_string(),
+        "{after}"
+    );
+}
+
+#[test]
+fn variables_of_a_file_are_passed_on_or_named() {
+    let world = World::new(None);
+    let far = r#"{"servers": { "far": { "type": "stdio", "command": "npx", "args": ["x"], "envFile": "${workspaceFolder}/far.env" },
+        "near": { "type": "stdio", "command": "npx", "args": ["x"], "envFile": "HOME/near.env" } }}"#;
+    let home = world.home();
+    fs::create_dir_all(&home).unwrap();
+    fs::write(
+        home.join("near.env"),
+        "# mine\nexport FIRST=1\nSECOND = two\n\nno line\n",
+    )
+    .unwrap();
+    let servers = far.replace("HOME", home.to_str().unwrap());
+    let path = file(&world, ".config/Code/User/mcp.json", &servers);
+    let (code, out, err) = run(&world, &["wrap", "vscode", "--yes"]);
+    assert_eq!(code, 0, "{err}");
+    let after: Value = serde_json::from_str(&text(&path)).unwrap();
+    let words = after["servers"]["near"]["args"].to_string();
+    assert!(
+        words.contains(r#""--env","FIRST","--env","SECOND""#),
+        "{words}"
+    );
+    let says = out
+        .lines()
+        .find(|line| line.starts_with("far: not changed: "));
+    assert!(
+        says.is_some_and(|line| line.contains("far.env") && line.contains("--env")),
+        "{out}"
+    );
+    assert_eq!(after["servers"]["far"]["command"], "npx");
+    let named = [
+        "wrap", "vscode", "--yes", "--server", "far", "--env", "TOKEN",
+    ];
+    let (code, out, err) = run(&world, &named);
+    assert_eq!(code, 0, "{err}");
+    assert!(out.contains("far: note: of the variables in "), "{out}");
+}
+
+#[test]
+fn a_preview_masks_secrets_by_name_and_by_look_and_nothing_else() {
+    let world = World::new(None);
+    let servers = r#"{"mcpServers": { "z": {
+  "command": "npx",
+  "args": ["mcp-remote", "https://x.example/y?api_key=in-url", "--header", "Authorization: Bearer s3cret", "--api-key", "of-flag", "--password=pw", "-e", "abc-not-a-secret"],
+  "env": { "TOKEN": "abc", "MODE": "prod", "LEVEL": "production", "PLAIN": "ghp_0123456789abcdefghijABCDEFGHIJ012345" }
+}}}"#;
+    file(&world, ".cursor/mcp.json", servers);
+    let (code, out, err) = run(&world, &["wrap", "cursor", "--dry-run"]);
+    assert_eq!(code, 0, "{err}");
+    for secret in [
+        "s3cret",
+        "in-url",
+        "of-flag",
+        "\"abc\"",
+        "password=pw",
+        "ghp_0123",
+    ] {
+        assert!(!out.contains(secret), "{secret}: {out}");
+    }
+    for shown in [
+        "\"prod\"",
+        "\"production\"",
+        "abc-not-a-secret",
+        "mcp-remote",
+        "TOKEN",
+    ] {
+        assert!(out.contains(shown), "{shown}: {out}");
+    }
+}

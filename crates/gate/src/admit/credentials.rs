@@ -90,7 +90,9 @@ pub(super) fn without_secret(text: &str, secret: &str) -> Option<String> {
         .then(|| text.replace(&whole, &format!("{LEFT}@")))
 }
 
-fn is_secret(name: &str) -> bool {
+/// Whether a name is one of secrets: of a variable, a flag, a header, or a part of a query.
+#[must_use]
+pub fn is_secret(name: &str) -> bool {
     let name: String = name
         .chars()
         .filter(|c| !matches!(c, '_' | '-'))

@@ -43,6 +43,7 @@ use crate::reason::Reason;
 pub use by_tool::{OTHER_TOOL, SERVERS_MAX, TOOLS_MAX, ToolCount};
 pub use call::{Call, Origin};
 pub use control::ControlKind;
+pub use credentials::is_secret;
 pub use early_refusals::{TALLIES_MAX, TALLY_MS};
 pub use flight::{ATTEMPTS_MAX, Attempt, Ended, InFlight, Outcome};
 pub use observer::{End, Observed, Observer, REFUSED};

@@ -87,6 +87,19 @@ pub fn named(name: &str) -> Option<&'static Secret> {
     SECRETS.iter().find(|kind| kind.name == name)
 }
 
+/// Returns where a text holds secrets by their looks, of every kind.
+#[must_use]
+pub fn all(text: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    for kind in SECRETS {
+        find(kind, None, text, &mut |range| {
+            found.push(range);
+            true
+        });
+    }
+    found
+}
+
 /// Hands over each secret of a kind; `false` where no more were wanted. `key` is the name of the member that
 /// the text is the value of.
 pub(super) fn find(
