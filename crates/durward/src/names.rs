@@ -36,23 +36,40 @@ pub fn plain(text: &str) -> String {
     text.chars().map(character).take(64).collect()
 }
 
+/// Names of files that say nothing of the server in them, and of folders around them.
+const SAYS_NOTHING: [&str; 14] = [
+    "index", "main", "server", "__main__", "cli", "app", "start", "run", "dist", "build", "src",
+    "lib", "bin", "out",
+];
+
+/// The name that a word of a command has without directories, versions and extensions; of a file whose own name says
+/// nothing, that of the nearest folder that does.
+fn base(text: &OsStr) -> String {
+    let text = text.to_string_lossy();
+    let stem = |part: &str| {
+        let name = part.split('@').find(|part| !part.is_empty());
+        let name = name.unwrap_or_default();
+        let ends = [".js", ".mjs", ".cjs", ".ts", ".py"];
+        let end = ends.iter().find_map(|end| name.strip_suffix(end));
+        end.unwrap_or(name).to_owned()
+    };
+    let mut parts = text.rsplit('/').map(stem);
+    let own = parts.next().unwrap_or_default();
+    let is_file = text.contains('/');
+    if !is_file || !SAYS_NOTHING.contains(&own.as_str()) {
+        return own;
+    }
+    let mut folders = parts.filter(|part| !part.is_empty() && part != "." && part != "..");
+    let says = folders.find(|part| !SAYS_NOTHING.contains(&part.as_str()));
+    says.unwrap_or(own)
+}
+
 /// The server's name out of its command: the last word that names a program or package, without
 /// directories, versions and extensions.
 pub fn of_command(program: &OsStr, arguments: &[OsString]) -> String {
     const RUNNERS: [&str; 9] = [
         "npx", "node", "python", "python3", "uvx", "uv", "bun", "deno", "pipx",
     ];
-    let base = |text: &OsStr| {
-        let text = text.to_string_lossy();
-        let name = text.rsplit('/').next().unwrap_or_default();
-        let name = name
-            .split('@')
-            .find(|part| !part.is_empty())
-            .unwrap_or_default();
-        name.trim_end_matches(".js")
-            .trim_end_matches(".py")
-            .to_owned()
-    };
     let own = base(program);
     let named = if RUNNERS.contains(&own.as_str()) {
         arguments
@@ -88,6 +105,11 @@ mod tests {
             (&["npx", "server-x@1.2.3"], "server-x"),
             (&["/usr/bin/my_server"], "my-server"),
             (&["python3", "dir/echo.py"], "echo"),
+            (&["node", "/srv/github-tools/dist/index.js"], "github-tools"),
+            (&["node", "../weather/src/server/main.mjs"], "weather"),
+            (&["python", "notes/__main__.py"], "notes"),
+            (&["node", "index.js"], "index"),
+            (&["node", "./dist/index.js"], "index"),
             (&["node"], "node"),
         ];
         for (command, name) in cases {

@@ -403,3 +403,35 @@ fn urls_that_cannot_be_used_are_said_before_anything_begins() {
     }
     assert!(place.segments().is_empty());
 }
+
+/// A monitor asks by HEAD: the head of what GET answers, and no body.
+#[test]
+fn head_is_answered_as_get_without_the_body() {
+    use crate::models::support;
+    let mock = "providers: { a: { kind: mock, latency: 0ms, models: [plain] } }";
+    let models = support::serve(&format!("models: {{ {mock} }}"), &[]);
+    let more = format!("models: {{ {mock}, accounts: {{ register: open }} }}");
+    let accounts = support::serve(&more, &[]);
+    for (served, path) in [
+        (&accounts, "/account"),
+        (&models, "/v1/models"),
+        (&models, "/v1/models/a/plain"),
+        (&models, "/health"),
+        (&models, "/metrics"),
+    ] {
+        let whole = |method: &str| {
+            let mut stream = served.connect();
+            write_request(&mut stream, method, path, &[("connection", "close")], "");
+            let mut text = String::new();
+            std::io::Read::read_to_string(&mut stream, &mut text).unwrap();
+            let (head, body) = text.split_once("\r\n\r\n").unwrap();
+            let status = head.lines().next().unwrap().to_owned();
+            (status, body.to_owned())
+        };
+        let (get, head) = (whole("GET"), whole("HEAD"));
+        assert!(get.0.contains(" 200 "), "{path}: {}", get.0);
+        assert_eq!(head.0, get.0, "{path}");
+        assert!(!head.0.contains("405"), "{path}: {}", head.0);
+        assert_eq!(head.1, "", "{path}");
+    }
+}

@@ -145,20 +145,20 @@ impl Face {
             Ok(caller) => caller,
             Err(fault) => return answer.unknown_caller(fault),
         };
+        // The server leaves the body out of an answer to HEAD.
+        let looks = matches!(request.head.method, Method::GET | Method::HEAD);
         match place {
             Place::Ask(endpoint) if request.head.method == Method::POST => {
                 self.ask(endpoint, caller, request, &answer, received_ns)
                     .await
             }
             Place::Ask(_) => answer.method("POST"),
-            Place::List if request.head.method == Method::GET => {
-                self.list(&caller, &request.head.headers, &answer)
-            }
-            Place::One(name) if request.head.method == Method::GET => {
+            Place::List if looks => self.list(&caller, &request.head.headers, &answer),
+            Place::One(name) if looks => {
                 let name = name.to_owned();
                 self.one(&caller, &request.head.headers, &name, &answer)
             }
-            Place::List | Place::One(_) => answer.method("GET"),
+            Place::List | Place::One(_) => answer.method("GET, HEAD"),
             Place::Elsewhere => answer.error(
                 StatusCode::NOT_FOUND,
                 Told::new("endpoint_not_served", "this endpoint is not served"),
