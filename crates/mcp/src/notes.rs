@@ -35,7 +35,7 @@ closed_set! {
         ServerGivenUp "server_given_up": "all processes of the server were in use; the one that had nothing to do for the longest time was ended for another session";
         ServerListUnreadable "server_list_unreadable": "a list of the server could not be read";
         ServerNotificationDropped "server_notification_dropped": "a notification of the server had no reader and was dropped";
-        ServerNotificationForeign "server_notification_foreign": "a message of the server without an id that is no notification was dropped: a client might take it for a request that was judged";
+        ServerNotificationForeign "server_notification_foreign": "a message of the server without an id that is not a notification was dropped: a client might take it for a request that was judged";
         ServerRefusesAgain "server_refuses_again": "the restarted server refuses a log level or subscription that it had accepted before";
         ServerRequestUnplaced "server_request_unplaced": "a request of the server had no reader and was refused";
         ServerSessionReopened "server_session_reopened": "the server had lost its session, which was opened again; log level and subscriptions are asked for again";
