@@ -9,6 +9,7 @@ mod reader;
 mod relay;
 mod whole;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use gate::Gate;
@@ -69,7 +70,7 @@ pub(crate) struct Trail {
     /// What is left of the caller's budgets.
     pub left: Lefts,
     /// Hints of the request that the target was not told of.
-    pub left_out: Vec<&'static str>,
+    pub left_out: Vec<Cow<'static, str>>,
     /// What the reply has cost, in millionths of a dollar, where that is known already.
     pub cost: Option<u64>,
 }

@@ -1,5 +1,6 @@
 //! Reading a reply that is not streamed.
 
+use std::borrow::Cow;
 use std::future::poll_fn;
 
 use bytes::{Bytes, BytesMut};
@@ -28,7 +29,7 @@ pub(super) struct Told {
     pub body: Bytes,
     pub tokens: Tokens,
     /// What of it the caller's dialect has no word for.
-    pub left_out: Vec<&'static str>,
+    pub left_out: Vec<Cow<'static, str>>,
 }
 
 impl Told {

@@ -2,6 +2,7 @@
 
 mod fault;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::task::{Context, Poll};
 
@@ -84,7 +85,7 @@ pub struct Reply {
     /// The form that it has, where that is not the form in which the caller asks.
     pub format: Option<Format>,
     /// Hints of the request that the provider was not told of.
-    pub left_out: Vec<&'static str>,
+    pub left_out: Vec<Cow<'static, str>>,
     /// Its body. Dropped before the end, it ends the provider's work.
     pub body: Box<dyn ReplyBody>,
 }

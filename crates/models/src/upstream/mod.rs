@@ -73,7 +73,7 @@ pub struct HttpProviderOptions {
 struct Written {
     body: Bytes,
     /// Hints that the provider's dialect has no word for.
-    left_out: Vec<&'static str>,
+    left_out: Vec<Cow<'static, str>>,
     /// The form of the reply, where that is not the caller's.
     format: Option<Format>,
 }

@@ -42,7 +42,7 @@ pub(super) fn success(
     reply: HttpReply,
     streamed: &str,
     format: Option<Format>,
-    left_out: Vec<&'static str>,
+    left_out: Vec<std::borrow::Cow<'static, str>>,
 ) -> Sent {
     let kind = reply.headers().get(CONTENT_TYPE);
     let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();

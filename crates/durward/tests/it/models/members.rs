@@ -77,6 +77,7 @@ const STAYS: &[(&str, &str, &str)] = &[
         "\"direct\"",
         USUAL,
     ),
+    ("* obfuscation", "*", HOUSE),
     ("* created", "*", ANEW),
     ("* choices[].index", "*", ANEW),
     ("* index", "*", ANEW),
@@ -207,18 +208,23 @@ fn names(fault: &Inexpressible, member: &str) -> bool {
     nested(&place, &member)
 }
 
-/// Whether what was left out is this member, or has it.
-fn reports(left_out: &[&str], member: &str) -> bool {
+/// Whether what was left out is this member, or has it. What a dialect does not know is named by its place and its type, such as
+/// `content.server_tool_use`.
+fn reports(left_out: &[impl AsRef<str>], member: &str) -> bool {
     // An event has one of what a reply has a list of.
     let member = plain(
         &member
             .replace("citation", "citations")
-            .replace("citationss", "citations"),
+            .replace("citationss", "citations")
+            .replace("content_block", "content"),
     );
+    let has = |names: &[String]| {
+        !names.is_empty() && member.windows(names.len()).any(|part| part == names)
+    };
     left_out.iter().any(|name| {
-        member
-            .windows(plain(name).len())
-            .any(|part| part == plain(name))
+        let names = plain(name.as_ref());
+        let (_, place) = names.split_last().unwrap();
+        has(&names) || has(place)
     })
 }
 
@@ -301,7 +307,7 @@ const STAMP: Stamp<'_> = Stamp {
 fn told(probe: &Probe, body: &str, from: Format, to: Front) -> Option<(String, Vec<String>)> {
     if probe.of.ends_with("reply") {
         let said = reply(from, to, body, STAMP)?;
-        let left_out = said.left_out.into_iter().map(str::to_owned).collect();
+        let left_out = said.left_out.into_iter().map(Into::into).collect();
         return Some((String::from_utf8(said.body).unwrap(), left_out));
     }
     let (begins, ends) = match from {
@@ -314,14 +320,20 @@ fn told(probe: &Probe, body: &str, from: Format, to: Front) -> Option<(String, V
         ),
         _ => (
             Vec::new(),
-            vec![json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": "stop" }] })],
+            vec![
+                json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": "stop" }] }),
+                json!("[DONE]"),
+            ],
         ),
     };
     let mut out = Vec::new();
     let mut translator = Translator::new(from, to, STAMP);
     let own: Value = serde_json::from_str(body).unwrap();
     for event in begins.into_iter().chain([own]).chain(ends) {
-        match translator.see(event.to_string().as_bytes(), true, &mut out) {
+        let data = event
+            .as_str()
+            .map_or_else(|| event.to_string(), str::to_owned);
+        match translator.see(data.as_bytes(), true, &mut out) {
             Said::Malformed | Said::Failed => return None,
             Said::Part | Said::UsageOnly | Said::End => {}
         }

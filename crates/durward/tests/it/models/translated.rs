@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::support::{Upstream, ask, code, events, request, serve};
 use crate::support::serving::Served;
+use crate::support::web::reply;
 
 /// Each endpoint that can be asked, and the path of a provider that speaks another dialect.
 const PAIRS: [(&str, &str); 3] = [
@@ -176,11 +177,10 @@ fn a_stream_of_another_dialect_that_is_cut_stalls_or_is_garbled_says_so() {
 }
 
 #[test]
-fn a_whole_reply_that_cannot_be_said_is_no_success() {
+fn a_whole_reply_that_is_none_is_no_success() {
     for (path, spoken) in PAIRS {
         let upstream = Upstream::before(|_| {
-            let body =
-                r#"{"content":[{"type":"server_tool_use"}],"stop_reason":"end_turn","choices":[]}"#;
+            let body = r#"{"stop_reason":"end_turn","choices":[]}"#;
             Some(
                 format!(
                     "HTTP/1.1 200 x\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
@@ -194,6 +194,38 @@ fn a_whole_reply_that_cannot_be_said_is_no_success() {
         assert_eq!(answer.status, 502, "{answer:?}");
         assert_eq!(code(&answer.json()), "provider_malformed");
     }
+}
+
+/// A provider that answers every request with this body.
+fn answering(body: &'static str) -> Upstream {
+    Upstream::before(move |_| Some(reply("200 OK", "", "application/json", body)))
+}
+
+#[test]
+fn what_nobody_knows_in_a_reply_is_named_and_the_rest_goes_on() {
+    let messages = r#"{"id":"m","content":[{"type":"server_tool_use","id":"s","name":"web_search","input":{}},{"type":"text","text":"found"}],"stop_reason":"pause_turn","usage":{"input_tokens":400,"output_tokens":100}}"#;
+    let upstream = answering(messages);
+    let served = before(&upstream, "/v1/messages");
+    let answer = ask(&served, "/v1/chat/completions", "far/x", false);
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let said = answer.json();
+    assert_eq!(said["choices"][0]["message"]["content"], "found");
+    assert_eq!(said["choices"][0]["finish_reason"], "stop");
+    assert_eq!(said["usage"]["total_tokens"], 500);
+    assert_eq!(
+        answer.header("x-durward-left-out"),
+        Some("content.server_tool_use, stop_reason.pause_turn")
+    );
+    assert_eq!(upstream.count(), 1, "it is not asked again");
+    let cut = r#"{"id":"c","choices":[{"message":{"tool_calls":[{"id":"c0","type":"function","function":{"name":"f","arguments":"{\"a\": [1,2"}}]},"finish_reason":"length"}]}"#;
+    let upstream = answering(cut);
+    let served = before(&upstream, "/v1/chat/completions");
+    let answer = ask(&served, "/v1/messages", "far/x", false);
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let said = answer.json();
+    assert_eq!(said["stop_reason"], "max_tokens");
+    assert_eq!(said["content"][0]["input"], json!({ "a": [1, 2] }));
+    assert_eq!(upstream.count(), 1, "it is not asked again");
 }
 
 #[test]

@@ -279,7 +279,7 @@ pub(crate) enum Piece<'a> {
     CallEnds(usize),
     Usage(Tokens),
     /// Something that no other dialect can say, by its name.
-    LeftOut(&'static str),
+    LeftOut(Cow<'static, str>),
     Stop(Stop),
     End,
     /// The provider gives up, for this reason.

@@ -38,8 +38,61 @@ pub(crate) fn wrong<T>(at: impl Into<String>, why: impl Into<Cow<'static, str>>)
     })
 }
 
-/// Hints of a request that change no meaning and were left out.
-pub(crate) type LeftOut = BTreeSet<&'static str>;
+/// Most names of what was left out of one message.
+const LEFT_OUT_MAX: usize = 64;
+/// Longest of these names, in bytes.
+const NAME_BYTES_MAX: usize = 64;
+
+/// Names of what was left out of a request or a reply.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct LeftOut(BTreeSet<Cow<'static, str>>);
+
+impl LeftOut {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a name; returns whether it is new.
+    pub fn insert(&mut self, name: impl Into<Cow<'static, str>>) -> bool {
+        self.0.len() < LEFT_OUT_MAX && self.0.insert(name.into())
+    }
+}
+
+impl<N: Into<Cow<'static, str>>> Extend<N> for LeftOut {
+    fn extend<I: IntoIterator<Item = N>>(&mut self, names: I) {
+        for name in names {
+            self.insert(name);
+        }
+    }
+}
+
+impl<N: Into<Cow<'static, str>>> FromIterator<N> for LeftOut {
+    fn from_iter<I: IntoIterator<Item = N>>(names: I) -> Self {
+        let mut all = Self::new();
+        all.extend(names);
+        all
+    }
+}
+
+impl IntoIterator for LeftOut {
+    type Item = Cow<'static, str>;
+    type IntoIter = std::collections::btree_set::IntoIter<Cow<'static, str>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+/// Returns the name under which something unknown is left out: where it was, and what its sender calls it, as far as a header may
+/// have that.
+pub(crate) fn unknown(at: &'static str, name: &str) -> Cow<'static, str> {
+    let fits = |c: &char| c.is_ascii_alphanumeric() || "_-/:".contains(*c);
+    let name: String = name.chars().filter(fits).take(NAME_BYTES_MAX).collect();
+    match name.as_str() {
+        "" => at.into(),
+        name => format!("{at}.{name}").into(),
+    }
+}
 
 /// The members of one object, each of which has to be taken.
 #[derive(Debug)]
@@ -156,7 +209,7 @@ impl<'a> Fields<'a> {
     pub fn hints(&mut self, names: &[&'static str], left_out: &mut LeftOut) {
         for name in names {
             if self.take(name).is_some() {
-                left_out.insert(name);
+                left_out.insert(*name);
             }
         }
     }

@@ -3,8 +3,10 @@
 //! What is said is read into a form that no dialect words ([`ask`]), every member of it, and written anew.
 //! Nothing is dropped in silence: what the other dialect has no word for is refused by the place where it
 //! stands ([`Inexpressible`]), and hints that change no meaning are named to whoever asks ([`Said`]).
-//! What comes from a provider is read leniently, and what cannot be handed on makes the reply unreadable.
+//! A provider's reply is an open world: an unknown reason counts as the nearest one, an unknown part is left out, and both are
+//! named. Only what is no reply at all makes it unreadable.
 
+mod arguments;
 mod ask;
 mod chat;
 pub mod embeddings;
@@ -18,9 +20,12 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
+
 use ask::{Role, Source};
 
-use super::endpoint::Endpoint;
+use super::endpoint::{Dialect, Endpoint};
+use super::json;
 use super::usage::Tokens;
 pub use fields::Inexpressible;
 use fields::{LeftOut, wrong};
@@ -93,7 +98,7 @@ pub struct Said {
     /// The body.
     pub body: Vec<u8>,
     /// Hints of the request that the other dialect has no word for.
-    pub left_out: Vec<&'static str>,
+    pub left_out: Vec<Cow<'static, str>>,
 }
 
 /// Says a request in another dialect.
@@ -153,7 +158,20 @@ pub struct Told {
     /// What was used.
     pub tokens: Tokens,
     /// What of it the other dialect has no word for.
-    pub left_out: Vec<&'static str>,
+    pub left_out: Vec<Cow<'static, str>>,
+}
+
+/// Returns what a whole reply of this form says it used, whatever else is wrong with it.
+#[must_use]
+pub fn usage_of(from: Format, text: &str) -> Tokens {
+    let own = json::members(text);
+    let read = |name: &str| json::member(&own, name);
+    match from {
+        Format::Chat => read("usage").map(|raw| Tokens::read(Dialect::OpenAi, raw)),
+        Format::Messages => read("usage").map(|raw| Tokens::read(Dialect::Anthropic, raw)),
+        Format::Gemini => read("usageMetadata").map(gemini::usage),
+    }
+    .unwrap_or_default()
 }
 
 /// Says a whole reply in another dialect; `None` where it is no reply, or says what the
@@ -161,7 +179,7 @@ pub struct Told {
 #[must_use]
 pub fn reply(from: Format, to: Front, text: &str, stamp: Stamp<'_>) -> Option<Told> {
     let mut reply = match from {
-        Format::Chat => chat::read_reply(text)?,
+        Format::Chat => chat::read_reply(text, (stamp.id, stamp.created))?,
         Format::Messages => messages::read_reply(text)?,
         Format::Gemini => gemini::read_reply(text, stamp.id)?,
     };

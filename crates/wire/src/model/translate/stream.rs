@@ -46,7 +46,7 @@ impl Translator {
     pub fn new(from: Format, to: Front, stamp: Stamp<'_>) -> Self {
         Self {
             reader: match from {
-                Format::Chat => Reader::Chat(chat::Reader::default()),
+                Format::Chat => Reader::Chat(chat::Reader::new((stamp.id, stamp.created))),
                 Format::Messages => Reader::Messages(messages::Reader::default()),
                 Format::Gemini => Reader::Gemini(gemini::Reader::new(stamp.id)),
             },
@@ -100,7 +100,7 @@ impl Translator {
                     *tokens = self.tokens;
                 }
                 Piece::LeftOut(name) => {
-                    if self.left_out.insert(name) {
+                    if self.left_out.insert(name.clone()) {
                         push_remark(out, &format!("left out: {name}"));
                     }
                     continue;

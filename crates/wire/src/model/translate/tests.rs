@@ -2,6 +2,8 @@
 
 mod providers;
 
+use std::borrow::Cow;
+
 use serde_json::{Value, json};
 
 use super::super::watch::Said;
@@ -505,51 +507,237 @@ fn what_responses_cannot_say_to_others_is_refused_by_name() {
     assert_eq!(said.left_out, ["store"]);
 }
 
+/// The reply to a caller, and the names of what was left out.
+fn replied(from: Format, to: Front, body: &Value) -> Option<(Value, Vec<Cow<'static, str>>)> {
+    let told = reply(from, to, &body.to_string(), STAMP)?;
+    Some((value(&told.body), told.left_out))
+}
+
 #[test]
-fn replies_of_gemini_that_cannot_be_said_are_none_and_blocked_prompts_are_refusals() {
-    let texts = [
-        json!({ "candidates": [{ "content": { "parts": [{ "executableCode": {} }] }, "finishReason": "STOP" }] }),
-        json!({ "candidates": [{ "finishReason": "MALFORMED_FUNCTION_CALL" }] }),
-        json!({ "candidates": [{}, {}] }),
+fn reasons_and_parts_of_gemini_that_nobody_knows_are_named_and_the_reply_goes_on() {
+    let none = [
         json!({ "candidates": [{ "content": { "parts": [{ "text": "cut" }] } }] }),
         json!({}),
     ];
-    for text in texts {
-        let read = reply(Format::Gemini, Front::Chat, &text.to_string(), STAMP);
-        assert!(read.is_none(), "{text}");
+    for body in none {
+        assert!(
+            replied(Format::Gemini, Front::Chat, &body).is_none(),
+            "{body}"
+        );
     }
-    let blocked = json!({ "promptFeedback": { "blockReason": "SAFETY" } });
-    let said = reply(Format::Gemini, Front::Chat, &blocked.to_string(), STAMP).unwrap();
+    let usage = json!({ "promptTokenCount": 400, "candidatesTokenCount": 100 });
+    for reason in [
+        "MALFORMED_FUNCTION_CALL",
+        "OTHER",
+        "UNEXPECTED_TOOL_CALL",
+        "INVENTED_TOMORROW",
+    ] {
+        let body = json!({ "candidates": [{ "content": { "parts": [] }, "finishReason": reason }], "usageMetadata": usage });
+        let (said, left_out) = replied(Format::Gemini, Front::Chat, &body).unwrap();
+        assert_eq!(said["choices"][0]["finish_reason"], "stop", "{reason}");
+        assert_eq!(said["usage"]["total_tokens"], 500, "{reason}");
+        assert_eq!(left_out, [format!("finishReason.{reason}")]);
+        let (_, said) = told(Format::Gemini, Front::Messages, &[body]);
+        assert_eq!(said.last(), Some(&Said::End), "{reason}");
+    }
+    let body = json!({ "candidates": [{ "content": { "parts": [
+        { "executableCode": { "code": "1" } }, { "text": "one" }, { "inlineData": {} },
+    ] }, "finishReason": "STOP" }, {}] });
+    let (said, left_out) = replied(Format::Gemini, Front::Messages, &body).unwrap();
+    assert_eq!(said["content"], json!([{ "type": "text", "text": "one" }]));
     assert_eq!(
-        value(&said.body)["choices"][0]["finish_reason"],
-        "content_filter"
+        left_out,
+        ["candidates", "parts.executableCode", "parts.inlineData"]
+    );
+    let blocked = json!({ "promptFeedback": { "blockReason": "SAFETY" } });
+    let (said, _) = replied(Format::Gemini, Front::Chat, &blocked).unwrap();
+    assert_eq!(said["choices"][0]["finish_reason"], "content_filter");
+}
+
+#[test]
+fn reasons_and_blocks_of_messages_that_nobody_knows_are_named_and_the_reply_goes_on() {
+    for body in [
+        json!({ "error": { "message": "x" } }),
+        json!({ "type": "message" }),
+    ] {
+        assert!(
+            replied(Format::Messages, Front::Chat, &body).is_none(),
+            "{body}"
+        );
+    }
+    let paused =
+        json!({ "content": [{ "type": "text", "text": "x" }], "stop_reason": "pause_turn" });
+    let (said, left_out) = replied(Format::Messages, Front::Chat, &paused).unwrap();
+    assert_eq!(said["choices"][0]["finish_reason"], "stop");
+    assert_eq!(left_out, ["stop_reason.pause_turn"]);
+    let body = json!({ "content": [
+        { "type": "server_tool_use", "id": "s", "name": "web_search", "input": {} },
+        { "type": "web_search_tool_result", "tool_use_id": "s", "content": [] },
+        { "type": "text", "text": "found" },
+    ], "stop_reason": "end_turn" });
+    let (said, left_out) = replied(Format::Messages, Front::Responses, &body).unwrap();
+    assert_eq!(said["output"][0]["content"][0]["text"], "found");
+    assert_eq!(
+        left_out,
+        ["content.server_tool_use", "content.web_search_tool_result"]
+    );
+    let events = [
+        json!({ "type": "message_start", "message": { "id": "m" } }),
+        json!({ "type": "content_block_start", "index": 0, "content_block": { "type": "compaction" } }),
+        json!({ "type": "content_block_delta", "index": 0, "delta": { "type": "compaction_delta", "content": "x" } }),
+        json!({ "type": "content_block_stop", "index": 0 }),
+        json!({ "type": "content_block_start", "index": 1, "content_block": { "type": "text", "text": "" } }),
+        json!({ "type": "content_block_delta", "index": 1, "delta": { "type": "text_delta", "text": "a" } }),
+        json!({ "type": "content_block_delta", "index": 1, "delta": { "type": "invented_delta" } }),
+        json!({ "type": "invented_tomorrow" }),
+        json!({ "type": "message_delta", "delta": { "stop_reason": "compaction" } }),
+        json!({ "type": "message_stop" }),
+    ];
+    let mut out = Vec::new();
+    let mut translator = Translator::new(Format::Messages, Front::Chat, STAMP);
+    let said = events.map(|event| translator.see(event.to_string().as_bytes(), true, &mut out));
+    assert_eq!(said.last(), Some(&Said::End));
+    assert!(!said.contains(&Said::Malformed));
+    let out = String::from_utf8(out).unwrap();
+    for name in [
+        "content.compaction",
+        "delta.invented_delta",
+        "stop_reason.compaction",
+    ] {
+        assert!(
+            out.contains(&format!(": left out: {name}\n")),
+            "{name} {out}"
+        );
+    }
+    assert!(
+        out.contains("\"content\":\"a\"") && out.ends_with("data: [DONE]\n\n"),
+        "{out}"
     );
 }
 
 #[test]
-fn a_reply_that_says_what_the_other_side_cannot_say_is_none() {
-    let messages = [
-        json!({ "content": [{ "type": "server_tool_use" }], "stop_reason": "end_turn" }),
-        json!({ "content": [], "stop_reason": "pause_turn" }),
-        json!({ "content": [] }),
-        json!({ "error": { "message": "x" } }),
-    ];
-    for text in messages {
-        let read = reply(Format::Messages, Front::Chat, &text.to_string(), STAMP);
-        assert!(read.is_none(), "{text}");
+fn tool_calls_are_read_in_every_form_that_servers_send() {
+    let chat = |calls: Value, reason: &str| {
+        let body = json!({ "id": "r", "choices": [{ "message": { "tool_calls": calls }, "finish_reason": reason }] });
+        replied(Format::Chat, Front::Messages, &body).unwrap().0
+    };
+    let call = |arguments: Value| json!([{ "id": "c", "type": "function", "function": { "name": "f", "arguments": arguments } }]);
+    let said = chat(call(json!({ "path": "/etc", "n": 1 })), "tool_calls");
+    assert_eq!(
+        said["content"][0]["input"],
+        json!({ "path": "/etc", "n": 1 })
+    );
+    let said = chat(call(json!("{\"a\": [1,2")), "length");
+    assert_eq!(said["content"][0]["input"], json!({ "a": [1, 2] }));
+    assert_eq!(said["stop_reason"], "max_tokens");
+    let said = chat(call(json!("not json")), "tool_calls");
+    assert_eq!(
+        said["content"][0]["input"],
+        json!({ "arguments": "not json" })
+    );
+    let said = chat(
+        json!([{ "function": { "name": "f", "arguments": "{}" } }, { "function": {} }]),
+        "stop",
+    );
+    assert_eq!(said["stop_reason"], "tool_use");
+    assert_eq!(said["content"].as_array().unwrap().len(), 1);
+    let legacy = json!({ "id": "r", "choices": [{ "message": { "function_call": { "name": "f", "arguments": "{\"a\":1}" } }, "finish_reason": "function_call" }] });
+    let said = replied(Format::Chat, Front::Messages, &legacy).unwrap().0;
+    assert_eq!(
+        (&said["content"][0]["name"], &said["content"][0]["input"]),
+        (&json!("f"), &json!({ "a": 1 }))
+    );
+    // A caller whose dialect has a text for it reads the model's own.
+    let body = json!({ "choices": [{ "message": { "tool_calls": call(json!("{\"a\"")) }, "finish_reason": "length" }] });
+    let said = replied(Format::Chat, Front::Responses, &body).unwrap().0;
+    assert_eq!(said["output"][0]["arguments"], "{\"a\"");
+}
+
+#[test]
+fn calls_without_ids_have_other_ids_in_each_reply() {
+    let id = |reply: &str| {
+        let body = json!({ "id": reply, "choices": [{ "message": { "tool_calls": [{ "function": { "name": "f" } }] }, "finish_reason": "tool_calls" }] });
+        let said = replied(Format::Chat, Front::Messages, &body).unwrap().0;
+        said["content"][0]["id"].as_str().unwrap().to_owned()
+    };
+    assert_ne!(id("r1"), id("r2"));
+    assert_eq!(id("r1"), id("r1"));
+}
+
+/// The calls that a caller of messages reads of these deltas of calls: id, name, arguments.
+fn streamed_calls(deltas: &[Value]) -> Vec<(String, String, String)> {
+    let delta = |call: &Value| json!({ "id": "r", "choices": [{ "index": 0, "delta": { "tool_calls": [call] } }] });
+    let mut events: Vec<Value> = deltas.iter().map(delta).collect();
+    events.push(json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": "tool_calls" }] }));
+    events.push(json!("[DONE]"));
+    let (told, said) = told(Format::Chat, Front::Messages, &events);
+    assert_eq!(said.last(), Some(&Said::End), "{deltas:?}");
+    let mut calls = std::collections::BTreeMap::new();
+    for event in told {
+        let index = event["index"].as_u64();
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        match event["type"].as_str().unwrap() {
+            "content_block_start" => {
+                let block = &event["content_block"];
+                calls.insert(
+                    index,
+                    (text(&block["id"]), text(&block["name"]), String::new()),
+                );
+            }
+            "content_block_delta" => {
+                calls
+                    .get_mut(&index)
+                    .unwrap()
+                    .2
+                    .push_str(event["delta"]["partial_json"].as_str().unwrap());
+            }
+            _ => {}
+        }
     }
-    let call = json!({ "function": { "name": "f", "arguments": "{\"a\"" } });
-    let chats = [
-        json!({ "choices": [] }),
-        json!({ "choices": [{}, {}] }),
-        json!({ "choices": [{ "message": { "audio": {} } }] }),
-        json!({ "choices": [{ "message": { "tool_calls": [call] } }] }),
-        json!({ "choices": [{ "message": { "content": [{ "type": "odd" }] } }] }),
-    ];
-    for text in chats {
-        let read = reply(Format::Chat, Front::Messages, &text.to_string(), STAMP);
-        assert!(read.is_none(), "{text}");
-    }
+    calls.into_values().collect()
+}
+
+#[test]
+fn streamed_calls_are_told_apart_however_a_server_numbers_them() {
+    let call = |index: Value, id: Value, name: Value, arguments: Value| json!({ "index": index, "id": id, "type": "function", "function": { "name": name, "arguments": arguments } });
+    let none = Value::Null;
+    let two = |calls: Vec<(String, String, String)>| {
+        let calls: Vec<_> = calls
+            .into_iter()
+            .map(|(id, name, text)| (id, format!("{name}{text}")))
+            .collect();
+        let [first, second] = calls.as_slice() else {
+            panic!("{calls:?}")
+        };
+        assert_ne!(first.0, second.0);
+        assert_eq!(
+            (first.1.as_str(), second.1.as_str()),
+            ("f0{\"a\":1}", "f1{\"b\":2}")
+        );
+    };
+    // The same number, and ids that differ.
+    two(streamed_calls(&[
+        call(json!(0), json!("c0"), json!("f0"), json!("{\"a\":1}")),
+        call(json!(0), json!("c1"), json!("f1"), json!("{\"b\":2}")),
+    ]));
+    // The same number, no ids, whole arguments.
+    two(streamed_calls(&[
+        call(json!(0), none.clone(), json!("f0"), json!({ "a": 1 })),
+        call(json!(0), none.clone(), json!("f1"), json!({ "b": 2 })),
+    ]));
+    // No numbers.
+    two(streamed_calls(&[
+        call(none.clone(), json!("c0"), json!("f0"), json!("{\"a\"")),
+        call(none.clone(), none.clone(), none.clone(), json!(":1}")),
+        call(none.clone(), json!("c1"), json!("f1"), json!("{\"b\":2}")),
+    ]));
+    // A name that comes late, and names and ids that are repeated.
+    two(streamed_calls(&[
+        call(json!(0), json!("c0"), none.clone(), json!("{\"a\"")),
+        call(json!(0), none.clone(), json!("f0"), json!(":1}")),
+        call(json!(1), json!("c1"), json!("f1"), json!("{\"b\"")),
+        call(json!(1), json!("c1"), json!("f1"), json!(":2}")),
+    ]));
 }
 
 #[test]
@@ -566,13 +754,7 @@ fn a_stream_that_is_cut_or_odd_never_looks_whole() {
         ),
         (
             vec![json!({ "choices": [{ "index": 1, "delta": {} }] })],
-            Said::Malformed,
-        ),
-        (
-            vec![
-                json!({ "choices": [{ "delta": { "tool_calls": [{ "function": { "arguments": "{" } }] } }] }),
-            ],
-            Said::Malformed,
+            Said::Part,
         ),
     ] {
         let (told, said) = told(Format::Chat, Front::Messages, &events);

@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
+use super::super::arguments;
 use super::super::ask::{Call, Part, Reply, Stop};
+use super::super::fields::{LeftOut, unknown};
 use super::usage;
 use crate::model::endpoint::Dialect;
 use crate::model::json::{self, member};
@@ -10,16 +12,18 @@ use crate::model::usage::Tokens;
 use crate::model::write::{Object, list, quoted};
 use crate::scan::Member;
 
-/// Reads a reply; `None` where it is none, or says what no other dialect can say.
-pub(in super::super) fn read(text: &str) -> Option<Reply<'_>> {
+/// Reads a reply; `None` where it is none. `stamp` is that of the request: its id, and when it was answered.
+pub(in super::super) fn read<'a>(text: &'a str, stamp: (&str, u64)) -> Option<Reply<'a>> {
     let own = json::members(text);
     let choices = json::elements(member(&own, "choices")?);
-    let [choice] = choices.as_slice() else {
-        return None;
-    };
+    let (choice, more) = choices.split_first()?;
     let choice = json::members(choice);
     let message = json::members(member(&choice, "message")?);
     let word = |name: &str| member(&message, name).and_then(json::text);
+    let mut left_out: LeftOut = left_out(&own, &choice, &message).into_iter().collect();
+    if !more.is_empty() {
+        left_out.insert("choices");
+    }
     let mut parts = Vec::new();
     let thoughts = word("reasoning_content").or_else(|| word("reasoning"));
     if let Some(text) = thoughts.filter(|text| !text.is_empty()) {
@@ -29,27 +33,33 @@ pub(in super::super) fn read(text: &str) -> Option<Reply<'_>> {
         });
     }
     if let Some(content) = member(&message, "content") {
-        parts.extend(self::content(content)?);
+        parts.extend(self::content(content, &mut left_out));
     }
-    let mut stop = stop(&choice);
+    let mut stop = stop(&choice, &mut left_out);
     if let Some(refusal) = word("refusal").filter(|text| !text.is_empty()) {
         parts.push(Part::Refusal(refusal));
         stop = Stop::Refusal;
     }
-    let left_out = left_out(&own, &choice, &message).into_iter().collect();
-    if has_more(&message) {
-        return None;
-    }
+    let id = member(&own, "id").and_then(json::text).unwrap_or_default();
     let calls = json::elements(member(&message, "tool_calls").unwrap_or_default());
-    for (number, raw) in calls.into_iter().enumerate() {
-        parts.push(Part::Call(call(number, raw)?));
+    let legacy = member(&message, "function_call").filter(|_| calls.is_empty());
+    let calls = calls.into_iter().map(|raw| (raw, "function"));
+    let calls = calls.chain(legacy.map(|raw| (raw, "")));
+    for (number, (raw, below)) in calls.enumerate() {
+        match call(raw, below, || arguments::id_of(&id, stamp, number)) {
+            Some(call) => parts.push(Part::Call(call)),
+            None => {
+                left_out.insert("tool_calls");
+                continue;
+            }
+        }
         // Some say that they have stopped, and call a tool all the same.
         if stop == Stop::End {
             stop = Stop::Calls;
         }
     }
     Some(Reply {
-        id: member(&own, "id").and_then(json::text).unwrap_or_default(),
+        id,
         model: member(&own, "model")
             .and_then(json::text)
             .unwrap_or_default(),
@@ -61,31 +71,46 @@ pub(in super::super) fn read(text: &str) -> Option<Reply<'_>> {
     })
 }
 
-/// What a reply, or an event of a stream, has that no other dialect can say.
+/// Members of a message, or of a piece of one, that are read, or say nothing that a caller could miss.
+const KNOWN: [&str; 12] = [
+    "role",
+    "content",
+    "refusal",
+    "reasoning_content",
+    "reasoning",
+    "tool_calls",
+    "function_call",
+    "name",
+    "prefix",
+    "tool_call_id",
+    "reasoning_signature",
+    "obfuscation",
+];
+
+/// Returns what a reply, or an event of a stream, has that no other dialect can say.
 pub(super) fn left_out(
     own: &[Member<'_>],
     choice: &[Member<'_>],
     message: &[Member<'_>],
-) -> Vec<&'static str> {
-    [
-        (message, "annotations"),
-        (choice, "logprobs"),
-        (own, "moderation"),
-    ]
-    .into_iter()
-    .filter(|(of, name)| member(of, name).is_some_and(|raw| raw != "[]"))
-    .map(|(_, name)| name)
-    .collect()
+) -> Vec<Cow<'static, str>> {
+    let is_said = |raw: &str| !matches!(raw, "null" | "[]" | "\"\"" | "{}" | "false");
+    let known = [(choice, "logprobs"), (own, "moderation")];
+    let known = known
+        .into_iter()
+        .filter(|(of, name)| member(of, name).is_some_and(is_said));
+    let known = known.map(|(_, name)| Cow::Borrowed(name));
+    let unknown = message
+        .iter()
+        .filter(|(name, raw)| !KNOWN.contains(&name.as_ref()) && is_said(raw))
+        .map(|(name, _)| match name.as_ref() {
+            "annotations" => Cow::Borrowed("annotations"),
+            name => unknown("message", name),
+        });
+    known.chain(unknown).collect()
 }
 
-/// Whether a message, or a piece of one, has more than words and calls of tools.
-pub(super) fn has_more(message: &[Member<'_>]) -> bool {
-    let has = |name: &str| member(message, name).is_some_and(|raw| raw != "[]");
-    ["audio", "function_call", "images"].into_iter().any(has)
-}
-
-/// A content: a text, or parts, among which some have the model's thoughts. Empty ones are left out.
-pub(super) fn content(raw: &str) -> Option<Vec<Part<'_>>> {
+/// Reads a content: a text, or parts, among which some have the model's thoughts. Empty ones are left out.
+pub(super) fn content<'a>(raw: &'a str, left_out: &mut LeftOut) -> Vec<Part<'a>> {
     let mut parts = Vec::new();
     if let Some(text) = json::text(raw) {
         parts.push(Part::Text(text));
@@ -93,54 +118,68 @@ pub(super) fn content(raw: &str) -> Option<Vec<Part<'_>>> {
     for raw in json::elements(raw) {
         let own = json::members(raw);
         let word = |name: &str| member(&own, name).and_then(json::text);
-        match word("type")?.as_ref() {
-            "text" => parts.push(Part::Text(word("text")?)),
+        let kind = word("type").unwrap_or_default();
+        match kind.as_ref() {
+            "text" | "output_text" => parts.extend(word("text").map(Part::Text)),
+            "refusal" => parts.extend(word("refusal").map(Part::Refusal)),
             "thinking" => {
-                for inner in json::elements(member(&own, "thinking")?) {
-                    let text = member(&json::members(inner), "text").and_then(json::text)?;
-                    parts.push(Part::Thinking {
-                        text,
-                        signature: None,
-                    });
-                }
+                let inner = json::elements(member(&own, "thinking").unwrap_or_default());
+                let texts = inner
+                    .into_iter()
+                    .filter_map(|raw| member(&json::members(raw), "text").and_then(json::text));
+                let texts = texts.chain(word("thinking"));
+                parts.extend(texts.map(|text| Part::Thinking {
+                    text,
+                    signature: None,
+                }));
             }
-            _ => return None,
+            kind => {
+                left_out.insert(unknown("content", kind));
+            }
         }
     }
     parts.retain(
         |part| !matches!(part, Part::Text(text) | Part::Thinking { text, .. } if text.is_empty()),
     );
-    Some(parts)
+    parts
 }
 
-fn call(number: usize, raw: &str) -> Option<Call<'_>> {
+/// Reads a call; `None` where it calls nothing by a name. `below` is where its function is, `id` makes an id.
+fn call<'a>(raw: &'a str, below: &str, id: impl FnOnce() -> String) -> Option<Call<'a>> {
     let own = json::members(raw);
-    let function = json::members(member(&own, "function")?);
-    let input = member(&function, "arguments").and_then(json::text);
+    let inner = member(&own, below).map(json::members);
+    let function = inner.as_ref().unwrap_or(&own);
+    let name = member(function, "name").and_then(json::text)?;
+    let input = member(function, "arguments").and_then(arguments::of_server);
     let input = input.filter(|text| !text.trim().is_empty());
-    let input = input.unwrap_or(Cow::Borrowed("{}"));
-    let id = member(&own, "id").and_then(json::text);
-    json::is_object(&input).then_some(())?;
+    let own_id = member(&own, "id").and_then(json::text);
     Some(Call {
-        id: id.unwrap_or_else(|| format!("call_{number}").into()),
-        name: member(&function, "name").and_then(json::text)?,
-        input,
+        id: own_id
+            .filter(|id| !id.is_empty())
+            .unwrap_or_else(|| id().into()),
+        name,
+        input: input.unwrap_or(Cow::Borrowed("{}")),
         signature: None,
     })
 }
 
-/// Why the model stopped.
-pub(super) fn stop(choice: &[crate::scan::Member<'_>]) -> Stop {
+/// Returns why the model stopped. A reason that is not known counts as an end, and is named.
+pub(super) fn stop(choice: &[Member<'_>], left_out: &mut LeftOut) -> Stop {
     let reason = member(choice, "finish_reason").and_then(json::text);
     match reason.as_deref() {
-        Some("length") => Stop::Length,
+        Some("length" | "max_tokens") => Stop::Length,
         Some("tool_calls" | "function_call") => Stop::Calls,
         Some("content_filter") => Stop::Refusal,
         // Some servers say which text they stopped at.
-        _ => match member(choice, "stop_reason").and_then(json::text) {
-            Some(text) if reason.as_deref() == Some("stop") => Stop::Sequence(text.into_owned()),
-            _ => Stop::End,
+        Some("stop") => match member(choice, "stop_reason").and_then(json::text) {
+            Some(text) => Stop::Sequence(text.into_owned()),
+            None => Stop::End,
         },
+        None | Some("eos" | "end_turn" | "") => Stop::End,
+        Some(other) => {
+            left_out.insert(unknown("finish_reason", other));
+            Stop::End
+        }
     }
 }
 

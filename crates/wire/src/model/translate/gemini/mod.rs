@@ -5,5 +5,5 @@ mod reply;
 mod stream;
 
 pub(super) use ask::write as write_ask;
-pub(super) use reply::read as read_reply;
+pub(super) use reply::{read as read_reply, usage};
 pub(super) use stream::Reader;

@@ -1,7 +1,9 @@
 //! Replies, whole and piece by piece: both have one form.
 
+use std::borrow::Cow;
+
 use super::super::ask::{Call, Part, Reply, Stop, Text};
-use super::super::fields::LeftOut;
+use super::super::fields::{LeftOut, unknown};
 use crate::model::json::{self, member};
 use crate::model::usage::Tokens;
 use crate::scan::Member;
@@ -15,7 +17,7 @@ pub(super) struct Answer<'a> {
     pub stop: Option<Stop>,
     pub tokens: Option<Tokens>,
     /// What it says that no other dialect can say.
-    pub left_out: Vec<&'static str>,
+    pub left_out: LeftOut,
 }
 
 /// What stands beside the words of a candidate, and has no counterpart.
@@ -26,9 +28,8 @@ const BESIDE: [&str; 4] = [
     "urlContextMetadata",
 ];
 
-/// Reads an answer; `None` where it is none, or says what no other dialect can say. `id` is that of a reply that
-/// has none of its own, `calls` counts the calls of the reply so far.
-pub(super) fn answer<'a>(own: &[Member<'a>], id: &str, calls: &mut usize) -> Option<Answer<'a>> {
+/// Reads an answer. `id` is that of a reply that has none of its own, `calls` counts the calls of the reply so far.
+pub(super) fn answer<'a>(own: &[Member<'a>], id: &str, calls: &mut usize) -> Answer<'a> {
     let word = |name: &str| member(own, name).and_then(json::text).unwrap_or_default();
     let mut read = Answer {
         id: word("responseId"),
@@ -36,7 +37,7 @@ pub(super) fn answer<'a>(own: &[Member<'a>], id: &str, calls: &mut usize) -> Opt
         parts: Vec::new(),
         stop: None,
         tokens: member(own, "usageMetadata").map(usage),
-        left_out: Vec::new(),
+        left_out: LeftOut::new(),
     };
     let candidates = json::elements(member(own, "candidates").unwrap_or_default());
     match candidates.as_slice() {
@@ -45,90 +46,116 @@ pub(super) fn answer<'a>(own: &[Member<'a>], id: &str, calls: &mut usize) -> Opt
             let blocked = member(&feedback, "blockReason").is_some();
             read.stop = blocked.then_some(Stop::Refusal);
         }
-        [one] => {
+        [one, more @ ..] => {
             let one = json::members(one);
             let is_said = |name: &&str| member(&one, name).is_some_and(|raw| raw != "{}");
-            read.left_out = BESIDE.into_iter().filter(is_said).collect();
+            read.left_out.extend(BESIDE.into_iter().filter(is_said));
+            if !more.is_empty() {
+                read.left_out.insert("candidates");
+            }
             let content = json::members(member(&one, "content").unwrap_or_default());
             for raw in json::elements(member(&content, "parts").unwrap_or_default()) {
                 let id = if read.id.is_empty() { id } else { &read.id };
-                part(&json::members(raw), id, calls, &mut read.parts)?;
+                match part(&json::members(raw), id, calls) {
+                    Ok(part) => read.parts.extend(part),
+                    Err(name) => {
+                        read.left_out.insert(name);
+                    }
+                }
             }
             if let Some(reason) = member(&one, "finishReason").and_then(json::text) {
-                read.stop = Some(stop(&reason, *calls > 0)?);
+                read.stop = Some(stop(&reason, *calls > 0, &mut read.left_out));
             }
         }
-        _ => return None,
     }
-    Some(read)
+    read
 }
 
 /// Reads a whole reply.
 pub(in super::super) fn read<'a>(text: &'a str, id: &str) -> Option<Reply<'a>> {
     let own = json::members(text);
-    let read = answer(&own, id, &mut 0)?;
+    let read = answer(&own, id, &mut 0);
     Some(Reply {
         id: read.id,
         model: read.model,
         parts: read.parts,
         stop: read.stop?,
         tokens: read.tokens.unwrap_or_default(),
-        left_out: read.left_out.into_iter().collect::<LeftOut>(),
+        left_out: read.left_out,
     })
 }
 
+/// Reads a part; an error is the name of one that no other dialect has.
 fn part<'a>(
     own: &[Member<'a>],
     reply: &str,
     calls: &mut usize,
-    out: &mut Vec<Part<'a>>,
-) -> Option<()> {
+) -> Result<Option<Part<'a>>, Cow<'static, str>> {
     let word = |name: &str| member(own, name).and_then(json::text);
     if let Some(call) = member(own, "functionCall") {
         let call = json::members(call);
         let text = |name: &str| member(&call, name).and_then(json::text);
+        let Some(name) = text("name") else {
+            return Err("functionCall".into());
+        };
         let id = text("id").filter(|id| !id.is_empty());
         let id = id.unwrap_or_else(|| format!("{reply}_{calls}").into());
         *calls += 1;
-        out.push(Part::Call(Call {
+        return Ok(Some(Part::Call(Call {
             id,
-            name: text("name")?,
+            name,
             input: member(&call, "args").unwrap_or("{}").into(),
             signature: word("thoughtSignature"),
-        }));
-        return Some(());
+        })));
     }
     let text = word("text");
     if text.is_none() && member(own, "thoughtSignature").is_none() {
-        return None;
+        let beside = ["thought", "partMetadata", "videoMetadata"];
+        let kind = own
+            .iter()
+            .find(|(name, _)| !beside.contains(&name.as_ref()))
+            .map_or("", |(name, _)| name.as_ref());
+        return Err(unknown("parts", kind));
     }
     let Some(text) = text.filter(|text| !text.is_empty()) else {
-        return Some(());
+        return Ok(None);
     };
-    out.push(if member(own, "thought") == Some("true") {
+    Ok(Some(if member(own, "thought") == Some("true") {
         Part::Thinking {
             text,
             signature: None,
         }
     } else {
         Part::Text(text)
-    });
-    Some(())
+    }))
 }
 
-fn stop(reason: &str, calls: bool) -> Option<Stop> {
-    Some(match reason {
+/// Returns why the model stopped. A reason that is not known counts as the nearest one, and is named.
+fn stop(reason: &str, calls: bool, left_out: &mut LeftOut) -> Stop {
+    match reason {
         "STOP" if calls => Stop::Calls,
         "FUNCTION_CALL" => Stop::Calls,
         "STOP" => Stop::End,
         "MAX_TOKENS" => Stop::Length,
-        "SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" | "LANGUAGE"
-        | "IMAGE_SAFETY" | "MODEL_ARMOR" => Stop::Refusal,
-        _ => return None,
-    })
+        "SAFETY"
+        | "RECITATION"
+        | "BLOCKLIST"
+        | "PROHIBITED_CONTENT"
+        | "SPII"
+        | "LANGUAGE"
+        | "IMAGE_SAFETY"
+        | "IMAGE_PROHIBITED_CONTENT"
+        | "IMAGE_RECITATION"
+        | "MODEL_ARMOR" => Stop::Refusal,
+        other => {
+            left_out.insert(unknown("finishReason", other));
+            if calls { Stop::Calls } else { Stop::End }
+        }
+    }
 }
 
-fn usage(raw: &str) -> Tokens {
+/// Reads a `usageMetadata` object.
+pub(in super::super) fn usage(raw: &str) -> Tokens {
     let own = json::members(raw);
     let number = |name: &str| member(&own, name).and_then(json::number);
     let sum = |one: Option<u64>, other: Option<u64>| match (one, other) {

@@ -23,8 +23,7 @@ impl Reader {
         }
     }
 
-    /// Reads the data of one event; `None` where it is no event of a stream, or says what no other dialect
-    /// can say.
+    /// Reads the data of one event; `None` where it is no event of a stream.
     pub fn read<'a>(&mut self, data: &'a str, out: &mut Vec<Piece<'a>>) -> Option<()> {
         let own = json::members(data);
         if own.is_empty() {
@@ -35,7 +34,7 @@ impl Reader {
             return Some(());
         }
         let mut at = self.calls;
-        let read = reply::answer(&own, &self.id, &mut self.calls)?;
+        let read = reply::answer(&own, &self.id, &mut self.calls);
         if !self.started {
             self.started = true;
             out.push(Piece::Start {
@@ -54,7 +53,7 @@ impl Reader {
                     out.push(Piece::CallEnds(at));
                     at += 1;
                 }
-                _ => return None,
+                _ => {}
             }
         }
         out.extend(read.left_out.into_iter().map(Piece::LeftOut));

@@ -1,6 +1,8 @@
 //! Whole replies. Those of a provider are read leniently: every member may be missing.
 
+use super::super::arguments;
 use super::super::ask::{Call, Part, Reply, Stop};
+use super::super::fields::{LeftOut, unknown};
 use super::usage;
 use crate::model::endpoint::Dialect;
 use crate::model::json::{self, member};
@@ -8,21 +10,26 @@ use crate::model::usage::Tokens;
 use crate::model::write::{Object, list, quoted};
 use crate::scan::Member;
 
-/// Reads a reply; `None` where it is none, or says what no other dialect can say.
+/// Reads a reply; `None` where it is none.
 pub(in super::super) fn read(text: &str) -> Option<Reply<'_>> {
     let own = json::members(text);
     let word = |name: &str| member(&own, name).and_then(json::text);
     let blocks = json::elements(member(&own, "content")?);
     let inside = blocks.iter().flat_map(|raw| left_out(&json::members(raw)));
-    let left_out = left_out(&own).into_iter().chain(inside).collect();
-    let parts: Option<Vec<Part<'_>>> = blocks.into_iter().map(block).collect();
+    let mut left_out: LeftOut = left_out(&own).into_iter().chain(inside).collect();
+    let parts: Vec<Part<'_>> = blocks
+        .into_iter()
+        .filter_map(|raw| block(raw, &mut left_out))
+        .collect();
     let sequence = word("stop_sequence");
+    let calls = parts.iter().any(|part| matches!(part, Part::Call(_)));
+    let reason = word("stop_reason");
     Some(Reply {
         id: word("id").unwrap_or_default(),
         model: word("model").unwrap_or_default(),
-        parts: parts?,
+        stop: stop(reason.as_deref(), sequence.as_deref(), calls, &mut left_out),
+        parts,
         left_out,
-        stop: stop(word("stop_reason").as_deref(), sequence.as_deref())?,
         tokens: member(&own, "usage")
             .map_or_else(Tokens::default, |raw| Tokens::read(Dialect::Anthropic, raw)),
     })
@@ -46,36 +53,52 @@ pub(super) fn left_out(own: &[Member<'_>]) -> Vec<&'static str> {
     found.map(|(name, _)| name).collect()
 }
 
-fn block(raw: &str) -> Option<Part<'_>> {
+/// Reads a block; one that no other dialect has is left out by its type.
+fn block<'a>(raw: &'a str, left_out: &mut LeftOut) -> Option<Part<'a>> {
     let own = json::members(raw);
     let word = |name: &str| member(&own, name).and_then(json::text);
-    Some(match word("type")?.as_ref() {
-        "text" => Part::Text(word("text")?),
-        "thinking" => Part::Thinking {
-            text: word("thinking")?,
+    let kind = word("type").unwrap_or_default();
+    let part = match kind.as_ref() {
+        "text" => word("text").map(Part::Text),
+        "thinking" => word("thinking").map(|text| Part::Thinking {
+            text,
             signature: word("signature"),
-        },
-        "redacted_thinking" => Part::Redacted(word("data")?),
-        "tool_use" => Part::Call(Call {
-            id: word("id")?,
-            name: word("name")?,
-            input: member(&own, "input").unwrap_or("{}").into(),
-            signature: None,
         }),
-        _ => return None,
-    })
+        "redacted_thinking" => word("data").map(Part::Redacted),
+        "tool_use" => word("id").zip(word("name")).map(|(id, name)| {
+            Part::Call(Call {
+                id,
+                name,
+                input: member(&own, "input").unwrap_or("{}").into(),
+                signature: None,
+            })
+        }),
+        _ => None,
+    };
+    if part.is_none() {
+        left_out.insert(unknown("content", &kind));
+    }
+    part
 }
 
-/// Why the model stopped; `None` where it has not, or for a reason that no other dialect has.
-pub(super) fn stop(reason: Option<&str>, sequence: Option<&str>) -> Option<Stop> {
-    Some(match reason? {
+/// Returns why the model stopped. A reason that is not known counts as the nearest one, and is named.
+pub(super) fn stop(
+    reason: Option<&str>,
+    sequence: Option<&str>,
+    calls: bool,
+    left_out: &mut LeftOut,
+) -> Stop {
+    match reason.unwrap_or("end_turn") {
         "end_turn" => Stop::End,
         "max_tokens" | "model_context_window_exceeded" => Stop::Length,
         "tool_use" => Stop::Calls,
         "stop_sequence" => Stop::Sequence(sequence.unwrap_or_default().to_owned()),
         "refusal" => Stop::Refusal,
-        _ => return None,
-    })
+        other => {
+            left_out.insert(unknown("stop_reason", other));
+            if calls { Stop::Calls } else { Stop::End }
+        }
+    }
 }
 
 /// The reason, as messages have it.
@@ -109,7 +132,7 @@ pub(in super::super) fn write(reply: &Reply<'_>) -> Option<Vec<u8>> {
             Part::Call(own) => {
                 // A call has no place for a signature, so it stands in front.
                 blocks.extend(own.signature.as_ref().map(|text| thinking("", text)));
-                blocks.push(call(&own.id, &own.name, &own.input));
+                blocks.push(call(&own.id, &own.name, &arguments::to_object(&own.input)));
             }
             Part::Thinking { text, signature } => {
                 blocks.push(thinking(text, signature.as_deref().unwrap_or_default()));

@@ -1,9 +1,10 @@
 //! Reading a stream.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::ask::{Call, Piece};
+use super::super::fields::{LeftOut, unknown};
 use super::reply;
 use crate::model::endpoint::Dialect;
 use crate::model::error::message_of;
@@ -19,11 +20,12 @@ const BLOCKS_MAX: usize = 4_096;
 pub(in super::super) struct Reader {
     /// The blocks that call tools: their index, and which call of the reply each is.
     calls: BTreeMap<u64, usize>,
+    /// The blocks that are left out, by their index.
+    ignored: BTreeSet<u64>,
 }
 
 impl Reader {
-    /// Reads the data of one event; `None` where it is no event of a stream, or says what no other dialect
-    /// can say.
+    /// Reads the data of one event; `None` where it is no event of a stream.
     pub fn read<'a>(&mut self, data: &'a str, out: &mut Vec<Piece<'a>>) -> Option<()> {
         let own = json::members(data);
         let index = member(&own, "index").and_then(json::number);
@@ -36,13 +38,13 @@ impl Reader {
                     model: text("model").unwrap_or_default(),
                 });
                 usage(&message, out);
-                out.extend(reply::left_out(&message).into_iter().map(Piece::LeftOut));
+                leave_out(reply::left_out(&message), out);
             }
             "content_block_start" => {
-                self.begin(index?, &json::members(member(&own, "content_block")?), out)?;
+                self.begin(index?, &json::members(member(&own, "content_block")?), out);
             }
             "content_block_delta" => {
-                self.go_on(index?, &json::members(member(&own, "delta")?), out)?;
+                self.go_on(index?, &json::members(member(&own, "delta")?), out);
             }
             "content_block_stop" => {
                 let call = self.calls.get(&index?);
@@ -52,11 +54,15 @@ impl Reader {
                 usage(&own, out);
                 let delta = json::members(member(&own, "delta").unwrap_or_default());
                 let text = |name: &str| member(&delta, name).and_then(json::text);
-                out.extend(reply::left_out(&delta).into_iter().map(Piece::LeftOut));
+                let mut left_out: LeftOut = reply::left_out(&delta).into_iter().collect();
                 let reason = text("stop_reason");
-                if reason.is_some() {
-                    let sequence = text("stop_sequence");
-                    let stop = reply::stop(reason.as_deref(), sequence.as_deref())?;
+                let sequence = text("stop_sequence");
+                let calls = !self.calls.is_empty();
+                let stop = reason.map(|reason| {
+                    reply::stop(Some(&reason), sequence.as_deref(), calls, &mut left_out)
+                });
+                leave_out(left_out, out);
+                if let Some(stop) = stop {
                     out.push(Piece::Stop(stop));
                 }
             }
@@ -68,31 +74,26 @@ impl Reader {
         Some(())
     }
 
-    fn begin<'a>(
-        &mut self,
-        index: u64,
-        block: &[Member<'a>],
-        out: &mut Vec<Piece<'a>>,
-    ) -> Option<()> {
+    fn begin<'a>(&mut self, index: u64, block: &[Member<'a>], out: &mut Vec<Piece<'a>>) {
         let text = |name: &str| {
             let text = member(block, name).and_then(json::text);
             text.filter(|text| !text.is_empty())
         };
-        out.extend(reply::left_out(block).into_iter().map(Piece::LeftOut));
-        match text("type")?.as_ref() {
+        leave_out(reply::left_out(block), out);
+        let kind = text("type").unwrap_or_default();
+        match kind.as_ref() {
             "text" => out.extend(text("text").map(Piece::Text)),
             "thinking" => {
                 out.extend(text("thinking").map(Piece::Thinking));
                 out.extend(text("signature").map(Piece::Signature));
             }
-            "redacted_thinking" => out.push(Piece::Redacted(text("data")?)),
-            "tool_use" => {
+            "redacted_thinking" => out.extend(text("data").map(Piece::Redacted)),
+            "tool_use" if self.calls.len() < BLOCKS_MAX && text("name").is_some() => {
                 let at = self.calls.len();
-                (at < BLOCKS_MAX).then_some(())?;
                 self.calls.insert(index, at);
                 let call = Call {
-                    id: text("id")?,
-                    name: text("name")?,
+                    id: text("id").unwrap_or_else(|| format!("toolu_{at}").into()),
+                    name: text("name").unwrap_or_default(),
                     input: Cow::default(),
                     signature: None,
                 };
@@ -105,34 +106,44 @@ impl Reader {
                     json: raw.into(),
                 }));
             }
-            _ => return None,
+            kind => {
+                if self.ignored.len() < BLOCKS_MAX {
+                    self.ignored.insert(index);
+                }
+                out.push(Piece::LeftOut(unknown("content", kind)));
+            }
         }
-        Some(())
     }
 
-    fn go_on<'a>(
-        &mut self,
-        index: u64,
-        delta: &[Member<'a>],
-        out: &mut Vec<Piece<'a>>,
-    ) -> Option<()> {
+    fn go_on<'a>(&mut self, index: u64, delta: &[Member<'a>], out: &mut Vec<Piece<'a>>) {
+        if self.ignored.contains(&index) {
+            return;
+        }
         let text = |name: &str| member(delta, name).and_then(json::text);
-        match text("type")?.as_ref() {
-            "text_delta" => out.push(Piece::Text(text("text")?)),
-            "thinking_delta" => out.push(Piece::Thinking(text("thinking")?)),
-            "signature_delta" => out.push(Piece::Signature(text("signature")?)),
-            "citations_delta" => out.push(Piece::LeftOut("citations")),
+        let kind = text("type").unwrap_or_default();
+        match kind.as_ref() {
+            "text_delta" => out.extend(text("text").map(Piece::Text)),
+            "thinking_delta" => out.extend(text("thinking").map(Piece::Thinking)),
+            "signature_delta" => out.extend(text("signature").map(Piece::Signature)),
+            "citations_delta" => out.push(Piece::LeftOut("citations".into())),
             "input_json_delta" => {
-                let json = text("partial_json")?;
-                let at = *self.calls.get(&index)?;
-                if !json.is_empty() {
-                    out.push(Piece::Arguments { at, json });
+                let json = text("partial_json").filter(|json| !json.is_empty());
+                match (json, self.calls.get(&index)) {
+                    (Some(json), Some(at)) => out.push(Piece::Arguments { at: *at, json }),
+                    (Some(_), None) => out.push(Piece::LeftOut("delta.input_json_delta".into())),
+                    (None, _) => {}
                 }
             }
-            _ => return None,
+            kind => out.push(Piece::LeftOut(unknown("delta", kind))),
         }
-        Some(())
     }
+}
+
+fn leave_out<N: Into<Cow<'static, str>>>(
+    names: impl IntoIterator<Item = N>,
+    out: &mut Vec<Piece<'_>>,
+) {
+    out.extend(names.into_iter().map(|name| Piece::LeftOut(name.into())));
 }
 
 fn usage(of: &[Member<'_>], out: &mut Vec<Piece<'_>>) {

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::super::arguments::ArgumentScan;
 use super::super::ask::{Piece, Stop};
 use super::{reply, usage};
 use crate::model::usage::Tokens;
@@ -20,41 +21,7 @@ enum Open {
 struct Calling {
     block: usize,
     is_open: bool,
-    /// Objects and lists that have begun and not ended.
-    depth: usize,
-    in_text: bool,
-    is_escaped: bool,
-    /// The object of the arguments has ended.
-    is_whole: bool,
-}
-
-impl Calling {
-    fn new(block: usize) -> Self {
-        Self {
-            block,
-            is_open: true,
-            depth: 0,
-            in_text: false,
-            is_escaped: false,
-            is_whole: false,
-        }
-    }
-
-    fn see(&mut self, json: &str) {
-        for byte in json.bytes() {
-            match byte {
-                _ if self.is_escaped => self.is_escaped = false,
-                b'\\' if self.in_text => self.is_escaped = true,
-                b'"' => self.in_text = !self.in_text,
-                b'{' | b'[' if !self.in_text => self.depth += 1,
-                b'}' | b']' if !self.in_text => {
-                    self.depth = self.depth.saturating_sub(1);
-                    self.is_whole = self.depth == 0;
-                }
-                _ => {}
-            }
-        }
-    }
+    scan: ArgumentScan,
 }
 
 /// Writes the events of a stream.
@@ -106,13 +73,17 @@ impl Writer {
                 }
                 self.begin(&reply::call(&call.id, &call.name, "{}"), out);
                 let block = self.blocks.saturating_sub(1);
-                self.calls.push(Calling::new(block));
+                self.calls.push(Calling {
+                    block,
+                    is_open: true,
+                    scan: ArgumentScan::default(),
+                });
             }
             Piece::Arguments { at, json } => {
                 // Blanks may come behind an object.
                 let says = |call: &&mut Calling| call.is_open || !json.trim().is_empty();
                 if let Some(call) = self.calls.get_mut(*at).filter(says) {
-                    call.see(json);
+                    call.scan.read(json);
                     let delta = Object::new().text("type", "input_json_delta");
                     delta_of(call.block, delta.text("partial_json", json), out);
                 }
@@ -150,7 +121,7 @@ impl Writer {
     fn begin(&mut self, block: &[u8], out: &mut Vec<u8>) {
         // One block ends before the next begins, unless the arguments of calls come by turns.
         for at in 0..self.calls.len() {
-            if self.calls.get(at).is_some_and(|call| call.is_whole) {
+            if self.calls.get(at).is_some_and(|call| call.scan.is_whole()) {
                 self.call_ends(at, out);
             }
         }
