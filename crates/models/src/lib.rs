@@ -32,6 +32,9 @@ pub use call::settle_left;
 pub use catalogue::{Alias, Catalogue, CatalogueFault, Rotation, Route, Target};
 pub use face::{AccountsFace, Face, FaceOptions};
 pub use prices::{Price, Prices};
-pub use provider::{Address, Fault, Offer, Provider, Remedy, Reply, ReplyBody, Sent, Trouble};
+pub use provider::{
+    Address, Fault, FaultScope, Offer, Provider, Remedy, Reply, ReplyBody, RestingKey, Sent,
+    Trouble,
+};
 pub use request::ModelRequest;
 pub use tally::Counted;

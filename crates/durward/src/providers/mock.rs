@@ -76,6 +76,7 @@ impl Mock {
                 headers,
                 format: None,
                 left_out: Vec::new(),
+                key: None,
                 body: Box::new(Play {
                     steps: reply.steps,
                     wait: None,

@@ -68,6 +68,7 @@ impl Sources {
         let mut breakers = face.map_or_else(Vec::new, |face| face.breakers());
         breakers.extend(models.iter().flat_map(|models| models.breakers()));
         let mut measures = face.map_or_else(Vec::new, |face| face.measures());
+        measures.extend(models.iter().flat_map(|models| resting(models)));
         measures.extend(self.telemetry.iter().flat_map(|of| of.measures()));
         measures.push(build());
         measures.extend(room(&self.journal));
@@ -88,6 +89,26 @@ impl Sources {
             limits: gates.iter().map(|gate| in_force(gate)).min(),
         })
     }
+}
+
+/// Keys of model providers that rest, by provider and reason.
+fn resting(models: &models::Face) -> Vec<Measure> {
+    let mut counts = std::collections::BTreeMap::new();
+    for (provider, keys) in models.resting_keys() {
+        for key in keys {
+            *counts
+                .entry((provider.clone(), key.why.label()))
+                .or_insert(0_u64) += 1;
+        }
+    }
+    let about =
+        "Keys of model providers that rest; one that rests for several models counts for each";
+    let measure = |((provider, reason), count): ((String, &str), u64)| {
+        let labels = [("provider", provider.as_str()), ("reason", reason)];
+        let value = Measured::Level(count);
+        Measure::new("durward_model_keys_resting", about, &labels, value)
+    };
+    counts.into_iter().map(measure).collect()
 }
 
 /// Which program this is.

@@ -16,7 +16,7 @@ use wire::model::Tokens;
 use super::cached::may_go_to;
 use super::note::Follow;
 use super::relay::GONE;
-use super::whole::{Whole, read};
+use super::whole::{BadReply, ReplyContext, Whole, read};
 use super::{Relay, Terms, Trail, Unserved, usage};
 use crate::budget::settle;
 use crate::catalogue::{Answering, Leg, Route};
@@ -49,6 +49,26 @@ struct Tries<'t> {
     until: Instant,
     /// By which the next start settles the call, where this process is killed.
     note: Option<Follow>,
+    /// What replies have used that went to nobody.
+    wasted: Wasted,
+}
+
+/// What replies have used that went to nobody, and what that cost.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Wasted {
+    pub tokens: Tokens,
+    pub cost: Option<u64>,
+}
+
+impl Wasted {
+    /// Returns the use of a call: its reply's, and what was wasted before.
+    pub fn with(self, tokens: Tokens, cost: Option<u64>) -> (Tokens, Option<u64>) {
+        let sum = match (self.cost, cost) {
+            (None, None) => None,
+            (one, two) => Some(one.unwrap_or(0).saturating_add(two.unwrap_or(0))),
+        };
+        (self.tokens.plus(tokens), sum)
+    }
 }
 
 /// An attempt that came to nothing, with what the next one needs.
@@ -90,6 +110,7 @@ pub(crate) async fn serve(
         reservation,
         until,
         note: None,
+        wasted: Wasted::default(),
     };
     tries.all(legs, spent).await
 }
@@ -222,7 +243,7 @@ impl<'t> Tries<'t> {
                     Ok(relay) => {
                         return Ok(self.streamed(leg, relay, (pass, began, answering)));
                     }
-                    Err((spent, trouble)) => (spent, Fault::of(trouble, Remedy::Again)),
+                    Err((spent, bad)) => (spent, self.bad(leg, bad).await),
                 }
             }
             Sent::Reply(Reply {
@@ -230,11 +251,17 @@ impl<'t> Tries<'t> {
                 headers,
                 format,
                 left_out,
+                key,
                 mut body,
             }) => {
                 self.trail.left_out = left_out;
                 let request = spent.request();
-                match read(self.terms, request, format, body.as_mut(), self.until).await {
+                let context = ReplyContext {
+                    headers: &headers,
+                    format,
+                    key: key.as_ref(),
+                };
+                match read(self.terms, request, context, body.as_mut(), self.until).await {
                     Ok(told) => {
                         self.trail.left_out.extend(told.left_out);
                         leg.load.took(began.elapsed());
@@ -252,7 +279,7 @@ impl<'t> Tries<'t> {
                             Err(fault) => (spent, fault),
                         }
                     }
-                    Err(trouble) => (spent, Fault::of(trouble, Remedy::Again)),
+                    Err(bad) => (spent, self.bad(leg, bad).await),
                 }
             }
         };
@@ -261,9 +288,19 @@ impl<'t> Tries<'t> {
         Err(Box::new((self, spent, fault)))
     }
 
+    /// Counts what a reply has used that goes to nobody, and returns its fault.
+    async fn bad(&mut self, leg: &Leg, bad: BadReply) -> Fault {
+        let terms = self.terms;
+        let provider = leg.target.provider().peer().name();
+        terms.tally.used(provider, bad.tokens);
+        let cost = terms.prices.cost(&leg.target, bad.tokens);
+        (self.wasted.tokens, self.wasted.cost) = self.wasted.with(bad.tokens, cost);
+        inspect::fault(&terms.gate, provider, bad.fault, &mut self.flight).await
+    }
+
     /// The whole reply settles the call.
     fn whole(self, whole: Whole, tokens: Tokens) -> Served {
-        let used = (tokens, self.trail.cost);
+        let used = self.wasted.with(tokens, self.trail.cost);
         let whole = whole.of(self.terms, self.flight, self.reservation, used);
         drop(self.note);
         Served::Whole(whole, self.trail)
@@ -284,7 +321,7 @@ impl<'t> Tries<'t> {
             (pass, self.revocation),
             (self.reservation, price),
             (peer, began),
-            (answering, self.note),
+            (answering, self.note, self.wasted),
         );
         Served::Stream(relay, self.trail)
     }
@@ -297,13 +334,21 @@ impl<'t> Tries<'t> {
         self.trail.cost = terms.prices.cost(&leg.target, tokens);
         let body = inspect::reply(&terms.gate, provider, body, &mut self.flight).await;
         if body.is_err() {
-            settle(self.reservation.take(), tokens, self.trail.cost);
-            self.flight.used(usage(tokens, self.trail.cost));
+            let (tokens, cost) = self.wasted.with(tokens, self.trail.cost);
+            settle(self.reservation.take(), tokens, cost);
+            self.flight.used(usage(tokens, cost));
         }
         body
     }
 
-    fn give_up(self, fault: Fault) -> Unserved {
+    fn give_up(mut self, fault: Fault) -> Unserved {
+        let (tokens, cost) = self.wasted.with(Tokens::default(), None);
+        if tokens != Tokens::default() && self.reservation.is_some() {
+            settle(self.reservation.take(), tokens, cost);
+        }
+        if tokens != Tokens::default() {
+            self.flight.used(usage(tokens, cost));
+        }
         self.flight.finish(Outcome {
             status: Status::Failure,
             error_code: Some(i64::from(fault.trouble.status().as_u16())),

@@ -23,14 +23,16 @@ use toolkit::face::Revocation;
 use wire::SseParser;
 use wire::model::{Endpoint, ErrorText, Said, Tokens, error_event, read_of};
 
+use super::attempt::Wasted;
 use super::note::Follow;
 use super::reader::Reader;
+use super::whole::BadReply;
 use super::{Terms, earlier, usage};
 use crate::budget::settle;
 use crate::catalogue::Answering;
 use crate::inspect::{self, Answers, Held, Whose};
 use crate::prices::Price;
-use crate::provider::{Reply, ReplyBody, Trouble};
+use crate::provider::{Fault, Remedy, Reply, ReplyBody, Trouble};
 use crate::request::ModelRequest;
 use crate::tally::Tally;
 
@@ -60,6 +62,8 @@ pub(crate) struct Relay {
     first: First,
     /// What is looked for in it, and held back for that.
     held: Option<Held>,
+    /// What the provider said when it gave up before anything was passed on.
+    failure: Option<Bytes>,
     /// The checkers are asked about it.
     asking: Option<Pin<Box<dyn Future<Output = Answers> + Send>>>,
     /// What is ready to be passed on.
@@ -99,6 +103,8 @@ struct Open {
     reservation: Option<Reservation>,
     price: Option<Price>,
     note: Option<Follow>,
+    /// What earlier replies to the call have used.
+    wasted: Wasted,
     peer: PeerId,
     began: Instant,
     /// The target counts as busy until then.
@@ -112,12 +118,13 @@ impl Relay {
         reply: Reply,
         (provider, flight): (&str, &InFlight),
         until: Instant,
-    ) -> Result<Box<Self>, (Spent<ModelRequest>, Trouble)> {
+    ) -> Result<Box<Self>, (Spent<ModelRequest>, BadReply)> {
         let Reply {
             spent,
             headers,
             format,
             left_out: _,
+            key,
             body,
         } = reply;
         let request = spent.request();
@@ -138,6 +145,7 @@ impl Relay {
             watch: Reader::new(terms, request, format),
             first: First::Awaited,
             held,
+            failure: None,
             asking: None,
             ready: Vec::new(),
             end: None,
@@ -158,7 +166,14 @@ impl Relay {
                 Some(Ok(())) | None => return Ok(relay),
             },
         };
-        Err((spent, trouble))
+        let words = format.is_none().then(|| relay.endpoint.dialect());
+        let said = relay.failure.take().filter(|_| trouble == Trouble::Failed);
+        let fault = match said {
+            Some(said) => Fault::in_reply(&relay.headers, said).for_caller(key.as_ref(), words),
+            None => Fault::of(trouble, Remedy::Again),
+        };
+        let tokens = relay.watch.used();
+        Err((spent, BadReply { fault, tokens }))
     }
 
     /// From here on the stream settles its call.
@@ -168,10 +183,11 @@ impl Relay {
         (pass, revocation): (BreakerPass, Arc<Revocation>),
         (reservation, price): (Option<Reservation>, Option<Price>),
         (peer, began): (PeerId, Instant),
-        (answering, note): (Answering, Option<Follow>),
+        (answering, note, wasted): (Answering, Option<Follow>, Wasted),
     ) {
         self.open = Some(Open {
             note,
+            wasted,
             flight,
             pass,
             revocation,
@@ -327,7 +343,12 @@ impl Relay {
             }
             match said {
                 Said::Malformed => self.end = Some(Err(Trouble::Malformed)),
-                Said::Failed => self.end = Some(Err(Trouble::Failed)),
+                Said::Failed => {
+                    if self.open.is_none() {
+                        self.failure = Some(Bytes::copy_from_slice(event.data));
+                    }
+                    self.end = Some(Err(Trouble::Failed));
+                }
                 Said::End => self.end = Some(Ok(())),
                 Said::UsageOnly | Said::Part => {}
             }
@@ -361,6 +382,7 @@ impl Relay {
         let Some(Open {
             mut flight,
             note,
+            wasted,
             pass,
             revocation: _,
             reservation,
@@ -378,9 +400,10 @@ impl Relay {
         }
         let tokens = self.used();
         let cost = price.map(|price| price.of(tokens));
-        settle(reservation, tokens, cost);
         self.tally.used(peer.name(), tokens);
         self.tally.attempt(peer.name(), end.err());
+        let (tokens, cost) = wasted.with(tokens, cost);
+        settle(reservation, tokens, cost);
         flight.used(usage(tokens, cost));
         let (status, verdict) = match end {
             Ok(()) => (Status::Success, Verdict::Success),
@@ -421,7 +444,9 @@ impl Relay {
         if let Some(open) = &mut self.open
             && let Some(note) = &mut open.note
         {
-            note.used(tokens, open.price.map(|price| price.of(tokens)));
+            let cost = open.price.map(|price| price.of(tokens));
+            let (tokens, cost) = open.wasted.with(tokens, cost);
+            note.used(tokens, cost);
         }
     }
 }

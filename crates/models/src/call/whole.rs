@@ -10,11 +10,14 @@ use http::HeaderMap;
 use state::Reservation;
 use tokio::time::{Instant, timeout_at};
 use wire::model::translate::{self, Format, Front, Stamp, embeddings};
-use wire::model::{Endpoint, Tokens, members, of_reply, read_of, written_of};
+use wire::model::{
+    Endpoint, Tokens, is_error_reply, is_reply, members, of_reply, read_of, written_of,
+};
 
 use super::{Terms, usage};
 use crate::budget::settle;
-use crate::provider::{ReplyBody, Trouble};
+use crate::key::Key;
+use crate::provider::{Fault, Remedy, ReplyBody, Trouble};
 use crate::request::ModelRequest;
 
 /// A reply that is not streamed.
@@ -66,14 +69,55 @@ impl Whole {
     }
 }
 
+/// Why a reply is none, and what it has used all the same.
+pub(super) struct BadReply {
+    pub fault: Fault,
+    pub tokens: Tokens,
+}
+
+impl From<Trouble> for BadReply {
+    fn from(trouble: Trouble) -> Self {
+        Self {
+            fault: Fault::of(trouble, Remedy::Again),
+            tokens: Tokens::default(),
+        }
+    }
+}
+
+impl BadReply {
+    /// A reply that cannot be read. One that was paid for is not asked for again at the same target.
+    fn malformed(tokens: Tokens) -> Self {
+        let is_paid = tokens.input.max(tokens.output) > Some(0);
+        let remedy = if is_paid {
+            Remedy::NextTarget
+        } else {
+            Remedy::Again
+        };
+        Self {
+            fault: Fault::of(Trouble::Malformed, remedy),
+            tokens,
+        }
+    }
+}
+
+/// Parts of a reply that are read beside its body.
+pub(super) struct ReplyContext<'r> {
+    pub headers: &'r HeaderMap,
+    /// The form of the reply, where that is not the caller's.
+    pub format: Option<Format>,
+    /// The key that the provider was shown.
+    pub key: Option<&'r Key>,
+}
+
 /// Reads a reply to its end: what it says, and what was used.
 pub(super) async fn read(
     terms: &Terms,
     request: &ModelRequest,
-    format: Option<Format>,
+    context: ReplyContext<'_>,
     body: &mut dyn ReplyBody,
     until: Instant,
-) -> Result<Told, Trouble> {
+) -> Result<Told, BadReply> {
+    let format = context.format;
     let all = timeout_at(until, collect(body, terms.reply_bytes_max));
     let all = all.await.unwrap_or(Err(Trouble::TooSlow))?;
     let endpoint = request.endpoint();
@@ -83,7 +127,19 @@ pub(super) async fn read(
     }
     let text = std::str::from_utf8(&all).map_err(|_| Trouble::Malformed)?;
     if members(text).is_empty() {
-        return Err(Trouble::Malformed);
+        return Err(Trouble::Malformed.into());
+    }
+    let told = format.map_or_else(
+        || of_reply(endpoint, text),
+        |from| translate::usage_of(from, text),
+    );
+    if is_error_reply(text) {
+        let words = format.is_none().then(|| endpoint.dialect());
+        let fault = Fault::in_reply(context.headers, all.clone());
+        return Err(BadReply {
+            fault: fault.for_caller(context.key, words),
+            tokens: told,
+        });
     }
     let counted = |tokens: Tokens, reply: &str| {
         let read = read_of(endpoint, request.body());
@@ -94,12 +150,13 @@ pub(super) async fn read(
         (Some(_), None) if endpoint == Endpoint::Embeddings => {
             embeddings::reply(text, request.body())
         }
+        _ if !is_reply(endpoint, text) => return Err(BadReply::malformed(told)),
         _ => {
-            let tokens = counted(of_reply(endpoint, text), text);
+            let tokens = counted(told, text);
             return Ok(Told::plain(all, tokens));
         }
     };
-    let said = said.ok_or(Trouble::Malformed)?;
+    let said = said.ok_or_else(|| BadReply::malformed(told))?;
     let text = std::str::from_utf8(&said.body).unwrap_or_default();
     Ok(Told {
         tokens: counted(said.tokens, text),

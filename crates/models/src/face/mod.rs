@@ -28,6 +28,7 @@ use crate::call::{self, Admitted, Served, Terms};
 use crate::catalogue::{Catalogue, Route, Target};
 use crate::inspect;
 use crate::prices::Prices;
+use crate::provider::RestingKey;
 use crate::request::{ModelRequest, Unreadable};
 use crate::tally::{Counted, Tally};
 pub use accounts::AccountsFace;
@@ -121,6 +122,14 @@ impl Face {
     #[must_use]
     pub fn counted(&self) -> Vec<Counted> {
         self.terms.tally.read()
+    }
+
+    /// Returns the keys that rest, by provider.
+    #[must_use]
+    pub fn resting_keys(&self) -> Vec<(String, Vec<RestingKey>)> {
+        let providers = self.catalogue.providers().iter();
+        let keys = providers.map(|own| (own.peer().name().to_owned(), own.resting_keys()));
+        keys.filter(|(_, keys)| !keys.is_empty()).collect()
     }
 
     /// What happened at the breaker of each target, by the name that is called and the target.

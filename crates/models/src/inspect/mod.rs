@@ -134,6 +134,15 @@ pub(crate) async fn fault(
     mut fault: Fault,
     flight: &mut InFlight,
 ) -> Fault {
+    if let Some((status, said)) = fault.told.take() {
+        match reply(gate, provider, said.into(), flight).await {
+            Ok(said) => {
+                let said = String::from_utf8_lossy(&said).into_owned();
+                fault.told = Some((status, said));
+            }
+            Err(withheld) => fault.told = withheld.told,
+        }
+    }
     let Some((status, body)) = fault.answer.take() else {
         return fault;
     };

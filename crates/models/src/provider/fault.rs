@@ -5,7 +5,10 @@ use gate::ClosedSet;
 use http::header::RETRY_AFTER;
 use http::{HeaderMap, HeaderName, StatusCode};
 use toolkit::breaker::Verdict;
-use wire::model::message_of;
+use wire::model::{Dialect, ErrorReport, is_error};
+
+use super::fault_table::FaultClass;
+use crate::key::Key;
 
 /// What went wrong at a target. The labels stand in records, headers and errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -130,7 +133,9 @@ impl Trouble {
             Self::Credentials => {
                 "the model provider does not take the key that is configured for it"
             }
-            Self::NoModel => "the model provider has no model of this name",
+            Self::NoModel => {
+                "the model provider has no model of this name for the account that is configured for it"
+            }
             Self::Refused => "the model provider says that the request is wrong",
             Self::ContextLength => "the request is longer than the model can read",
             Self::Spared => "the model provider failed too often and is spared for a while",
@@ -167,7 +172,7 @@ impl Trouble {
         }
     }
 
-    /// What it says about the target. One that is used too often is there; its keys rest, not the target.
+    /// Returns what it says about the target. One that limits or refuses a key is there: its keys rest, not the target.
     #[must_use]
     pub fn verdict(self) -> Verdict {
         match self {
@@ -178,9 +183,7 @@ impl Trouble {
             | Self::Malformed
             | Self::TooLong
             | Self::Endless
-            | Self::Failed
-            | Self::Quota
-            | Self::Credentials => Verdict::Failure {
+            | Self::Failed => Verdict::Failure {
                 retry_after_ms: None,
             },
             Self::NoModel
@@ -190,11 +193,26 @@ impl Trouble {
             | Self::NotSpoken
             | Self::Inexpressible => Verdict::ClientFault,
             Self::RateLimited
+            | Self::Quota
+            | Self::Credentials
             | Self::Busy
             | Self::Spared
             | Self::Withheld
             | Self::ClientGone
             | Self::Expelled => Verdict::Cancelled,
+        }
+    }
+
+    /// Returns whom it is about where nothing says more.
+    fn scope(self) -> FaultScope {
+        match self {
+            Self::Credentials | Self::RateLimited => FaultScope::Key,
+            Self::Quota => FaultScope::Account,
+            Self::NoModel => FaultScope::Model,
+            _ => match self.verdict() {
+                Verdict::Failure { .. } => FaultScope::Server,
+                _ => FaultScope::Request,
+            },
         }
     }
 }
@@ -205,6 +223,21 @@ impl ClosedSet for Trouble {
     fn word(self) -> &'static str {
         self.label()
     }
+}
+
+/// Whom a fault is about. It decides who rests, what a breaker counts and where the call goes next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FaultScope {
+    /// This request alone: no key rests and no breaker counts it.
+    Request,
+    /// The model, for the account that was used.
+    Model,
+    /// The account behind the key: the key rests for all models.
+    Account,
+    /// The key: it rests, for the model where it was used too often.
+    Key,
+    /// The server: breakers count it.
+    Server,
 }
 
 /// What may help after a fault.
@@ -225,6 +258,8 @@ pub enum Remedy {
 pub struct Fault {
     /// What went wrong.
     pub trouble: Trouble,
+    /// Whom it is about.
+    pub scope: FaultScope,
     /// What may help.
     pub remedy: Remedy,
     /// When trying again can help, as the provider says, in milliseconds.
@@ -238,10 +273,8 @@ pub struct Fault {
 impl Fault {
     /// Whether another key may do where this one did not.
     pub(crate) fn is_about_key(&self) -> bool {
-        matches!(
-            self.trouble,
-            Trouble::Credentials | Trouble::Quota | Trouble::RateLimited
-        )
+        matches!(self.scope, FaultScope::Key | FaultScope::Account)
+            || self.remedy == Remedy::OtherKey
     }
 
     /// One that has no answer with it.
@@ -249,6 +282,7 @@ impl Fault {
     pub fn of(trouble: Trouble, remedy: Remedy) -> Self {
         Self {
             trouble,
+            scope: trouble.scope(),
             remedy,
             retry_after_ms: None,
             answer: None,
@@ -256,96 +290,119 @@ impl Fault {
         }
     }
 
-    /// What an answer means whose status is no success.
+    /// Reads an answer that is an error: by its status, and by what it says in the words of any server that is known.
     #[must_use]
     pub fn answered(status: StatusCode, headers: &HeaderMap, body: Bytes) -> Self {
+        let mut report = ErrorReport::read(std::str::from_utf8(&body).unwrap_or_default());
         let kind = headers.get(ERROR_TYPE).and_then(|kind| kind.to_str().ok());
-        // Behind a colon stands where the kind is described.
+        // The URL of a description follows the colon.
         let kind = kind.and_then(|kind| kind.split(':').next());
-        let text = std::str::from_utf8(&body).unwrap_or_default();
-        let known = kind.and_then(|kind| of_aws(kind.trim(), text));
-        classify(status, retry_after(headers), body, known)
+        report
+            .codes
+            .extend(kind.map(|kind| kind.trim().to_ascii_lowercase()));
+        let (scope, trouble, remedy) = FaultClass::of(status, &report).meaning();
+        let retry_after_ms = retry_after(headers).or(report.retry_after_ms);
+        let is_callers = match scope {
+            // AWS names the identity behind the key, which is the owner's to know.
+            _ if kind.is_some() && status == StatusCode::FORBIDDEN => false,
+            FaultScope::Request | FaultScope::Model | FaultScope::Account => true,
+            FaultScope::Key | FaultScope::Server => false,
+        };
+        // To the caller, 401 would say that its own key is wrong.
+        let status = match status {
+            StatusCode::UNAUTHORIZED => StatusCode::FORBIDDEN,
+            other => other,
+        };
+        let (mut answer, mut told) = (None, None);
+        match report.message {
+            Some(title) if is_callers && report.is_page => {
+                told = Some((status, format!("{PAGE}: {title}")));
+            }
+            None if is_callers && report.is_page => told = Some((status, PAGE.to_owned())),
+            Some(_) if is_callers => answer = Some((status, body)),
+            _ => {}
+        }
+        Self {
+            trouble,
+            scope,
+            remedy,
+            retry_after_ms,
+            answer,
+            told,
+        }
     }
+
+    /// Returns the fault with what the caller may read of it: its own answer where that has the `words` of the caller's dialect,
+    /// else its sentence. Nothing of it where it repeats the key that the provider was shown.
+    #[must_use]
+    pub(crate) fn for_caller(mut self, key: Option<&Key>, words: Option<Dialect>) -> Self {
+        let shows_key = |body: &[u8]| key.is_some_and(|key| key.is_in(body));
+        if self
+            .told
+            .as_ref()
+            .is_some_and(|(_, said)| shows_key(said.as_bytes()))
+        {
+            self.told = None;
+        }
+        let Some((status, body)) = self.answer.take() else {
+            return self;
+        };
+        if shows_key(&body) {
+            return self;
+        }
+        let text = std::str::from_utf8(&body).unwrap_or_default();
+        if words.is_some_and(|words| is_error(words, text)) {
+            self.answer = Some((status, body));
+            return self;
+        }
+        let said = ErrorReport::read(text).message;
+        let said = said.unwrap_or_else(|| self.trouble.sentence().to_owned());
+        self.told = Some((status, said));
+        self
+    }
+
+    /// Reads a reply that is an error under a status of success; its status is the one that the body names.
+    #[must_use]
+    pub fn in_reply(headers: &HeaderMap, body: Bytes) -> Self {
+        let report = ErrorReport::read(std::str::from_utf8(&body).unwrap_or_default());
+        let named = report.status.or_else(|| status_of(&report));
+        let status = named.and_then(|status| StatusCode::from_u16(status).ok());
+        let status = status.unwrap_or(StatusCode::BAD_GATEWAY);
+        let mut fault = Self::answered(status, headers, body);
+        if fault.remedy == Remedy::OtherKey {
+            // The key is not known any more, so none would rest.
+            fault.remedy = Remedy::NextTarget;
+        }
+        fault
+    }
+}
+
+/// Sentence about a page that answers in the provider's place.
+const PAGE: &str = "something in front of the model provider refused the request with a page";
+
+/// Returns the status that an error usually has, by its type.
+fn status_of(report: &ErrorReport) -> Option<u16> {
+    const STATUS: [(&str, u16); 12] = [
+        ("authentication_error", 401),
+        ("invalid_api_key", 401),
+        ("permission_error", 403),
+        ("not_found_error", 404),
+        ("model_not_found", 404),
+        ("rate_limit_error", 429),
+        ("rate_limit_exceeded", 429),
+        ("insufficient_quota", 429),
+        ("overloaded_error", 529),
+        ("context_length_exceeded", 400),
+        ("invalid_prompt", 400),
+        ("invalid_request_error", 400),
+    ];
+    let known = STATUS.iter().find(|(code, _)| report.has_code(code));
+    known.map(|(_, status)| *status)
 }
 
 /// The kind of an error, as AWS names it.
 const ERROR_TYPE: HeaderName = HeaderName::from_static("x-amzn-errortype");
 const RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
-
-/// What providers say of a request that is longer than the model can read.
-const TOO_LONG: [&str; 6] = [
-    "context_length_exceeded",
-    "prompt is too long",
-    "maximum context length",
-    "context window",
-    "Input is too long",
-    "exceeds the maximum number of tokens",
-];
-
-/// What a kind of AWS's errors means, where its status does not say it.
-fn of_aws(kind: &str, text: &str) -> Option<(Trouble, Remedy)> {
-    let mentions = |words: &[&str]| words.iter().any(|word| text.contains(word));
-    match kind {
-        "ThrottlingException" | "TooManyRequestsException" | "ServiceQuotaExceededException" => {
-            Some((Trouble::RateLimited, Remedy::NextTarget))
-        }
-        "ModelNotReadyException"
-        | "ModelErrorException"
-        | "ModelStreamErrorException"
-        | "ModelTimeoutException" => Some((Trouble::Failed, Remedy::Again)),
-        // The key is good, and this model is not among what it may use.
-        "AccessDeniedException"
-            if mentions(&["access to the model", "not authorized to perform"]) =>
-        {
-            Some((Trouble::NoModel, Remedy::NextTarget))
-        }
-        "ValidationException"
-            if mentions(&["model identifier is invalid", "on-demand throughput"]) =>
-        {
-            Some((Trouble::NoModel, Remedy::NextTarget))
-        }
-        _ => None,
-    }
-}
-
-fn classify(
-    status: StatusCode,
-    retry_after_ms: Option<u64>,
-    body: Bytes,
-    known: Option<(Trouble, Remedy)>,
-) -> Fault {
-    let text = std::str::from_utf8(&body).unwrap_or_default();
-    let mentions = |words: &[&str]| words.iter().any(|word| text.contains(word));
-    let (trouble, remedy) = match status.as_u16() {
-        _ if let Some(known) = known => known,
-        401 | 403 => (Trouble::Credentials, Remedy::NextTarget),
-        // Gemini says so.
-        400 if mentions(&["API_KEY_INVALID"]) => (Trouble::Credentials, Remedy::NextTarget),
-        402 => (Trouble::Quota, Remedy::NextTarget),
-        429 if mentions(&["insufficient_quota", "billing_hard_limit"]) => {
-            (Trouble::Quota, Remedy::NextTarget)
-        }
-        429 => (Trouble::RateLimited, Remedy::NextTarget),
-        404 => (Trouble::NoModel, Remedy::NextTarget),
-        400 | 413 | 422 if mentions(&TOO_LONG) => (Trouble::ContextLength, Remedy::NextTarget),
-        408 | 500..=599 => (Trouble::Failed, Remedy::Again),
-        300..=399 => (Trouble::Malformed, Remedy::NextTarget),
-        _ => (Trouble::Refused, Remedy::Nothing),
-    };
-    let is_callers = matches!(
-        trouble,
-        Trouble::Refused | Trouble::NoModel | Trouble::ContextLength
-    );
-    // Who may not do what is told to the key's owner alone.
-    let told = is_callers && status != StatusCode::FORBIDDEN && message_of(text).is_some();
-    Fault {
-        trouble,
-        remedy,
-        retry_after_ms,
-        answer: told.then_some((status, body)),
-        told: None,
-    }
-}
 
 /// How long the provider asks to wait, in milliseconds. A date is not read: nobody knows its clock.
 fn retry_after(headers: &HeaderMap) -> Option<u64> {
@@ -364,153 +421,4 @@ fn retry_after(headers: &HeaderMap) -> Option<u64> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use http::HeaderValue;
-
-    #[test]
-    fn each_status_has_its_remedy() {
-        let quota = r#"{"error":{"code":"insufficient_quota","message":"x"}}"#;
-        let long = r#"{"error":{"code":"context_length_exceeded","message":"too long"}}"#;
-        let gemini = r#"{"error":{"code":400,"message":"API key not valid","details":[{"reason":"API_KEY_INVALID"}]}}"#;
-        let cases = [
-            (401, "", Trouble::Credentials, Remedy::NextTarget, false),
-            (403, quota, Trouble::Credentials, Remedy::NextTarget, false),
-            (400, gemini, Trouble::Credentials, Remedy::NextTarget, false),
-            (402, "", Trouble::Quota, Remedy::NextTarget, false),
-            (429, "", Trouble::RateLimited, Remedy::NextTarget, false),
-            (429, quota, Trouble::Quota, Remedy::NextTarget, false),
-            (400, long, Trouble::ContextLength, Remedy::NextTarget, true),
-            (400, "<html>", Trouble::Refused, Remedy::Nothing, false),
-            (422, quota, Trouble::Refused, Remedy::Nothing, true),
-            (404, long, Trouble::NoModel, Remedy::NextTarget, true),
-            (500, quota, Trouble::Failed, Remedy::Again, false),
-            (529, "", Trouble::Failed, Remedy::Again, false),
-            (408, "", Trouble::Failed, Remedy::Again, false),
-            (302, "", Trouble::Malformed, Remedy::NextTarget, false),
-        ];
-        for (status, body, trouble, remedy, told) in cases {
-            let code = StatusCode::from_u16(status).unwrap_or_default();
-            let fault = classify(code, None, Bytes::from_static(body.as_bytes()), None);
-            assert_eq!((fault.trouble, fault.remedy), (trouble, remedy), "{status}");
-            assert_eq!(fault.answer.is_some(), told, "{status}");
-        }
-    }
-
-    #[test]
-    fn errors_of_aws_are_read_by_their_kind() {
-        let cases = [
-            (
-                429,
-                "ThrottlingException",
-                "slow",
-                Trouble::RateLimited,
-                false,
-            ),
-            (
-                400,
-                "ServiceQuotaExceededException",
-                "q",
-                Trouble::RateLimited,
-                false,
-            ),
-            (
-                429,
-                "ModelNotReadyException",
-                "wait",
-                Trouble::Failed,
-                false,
-            ),
-            (424, "ModelErrorException", "x", Trouble::Failed, false),
-            (408, "ModelTimeoutException", "x", Trouble::Failed, false),
-            (
-                403,
-                "AccessDeniedException",
-                "You don't have access to the model",
-                Trouble::NoModel,
-                false,
-            ),
-            (
-                403,
-                "AccessDeniedException",
-                "no such key",
-                Trouble::Credentials,
-                false,
-            ),
-            (
-                403,
-                "ExpiredTokenException",
-                "x",
-                Trouble::Credentials,
-                false,
-            ),
-            (
-                403,
-                "InvalidSignatureException",
-                "x",
-                Trouble::Credentials,
-                false,
-            ),
-            (
-                400,
-                "ValidationException",
-                "The provided model identifier is invalid.",
-                Trouble::NoModel,
-                true,
-            ),
-            (
-                400,
-                "ValidationException",
-                "Input is too long for requested model.",
-                Trouble::ContextLength,
-                true,
-            ),
-            (
-                400,
-                "ValidationException",
-                "max_tokens: required",
-                Trouble::Refused,
-                true,
-            ),
-            (
-                404,
-                "ResourceNotFoundException",
-                "x",
-                Trouble::NoModel,
-                true,
-            ),
-            (
-                503,
-                "ServiceUnavailableException",
-                "x",
-                Trouble::Failed,
-                false,
-            ),
-        ];
-        for (status, kind, said, trouble, told) in cases {
-            let mut headers = HeaderMap::new();
-            let shown = format!("{kind}:http://internal.amazon.com/coral/");
-            headers.insert(ERROR_TYPE, HeaderValue::try_from(shown).unwrap());
-            let body = format!("{{\"message\":\"{said}\"}}");
-            let code = StatusCode::from_u16(status).unwrap();
-            let fault = Fault::answered(code, &headers, body.into());
-            assert_eq!(fault.trouble, trouble, "{kind} {said}");
-            assert_eq!(fault.answer.is_some(), told, "{kind} {said}");
-        }
-    }
-
-    #[test]
-    fn a_wait_is_read_in_either_unit() {
-        let read = |name: HeaderName, value: &'static str| {
-            let mut headers = HeaderMap::new();
-            headers.insert(name, HeaderValue::from_static(value));
-            retry_after(&headers)
-        };
-        assert_eq!(read(RETRY_AFTER, "2"), Some(2_000));
-        assert_eq!(read(RETRY_AFTER, "0.5"), Some(500));
-        assert_eq!(read(RETRY_AFTER_MS, "20"), Some(20));
-        for odd in ["-1", "soon", "Wed, 21 Oct 2026 07:28:00 GMT", "NaN", "1e30"] {
-            assert_eq!(read(RETRY_AFTER, odd), None, "{odd}");
-        }
-    }
-}
+mod tests;

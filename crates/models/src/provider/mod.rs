@@ -1,6 +1,7 @@
 //! What answers a request: a provider of models.
 
 mod fault;
+mod fault_table;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,8 +15,9 @@ use toolkit::server::BoxFuture;
 use wire::model::Endpoint;
 use wire::model::translate::Format;
 
+use crate::key::Key;
 use crate::request::ModelRequest;
-pub use fault::{Fault, Remedy, Trouble};
+pub use fault::{Fault, FaultScope, Remedy, Trouble};
 
 /// Where and until when a request goes.
 #[derive(Debug, Clone, Copy)]
@@ -50,8 +52,26 @@ pub trait Provider: Send + Sync {
     /// that the same request can go to another target of its call.
     fn send<'a>(&'a self, spent: Spent<ModelRequest>, to: Address<'a>) -> BoxFuture<'a, Sent>;
 
+    /// Returns its keys that rest.
+    fn resting_keys(&self) -> Vec<RestingKey> {
+        Vec::new()
+    }
+
     /// Time has passed: what was not used for long goes.
     fn tick(&self) {}
+}
+
+/// A key that is not used for a while.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RestingKey {
+    /// Its place among the provider's keys, from 1.
+    pub number: usize,
+    /// The model that it rests for; all where absent.
+    pub model: Option<String>,
+    /// Why it rests.
+    pub why: Trouble,
+    /// How long it still rests, in milliseconds.
+    pub left_ms: u64,
 }
 
 /// What a provider has to offer.
@@ -86,6 +106,8 @@ pub struct Reply {
     pub format: Option<Format>,
     /// Hints of the request that the provider was not told of.
     pub left_out: Vec<Cow<'static, str>>,
+    /// The key that the provider was shown: nothing that repeats it goes to the caller.
+    pub key: Option<Key>,
     /// Its body. Dropped before the end, it ends the provider's work.
     pub body: Box<dyn ReplyBody>,
 }

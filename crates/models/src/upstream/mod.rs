@@ -24,7 +24,7 @@ use net::outbound::http::{
 use tokio::time::Instant;
 use toolkit::server::BoxFuture;
 use wire::model::translate::{self, Format, Front, embeddings};
-use wire::model::{Body, Dialect, Endpoint, is_error, message_of};
+use wire::model::{Body, Dialect, Endpoint};
 
 pub use api::{Api, Kin, Site};
 pub use google::{CREDENTIAL_BYTES_MAX, CredentialFault, GoogleCredential};
@@ -33,7 +33,7 @@ pub use publisher::Publisher;
 
 pub use crate::key::Key;
 
-use crate::provider::{Address, Fault, Offer, Provider, Remedy, Sent, Trouble};
+use crate::provider::{Address, Fault, Offer, Provider, Remedy, RestingKey, Sent, Trouble};
 use crate::request::{Elsewhere, ModelRequest};
 use google::{Refused, Tokens};
 use keys::Keys;
@@ -305,7 +305,7 @@ impl HttpProvider {
         let head_ms_max = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
         let mut outgoing = client.outgoing(Method::POST, Lane::Call, head_ms_max);
         outgoing.headers.extend(self.headers(api, request, key));
-        outgoing.body = written.body;
+        outgoing.body = written.body.clone();
         if self.signed(&client, key, &mut outgoing).is_none() {
             return Sent::Unserved(spent, Fault::of(Trouble::Credentials, Remedy::NextTarget));
         }
@@ -323,19 +323,21 @@ impl HttpProvider {
             tokens.taken(token);
         }
         if status.is_success() {
-            return replies::success(
-                spent,
-                reply,
-                self.streamed(),
-                written.format,
-                written.left_out,
-            );
+            if let Some(number) = number {
+                self.keys.served(number);
+            }
+            let shown = key.cloned();
+            return replies::success(spent, reply, self.streamed(), written, shown);
         }
         let words = written
             .format
             .is_none()
             .then(|| request.endpoint().dialect());
         let mut fault = told(reply, to.until, key, words).await;
+        if self.tokens.is_some() && status == StatusCode::FORBIDDEN {
+            // It names the project and the permissions behind the credential, which are the owner's to know.
+            (fault.answer, fault.told) = (None, None);
+        }
         match number {
             Some(number) => self.learn((number, key), to.model, status, &mut fault),
             None if fault.is_about_key() => {
@@ -403,28 +405,7 @@ async fn told(
     words: Option<Dialect>,
 ) -> Fault {
     let until = until.min(Instant::now() + Duration::from_millis(replies::ERROR_WAIT_MS_MAX));
-    let mut fault = replies::error(reply, until).await;
-    let shows_key = |(_, body): &(StatusCode, Bytes)| key.is_some_and(|key| key.is_in(body));
-    if fault.answer.as_ref().is_some_and(shows_key) {
-        // Some say again what they were sent.
-        fault.answer = None;
-    }
-    let is_worded = |(_, body): &(StatusCode, Bytes)| {
-        let body = std::str::from_utf8(body).unwrap_or_default();
-        words.is_some_and(|words| is_error(words, body))
-    };
-    if !fault.answer.as_ref().is_some_and(is_worded) {
-        // The provider's words are not the caller's, so only its sentence goes on.
-        let told = fault.answer.take();
-        fault.told = told.map(|(status, body)| {
-            let said = std::str::from_utf8(&body).ok().and_then(message_of);
-            (
-                status,
-                said.unwrap_or_else(|| fault.trouble.sentence().to_owned()),
-            )
-        });
-    }
-    fault
+    replies::error(reply, until).await.for_caller(key, words)
 }
 
 /// A body of messages for a cloud that has parts of it elsewhere.
@@ -453,6 +434,10 @@ impl Provider for HttpProvider {
 
     fn send<'a>(&'a self, spent: Spent<ModelRequest>, to: Address<'a>) -> BoxFuture<'a, Sent> {
         Box::pin(self.sent(spent, to))
+    }
+
+    fn resting_keys(&self) -> Vec<RestingKey> {
+        self.keys.resting(Instant::now())
     }
 
     fn tick(&self) {

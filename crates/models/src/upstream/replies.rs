@@ -2,16 +2,16 @@
 
 use std::task::{Context, Poll};
 
+use super::Written;
+use super::frames::{self, Framed};
+use crate::key::Key;
+use crate::provider::{Fault, Remedy, Reply, ReplyBody, Sent, Trouble};
+use crate::request::ModelRequest;
 use bytes::Bytes;
 use gate::Spent;
 use http::header::CONTENT_TYPE;
 use net::outbound::http::{HttpFault, Reply as HttpReply};
 use tokio::time::{Instant, timeout_at};
-use wire::model::translate::Format;
-
-use super::frames::{self, Framed};
-use crate::provider::{Fault, Remedy, Reply, ReplyBody, Sent, Trouble};
-use crate::request::ModelRequest;
 
 /// Longest error that is read, in bytes.
 const ERROR_BYTES_MAX: usize = 64 * 1024;
@@ -41,8 +41,8 @@ pub(super) fn success(
     spent: Spent<ModelRequest>,
     reply: HttpReply,
     streamed: &str,
-    format: Option<Format>,
-    left_out: Vec<std::borrow::Cow<'static, str>>,
+    written: Written,
+    key: Option<Key>,
 ) -> Sent {
     let kind = reply.headers().get(CONTENT_TYPE);
     let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
@@ -60,8 +60,9 @@ pub(super) fn success(
     Sent::Reply(Reply {
         spent,
         headers,
-        format,
-        left_out,
+        format: written.format,
+        left_out: written.left_out,
+        key,
         body,
     })
 }

@@ -116,6 +116,37 @@ fn sentence(raw: &str) -> Option<String> {
     })
 }
 
+/// Whether a whole reply, which came under a status of success, is an error in truth: it has an error, and nothing of a reply.
+#[must_use]
+pub fn is_error_reply(reply: &str) -> bool {
+    let own = json::members(reply);
+    let has = |name: &str| json::member(&own, name).is_some();
+    let is_said = |raw: &&str| !matches!(*raw, "{}" | "\"\"" | "false" | "[]");
+    let has_reply = ["choices", "content", "candidates", "data", "results"];
+    match json::member(&own, "error").filter(is_said) {
+        // A response that has failed has an output all the same.
+        Some(_) if has("output") => json::member(&own, "status") == Some("\"failed\""),
+        Some(_) => !has_reply.into_iter().any(|name| {
+            json::member(&own, name).is_some_and(|raw| !json::elements(raw).is_empty())
+        }),
+        None => json::member(&own, "type") == Some("\"error\""),
+    }
+}
+
+/// Whether a whole reply has what a reply of its endpoint cannot lack.
+#[must_use]
+pub fn is_reply(endpoint: Endpoint, reply: &str) -> bool {
+    let own = json::members(reply);
+    match endpoint {
+        Endpoint::Chat => {
+            let choices = json::member(&own, "choices").unwrap_or_default();
+            !json::elements(choices).is_empty()
+        }
+        Endpoint::Messages => json::member(&own, "content").is_some(),
+        _ => !own.is_empty(),
+    }
+}
+
 /// Whether this is an error in the words of a dialect. Some that speak like OpenAI say less than it does; Anthropic's say their type.
 #[must_use]
 pub fn is_error(dialect: Dialect, body: &str) -> bool {
@@ -181,6 +212,32 @@ mod tests {
             assert_eq!(data["error"]["message"], "no \"such\" model", "{event}");
             assert!(event.ends_with("\n\n"));
         }
+    }
+
+    #[test]
+    fn an_error_under_a_good_status_is_known_from_a_reply() {
+        for error in [
+            r#"{"error":{"message":"boom","code":500}}"#,
+            r#"{"error":"boom","choices":[]}"#,
+            r#"{"type":"error","error":{"type":"api_error","message":"x"}}"#,
+            r#"{"object":"response","status":"failed","error":{"code":"server_error"},"output":[]}"#,
+        ] {
+            assert!(is_error_reply(error), "{error}");
+        }
+        for reply in [
+            r#"{"error":null,"choices":[{}]}"#,
+            r#"{"error":{},"choices":[]}"#,
+            r#"{"choices":[{"error":{"code":1}}]}"#,
+            r#"{"object":"response","status":"completed","error":null,"output":[]}"#,
+            r#"{"type":"message","content":[]}"#,
+        ] {
+            assert!(!is_error_reply(reply), "{reply}");
+        }
+        let is_whole = |endpoint, reply| is_reply(endpoint, reply);
+        assert!(!is_whole(Endpoint::Chat, r#"{"choices":[]}"#));
+        assert!(is_whole(Endpoint::Chat, r#"{"choices":[{}]}"#));
+        assert!(!is_whole(Endpoint::Messages, "{}"));
+        assert!(is_whole(Endpoint::Messages, r#"{"content":[]}"#));
     }
 
     #[test]

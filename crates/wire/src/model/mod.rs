@@ -46,6 +46,7 @@ mod form;
 mod json;
 mod offered;
 mod openai;
+mod report;
 mod responses;
 pub mod translate;
 mod usage;
@@ -56,8 +57,11 @@ pub use body::{Body, BodyFault};
 pub use choices::{chooses_model, hides, leads_away, names_another};
 pub use counted::{read_of, written_of};
 pub use endpoint::{Dialect, Endpoint};
-pub use error::{ErrorText, error_body, error_event, is_error, message_of};
+pub use error::{
+    ErrorText, error_body, error_event, is_error, is_error_reply, is_reply, message_of,
+};
 pub use form::{Form, FormFault, is_form};
 pub use json::{elements, members, number, text};
+pub use report::ErrorReport;
 pub use usage::{Tokens, of_reply};
 pub use watch::{Said, Watch};

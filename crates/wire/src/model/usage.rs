@@ -30,6 +30,23 @@ impl Tokens {
         self.reasoning = later.reasoning.or(self.reasoning);
     }
 
+    /// Returns the sum of what two replies used.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        let sum = |one: Option<u64>, two: Option<u64>| match (one, two) {
+            (None, None) => None,
+            _ => Some(one.unwrap_or(0).saturating_add(two.unwrap_or(0))),
+        };
+        Self {
+            input: sum(self.input, other.input),
+            output: sum(self.output, other.output),
+            cached: sum(self.cached, other.cached),
+            written: sum(self.written, other.written),
+            reasoning: sum(self.reasoning, other.reasoning),
+            counted: sum(self.counted, other.counted),
+        }
+    }
+
     /// Puts what was counted here in the place of what was not told.
     #[must_use]
     pub fn or_counted(mut self, input: u64, output: impl FnOnce() -> u64) -> Self {

@@ -14,11 +14,11 @@ fn shown(request: &Request) -> &str {
 
 const QUOTA: &str = r#"{"error":{"message":"nothing left","type":"insufficient_quota","code":"insufficient_quota"}}"#;
 
-/// What is said of the first key: status, headers, body; and whether it may ever be used again.
+/// What is said of the first key: status, headers, body; and whether it rests for the model alone.
 const CASES: [(&str, &str, &str, bool); 8] = [
     ("401 Unauthorized", "", "{}", false),
     ("402 Payment Required", "", "{}", false),
-    ("403 Forbidden", "", "{}", false),
+    ("403 Forbidden", "", "{}", true),
     ("429 Too Many Requests", "", QUOTA, false),
     ("429 Too Many Requests", "Retry-After: 3600\r\n", "{}", true),
     ("429 Too Many Requests", "", "{}", true),
@@ -32,7 +32,7 @@ const CASES: [(&str, &str, &str, bool); 8] = [
 ];
 
 #[test]
-fn the_next_key_is_used_at_once_and_the_refused_one_rests_or_is_retired() {
+fn the_next_key_is_used_at_once_and_the_refused_one_rests() {
     for (status, headers, body, rests) in CASES {
         let upstreams = PAIRS.map(|_| {
             Upstream::before(move |request| match shown(request) {
@@ -55,7 +55,7 @@ fn the_next_key_is_used_at_once_and_the_refused_one_rests_or_is_retired() {
                 let told = answer.header("x-durward-attempts");
                 assert_eq!(told, Some(attempts), "{path} {status}");
             }
-            // A key that rests does so for the model alone; one that is retired is not tried for another either.
+            // A key that is refused altogether is not tried for another model either.
             let answer = ask(&served, path, &format!("far{at}/other"), false);
             assert_eq!(answer.status, 200, "{path} {status} {answer:?}");
             let asked = upstream.web.requests();
@@ -66,7 +66,7 @@ fn the_next_key_is_used_at_once_and_the_refused_one_rests_or_is_retired() {
 }
 
 #[test]
-fn where_no_key_is_left_the_caller_is_told_at_once() {
+fn the_last_key_rests_after_four_refusals_and_the_caller_is_told_at_once() {
     for (status, label, told) in [
         ("401 Unauthorized", "provider_credentials", 502),
         ("402 Payment Required", "provider_quota", 429),
@@ -74,18 +74,19 @@ fn where_no_key_is_left_the_caller_is_told_at_once() {
         let upstream = Upstream::before(move |_| Some(reply(status, "", "application/json", "{}")));
         let provider = upstream.configured("far", ENDPOINTS[0]);
         let served = serve(&format!("models: {{ providers: {{ {provider} }} }}"), &[]);
-        for path in [ENDPOINTS[0], ENDPOINTS[1], ENDPOINTS[0]] {
+        for path in [ENDPOINTS[0], ENDPOINTS[1], ENDPOINTS[2]] {
             for streams in [false, true] {
                 let answer = ask(&served, path, "far/x", streams);
                 assert_eq!(answer.status, told, "{path} {answer:?}");
                 assert_eq!(code(&answer.json()), label, "{path}");
             }
         }
-        assert_eq!(
-            upstream.count(),
-            1,
-            "{status}: a retired key is not shown again"
-        );
+        // Until its rest of a second is over, nobody is asked.
+        assert!(upstream.count() >= 4, "{status}: it is given some chances");
+        let metrics = served.send("GET", "/metrics", &[], "").body;
+        let line = format!("durward_model_keys_resting{{provider=\"far\",reason=\"{label}\"}}");
+        let rests = metrics.contains(&format!("{line} 1"));
+        assert!(rests || upstream.count() > 4, "{status} {metrics}");
     }
 }
 

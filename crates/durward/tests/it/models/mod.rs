@@ -10,6 +10,7 @@ mod callers;
 mod configured;
 mod defects;
 mod explained;
+mod fault_scopes;
 mod foreign;
 mod foreign_away;
 mod foreign_litellm;

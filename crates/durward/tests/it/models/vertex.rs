@@ -322,9 +322,9 @@ fn a_token_that_cannot_be_had_is_told_in_every_dialect() {
     };
     for path in ENDPOINTS {
         for (file, name, label, again) in [
-            ("refused.json", "/token/refused", "provider_credentials", 0),
-            ("other-key.json", "/token", "provider_credentials", 0),
-            ("user-gone.json", "/token", "provider_credentials", 0),
+            ("refused.json", "/token/refused", "provider_credentials", 1),
+            ("other-key.json", "/token", "provider_credentials", 1),
+            ("user-gone.json", "/token", "provider_credentials", 1),
             ("down.json", "/token/down", "provider_error", 2),
             ("garbage.json", "/token/garbage", "provider_malformed", 1),
             ("empty.json", "/token/empty", "provider_malformed", 1),
@@ -338,7 +338,7 @@ fn a_token_that_cannot_be_had_is_told_in_every_dialect() {
                 assert_eq!(code(&answer.json()), label, "{path} {file} {answer:?}");
                 assert!(!answer.body.contains(CANARY), "{answer:?}");
                 if at == 1 {
-                    // Who is refused is not asked again; who fails is.
+                    // Who is refused is asked once by each of the first calls; who fails is asked twice.
                     assert_eq!(vertex.asked(name) - before, again, "{path} {file}");
                 }
             }
@@ -435,9 +435,7 @@ fn its_errors_are_told_by_their_kind() {
             ("long", 400, "context_too_long", "exceeds the maximum"),
             ("gone", 404, "provider_no_model", "was not found"),
             ("claude-down", 502, "provider_error", ""),
-            ("claude-denied", 502, "provider_credentials", ""),
-            // It has retired the credential.
-            ("m", 502, "provider_credentials", ""),
+            ("claude-denied", 404, "provider_no_model", ""),
         ] {
             let answer = ask(&served, path, &format!("v/{model}"), model == "throttled");
             assert_eq!(answer.status, status, "{path} {model} {answer:?}");
@@ -445,6 +443,8 @@ fn its_errors_are_told_by_their_kind() {
             assert!(answer.body.contains(says), "{path} {model} {answer:?}");
             assert!(!answer.body.contains(CANARY), "{path} {model} {answer:?}");
         }
+        let answer = ask(&served, path, "v/m", false);
+        assert_eq!(answer.status, 200, "the credential is not lost: {answer:?}");
         is_clean(served);
     }
     // Anthropic's own words reach a caller who speaks them as they are.
@@ -491,9 +491,9 @@ fn credentials_that_are_none_are_told_before_the_start() {
     ] {
         asked(&vertex.credentials(file), says);
     }
-    // What is asked of another project is refused there, and told as the credential's.
+    // What is asked of another project is refused there, and nothing is told of whose it is.
     let served = vertex.before("wrong-project.json");
     let answer = ask(&served, ENDPOINTS[0], "v/m", false);
-    assert_eq!(code(&answer.json()), "provider_credentials", "{answer:?}");
+    assert_eq!(code(&answer.json()), "provider_no_model", "{answer:?}");
     is_clean(served);
 }
