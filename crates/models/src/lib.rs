@@ -22,6 +22,7 @@ mod key;
 pub mod prices;
 mod provider;
 mod request;
+mod signatures;
 mod tally;
 pub mod upstream;
 

@@ -10,12 +10,14 @@ use gate::inspect::Finding;
 use gate::paths::reach::is_unseen;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue};
+use wire::model::translate::{SignatureLookup, SignedThought};
 use wire::model::{
     Body, BodyFault, Endpoint, Form, FormFault, chooses_model, hides, is_form, leads_away,
     names_another,
 };
 
 use crate::key::Key;
+use crate::signatures::CallerSignatures;
 
 /// Longest name of a model, in bytes.
 pub const MODEL_BYTES_MAX: usize = 256;
@@ -47,6 +49,8 @@ pub struct ModelRequest {
     own_keys: Arc<[OwnKey]>,
     /// By what its reply is remembered, where it is.
     cache_name: Option<Box<[u8; 32]>>,
+    /// Signatures of thoughts that its caller was given.
+    signatures: Option<CallerSignatures>,
 }
 
 /// A provider's key that the caller has brought.
@@ -201,7 +205,30 @@ impl ModelRequest {
             found: None,
             own_keys: Arc::default(),
             cache_name: None,
+            signatures: None,
         })
+    }
+
+    /// Sets where the signatures are that its caller was given.
+    pub(crate) fn set_signatures(&mut self, signatures: CallerSignatures) {
+        self.signatures = Some(signatures);
+    }
+
+    pub(crate) fn caller_signatures(&self) -> Option<&CallerSignatures> {
+        self.signatures.as_ref()
+    }
+
+    /// Returns where the signatures of thoughts are found that come back without them.
+    pub(crate) fn signatures(&self) -> Option<&dyn SignatureLookup> {
+        let own = self.signatures.as_ref()?;
+        Some(own)
+    }
+
+    /// Keeps the signatures of a reply for the turn in which its thoughts come back.
+    pub(crate) fn keep_signatures(&self, thoughts: Vec<SignedThought>) {
+        if let Some(own) = &self.signatures {
+            own.store.keep(&own.caller, thoughts);
+        }
     }
 
     /// Keys of providers that the caller has brought, by the provider's name.
@@ -317,6 +344,7 @@ impl ModelRequest {
             other.set_id(id.clone());
         }
         other.own_keys = Arc::clone(&self.own_keys);
+        other.signatures.clone_from(&self.signatures);
         Ok(other)
     }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use ::models::upstream::Unsupported;
 use ::models::{Alias, BudgetRule, Most, Per, Price, Rotation};
 
 use super::expand::{Secret, Text};
@@ -94,6 +95,8 @@ pub struct Provider {
     pub latency: Span,
     /// Of Azure's API.
     pub api_version: Option<String>,
+    /// What becomes of members that its dialect has no word for.
+    pub unsupported: Unsupported,
     /// In a cloud: where, and with what proof.
     pub cloud: Option<Cloud>,
 }
@@ -113,6 +116,7 @@ impl PartialEq for Provider {
                 models,
                 own.latency,
                 own.api_version.clone(),
+                own.unsupported,
                 own.cloud.clone(),
             )
         };
@@ -377,7 +381,14 @@ fn provider(
     };
     let keys = keys(section, at, secure, warnings)?;
     let others: &[&str] = match kind.value {
-        ProviderKind::Mock => &["base_url", "api_key", "api_keys", "ca", "api_version"],
+        ProviderKind::Mock => &[
+            "base_url",
+            "api_key",
+            "api_keys",
+            "ca",
+            "api_version",
+            "unsupported",
+        ],
         ProviderKind::Azure => &["latency"],
         _ => &["latency", "api_version"],
     };
@@ -407,6 +418,9 @@ fn provider(
         models: listed.into_iter().map(|text| text.value).collect(),
         latency: latency.map_or(Span(10), |found| found.value),
         api_version: section.text("api_version")?.map(|found| found.value.value),
+        unsupported: section
+            .choice("unsupported")?
+            .map_or_else(Unsupported::default, |found| found.value),
         cloud,
     })
 }

@@ -290,6 +290,11 @@ impl Choice for models::Per {
     ];
 }
 
+impl Choice for models::upstream::Unsupported {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("refuse", Self::Refuse), ("drop", Self::Drop)];
+}
+
 impl Choice for models::CachePer {
     const WORDS: &'static [(&'static str, Self)] =
         &[("caller", Self::Caller), ("tenant", Self::Tenant)];

@@ -188,6 +188,7 @@ fn provider(own: &Configured, reserve: u64, insecure: bool) -> Result<Arc<dyn Pr
         site: site(own, credential.as_ref()).map_err(&wrong)?,
         google: credential,
         max_tokens: reserve,
+        unsupported: own.unsupported,
         keys: keys(own),
         models: own.models.clone(),
         authorities: authorities.transpose()?,

@@ -1,7 +1,7 @@
 //! What is made of the events of a stream: passed on as they are, or said in the caller's dialect.
 
 use wire::SseEvent;
-use wire::model::translate::{Format, Front, Translator};
+use wire::model::translate::{Format, Front, SignedThought, Translator};
 use wire::model::{Said, Tokens, Watch};
 use wire::sse::push_named_event;
 
@@ -58,6 +58,14 @@ impl Reader {
         match self {
             Self::Same(_) => None,
             Self::Other(translator) => translator.failure(),
+        }
+    }
+
+    /// Takes the thoughts of the reply with their signatures.
+    pub fn take_signed(&mut self) -> Vec<SignedThought> {
+        match self {
+            Self::Same(_) => Vec::new(),
+            Self::Other(translator) => translator.take_signed(),
         }
     }
 

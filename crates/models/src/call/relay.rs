@@ -34,6 +34,7 @@ use crate::inspect::{self, Answers, Held, Whose};
 use crate::prices::Price;
 use crate::provider::{Fault, Remedy, Reply, ReplyBody, Trouble};
 use crate::request::ModelRequest;
+use crate::signatures::CallerSignatures;
 use crate::tally::Tally;
 
 /// The status under which a call is recorded whose caller has gone.
@@ -52,6 +53,8 @@ pub(crate) struct Relay {
     /// What the model reads, where the provider does not tell it, in tokens.
     read: u64,
     request_id: String,
+    /// Where the signatures of its thoughts are kept.
+    signatures: Option<CallerSignatures>,
     /// The provider's headers.
     pub headers: HeaderMap,
     /// Absent once the stream has ended.
@@ -139,6 +142,7 @@ impl Relay {
             wants_usage: request.wants_usage(),
             read: read_of(request.endpoint(), request.body()),
             request_id: String::new(),
+            signatures: request.caller_signatures().cloned(),
             headers,
             body: Some(body),
             parser: SseParser::new(terms.reply_bytes_max),
@@ -394,6 +398,9 @@ impl Relay {
         else {
             return;
         };
+        if let Some(own) = &self.signatures {
+            own.store.keep(&own.caller, self.watch.take_signed());
+        }
         flight.reply_arrived();
         if let Some(finding) = self.held.as_ref().and_then(Held::finding) {
             inspect::note(&mut flight, finding);

@@ -157,6 +157,7 @@ pub(super) async fn read(
         }
     };
     let said = said.ok_or_else(|| BadReply::malformed(told))?;
+    request.keep_signatures(said.signed);
     let text = std::str::from_utf8(&said.body).unwrap_or_default();
     Ok(Told {
         tokens: counted(said.tokens, text),

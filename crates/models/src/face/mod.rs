@@ -30,6 +30,7 @@ use crate::inspect;
 use crate::prices::Prices;
 use crate::provider::RestingKey;
 use crate::request::{ModelRequest, Unreadable};
+use crate::signatures::{CallerSignatures, SignatureStore};
 use crate::tally::{Counted, Tally};
 pub use accounts::AccountsFace;
 use answer::{Answer, Told, request_id};
@@ -66,6 +67,7 @@ pub struct Face {
     terms: Terms,
     catalogue: Catalogue,
     ids: Ids,
+    signatures: Arc<SignatureStore>,
 }
 
 impl Face {
@@ -80,6 +82,7 @@ impl Face {
         salt: u64,
     ) -> Self {
         Self {
+            signatures: Arc::new(SignatureStore::new(Arc::clone(&gate))),
             routes: paths::routes(),
             terms: Terms {
                 gate,
@@ -265,6 +268,12 @@ impl Face {
         if let Some(id) = answer.id_value() {
             asked.set_id(id);
         }
+        if asked.endpoint() == Endpoint::Chat {
+            asked.set_signatures(CallerSignatures {
+                store: Arc::clone(&self.signatures),
+                caller: Arc::clone(&caller.subject),
+            });
+        }
         if let Some(accounts) = self.terms.budgets.as_ref().and_then(Budgets::accounts) {
             asked.set_own_keys(accounts.own_keys(caller));
         }
@@ -381,6 +390,7 @@ impl toolkit::face::Face<Request, Response> for Face {
 
     fn tick(&self) {
         self.terms.revocations.tidy();
+        self.signatures.tidy();
         if let Some(cache) = &self.terms.cache {
             cache.tidy(self.terms.gate.wall_ms());
         }

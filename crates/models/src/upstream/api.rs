@@ -3,7 +3,7 @@
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use wire::model::Endpoint;
-use wire::model::translate::{Format, Front, Manner, Thoughts};
+use wire::model::translate::{Format, Front, Manner, Thoughts, Unsupported};
 
 use super::publisher::{Asked, Publisher};
 use crate::key::Key;
@@ -189,10 +189,16 @@ impl Api {
     }
 
     /// How it wants to be asked.
-    pub(super) fn manner(self, model: &str, max_tokens: u64) -> Manner<'_> {
+    pub(super) fn manner(
+        self,
+        model: &str,
+        (max_tokens, unsupported): (u64, Unsupported),
+    ) -> Manner<'_> {
         Manner {
             model,
             max_tokens,
+            unsupported,
+            signatures: None,
             names_completion: matches!(self, Self::OpenAi | Self::Azure),
             thoughts: match self {
                 Self::Compatible(Kin::Groq | Kin::Cerebras) => Thoughts::Reasoning,

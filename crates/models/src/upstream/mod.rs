@@ -23,7 +23,7 @@ use net::outbound::http::{
 };
 use tokio::time::Instant;
 use toolkit::server::BoxFuture;
-use wire::model::translate::{self, Format, Front, embeddings};
+use wire::model::translate::{self, Format, Front, Manner, embeddings};
 use wire::model::{Body, Dialect, Endpoint};
 
 pub use api::{Api, Kin, Site};
@@ -32,6 +32,7 @@ pub use keys::KEYS_MAX;
 pub use publisher::Publisher;
 
 pub use crate::key::Key;
+pub use wire::model::translate::Unsupported;
 
 use crate::provider::{Address, Fault, Offer, Provider, Remedy, RestingKey, Sent, Trouble};
 use crate::request::{Elsewhere, ModelRequest};
@@ -59,6 +60,8 @@ pub struct HttpProviderOptions {
     pub site: Site,
     /// The most tokens of a reply where the caller names none, and the API wants a number.
     pub max_tokens: u64,
+    /// What becomes of members that its dialect has no word for.
+    pub unsupported: Unsupported,
     /// Its keys; none where it wants none.
     pub keys: Vec<Key>,
     /// What its access tokens are got with, where it is shown such.
@@ -107,6 +110,7 @@ pub struct HttpProvider {
     offer: Offer,
     api: Api,
     max_tokens: u64,
+    unsupported: Unsupported,
     keys: Keys,
     tokens: Option<Tokens>,
     site: Site,
@@ -150,6 +154,7 @@ impl HttpProvider {
             },
             api: options.api,
             max_tokens: options.max_tokens,
+            unsupported: options.unsupported,
             keys: Keys::new(options.keys),
             tokens: tokens.transpose()?,
         })
@@ -262,7 +267,10 @@ impl HttpProvider {
         let (text, to) = (request.body().as_str(), api.format());
         let said = match Front::of(request.endpoint()) {
             Some(from) => {
-                let manner = api.manner(model, self.max_tokens);
+                let manner = Manner {
+                    signatures: request.signatures(),
+                    ..api.manner(model, (self.max_tokens, self.unsupported))
+                };
                 translate::request(from, to, text, &manner)
             }
             None if api == Api::Vertex(Publisher::Embedder) => {

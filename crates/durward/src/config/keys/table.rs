@@ -257,7 +257,7 @@ pub(super) const GENERAL: &[Key] = &[
         "models.providers.*.api_keys",
         "a list of texts",
         "none",
-        "several keys, used in turn; a key that the provider no longer accepts is left out",
+        "several keys, used in turn; a key that the provider refuses rests, is probed and comes back",
     ),
     key(
         "models.providers.*.ca",
@@ -270,6 +270,12 @@ pub(super) const GENERAL: &[Key] = &[
         "a list of texts",
         "any",
         "its models: these are listed, and no other name is passed on",
+    ),
+    key(
+        "models.providers.*.unsupported",
+        "refuse or drop",
+        "drop",
+        "what becomes of wishes of a request that the provider's dialect has no word for: refused by name, or left out and named in `x-durward-left-out`",
     ),
     key(
         "models.providers.*.latency",

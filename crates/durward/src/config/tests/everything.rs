@@ -38,7 +38,7 @@ servers:
     insecure_http: true
 models:
   providers:
-    far: { kind: openai, base_url: "https://far.example/v1", api_keys: ["${TOKEN}"], ca: ca.pem, models: [big] }
+    far: { kind: openai, base_url: "https://far.example/v1", api_keys: ["${TOKEN}"], ca: ca.pem, models: [big], unsupported: refuse }
     near: { kind: mock, latency: 5ms }
     azure: { kind: azure, base_url: "https://own.openai.azure.com", api_version: 2025-01-01-preview, models: [big] }
     aws: { kind: bedrock, region: eu-west-3, access_key: "${TOKEN}", secret_key: "${TOKEN}", session_token: "${TOKEN}", models: [big] }

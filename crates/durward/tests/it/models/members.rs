@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 use wire::model::Said;
 use wire::model::translate::{
-    Format, Front, Inexpressible, Manner, Stamp, Thoughts, Translator, reply, request,
+    Format, Front, Inexpressible, Manner, Stamp, Thoughts, Translator, Unsupported, reply, request,
 };
 
 use crate::support::components;
@@ -31,6 +31,14 @@ const SAYS_NOTHING: &[(&str, &str, &str)] = &[
     ("* response_format.type", "\"text\"", USUAL),
     ("* logprobs", "false", USUAL),
     ("* modalities[]", "\"text\"", USUAL),
+    ("chat function_call", "\"auto\"", USUAL),
+    ("chat function_call", "\"none\"", USUAL),
+    ("* messages[].content[].citations.enabled", "false", USUAL),
+    (
+        "* messages[].content[].content[].citations.enabled",
+        "false",
+        USUAL,
+    ),
     ("* parallel_tool_calls", "true", USUAL),
     ("* tool_choice.disable_parallel_tool_use", "false", USUAL),
     ("* tools[].defer_loading", "false", USUAL),
@@ -234,11 +242,17 @@ const MANNER: Manner<'_> = Manner {
     names_completion: false,
     thoughts: Thoughts::ReasoningContent,
     is_strict: false,
+    unsupported: Unsupported::Refuse,
+    signatures: None,
 };
 
 /// What is wrong with how one member is told to another dialect.
-fn fault(probe: &Probe, from: Front, to: Format) -> Option<String> {
-    let ask = |body: &str| request(from, to, body, &MANNER);
+fn fault(probe: &Probe, (from, to): (Front, Format), unsupported: Unsupported) -> Option<String> {
+    let manner = Manner {
+        unsupported,
+        ..MANNER
+    };
+    let ask = |body: &str| request(from, to, body, &manner);
     let with = match ask(&probe.with) {
         Ok(said) => said,
         Err(fault) => {
@@ -278,13 +292,15 @@ fn every_member_of_a_request_is_carried_across_or_named() {
         };
         for to in formats {
             seen += 1;
-            let found = fault(probe, from, *to);
-            faults.extend(found.map(|why| {
-                format!(
-                    "{from:?} before {to:?}: {} {} {why}",
-                    probe.member, probe.value
-                )
-            }));
+            for unsupported in [Unsupported::Refuse, Unsupported::Drop] {
+                let found = fault(probe, (from, *to), unsupported);
+                faults.extend(found.map(|why| {
+                    format!(
+                        "{from:?} before {to:?}, {unsupported:?}: {} {} {why}",
+                        probe.member, probe.value
+                    )
+                }));
+            }
         }
     }
     let all: Vec<String> = faults.into_iter().collect();

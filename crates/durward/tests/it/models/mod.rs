@@ -28,6 +28,7 @@ mod records;
 mod rotation;
 mod routing;
 mod sdk;
+mod second_turns;
 pub mod support;
 mod translated;
 mod users;

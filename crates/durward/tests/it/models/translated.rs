@@ -77,8 +77,8 @@ fn a_provider_of_another_dialect_answers_whole_and_streamed() {
 #[test]
 fn what_cannot_be_said_is_refused_by_its_name_and_goes_to_a_provider_that_understands_it() {
     for (path, spoken, name, value) in [
-        (PAIRS[0].0, PAIRS[0].1, "seed", json!(7)),
-        (PAIRS[1].0, PAIRS[1].1, "top_k", json!(7)),
+        (PAIRS[0].0, PAIRS[0].1, "n", json!(7)),
+        (PAIRS[1].0, PAIRS[1].1, "mcp_servers", json!([{}])),
         (PAIRS[2].0, PAIRS[2].1, "conversation", json!("c")),
     ] {
         let upstream = Upstream::start();

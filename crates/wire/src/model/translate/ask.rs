@@ -13,6 +13,8 @@ pub(crate) type Text<'a> = Cow<'a, str>;
 pub(crate) struct Ask<'a> {
     pub names: Names,
     pub system: Vec<Text<'a>>,
+    /// The texts of the system that a cache is asked to end behind: their number, and the wish in JSON.
+    pub system_marks: Vec<(usize, &'a str)>,
     pub turns: Vec<Turn<'a>>,
     pub tools: Vec<Tool<'a>>,
     pub choice: Option<Choice<'a>>,
@@ -33,6 +35,31 @@ pub(crate) struct Ask<'a> {
     pub streams: bool,
 }
 
+impl Ask<'_> {
+    /// Leaves out where caches are asked to end: only messages know that.
+    pub fn drop_cache_marks(&mut self, left_out: &mut LeftOut) {
+        let is_mark = |part: &Part<'_>| matches!(part, Part::CacheMark(_));
+        let mut any = !self.system_marks.is_empty();
+        self.system_marks.clear();
+        for tool in &mut self.tools {
+            any |= tool.cache_mark.take().is_some();
+        }
+        for turn in &mut self.turns {
+            any |= turn.parts.iter().any(is_mark);
+            turn.parts.retain(|part| !is_mark(part));
+            for part in &mut turn.parts {
+                if let Part::Result { parts, .. } = part {
+                    any |= parts.iter().any(is_mark);
+                    parts.retain(|part| !is_mark(part));
+                }
+            }
+        }
+        if any {
+            left_out.insert("cache_control");
+        }
+    }
+}
+
 /// What a caller's dialect calls the members that are refused or left out when the request is written.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Names {
@@ -46,6 +73,8 @@ pub(crate) struct Names {
     pub document: &'static str,
     /// The signature of thoughts.
     pub signature: &'static str,
+    /// Thoughts that have none.
+    pub thoughts: &'static str,
 }
 
 impl Default for Names {
@@ -58,6 +87,7 @@ impl Default for Names {
             schema: "json_schema.name",
             document: "filename",
             signature: "signature",
+            thoughts: "reasoning_content",
         }
     }
 }
@@ -106,6 +136,8 @@ pub(crate) enum Part<'a> {
     Redacted(Text<'a>),
     /// It says that it will not.
     Refusal(Text<'a>),
+    /// A cache is asked to end behind the part before: the wish in JSON.
+    CacheMark(&'a str),
 }
 
 /// A call of a tool.
@@ -162,6 +194,8 @@ pub(crate) struct Tool<'a> {
     pub description: Option<Text<'a>>,
     pub schema: Option<&'a str>,
     pub strict: Option<bool>,
+    /// A cache is asked to end behind it: the wish in JSON.
+    pub cache_mark: Option<&'a str>,
 }
 
 /// Which tool is to be called.

@@ -165,6 +165,7 @@ pub fn reply(text: &str, asked: &Body) -> Option<Told> {
             ..Tokens::default()
         },
         left_out: Vec::new(),
+        signed: Vec::new(),
     })
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use super::super::json;
+use super::Unsupported;
 use super::ask::Text;
 use crate::scan::Member;
 
@@ -45,16 +46,37 @@ const NAME_BYTES_MAX: usize = 64;
 
 /// Names of what was left out of a request or a reply.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(crate) struct LeftOut(BTreeSet<Cow<'static, str>>);
+pub(crate) struct LeftOut {
+    names: BTreeSet<Cow<'static, str>>,
+    /// What the other dialect has no word for is left out too, instead of refused.
+    drops: bool,
+}
 
 impl LeftOut {
     pub fn new() -> Self {
         Self::default()
     }
 
+    /// Names of a request to a provider that is configured so.
+    pub fn of(unsupported: Unsupported) -> Self {
+        Self {
+            drops: unsupported == Unsupported::Drop,
+            ..Self::default()
+        }
+    }
+
+    /// Leaves out what the other dialect has no word for, or refuses it where the provider is configured so. `at` is its place.
+    pub fn drop_or_refuse(&mut self, at: &str) -> Read<()> {
+        if !self.drops {
+            return wrong(at, NO_COUNTERPART);
+        }
+        self.insert(place_name(at));
+        Ok(())
+    }
+
     /// Adds a name; returns whether it is new.
     pub fn insert(&mut self, name: impl Into<Cow<'static, str>>) -> bool {
-        self.0.len() < LEFT_OUT_MAX && self.0.insert(name.into())
+        self.names.len() < LEFT_OUT_MAX && self.names.insert(name.into())
     }
 }
 
@@ -79,7 +101,7 @@ impl IntoIterator for LeftOut {
     type IntoIter = std::collections::btree_set::IntoIter<Cow<'static, str>>;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.0.into_iter()
+        self.names.into_iter()
     }
 }
 
@@ -92,6 +114,31 @@ pub(crate) fn unknown(at: &'static str, name: &str) -> Cow<'static, str> {
         "" => at.into(),
         name => format!("{at}.{name}").into(),
     }
+}
+
+/// Whether a member changes nothing with this value.
+fn is_neutral(raw: &str, values: &[&str]) -> bool {
+    let is_zero = || raw.parse::<f64>().is_ok_and(|number| number == 0.0);
+    let plain: String = raw.split_ascii_whitespace().collect();
+    values.contains(&plain.as_str()) || values.contains(&"0") && is_zero()
+}
+
+/// Returns the name of a place, such as `messages.name` for `messages[2].name`, as far as a header may have that.
+fn place_name(at: &str) -> String {
+    let mut name = String::new();
+    let mut is_index = false;
+    for c in at.chars() {
+        match c {
+            '[' => is_index = true,
+            ']' => is_index = false,
+            c if !is_index && (c.is_ascii_alphanumeric() || "_-.".contains(c)) => name.push(c),
+            _ => {}
+        }
+        if name.len() >= NAME_BYTES_MAX {
+            break;
+        }
+    }
+    name
 }
 
 /// The members of one object, each of which has to be taken.
@@ -192,14 +239,22 @@ impl<'a> Fields<'a> {
     /// Takes members that change nothing where they have one of these values.
     pub fn neutral(&mut self, members: &[(&str, &[&str])]) -> Read<()> {
         for (name, values) in members {
-            if let Some(raw) = self.take(name) {
-                let is_zero = || raw.parse::<f64>().is_ok_and(|number| number == 0.0);
-                let plain: String = raw.split_ascii_whitespace().collect();
-                let is_neutral =
-                    values.contains(&plain.as_str()) || values.contains(&"0") && is_zero();
-                if !is_neutral {
-                    return wrong(self.at(name), NO_COUNTERPART);
-                }
+            if let Some(raw) = self.take(name)
+                && !is_neutral(raw, values)
+            {
+                return wrong(self.at(name), NO_COUNTERPART);
+            }
+        }
+        Ok(())
+    }
+
+    /// The same; those that do change something are left out, or refused where the provider is configured so.
+    pub fn optional(&mut self, members: &[(&str, &[&str])], left_out: &mut LeftOut) -> Read<()> {
+        for (name, values) in members {
+            if let Some(raw) = self.take(name)
+                && !is_neutral(raw, values)
+            {
+                left_out.drop_or_refuse(&self.at(name))?;
             }
         }
         Ok(())
@@ -212,6 +267,16 @@ impl<'a> Fields<'a> {
                 left_out.insert(*name);
             }
         }
+    }
+
+    /// Ends the object: members that are not known are left out, or refused where the provider is configured so.
+    pub fn finish(self, left_out: &mut LeftOut) -> Read<()> {
+        for (name, raw) in &self.members {
+            if *raw != "null" {
+                left_out.drop_or_refuse(&self.at(name))?;
+            }
+        }
+        Ok(())
     }
 
     /// Nothing may be left.

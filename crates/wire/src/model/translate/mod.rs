@@ -66,6 +66,16 @@ pub enum Format {
     Gemini,
 }
 
+/// What becomes of members that a provider's dialect has no word for, and that are no more than a wish.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Unsupported {
+    /// They are refused by name.
+    Refuse,
+    /// They are left out, and named to the caller.
+    #[default]
+    Drop,
+}
+
 /// How a provider wants to be asked.
 #[derive(Debug, Clone, Copy)]
 pub struct Manner<'a> {
@@ -79,6 +89,25 @@ pub struct Manner<'a> {
     pub thoughts: Thoughts,
     /// Chat completions: `user` and `stream_options` are refused. What was used is told unasked.
     pub is_strict: bool,
+    /// What becomes of members that the dialect has no word for.
+    pub unsupported: Unsupported,
+    /// Messages: where the signatures of thoughts are found that come back without them.
+    pub signatures: Option<&'a dyn SignatureLookup>,
+}
+
+/// A thought with the signature of the provider that had it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignedThought {
+    /// What was thought.
+    pub text: String,
+    /// The provider's proof that it was its own.
+    pub signature: String,
+}
+
+/// Finds the signatures of thoughts that were given out.
+pub trait SignatureLookup: std::fmt::Debug + Sync {
+    /// Returns the blocks of which a thought was made, each with its signature.
+    fn find(&self, thought: &str) -> Option<Vec<SignedThought>>;
 }
 
 /// Where chat completions have what a model thought. Each provider refuses the others' place.
@@ -111,8 +140,8 @@ pub fn request(
     body: &str,
     manner: &Manner<'_>,
 ) -> Result<Said, Inexpressible> {
-    let mut left_out = LeftOut::new();
-    let ask = match from {
+    let mut left_out = LeftOut::of(manner.unsupported);
+    let mut ask = match from {
         Front::Chat => chat::read_ask(body, &mut left_out)?,
         Front::Messages => messages::read_ask(body, &mut left_out)?,
         Front::Responses => responses::read_ask(body, &mut left_out)?,
@@ -127,6 +156,9 @@ pub fn request(
             );
         }
         Some(_) => {}
+    }
+    if to != Format::Messages {
+        ask.drop_cache_marks(&mut left_out);
     }
     let body = match to {
         Format::Chat => chat::write_ask(&ask, manner, &mut left_out)?,
@@ -159,6 +191,8 @@ pub struct Told {
     pub tokens: Tokens,
     /// What of it the other dialect has no word for.
     pub left_out: Vec<Cow<'static, str>>,
+    /// Its thoughts with their signatures.
+    pub signed: Vec<SignedThought>,
 }
 
 /// Returns what a whole reply of this form says it used, whatever else is wrong with it.
@@ -186,6 +220,17 @@ pub fn reply(from: Format, to: Front, text: &str, stamp: Stamp<'_>) -> Option<To
     if reply.id.is_empty() {
         reply.id = stamp.id.to_owned().into();
     }
+    let signed = reply.parts.iter().filter_map(|part| match part {
+        ask::Part::Thinking {
+            text,
+            signature: Some(signature),
+        } if from == Format::Messages && !signature.is_empty() => Some(SignedThought {
+            text: text.to_string(),
+            signature: signature.to_string(),
+        }),
+        _ => None,
+    });
+    let signed = signed.collect();
     let body = match to {
         Front::Chat => chat::write_reply(&reply, stamp.created)?,
         Front::Messages => messages::write_reply(&reply)?,
@@ -195,5 +240,6 @@ pub fn reply(from: Format, to: Front, text: &str, stamp: Stamp<'_>) -> Option<To
         body,
         tokens: reply.tokens,
         left_out: reply.left_out.into_iter().collect(),
+        signed,
     })
 }

@@ -4,7 +4,7 @@ use super::super::usage::Tokens;
 use super::super::watch::Said;
 use super::ask::Piece;
 use super::fields::LeftOut;
-use super::{Format, Front, Stamp};
+use super::{Format, Front, SignedThought, Stamp};
 use super::{chat, gemini, messages, responses};
 use crate::sse::push_remark;
 
@@ -22,6 +22,11 @@ enum Writer {
     Responses(Box<responses::Writer>),
 }
 
+/// Longest thoughts whose signatures are kept, in bytes.
+const SIGNED_BYTES_MAX: usize = 1024 * 1024;
+/// Most blocks of thoughts whose signatures are kept.
+const SIGNED_MAX: usize = 256;
+
 /// Says a stream in another dialect, event by event.
 #[derive(Debug)]
 pub struct Translator {
@@ -35,6 +40,11 @@ pub struct Translator {
     failure: Option<String>,
     /// What of the reply was left out.
     left_out: LeftOut,
+    /// Whether the signatures of its thoughts are kept: they are the caller's to bring back.
+    keeps_signed: bool,
+    /// The thought that has no signature yet.
+    thought: String,
+    signed: Vec<SignedThought>,
     wants_usage: bool,
     /// The id of a reply that has none of its own.
     id: String,
@@ -61,6 +71,9 @@ impl Translator {
             finished: false,
             failure: None,
             left_out: LeftOut::new(),
+            keeps_signed: from == Format::Messages && to == Front::Chat,
+            thought: String::new(),
+            signed: Vec::new(),
             wants_usage: true,
             id: stamp.id.to_owned(),
         }
@@ -98,6 +111,22 @@ impl Translator {
                     }
                     self.tokens.overlay(*tokens);
                     *tokens = self.tokens;
+                }
+                Piece::Thinking(text) if self.keeps_signed => {
+                    self.pieces += 1;
+                    if self.thought.len() + text.len() <= SIGNED_BYTES_MAX {
+                        self.thought.push_str(text);
+                    } else {
+                        self.keeps_signed = false;
+                    }
+                }
+                Piece::Signature(text) if self.keeps_signed => {
+                    self.pieces += 1;
+                    self.signed.push(SignedThought {
+                        text: std::mem::take(&mut self.thought),
+                        signature: text.to_string(),
+                    });
+                    self.keeps_signed = self.signed.len() < SIGNED_MAX;
                 }
                 Piece::LeftOut(name) => {
                     if self.left_out.insert(name.clone()) {
@@ -141,6 +170,15 @@ impl Translator {
                 }
                 writer.write(piece, out);
             }
+        }
+    }
+
+    /// Takes the thoughts of the reply with their signatures; none where there were too many.
+    pub fn take_signed(&mut self) -> Vec<SignedThought> {
+        let signed = std::mem::take(&mut self.signed);
+        match self.keeps_signed {
+            true => signed,
+            false => Vec::new(),
         }
     }
 

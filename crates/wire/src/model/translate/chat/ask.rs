@@ -18,7 +18,7 @@ pub(in super::super) fn write(
     left_out: &mut LeftOut,
 ) -> Read<Vec<u8>> {
     if ask.top_k.is_some() {
-        return wrong("top_k", NO_COUNTERPART);
+        left_out.drop_or_refuse("top_k")?;
     }
     let mut turns = Vec::new();
     if !ask.system.is_empty() {
@@ -28,6 +28,10 @@ pub(in super::super) fn write(
         match turn.role {
             Role::System => turns.push(message("system", &parts(&turn.parts, &turn.at)?)),
             Role::User => user(turn, &mut turns)?,
+            // An empty turn is refused. Only what nobody else can read was said.
+            Role::Assistant if turn.parts.iter().all(is_redacted) && !turn.parts.is_empty() => {
+                left_out.insert("content.redacted_thinking");
+            }
             Role::Assistant => {
                 let said = assistant(turn, manner.thoughts, (ask.names.signature, left_out))?;
                 turns.push(said);
@@ -73,6 +77,10 @@ pub(in super::super) fn write(
     Ok(body.end())
 }
 
+fn is_redacted(part: &Part<'_>) -> bool {
+    matches!(part, Part::Redacted(_))
+}
+
 fn message(role: &str, content: &[u8]) -> Vec<u8> {
     let message = Object::new().text("role", role).raw("content", content);
     message.end()
@@ -91,9 +99,10 @@ fn text_part(text: &str) -> Vec<u8> {
     part.end()
 }
 
-/// What a user says: the results of tools are messages of their own.
+/// Writes what a user says: the results of tools are messages of their own, and their files follow in the next message.
 fn user(turn: &Turn<'_>, out: &mut Vec<Vec<u8>>) -> Read<()> {
     let mut rest = turn.parts.as_slice();
+    let mut files: Vec<Vec<u8>> = Vec::new();
     while let Some((first, behind)) = rest.split_first() {
         if let Part::Result {
             id,
@@ -101,31 +110,7 @@ fn user(turn: &Turn<'_>, out: &mut Vec<Vec<u8>>) -> Read<()> {
             parts: said,
         } = first
         {
-            let mut content: Vec<Vec<u8>> = Vec::new();
-            if *failed {
-                content.push(text_part(FAILED));
-            }
-            for part in said {
-                match part {
-                    Part::Text(text) => content.push(text_part(text)),
-                    _ => {
-                        return wrong(
-                            &turn.at,
-                            "has the result of a tool that is not text, which this model's provider cannot be told",
-                        );
-                    }
-                }
-            }
-            let content = match (said.as_slice(), failed) {
-                ([], false) => quoted(""),
-                ([Part::Text(text)], false) => quoted(text),
-                _ => list(content),
-            };
-            let message = Object::new()
-                .text("role", "tool")
-                .text("tool_call_id", id)
-                .raw("content", content);
-            out.push(message.end());
+            out.push(result(id, *failed, said, &mut files, &turn.at)?);
             rest = behind;
             continue;
         }
@@ -134,10 +119,57 @@ fn user(turn: &Turn<'_>, out: &mut Vec<Vec<u8>>) -> Read<()> {
             .position(|part| matches!(part, Part::Result { .. }))
             .unwrap_or(rest.len());
         let (own, behind) = rest.split_at(count);
-        out.push(message("user", &parts(own, &turn.at)?));
+        out.push(match files.is_empty() {
+            true => message("user", &parts(own, &turn.at)?),
+            false => {
+                files.extend(listed(own, &turn.at)?);
+                message("user", &list(std::mem::take(&mut files)))
+            }
+        });
         rest = behind;
     }
+    if !files.is_empty() {
+        out.push(message("user", &list(files)));
+    }
     Ok(())
+}
+
+/// Writes what a tool has said; what of it is no text goes to `files`.
+fn result(
+    id: &str,
+    failed: bool,
+    said: &[Part<'_>],
+    files: &mut Vec<Vec<u8>>,
+    at: &str,
+) -> Read<Vec<u8>> {
+    let is_text = |part: &&Part<'_>| matches!(part, Part::Text(_));
+    let texts: Vec<&Part<'_>> = said.iter().filter(is_text).collect();
+    let others: Vec<&Part<'_>> = said.iter().filter(|part| !is_text(part)).collect();
+    if !others.is_empty() {
+        files.push(text_part(&format!(
+            "files that the tool call {id} returned:"
+        )));
+        for part in others {
+            files.extend(listed(std::slice::from_ref(part), at)?);
+        }
+    }
+    let content = match (texts.as_slice(), failed) {
+        ([], false) => quoted(""),
+        ([Part::Text(text)], false) => quoted(text),
+        _ => {
+            let failed = failed.then(|| text_part(FAILED));
+            let texts = texts.into_iter().filter_map(|part| match part {
+                Part::Text(text) => Some(text_part(text)),
+                _ => None,
+            });
+            list(failed.into_iter().chain(texts))
+        }
+    };
+    let message = Object::new()
+        .text("role", "tool")
+        .text("tool_call_id", id)
+        .raw("content", content);
+    Ok(message.end())
 }
 
 /// A content of parts.
@@ -145,6 +177,11 @@ fn parts(own: &[Part<'_>], at: &str) -> Read<Vec<u8>> {
     if let [Part::Text(text)] = own {
         return Ok(quoted(text));
     }
+    Ok(list(listed(own, at)?))
+}
+
+/// The parts of a content.
+fn listed(own: &[Part<'_>], at: &str) -> Read<Vec<Vec<u8>>> {
     let mut out = Vec::new();
     for part in own {
         out.push(match part {
@@ -158,7 +195,7 @@ fn parts(own: &[Part<'_>], at: &str) -> Read<Vec<u8>> {
             _ => return wrong(at, NO_COUNTERPART),
         });
     }
-    Ok(list(out))
+    Ok(out)
 }
 
 fn document(name: Option<&str>, source: &Source<'_>, at: &str) -> Read<Vec<u8>> {
@@ -191,6 +228,9 @@ fn assistant(
                 thoughts.push_str(text);
                 let has_own = signature.as_ref().is_some_and(|own| !own.is_empty());
                 left_out.extend(has_own.then_some(signed));
+            }
+            Part::Redacted(_) => {
+                left_out.insert("content.redacted_thinking");
             }
             _ => return wrong(&turn.at, NO_COUNTERPART),
         }

@@ -9,13 +9,20 @@ use crate::model::json;
 /// Members that change nothing where they have one of these values.
 const NEUTRAL: &[(&str, &[&str])] = &[
     ("n", &["1"]),
+    ("modalities", &["[\"text\"]"]),
+    ("functions", &["[]"]),
+    ("function_call", &["\"none\"", "\"auto\""]),
+    ("audio", &[]),
+    ("web_search_options", &[]),
+];
+
+/// The same, where other values are wishes that a reply can do without.
+const OPTIONAL: &[(&str, &[&str])] = &[
     ("logprobs", &["false"]),
     ("top_logprobs", &["0"]),
     ("logit_bias", &["{}"]),
-    ("modalities", &["[\"text\"]"]),
     ("service_tier", &["\"auto\"", "\"default\""]),
     ("verbosity", &["\"medium\""]),
-    ("functions", &["[]"]),
 ];
 
 /// Reads a request.
@@ -26,6 +33,7 @@ pub(in super::super) fn read<'a>(body: &'a str, left_out: &mut LeftOut) -> Read<
         own.take(name);
     }
     own.neutral(NEUTRAL)?;
+    own.optional(OPTIONAL, left_out)?;
     own.hints(openai::HINTS, left_out);
     // It only makes a reply come sooner.
     own.hints(&["prediction"], left_out);
@@ -58,21 +66,24 @@ pub(in super::super) fn read<'a>(body: &'a str, left_out: &mut LeftOut) -> Read<
         None => None,
         Some(word) => match Effort::of(&word) {
             Some(effort) => Some(effort),
-            None => return wrong("reasoning_effort", NO_COUNTERPART),
+            None => {
+                left_out.drop_or_refuse("reasoning_effort")?;
+                None
+            }
         },
     };
     ask.shape = shape(&mut own, left_out)?;
     for (at, raw) in own.list("tools")? {
-        ask.tools.push(tool(at, raw)?);
+        ask.tools.push(tool(at, raw, left_out)?);
     }
     ask.choice = choice(&mut own)?;
     let turns = turns::read(own.list("messages")?, left_out)?;
     let mut turns = turns.into_iter().peekable();
     while let Some(turn) = turns.next_if(|turn| turn.role == Role::System) {
-        ask.system.extend(turns::texts(turn)?);
+        turns::system(turn, &mut ask)?;
     }
     ask.turns = turns.collect();
-    own.end()?;
+    own.finish(left_out)?;
     Ok(ask)
 }
 
@@ -113,32 +124,34 @@ fn shape<'a>(own: &mut Fields<'a>, left_out: &mut LeftOut) -> Read<Option<Shape<
                 strict: inner.flag("strict")?,
                 schema: inner.take("schema").unwrap_or("{}"),
             };
-            inner.end()?;
+            inner.finish(left_out)?;
             Some(shape)
         }
         _ => return wrong(format.at("type"), NO_COUNTERPART),
     };
-    format.end()?;
+    format.finish(left_out)?;
     Ok(shape)
 }
 
-fn tool<'a>(at: String, raw: &'a str) -> Read<Tool<'a>> {
+fn tool<'a>(at: String, raw: &'a str, left_out: &mut LeftOut) -> Read<Tool<'a>> {
     let mut own = Fields::of(at, raw)?;
     let kind = own.text("type")?;
     if kind.is_some_and(|kind| kind != "function") {
         return wrong(own.at("type"), NO_COUNTERPART);
     }
+    let mark = own.take("cache_control");
     let Some(mut function) = own.object("function")? else {
         return wrong(own.at("function"), "is missing");
     };
     let tool = Tool {
+        cache_mark: function.take("cache_control").or(mark),
         name: function.need("name")?,
         description: function.text("description")?,
         schema: function.take("parameters"),
         strict: function.flag("strict")?,
     };
-    function.end()?;
-    own.end()?;
+    function.finish(left_out)?;
+    own.finish(left_out)?;
     Ok(tool)
 }
 

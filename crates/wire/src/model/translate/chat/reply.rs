@@ -213,10 +213,12 @@ pub(in super::super) fn write(reply: &Reply<'_>, created: u64) -> Option<Vec<u8>
             Part::Thinking { text, signature } => {
                 thoughts.push_str(text);
                 // Only what has a signature has to be given back as it is.
-                blocks.extend(signature.as_ref().map(|own| thinking(text, own)));
+                blocks.extend(signature.as_ref().map(|own| thinking(text, own).end()));
             }
-            Part::Redacted(data) => blocks.push(redacted(data)),
-            Part::Image(_) | Part::Document { .. } | Part::Result { .. } => return None,
+            Part::Redacted(data) => blocks.push(redacted(data).end()),
+            Part::Image(_) | Part::Document { .. } | Part::Result { .. } | Part::CacheMark(_) => {
+                return None;
+            }
         }
     }
     let content = words.map_or_else(|| b"null".to_vec(), |words| quoted(&words));
@@ -251,14 +253,14 @@ pub(in super::super) fn write(reply: &Reply<'_>, created: u64) -> Option<Vec<u8>
 }
 
 /// Thoughts as they have to be given back, signature and all.
-pub(super) fn thinking(text: &str, signature: &str) -> Vec<u8> {
+pub(super) fn thinking(text: &str, signature: &str) -> Object {
     let block = Object::new().text("type", "thinking");
     let block = block.text("thinking", text);
-    block.text("signature", signature).end()
+    block.text("signature", signature)
 }
 
 /// Thoughts that only the provider can read.
-pub(super) fn redacted(data: &str) -> Vec<u8> {
+pub(super) fn redacted(data: &str) -> Object {
     let block = Object::new().text("type", "redacted_thinking");
-    block.text("data", data).end()
+    block.text("data", data)
 }

@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use super::super::ask::{Call, Part, Role, Source, Text, Turn};
+use super::super::arguments;
+use super::super::ask::{Ask, Call, Part, Role, Source, Text, Turn};
 use super::super::fields::{Fields, LeftOut, NO_COUNTERPART, Read, wrong};
 use super::super::parts;
-use crate::model::json;
 
 /// Reads messages; what one side says in several messages becomes one turn.
 pub(super) fn read<'a>(
@@ -22,7 +22,10 @@ pub(super) fn read<'a>(
             "assistant" => (Role::Assistant, said(&mut own, left_out)?),
             _ => return wrong(own.at("role"), NO_COUNTERPART),
         };
-        own.end()?;
+        let mut parts = parts;
+        // Some put the wish beside the content.
+        parts.extend(own.take("cache_control").map(Part::CacheMark));
+        own.finish(left_out)?;
         match turns.last_mut() {
             Some(last) if last.role == role && role != Role::System => last.parts.extend(parts),
             _ => turns.push(Turn { role, parts, at }),
@@ -31,22 +34,25 @@ pub(super) fn read<'a>(
     Ok(turns)
 }
 
-/// The texts of a turn that has nothing else.
-pub(super) fn texts<'a>(turn: Turn<'a>) -> Read<Vec<Text<'a>>> {
-    let mut texts = Vec::new();
+/// Reads a turn of the system, which has texts alone.
+pub(super) fn system<'a>(turn: Turn<'a>, ask: &mut Ask<'a>) -> Read<()> {
     for part in turn.parts {
         match part {
-            Part::Text(text) => texts.push(text),
+            Part::Text(text) => ask.system.push(text),
+            Part::CacheMark(raw) => {
+                let last = ask.system.len().checked_sub(1);
+                ask.system_marks.extend(last.map(|last| (last, raw)));
+            }
             _ => return wrong(turn.at, "has to be text alone"),
         }
     }
-    Ok(texts)
+    Ok(())
 }
 
 /// What an assistant has said: thoughts, words, calls of tools.
 fn said<'a>(own: &mut Fields<'a>, left_out: &mut LeftOut) -> Read<Vec<Part<'a>>> {
-    own.neutral(&[("annotations", &["[]"])])?;
-    let mut parts = thoughts(own)?;
+    own.optional(&[("annotations", &["[]"])], left_out)?;
+    let mut parts = thoughts(own, left_out)?;
     parts.extend(content(own, left_out)?);
     if let Some(refusal) = own.text("refusal")? {
         parts.push(Part::Refusal(refusal));
@@ -56,13 +62,13 @@ fn said<'a>(own: &mut Fields<'a>, left_out: &mut LeftOut) -> Read<Vec<Part<'a>>>
         // Streams are put together with the index left in.
         call.take("index");
         parts.push(Part::Call(self::call(&mut call)?));
-        call.end()?;
+        call.finish(left_out)?;
     }
     Ok(parts)
 }
 
 /// Thoughts go back with the signature of who had them, which stands in `thinking_blocks`.
-fn thoughts<'a>(own: &mut Fields<'a>) -> Read<Vec<Part<'a>>> {
+fn thoughts<'a>(own: &mut Fields<'a>, left_out: &mut LeftOut) -> Read<Vec<Part<'a>>> {
     let mut parts = Vec::new();
     for (at, raw) in own.list("thinking_blocks")? {
         let mut block = Fields::of(at, raw)?;
@@ -74,9 +80,12 @@ fn thoughts<'a>(own: &mut Fields<'a>) -> Read<Vec<Part<'a>>> {
             "redacted_thinking" => Part::Redacted(block.need("data")?),
             _ => return wrong(block.at("type"), NO_COUNTERPART),
         });
-        block.end()?;
+        // A stream numbers them.
+        block.take("index");
+        block.finish(left_out)?;
     }
     let plain = own.text("reasoning_content")?;
+    let plain = own.text("reasoning")?.or(plain);
     if let Some(text) = plain.filter(|text| parts.is_empty() && !text.is_empty()) {
         parts.push(Part::Thinking {
             text,
@@ -97,15 +106,14 @@ pub(super) fn call<'a>(own: &mut Fields<'a>) -> Read<Call<'a>> {
         return wrong(own.at("function"), "is missing");
     };
     let name = function.need("name")?;
-    let input = function.text("arguments")?.unwrap_or_default();
+    // What a model wrote once is part of every later turn, whatever it is.
+    let input = function.take("arguments").and_then(arguments::of_server);
+    let input = input.unwrap_or_default();
     let input = if input.trim().is_empty() {
         Cow::Borrowed("{}")
     } else {
         input
     };
-    if !json::is_object(&input) {
-        return wrong(function.at("arguments"), "has to be an object in JSON");
-    }
     function.end()?;
     Ok(Call {
         id,
@@ -142,13 +150,22 @@ fn result<'a>(own: &mut Fields<'a>, left_out: &mut LeftOut) -> Read<Part<'a>> {
 
 /// A content: a text, or parts.
 fn content<'a>(own: &mut Fields<'a>, left_out: &mut LeftOut) -> Read<Vec<Part<'a>>> {
-    let mut parts = parts::read(own, "content", "parts", |own| part(own, left_out))?;
-    parts.retain(|part| !matches!(part, Part::Text(text) if text.is_empty()));
-    Ok(parts)
+    let mut marks = Vec::new();
+    let parts = parts::read(own, "content", "parts", |mut own| {
+        marks.push(own.take("cache_control"));
+        part(own, left_out)
+    })?;
+    let marks = marks.into_iter().chain(std::iter::repeat(None));
+    let marked = parts.into_iter().zip(marks).flat_map(|(part, mark)| {
+        let is_empty = matches!(&part, Part::Text(text) if text.is_empty());
+        let part = (!is_empty).then_some(part);
+        part.into_iter().chain(mark.map(Part::CacheMark))
+    });
+    Ok(marked.collect())
 }
 
 fn part<'a>(mut own: Fields<'a>, left_out: &mut LeftOut) -> Read<Part<'a>> {
-    own.hints(&["prompt_cache_breakpoint", "cache_control"], left_out);
+    own.hints(&["prompt_cache_breakpoint"], left_out);
     let part = match own.need("type")?.as_ref() {
         "text" => Part::Text(own.need("text")?),
         "refusal" => Part::Refusal(own.need("refusal")?),
@@ -158,23 +175,25 @@ fn part<'a>(mut own: Fields<'a>, left_out: &mut LeftOut) -> Read<Part<'a>> {
             };
             image.hints(&["detail"], left_out);
             let source = Source::of_url(image.need("url")?);
-            image.end()?;
+            image.finish(left_out)?;
             Part::Image(source)
         }
-        "file" => document(&mut own)?,
+        "file" => document(&mut own, left_out)?,
         _ => return wrong(own.at("type"), NO_COUNTERPART),
     };
-    own.end()?;
+    own.finish(left_out)?;
     Ok(part)
 }
 
-fn document<'a>(part: &mut Fields<'a>) -> Read<Part<'a>> {
+fn document<'a>(part: &mut Fields<'a>, left_out: &mut LeftOut) -> Read<Part<'a>> {
     let Some(mut file) = part.object("file")? else {
         return wrong(part.at("file"), "is missing");
     };
     let name = file.text("filename")?;
     let data = file.text("file_data")?;
-    file.end()?;
+    // A file of another provider's is nowhere else.
+    file.neutral(&[("file_id", &[])])?;
+    file.finish(left_out)?;
     match data.map(Source::of_url) {
         Some(source @ Source::Data { .. }) => Ok(Part::Document { name, source }),
         Some(Source::Url(_)) | None => wrong(part.at("file.file_data"), "has to be a data URL"),

@@ -15,6 +15,8 @@ pub(in super::super) struct Writer {
     model: String,
     /// Thoughts since the last signature.
     thoughts: String,
+    /// Blocks of thoughts so far.
+    blocks: usize,
     /// Calls whose arguments have begun.
     begun: Vec<bool>,
     tokens: Tokens,
@@ -44,13 +46,9 @@ impl Writer {
             }
             Piece::Signature(signature) => {
                 let thoughts = std::mem::take(&mut self.thoughts);
-                let block = reply::thinking(&thoughts, signature);
-                self.delta(Object::new().raw("thinking_blocks", list([block])), out);
+                self.block(reply::thinking(&thoughts, signature), out);
             }
-            Piece::Redacted(data) => {
-                let block = reply::redacted(data);
-                self.delta(Object::new().raw("thinking_blocks", list([block])), out);
-            }
+            Piece::Redacted(data) => self.block(reply::redacted(data), out),
             Piece::Call { at, call } => {
                 self.begun.push(false);
                 let call = super::ask::call(call, "").raw("index", at.to_string());
@@ -66,6 +64,13 @@ impl Writer {
             Piece::End => self.end(wants_usage, out),
             Piece::CallEnds(_) | Piece::Failed(_) | Piece::LeftOut(_) => {}
         }
+    }
+
+    /// Writes a block of thoughts. Clients put the elements of a list together by their index.
+    fn block(&mut self, block: Object, out: &mut Vec<u8>) {
+        let block = block.raw("index", self.blocks.to_string()).end();
+        self.blocks += 1;
+        self.delta(Object::new().raw("thinking_blocks", list([block])), out);
     }
 
     fn arguments(&mut self, at: usize, json: &str, out: &mut Vec<u8>) {

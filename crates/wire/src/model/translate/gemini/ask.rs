@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use super::super::arguments;
 use super::super::ask::{Ask, Choice, Effort, Names, Part, Role, Shape, Source, Text, Tool, Turn};
-use super::super::fields::{LeftOut, NO_COUNTERPART, Read, wrong};
+use super::super::fields::{LeftOut, Read, wrong};
 use crate::model::write::{Object, list, quoted};
 
 /// Writes a request. The model and whether it streams stand in the URL.
 pub(in super::super) fn write(ask: &Ask<'_>, left_out: &mut LeftOut) -> Read<Vec<u8>> {
     if ask.parallel == Some(false) && !ask.tools.is_empty() {
-        return wrong(ask.names.parallel, NO_COUNTERPART);
+        left_out.drop_or_refuse(ask.names.parallel)?;
     }
     if ask.user.is_some() {
         left_out.insert(ask.names.user);
@@ -37,7 +38,7 @@ pub(in super::super) fn write(ask: &Ask<'_>, left_out: &mut LeftOut) -> Read<Vec
                 called.insert(call.id.as_ref(), call.name.as_ref());
             }
         }
-        contents.push(content(turn, &called, (ask.names, left_out))?);
+        contents.extend(content(turn, &called, (ask.names, left_out))?);
     }
     let system = (!system.is_empty()).then(|| {
         let parts = system
@@ -110,11 +111,15 @@ fn content(
     turn: &Turn<'_>,
     called: &BTreeMap<&str, &str>,
     (names, left_out): (Names, &mut LeftOut),
-) -> Read<Vec<u8>> {
+) -> Read<Option<Vec<u8>>> {
     let role = match turn.role {
         Role::User => "user",
         Role::Assistant => "model",
-        Role::System => return wrong(&turn.at, NO_COUNTERPART),
+        // Its words are said by the user where they stand.
+        Role::System => {
+            left_out.drop_or_refuse(&format!("{}.role", turn.at))?;
+            "user"
+        }
     };
     // The signature of a call comes back in front of it where the caller's dialect has no other place.
     let mut before = None;
@@ -133,7 +138,7 @@ fn content(
                 let function = Object::new()
                     .text("id", &call.id)
                     .text("name", &call.name)
-                    .raw("args", call.input.as_bytes())
+                    .raw("args", arguments::to_object(&call.input).as_bytes())
                     .end();
                 let signature = call.signature.as_ref().or(before.take());
                 let part = Object::new().raw("functionCall", function);
@@ -151,7 +156,15 @@ fn content(
                         "has the result of a call that no message before it has",
                     );
                 };
-                parts.push(result(id, name, *failed, said, &turn.at)?);
+                let is_text = |part: &&Part<'_>| matches!(part, Part::Text(_));
+                let texts: Vec<&Part<'_>> = said.iter().filter(is_text).collect();
+                parts.push(result(id, name, *failed, &texts));
+                // A file stands beside the result that it belongs to.
+                for part in said {
+                    if let Part::Image(source) | Part::Document { source, .. } = part {
+                        parts.push(inline(source, &turn.at)?);
+                    }
+                }
             }
             Part::Thinking {
                 text,
@@ -168,11 +181,16 @@ fn content(
                         .end(),
                 );
             }
-            Part::Redacted(_) => return wrong(&turn.at, NO_COUNTERPART),
+            Part::Redacted(_) => {
+                left_out.insert("content.redacted_thinking");
+            }
+            Part::CacheMark(_) => {}
         }
     }
+    // An empty turn is refused. Only what nobody else can read was said.
+    let is_said = !parts.is_empty() || turn.parts.is_empty();
     let content = Object::new().text("role", role).raw("parts", list(parts));
-    Ok(content.end())
+    Ok(is_said.then(|| content.end()))
 }
 
 fn inline(source: &Source<'_>, at: &str) -> Read<Vec<u8>> {
@@ -186,19 +204,12 @@ fn inline(source: &Source<'_>, at: &str) -> Read<Vec<u8>> {
     Ok(Object::new().raw("inlineData", data.end()).end())
 }
 
-fn result(id: &str, name: &str, failed: bool, said: &[Part<'_>], at: &str) -> Read<Vec<u8>> {
-    let mut texts = Vec::new();
-    for part in said {
-        match part {
-            Part::Text(text) => texts.push(quoted(text)),
-            _ => {
-                return wrong(
-                    at,
-                    "has the result of a tool that is not text, which this model's provider cannot be told",
-                );
-            }
-        }
-    }
+fn result(id: &str, name: &str, failed: bool, said: &[&Part<'_>]) -> Vec<u8> {
+    let texts = said.iter().filter_map(|part| match part {
+        Part::Text(text) => Some(quoted(text)),
+        _ => None,
+    });
+    let texts: Vec<Vec<u8>> = texts.collect();
     let text = match texts.as_slice() {
         [] => quoted(""),
         [one] => one.clone(),
@@ -210,7 +221,7 @@ fn result(id: &str, name: &str, failed: bool, said: &[Part<'_>], at: &str) -> Re
         .text("name", name)
         .raw("response", Object::new().raw(outcome, text).end());
     let part = Object::new().raw("functionResponse", response.end());
-    Ok(part.end())
+    part.end()
 }
 
 fn tool(own: &Tool<'_>) -> Vec<u8> {

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use super::super::Manner;
-use super::super::ask::{Ask, Choice, Effort, Part, Role, Shape, Source, Text, Tool};
+use super::super::arguments;
+use super::super::ask::{Ask, Choice, Effort, Names, Part, Role, Shape, Source, Text, Tool};
 use super::super::fields::{LeftOut, NO_COUNTERPART, Read, wrong};
 use crate::model::write::{Object, list, quoted};
 
@@ -25,7 +26,7 @@ pub(in super::super) fn write(
         ("frequency_penalty", ask.frequency_penalty),
     ] {
         if value.is_some() {
-            return wrong(name, NO_COUNTERPART);
+            left_out.drop_or_refuse(name)?;
         }
     }
     let mut turns = Vec::new();
@@ -35,7 +36,11 @@ pub(in super::super) fn write(
             Role::User => "user",
             Role::Assistant => "assistant",
         };
-        let blocks = blocks(&turn.parts, &turn.at, left_out)?;
+        let blocks = blocks(&turn.parts, (&turn.at, ask.names, manner), left_out)?;
+        if blocks.is_empty() {
+            // An empty turn is refused. Only its thoughts were said.
+            continue;
+        }
         let turn = Object::new()
             .text("role", role)
             .raw("content", list(blocks));
@@ -43,8 +48,15 @@ pub(in super::super) fn write(
     }
     let system = match ask.system.as_slice() {
         [] => None,
-        [one] => Some(quoted(one)),
-        many => Some(list(many.iter().map(|text| text_block(text)))),
+        [one] if ask.system_marks.is_empty() => Some(quoted(one)),
+        many => Some(list(many.iter().enumerate().map(|(number, text)| {
+            let mut block = text_block(text);
+            let marks = ask.system_marks.iter();
+            for (_, raw) in marks.filter(|(at, _)| *at == number).take(1) {
+                mark(&mut block, raw);
+            }
+            block
+        }))),
     };
     let most = ask.max_tokens.map(str::to_owned);
     let usual = || manner.max_tokens.to_string();
@@ -83,35 +95,52 @@ fn text_block(text: &str) -> Vec<u8> {
     block.end()
 }
 
-fn blocks(parts: &[Part<'_>], at: &str, left_out: &mut LeftOut) -> Read<Vec<Vec<u8>>> {
-    let blocks = parts.iter().map(|part| {
-        Ok(match part {
+/// Asks the cache to end behind a block.
+fn mark(block: &mut Vec<u8>, raw: &str) {
+    if block.pop() == Some(b'}') {
+        block.extend_from_slice(b",\"cache_control\":");
+        block.extend_from_slice(raw.as_bytes());
+        block.push(b'}');
+    }
+}
+
+fn blocks(
+    parts: &[Part<'_>],
+    (at, names, manner): (&str, Names, &Manner<'_>),
+    left_out: &mut LeftOut,
+) -> Read<Vec<Vec<u8>>> {
+    let mut blocks: Vec<Vec<u8>> = Vec::new();
+    for (number, part) in parts.iter().enumerate() {
+        let block = match part {
             Part::Text(text) | Part::Refusal(text) => text_block(text),
             Part::Image(source) => file("image", source),
             Part::Document { name, source } => document(name.as_deref(), source),
             Part::Call(own) => {
                 // It is Google's, and for Google.
                 left_out.extend(own.signature.as_ref().map(|_| "thought_signature"));
-                super::reply::call(&id(&own.id), &own.name, &own.input)
+                let input = arguments::to_object(&own.input);
+                super::reply::call(&id(&own.id), &own.name, &input)
             }
             Part::Result {
                 id: of,
                 failed,
                 parts,
             } => {
-                let said: Vec<Vec<u8>> = parts
-                    .iter()
-                    .filter_map(|part| match part {
-                        Part::Text(text) => Some(text_block(text)),
-                        Part::Image(source) => Some(file("image", source)),
+                let mut said: Vec<Vec<u8>> = Vec::new();
+                for part in parts {
+                    match part {
+                        Part::Text(text) => said.push(text_block(text)),
+                        Part::Image(source) => said.push(file("image", source)),
                         Part::Document { name, source } => {
-                            Some(document(name.as_deref(), source))
+                            said.push(document(name.as_deref(), source));
                         }
-                        _ => None,
-                    })
-                    .collect();
-                if said.len() != parts.len() {
-                    return wrong(at, NO_COUNTERPART);
+                        Part::CacheMark(raw) => {
+                            if let Some(last) = said.last_mut() {
+                                mark(last, raw);
+                            }
+                        }
+                        _ => return wrong(at, NO_COUNTERPART),
+                    }
                 }
                 Object::new()
                     .text("type", "tool_result")
@@ -125,17 +154,37 @@ fn blocks(parts: &[Part<'_>], at: &str, left_out: &mut LeftOut) -> Read<Vec<Vec<
                 signature: Some(signature),
             } => super::reply::thinking(text, signature),
             Part::Thinking {
-                signature: None, ..
+                signature: None,
+                text,
             } => {
-                return wrong(
-                    at,
-                    "has reasoning without the signature that this model's provider wants back with it (in thinking_blocks)",
-                );
+                // The provider takes back no thought without its signature.
+                match manner.signatures.and_then(|own| own.find(text)) {
+                    Some(found) => blocks.extend(
+                        found
+                            .iter()
+                            .map(|own| super::reply::thinking(&own.text, &own.signature)),
+                    ),
+                    None => {
+                        left_out.insert(names.thoughts);
+                    }
+                }
+                continue;
             }
             Part::Redacted(data) => super::reply::redacted(data),
-        })
-    });
-    blocks.collect()
+            Part::CacheMark(raw) => {
+                let is_again = number
+                    .checked_sub(1)
+                    .and_then(|before| parts.get(before))
+                    .is_some_and(|before| matches!(before, Part::CacheMark(_)));
+                if let Some(last) = blocks.last_mut().filter(|_| !is_again) {
+                    mark(last, raw);
+                }
+                continue;
+            }
+        };
+        blocks.push(block);
+    }
+    Ok(blocks)
 }
 
 /// Ids of calls may have letters, digits, `_` and `-`; other bytes are spelled out.
@@ -186,6 +235,7 @@ fn tool(own: &Tool<'_>) -> Vec<u8> {
         )
         .raw("input_schema", own.schema.unwrap_or(NO_INPUT))
         .raw_if("strict", own.strict.map(|strict| strict.to_string()))
+        .raw_if("cache_control", own.cache_mark)
         .end()
 }
 
@@ -211,7 +261,10 @@ fn output(ask: &Ask<'_>, left_out: &mut LeftOut) -> Read<Option<Vec<u8>>> {
     };
     let format = match &ask.shape {
         None => None,
-        Some(Shape::Json) => return wrong(ask.names.shape, NO_COUNTERPART),
+        Some(Shape::Json) => {
+            left_out.drop_or_refuse(ask.names.shape)?;
+            None
+        }
         Some(Shape::Schema { schema, name, .. }) => {
             left_out.extend(name.as_ref().map(|_| ask.names.schema));
             let format = Object::new().text("type", "json_schema");

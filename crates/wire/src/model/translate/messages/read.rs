@@ -6,10 +6,12 @@ use super::turns;
 use crate::model::json;
 
 /// Members that change nothing where they have one of these values.
-const NEUTRAL: &[(&str, &[&str])] = &[
+const NEUTRAL: &[(&str, &[&str])] = &[("mcp_servers", &["[]"]), ("container", &[])];
+
+/// The same, where other values are wishes that a reply can do without.
+const OPTIONAL: &[(&str, &[&str])] = &[
     ("service_tier", &["\"auto\"", "\"standard_only\""]),
     ("speed", &["\"standard\""]),
-    ("mcp_servers", &["[]"]),
 ];
 
 /// Reads a request.
@@ -18,6 +20,7 @@ pub(in super::super) fn read<'a>(body: &'a str, left_out: &mut LeftOut) -> Read<
     // The gate has read it, and it is written anew.
     own.take("model");
     own.neutral(NEUTRAL)?;
+    own.optional(OPTIONAL, left_out)?;
     own.hints(&["cache_control"], left_out);
     context(&mut own, left_out)?;
     let mut ask = Ask {
@@ -30,6 +33,7 @@ pub(in super::super) fn read<'a>(body: &'a str, left_out: &mut LeftOut) -> Read<
             user: "user_id",
             parallel: "tool_choice.disable_parallel_tool_use",
             document: "title",
+            thoughts: "thinking",
             ..Names::default()
         },
         ..Ask::default()
@@ -53,20 +57,20 @@ pub(in super::super) fn read<'a>(body: &'a str, left_out: &mut LeftOut) -> Read<
     choice(&mut own, &mut ask)?;
     if let Some(mut metadata) = own.object("metadata")? {
         ask.user = metadata.text("user_id")?;
-        metadata.end()?;
+        metadata.finish(left_out)?;
     }
     ask.effort = thinking(&mut own, left_out)?;
     if let Some(mut output) = own.object("output_config")? {
         if let Some(word) = output.text("effort")? {
-            let Some(effort) = Effort::of(&word) else {
-                return wrong(output.at("effort"), NO_COUNTERPART);
-            };
-            ask.effort = Some(effort);
+            match Effort::of(&word) {
+                Some(effort) => ask.effort = Some(effort),
+                None => left_out.drop_or_refuse(&output.at("effort"))?,
+            }
         }
         ask.shape = shape(&mut output)?;
-        output.end()?;
+        output.finish(left_out)?;
     }
-    own.end()?;
+    own.finish(left_out)?;
     Ok(ask)
 }
 
@@ -102,8 +106,9 @@ fn tool<'a>(at: String, raw: &'a str, left_out: &mut LeftOut) -> Read<Tool<'a>> 
         description: own.text("description")?,
         schema: own.take("input_schema"),
         strict: own.flag("strict")?,
+        cache_mark: None,
     };
-    own.end()?;
+    own.finish(left_out)?;
     Ok(tool)
 }
 

@@ -138,7 +138,9 @@ pub(in super::super) fn write(reply: &Reply<'_>) -> Option<Vec<u8>> {
                 blocks.push(thinking(text, signature.as_deref().unwrap_or_default()));
             }
             Part::Redacted(data) => blocks.push(redacted(data)),
-            Part::Image(_) | Part::Document { .. } | Part::Result { .. } => return None,
+            Part::Image(_) | Part::Document { .. } | Part::Result { .. } | Part::CacheMark(_) => {
+                return None;
+            }
         }
     }
     let body = Object::new()

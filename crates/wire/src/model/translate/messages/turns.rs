@@ -20,7 +20,7 @@ pub(super) fn read<'a>(
             _ => return wrong(own.at("role"), NO_COUNTERPART),
         };
         let parts = content(&mut own, "content", left_out)?;
-        own.end()?;
+        own.finish(left_out)?;
         turns.push(Turn { role, parts, at });
     }
     Ok(turns)
@@ -49,12 +49,12 @@ fn block<'a>(mut own: Fields<'a>, left_out: &mut LeftOut, inside: bool) -> Read<
     own.hints(&["cache_control"], left_out);
     let part = match own.need("type")?.as_ref() {
         "text" => {
-            own.neutral(&[("citations", &["[]"])])?;
+            own.optional(&[("citations", &["[]"])], left_out)?;
             Part::Text(own.need("text")?)
         }
         "image" => Part::Image(source(&mut own)?),
         "document" => {
-            own.neutral(&[("citations", &["{\"enabled\":false}"])])?;
+            own.optional(&[("citations", &["{\"enabled\":false}"])], left_out)?;
             let source = source(&mut own)?;
             let is_pdf = |media: &str| media == "application/pdf";
             if !matches!(&source, Source::Data { media, .. } if is_pdf(media)) {
@@ -89,7 +89,7 @@ fn block<'a>(mut own: Fields<'a>, left_out: &mut LeftOut, inside: bool) -> Read<
         },
         _ => return wrong(own.at("type"), NO_COUNTERPART),
     };
-    own.end()?;
+    own.finish(left_out)?;
     Ok(part)
 }
 

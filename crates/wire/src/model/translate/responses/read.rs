@@ -9,6 +9,14 @@ use crate::model::json;
 /// Members that change nothing where they have one of these values.
 const NEUTRAL: &[(&str, &[&str])] = &[
     ("background", &["false"]),
+    ("previous_response_id", &[]),
+    ("conversation", &[]),
+    ("prompt", &[]),
+    ("context_management", &["[]"]),
+];
+
+/// The same, where other values are wishes that a reply can do without.
+const OPTIONAL: &[(&str, &[&str])] = &[
     ("truncation", &["\"disabled\""]),
     ("top_logprobs", &["0"]),
     ("service_tier", &["\"auto\"", "\"default\""]),
@@ -23,6 +31,7 @@ pub(in super::super) fn read<'a>(body: &'a str, left_out: &mut LeftOut) -> Read<
         own.take(name);
     }
     own.neutral(NEUTRAL)?;
+    own.optional(OPTIONAL, left_out)?;
     own.hints(openai::HINTS, left_out);
     own.hints(&["client_metadata"], left_out);
     // A provider of another dialect stores no replies.
@@ -40,6 +49,7 @@ pub(in super::super) fn read<'a>(body: &'a str, left_out: &mut LeftOut) -> Read<
             shape: "text.format.type",
             schema: "format.name",
             signature: "encrypted_content",
+            thoughts: "input.reasoning",
             ..Names::default()
         },
         ..Ask::default()
@@ -52,12 +62,12 @@ pub(in super::super) fn read<'a>(body: &'a str, left_out: &mut LeftOut) -> Read<
     ask.system.extend(own.text("instructions")?);
     ask.effort = effort(&mut own, left_out)?;
     if let Some(mut text) = own.object("text")? {
-        text.neutral(&[("verbosity", &["\"medium\""])])?;
+        text.optional(&[("verbosity", &["\"medium\""])], left_out)?;
         ask.shape = shape(&mut text, left_out)?;
-        text.end()?;
+        text.finish(left_out)?;
     }
     for (at, raw) in own.list("tools")? {
-        ask.tools.push(tools::read(at, raw)?);
+        ask.tools.push(tools::read(at, raw, left_out)?);
     }
     ask.choice = tools::choice(&mut own)?;
     let mut turns = input(&mut own, left_out)?.into_iter().peekable();
@@ -70,7 +80,7 @@ pub(in super::super) fn read<'a>(body: &'a str, left_out: &mut LeftOut) -> Read<
         }
     }
     ask.turns = turns.collect();
-    own.end()?;
+    own.finish(left_out)?;
     Ok(ask)
 }
 
@@ -103,9 +113,9 @@ fn effort(own: &mut Fields<'_>, left_out: &mut LeftOut) -> Read<Option<Effort>> 
     let word = reasoning.text("effort")?;
     let effort = word.as_deref().map(Effort::of);
     if effort == Some(None) {
-        return wrong("reasoning.effort", NO_COUNTERPART);
+        left_out.drop_or_refuse("reasoning.effort")?;
     }
-    reasoning.end()?;
+    reasoning.finish(left_out)?;
     Ok(effort.flatten())
 }
 

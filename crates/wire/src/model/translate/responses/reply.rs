@@ -40,7 +40,9 @@ pub(in super::super) fn write(reply: &Reply<'_>, stamp: Stamp<'_>) -> Option<Vec
                 let of = (own.id.as_ref(), own.name.as_ref());
                 output.push(items::call(&id, "completed", of, &own.input));
             }
-            Part::Image(_) | Part::Document { .. } | Part::Result { .. } => return None,
+            Part::Image(_) | Part::Document { .. } | Part::Result { .. } | Part::CacheMark(_) => {
+                return None;
+            }
         }
     }
     say(&head, status, &mut words, &mut output);

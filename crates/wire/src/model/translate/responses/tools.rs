@@ -1,11 +1,11 @@
 //! The tools of a request.
 
 use super::super::ask::{Choice, Tool};
-use super::super::fields::{Fields, NO_COUNTERPART, Read, wrong};
+use super::super::fields::{Fields, LeftOut, NO_COUNTERPART, Read, wrong};
 use super::super::openai;
 
 /// Reads a tool: those that the provider runs itself are known to no other dialect.
-pub(super) fn read<'a>(at: String, raw: &'a str) -> Read<Tool<'a>> {
+pub(super) fn read<'a>(at: String, raw: &'a str, left_out: &mut LeftOut) -> Read<Tool<'a>> {
     let mut own = Fields::of(at, raw)?;
     if own.need("type")? != "function" {
         return wrong(own.at("type"), NO_COUNTERPART);
@@ -16,8 +16,9 @@ pub(super) fn read<'a>(at: String, raw: &'a str) -> Read<Tool<'a>> {
         description: own.text("description")?,
         schema: own.take("parameters"),
         strict: own.flag("strict")?,
+        cache_mark: None,
     };
-    own.end()?;
+    own.finish(left_out)?;
     Ok(tool)
 }
 

@@ -6,7 +6,6 @@ use super::super::ask::{Call, Part, Role, Source, Turn};
 use super::super::fields::{Fields, LeftOut, NO_COUNTERPART, Read, wrong};
 use super::super::parts;
 use super::items::REDACTED;
-use crate::model::json;
 
 /// Reads items; what one side says in several items becomes one turn.
 pub(super) fn read<'a>(
@@ -29,7 +28,7 @@ pub(super) fn read<'a>(
             "reasoning" => (Role::Assistant, thoughts(&mut own)?),
             _ => return wrong(own.at("type"), NO_COUNTERPART),
         };
-        own.end()?;
+        own.finish(left_out)?;
         match turns.last_mut() {
             Some(last) if last.role == role && role != Role::System => last.parts.extend(parts),
             _ => turns.push(Turn { role, parts, at }),
@@ -60,7 +59,7 @@ fn part<'a>(mut own: Fields<'a>, left_out: &mut LeftOut) -> Read<Part<'a>> {
     let part = match own.need("type")?.as_ref() {
         "input_text" => Part::Text(own.need("text")?),
         "output_text" => {
-            own.neutral(&[("annotations", &["[]"])])?;
+            own.optional(&[("annotations", &["[]"])], left_out)?;
             own.hints(&["logprobs"], left_out);
             Part::Text(own.need("text")?)
         }
@@ -81,7 +80,7 @@ fn part<'a>(mut own: Fields<'a>, left_out: &mut LeftOut) -> Read<Part<'a>> {
         }
         _ => return wrong(own.at("type"), NO_COUNTERPART),
     };
-    own.end()?;
+    own.finish(left_out)?;
     Ok(part)
 }
 
@@ -93,9 +92,6 @@ fn call<'a>(own: &mut Fields<'a>) -> Read<Call<'a>> {
         true => Cow::Borrowed("{}"),
         false => input,
     };
-    if !json::is_object(&input) {
-        return wrong(own.at("arguments"), "has to be an object in JSON");
-    }
     Ok(Call {
         id,
         name,

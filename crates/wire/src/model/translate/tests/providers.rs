@@ -252,5 +252,5 @@ fn system_text_before_the_first_answer_is_geminis_instruction() {
         turn("user", "a"), turn("assistant", "b"), turn("system", "t"), turn("user", "c"),
     ] });
     let fault = written(Front::Messages, Format::Gemini, late).unwrap_err();
-    assert_eq!(fault, "messages[2]");
+    assert_eq!(fault, "messages[2].role");
 }
