@@ -171,19 +171,46 @@ impl Budgets {
     }
 }
 
+/// Returns what a call has used, as budgets count it.
+pub(crate) fn spent(tokens: Tokens, cost: Option<u64>) -> Spend {
+    let (input, output) = (tokens.input.unwrap_or(0), tokens.output.unwrap_or(0));
+    Spend {
+        tokens: input.saturating_add(output),
+        micros: cost.unwrap_or(0),
+        requests: 1,
+    }
+}
+
 /// Puts what was used, and what it cost, in the place of what was reserved.
 pub(crate) fn settle(reservation: Option<Reservation>, tokens: Tokens, cost: Option<u64>) {
     if let Some(reservation) = reservation {
-        let used = tokens
-            .input
-            .unwrap_or(0)
-            .saturating_add(tokens.output.unwrap_or(0));
-        reservation.settle(Spend {
-            tokens: used,
-            micros: cost.unwrap_or(0),
-            requests: 1,
-        });
+        reservation.settle(spent(tokens, cost));
     }
+}
+
+/// Returns the sentence about a budget that does not let a call pass; none where it says nothing of a budget.
+pub(crate) fn sentence(stop: &Stop) -> Option<String> {
+    let Stop::Spent {
+        account,
+        unit,
+        left,
+        ends_in_ms,
+    } = stop
+    else {
+        return None;
+    };
+    let counted = match unit {
+        Unit::Tokens => "tokens",
+        Unit::Micros => "millionths of a dollar",
+        Unit::Requests => "requests",
+    };
+    let end = ends_in_ms.map_or_else(
+        || "it does not begin anew".to_owned(),
+        |ms| format!("it begins anew in {} s", ms.div_ceil(1_000)),
+    );
+    Some(format!(
+        "refused: this call may use more than the budget \"{account}\" has left ({left} {counted}); {end}"
+    ))
 }
 
 #[cfg(test)]

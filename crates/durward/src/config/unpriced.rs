@@ -60,5 +60,11 @@ pub(super) fn warnings(models: &Models) -> Vec<String> {
             named.join(", ")
         ));
     }
+    if warnings.is_empty() && models.prices.is_empty() {
+        warnings.push(format!(
+            "models.prices is empty, so every call costs nothing in the budget \"{}\"; give the models prices",
+            budget.name
+        ));
+    }
     warnings
 }

@@ -18,7 +18,7 @@ use super::note::Follow;
 use super::relay::GONE;
 use super::whole::{BadReply, ReplyContext, Whole, read};
 use super::{Relay, Terms, Trail, Unserved, usage};
-use crate::budget::settle;
+use crate::budget::{settle, spent};
 use crate::catalogue::{Answering, Leg, Route};
 use crate::inspect;
 use crate::provider::{Address, Fault, Remedy, Reply, Sent, Trouble};
@@ -299,8 +299,11 @@ impl<'t> Tries<'t> {
     }
 
     /// The whole reply settles the call.
-    fn whole(self, whole: Whole, tokens: Tokens) -> Served {
+    fn whole(mut self, whole: Whole, tokens: Tokens) -> Served {
         let used = self.wasted.with(tokens, self.trail.cost);
+        if let Some(reservation) = &self.reservation {
+            self.trail.left = reservation.left_after(spent(used.0, used.1));
+        }
         let whole = whole.of(self.terms, self.flight, self.reservation, used);
         drop(self.note);
         Served::Whole(whole, self.trail)

@@ -8,7 +8,7 @@ use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -43,6 +43,11 @@ pub(super) const GONE: i64 = 499;
 /// How many events that come at once are looked at before the first of them go out: where a provider begins and gives up in one
 /// breath, another target can still be tried.
 const FIRST_EVENTS: usize = 8;
+
+/// Most bytes that are read behind the end of a stream.
+const DRAIN_BYTES_MAX: usize = 64 * 1024;
+/// How long they are waited for, in milliseconds.
+const DRAIN_MS_MAX: u64 = 1_000;
 
 /// A stream under way.
 pub(crate) struct Relay {
@@ -382,7 +387,9 @@ impl Relay {
     }
 
     fn settle(&mut self, end: Result<(), Trouble>) {
-        self.body = None;
+        if let Some(body) = self.body.take().filter(|_| end.is_ok()) {
+            drain(body);
+        }
         let Some(Open {
             mut flight,
             note,
@@ -456,6 +463,28 @@ impl Relay {
             note.used(tokens, cost);
         }
     }
+}
+
+/// Reads what is left of a stream that has said all, so that its connection serves the next request. What does not end soon is
+/// closed.
+fn drain(mut body: Box<dyn ReplyBody>) {
+    let mut left = DRAIN_BYTES_MAX;
+    let mut poll_end = move |cx: &mut Context<'_>| {
+        loop {
+            match std::task::ready!(body.poll_chunk(cx)) {
+                Ok(Some(more)) if more.len() <= left => left -= more.len(),
+                _ => return Poll::Ready(()),
+            }
+        }
+    };
+    // The end has mostly come with the last event.
+    if poll_end(&mut Context::from_waker(Waker::noop())).is_ready() {
+        return;
+    }
+    let until = Instant::now() + Duration::from_millis(DRAIN_MS_MAX);
+    drop(tokio::spawn(async move {
+        let _ = timeout_at(until, poll_fn(poll_end)).await;
+    }));
 }
 
 impl Parts for Relay {

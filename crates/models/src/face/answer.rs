@@ -175,7 +175,12 @@ impl Answer {
 
     /// The gate refuses the call.
     pub fn refused(&self, refusal: &Refusal) -> Response {
-        let message = refusal.to_string();
+        self.refused_as(refusal, None)
+    }
+
+    /// The same, with a sentence that says more than the reason does.
+    pub fn refused_as(&self, refusal: &Refusal, sentence: Option<String>) -> Response {
+        let message = sentence.unwrap_or_else(|| refusal.to_string());
         let told = Told {
             retry_after_ms: refusal.retry_after_ms,
             // Whoever waits longer than a minute is not helped by a library that tries again.

@@ -22,7 +22,7 @@ use toolkit::face::Scope;
 use toolkit::server::BoxFuture;
 use wire::model::{Dialect, Endpoint};
 
-use crate::budget::Budgets;
+use crate::budget::{self, Budgets};
 use crate::cache::{Cache, CacheOptions};
 use crate::call::{self, Admitted, Served, Terms};
 use crate::catalogue::{Catalogue, Route, Target};
@@ -222,7 +222,7 @@ impl Face {
         asked.set_cache_name(cache.and_then(|cache| cache.name(&asked, &caller, headers)));
         let reservation = match self.reserve(&caller, &route, &asked, &origin) {
             Ok(reservation) => reservation,
-            Err(refusal) => return answer.refused(&refusal),
+            Err((refusal, sentence)) => return answer.refused_as(&refusal, sentence),
         };
         let admitted = call::admit(&self.terms, caller, &route, asked, origin).await;
         let Admitted {
@@ -336,7 +336,7 @@ impl Face {
         route: &Route,
         asked: &ModelRequest,
         origin: &Origin,
-    ) -> Result<Option<Reservation>, Box<Refusal>> {
+    ) -> Result<Option<Reservation>, (Box<Refusal>, Option<String>)> {
         let Some(budgets) = &self.terms.budgets else {
             return Ok(None);
         };
@@ -345,13 +345,13 @@ impl Face {
             Ok(reservation) => return Ok(Some(reservation)),
             Err(stop) => stop,
         };
-        let (reason, retry_after_ms) = match stop {
+        let (reason, retry_after_ms) = match &stop {
             Stop::Spent {
                 unit: Unit::Requests,
                 ends_in_ms,
                 ..
-            } => (Reason::RateLimit, ends_in_ms),
-            Stop::Spent { ends_in_ms, .. } => (Reason::BudgetSpent, ends_in_ms),
+            } => (Reason::RateLimit, *ends_in_ms),
+            Stop::Spent { ends_in_ms, .. } => (Reason::BudgetSpent, *ends_in_ms),
             Stop::Full => (Reason::BudgetSpent, None),
             Stop::Failed => (Reason::Journal, None),
         };
@@ -359,7 +359,9 @@ impl Face {
         let target = route.targets().next();
         let facts = target.map(|target| call::describe(asked, target, caller, &self.terms.prices));
         let facts = facts.unwrap_or_else(|| Facts::of(caller));
-        Err(gate.refuse(&facts, origin, reason, retry_after_ms))
+        let refusal = gate.refuse(&facts, origin, reason, retry_after_ms);
+        let sentence = budget::sentence(&stop).filter(|_| refusal.reason == reason);
+        Err((refusal, sentence))
     }
 }
 

@@ -212,6 +212,12 @@ mod tests {
                 .reserve(std::slice::from_ref(&own), Spend::tokens(40), 0)
                 .unwrap(),
         );
+        let after = first.left_after(Spend::tokens(10)).tokens;
+        assert_eq!(
+            after.map(|own| own.left),
+            Some(90),
+            "the reservation is given back"
+        );
         first.settle(Spend::tokens(10));
         assert_eq!(counter.used(&own, 0), 10);
         counter

@@ -211,6 +211,25 @@ impl Reservation {
         self.left
     }
 
+    /// Returns what is left once `used` stands in its place.
+    #[must_use]
+    pub fn left_after(&self, used: Spend) -> Lefts {
+        let settled = |left: Option<Left>, unit: Unit| {
+            left.map(|own| Left {
+                left: own
+                    .left
+                    .saturating_add(self.cost.of(unit))
+                    .saturating_sub(used.of(unit))
+                    .min(own.most),
+                ..own
+            })
+        };
+        Lefts {
+            tokens: settled(self.left.tokens, Unit::Tokens),
+            requests: settled(self.left.requests, Unit::Requests),
+        }
+    }
+
     /// What it is on.
     #[must_use]
     pub fn held(&self) -> &[Held] {

@@ -28,6 +28,9 @@ fn a_model_without_a_price_is_warned_of_where_a_budget_counts_money() {
     );
     let priced = "  prices: { a: { input: 1, output: 1 }, far/b: { input: 1, output: 1 } }\n";
     assert!(told(&format!("{money}{priced}")).is_empty());
+    let played =
+        "models:\n  providers: { near: { kind: mock } }\n  budgets: { all: { cost: 5 } }\n";
+    assert!(told(played)[0].starts_with("models.prices is empty"));
     let any = told(&money.replace("models: [a, b]", "ca: ca.pem"));
     assert!(any[0].contains("takes any name"), "{any:?}");
     assert!(any[1].ends_with("far/a"), "{any:?}");

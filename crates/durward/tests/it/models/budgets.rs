@@ -53,6 +53,26 @@ fn a_spent_budget_refuses_in_each_dialect_until_its_window_ends() {
 }
 
 #[test]
+fn the_rest_of_a_budget_is_told_after_the_call_and_a_refusal_names_the_budget() {
+    let served = serve(&yaml("0ms", "{ tokens: 20000, window: 24h }"), &[]);
+    let mut used = 0;
+    for _ in 0..3 {
+        let answer = ask(&served, ENDPOINTS[0], "a/plain", false);
+        used += answer.json()["usage"]["total_tokens"].as_u64().unwrap();
+        let left = (20_000 - used).to_string();
+        let told = answer.header("x-ratelimit-remaining-tokens");
+        assert_eq!(told, Some(left.as_str()), "{answer:?}");
+    }
+    let mut body = super::support::request(ENDPOINTS[0], "a/plain", false);
+    body["max_tokens"] = serde_json::json!(30_000);
+    let answer = served.send("POST", ENDPOINTS[0], &[], &body.to_string());
+    assert_eq!(answer.status, 429, "{answer:?}");
+    let message = answer.json()["error"]["message"].clone();
+    let message = message.as_str().unwrap();
+    assert!(message.contains("the budget \"own"), "{message}");
+}
+
+#[test]
 fn sixty_four_callers_never_exceed_one_budget_and_journal_and_accounts_agree() {
     let most = 3_000;
     let budget = format!("{{ tokens: {most}, per: all }}");
