@@ -1,6 +1,6 @@
 //! The endpoints of model APIs, and what can be known of a request to each.
 
-use super::{anthropic, body::Body, offered, openai, responses};
+use super::{anthropic, body::Body, json, offered, openai, request_members, responses};
 
 /// Whose words are spoken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -20,6 +20,12 @@ const MAXIMA: &[&str] = &[
     "max_new_tokens",
     "n_predict",
     "num_predict",
+    "min_tokens",
+    "max_gen_len",
+    "max_length",
+    "max_tokens_to_sample",
+    "max_decode_tokens",
+    "thinking_budget",
 ];
 
 /// What is asked of a model.
@@ -158,7 +164,22 @@ impl Endpoint {
     #[must_use]
     pub fn max_tokens(self, body: &Body) -> Option<u64> {
         let names = self.maxima().iter();
-        names.filter_map(|name| body.number(name)).max()
+        let named = names.filter_map(|name| body.number(name));
+        let within = self.maxima_within().iter();
+        let within = within.flat_map(|(member, name)| request_members::within(body, member, name));
+        named.chain(within.filter_map(json::number)).max()
+    }
+
+    /// The members within others that say so.
+    fn maxima_within(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Chat | Self::Responses | Self::Messages => &[
+                ("options", "num_predict"),
+                ("thinking", "budget_tokens"),
+                ("reasoning", "max_tokens"),
+            ],
+            _ => &[],
+        }
     }
 
     /// The members that say so.
@@ -172,17 +193,31 @@ impl Endpoint {
     /// Whether a request names a most that cannot be read here: a provider may read it otherwise.
     #[must_use]
     pub fn has_unread_max(self, body: &Body) -> bool {
-        let is_unread = |name: &&str| body.get(name).is_some() && body.number(name).is_none();
+        // Some take a most of none for no bound.
+        let is_read = |name: &str, number: Option<u64>| match number {
+            Some(0) => !name.starts_with("max") && !name.ends_with("predict"),
+            other => other.is_some(),
+        };
+        let is_unread = |name: &&str| body.get(name).is_some() && !is_read(name, body.number(name));
+        let within = self.maxima_within().iter();
+        let mut within = within.flat_map(|(member, name)| {
+            let found = request_members::within(body, member, name).into_iter();
+            found.map(move |raw| (*name, raw))
+        });
         self.maxima().iter().any(is_unread)
+            || within.any(|(name, raw)| raw != "null" && !is_read(name, json::number(raw)))
+            || !self.maxima().is_empty() && request_members::has_unknown(body)
     }
 
     /// How many replies a request asks for; `None` where a provider may read another number.
     #[must_use]
     pub fn replies(self, body: &Body) -> Option<u64> {
-        match body.get("n") {
+        let count = |name: &str| match body.get(name) {
             None => Some(1),
-            Some(_) => body.number("n").map(|count| count.max(1)),
-        }
+            Some(_) => body.number(name).map(|count| count.max(1)),
+        };
+        // Of so many the best are given back, and all are paid for.
+        Some(count("n")?.max(count("best_of")?))
     }
 
     /// The names of the tools that a request offers the model, each by every name that a provider may read; one that
@@ -233,6 +268,28 @@ mod tests {
         }
         for endpoint in [Endpoint::Chat, Endpoint::Responses, Endpoint::Messages] {
             let read = |text: &str| Body::read(text.as_bytes(), endpoint.known());
+            for (text, most) in [
+                (r#"{"max_tokens":1,"max_gen_len":900}"#, 900),
+                (r#"{"max_tokens":1,"min_tokens":900}"#, 900),
+                (r#"{"max_tokens":1,"options":{"num_predict":900}}"#, 900),
+                (
+                    r#"{"max_tokens":1,"thinking":{"type":"enabled","budget_tokens":900}}"#,
+                    900,
+                ),
+            ] {
+                let body = read(text).unwrap();
+                assert_eq!(endpoint.max_tokens(&body), Some(most), "{text}");
+                assert!(!endpoint.has_unread_max(&body), "{text}");
+            }
+            for text in [
+                r#"{"max_tokens":0}"#,
+                r#"{"max_tokens":1,"options":{"num_predict":-1}}"#,
+                r#"{"max_tokens":1,"invented_tomorrow":9}"#,
+            ] {
+                assert!(endpoint.has_unread_max(&read(text).unwrap()), "{text}");
+            }
+            let best = read(r#"{"n":2,"best_of":9}"#).unwrap();
+            assert_eq!(endpoint.replies(&best), Some(9));
             let both = read(r#"{"max_tokens":1,"n_predict":900}"#).unwrap();
             assert_eq!(endpoint.max_tokens(&both), Some(900));
             let endless = read(r#"{"max_tokens":1,"n_predict":-1}"#).unwrap();

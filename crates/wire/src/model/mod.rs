@@ -21,6 +21,14 @@ macro_rules! known {
             "max_new_tokens",
             "n_predict",
             "num_predict",
+            "best_of",
+            "min_tokens",
+            "max_gen_len",
+            "max_length",
+            "max_tokens_to_sample",
+            "max_decode_tokens",
+            "thinking_budget",
+            "additional_tools",
             "n",
             "tools",
             "mcp_servers",
@@ -47,6 +55,7 @@ mod json;
 mod offered;
 mod openai;
 mod report;
+mod request_members;
 mod responses;
 pub mod translate;
 mod usage;

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use super::body::Body;
 use super::endpoint::Endpoint;
 use super::json;
+use super::request_members;
 use crate::fold::same;
 use crate::scan::Member;
 
@@ -46,6 +47,11 @@ pub(super) fn beside() -> impl Iterator<Item = &'static str> {
 
 /// Types of Anthropic's own tools whose name is another than they begin with.
 const NAMED_OTHERWISE: [(&str, &str); 2] = [("text_editor_", "str_replace_"), ("mcp_toolset", "")];
+/// Lists of tools that lie within another member.
+const WITHIN: [(&str, &str); 2] = [
+    ("chat_template_kwargs", "tools"),
+    ("chat_template_kwargs", "functions"),
+];
 /// Deepest nesting of parts that is read.
 const PARTS_DEPTH_MAX: usize = 12;
 /// Deepest nesting of tools in tools that is read.
@@ -60,12 +66,26 @@ fn is_kept(endpoint: Endpoint, body: &Body) -> bool {
 /// `tool_search_output`). `None` where there are more items than are read.
 pub(super) fn lists(body: &Body) -> Option<Vec<&str>> {
     const WORDS: [&str; 4] = ["tools", "Tools", "TOOLS", "\\u"];
-    let mut lists: Vec<&str> = ["tools", "functions"]
+    let mut lists: Vec<&str> = ["tools", "functions", "additional_tools"]
         .into_iter()
         .filter_map(|list| body.get(list))
         .collect();
+    for (member, name) in WITHIN {
+        lists.extend(request_members::within(body, member, name));
+    }
+    let has_word = |raw: &str| WORDS.iter().any(|word| raw.contains(word));
+    let messages = body.get("messages").unwrap_or_default();
+    if has_word(messages) {
+        for message in json::all_elements(messages)? {
+            let own = json::members(message).into_iter();
+            lists.extend(
+                own.filter(|(name, _)| same(name, "tools"))
+                    .map(|(_, raw)| raw),
+            );
+        }
+    }
     let input = body.get("input").unwrap_or_default();
-    if !WORDS.iter().any(|word| input.contains(word)) {
+    if !has_word(input) {
         return Some(lists);
     }
     for item in json::all_elements(input)? {
@@ -82,12 +102,22 @@ pub(super) fn lists(body: &Body) -> Option<Vec<&str>> {
 /// The names of the tools that a request offers: each by every name that a provider may read, one that has none by its
 /// type. `None` where they cannot be known.
 pub(super) fn tools(endpoint: Endpoint, body: &Body) -> Option<Vec<String>> {
-    if is_kept(endpoint, body) {
+    let speaks = matches!(
+        endpoint,
+        Endpoint::Chat | Endpoint::Responses | Endpoint::Messages
+    );
+    if is_kept(endpoint, body) || speaks && request_members::has_unknown(body) {
         return None;
     }
     let mut out = Vec::new();
     for list in lists(body)? {
-        for tool in json::all_elements(list)? {
+        // Some read an object as the list of its values, and a text as the JSON in it.
+        let text = json::text(list);
+        if text.is_some_and(|text| text.trim_start().starts_with(['[', '{'])) {
+            return None;
+        }
+        let listed = json::members(list).into_iter().map(|(_, raw)| raw);
+        for tool in json::all_elements(list)?.into_iter().chain(listed) {
             tool_names(endpoint, tool, TOOLS_DEPTH_MAX, &mut out)?;
         }
     }
@@ -222,6 +252,38 @@ mod tests {
 
     fn body(endpoint: Endpoint, text: &str) -> Body {
         Body::read(text.as_bytes(), endpoint.known()).unwrap()
+    }
+
+    #[test]
+    fn tools_are_found_wherever_a_provider_reads_them_and_unknown_members_may_hold_some() {
+        let offered = |text: &str| {
+            tools(
+                Endpoint::Chat,
+                &body(Endpoint::Chat, &format!("{{{text}}}")),
+            )
+        };
+        let tool = r#"{"type":"function","function":{"name":"shell"}}"#;
+        for place in [
+            format!(r#""chat_template_kwargs":{{"tools":[{tool}]}}"#),
+            format!(r#""messages":[{{"role":"developer","content":"x","tools":[{tool}]}}]"#),
+            format!(r#""tools":{{"0":{tool}}}"#),
+            format!(r#""additional_tools":[{tool}]"#),
+        ] {
+            assert_eq!(offered(&place).unwrap(), ["shell"], "{place}");
+        }
+        for unknown in [
+            r#""tools":"[{\"type\":\"function\"}]""#,
+            r#""invented_tomorrow":[]"#,
+            r#""toolConfig":{"tools":[{"toolSpec":{"name":"shell"}}]}"#,
+        ] {
+            assert_eq!(offered(unknown), None, "{unknown}");
+        }
+        assert_eq!(
+            offered(
+                r#""min_p":0.1,"chat_template_kwargs":{"enable_thinking":false},"invented":null"#
+            ),
+            Some(Vec::new())
+        );
     }
 
     #[test]

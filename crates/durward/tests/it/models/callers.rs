@@ -76,7 +76,9 @@ fn rules_see_what_a_request_asks_for() {
         &rules,
     );
     let cases = [
-        (r#""x":1"#, 200, ""),
+        (r#""temperature":1"#, 200, ""),
+        // What a provider may read in a member that nobody knows is not known.
+        (r#""invented_tomorrow":1"#, 403, "no-tools"),
         (r#""max_tokens":1000"#, 200, ""),
         (r#""max_tokens":1001"#, 403, "no-long"),
         (
