@@ -156,6 +156,20 @@ fn print_sockets(places: &Places, sockets: &Answered, out: &mut dyn Write) -> io
         for line in instance_state::lines(status) {
             writeln!(out, "    {line}")?;
         }
+        let keys = status.pointer("/serving/resting_keys");
+        for key in keys.and_then(Value::as_array).into_iter().flatten() {
+            let number = |name: &str| key.get(name).and_then(Value::as_u64).unwrap_or(0);
+            let model =
+                text(key, "model").map_or_else(String::new, |model| format!(" for {model}"));
+            writeln!(
+                out,
+                "    key {} of the model provider {} rests{model}: {}, {} s left",
+                number("key"),
+                text(key, "provider").unwrap_or("?"),
+                text(key, "reason").unwrap_or("?"),
+                number("left_s")
+            )?;
+        }
     }
     if sockets.others > 0 {
         writeln!(

@@ -42,12 +42,17 @@ pub struct Control {
     pub serving: Option<Serving>,
 }
 
+/// Most keys of model providers that are listed as resting.
+const RESTING_MAX: usize = 256;
+
 /// What `durward serve` tells of itself.
 pub struct Serving {
     /// Where clients reach it.
     pub address: String,
     /// Sessions and server processes now.
     pub counts: Box<dyn Fn() -> (usize, usize) + Send + Sync>,
+    /// Keys of model providers that rest, by provider.
+    pub resting_keys: Box<dyn Fn() -> Vec<(String, Vec<models::RestingKey>)> + Send + Sync>,
 }
 
 impl std::fmt::Debug for Serving {
@@ -236,6 +241,27 @@ impl Peer {
     }
 }
 
+/// Returns the keys of model providers that rest, as `durward status --json` has them. No key is among them: each is named by its
+/// place in the configuration.
+fn resting(all: Vec<(String, Vec<models::RestingKey>)>) -> Vec<Value> {
+    let of_provider = |(provider, keys): (String, Vec<models::RestingKey>)| {
+        let key = move |own: models::RestingKey| {
+            json!({
+                "provider": provider.clone(),
+                "key": own.number,
+                "model": own.model,
+                "reason": own.why.label(),
+                "left_s": own.left_ms.div_ceil(1_000),
+            })
+        };
+        keys.into_iter().map(key)
+    };
+    all.into_iter()
+        .flat_map(of_provider)
+        .take(RESTING_MAX)
+        .collect()
+}
+
 impl Control {
     /// Answers what needs one line.
     fn answer(&self, request: Request) -> Value {
@@ -244,7 +270,12 @@ impl Control {
                 let approvals = self.gate.approvals();
                 let serving = self.serving.as_ref().map(|serving| {
                     let (sessions, processes) = (serving.counts)();
-                    json!({ "address": serving.address, "sessions": sessions, "processes": processes })
+                    json!({
+                        "address": serving.address,
+                        "sessions": sessions,
+                        "processes": processes,
+                        "resting_keys": resting((serving.resting_keys)()),
+                    })
                 });
                 let mut status = json!({
                     "server": self.server,

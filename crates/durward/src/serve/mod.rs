@@ -607,11 +607,17 @@ impl Serving {
     /// What `durward status` says of it.
     fn told(&self, plan: &Plan, listener: &Listener) -> control::Serving {
         let face = Arc::clone(&self.face);
+        let models = self.models.clone();
         control::Serving {
             address: plan.announced(listener),
             counts: Box::new(move || {
                 let counts = face.counts();
                 (counts.sessions, counts.servers)
+            }),
+            resting_keys: Box::new(move || {
+                models
+                    .as_ref()
+                    .map_or_else(Vec::new, |models| models.resting_keys())
             }),
         }
     }

@@ -91,6 +91,31 @@ fn the_last_key_rests_after_four_refusals_and_the_caller_is_told_at_once() {
 }
 
 #[test]
+fn status_and_metrics_say_which_keys_rest() {
+    let upstream = Upstream::before(|request| match shown(request) {
+        "k-refused" => Some(reply("401 Unauthorized", "", "application/json", "{}")),
+        _ => None,
+    });
+    let provider = upstream.configured("far", ENDPOINTS[0]);
+    let provider = provider.replace("api_key: \"${HOME}\"", "api_keys: [k-refused, k-good]");
+    let served = serve(&format!("models: {{ providers: {{ {provider} }} }}"), &[]);
+    assert_eq!(ask(&served, ENDPOINTS[0], "far/x", false).status, 200);
+    let metrics = served.send("GET", "/metrics", &[], "").body;
+    let line = "durward_model_keys_resting{provider=\"far\",reason=\"provider_credentials\"} 1";
+    assert!(metrics.contains(line), "{metrics}");
+    let output = served
+        .place
+        .durward(&["--state-dir", "state", "status", "--json"]);
+    let status: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let text = status.to_string();
+    assert!(!text.contains("k-refused"), "{text}");
+    let key = status.pointer("/instances/0/serving/resting_keys/0");
+    let key = key.unwrap_or_else(|| panic!("{text}"));
+    assert_eq!((&key["provider"], &key["key"]), (&"far".into(), &1.into()));
+    assert_eq!(key["reason"], "provider_credentials");
+}
+
+#[test]
 fn one_key_serves_fifty_calls_at_once() {
     const CALLS: usize = 50;
     // Nobody is answered before all have come, so nobody may wait for another's key.
