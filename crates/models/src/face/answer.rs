@@ -9,7 +9,7 @@ use net::http::server::{Response, ResponseBody, single};
 use toolkit::reasons::http_status;
 use wire::model::{Dialect, ErrorText, error_body};
 
-use crate::call::{Relay, Trail, Unserved, Whole};
+use crate::call::{ESTIMATED, Relay, Trail, Unserved, Whole};
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
@@ -290,7 +290,8 @@ fn forward(from: &HeaderMap, to: &mut HeaderMap) {
         let text = name.as_str();
         let is_told = text.starts_with("x-ratelimit-")
             || text.starts_with("anthropic-ratelimit-")
-            || text == "openai-processing-ms";
+            || text == "openai-processing-ms"
+            || *name == ESTIMATED;
         if is_told {
             to.append(name.clone(), value.clone());
         }

@@ -235,6 +235,10 @@ impl Face {
             Err(refusal) => return answer.refused(&refusal),
         };
         let (terms, whose) = (&self.terms, (&caller, revocation));
+        if call::is_estimated(&legs, permit.request()) {
+            let (whole, trail) = call::estimate(terms, &legs, permit, reservation);
+            return answer.whole(whole, &trail);
+        }
         let served = match call::remembered(terms, &legs, &caller, permit.request()) {
             Some(found) => call::answer(terms, found, permit, reservation)
                 .await

@@ -171,6 +171,30 @@ fn an_endpoint_that_a_provider_does_not_speak_is_passed_over_or_told() {
 }
 
 #[test]
+fn tokens_are_estimated_where_no_target_counts_them_and_said_to_be() {
+    let upstream = Upstream::start();
+    let far = upstream.configured("far", ENDPOINTS[0]);
+    let yaml = format!(
+        "models:\n  providers:\n    {far}\n    near: {{ kind: mock, latency: 0ms }}\n  aliases: {{ any: {{ tiers: [far/x, near/y] }} }}\n"
+    );
+    let served = serve(&yaml, &[]);
+    let count = |model: &str| {
+        let body =
+            json!({ "model": model, "messages": [{ "role": "user", "content": "how many?" }] });
+        served.send("POST", "/v1/messages/count_tokens", &[], &body.to_string())
+    };
+    let answer = count("far/x");
+    assert_eq!(answer.status, 200, "{answer:?}");
+    assert!(answer.json()["input_tokens"].as_u64().unwrap() > 0);
+    assert_eq!(answer.header("x-durward-estimated"), Some("input_tokens"));
+    assert_eq!(upstream.count(), 0, "nobody is asked");
+    // A target that counts is asked.
+    let answer = count("any");
+    assert_eq!(answer.header("x-durward-estimated"), None, "{answer:?}");
+    assert_eq!(answer.header("x-durward-target"), Some("near/y"));
+}
+
+#[test]
 fn what_is_too_long_goes_to_a_model_that_reads_more_and_nothing_else_does() {
     let yaml = "
 models:
