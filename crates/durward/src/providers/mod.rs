@@ -8,7 +8,7 @@ mod played;
 use std::sync::Arc;
 
 use ::models::upstream::{
-    Api, GoogleCredential, HttpProvider, HttpProviderOptions, Key, Kin, Publisher, Site,
+    Api, GoogleCredential, HttpProvider, HttpProviderOptions, Key, OpenAiVariant, Publisher, Site,
 };
 use ::models::{Budgets, Catalogue, FaceOptions, Prices, Provider};
 use state::underway::Left;
@@ -141,7 +141,7 @@ fn provider(own: &Configured, reserve: u64, insecure: bool) -> Result<Arc<dyn Pr
         |why: String| Failure::configuration(format!("the model provider \"{}\": {why}", own.name));
     let (api, usual) = match own.kind {
         ProviderKind::Mock => return Ok(Arc::new(Mock::new(own))),
-        ProviderKind::Openai if own.base_url.is_some() => (Api::Compatible(Kin::Any), ""),
+        ProviderKind::Openai if own.base_url.is_some() => (Api::Compatible(OpenAiVariant::Any), ""),
         ProviderKind::Openai => (Api::OpenAi, "https://api.openai.com/v1"),
         ProviderKind::Anthropic => (Api::Anthropic, "https://api.anthropic.com/v1"),
         ProviderKind::Google => (
@@ -152,16 +152,34 @@ fn provider(own: &Configured, reserve: u64, insecure: bool) -> Result<Arc<dyn Pr
         ProviderKind::Vertex => (Api::Vertex(Publisher::Google), ""),
         // It has a base of its own, without which the configuration is refused.
         ProviderKind::Azure => (Api::Azure, ""),
-        ProviderKind::Mistral => (Api::Compatible(Kin::Mistral), "https://api.mistral.ai/v1"),
-        ProviderKind::Deepseek => (Api::Compatible(Kin::Chat), "https://api.deepseek.com/v1"),
-        ProviderKind::Groq => (Api::Compatible(Kin::Groq), "https://api.groq.com/openai/v1"),
-        ProviderKind::Cerebras => (Api::Compatible(Kin::Cerebras), "https://api.cerebras.ai/v1"),
-        ProviderKind::Sambanova => (Api::Compatible(Kin::Chat), "https://api.sambanova.ai/v1"),
+        ProviderKind::Mistral => (
+            Api::Compatible(OpenAiVariant::Mistral),
+            "https://api.mistral.ai/v1",
+        ),
+        ProviderKind::Deepseek => (
+            Api::Compatible(OpenAiVariant::Chat),
+            "https://api.deepseek.com/v1",
+        ),
+        ProviderKind::Groq => (
+            Api::Compatible(OpenAiVariant::Groq),
+            "https://api.groq.com/openai/v1",
+        ),
+        ProviderKind::Cerebras => (
+            Api::Compatible(OpenAiVariant::Cerebras),
+            "https://api.cerebras.ai/v1",
+        ),
+        ProviderKind::Sambanova => (
+            Api::Compatible(OpenAiVariant::Chat),
+            "https://api.sambanova.ai/v1",
+        ),
         ProviderKind::Cohere => (
-            Api::Compatible(Kin::Chat),
+            Api::Compatible(OpenAiVariant::Chat),
             "https://api.cohere.ai/compatibility/v1",
         ),
-        ProviderKind::Local => (Api::Compatible(Kin::Any), "http://127.0.0.1:11434/v1"),
+        ProviderKind::Local => (
+            Api::Compatible(OpenAiVariant::Any),
+            "http://127.0.0.1:11434/v1",
+        ),
     };
     let usual = match &own.cloud {
         Some(Cloud::Bedrock { region, .. }) => {

@@ -3,7 +3,7 @@
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use wire::model::Endpoint;
-use wire::model::translate::{Format, Front, Manner, Thoughts, Unsupported};
+use wire::model::translate::{Format, Front, ReasoningField, RequestOptions, Unsupported};
 
 use super::publisher::{Asked, Publisher};
 use crate::key::Key;
@@ -26,7 +26,7 @@ pub struct Site {
 
 /// How near an API comes to OpenAI's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kin {
+pub enum OpenAiVariant {
     /// It is not known: it is asked as OpenAI is.
     Any,
     /// Groq's: thoughts stand in `reasoning`.
@@ -46,7 +46,7 @@ pub enum Api {
     /// OpenAI's own.
     OpenAi,
     /// One like OpenAI's, of somebody else.
-    Compatible(Kin),
+    Compatible(OpenAiVariant),
     /// Anthropic's.
     Anthropic,
     /// Google's Gemini.
@@ -73,11 +73,9 @@ impl Api {
         match self {
             // OpenAI itself ranks nothing.
             Self::OpenAi if endpoint == Endpoint::Rerank => false,
-            Self::Compatible(Kin::Chat | Kin::Cerebras | Kin::Mistral)
-                if endpoint == Endpoint::Responses =>
-            {
-                false
-            }
+            Self::Compatible(
+                OpenAiVariant::Chat | OpenAiVariant::Cerebras | OpenAiVariant::Mistral,
+            ) if endpoint == Endpoint::Responses => false,
             Self::OpenAi | Self::Compatible(_) => {
                 !matches!(endpoint, Endpoint::Messages | Endpoint::CountTokens)
             }
@@ -189,29 +187,31 @@ impl Api {
     }
 
     /// How it wants to be asked.
-    pub(super) fn manner(
+    pub(super) fn request_options(
         self,
         model: &str,
         (max_tokens, unsupported): (u64, Unsupported),
-    ) -> Manner<'_> {
-        Manner {
+    ) -> RequestOptions<'_> {
+        RequestOptions {
             model,
             max_tokens,
             unsupported,
             signatures: None,
             names_completion: matches!(self, Self::OpenAi | Self::Azure),
             thoughts: match self {
-                Self::Compatible(Kin::Groq | Kin::Cerebras) => Thoughts::Reasoning,
-                Self::Compatible(Kin::Mistral) => Thoughts::Parts,
-                _ => Thoughts::ReasoningContent,
+                Self::Compatible(OpenAiVariant::Groq | OpenAiVariant::Cerebras) => {
+                    ReasoningField::Reasoning
+                }
+                Self::Compatible(OpenAiVariant::Mistral) => ReasoningField::Parts,
+                _ => ReasoningField::ReasoningContent,
             },
-            is_strict: self == Self::Compatible(Kin::Mistral),
+            is_strict: self == Self::Compatible(OpenAiVariant::Mistral),
         }
     }
 
     /// Whether a stream of chat completions has to be asked for what was used, and may be.
     pub(super) fn is_asked_for_usage(self) -> bool {
-        self != Self::Compatible(Kin::Mistral)
+        self != Self::Compatible(OpenAiVariant::Mistral)
     }
 
     /// How Anthropic's messages are asked for in a cloud, where it is one.

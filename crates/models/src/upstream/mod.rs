@@ -23,10 +23,10 @@ use net::outbound::http::{
 };
 use tokio::time::Instant;
 use toolkit::server::BoxFuture;
-use wire::model::translate::{self, Format, Front, Manner, embeddings};
+use wire::model::translate::{self, Format, Front, RequestOptions, embeddings};
 use wire::model::{Body, Dialect, Endpoint};
 
-pub use api::{Api, Kin, Site};
+pub use api::{Api, OpenAiVariant, Site};
 pub use google::{CREDENTIAL_BYTES_MAX, CredentialFault, GoogleCredential};
 pub use keys::KEYS_MAX;
 pub use publisher::Publisher;
@@ -267,11 +267,11 @@ impl HttpProvider {
         let (text, to) = (request.body().as_str(), api.format());
         let said = match Front::of(request.endpoint()) {
             Some(from) => {
-                let manner = Manner {
+                let options = RequestOptions {
                     signatures: request.signatures(),
-                    ..api.manner(model, (self.max_tokens, self.unsupported))
+                    ..api.request_options(model, (self.max_tokens, self.unsupported))
                 };
-                translate::request(from, to, text, &manner)
+                translate::request(from, to, text, &options)
             }
             None if api == Api::Vertex(Publisher::Embedder) => {
                 embeddings::request(Publisher::method_of(model, request.body()), text)

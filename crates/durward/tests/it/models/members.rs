@@ -7,7 +7,8 @@ use std::process::Command;
 use serde_json::{Value, json};
 use wire::model::Said;
 use wire::model::translate::{
-    Format, Front, Inexpressible, Manner, Stamp, Thoughts, Translator, Unsupported, reply, request,
+    Format, Front, Inexpressible, ReasoningField, RequestOptions, Stamp, Translator, Unsupported,
+    reply, request,
 };
 
 use crate::support::components;
@@ -236,11 +237,11 @@ fn reports(left_out: &[impl AsRef<str>], member: &str) -> bool {
     })
 }
 
-const MANNER: Manner<'_> = Manner {
+const OPTIONS: RequestOptions<'_> = RequestOptions {
     model: "big",
     max_tokens: 99,
     names_completion: false,
-    thoughts: Thoughts::ReasoningContent,
+    thoughts: ReasoningField::ReasoningContent,
     is_strict: false,
     unsupported: Unsupported::Refuse,
     signatures: None,
@@ -248,11 +249,11 @@ const MANNER: Manner<'_> = Manner {
 
 /// What is wrong with how one member is told to another dialect.
 fn fault(probe: &Probe, (from, to): (Front, Format), unsupported: Unsupported) -> Option<String> {
-    let manner = Manner {
+    let options = RequestOptions {
         unsupported,
-        ..MANNER
+        ..OPTIONS
     };
-    let ask = |body: &str| request(from, to, body, &manner);
+    let ask = |body: &str| request(from, to, body, &options);
     let with = match ask(&probe.with) {
         Ok(said) => said,
         Err(fault) => {

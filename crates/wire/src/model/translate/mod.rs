@@ -78,7 +78,7 @@ pub enum Unsupported {
 
 /// How a provider wants to be asked.
 #[derive(Debug, Clone, Copy)]
-pub struct Manner<'a> {
+pub struct RequestOptions<'a> {
     /// The provider's name of the model.
     pub model: &'a str,
     /// The most tokens of a reply where the caller names none and the dialect wants a number.
@@ -86,7 +86,7 @@ pub struct Manner<'a> {
     /// Chat completions: the most tokens are `max_completion_tokens`.
     pub names_completion: bool,
     /// Chat completions: where the model's thoughts stand.
-    pub thoughts: Thoughts,
+    pub thoughts: ReasoningField,
     /// Chat completions: `user` and `stream_options` are refused. What was used is told unasked.
     pub is_strict: bool,
     /// What becomes of members that the dialect has no word for.
@@ -112,7 +112,7 @@ pub trait SignatureLookup: std::fmt::Debug + Sync {
 
 /// Where chat completions have what a model thought. Each provider refuses the others' place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Thoughts {
+pub enum ReasoningField {
     /// In `reasoning_content`.
     ReasoningContent,
     /// In `reasoning`.
@@ -138,9 +138,9 @@ pub fn request(
     from: Front,
     to: Format,
     body: &str,
-    manner: &Manner<'_>,
+    options: &RequestOptions<'_>,
 ) -> Result<Said, Inexpressible> {
-    let mut left_out = LeftOut::of(manner.unsupported);
+    let mut left_out = LeftOut::of(options.unsupported);
     let mut ask = match from {
         Front::Chat => chat::read_ask(body, &mut left_out)?,
         Front::Messages => messages::read_ask(body, &mut left_out)?,
@@ -161,8 +161,8 @@ pub fn request(
         ask.drop_cache_marks(&mut left_out);
     }
     let body = match to {
-        Format::Chat => chat::write_ask(&ask, manner, &mut left_out)?,
-        Format::Messages => messages::write_ask(&ask, manner, &mut left_out)?,
+        Format::Chat => chat::write_ask(&ask, options, &mut left_out)?,
+        Format::Messages => messages::write_ask(&ask, options, &mut left_out)?,
         Format::Gemini => gemini::write_ask(&ask, &mut left_out)?,
     };
     Ok(Said {

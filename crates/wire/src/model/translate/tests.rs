@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::super::watch::Said;
 use super::{
-    Format, Front, Manner, SignatureLookup, SignedThought, Stamp, Thoughts, Translator,
-    Unsupported, reply, request,
+    Format, Front, ReasoningField, RequestOptions, SignatureLookup, SignedThought, Stamp,
+    Translator, Unsupported, reply, request,
 };
 use crate::sse::SseParser;
 
@@ -51,11 +51,11 @@ const PAIRS: &[(Front, Format, &str)] = &[
     ),
 ];
 
-const MANNER: Manner<'_> = Manner {
+const OPTIONS: RequestOptions<'_> = RequestOptions {
     model: "big",
     max_tokens: 99,
     names_completion: false,
-    thoughts: Thoughts::ReasoningContent,
+    thoughts: ReasoningField::ReasoningContent,
     is_strict: false,
     unsupported: Unsupported::Refuse,
     signatures: None,
@@ -138,7 +138,7 @@ fn golden_transcripts() {
         let cases: Vec<Value> = serde_json::from_str(text).unwrap();
         for case in cases {
             let name = format!("{from:?} before {to:?}: {}", case["name"]);
-            let asked = request(*from, *to, &case["request"].to_string(), &MANNER);
+            let asked = request(*from, *to, &case["request"].to_string(), &OPTIONS);
             let asked = asked.unwrap_or_else(|fault| panic!("{name}: {fault}"));
             assert_eq!(value(&asked.body), case["asked"], "{name}");
             let left_out = case.get("left_out").cloned().unwrap_or(json!([]));
@@ -214,7 +214,7 @@ fn refused(from: Front, to: Format, members: &Value) -> String {
     for (name, value) in members.as_object().unwrap() {
         body[name] = value.clone();
     }
-    match request(from, to, &body.to_string(), &MANNER) {
+    match request(from, to, &body.to_string(), &OPTIONS) {
         Ok(said) => format!("nothing: {}", String::from_utf8_lossy(&said.body)),
         Err(fault) => fault.at,
     }
@@ -296,7 +296,7 @@ fn what_cannot_be_said_to_messages_is_refused_by_name() {
     ] {
         let mut body = call(arguments);
         body["model"] = json!("m");
-        let said = request(Front::Chat, Format::Messages, &body.to_string(), &MANNER).unwrap();
+        let said = request(Front::Chat, Format::Messages, &body.to_string(), &OPTIONS).unwrap();
         assert_eq!(
             value(&said.body)["messages"][0]["content"][0]["input"],
             input,
@@ -311,11 +311,11 @@ fn dropped(from: Front, to: Format, members: &Value) -> (Value, Vec<Cow<'static,
     for (name, value) in members.as_object().unwrap() {
         body[name] = value.clone();
     }
-    let manner = Manner {
+    let options = RequestOptions {
         unsupported: Unsupported::Drop,
-        ..MANNER
+        ..OPTIONS
     };
-    let said = request(from, to, &body.to_string(), &manner)
+    let said = request(from, to, &body.to_string(), &options)
         .unwrap_or_else(|fault| panic!("{members}: {fault}"));
     (value(&said.body), said.left_out)
 }
@@ -398,9 +398,9 @@ fn wishes_that_a_provider_cannot_be_told_are_left_out_and_named() {
         assert_eq!(dropped(from, to, &members).1, [name], "{members}");
     }
     // What changes who answers, how often or with what is never left out in silence.
-    let manner = Manner {
+    let options = RequestOptions {
         unsupported: Unsupported::Drop,
-        ..MANNER
+        ..OPTIONS
     };
     for (from, body) in [
         (Chat, json!({ "n": 2 })),
@@ -420,7 +420,7 @@ fn wishes_that_a_provider_cannot_be_told_are_left_out_and_named() {
             Messages
         };
         assert!(
-            request(from, to, &body.to_string(), &manner).is_err(),
+            request(from, to, &body.to_string(), &options).is_err(),
             "{body}"
         );
     }
@@ -447,11 +447,11 @@ fn the_signatures_of_a_thought_that_comes_back_are_restored() {
         { "role": "assistant", "content": null, "reasoning_content": "hm, yes", "tool_calls": [{ "id": "a", "type": "function", "function": { "name": "f", "arguments": "{}" } }] },
         { "role": "tool", "tool_call_id": "a", "content": "3" },
     ] });
-    let manner = Manner {
+    let options = RequestOptions {
         signatures: Some(&TwoBlocks),
-        ..MANNER
+        ..OPTIONS
     };
-    let said = request(Front::Chat, Format::Messages, &body.to_string(), &manner).unwrap();
+    let said = request(Front::Chat, Format::Messages, &body.to_string(), &options).unwrap();
     assert!(said.left_out.is_empty(), "{:?}", said.left_out);
     let blocks = &value(&said.body)["messages"][1]["content"];
     assert_eq!(
@@ -761,12 +761,12 @@ fn what_responses_cannot_say_to_others_is_refused_by_name() {
             Front::Responses,
             Format::Messages,
             &body.to_string(),
-            &MANNER,
+            &OPTIONS,
         );
         assert_eq!(said.unwrap_err().at, at, "{members}");
     }
     let stored = json!({ "model": "m", "input": "hello", "store": true }).to_string();
-    let said = request(Front::Responses, Format::Chat, &stored, &MANNER).unwrap();
+    let said = request(Front::Responses, Format::Chat, &stored, &OPTIONS).unwrap();
     assert_eq!(said.left_out, ["store"]);
 }
 
@@ -1089,7 +1089,7 @@ fn no_bytes_make_a_translator_panic() {
     let strategy = prop::collection::vec(words, 0..24).prop_map(|words| words.concat());
     let run = runner.run(&strategy, |text| {
         for (from, to, _) in PAIRS {
-            let _ = request(*from, *to, &text, &MANNER);
+            let _ = request(*from, *to, &text, &OPTIONS);
             let _ = reply(*to, *from, &text, STAMP);
             let mut out = Vec::new();
             let mut translator = Translator::new(*to, *from, STAMP);

@@ -2,7 +2,7 @@
 
 use super::super::ask::{Ask, Call, Choice, Part, Role, Shape, Text, Tool, Turn};
 use super::super::fields::{LeftOut, NO_COUNTERPART, Read, wrong};
-use super::super::{Manner, Source, Thoughts};
+use super::super::{ReasoningField, RequestOptions, Source};
 use crate::model::write::{Object, list, quoted};
 
 /// What a result of a tool begins with where the tool failed: the dialect has no other word for it.
@@ -14,7 +14,7 @@ const USER_CHARS_MAX: usize = 64;
 /// Writes a request.
 pub(in super::super) fn write(
     ask: &Ask<'_>,
-    manner: &Manner<'_>,
+    options: &RequestOptions<'_>,
     left_out: &mut LeftOut,
 ) -> Read<Vec<u8>> {
     if ask.top_k.is_some() {
@@ -33,28 +33,28 @@ pub(in super::super) fn write(
                 left_out.insert("content.redacted_thinking");
             }
             Role::Assistant => {
-                let said = assistant(turn, manner.thoughts, (ask.names.signature, left_out))?;
+                let said = assistant(turn, options.thoughts, (ask.names.signature, left_out))?;
                 turns.push(said);
             }
         }
     }
-    let most = if manner.names_completion {
+    let most = if options.names_completion {
         "max_completion_tokens"
     } else {
         "max_tokens"
     };
     let stop = ask.stop.iter().map(|text| quoted(text));
     let tools = ask.tools.iter().map(tool);
-    let asks_usage = ask.streams && !manner.is_strict;
+    let asks_usage = ask.streams && !options.is_strict;
     let usage = asks_usage.then_some("{\"include_usage\":true}");
-    let fits = |user: &&Text<'_>| !manner.is_strict && user.chars().count() <= USER_CHARS_MAX;
+    let fits = |user: &&Text<'_>| !options.is_strict && user.chars().count() <= USER_CHARS_MAX;
     let user = ask.user.as_ref().filter(fits);
     if ask.user.is_some() && user.is_none() {
         left_out.insert(ask.names.user);
     }
     let parallel = ask.parallel.filter(|_| !ask.tools.is_empty());
     let body = Object::new()
-        .text("model", manner.model)
+        .text("model", options.model)
         .raw("messages", list(turns))
         .raw_if(most, ask.max_tokens)
         .raw_if("temperature", ask.temperature)
@@ -215,7 +215,7 @@ fn document(name: Option<&str>, source: &Source<'_>, at: &str) -> Read<Vec<u8>> 
 /// What the assistant said.
 fn assistant(
     turn: &Turn<'_>,
-    place: Thoughts,
+    place: ReasoningField,
     (signed, left_out): (&'static str, &mut LeftOut),
 ) -> Read<Vec<u8>> {
     let (mut words, mut calls, mut thoughts) = (Vec::new(), Vec::new(), String::new());
@@ -236,7 +236,7 @@ fn assistant(
         }
     }
     let has_thoughts = |own| place == own && !thoughts.is_empty();
-    let content = if has_thoughts(Thoughts::Parts) {
+    let content = if has_thoughts(ReasoningField::Parts) {
         let words = words.iter().map(|text| text_part(text));
         list(std::iter::once(thoughts_part(&thoughts)).chain(words))
     } else if words.is_empty() {
@@ -249,8 +249,11 @@ fn assistant(
     let message = Object::new()
         .text("role", "assistant")
         .raw("content", content)
-        .raw_if("reasoning_content", thoughts_in(Thoughts::ReasoningContent))
-        .raw_if("reasoning", thoughts_in(Thoughts::Reasoning))
+        .raw_if(
+            "reasoning_content",
+            thoughts_in(ReasoningField::ReasoningContent),
+        )
+        .raw_if("reasoning", thoughts_in(ReasoningField::Reasoning))
         .raw_if("tool_calls", calls);
     Ok(message.end())
 }

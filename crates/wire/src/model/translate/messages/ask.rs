@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::super::Manner;
+use super::super::RequestOptions;
 use super::super::arguments;
 use super::super::ask::{Ask, Choice, Effort, Names, Part, Role, Shape, Source, Text, Tool};
 use super::super::fields::{LeftOut, NO_COUNTERPART, Read, wrong};
@@ -17,7 +17,7 @@ const USER_CHARS_MAX: usize = 256;
 /// Writes a request.
 pub(in super::super) fn write(
     ask: &Ask<'_>,
-    manner: &Manner<'_>,
+    options: &RequestOptions<'_>,
     left_out: &mut LeftOut,
 ) -> Read<Vec<u8>> {
     for (name, value) in [
@@ -36,7 +36,7 @@ pub(in super::super) fn write(
             Role::User => "user",
             Role::Assistant => "assistant",
         };
-        let blocks = blocks(&turn.parts, (&turn.at, ask.names, manner), left_out)?;
+        let blocks = blocks(&turn.parts, (&turn.at, ask.names, options), left_out)?;
         if blocks.is_empty() {
             // An empty turn is refused. Only its thoughts were said.
             continue;
@@ -59,7 +59,7 @@ pub(in super::super) fn write(
         }))),
     };
     let most = ask.max_tokens.map(str::to_owned);
-    let usual = || manner.max_tokens.to_string();
+    let usual = || options.max_tokens.to_string();
     let stop = ask.stop.iter().map(|text| quoted(text));
     let tools = ask.tools.iter().map(tool);
     let fits = |user: &&Text<'_>| user.chars().count() <= USER_CHARS_MAX;
@@ -73,7 +73,7 @@ pub(in super::super) fn write(
         _ => "{\"type\":\"adaptive\"}",
     });
     let body = Object::new()
-        .text("model", manner.model)
+        .text("model", options.model)
         .raw("max_tokens", most.unwrap_or_else(usual))
         .raw_if("system", system)
         .raw("messages", list(turns))
@@ -106,7 +106,7 @@ fn mark(block: &mut Vec<u8>, raw: &str) {
 
 fn blocks(
     parts: &[Part<'_>],
-    (at, names, manner): (&str, Names, &Manner<'_>),
+    (at, names, options): (&str, Names, &RequestOptions<'_>),
     left_out: &mut LeftOut,
 ) -> Read<Vec<Vec<u8>>> {
     let mut blocks: Vec<Vec<u8>> = Vec::new();
@@ -158,7 +158,7 @@ fn blocks(
                 text,
             } => {
                 // The provider takes back no thought without its signature.
-                match manner.signatures.and_then(|own| own.find(text)) {
+                match options.signatures.and_then(|own| own.find(text)) {
                     Some(found) => blocks.extend(
                         found
                             .iter()

@@ -4,8 +4,10 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use super::{MANNER, STAMP, told, value};
-use crate::model::translate::{Format, Front, Manner, Thoughts, Translator, reply, request};
+use super::{OPTIONS, STAMP, told, value};
+use crate::model::translate::{
+    Format, Front, ReasoningField, RequestOptions, Translator, reply, request,
+};
 use crate::model::watch::Said;
 
 /// A conversation with thoughts in it, as a caller of messages gives it back.
@@ -26,13 +28,13 @@ fn thought_through() -> Value {
 #[test]
 fn thoughts_stand_where_the_provider_takes_them() {
     let asked = |thoughts, is_strict| {
-        let manner = Manner {
+        let options = RequestOptions {
             thoughts,
             is_strict,
-            ..MANNER
+            ..OPTIONS
         };
         let body = thought_through().to_string();
-        let said = request(Front::Messages, Format::Chat, &body, &manner).unwrap();
+        let said = request(Front::Messages, Format::Chat, &body, &options).unwrap();
         (value(&said.body), said.left_out)
     };
     let of = |body: &Value| {
@@ -40,7 +42,7 @@ fn thoughts_stand_where_the_provider_takes_them() {
         said.remove("tool_calls").unwrap();
         Value::from(said)
     };
-    let (body, left_out) = asked(Thoughts::ReasoningContent, false);
+    let (body, left_out) = asked(ReasoningField::ReasoningContent, false);
     assert_eq!(
         of(&body),
         json!({ "role": "assistant", "content": null, "reasoning_content": "hm" })
@@ -50,12 +52,12 @@ fn thoughts_stand_where_the_provider_takes_them() {
         (&json!("ann"), &json!(true))
     );
     assert!(left_out.is_empty());
-    let (body, _) = asked(Thoughts::Reasoning, false);
+    let (body, _) = asked(ReasoningField::Reasoning, false);
     assert_eq!(
         of(&body),
         json!({ "role": "assistant", "content": null, "reasoning": "hm" })
     );
-    let (body, left_out) = asked(Thoughts::Parts, true);
+    let (body, left_out) = asked(ReasoningField::Parts, true);
     let parts = json!([{ "type": "thinking", "thinking": [{ "type": "text", "text": "hm" }] }]);
     assert_eq!(of(&body), json!({ "role": "assistant", "content": parts }));
     assert!(body.get("user").is_none() && body.get("stream_options").is_none());
@@ -183,7 +185,7 @@ fn what_is_for_the_providers_own_books_is_left_out_and_named() {
         for (name, value) in members.as_object().unwrap() {
             body[name] = value.clone();
         }
-        let said = request(Front::Chat, Format::Messages, &body.to_string(), &MANNER);
+        let said = request(Front::Chat, Format::Messages, &body.to_string(), &OPTIONS);
         said.unwrap().left_out
     };
     let own = json!({ "store": true, "metadata": { "a": "b" }, "prediction": { "type": "content", "content": "x" } });
@@ -201,7 +203,7 @@ fn written(
     for (name, value) in members.as_object().unwrap() {
         body[name] = value.clone();
     }
-    let said = request(from, to, &body.to_string(), &MANNER).map_err(|fault| fault.at)?;
+    let said = request(from, to, &body.to_string(), &OPTIONS).map_err(|fault| fault.at)?;
     Ok((value(&said.body), said.left_out))
 }
 
