@@ -40,4 +40,6 @@ pub use hostile::{Ask, Behaviour, Field, HostileArgs, Place, Pull};
 pub use http::ReplyForm;
 pub use server::{Action, Event, Machine};
 pub use server_args::ServerArgs;
-pub use ssh::{SshTargetArgs, bad_lines as ssh_bad_lines, name_of as ssh_target_name};
+pub use ssh::{
+    BadLine, LineState, SshTargetArgs, bad_lines as ssh_bad_lines, name_of as ssh_target_name,
+};

@@ -21,6 +21,7 @@ mod metrics;
 mod outputs;
 mod paths;
 mod pool;
+mod processes;
 mod random;
 pub mod recording;
 pub mod rules;

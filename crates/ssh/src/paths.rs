@@ -5,7 +5,7 @@
 //! changes nothing. Directories on the way may still be replaced; `docs/security.md` says what that leaves.
 
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use gate::paths::{PathArgument, Role, meanings};
 use serde_json::{Map, Value};
@@ -31,6 +31,8 @@ pub(crate) struct Opened {
     pub elsewhere: Map<String, Value>,
     /// Whether the host was asked.
     pub is_checked: bool,
+    /// How long the host has taken, which is a part of the call's time; what a person has taken is none.
+    pub took: Duration,
 }
 
 /// A path as a rule sees it.
@@ -78,9 +80,10 @@ impl<F: Future<Output = Result<Slot, Failure>>> Asking<'_, F> {
                 commands,
                 elsewhere: Map::new(),
                 is_checked: false,
+                took: Duration::ZERO,
             });
         }
-        let (places, elsewhere) = self.judged(&paths, reply).await?;
+        let (places, elsewhere, took) = self.judged(&paths, reply).await?;
         let mut context = context.clone();
         if let (Some(cwd), Some(place)) = (&mut context.cwd, places.first()) {
             cwd.clone_from(place);
@@ -97,22 +100,25 @@ impl<F: Future<Output = Result<Slot, Failure>>> Asking<'_, F> {
             context,
             elsewhere,
             is_checked: true,
+            took,
         })
     }
 
-    /// Where these paths lead, judged where that is elsewhere; and which do so.
+    /// Where these paths lead, judged where that is elsewhere; which do so; and how long the host has taken.
     pub async fn judged(
         self,
         paths: &[&str],
         reply: &ReplySink,
-    ) -> Result<(Vec<String>, Map<String, Value>), Failure> {
+    ) -> Result<(Vec<String>, Map<String, Value>, Duration), Failure> {
         let mut elsewhere = Map::new();
         if self.host.links == Links::Trusted {
             let same = paths.iter().map(|path| (*path).to_owned());
-            return Ok((same.collect(), elsewhere));
+            return Ok((same.collect(), elsewhere, Duration::ZERO));
         }
         let at = self.further.then(|| self.host.name.as_str().into());
+        let asked = Instant::now();
         let places = self.led(paths, reply.cancel()).await?;
+        let took = asked.elapsed();
         let mut found = Vec::new();
         for (path, place) in paths.iter().zip(&places) {
             if *place != normalised(path) && elsewhere.get(*path).is_none() {
@@ -123,7 +129,7 @@ impl<F: Future<Output = Result<Slot, Failure>>> Asking<'_, F> {
         if !found.is_empty() {
             reply.found_at(at, found).await?;
         }
-        Ok((places, elsewhere))
+        Ok((places, elsewhere, took))
     }
 
     /// Where each of these paths leads.

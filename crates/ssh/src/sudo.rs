@@ -10,6 +10,7 @@ use toolkit::server::Failure;
 use crate::command::SUDO;
 use crate::end::End;
 use crate::hosts::{Host, Place, Secret, Sudo};
+use crate::processes::Aftermath;
 use crate::upstream::Ended;
 
 /// What the script says once sudo has let the user in.
@@ -26,7 +27,7 @@ printf '%s\\n' \"$p\" | sudo -S -p '' -v || { echo durward-sudo:refused >&2; exi
 sudo -n -v 2>/dev/null || { echo durward-sudo:forgets >&2; exit 126; };; esac; \
 sudo -n -- \"$@\" <&3 3<&- & c=$!; exec 3<&-; \
 k() { set -- $1 $2 $(cat /proc/$2/task/$2/children 2>/dev/null); sudo -n kill -$1 $2 2>/dev/null; s=$1; shift 2; for q; do k $s $q; done; }; \
-trap 'k TERM $c; sleep 1; k KILL $c; wait $c; echo durward-sudo:ended >&2; exit 143' TERM; wait $c";
+trap 'k TERM $c; sleep 0.5 2>/dev/null || sleep 1; k KILL $c; wait $c; echo durward-sudo:ended >&2; exit 143' TERM; wait $c";
 
 /// Whether a command is one of these.
 pub(crate) fn is(argv: &[String]) -> bool {
@@ -109,8 +110,11 @@ pub(crate) fn heard(ended: &mut Ended, host: &Host) -> Result<(), Failure> {
         return Err(Failure::new("sudo_refused", wrong));
     }
     // The shell's end alone does not say that what another user runs has ended.
-    if let End::TimedOut { seen } | End::Cancelled { seen } = &mut ended.end {
-        *seen &= is_ended;
+    if let Some(left) = ended.end.left_mut()
+        && *left == Aftermath::Dead
+        && !is_ended
+    {
+        *left = Aftermath::unknown("sudo did not say that its command has ended");
     }
     Ok(())
 }

@@ -6,6 +6,7 @@
 
 mod check;
 mod delay;
+mod line;
 mod run;
 mod serve;
 mod variant;
@@ -25,6 +26,7 @@ use tokio::net::TcpListener;
 
 use crate::MockError;
 use delay::Ways;
+pub use line::{BadLine, LineState};
 use serve::Shared;
 use variant::{Admits, LINES, TWIN_PORTS, VARIANTS, Variant};
 

@@ -11,9 +11,10 @@ use toolkit::server::Failure;
 
 use super::script::{self, From, Look, Remote, Stands};
 use super::{Keeper, Note, Work, blocking, fault};
-use crate::end::End as Ending;
+use crate::end::{End as Ending, Missing};
 use crate::hosts::Host;
 use crate::outputs::{STREAMS, now_ms};
+use crate::processes::{Aftermath, Whose};
 use crate::upstream::{self, Ended, Order};
 
 /// How long after the first look the second comes; then twice as long each time.
@@ -33,6 +34,10 @@ struct Followed<'k> {
     host: Arc<Host>,
     attempt: Attempt,
     remote: Remote,
+    submitted_ms: i64,
+    whose: Whose,
+    /// All that has its variable is gone.
+    is_killed: bool,
     note: Note,
     /// Where its output goes; absent while a part is being written.
     writer: Option<OutputWriter>,
@@ -76,6 +81,9 @@ pub(super) async fn follow(keeper: &Arc<Keeper>, claimed: Claimed, is_adopted: b
         keeper,
         host: Arc::clone(host),
         remote: Remote::new(job.id.as_str()),
+        submitted_ms: job.submitted_ms,
+        whose: Whose::of(&work.argv),
+        is_killed: false,
         note: Note {
             output: None,
             ..Note::of(&job)
@@ -120,7 +128,7 @@ impl Followed<'_> {
         let mut kills = 0;
         loop {
             let is_stopped = cancel.is_cancelled();
-            let seen = if is_stopped && self.note.seen_dead != Some(true) {
+            let seen = if is_stopped && !self.is_killed {
                 kills += 1;
                 if kills > KILLS_MAX {
                     return self.finish(Stands::Running, true).await;
@@ -205,7 +213,8 @@ impl Followed<'_> {
             self.note.begun = true;
             self.noted().await.map_err(Unseen::Over)?;
         }
-        self.note.is_cut |= look.is_cut;
+        self.note.is_cut |= look.missing == Some(Missing::OverBound);
+        self.note.is_open |= look.missing == Some(Missing::StreamsOpen);
         self.keep(look.parts).await?;
         let is_all = self.note.lengths == look.lengths || !has_begun;
         Ok(is_all.then_some(look.stands))
@@ -243,14 +252,22 @@ impl Followed<'_> {
             return Err(Unseen::Later("the channel is gone".into()));
         };
         let fit = |order: &mut Order| self.keeper.pool.fit(&self.host, order);
-        let seen = self.remote.mark.kill(channel, fit).await;
-        self.note.seen_dead = Some(seen);
+        let submitted = self.submitted_ms;
+        let age = || Duration::from_millis(u64::try_from(now_ms() - submitted).unwrap_or(u64::MAX));
+        let mark = Some(&self.remote.mark);
+        let left = upstream::clean_up(channel, mark, fit, (age, self.whose)).await;
+        self.is_killed = left.is_killed;
+        (self.note.seen_dead, self.note.pids) = match left.aftermath {
+            Aftermath::Dead if left.is_killed => (Some(true), Vec::new()),
+            Aftermath::Dead => (None, Vec::new()),
+            Aftermath::Unknown { pids, .. } => (None, pids),
+        };
         // Its caller may have no job any more to whom that could be told.
         let _ = self.noted().await;
-        if seen {
+        if left.is_killed {
             return Ok(None);
         }
-        let wrong = "it was told to end, and its end was not seen: it may still run";
+        let wrong = "it was told to end, and whether it has is not known: it may still run";
         Err(Unseen::Later(wrong.into()))
     }
 
@@ -309,12 +326,7 @@ impl Followed<'_> {
         };
         self.keeper.pool.fit(&self.host, &mut order);
         let mut ended = upstream::run(channel, order, Cancel::default()).await;
-        if let Some(left) = ended.open.take() {
-            tokio::spawn(async move {
-                left.closed().await;
-                drop(taken);
-            });
-        }
+        taken.settle(&mut ended);
         Ok(ended)
     }
 

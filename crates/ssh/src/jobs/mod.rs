@@ -50,8 +50,12 @@ pub(crate) struct Note {
     pub lengths: [u64; 2],
     /// Its host had no room for all of them.
     pub is_cut: bool,
-    /// Whether a cancelled job was seen dead.
+    /// It has ended, and something that it started still had its output open.
+    pub is_open: bool,
+    /// True of a cancelled job where its host has shown that nothing of it runs any more.
     pub seen_dead: Option<bool>,
+    /// Processes that may be left of one where that is not known.
+    pub pids: Vec<u32>,
 }
 
 impl Note {
@@ -63,7 +67,7 @@ impl Note {
     }
 
     fn json(&self) -> Value {
-        json!({"begun": self.begun, "output": self.output, "lengths": self.lengths, "is_cut": self.is_cut, "seen_dead": self.seen_dead})
+        json!({"begun": self.begun, "output": self.output, "lengths": self.lengths, "is_cut": self.is_cut, "is_open": self.is_open, "seen_dead": self.seen_dead, "pids": self.pids})
     }
 }
 

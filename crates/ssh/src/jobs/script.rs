@@ -10,6 +10,7 @@ use std::time::Duration;
 use toolkit::server::Failure;
 
 use crate::command::{QuoteFault, quoted};
+use crate::end::Missing;
 use crate::upstream::{Bounds, Ended, Mark, Order};
 
 /// Before what a script says: a login shell may have said something of its own.
@@ -31,13 +32,13 @@ cd \"$0\" && cat >in && echo '               ' | cat >x && : >whole && mkfifo o 
 b=$1; shift; setsid sh -c \"$DURWARD_SUPERVISOR\" \"$PWD\" \"$b\" \"$@\" </dev/null >/dev/null 2>&1 & echo durward-job:begun";
 
 /// `$0` the directory, `$1` blocks, then the command. What the command leaves behind may hold its streams for ever; they are
-/// waited for two seconds. What finds no room on the disk is thrown away, and `whole` with it.
+/// waited for two seconds, and where that is not enough, the exit code is followed by `open`. What finds no room on the disk is thrown away, and `whole` with it.
 const SUPERVISOR: &str = "unset DURWARD_SUPERVISOR; d=$0 b=$1; shift; cd; echo $$ >\"$d/pid\"; \
 (ulimit -c 0; ulimit -f \"$b\"; cat >\"$d/out\"; [ $? != 1 ] || rm -f \"$d/whole\"; exec cat >/dev/null) <\"$d/o\" & o=$!; \
 (ulimit -c 0; ulimit -f \"$b\"; cat >\"$d/err\"; [ $? != 1 ] || rm -f \"$d/whole\"; exec cat >/dev/null) <\"$d/e\" & e=$!; \
 \"$@\" <\"$d/in\" >\"$d/o\" 2>\"$d/e\" & wait $!; c=$?; \
-trap : USR1; (sleep 2; kill -USR1 $$) & w=$!; wait $o $e; kill $w; \
-l=; [ -e \"$d/whole\" ] || l=cut; echo \"$c $l\" 1<>\"$d/x\"; mv \"$d/x\" \"$d/exit\"; \
+l=; trap l=open USR1; (sleep 2; kill -USR1 $$) & w=$!; wait $o $e; kill $w; \
+[ -e \"$d/whole\" ] || l=cut; echo \"$c $l\" 1<>\"$d/x\"; mv \"$d/x\" \"$d/exit\"; \
 rm -f \"$d/in\" \"$d/o\" \"$d/e\" \"$d/whole\"";
 
 /// `$0` the name, `$1` the mark, `$2` and `$3` where the streams are read on, `$4` how much of each, `$5` whether a job that has
@@ -80,8 +81,8 @@ pub(super) enum Stands {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Look {
     pub stands: Stands,
-    /// It has ended, and its host had no room for all that it wrote.
-    pub is_cut: bool,
+    /// It has ended, and not all that it wrote is kept.
+    pub missing: Option<Missing>,
     /// Lengths of its output and its errors.
     pub lengths: [u64; 2],
     /// What comes next of each.
@@ -106,19 +107,13 @@ impl Remote {
     }
 
     fn order(&self, words: &[String], stdin: Vec<u8>, bytes: usize) -> Result<Order, QuoteFault> {
+        let bounds = Bounds {
+            time: TIME,
+            stream_bytes_max: bytes + AROUND_BYTES,
+        };
         Ok(Order {
-            line: quoted(words)?,
             stdin,
-            secret: None,
-            by_sudo: false,
-            bounds: Bounds {
-                time: TIME,
-                stream_bytes_max: bytes + AROUND_BYTES,
-            },
-            spill: None,
-            terminal: None,
-            mark: None,
-            begin: None,
+            ..Order::new(quoted(words)?, bounds)
         })
     }
 
@@ -183,10 +178,14 @@ impl Look {
         let (line, rest) = said(bytes)?;
         let mut words = line.split(' ');
         let word = words.next()?;
-        let (word, is_cut) = match word.strip_suffix(":cut") {
-            Some(word) => (word, true),
-            None => (word, false),
-        };
+        let marks = [
+            (":cut", Missing::OverBound),
+            (":open", Missing::StreamsOpen),
+        ];
+        let marked = marks
+            .into_iter()
+            .find_map(|(mark, missing)| Some((word.strip_suffix(mark)?, Some(missing))));
+        let (word, missing) = marked.unwrap_or((word, None));
         let stands = match word {
             "running" => Stands::Running,
             "lost" => Stands::Lost,
@@ -201,7 +200,7 @@ impl Look {
         let err = rest.get(a..a.checked_add(b)?)?.to_vec();
         Some(Self {
             stands,
-            is_cut,
+            missing,
             lengths,
             parts: [out, err],
         })
@@ -215,9 +214,13 @@ mod tests {
     #[test]
     fn what_a_host_says_is_read_behind_what_its_shell_says() {
         let look = Look::read(b"motd\ndurward-job:ended:3 5 7 2 1\nabc and more").unwrap();
-        assert_eq!((look.stands, look.is_cut), (Stands::Ended(3), false));
+        assert_eq!((look.stands, look.missing), (Stands::Ended(3), None));
         let cut = Look::read(b"durward-job:ended:0:cut 0 0 0 0\n").unwrap();
-        assert_eq!((cut.stands, cut.is_cut), (Stands::Ended(0), true));
+        let over = Some(Missing::OverBound);
+        assert_eq!((cut.stands, cut.missing), (Stands::Ended(0), over));
+        let open = Look::read(b"durward-job:ended:7:open 0 0 0 0\n").unwrap();
+        let streams = Some(Missing::StreamsOpen);
+        assert_eq!((open.stands, open.missing), (Stands::Ended(7), streams));
         assert_eq!(look.lengths, [5, 7]);
         assert_eq!(look.parts, [b"ab".to_vec(), b"c".to_vec()]);
         for (word, stands) in [

@@ -1,7 +1,7 @@
 //! The connections of one user at one host.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -11,13 +11,15 @@ use super::place::{Place, Places};
 use super::share::{Share, Shares};
 use super::{Counts, LaneState, SlotFault};
 use crate::hosts::{Host, Limits};
-use crate::upstream::{Channel, ConnectFault, Connection, Led, OpenFault, Sftp, Way};
+use crate::upstream::{Channel, ConnectFault, Connection, Ended, Led, OpenFault, Sftp, Way};
 
 /// A connection with more places than these keeps a channel for asking about paths.
 const KEPT_ASIDE: usize = 2;
 /// How often a server is asked for one channel, and how long after the first no.
 const OPENINGS_MAX: usize = 3;
 const OPEN_AGAIN: Duration = Duration::from_millis(2);
+/// A connection that has given no channel, and no answer about paths, for so long is left for another one.
+const STALLED_AFTER: Duration = Duration::from_secs(2);
 
 /// Connections to one host as one user.
 #[derive(Debug)]
@@ -28,6 +30,8 @@ pub(super) struct Lane {
     limits: Limits,
     counts: Arc<Counts>,
     links: Mutex<Vec<Arc<Link>>>,
+    /// Connections that have stalled: what runs there goes on, and nothing new is begun.
+    stalled: Mutex<Vec<Weak<Link>>>,
     /// Connections that are being made.
     opening: AtomicUsize,
     /// Calls that have no channel yet.
@@ -76,7 +80,7 @@ pub(crate) struct Slot {
 
 /// The place of a channel whose command is under way.
 pub(crate) struct Taken {
-    _slot: Slot,
+    slot: Slot,
 }
 
 impl Slot {
@@ -87,21 +91,21 @@ impl Slot {
     /// Where the host has no SFTP server, or the connection is lost.
     pub async fn lead(mut self, paths: &[&str]) -> std::io::Result<(Vec<Led>, Option<Self>)> {
         let link = Arc::clone(&self.link);
+        let waiting = Waiting::begin(&self.lane, &link);
         let mut kept = link.sftp.lock().await;
-        if let Some((sftp, _)) = kept.as_mut() {
-            match sftp.lead(paths).await {
-                Ok(led) => return Ok((led, Some(self))),
-                Err(error) => {
-                    *kept = None;
-                    return Err(error);
-                }
-            }
+        // One whose answer nobody has waited for is of no more use: it is put back once it has answered.
+        if let Some((mut sftp, place)) = kept.take() {
+            let led = sftp.lead(paths).await?;
+            *kept = Some((sftp, place));
+            waiting.end();
+            return Ok((led, Some(self)));
         }
         let (Some(channel), Some(place)) = (self.channel.take(), self.place.take()) else {
             return Err(std::io::ErrorKind::BrokenPipe.into());
         };
         let mut sftp = Sftp::begin(channel).await?;
         let led = sftp.lead(paths).await?;
+        waiting.end();
         if link.places.count() > KEPT_ASIDE {
             *kept = Some((sftp, place));
         }
@@ -111,7 +115,7 @@ impl Slot {
     /// The channel, and what frees its place when it goes.
     pub fn take(mut self) -> Option<(Channel, Taken)> {
         let channel = self.channel.take()?;
-        Some((channel, Taken { _slot: self }))
+        Some((channel, Taken { slot: self }))
     }
 }
 
@@ -129,6 +133,55 @@ impl Drop for Slot {
         self.share = None;
         self.lane.changed.notify_one();
         Lane::prepare(&self.lane, &self.link);
+    }
+}
+
+impl Taken {
+    /// Frees the place of a command that is over: at once, or once the server has closed its channel. A connection on
+    /// which nothing was heard any more is left.
+    pub fn settle(self, ended: &mut Ended) {
+        if ended.is_silent {
+            self.slot.lane.leave(&self.slot.link);
+        }
+        if let Some(left) = ended.open.take() {
+            tokio::spawn(async move {
+                left.closed().await;
+                drop(self);
+            });
+        }
+    }
+}
+
+/// A wait for something that a connection gives at once unless it has stalled. A wait that is given up after
+/// [`STALLED_AFTER`] leaves the connection.
+struct Waiting<'l> {
+    lane: &'l Lane,
+    link: &'l Arc<Link>,
+    began: Instant,
+    is_over: bool,
+}
+
+impl<'l> Waiting<'l> {
+    fn begin(lane: &'l Lane, link: &'l Arc<Link>) -> Self {
+        Self {
+            lane,
+            link,
+            began: Instant::now(),
+            is_over: false,
+        }
+    }
+
+    /// It has come, or the connection has said no.
+    fn end(mut self) {
+        self.is_over = true;
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if !self.is_over && self.began.elapsed() >= STALLED_AFTER {
+            self.lane.leave(self.link);
+        }
     }
 }
 
@@ -152,6 +205,7 @@ impl Lane {
             limits,
             counts,
             links: Mutex::default(),
+            stalled: Mutex::default(),
             opening: AtomicUsize::new(0),
             asking: AtomicUsize::new(0),
             shares: Shares::default(),
@@ -257,7 +311,13 @@ impl Lane {
                 let Some(mut place) = link.places.take() else {
                     return Ok(None);
                 };
-                match link.open().await {
+                let waiting = Waiting::begin(self, link);
+                // Given up here, the connection is left, and the next one is asked.
+                let Ok(opened) = tokio::time::timeout(STALLED_AFTER, link.open()).await else {
+                    return Ok(None);
+                };
+                waiting.end();
+                match opened {
                     Ok(channel) => {
                         place.was_given();
                         (channel, place)
@@ -342,6 +402,28 @@ impl Lane {
                 Err(fault)
             }
         }
+    }
+
+    /// Begins nothing more on a connection that has stalled. As many are left so as there may be connections.
+    fn leave(&self, link: &Arc<Link>) {
+        let mut stalled = lock(&self.stalled);
+        stalled.retain(|link| link.strong_count() > 0);
+        if stalled.len() >= self.limits.connections_max.max(1) {
+            return;
+        }
+        let mut links = self.links();
+        let before = links.len();
+        links.retain(|of| !Arc::ptr_eq(of, link));
+        if links.len() < before {
+            stalled.push(Arc::downgrade(link));
+            self.counts.health_fails.fetch_add(1, Ordering::Relaxed);
+            tracing::warn!(
+                host = self.host.name,
+                "a connection has stalled; another one is opened"
+            );
+        }
+        drop(links);
+        self.changed.notify_waiters();
     }
 
     fn live(&self) -> Vec<Arc<Link>> {

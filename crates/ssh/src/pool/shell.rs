@@ -99,27 +99,16 @@ pub(super) async fn ask(slot: Slot, host: &Host, way: &'static str) -> Result<He
         line: line.clone(),
         by_request: true,
     });
+    let bounds = Bounds {
+        time: TIME,
+        stream_bytes_max: BYTES_MAX,
+    };
     let order = Order {
-        line,
-        stdin: Vec::new(),
-        secret: None,
-        by_sudo: false,
-        bounds: Bounds {
-            time: TIME,
-            stream_bytes_max: BYTES_MAX,
-        },
-        spill: None,
-        terminal: None,
         mark,
-        begin: None,
+        ..Order::new(line, bounds)
     };
     let mut ended = upstream::run(channel, order, Cancel::default()).await;
-    if let Some(left) = ended.open.take() {
-        tokio::spawn(async move {
-            left.closed().await;
-            drop(taken);
-        });
-    }
+    taken.settle(&mut ended);
     let said = &ended.stdout.bytes;
     match ended.end {
         End::Lost | End::Unsent => Err(lost(host)),

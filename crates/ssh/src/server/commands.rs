@@ -24,7 +24,7 @@ impl Ssh {
                 .take(args.text("session_id")?, call.session(), self.limits())?;
         let commands = tools::commands(tool, args)?;
         let opened = self
-            .asking(&To::from(&*session))
+            .asking(&To::from(&*session), args)
             .opened(commands, &tools::context(args)?, reply)
             .await?;
         let Some(command) = opened.commands.first() else {
@@ -36,6 +36,7 @@ impl Ssh {
             &session.host,
             self.limits(),
         )?;
+        order.bounds.time = order.bounds.time.saturating_sub(opened.took);
         order.spill = self.outputs.spill(&call.session().caller);
         let ended = self.run(&session, order, reply.cancel()).await?;
         if tool == Tool::Hostname {
@@ -67,7 +68,7 @@ impl Ssh {
         let asked = tools::FileAsked::read(args)?;
         let commands = tools::commands(Tool::CatFile, args)?;
         let opened = self
-            .asking(&To::from(&*session))
+            .asking(&To::from(&*session), args)
             .opened(commands, &Context::default(), reply)
             .await?;
         let argv = opened.commands.first().map_or(&[][..], Command::argv);
@@ -80,6 +81,7 @@ impl Ssh {
         let argv = guarded.as_deref().unwrap_or(argv);
         let none = Context::default();
         let mut order = tools::order((argv, &none), args, &session.host, self.limits())?;
+        order.bounds.time = order.bounds.time.saturating_sub(opened.took);
         order.bounds.stream_bytes_max = usize::try_from(asked.most).unwrap_or(usize::MAX);
         let ended = self.run(&session, order, reply.cancel()).await?;
         tools::of_file(&asked, place, &ended)
@@ -122,7 +124,7 @@ impl Ssh {
                 .take(args.text("session_id")?, call.session(), self.limits())?;
         let commands = tools::commands(Tool::Batch, args)?;
         let opened = self
-            .asking(&To::from(&*session))
+            .asking(&To::from(&*session), args)
             .opened(commands.clone(), &tools::context(args)?, reply)
             .await?;
         let orders: Result<Vec<_>, Failure> = opened
@@ -130,7 +132,9 @@ impl Ssh {
             .iter()
             .map(|command| {
                 let what = (command.argv(), &opened.context);
-                tools::order(what, args, &session.host, self.limits())
+                let mut order = tools::order(what, args, &session.host, self.limits())?;
+                order.bounds.time = order.bounds.time.saturating_sub(opened.took);
+                Ok(order)
             })
             .collect();
         let (orders, total) = (orders?, commands.len());

@@ -38,7 +38,9 @@ impl Ssh {
         }
         let what = (commands.as_slice(), &context);
         let by = call.session();
-        let ready = self.ready((&hosts, by), what, rolling, reply).await?;
+        let ready = self
+            .ready((&hosts, by), what, (args, rolling), reply)
+            .await?;
         let budget = Budget::new(rolling);
         let (first, rest) = ready.split_at(rolling.canary.min(ready.len()));
         let mut rounds = self.round(first, args, &budget, reply).await;
@@ -81,14 +83,14 @@ impl Ssh {
         &self,
         (hosts, by): (&[Arc<Host>], &SessionRef),
         (commands, context): (&[Command], &Context),
-        rolling: Rolling,
+        (args, rolling): (Args<'_>, Rolling),
         reply: &ReplySink,
     ) -> Result<Vec<Ready>, Failure> {
         let at_once = Semaphore::new(rolling.at_once);
         let one = async |at: usize, host: &Arc<Host>| {
             let _running = at_once.acquire().await;
             let to = To::of(host, by);
-            let mut asking = self.asking(&to);
+            let mut asking = self.asking(&to, args);
             asking.further = at > 0;
             let opened = asking.opened(commands.to_vec(), context, reply).await;
             let command = opened.and_then(|opened| {

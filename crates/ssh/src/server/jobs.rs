@@ -97,7 +97,7 @@ impl Ssh {
             return Err(Failure::new("no_sudo", wrong));
         }
         let opened = self
-            .asking(&To::from(&*session))
+            .asking(&To::from(&*session), args)
             .opened(commands, &tools::context(args)?, reply)
             .await?;
         let argv = opened.commands.first().map_or(&[][..], Command::argv);

@@ -14,6 +14,7 @@ mod transfer;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use gate::approval::change::Seen;
 use gate::facts::{Fact, FactId, Facts};
@@ -196,7 +197,12 @@ impl Ssh {
             .sessions
             .open(by, Arc::clone(host), asked, self.limits())?;
         // Whether it can be reached is known now, and not at the first command.
-        let slot = self.slot(&To::from(&*session)).await;
+        let asked = args.get("timeout_ms").and_then(Value::as_u64);
+        let most = self.limits().connect_wait();
+        let wait = asked.map_or(most, |ms| most.min(Duration::from_millis(ms)));
+        let to = To::from(&*session);
+        let slot = tokio::time::timeout(wait, self.slot(&to)).await;
+        let slot = slot.unwrap_or_else(|_| Err(run::late(host, wait)));
         self.metrics.session(&host.name, slot.is_ok());
         if let Err(fault) = slot {
             let _ = self.disconnect(&session.id, by).await;

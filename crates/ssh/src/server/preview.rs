@@ -36,7 +36,7 @@ impl Ssh {
         };
         let old = match &new {
             // Alone, it would tell nothing.
-            FileText::Text(_) => self.text_at(&To::from(&*session), asked.path).await,
+            FileText::Text(_) => self.text_at(&To::from(&*session), args, asked.path).await,
             _ => FileText::Unreadable,
         };
         let place = asked.path.to_owned();
@@ -49,8 +49,8 @@ impl Ssh {
     }
 
     /// What stands at a host, where the path leads to itself: a link was judged by nobody yet.
-    async fn text_at(&self, to: &To, path: &str) -> FileText {
-        let led = self.asking(to).led(&[path], &Cancel::default()).await;
+    async fn text_at(&self, to: &To, args: Args<'_>, path: &str) -> FileText {
+        let led = self.asking(to, args).led(&[path], &Cancel::default()).await;
         if !led.is_ok_and(|places| {
             places
                 .first()

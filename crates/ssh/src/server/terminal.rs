@@ -78,7 +78,7 @@ impl Ssh {
             return Err(Failure::new("no_sudo", wrong));
         }
         let to = To::from(session);
-        let asking = self.asking(&to);
+        let asking = self.asking(&to, args);
         let opened = asking
             .opened(commands, &tools::context(args)?, reply)
             .await?;

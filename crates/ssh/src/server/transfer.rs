@@ -31,8 +31,8 @@ impl Ssh {
                 .map_err(|wrong| Failure::new("local_file", wrong))?,
         };
         let to = To::from(&*session);
-        let asking = self.asking(&to);
-        let (places, _) = asking.judged(&[asked.path], reply).await?;
+        let asking = self.asking(&to, args);
+        let (places, _, took) = asking.judged(&[asked.path], reply).await?;
         let place = places.first().map_or("", String::as_str);
         let began = Instant::now();
         let moving = async {
@@ -71,6 +71,7 @@ impl Ssh {
         let asked_ms = args.get("timeout_ms").and_then(Value::as_u64);
         let most_ms = self.limits().command_ms_max;
         let time = Duration::from_millis(asked_ms.unwrap_or(most_ms).min(most_ms));
+        let time = time.saturating_sub(took);
         let late = match tool {
             Tool::Edit => "the change took too long; look whether the file was changed",
             _ => "the transfer took too long; what was moved is kept: set resume to go on",

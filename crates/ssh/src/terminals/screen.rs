@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use toolkit::cancel::Cancel;
 
 use super::plain;
-use crate::end::End;
+use crate::end::{End, Missing};
 
 /// What a terminal has shown.
 #[derive(Debug)]
@@ -27,6 +27,8 @@ struct Shown {
     /// How many bytes there were before the first one that is kept.
     dropped: u64,
     end: Option<End>,
+    /// Why output may be missing.
+    missing: Option<Missing>,
     /// The last hash of the recording.
     hash: Option<String>,
 }
@@ -44,6 +46,8 @@ pub(crate) struct Part {
     pub matched: Option<String>,
     /// How the program ended, where it has.
     pub end: Option<End>,
+    /// Why output of it may be missing.
+    pub missing: Option<Missing>,
     /// The file with the recording, and its last hash once it is whole.
     pub recording: Option<(String, Option<String>)>,
 }
@@ -74,8 +78,9 @@ impl Screen {
     }
 
     /// The program has ended, and its recording with this hash.
-    pub fn end(&self, end: End, hash: Option<String>) {
+    pub fn end(&self, end: End, missing: Option<Missing>, hash: Option<String>) {
         let mut shown = self.shown();
+        shown.missing = missing;
         shown.hash = hash;
         shown.end = Some(end);
         drop(shown);
@@ -95,6 +100,7 @@ impl Screen {
     /// What was shown from a place on.
     fn since(&self, at: u64, wanted: Option<&Regex>) -> Part {
         let shown = self.shown();
+        let wanted_at = at;
         let at = at.max(shown.dropped);
         let skip = usize::try_from(at - shown.dropped).unwrap_or(usize::MAX);
         let bytes: Vec<u8> = shown.bytes.iter().skip(skip).copied().collect();
@@ -105,6 +111,9 @@ impl Screen {
             at,
             next: at.saturating_add(bytes.len() as u64),
             end: shown.end.clone(),
+            missing: shown
+                .missing
+                .or((at > wanted_at).then_some(Missing::OverBound)),
             recording: self
                 .recording
                 .clone()
@@ -165,7 +174,7 @@ mod tests {
             (part.text.as_str(), part.at, part.next),
             ("23456789ab", 9, 19)
         );
-        screen.end(End::Exited(3), None);
+        screen.end(End::Exited(3), None, None);
         let part = screen.wait(19, Some(&wanted), minute, &cancel).await;
         assert_eq!((part.matched, part.end), (None, Some(End::Exited(3))));
         let part = screen.wait(u64::MAX, None, minute, &cancel).await;

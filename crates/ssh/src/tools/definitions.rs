@@ -110,9 +110,11 @@ fn ended() -> Value {
             "truncated": {"type": "boolean"},
             "whole": {"type": ["object", "null"], "description": "Where all of it is, for ssh_read_output."},
             "opened": {"type": "object", "description": "Paths of the command that lead elsewhere, with the place that was used instead."},
+            "output_incomplete": {"type": "boolean", "description": "True where the command wrote, or may still write, bytes that are neither here nor kept."},
+            "output_incomplete_reason": {"type": ["string", "null"], "description": "timed_out, cancelled, connection_lost, over_bound, or streams_open: it has ended, and a process that it started still has its output open."},
             "duration_ms": {"type": "number"}
         },
-        "required": ["exit_code", "signal", "stdout", "stderr", "stdout_bytes", "stderr_bytes", "truncated", "duration_ms"]
+        "required": ["exit_code", "signal", "stdout", "stderr", "stdout_bytes", "stderr_bytes", "truncated", "output_incomplete", "duration_ms"]
     })
 }
 
@@ -139,6 +141,7 @@ pub(crate) fn all() -> Result<Vec<ToolDef>, SchemaFault> {
             "user": {"type": "string", "maxLength": 64, "description": "Only to be sure of the user: another one than the operator's is refused."},
             "port": {"type": "integer", "minimum": 1, "maximum": 65535, "description": "Only to be sure of the port: another one than the operator's is refused."},
             "insecure": {"type": "boolean", "default": false, "description": "Host keys are always checked: true is refused."},
+            "timeout_ms": {"type": "integer", "minimum": 1, "maximum": 86_400_000, "description": "Longest wait for the connection; the operator's bound holds beside it."},
             "alone": {"type": "boolean", "default": false, "description": "Make a connection that only this session uses; it is closed with the session."}
         }), &["host"]),
     )?
@@ -322,7 +325,9 @@ fn cat_file() -> Result<ToolDef, SchemaFault> {
         "type": "object",
         "properties": {
             "encoding": {"enum": ["text", "base64"]}, "content": {"type": "string"},
-            "bytes": {"type": "integer"}, "path": {"type": "string"}, "truncated": {"type": "boolean"}
+            "bytes": {"type": "integer"}, "path": {"type": "string"}, "truncated": {"type": "boolean"},
+            "output_incomplete": {"type": "boolean", "description": "True where the file is longer than what has come, beside max_size."},
+            "output_incomplete_reason": {"type": ["string", "null"]}
         },
         "required": ["encoding", "content", "bytes", "path", "truncated"]
     }))?;

@@ -6,7 +6,7 @@ use serde_json::json;
 use toolkit::server::{Answer, Args, Content, Failure, Unfit};
 
 use super::run::answer;
-use crate::end::End;
+use crate::end::{End, Missing};
 use crate::upstream::Ended;
 
 /// How much is looked at to tell text from other bytes.
@@ -77,7 +77,7 @@ pub(crate) fn of_file(
         "auto" if let Some(text) = text(bytes, is_cut) => ("text", text.to_owned()),
         _ => ("base64", STANDARD.encode(bytes)),
     };
-    let data = json!({"encoding": encoding, "content": content, "bytes": bytes.len(), "path": normalised(place), "truncated": is_cut});
+    let data = json!({"encoding": encoding, "content": content, "bytes": bytes.len(), "path": normalised(place), "truncated": is_cut, "output_incomplete": ended.missing.is_some(), "output_incomplete_reason": ended.missing.map(Missing::label)});
     Ok(Answer {
         content: vec![Content::Text(content)],
         ..Answer::data(data)

@@ -8,6 +8,7 @@ use toolkit::server::{Answer, Args, Role, ToolDef, Unfit};
 
 use super::context::with_context;
 use super::definitions::{command, object, part, part_of, runs, session};
+use crate::end::Missing;
 use crate::jobs::Note;
 
 /// Longest input of a job, in characters.
@@ -51,15 +52,18 @@ fn told() -> Value {
             "exit_code": {"type": ["integer", "null"], "description": "128 and the signal's number where a signal ended it; null where it has not ended or nobody knows."},
             "stdout_bytes": count, "stderr_bytes": count,
             "truncated": {"type": "boolean", "description": "The rest of the output was thrown away."},
+            "output_incomplete": {"type": "boolean", "description": "The job is over, and not all that it wrote is kept."},
+            "output_incomplete_reason": {"type": ["string", "null"], "description": "over_bound, streams_open, cancelled, timed_out or job_lost."},
             "submitted_at": {"type": "integer", "description": "Milliseconds since 1970, as all times here."},
             "started_at": {"type": ["integer", "null"]}, "finished_at": {"type": ["integer", "null"]},
             "timeout_ms": {"type": ["integer", "null"]},
             "cancel_requested": {"type": "boolean"},
-            "seen_dead": {"type": ["boolean", "null"], "description": "Of a job that was to end: whether it was seen that nothing of it runs any more."},
+            "seen_dead": {"type": ["boolean", "null"], "description": "True of a job that was to end where its host has shown that nothing of it runs any more; null where that is not known."},
+            "pids": {"type": "array", "items": {"type": "integer"}, "description": "Processes that may be left of it."},
             "message": {"type": ["string", "null"], "description": "What is in the way at present."},
             "error": {"type": ["object", "null"]}
         },
-        "required": ["job", "host", "state", "exit_code", "stdout_bytes", "stderr_bytes", "truncated", "cancel_requested"]
+        "required": ["job", "host", "state", "exit_code", "stdout_bytes", "stderr_bytes", "truncated", "output_incomplete", "cancel_requested"]
     })
 }
 
@@ -132,14 +136,24 @@ pub(crate) fn of_job(job: &Job, lengths: [u64; 2], most: u64) -> Answer {
         .as_ref()
         .and_then(|result| result.get("exit_code"));
     let failed = fault.and_then(|fault| fault.details.get("exit_code"));
+    let truncated = note.is_cut || lengths.iter().any(|length| *length >= most);
+    let has_exited = ended.or(failed).is_some();
+    let missing = match job.state {
+        _ if note.is_open => Some(Missing::StreamsOpen.label()),
+        _ if truncated => Some(Missing::OverBound.label()),
+        state if !state.is_end() || has_exited || !note.begun => None,
+        JobState::Cancelled => Some(Missing::Cancelled.label()),
+        _ => fault.map(|fault| fault.code.as_ref()),
+    };
     Answer::data(json!({
         "job": format!("{host}:{}", job.id), "host": host, "state": job.state.label(),
         "command": job.request.get("argv"),
         "exit_code": ended.or(failed), "stdout_bytes": lengths[0], "stderr_bytes": lengths[1],
-        "truncated": note.is_cut || lengths.iter().any(|length| *length >= most),
+        "truncated": truncated,
+        "output_incomplete": missing.is_some(), "output_incomplete_reason": missing,
         "submitted_at": job.submitted_ms, "started_at": job.started_ms, "finished_at": job.finished_ms,
         "timeout_ms": job.timeout_ms,
-        "cancel_requested": job.cancel_requested, "seen_dead": note.seen_dead,
+        "cancel_requested": job.cancel_requested, "seen_dead": note.seen_dead, "pids": note.pids,
         "message": job.progress.message.as_ref().filter(|_| !job.state.is_end()),
         "error": fault.map(|fault| json!({"code": fault.code, "message": fault.message})),
     }))

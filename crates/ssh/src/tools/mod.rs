@@ -21,7 +21,7 @@ pub(crate) use fan_out::{
 pub(crate) use file::{FileAsked, normalised, of_file};
 pub(crate) use jobs::{Named, of_job};
 pub(crate) use network::answer as of_network;
-pub(crate) use run::{answer, before, order};
+pub(crate) use run::{answer, before, order, time};
 pub(crate) use terminal::{of_terminal, size, typed, wanted};
 pub(crate) use transfer::{Asked, edits, of_directory, of_edit, of_transfer};
 

@@ -7,8 +7,9 @@ use toolkit::outputs::shown;
 use toolkit::server::{Answer, Args, Content, Failure};
 
 use crate::command::{Context, is_of, quoted};
-use crate::end::End;
+use crate::end::{End, Missing};
 use crate::hosts::{Host, Limits};
+use crate::processes::{Aftermath, Whose};
 use crate::sudo;
 use crate::upstream::{Bounds, Ended, Mark, Marked, Order};
 
@@ -32,6 +33,13 @@ pub(crate) fn before(context: &Context, host: &Host) -> Result<Vec<String>, Fail
     Ok(context.before())
 }
 
+/// The time of a call's commands: from the call to the end of each of them.
+pub(crate) fn time(args: Args<'_>, limits: &Limits) -> Duration {
+    let asked = args.get("timeout_ms").and_then(Value::as_u64);
+    let time_ms = asked.unwrap_or(limits.command_ms_default);
+    Duration::from_millis(time_ms.min(limits.command_ms_max))
+}
+
 /// The order for a command where it runs, on behalf of a call.
 pub(crate) fn order(
     (argv, context): (&[String], &Context),
@@ -47,6 +55,7 @@ pub(crate) fn order(
         let wrong = "sudo passes no variables on: leave env out";
         return Err(Failure::new("env_not_allowed", wrong));
     }
+    let whose = Whose::of(argv);
     let words;
     let argv = if by_sudo {
         words = sudo::words(argv, host)?;
@@ -64,24 +73,17 @@ pub(crate) fn order(
         }),
         None => None,
     };
-    let asked = args.get("timeout_ms").and_then(Value::as_u64);
-    let time_ms = asked
-        .unwrap_or(limits.command_ms_default)
-        .min(limits.command_ms_max);
     let stdin = args.get("stdin").and_then(Value::as_str).unwrap_or("");
+    let bounds = Bounds {
+        time: time(args, limits),
+        stream_bytes_max: limits.answer_bytes_max,
+    };
     Ok(Order {
-        line,
+        whose,
         stdin: stdin.as_bytes().to_vec(),
-        secret: None,
         by_sudo,
-        bounds: Bounds {
-            time: Duration::from_millis(time_ms),
-            stream_bytes_max: limits.answer_bytes_max,
-        },
-        spill: None,
-        terminal: None,
         mark,
-        begin: None,
+        ..Order::new(line, bounds)
     })
 }
 
@@ -93,26 +95,39 @@ pub(crate) fn answer(ended: &Ended) -> Result<Answer, Failure> {
         failure.details.extend(members.clone());
         Err(failure)
     };
-    let seen = |seen: bool| {
-        if seen {
-            "it was killed, and its end was seen"
-        } else {
-            "it was told to end, and its end was not seen: it may still run"
-        }
+    let stopped = |code: &'static str, wrong: String, left: &Aftermath| {
+        let (seen, pids, told) = match left {
+            Aftermath::Dead => (
+                Some(true),
+                &[][..],
+                "it was killed, and its end was seen".to_owned(),
+            ),
+            Aftermath::Unknown { pids, why } => {
+                let list: Vec<String> = pids.iter().map(u32::to_string).collect();
+                let list = match list.as_slice() {
+                    [] => String::new(),
+                    list => format!(" ({})", list.join(", ")),
+                };
+                let told = format!(
+                    "it was told to end, and whether all of it has is not known: {why}{list}"
+                );
+                (None, pids.as_slice(), told)
+            }
+        };
+        let failed = failed(code, format!("{wrong}: {told}"));
+        failed.map_err(|failure| failure.with("seen_dead", seen).with("pids", pids))
     };
     match &ended.end {
         End::Exited(_) | End::Signalled(_) | End::Untold => {}
-        End::TimedOut { seen: was } => {
+        End::TimedOut(left) => {
             let wrong = format!(
-                "the command was stopped after {} ms: {}",
-                ended.time.as_millis(),
-                seen(*was)
+                "the command was stopped after {} ms",
+                ended.time.as_millis()
             );
-            return failed("timed_out", wrong).map_err(|failure| failure.with("seen_dead", *was));
+            return stopped("timed_out", wrong, left);
         }
-        End::Cancelled { seen: was } => {
-            let wrong = format!("the command was cancelled: {}", seen(*was));
-            return failed("cancelled", wrong).map_err(|failure| failure.with("seen_dead", *was));
+        End::Cancelled(left) => {
+            return stopped("cancelled", "the command was cancelled".to_owned(), left);
         }
         End::Refused => {
             return failed(
@@ -166,6 +181,14 @@ fn text(ended: &Ended) -> String {
             ended.stdout.length, ended.stderr.length
         ));
     }
+    if let Some(missing) = ended.missing {
+        add(&format!(
+            "[incomplete: {}; {} bytes of output and {} of errors have come]",
+            missing.about(),
+            ended.stdout.length,
+            ended.stderr.length
+        ));
+    }
     match &ended.end {
         End::Exited(0) => {}
         End::Exited(code) => add(&format!("[exit code {code}]")),
@@ -180,6 +203,15 @@ fn is_cut(ended: &Ended) -> bool {
     cut(&ended.stdout) || cut(&ended.stderr)
 }
 
+/// Returns why bytes that the command wrote are neither in the answer nor kept beside it.
+fn missing(ended: &Ended) -> Option<Missing> {
+    let is_over = match &ended.spilled {
+        Some(spilled) => spilled.dropped > 0,
+        None => is_cut(ended),
+    };
+    ended.missing.or(is_over.then_some(Missing::OverBound))
+}
+
 /// The result as data.
 pub(crate) fn members(ended: &Ended) -> Map<String, Value> {
     let (exit_code, signal) = match &ended.end {
@@ -192,6 +224,7 @@ pub(crate) fn members(ended: &Ended) -> Map<String, Value> {
         .spilled
         .as_ref()
         .map(|spilled| json!({"output": spilled.handle, "dropped_bytes": spilled.dropped}));
+    let missing = missing(ended);
     let members = json!({
         "exit_code": exit_code,
         "signal": signal,
@@ -203,6 +236,8 @@ pub(crate) fn members(ended: &Ended) -> Map<String, Value> {
         "stderr_bytes": ended.stderr.length,
         "truncated": is_cut(ended),
         "whole": output,
+        "output_incomplete": missing.is_some(),
+        "output_incomplete_reason": missing.map(Missing::label),
         "duration_ms": (ended.time.as_secs_f64() * 1e6).round() / 1e3,
     });
     match members {

@@ -8,7 +8,8 @@ use toolkit::server::{Answer, Args, Content, Role, ToolDef, Unfit};
 
 use super::context::with_context;
 use super::definitions::{command, object, runs, session};
-use crate::end::End;
+use crate::end::{End, Missing};
+use crate::processes::Aftermath;
 use crate::size::{COLUMNS_MAX, ROWS_MAX, Size};
 use crate::terminals::Part;
 
@@ -82,7 +83,10 @@ fn told() -> Value {
             "exit_code": {"type": ["integer", "null"]}, "signal": {"type": ["string", "null"]},
             "ended": {"type": ["string", "null"], "description": "How it ended, where it has."},
             "recording": {"type": ["object", "null"], "description": "The file with the recording, and its last hash once it is whole."},
-            "seen_dead": {"type": ["boolean", "null"], "description": "Of a program that was stopped: whether its end was seen."}
+            "output_incomplete": {"type": "boolean", "description": "True where output before or behind this part is missing."},
+            "output_incomplete_reason": {"type": ["string", "null"], "description": "over_bound, timed_out, cancelled, connection_lost or streams_open."},
+            "seen_dead": {"type": ["boolean", "null"], "description": "True of a program that was stopped and of which the host has shown that nothing runs any more; null where that is not known."},
+            "pids": {"type": ["array", "null"], "items": {"type": "integer"}, "description": "Processes that may be left of it."}
         },
         "required": ["terminal", "text", "at", "next", "matched", "running"]
     })
@@ -167,15 +171,18 @@ pub(crate) fn of_terminal(name: &str, part: Part) -> Answer {
         _ => (Value::Null, Value::Null),
     };
     let ended = part.end.as_ref().map(ToString::to_string);
-    let seen = match &part.end {
-        Some(End::TimedOut { seen } | End::Cancelled { seen }) => json!(seen),
+    let left = part.end.as_ref().and_then(End::left);
+    let seen = (left == Some(&Aftermath::Dead)).then_some(true);
+    let pids = match left {
+        Some(Aftermath::Unknown { pids, .. }) => json!(pids),
         _ => Value::Null,
     };
     let recording = part.recording.as_ref();
     let recording = recording.map(|(file, hash)| json!({"file": file, "hash": hash}));
     let data = json!({
         "terminal": name, "text": part.text, "at": part.at, "next": part.next, "matched": part.matched,
-        "running": part.end.is_none(), "exit_code": exit_code, "signal": signal, "ended": ended, "seen_dead": seen, "recording": recording,
+        "running": part.end.is_none(), "exit_code": exit_code, "signal": signal, "ended": ended, "seen_dead": seen, "pids": pids, "recording": recording,
+        "output_incomplete": part.missing.is_some(), "output_incomplete_reason": part.missing.map(Missing::label),
     });
     Answer {
         content: vec![Content::Text(part.text)],

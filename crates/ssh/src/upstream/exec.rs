@@ -1,11 +1,15 @@
 //! One command on one channel: its streams, its end, and how it is stopped.
 //!
-//! Closing a channel stops nothing at the other end, so a command that is to end gets TERM, then KILL, and
-//! whether its end was seen is told. A channel whose command was not seen to end stays taken until the
-//! server closes it.
+//! A command is over when the server has closed its channel, however long after the exit status that is. What a bound
+//! cuts is marked as incomplete.
+//!
+//! Closing a channel stops nothing at the other end, so a command that is to end gets TERM, then KILL. A channel that
+//! the server has not closed stays taken until it does. Nothing here waits for a stalled line: the caller's answer
+//! comes within `running::GRACE` of the command's time.
 
 mod running;
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,14 +19,16 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use toolkit::cancel::Cancel;
 
-use running::Running;
+use running::CLOSE_WAIT;
+use running::{Running, not_asked};
 
 use super::begin::{Before, Begin};
 use super::connection::Channel;
 use super::mark::{Mark, Marked};
-use crate::end::End;
+use crate::end::{End, Missing};
 use crate::hosts::Secret;
 use crate::outputs::{Spill, Spilled};
+use crate::processes::{Aftermath, Whose};
 use crate::size::Size;
 use crate::terminals::Inside;
 
@@ -49,7 +55,52 @@ pub(crate) struct Order {
     pub mark: Option<Marked>,
     /// It says when it begins, where its login says something before.
     pub begin: Option<Begin>,
+    /// Called once when it is stopped.
+    pub on_stop: Option<OnStop>,
+    /// Whose processes it can start.
+    pub whose: Whose,
+    /// Finds out what it has left where it was stopped.
+    pub inspect: Option<Inspect>,
 }
+
+/// Finds out what a stopped command has left, within its time.
+pub(crate) struct Inspect(
+    pub Box<dyn FnOnce(Stopped) -> Pin<Box<dyn Future<Output = Aftermath> + Send>> + Send>,
+);
+
+/// A command that was stopped.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stopped {
+    /// When it was sent.
+    pub began: Instant,
+    /// When its answer is due.
+    pub until: Instant,
+    /// Its own process has ended, as its server says.
+    pub has_ended: bool,
+}
+
+impl Order {
+    /// A command that gets no input and leaves nothing beside its answer.
+    pub fn new(line: String, bounds: Bounds) -> Self {
+        Self {
+            line,
+            stdin: Vec::new(),
+            secret: None,
+            by_sudo: false,
+            bounds,
+            spill: None,
+            terminal: None,
+            mark: None,
+            begin: None,
+            on_stop: None,
+            whose: Whose::Anybodys,
+            inspect: None,
+        }
+    }
+}
+
+/// Runs when a command is stopped. Its argument: whether the server has set the command's variable, where it was asked to.
+pub(crate) struct OnStop(pub Box<dyn FnOnce(Option<bool>) + Send>);
 
 /// How long and how much.
 #[derive(Debug, Clone, Copy)]
@@ -65,6 +116,12 @@ pub(crate) struct Ended {
     pub end: End,
     pub stdout: Kept,
     pub stderr: Kept,
+    /// Why output may be missing; none where all of it has come.
+    pub missing: Option<Missing>,
+    /// Nothing at all has come since it was stopped: the line may be stalled.
+    pub is_silent: bool,
+    /// Where it was stopped: when, and whether its own process has ended.
+    pub stopped: Option<Stopped>,
     pub time: Duration,
     /// Where all of the output is, where it was too long for an answer.
     pub spilled: Option<Spilled>,
@@ -82,8 +139,9 @@ pub(crate) struct Left {
 }
 
 impl Left {
-    /// Waits until the server closes it; what still comes is thrown away.
+    /// Closes it, and waits until the server does; what still comes is thrown away.
     pub async fn closed(mut self) {
+        let _ = self.write.close().await;
         while let Some(message) = self.read.wait().await {
             if matches!(message, ChannelMsg::Close) {
                 let _ = self.write.close().await;
@@ -131,7 +189,7 @@ impl Out {
         }
     }
 
-    async fn finish(self, end: &End) -> Option<Spilled> {
+    async fn finish(self, end: &End, missing: Option<Missing>) -> Option<Spilled> {
         if let Some(terminal) = self.terminal {
             let mut hash = None;
             if let Some(recorder) = terminal.recorder {
@@ -140,7 +198,7 @@ impl Out {
                     |error: &std::io::Error| tracing::warn!(%error, "a recording has no end");
                 hash = recorded.inspect_err(lost).ok();
             }
-            terminal.screen.end(end.clone(), hash);
+            terminal.screen.end(end.clone(), missing, hash);
         }
         match self.spill {
             Some(spill) => spill.finish().await,
@@ -158,9 +216,15 @@ pub(crate) async fn run(channel: Channel, mut order: Order, cancel: Cancel) -> E
         before,
     };
     let keep = order.bounds.stream_bytes_max;
+    let inspect = order.inspect.take();
     let mut ended = follow(channel, order, &mut out, begun, cancel).await;
     std::mem::take(&mut out.before).finish(&mut ended, keep);
-    ended.spilled = out.finish(&ended.end).await;
+    if let (Some(stopped), Some(Inspect(inspect)), Some(left)) =
+        (ended.stopped, inspect, ended.end.left_mut())
+    {
+        *left = inspect(stopped).await;
+    }
+    ended.spilled = out.finish(&ended.end, ended.missing).await;
     ended
 }
 
@@ -196,20 +260,26 @@ fn written(line: String, mark: Option<Marked>) -> (String, Option<Mark>) {
 
 async fn follow(
     channel: Channel,
-    order: Order,
+    mut order: Order,
     out: &mut Out,
     begun: Option<oneshot::Receiver<()>>,
     cancel: Cancel,
 ) -> Ended {
-    let began = Instant::now();
-    let mut running = Running::new(began, order.bounds);
+    let mut running = Running::new(Instant::now(), order.bounds, order.by_sudo);
     let (mut read, write) = channel.0.split();
     let write = Arc::new(write);
     let size = out.terminal.as_ref().map(|terminal| terminal.size);
-    let (line, mark) = written(order.line, order.mark);
+    let (line, mark) = written(order.line, order.mark.take());
     running.asked_variable = mark.is_some();
-    if !send(&write, line, mark.as_ref(), size).await {
-        return running.ended(End::Unsent, None);
+    let sending = send(&write, line, mark.as_ref(), size);
+    match tokio::time::timeout_at(running.until, sending).await {
+        Ok(true) => {}
+        Ok(false) => return running.ended(End::Unsent),
+        // A part of it may be under way.
+        Err(_) => {
+            running.stop(End::TimedOut(not_asked()));
+            return left(running, read, write);
+        }
     }
     let typed = out.terminal.as_mut();
     let typed = typed.and_then(|terminal| terminal.typed.take());
@@ -218,50 +288,73 @@ async fn follow(
     tokio::pin!(feeding);
     let mut is_fed = false;
     loop {
-        tokio::select! {
-            message = read.wait() => match message {
-                Some(ChannelMsg::Close) => {
-                    let _ = write.close().await;
-                    let end = running.end(true);
-                    return running.ended(end, None);
-                }
-                // Answers come in the order of what was asked: the variable is the first.
-                Some(answer @ (ChannelMsg::Success | ChannelMsg::Failure)) if running.waits_for_variable() => {
-                    running.has_variable = Some(matches!(answer, ChannelMsg::Success));
-                }
-                Some(ChannelMsg::Failure) if running.told.is_none() => {
-                    let _ = write.close().await;
-                    return running.ended(End::Refused, None);
-                }
-                Some(message) => {
-                    let Some(message) = out.before.strip(message) else {
-                        continue;
-                    };
-                    if !out.take(&message, &running).await && running.may_be_stopped() {
-                        running.stop(End::Cancelled { seen: false });
-                        let _ = write.signal(Sig::TERM).await;
+        let signal = tokio::select! {
+            message = read.wait() => {
+                running.heard();
+                match message {
+                    Some(ChannelMsg::Close) => {
+                        let _ = tokio::time::timeout(CLOSE_WAIT, write.close()).await;
+                        return running.closed();
                     }
-                    running.take(message);
-                }
-                None => {
-                    let end = running.end(false);
-                    return running.ended(end, None);
+                    // Answers come in the order of what was asked: the variable is the first.
+                    Some(answer @ (ChannelMsg::Success | ChannelMsg::Failure)) if running.waits_for_variable() => {
+                        running.has_variable = Some(matches!(answer, ChannelMsg::Success));
+                        None
+                    }
+                    Some(ChannelMsg::Failure) if running.told.is_none() => {
+                        let _ = tokio::time::timeout(CLOSE_WAIT, write.close()).await;
+                        return running.ended(End::Refused);
+                    }
+                    Some(message) => {
+                        let Some(message) = out.before.strip(message) else {
+                            continue;
+                        };
+                        let is_kept = out.take(&message, &running).await;
+                        running.take(message);
+                        match is_kept {
+                            true => None,
+                            false => running.stop(End::Cancelled(not_asked())),
+                        }
+                    }
+                    None => return running.lost(),
                 }
             },
-            () = &mut feeding, if !is_fed => is_fed = true,
+            () = &mut feeding, if !is_fed => {
+                is_fed = true;
+                None
+            }
             () = tokio::time::sleep_until(running.until) => match running.next() {
-                Some(signal) => { let _ = write.signal(signal).await; }
-                None => {
-                    let end = running.end(false);
-                    let _ = write.close().await;
-                    return running.ended(end, Some(Left { read, write }));
-                }
+                Some(signal) => Some(signal),
+                None => return left(running, read, write),
             },
             () = cancel.cancelled(), if running.may_be_stopped() => {
-                running.stop(End::Cancelled { seen: false });
-                let _ = write.signal(Sig::TERM).await;
+                let signal = running.stop(End::Cancelled(not_asked()));
+                if signal.is_none() {
+                    return left(running, read, write);
+                }
+                signal
+            }
+        };
+        if let Some(signal) = signal {
+            say(&write, signal);
+            if let Some(OnStop(on_stop)) = order.on_stop.take() {
+                on_stop(running.has_variable);
             }
         }
+    }
+}
+
+/// Sends a signal; a stalled line takes it later, and nobody waits for that.
+fn say(write: &Arc<ChannelWriteHalf<Msg>>, signal: Sig) {
+    let write = Arc::clone(write);
+    tokio::spawn(async move { write.signal(signal).await });
+}
+
+/// A command that is waited for no longer, with its channel.
+fn left(running: Running, read: ChannelReadHalf, write: Arc<ChannelWriteHalf<Msg>>) -> Ended {
+    Ended {
+        open: Some(Left { read, write }),
+        ..running.given_up()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Killing what a signal does not reach.
 //!
 //! OpenSSH passes no signal on to what root runs. Such commands get a variable of their own, by which all that
-//! they have started is found and killed over another channel.
+//! they have started is found and killed over another channel. What else may be left of a command is found there, too.
 
 use std::time::Duration;
 
@@ -11,16 +11,20 @@ use super::connection::Channel;
 use super::exec::{Bounds, Order, run};
 use crate::command::quoted;
 use crate::end::End;
+use crate::processes::{self, Aftermath, Whose};
 use crate::random;
 
 /// The variable's name.
 const NAME: &str = "DURWARD_RUN";
 /// Where sshd itself sets it: most take variables whose names begin so. What finds the name above finds this one too.
 const REQUESTED: &str = "LC_DURWARD_RUN";
-/// Finds what has the variable, with TERM, then KILL; ends well once there is nothing left of it.
-const SCRIPT: &str = "for signal in TERM KILL KILL; do left=; for process in /proc/[0-9]*; do \
-if grep -qs \"$0\" \"$process/environ\"; then left=1; kill -$signal \"${process#/proc/}\" 2>/dev/null; fi; done; \
-[ -z \"$left\" ] && exit 0; sleep 1; done; exit 1";
+/// Finds what has the variable `$0`: TERM, a second, then KILL. Says whether nothing of it is left; `$0` may be empty.
+const KILL: &str = "n=0; f=; while [ \"$0\" ] && [ $n -lt 9 ]; do f=$(grep -ls -- \"$0\" /proc/[0-9]*/environ); [ \"$f\" ] || break; \
+case $n in 0) s=TERM;; [1-4]) s=0;; *) s=KILL;; esac; \
+for p in $f; do p=${p#/proc/}; kill -$s \"${p%/environ}\" 2>/dev/null; done; n=$((n+1)); sleep 0.2 2>/dev/null || sleep 1; done; \
+[ \"$f\" ] || echo durward-killed; ";
+/// What that says.
+const KILLED: &[u8] = b"durward-killed\n";
 /// How long that may take.
 const TIME: Duration = Duration::from_secs(20);
 
@@ -66,29 +70,47 @@ impl Mark {
         words.extend_from_slice(argv);
         words
     }
+}
 
-    /// Kills what has it; gives whether nothing of it is left.
-    /// `fit` writes the order as the host's login takes it.
-    pub async fn kill(&self, channel: Channel, fit: impl FnOnce(&mut Order)) -> bool {
-        let words = ["sh", "-c", SCRIPT, &self.0].map(str::to_owned);
-        let Ok(line) = quoted(&words) else {
-            return false;
-        };
-        let mut order = Order {
-            line,
-            stdin: Vec::new(),
-            secret: None,
-            by_sudo: false,
-            bounds: Bounds {
-                time: TIME,
-                stream_bytes_max: 0,
-            },
-            spill: None,
-            terminal: None,
-            mark: None,
-            begin: None,
-        };
-        fit(&mut order);
-        Box::pin(run(channel, order, Cancel::default())).await.end == End::Exited(0)
+/// What is left of a command, and whether all that has its variable is gone.
+#[derive(Debug)]
+pub(crate) struct Left {
+    pub aftermath: Aftermath,
+    pub is_killed: bool,
+}
+
+/// Kills what has a command's variable, and finds out what else may be left of it.
+///
+/// `fit` writes the order as the host's login takes it, and `age` says how long ago the command was sent.
+pub(crate) async fn clean_up(
+    channel: Channel,
+    mark: Option<&Mark>,
+    fit: impl FnOnce(&mut Order),
+    (age, whose): (impl Fn() -> Duration, Whose),
+) -> Left {
+    let mark = mark.map_or("", Mark::text);
+    let script = format!("{KILL}{}", processes::SCRIPT);
+    let words = ["sh", "-c", &script, mark].map(str::to_owned);
+    let unknown = |why| Left {
+        aftermath: Aftermath::unknown(why),
+        is_killed: false,
+    };
+    let Ok(line) = quoted(&words) else {
+        return unknown("the host could not be asked");
+    };
+    let bounds = Bounds {
+        time: TIME,
+        stream_bytes_max: processes::TABLES_BYTES_MAX,
+    };
+    let mut order = Order::new(line, bounds);
+    fit(&mut order);
+    let ended = Box::pin(run(channel, order, Cancel::default())).await;
+    if !matches!(ended.end, End::Exited(_)) || ended.missing.is_some() {
+        return unknown("the host did not answer");
+    }
+    let printed = &ended.stdout.bytes;
+    Left {
+        aftermath: processes::aftermath(printed, age(), whose),
+        is_killed: printed.windows(KILLED.len()).any(|is| is == KILLED),
     }
 }

@@ -13,8 +13,8 @@ mod verify;
 
 pub(crate) use begin::Begin;
 pub(crate) use connection::{Channel, Connection, Way};
-pub(crate) use exec::{Bounds, Ended, Kept, Order, run};
+pub(crate) use exec::{Bounds, Ended, Inspect, Kept, OnStop, Order, run};
 pub(crate) use fault::{ConnectFault, OpenFault};
 pub(crate) use forward::open as open_forward;
-pub(crate) use mark::{Mark, Marked};
+pub(crate) use mark::{Left, Mark, Marked, clean_up};
 pub(crate) use sftp::{Attributes, Entry, Handle, Led, Opening, Sftp, Sink};

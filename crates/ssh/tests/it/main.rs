@@ -18,6 +18,7 @@ mod forms;
 mod forwards;
 mod full_disk;
 mod jobs;
+mod lines;
 mod load;
 mod opened;
 mod paths;

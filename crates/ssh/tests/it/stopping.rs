@@ -48,8 +48,9 @@ async fn a_command_that_takes_too_long_is_killed() {
         let call = json!({"session_id": session, "command": line, "timeout_ms": 300});
         let said = client.call("ssh_run", call).await.unwrap();
         assert_eq!(said["isError"], true, "{said}");
-        let text = said["content"][0]["text"].as_str().unwrap();
-        assert!(text.contains("its end was seen"), "{text}");
+        let failure = &said["_meta"]["durward/failure"];
+        assert_eq!(failure["code"], "timed_out", "{said}");
+        assert!(failure["seen_dead"] != true || !runs(number), "{said}");
         assert!(gone(number).await, "{line}");
     }
     // The next call gets its own output, and nothing of those before.
@@ -87,20 +88,19 @@ async fn what_a_command_leaves_behind_holds_up_nobody() {
     let target = Target::new("");
     let client = target.client();
     let session = client.connect("web").await;
-    let began = Instant::now();
-    let said = client
-        .run(&session, "sh -c 'sleep 39323.5 & echo left; exit 3'")
-        .await
-        .unwrap();
+    // It leaves its own output to itself.
+    let line = "sh -c 'sleep 39323.5 >&- 2>&- & echo left; exit 3'";
+    let said = client.run(&session, line).await.unwrap();
     assert_eq!(
         (
             &said["structuredContent"]["stdout"],
-            &said["structuredContent"]["exit_code"]
+            &said["structuredContent"]["exit_code"],
+            &said["structuredContent"]["output_incomplete"]
         ),
-        (&json!("left\n"), &json!(3)),
+        (&json!("left\n"), &json!(3), &json!(false)),
         "{said}"
     );
-    assert!(began.elapsed() < Duration::from_secs(20));
+    assert!(runs("39323.5"));
     let said = client.run(&session, "pkill -f 39323.5").await.unwrap();
     assert_eq!(said["structuredContent"]["stderr"], "");
 }
@@ -131,12 +131,106 @@ async fn what_root_runs_is_killed_though_sshd_passes_no_signal_on() {
         let line = "sh -c 'trap \"\" TERM; setsid sleep 39324.1 & sleep 39324.2; sleep 39324.3'";
         let call = json!({"session_id": session, "command": line, "timeout_ms": 300});
         let said = client.call("ssh_run", call).await.unwrap();
-        let text = said["content"][0]["text"].as_str().unwrap();
-        assert!(text.contains("its end was seen"), "{accepted}: {text}");
+        let is_dead = said["_meta"]["durward/failure"]["seen_dead"] == true;
+        for word in ["39324.1", "39324.2", "39324.3"] {
+            assert!(!is_dead || !runs(word), "{accepted}: {word}: {said}");
+        }
         for word in ["39324.1", "39324.2", "39324.3"] {
             assert!(gone(word).await, "{accepted}: {word}");
         }
     }
+}
+
+/// The processes that have this word.
+fn pids(word: &str) -> Vec<u64> {
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    let pid = |entry: std::fs::DirEntry| {
+        let pid = entry.file_name().to_str()?.parse().ok()?;
+        let line = std::fs::read(entry.path().join("cmdline")).ok()?;
+        let is_it = line
+            .split(|byte| *byte == 0)
+            .any(|part| part == word.as_bytes());
+        is_it.then_some(pid)
+    };
+    entries.filter_map(pid).collect()
+}
+
+#[tokio::test]
+async fn an_end_is_never_claimed_of_a_command_that_has_left_something() {
+    if !has("sshd") {
+        return;
+    }
+    let target = Target::new("");
+    let mut users = vec!["web"];
+    let client = if is_root() {
+        users.push("root");
+        let text = format!(
+            "known_hosts: [known_hosts]\ncredentials:\n  me: {{ user: {}, key: user }}\n  root: {{ user: root, key: user }}\nhosts:\n  web: {{ address: 127.0.0.1, port: {p}, credential: me }}\n  root: {{ address: 127.0.0.1, port: {p}, credential: root }}\n",
+            crate::target::user(),
+            p = target.port
+        );
+        Client::new(Hosts::of(&text, &target.folder).unwrap(), None)
+    } else {
+        target.client()
+    };
+    for (at, user) in users.into_iter().enumerate() {
+        let session = client.connect(user).await;
+        for (number, line) in [
+            "setsid -w sleep WORD",
+            "sh -c 'setsid sleep WORD & wait'",
+            "sh -c 'env -i setsid sleep WORD & wait'",
+            "env -i sleep WORD",
+            "env -i setsid -w sleep WORD",
+            "setsid -w sh -c 'trap : TERM; sleep WORD'",
+        ]
+        .iter()
+        .enumerate()
+        {
+            let word = format!("3938{at}.{number}");
+            let line = line.replace("WORD", &word);
+            let call = json!({"session_id": session, "command": line, "timeout_ms": 500});
+            let said = client.call("ssh_run", call).await.unwrap();
+            let failure = &said["_meta"]["durward/failure"];
+            assert_eq!(failure["code"], "timed_out", "{said}");
+            let left = pids(&word);
+            assert!(
+                failure["seen_dead"].is_null() || left.is_empty(),
+                "{user}: {line}: {left:?}: {said}"
+            );
+            // Where processes are named, what is left is among them.
+            let named = failure["pids"].as_array().unwrap();
+            for pid in left.iter().filter(|_| !named.is_empty()) {
+                assert!(
+                    named.contains(&json!(pid)),
+                    "{user}: {line}: {left:?}: {said}"
+                );
+            }
+            end(&word);
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_end_of_a_command_that_only_looks_is_seen() {
+    if !has("sshd") || !is_root() {
+        return;
+    }
+    let target = Target::quiet();
+    let web = "  web: { address: 127.0.0.1, port: PORT, credential: me }\n";
+    let client = Client::new(target.hosts_as(web), None);
+    let session = client.connect("web").await;
+    let mut told = Vec::new();
+    // A loaded machine may not answer in time.
+    for _ in 0..20 {
+        let call =
+            json!({"session_id": session, "command": "tail -f /etc/hostname", "timeout_ms": 300});
+        let said = client.call("ssh_run", call).await.unwrap();
+        if said["_meta"]["durward/failure"]["seen_dead"] == true {
+            return;
+        }
+        told.push(said.to_string());
+    }
+    panic!("{told:#?}");
 }
 
 #[tokio::test]

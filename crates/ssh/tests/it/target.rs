@@ -105,6 +105,9 @@ pub const PASSWORD: &str = "testpass";
 const HASH: &str = "$6$durward$PIfTN0ns49KEBSKH9JKrtXaUPuOrIbpm26fBAnV/1SPKSMRxHQgaZAHemnfQjm9nls6CjEROyGifRRfcOedKc1";
 const SHELLS: [&str; 6] = ["bash", "dash", "zsh", "fish", "tcsh", "rbash"];
 
+/// A user whose processes are one test's alone.
+const QUIET: &str = "it-quiet";
+
 /// Whether targets have users of their own: root gives sshd its own list of them, in a namespace.
 pub fn is_root() -> bool {
     this_user() == "root"
@@ -172,6 +175,8 @@ fn sshd(folder: &Path) -> Command {
         ));
         hashes.push_str(&format!("it-{shell}:{HASH}:19000:0:99999:7:::\n"));
     }
+    users.push_str(&format!("{QUIET}:x:61090:61090::{home}:/bin/sh\n"));
+    hashes.push_str(&format!("{QUIET}:{HASH}:19000:0:99999:7:::\n"));
     fs::write(folder.join("users"), users).unwrap();
     fs::write(folder.join("hashes"), hashes).unwrap();
     let script = "[ ! -e \"$0/small\" ] || mount -t tmpfs -o size=1m,mode=777 tmpfs \"$0/home\"; [ ! -e \"$0/sudoers\" ] || mount --bind \"$0/sudoers\" /etc/sudoers; mount --bind \"$0/users\" /etc/passwd && mount --bind \"$0/hashes\" /etc/shadow && exec \"$1\" -D -f \"$0/config\" -E \"$0/log\"";
@@ -198,6 +203,13 @@ impl Target {
         keygen(&folder.join("host"), &[]);
         keygen(&folder.join("user"), &[]);
         Self::start(folder, more, None)
+    }
+
+    /// One with a user whose processes are this test's alone; for root only.
+    pub fn quiet() -> Self {
+        let mut target = Self::new("");
+        target.user = QUIET.to_owned();
+        target
     }
 
     /// One at which users may run what this line of `sudoers` says; for root only.

@@ -35,7 +35,7 @@ async fn files_come_whole_in_part_or_in_base64_and_links_are_told() {
     let said = cat(at("text"), json!({})).await.unwrap();
     assert_eq!(
         said["structuredContent"],
-        json!({"encoding": "text", "content": "naïve\n", "bytes": 7, "path": at("text"), "truncated": false})
+        json!({"encoding": "text", "content": "naïve\n", "bytes": 7, "path": at("text"), "truncated": false, "output_incomplete": false, "output_incomplete_reason": null})
     );
     let said = cat(at("text"), json!({"encoding": "base64"}))
         .await

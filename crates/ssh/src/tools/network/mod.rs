@@ -313,7 +313,14 @@ fn succeeded(ended: &Ended) -> Result<(), Failure> {
         .to_owned();
     let has = |text: &str| told.to_lowercase().contains(text);
     match &ended.end {
-        End::Exited(0) => Ok(()),
+        End::Exited(0) => match ended.missing {
+            None => Ok(()),
+            Some(missing) => Err(Failure::new(
+                "output_incomplete",
+                format!("not all output has come: {}", missing.about()),
+            )
+            .retryable()),
+        },
         End::Exited(127) => Err(Failure::new(
             "no_such_program",
             format!("the program is not on this login's PATH, which may lack sbin: {told}"),
