@@ -63,11 +63,33 @@ impl Compiled {
         out
     }
 
+    /// The same for a call that runs several commands: a rule that refuses or asks matches where it matches one of
+    /// them, and a rule that allows where it matches all.
+    pub fn matches_each(&self, commands: &[Seen<'_>]) -> Tri {
+        self.over(commands, |seen| self.matches(seen))
+    }
+
     /// Every condition by its key, and whether it holds.
-    pub fn readings(&self, seen: &Seen<'_>) -> impl Iterator<Item = (&'static str, Tri)> {
-        self.tests
-            .iter()
-            .map(|(key, test)| (*key, test.holds(seen, self.effect)))
+    pub fn readings(
+        &self,
+        seen: &Seen<'_>,
+        commands: &[Seen<'_>],
+    ) -> impl Iterator<Item = (&'static str, Tri)> {
+        self.tests.iter().map(move |(key, test)| {
+            let holds = |seen: &Seen<'_>| test.holds(seen, self.effect);
+            match commands {
+                [] => (*key, holds(seen)),
+                several => (*key, self.over(several, holds)),
+            }
+        })
+    }
+
+    fn over(&self, commands: &[Seen<'_>], holds: impl Fn(&Seen<'_>) -> Tri) -> Tri {
+        let each = commands.iter().map(holds);
+        match self.effect {
+            Effect::Allow => Tri::all(each),
+            Effect::Deny | Effect::Hitl => Tri::any(each),
+        }
     }
 
     /// The patterns over the tool's name, where the rule asks for it.

@@ -26,15 +26,22 @@ impl Policy {
     #[must_use]
     pub fn readings(&self, facts: &Facts) -> Vec<Reading<'_>> {
         let seen = Seen::new(facts);
-        self.rules
-            .iter()
-            .zip(&self.compiled)
-            .map(|(rule, compiled)| {
+        let commands = seen.commands();
+        let all = (0_u32..).take(self.rules.len());
+        let (matched, unsure) = self.matching(all, &seen, &commands);
+        let outcome = |number: u32| match (matched.contains(&number), unsure.contains(&number)) {
+            (true, _) => Tri::Yes,
+            (false, true) => Tri::Unknown,
+            (false, false) => Tri::No,
+        };
+        (0_u32..)
+            .zip(self.rules.iter().zip(&self.compiled))
+            .map(|(number, (rule, compiled))| {
                 let told = |(key, value): &(&str, Tri)| *key != OTHER_PATHS || *value != Tri::Yes;
                 Reading {
                     rule,
-                    outcome: compiled.matches(&seen),
-                    conditions: compiled.readings(&seen).filter(told).collect(),
+                    outcome: outcome(number),
+                    conditions: compiled.readings(&seen, &commands).filter(told).collect(),
                 }
             })
             .collect()

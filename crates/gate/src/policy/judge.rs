@@ -61,19 +61,9 @@ impl Policy {
     #[must_use]
     pub fn judge(&self, facts: &Facts) -> Judgement<'_> {
         let seen = Seen::new(facts);
-        let (mut matched, mut unsure) = (Numbers::new(), Numbers::new());
-        // In the policy's order, so that what matched is named in it.
-        for number in self.index.candidates(&seen) {
-            let at = number as usize;
-            let Some(compiled) = self.compiled.get(at) else {
-                continue;
-            };
-            match compiled.matches(&seen) {
-                Tri::Yes => matched.push(number),
-                Tri::Unknown => unsure.push(number),
-                Tri::No => {}
-            }
-        }
+        let commands = seen.commands();
+        let candidates = self.index.candidates(&seen);
+        let (matched, unsure) = self.matching(candidates.into_iter(), &seen, &commands);
         Judgement {
             policy: self,
             protected: self.touches_protected(&seen),
@@ -85,13 +75,58 @@ impl Policy {
         }
     }
 
+    /// Returns the rules that match and those that may, in the policy's order, so that what matched is named in it.
+    ///
+    /// Several commands are judged one by one: what refuses or asks about one of them does so for the call, and the
+    /// call is allowed where each of them is, be it by different rules.
+    pub(super) fn matching(
+        &self,
+        numbers: impl Iterator<Item = u32>,
+        seen: &Seen<'_>,
+        commands: &[Seen<'_>],
+    ) -> (Numbers, Numbers) {
+        let (mut matched, mut unsure) = (Numbers::new(), Numbers::new());
+        let mut allowed = vec![false; commands.len()];
+        let mut allowing = Numbers::new();
+        for number in numbers {
+            let Some(compiled) = self.compiled.get(number as usize) else {
+                continue;
+            };
+            let outcome = match commands {
+                [] => compiled.matches(seen),
+                several => compiled.matches_each(several),
+            };
+            match outcome {
+                Tri::Yes => matched.push(number),
+                Tri::Unknown => unsure.push(number),
+                Tri::No if compiled.effect != Effect::Allow => {}
+                Tri::No => {
+                    let mut allows_one = false;
+                    for (command, allowed) in commands.iter().zip(&mut allowed) {
+                        let allows = compiled.matches(command) == Tri::Yes;
+                        *allowed |= allows;
+                        allows_one |= allows;
+                    }
+                    if allows_one {
+                        allowing.push(number);
+                    }
+                }
+            }
+        }
+        if !allowing.is_empty() && allowed.iter().all(|allowed| *allowed) {
+            matched.extend(allowing);
+            matched.sort_unstable();
+        }
+        (matched, unsure)
+    }
+
     /// Whether a path leads to a protected place, or something that is read or taken away with all below it
     /// holds one.
     fn touches_protected(&self, seen: &Seen<'_>) -> Tri {
+        let facts = seen.facts();
         if !self.local || self.protected.is_empty() {
             return Tri::No;
         }
-        let facts = seen.facts();
         let paths = match &facts.paths {
             Fact::Known(paths) => paths,
             Fact::Unknown => return Tri::Unknown,

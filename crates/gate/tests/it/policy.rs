@@ -1,7 +1,7 @@
 //! The tables of the policy: what the four-rule policy says of each call, what a listing shows, and
 //! the traps of the originals.
 
-use gate::facts::{Fact, Facts, ResourceType};
+use gate::facts::{Fact, FactId, Facts, ResourceType};
 use gate::paths::view::Link;
 use gate::paths::{
     PathArgument, PathView, Role, is_content_key, looks_like_path, meanings, role_of_key,
@@ -650,4 +650,88 @@ fn the_starter_policy_loads_and_reads_pass() {
         Effect::Hitl,
         "starter-ask-tools",
     );
+}
+
+/// A call that runs these commands.
+fn running(commands: &[&[&str]]) -> Facts {
+    let mut f = facts("batch", &[]);
+    let apart = gate::facts::COMMANDS_APART;
+    let words = |of: &dyn Fn(&[&str]) -> Vec<String>| -> gate::facts::Stated {
+        let each: Vec<Vec<String>> = commands.iter().map(|command| of(command)).collect();
+        let joined = each.join(&apart.to_owned());
+        joined.iter().map(|word| word.as_str().into()).collect()
+    };
+    let argv = words(&|command| command.iter().map(|word| (*word).to_owned()).collect());
+    let operands = words(&|command| {
+        command
+            .iter()
+            .skip(1)
+            .map(|word| (*word).to_owned())
+            .collect()
+    });
+    f.set(FactId::Argv, Fact::Known(argv)).unwrap();
+    f.set(FactId::Operands, Fact::Known(operands)).unwrap();
+    f.set(FactId::Program, Fact::Unknown).unwrap();
+    f
+}
+
+#[test]
+fn several_commands_are_judged_one_by_one() {
+    let p = policy(
+        r#"{"rules":[
+      {"id":"host","effect":"allow","conditions":{"program":"hostname"}},
+      {"id":"tail","effect":"allow","conditions":{"argv":["tail [-n WORD] PATH"]}},
+      {"id":"plus","effect":"deny","conditions":{"program":"lsof","when":"argv.exists(word, word.startsWith('+'))"}},
+      {"id":"named","effect":"deny","conditions":{"program":"cat","operands":"secret"}},
+      {"id":"lsof","effect":"allow","conditions":{"program":"lsof"}},
+      {"id":"ask","effect":"hitl","conditions":{"program":"reboot"}}]}"#,
+    );
+    for (commands, effect, rule) in [
+        // Two rules allow what is one of the first kind and one of the second.
+        (
+            &[&["hostname"][..], &["tail", "-n", "+5", "x"]][..],
+            Effect::Allow,
+            "host",
+        ),
+        // The plus sign is another command's.
+        (
+            &[&["lsof"][..], &["tail", "-n", "+5", "x"]],
+            Effect::Allow,
+            "lsof",
+        ),
+        (&[&["hostname"][..], &["lsof", "+D"]], Effect::Deny, "plus"),
+        (
+            &[&["hostname"][..], &["cat", "secret"]],
+            Effect::Deny,
+            "named",
+        ),
+        (
+            &[&["hostname", "secret"][..], &["cat", "x"]],
+            Effect::Deny,
+            "default",
+        ),
+        (&[&["hostname"][..], &["hostname"]], Effect::Allow, "host"),
+        (&[&["hostname"][..], &["rm"]], Effect::Deny, "default"),
+        (&[&["reboot"][..], &["hostname"]], Effect::Hitl, "ask"),
+    ] {
+        let facts = running(commands);
+        let judgement = p.judge(&facts);
+        let verdict = judgement.verdict();
+        assert_eq!(
+            (verdict.effect, verdict.final_rule, verdict.unsure),
+            (effect, rule, false),
+            "{commands:?}"
+        );
+        // What a person reads of it is what was counted.
+        for reading in p.readings(&facts) {
+            let counted = judgement
+                .matched_rules()
+                .any(|matched| matched.id == reading.rule.id);
+            assert_eq!(
+                reading.outcome == gate::policy::Tri::Yes,
+                counted,
+                "{commands:?}"
+            );
+        }
+    }
 }

@@ -113,9 +113,8 @@ pub fn forms_of(line: &str) -> Vec<&'static str> {
     forms.filter(is_of).collect()
 }
 
-/// Programs on terminals: what is typed may do anything that they can do. Forwards have no rule: without one, none
-/// is opened.
-fn of_terminals() -> [Value; 2] {
+/// Programs on terminals: what is typed may do anything that they can do; and port forwards.
+fn of_terminals() -> [Value; 3] {
     let looks: Vec<&str> = FORMS
         .iter()
         .filter(|group| group.when.is_none())
@@ -139,6 +138,12 @@ fn of_terminals() -> [Value; 2] {
             "what is typed into a terminal is seen by a person first",
             "hitl",
             &[("tool_name", json!("ssh_terminal_send"))],
+        ),
+        rule(
+            "ssh-ask-forward",
+            "a port forward is opened by a person's yes",
+            "hitl",
+            &[("tool_name", json!("ssh_forward_open"))],
         ),
     ]
 }

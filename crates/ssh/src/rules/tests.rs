@@ -89,6 +89,20 @@ fn a_service_is_restarted_by_a_persons_yes() {
     );
 }
 
+#[test]
+fn typing_into_a_terminal_is_seen_by_a_person() {
+    let policy = Policy::load(&policy(), None, &[]).unwrap();
+    let mut facts = facts("top -bn1", None).unwrap();
+    facts.tool_name = Fact::Known("ssh_terminal_send".into());
+    facts.operation = Some(gate::facts::Operation::Unknown);
+    let judgement = policy.judge(&facts);
+    let verdict = judgement.verdict();
+    assert_eq!(
+        (verdict.effect, verdict.final_rule),
+        (Effect::Hitl, "ssh-ask-typing")
+    );
+}
+
 /// Programs that look, with the options and operands by which they write, and a form of each that is allowed.
 #[test]
 fn forms_that_write_are_refused_by_a_rule_beside_forms_that_look() {

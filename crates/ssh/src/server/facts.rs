@@ -20,6 +20,7 @@ pub(crate) fn state(commands: &[Command], context: &Context, facts: &mut Facts) 
     for command in commands {
         if !argv.is_empty() {
             argv.push(gate::facts::COMMANDS_APART.into());
+            operands.push(gate::facts::COMMANDS_APART.into());
         }
         argv.extend(command.argv().iter().map(|word| Arc::from(word.as_str())));
         let uses = command.uses();
@@ -40,7 +41,7 @@ pub(crate) fn state(commands: &[Command], context: &Context, facts: &mut Facts) 
     }
     let program = match commands {
         [one] => Fact::Known(one.program().into()),
-        // Several programs: a rule about one of them cannot know.
+        // Of several, each is judged as the first word of its command.
         _ => Fact::Unknown,
     };
     let uses: Vec<_> = commands.iter().map(Command::uses).collect();

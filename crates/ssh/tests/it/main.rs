@@ -24,6 +24,7 @@ mod opened;
 mod paths;
 mod random;
 mod servers;
+mod shipped;
 mod smuggled;
 mod startup;
 mod stopping;

@@ -20,7 +20,7 @@ use options::Options;
 use super::of_fact;
 use super::read::texts;
 use crate::effect::Effect;
-use crate::facts::{COMMANDS_APART, FactId};
+use crate::facts::FactId;
 use crate::policy::document::{Document, Entry, PolicyError};
 use crate::policy::seen::Seen;
 use crate::policy::tri::Tri;
@@ -99,7 +99,7 @@ impl Forms {
             .map_err(|FormError(wrong)| wrong)
     }
 
-    /// Of several commands all have to have one of the forms for a rule that allows, else any of them.
+    /// Whether a command has one of the forms. What is too long for that is refused or asked about, and not allowed.
     pub fn hold(&self, seen: &Seen<'_>, effect: Effect) -> Tri {
         of_fact(seen, self.fact, |value| {
             let words: Vec<&str> = value.texts().take(WORDS_MAX + 1).collect();
@@ -107,11 +107,7 @@ impl Forms {
             if words.len() > WORDS_MAX {
                 return effect != Effect::Allow;
             }
-            let mut commands = words.split(|word| *word == COMMANDS_APART);
-            match effect {
-                Effect::Allow => commands.all(fits),
-                Effect::Deny | Effect::Hitl => commands.any(fits),
-            }
+            fits(&words)
         })
     }
 }
