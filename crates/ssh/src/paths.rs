@@ -83,7 +83,10 @@ impl<F: Future<Output = Result<Slot, Failure>>> Asking<'_, F> {
                 took: Duration::ZERO,
             });
         }
-        let (places, elsewhere, took) = self.judged(&paths, reply).await?;
+        // What only may be a path need not lead anywhere.
+        let cwd = usize::from(context.cwd.is_some());
+        let is_path = |at: usize| at < cwd || at >= beside.len();
+        let (places, elsewhere, took) = self.judged(&paths, is_path, reply).await?;
         let mut context = context.clone();
         if let (Some(cwd), Some(place)) = (&mut context.cwd, places.first()) {
             cwd.clone_from(place);
@@ -104,10 +107,11 @@ impl<F: Future<Output = Result<Slot, Failure>>> Asking<'_, F> {
         })
     }
 
-    /// Where these paths lead, judged where that is elsewhere; which do so; and how long the host has taken.
+    /// Where these paths lead, those that are none left as they are, judged where that is elsewhere; which do so; and how long the host has taken.
     pub async fn judged(
         self,
         paths: &[&str],
+        is_path: impl Fn(usize) -> bool,
         reply: &ReplySink,
     ) -> Result<(Vec<String>, Map<String, Value>, Duration), Failure> {
         let mut elsewhere = Map::new();
@@ -120,6 +124,16 @@ impl<F: Future<Output = Result<Slot, Failure>>> Asking<'_, F> {
         let places = self.led(paths, reply.cancel()).await?;
         let took = asked.elapsed();
         let mut found = Vec::new();
+        let places: Result<Vec<String>, Failure> = places
+            .into_iter()
+            .zip(paths)
+            .enumerate()
+            .map(|(at, (led, path))| match led {
+                Err(_) if !is_path(at) => Ok(normalised(path)),
+                led => led,
+            })
+            .collect();
+        let places = places?;
         for (path, place) in paths.iter().zip(&places) {
             if *place != normalised(path) && elsewhere.get(*path).is_none() {
                 found.push(argument(place));
@@ -132,8 +146,12 @@ impl<F: Future<Output = Result<Slot, Failure>>> Asking<'_, F> {
         Ok((places, elsewhere, took))
     }
 
-    /// Where each of these paths leads.
-    pub async fn led(self, paths: &[&str], cancel: &Cancel) -> Result<Vec<String>, Failure> {
+    /// Where each of these paths leads, or why it leads nowhere.
+    pub async fn led(
+        self,
+        paths: &[&str],
+        cancel: &Cancel,
+    ) -> Result<Vec<Result<String, Failure>>, Failure> {
         let Self {
             host, slots, wait, ..
         } = self;
@@ -159,7 +177,7 @@ impl<F: Future<Output = Result<Slot, Failure>>> Asking<'_, F> {
                 Failure::new("unresolved_path", format!("{path} leads nowhere: {wrong}"))
             })
         });
-        told.collect()
+        Ok(told.collect())
     }
 }
 

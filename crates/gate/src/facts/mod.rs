@@ -186,6 +186,8 @@ pub struct Facts {
     pub subject_id: String,
     /// Everything in the arguments that is or may be a path.
     pub paths: Fact<Vec<PathArgument>>,
+    /// Its paths lead into the file system of another machine, where nothing of this one is.
+    pub is_elsewhere: bool,
     /// What the arguments' strings may lead to beside that: for rules that refuse or ask.
     pub reach: Reach,
     /// The digest of the tool's definition, as its server listed it last.

@@ -124,7 +124,7 @@ impl Policy {
     /// holds one.
     fn touches_protected(&self, seen: &Seen<'_>) -> Tri {
         let facts = seen.facts();
-        if !self.local || self.protected.is_empty() {
+        if !self.local || facts.is_elsewhere || self.protected.is_empty() {
             return Tri::No;
         }
         let paths = match &facts.paths {

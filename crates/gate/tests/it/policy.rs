@@ -261,6 +261,31 @@ fn protected_paths_are_refused_on_every_argument_before_any_rule() {
 }
 
 #[test]
+fn paths_of_another_machine_lead_to_no_protected_place_and_other_rules_hold_for_them() {
+    let p = policy(
+        r#"{"rules":[
+      {"id":"a","effect":"allow","conditions":{"tool_name":"*"}},
+      {"id":"d","effect":"deny","conditions":{"path_pattern":"/secret/**"}}]}"#,
+    );
+    let judged = |text: &str| {
+        let mut f = facts("run", &[]);
+        f.is_elsewhere = true;
+        f.paths = Fact::Known(vec![PathArgument {
+            text: text.into(),
+            role: Role::Path,
+            content: false,
+            meaning: meanings(text, None),
+        }]);
+        let verdict = p.judge(&f).verdict();
+        (verdict.effect, verdict.final_rule.to_owned())
+    };
+    assert_eq!(judged("/home/u/.durward/keys"), (Effect::Allow, "a".into()));
+    assert_eq!(judged("/secret/x"), (Effect::Deny, "d".into()));
+    // Nobody knows where it leads: a rule may be about it, and that rule is named.
+    assert_eq!(judged("library/alpine"), (Effect::Deny, "d".into()));
+}
+
+#[test]
 fn deny_outranks_hitl_outranks_allow() {
     let p = policy(
         r#"{"rules":[

@@ -43,6 +43,8 @@ pub struct Context {
     pub env: Vec<(String, String)>,
     /// The directory is the place that its path leads to, and no other is entered.
     pub is_checked: bool,
+    /// Where the login begins, as far as that is known.
+    pub home: Option<String>,
 }
 
 impl Context {
@@ -78,13 +80,14 @@ impl Context {
             cwd: cwd.map(str::to_owned),
             env,
             is_checked: false,
+            home: None,
         })
     }
 
-    /// The path that a word means: a relative one lies below the directory.
+    /// The path that a word means: a relative one lies below the directory, which is the login's where none is given.
     #[must_use]
     pub fn place(&self, text: &str) -> String {
-        match &self.cwd {
+        match self.cwd.as_ref().or(self.home.as_ref()) {
             Some(cwd) if !text.starts_with('/') => {
                 format!("{}/{text}", cwd.trim_end_matches('/'))
             }
@@ -103,7 +106,19 @@ impl Context {
             paths.extend(parts.map(|part| self.place(part)));
         }
         let perhaps = uses.operands.iter().filter(|of| of.part == Part::Perhaps);
-        paths.extend(perhaps.map(|operand| self.place(operand.text)));
+        for operand in perhaps {
+            paths.push(self.place(operand.text));
+            // A program that nobody knows may take it for a place in somebody's home.
+            if uses.operation == Operation::Unknown
+                && let Some(below) = operand.text.strip_prefix('~')
+            {
+                let own = self.home.as_ref();
+                let own = own.filter(|_| below.is_empty() || below.starts_with('/'));
+                paths.push(
+                    own.map_or_else(|| operand.text.to_owned(), |home| format!("{home}{below}")),
+                );
+            }
+        }
         let is_known = uses.operation != Operation::Unknown;
         if self.cwd.is_some() && !is_known {
             let may_name = |operand: &&Operand<'_>| {

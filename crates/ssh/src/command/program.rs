@@ -1,8 +1,9 @@
 //! Programs that are known: which of their options take a value, which of their words are places in the
 //! file system, and what running them does.
 //!
-//! Nothing is allowed by standing here; a policy does that. An unknown program may do anything, and every
-//! word of it that has a slash, or begins with `~` or `.`, is taken for a path.
+//! Nothing is allowed by standing here; a policy does that. An unknown program may do anything. A word of it that
+//! begins with `/`, `./` or `../` is a path. One that has a slash further on, or begins with `~` or `.`, may be one:
+//! an image, a branch and an expression of `sed` look the same, so it is judged as a path and runs as it is written.
 
 use gate::facts::Operation;
 
@@ -13,7 +14,7 @@ use super::looks::looks;
 pub enum Part {
     /// A place in the file system that is looked at.
     Path,
-    /// It is a path for some builds of the program only: judged as one, and left as it is written.
+    /// It may be a path: judged as one, and left as it is written.
     Perhaps,
     /// Anything else: a name, a number, a pattern.
     Other,
@@ -329,7 +330,7 @@ pub(super) fn uses(argv: &[String]) -> Uses<'_> {
     }
 }
 
-/// What looks like a path in an unknown program's words, also behind `=`, is one.
+/// What looks like a path in an unknown program's words, also behind `=`, is or may be one.
 fn unknown<'c>(name: &str, words: &'c [String]) -> Uses<'c> {
     let mut operands = Vec::new();
     for (at, word) in words.iter().enumerate() {
@@ -343,7 +344,11 @@ fn unknown<'c>(name: &str, words: &'c [String]) -> Uses<'c> {
                 // `-f/etc/x`
                 let attached = option.find('/').and_then(|from| option.get(from..));
                 let attached = attached.filter(|_| value.is_none());
-                operands.extend(attached.map(|text| path(text, at)));
+                operands.extend(attached.map(|text| Operand {
+                    text,
+                    word: at,
+                    part: Part::Perhaps,
+                }));
             }
         }
     }
@@ -377,8 +382,14 @@ fn is_recursive(word: &str) -> bool {
 }
 
 fn by_looks(text: &str, word: usize) -> Operand<'_> {
-    let is_path = looks_like_path(text);
-    let part = if is_path { Part::Path } else { Part::Other };
+    let is_path = ["/", "./", "../"]
+        .iter()
+        .any(|begin| text.starts_with(begin));
+    let part = match looks_like_path(text) {
+        true if is_path => Part::Path,
+        true => Part::Perhaps,
+        false => Part::Other,
+    };
     Operand { text, word, part }
 }
 

@@ -18,6 +18,8 @@ const KEPT_ASIDE: usize = 2;
 /// How often a server is asked for one channel, and how long after the first no.
 const OPENINGS_MAX: usize = 3;
 const OPEN_AGAIN: Duration = Duration::from_millis(2);
+/// How often it is looked whether a channel was opened ahead.
+const SPARED_AGAIN: Duration = Duration::from_millis(2);
 /// A connection that has given no channel, and no answer about paths, for so long is left for another one.
 const STALLED_AFTER: Duration = Duration::from_secs(2);
 
@@ -110,6 +112,22 @@ impl Slot {
             *kept = Some((sftp, place));
         }
         Ok((led, None))
+    }
+
+    /// Where one path leads, asked on this channel, which is closed then. A server that gives one channel alone is not
+    /// asked: the channel is a command's.
+    pub async fn lead_once(mut self, path: &str) -> std::io::Result<Option<Led>> {
+        while self.link.sparing.load(Ordering::Acquire) {
+            tokio::time::sleep(SPARED_AGAIN).await;
+        }
+        if lock(&self.link.spare).is_none() {
+            return Ok(None);
+        }
+        let Some(channel) = self.channel.take() else {
+            return Ok(None);
+        };
+        let mut sftp = Sftp::begin(channel).await?;
+        Ok(sftp.lead(&[path]).await?.pop())
     }
 
     /// The channel, and what frees its place when it goes.

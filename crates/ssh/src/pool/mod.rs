@@ -28,6 +28,8 @@ use crate::upstream::{Connection, Order, Way};
 
 /// How often idle connections are looked for.
 const TIDY_EVERY: Duration = Duration::from_secs(2);
+/// How long a host may take to say where its login begins.
+const HOME_WAIT: Duration = Duration::from_secs(2);
 
 /// All connections.
 #[derive(Debug)]
@@ -38,6 +40,8 @@ pub(crate) struct Pool {
     pub counts: Arc<Counts>,
     tidying: OnceLock<()>,
     shells: shell::Shells,
+    /// Where logins begin, by the names of their hosts.
+    homes: Mutex<HashMap<String, String>>,
 }
 
 /// Whose connections are the same.
@@ -125,6 +129,7 @@ impl Pool {
             counts: Arc::default(),
             tidying: OnceLock::new(),
             shells: shell::Shells::default(),
+            homes: Mutex::default(),
         }
     }
 
@@ -172,6 +177,26 @@ impl Pool {
         // One call asks; the others wait for what it hears.
         shell.get_or_try_init(|| asking).await?;
         self.slot(host, own, sharer).await
+    }
+
+    /// Where a host's login begins, as far as it has said.
+    pub fn home(&self, host: &Host) -> Option<String> {
+        let homes = self.homes.lock().unwrap_or_else(PoisonError::into_inner);
+        homes.get(&host.name).cloned()
+    }
+
+    /// Asks a host once where its login begins. Without an answer, relative paths stay unknown to rules.
+    pub async fn find_home(&self, host: &Host, slot: Slot) {
+        if self.home(host).is_some() {
+            return;
+        }
+        let asked = tokio::time::timeout(HOME_WAIT, slot.lead_once(".")).await;
+        if let Ok(Ok(Some(Ok(home)))) = asked
+            && home.starts_with('/')
+        {
+            let mut homes = self.homes.lock().unwrap_or_else(PoisonError::into_inner);
+            homes.insert(host.name.clone(), home);
+        }
     }
 
     /// Writes an order as the login of its host takes it, as far as that is known.

@@ -25,7 +25,7 @@ impl Ssh {
         let commands = tools::commands(tool, args)?;
         let opened = self
             .asking(&To::from(&*session), args)
-            .opened(commands, &tools::context(args)?, reply)
+            .opened(commands, &self.context(args, &session.host)?, reply)
             .await?;
         let Some(command) = opened.commands.first() else {
             return Err(Failure::new("unfit_arguments", "there is no command"));
@@ -125,7 +125,7 @@ impl Ssh {
         let commands = tools::commands(Tool::Batch, args)?;
         let opened = self
             .asking(&To::from(&*session), args)
-            .opened(commands.clone(), &tools::context(args)?, reply)
+            .opened(commands.clone(), &self.context(args, &session.host)?, reply)
             .await?;
         let orders: Result<Vec<_>, Failure> = opened
             .commands

@@ -30,7 +30,7 @@ pub(crate) fn state(commands: &[Command], context: &Context, facts: &mut Facts) 
         let is_named = |operand: &Operand<'_>| operand.part == Part::Path;
         if uses.is_below && context.cwd.is_none() && !uses.operands.iter().any(is_named) {
             // It begins where the login does.
-            places.push(paths::argument("."));
+            places.push(paths::argument(&context.place(".")));
         }
         for operand in uses.operands {
             operands.push(operand.text.into());

@@ -92,7 +92,12 @@ impl Ssh {
             let to = To::of(host, by);
             let mut asking = self.asking(&to, args);
             asking.further = at > 0;
-            let opened = asking.opened(commands.to_vec(), context, reply).await;
+            let mut context = context.clone();
+            if at == 0 {
+                // At the others nobody has judged yet where relative paths lead.
+                context.home = self.pool.home(host);
+            }
+            let opened = asking.opened(commands.to_vec(), &context, reply).await;
             let command = opened.and_then(|opened| {
                 let command = opened.commands.into_iter().next();
                 let context = opened.context;

@@ -98,7 +98,7 @@ impl Ssh {
         }
         let opened = self
             .asking(&To::from(&*session), args)
-            .opened(commands, &tools::context(args)?, reply)
+            .opened(commands, &self.context(args, &session.host)?, reply)
             .await?;
         let argv = opened.commands.first().map_or(&[][..], Command::argv);
         let work = Work {

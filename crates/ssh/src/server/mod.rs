@@ -29,9 +29,10 @@ use toolkit::server::{
 };
 
 use crate::Environment;
+use crate::command::Context;
 use crate::config::Person;
 use crate::forwards::Asked as Asking;
-use crate::hosts::{Host, Hosts, Limits, Secret};
+use crate::hosts::{Host, Hosts, Limits, Links, Secret};
 use crate::jobs::Opened;
 use crate::metrics::Metrics;
 use crate::outputs::Kept;
@@ -204,15 +205,27 @@ impl Ssh {
         let slot = tokio::time::timeout(wait, self.slot(&to)).await;
         let slot = slot.unwrap_or_else(|_| Err(run::late(host, wait)));
         self.metrics.session(&host.name, slot.is_ok());
-        if let Err(fault) = slot {
-            let _ = self.disconnect(&session.id, by).await;
-            return Err(fault);
+        match slot {
+            Ok(slot) if host.links == Links::Checked => self.pool.find_home(host, slot).await,
+            Ok(_) => {}
+            Err(fault) => {
+                let _ = self.disconnect(&session.id, by).await;
+                return Err(fault);
+            }
         }
         Ok(Answer::data(json!({"session_id": &*session.id})))
     }
 }
 
 impl Ssh {
+    /// Where a call's commands run at this host, and with which variables.
+    fn context(&self, args: Args<'_>, host: &Host) -> Result<Context, Failure> {
+        Ok(Context {
+            home: self.pool.home(host),
+            ..tools::context(args)?
+        })
+    }
+
     /// Ends a session, and the connections that are its alone.
     async fn disconnect(&self, id: &str, by: &SessionRef) -> Result<(), Failure> {
         let session = self.sessions.end(id, by, self.limits())?;
@@ -250,12 +263,14 @@ impl ToolServer for Ssh {
         // A host that nobody knows is stated as such: no rule on hosts lets it pass.
         let host = match tool {
             // The others are judged one by one, before anything runs.
-            Tool::FanOut => tools::fan_hosts(&self.hosts, args)?
-                .first()
-                .copied()
-                .map(Into::into),
-            _ => self.host(args).map(|host| host.name.as_str().into()),
+            Tool::FanOut => {
+                let first = tools::fan_hosts(&self.hosts, args)?.first().copied();
+                first.and_then(|name| self.hosts.named(name)).cloned()
+            }
+            _ => self.host(args),
         };
+        let home = host.as_ref().and_then(|host| self.pool.home(host));
+        let host = host.map(|host| host.name.as_str().into());
         let reaches = !matches!(
             tool,
             Tool::ListSessions | Tool::PoolStats | Tool::ReadOutput
@@ -270,6 +285,7 @@ impl ToolServer for Ssh {
         );
         facts.paths = Fact::Absent;
         facts.reach = Reach::default();
+        facts.is_elsewhere = true;
         if matches!(tool, Tool::Get | Tool::Put | Tool::ListDir | Tool::Edit) {
             let asked = tools::Asked::read(args)?;
             facts.paths = Fact::Known(vec![paths::argument(asked.path)]);
@@ -282,7 +298,11 @@ impl ToolServer for Ssh {
         }
         let commands = tools::commands(tool, args)?;
         if !commands.is_empty() {
-            state(&commands, &tools::context(args)?, facts);
+            let context = Context {
+                home,
+                ..tools::context(args)?
+            };
+            state(&commands, &context, facts);
         }
         Ok(())
     }

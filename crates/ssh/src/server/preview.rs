@@ -54,7 +54,7 @@ impl Ssh {
         if !led.is_ok_and(|places| {
             places
                 .first()
-                .is_some_and(|place| *place == normalised(path))
+                .is_some_and(|place| place.as_ref().is_ok_and(|place| *place == normalised(path)))
         }) {
             return FileText::Unreadable;
         }

@@ -80,7 +80,7 @@ impl Ssh {
         let to = To::from(session);
         let asking = self.asking(&to, args);
         let opened = asking
-            .opened(commands, &tools::context(args)?, reply)
+            .opened(commands, &self.context(args, &session.host)?, reply)
             .await?;
         let Some(command) = opened.commands.into_iter().next() else {
             return Err(Failure::new("unfit_arguments", "there is no command"));

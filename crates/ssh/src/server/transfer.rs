@@ -32,7 +32,7 @@ impl Ssh {
         };
         let to = To::from(&*session);
         let asking = self.asking(&to, args);
-        let (places, _, took) = asking.judged(&[asked.path], reply).await?;
+        let (places, _, took) = asking.judged(&[asked.path], |_| true, reply).await?;
         let place = places.first().map_or("", String::as_str);
         let began = Instant::now();
         let moving = async {

@@ -20,6 +20,7 @@ mod full_disk;
 mod jobs;
 mod lines;
 mod load;
+mod no_paths;
 mod opened;
 mod paths;
 mod random;
