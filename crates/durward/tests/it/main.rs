@@ -29,6 +29,7 @@ mod certificates;
 mod check_refuses;
 mod client_notifications;
 mod coerced_strings;
+mod composed_schemas;
 mod config_file;
 mod conformance;
 mod data_flow;
