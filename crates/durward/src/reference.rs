@@ -289,13 +289,17 @@ fn policy(out: &mut dyn Write) -> io::Result<()> {
     )?;
     writeln!(
         out,
-        "\n## Side effects by tool name\n\nA tool that is not listed has unknown effects: no rule on side effects matches it.\n"
+        "\n## Tools that are known by name\n\nA tool that is not listed and that you have not declared under `servers.NAME.tools` is unknown: it may do anything, so deny and hitl\nrules on operations and side effects match it, and allow rules do not. A listed tool counts as listed while its schema and its\nannotations do not contradict.\n"
     )?;
-    writeln!(out, "| tool | side effects |\n|---|---|")?;
-    for (tool, effects) in effects::table() {
+    writeln!(out, "| tool | operations | side effects |\n|---|---|---|")?;
+    for (tool, operations, effects) in effects::table() {
         writeln!(
             out,
-            "| `{tool}` | {} |",
+            "| `{tool}` | {} | {} |",
+            match operations {
+                Some(operations) => list(operations.iter().map(Operation::label).collect()),
+                None => "by its arguments".to_owned(),
+            },
             if effects.is_empty() {
                 "none".to_owned()
             } else {

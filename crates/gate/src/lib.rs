@@ -11,6 +11,7 @@ pub mod caller;
 pub mod channel;
 pub mod clock;
 pub mod effect;
+pub mod effects;
 pub mod facts;
 pub mod flow;
 pub mod identity;

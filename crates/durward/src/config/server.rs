@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use gate::effects::OperationSet;
 use gate::flow::OfServer;
 use mcp::describe::{ArgumentRoles, Said};
 use mcp::upstream::http::{Target, TargetFault};
@@ -192,9 +193,20 @@ fn builtin(section: &Section<'_>) -> Result<Option<Configured>, Fault> {
     }))
 }
 
-/// What the server's arguments are.
+/// Reads what the server's arguments are, and what its tools do.
 fn arguments(section: &Section<'_>) -> Result<ArgumentRoles, Fault> {
     let mut roles = ArgumentRoles::default();
+    for (tool, text, at) in section.map("tools")? {
+        let Some(operations) = OperationSet::parse(&text.value) else {
+            let (tool, text) = (tool.escape_debug(), text.written.escape_debug());
+            let message = format!(
+                "tools: \"{tool}\" is \"{text}\"; it must be one or several of {}, as in `{tool}: write, send`",
+                OperationSet::WORDS.join(", ")
+            );
+            return Err(Fault::new(at, message));
+        };
+        roles.declare(&tool, operations);
+    }
     for (name, text, at) in section.map("arguments")? {
         let Some(said) = Said::of(&text.value) else {
             let (name, text) = (name.escape_debug(), text.written.escape_debug());

@@ -19,7 +19,7 @@ pub(super) fn approve(
     let now_ms = local::now_ms();
     let outcomes = file.change(|book| {
         let tools: Vec<String> = if args.all {
-            book.waiting().map(|(name, _)| name.to_owned()).collect()
+            book.unapproved().map(str::to_owned).collect()
         } else {
             args.tools.clone()
         };

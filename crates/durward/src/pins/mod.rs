@@ -5,6 +5,7 @@
 mod approve;
 mod diff;
 mod list;
+mod propose;
 
 use std::io::{self, Write};
 
@@ -22,14 +23,16 @@ const TROUBLE: u8 = 2;
 
 /// Shown below the command's help.
 pub const HELP: &str = "\
-The first complete list of a server's tools is trusted. A definition that changes later, or a tool that is added,
+The first complete list of a server's tools is pinned. Approve it to let its annotations (readOnlyHint) count in favour of
+its tools; until then they only count against them. A definition that changes later, or a tool that is added,
 waits until you approve it; with `durward run --pin enforce` it is hidden and cannot be called until then. Running
 instances pick up an approval by themselves.
 
 Examples:
   durward pins list                 servers, and how many definitions wait
   durward pins diff files           what changed, as a diff
-  durward pins approve files --all  approve all changes of one server
+  durward pins approve files --all  approve all definitions of one server
+  durward pins propose files        what its tools seem to do, to declare in durward.yaml
 
 Exit codes: 0 done, or nothing waits; 1 something waits (diff) or pins are damaged (list); 2 it could not be done.";
 
@@ -48,6 +51,8 @@ enum Command {
     Diff(DiffArgs),
     /// Approve definitions that wait
     Approve(ApproveArgs),
+    /// Propose what each tool does, as lines for `tools` of the server in durward.yaml
+    Propose(ProposeArgs),
     /// Drop all pins of a server: its next list is trusted like a first one
     Forget(ForgetArgs),
 }
@@ -79,12 +84,21 @@ struct ApproveArgs {
     /// The tools whose waiting definitions are approved
     #[arg(required_unless_present = "all", value_name = "TOOL")]
     tools: Vec<String>,
-    /// Approve everything that waits
+    /// Approve everything that waits, and what was pinned from the first list
     #[arg(long, conflicts_with_all = ["tools", "digest"])]
     all: bool,
     /// Approve only the definition whose digest begins so, as `diff` shows it
     #[arg(long, value_name = "HEX", value_parser = digest)]
     digest: Option<String>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct ProposeArgs {
+    /// The server
+    server: String,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -126,6 +140,7 @@ pub fn run(args: &PinsArgs, places: &Places, out: &mut dyn Write, err: &mut dyn 
         Command::List(args) => list::run(args, places, out),
         Command::Diff(args) => diff::run(args, places, out),
         Command::Approve(args) => approve::approve(args, places, out),
+        Command::Propose(args) => propose::run(args, places, out),
         Command::Forget(args) => approve::forget(args, places, out),
     };
     let message = match outcome {

@@ -37,6 +37,7 @@ mod decisions;
 mod descriptions_screened;
 mod disk;
 mod documented;
+mod effects;
 mod faults_client;
 mod faults_journal;
 mod faults_kill;

@@ -127,3 +127,17 @@ fn lists_show_what_waits() {
     assert_eq!(code, Some(0), "{out}");
     assert!(pins(&place, &["list"]).1.contains("no pins yet"));
 }
+
+#[test]
+fn a_proposal_says_what_each_pinned_tool_seems_to_do() {
+    let place = waiting();
+    let (code, out, _) = pins(&place, &["propose", "victim"]);
+    assert_eq!(code, Some(0), "{out}");
+    assert!(out.contains("servers.victim in durward.yaml"), "{out}");
+    assert!(out.contains("\ntools:\n  \"echo\": read\n"), "{out}");
+    let proposal = said(&place, &["propose", "victim", "--json"]);
+    assert_eq!(proposal["tools"]["echo"], "read", "{proposal}");
+    let (code, _, err) = pins(&place, &["propose", "victm"]);
+    assert_eq!(code, Some(2));
+    assert!(err.contains("there are pins of: victim"), "{err}");
+}

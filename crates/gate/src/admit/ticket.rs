@@ -389,6 +389,11 @@ fn is_same(before: &Facts, now: &Facts) -> bool {
         definition: before.definition.clone(),
         // What was unsettled when the person was asked is read anew by now.
         unsettled: before.unsettled,
+        // So is what a definition says of itself, where none was known.
+        evidence: match &before.definition {
+            Fact::Known(_) => now.evidence,
+            Fact::Unknown | Fact::Absent => before.evidence,
+        },
         ..now.clone()
     };
     !redefined && *before == now

@@ -8,7 +8,7 @@ use crate::facts::{Fact, FactId, Facts};
 use crate::journal::Digest;
 
 use crate::channel::Channel;
-use crate::facts::effects::NEVER_REMEMBERED;
+use crate::effects::NEVER_REMEMBERED;
 
 /// Most grants that are kept; beyond, the one that ends first goes.
 const GRANTS_MAX: usize = 10_000;

@@ -23,7 +23,7 @@ use crate::clock::Clock;
 use crate::reason::Reason;
 
 pub use crate::channel::Channel;
-pub use crate::facts::effects::NEVER_REMEMBERED;
+pub use crate::effects::NEVER_REMEMBERED;
 pub use answer::{Answer, Choice, Declined, Outcome, REASON_CHARS_MAX};
 pub use options::{Options, PENDING_LIMIT, REMEMBER_S_MAX, TIMEOUT_S_MAX, TIMEOUT_S_MIN};
 pub use question::{Id, Question, Shown};

@@ -7,11 +7,7 @@
 //! Every fact is a row of [`FACTS`]. Those that each call has are fields of [`Facts`]; the others are
 //! kept beside them and cost nothing where nobody states them.
 
-pub mod effects;
-mod inferred;
-pub mod operation;
 mod paths;
-pub mod reading;
 mod table;
 mod touched;
 mod url;
@@ -23,14 +19,14 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::caller::Caller;
+use crate::effects::{CallEffects, Evidence, Stated as StatedEffects, classify};
 use crate::flow::Held;
 use crate::inspect::Finding;
 use crate::paths::{PathArgument, Reach, Role};
 use crate::reason::Quarantine;
-use inferred::Inferred;
 
+pub use crate::effects::Operation;
 pub(crate) use crate::paths::scheme_of;
-pub use operation::Operation;
 pub use table::{Class, FACTS, FactDef, FactId, Kind};
 pub use touched::Touched;
 pub(crate) use url::URL_FACTS;
@@ -144,17 +140,6 @@ pub(crate) fn reads_only_words() -> Vec<&'static str> {
     READS_ONLY.to_vec()
 }
 
-/// Side effects by which something may leave this machine; whoever runs a program can have it send.
-const OUTWARD: [&str; 8] = [
-    "network_egress",
-    "email_send",
-    "browser_open",
-    "cloud_api",
-    "code_exec",
-    "process_spawn",
-    "container_exec",
-    "sudo_elevate",
-];
 /// Schemes of resources that lie beyond this machine.
 const OUTWARD_SCHEMES: [&str; 8] = ["http", "https", "ws", "wss", "ftp", "ftps", "sftp", "s3"];
 
@@ -192,10 +177,12 @@ pub struct Facts {
     pub reach: Reach,
     /// The digest of the tool's definition, as its server listed it last.
     pub definition: Fact<Arc<str>>,
-    /// What the call does, where somebody knows; else the tool's name tells.
+    /// The operation that a built-in server states of the call.
     pub operation: Option<Operation>,
-    /// Its side effects, where somebody knows; else the tool's name tells.
+    /// The side effects that a built-in server states of the call.
     pub side_effects: Option<&'static [&'static str]>,
+    /// What else is known of the call's effects, beside the tool's name; [`Facts::state_evidence`] states it.
+    pub evidence: Evidence,
     /// Facts that few calls have; [`Facts::set`] states them.
     pub more: More,
     /// Set where the tool may not be shown, or the call may not pass, whatever the policy says.
@@ -321,15 +308,30 @@ impl Facts {
         self.more.0.iter().map(|(id, _)| (id.row(), self.kept(*id)))
     }
 
-    /// What the call does: as stated, else as the tool's name tells. Reading a resource and getting a
-    /// prompt are reads; other methods have no operation.
+    /// Returns what the call of a tool does, by all sources; `None` where no tool is called.
+    #[must_use]
+    pub fn effects(&self) -> Option<CallEffects> {
+        self.effects_by(&self.evidence)
+    }
+
+    fn effects_by(&self, evidence: &Evidence) -> Option<CallEffects> {
+        let tool = self.tool_name.known()?;
+        let stated = StatedEffects {
+            operation: self.operation,
+            side_effects: self.side_effects,
+        };
+        Some(classify(tool, stated, evidence))
+    }
+
+    /// Returns the operation that names the call. Reading a resource and getting a prompt are reads; other methods
+    /// have no operation.
     #[must_use]
     pub fn operation_known(&self) -> Option<Operation> {
         if self.operation.is_some() {
             return self.operation;
         }
-        match (self.tool_name.known(), self.resource_type) {
-            (Some(tool), _) => Inferred::of(tool).operation,
+        match (self.effects(), self.resource_type) {
+            (Some(effects), _) => effects.operation(),
             (None, Some(ResourceType::Resource | ResourceType::Prompt)) => Some(Operation::Read),
             (
                 None,
@@ -338,46 +340,42 @@ impl Facts {
         }
     }
 
-    /// The side effects: as stated, else as the tool's name tells; `None` where nobody knows.
+    /// Returns the side effects; `None` where they are not known.
     #[must_use]
     pub fn side_effects_known(&self) -> Option<&'static [&'static str]> {
-        let of_name = || Inferred::of(self.tool_name.known()?).effects;
-        self.side_effects.or_else(of_name)
-    }
-
-    /// `yes` where the call reads and does nothing else, else `no`.
-    fn reads_only(&self) -> &'static str {
-        let reads = match self.tool_name.known() {
-            Some(tool) => {
-                let changes = self
-                    .operation
-                    .is_some_and(|stated| stated != Operation::Read);
-                !changes && self.name_reads_only(tool, None)
-            }
-            None => self.operation_known() == Some(Operation::Read),
-        };
-        if reads { "yes" } else { "no" }
-    }
-
-    fn name_reads_only(&self, tool: &str, hint: Option<bool>) -> bool {
-        match self.side_effects {
-            None => Inferred::of(tool).reads_only(hint),
-            stated => reading::reads_only(tool, stated, hint),
+        match self.effects() {
+            Some(effects) => effects.side_effects,
+            None => self.side_effects,
         }
     }
 
-    /// Whether its tool's name says that what is at its places is gone afterwards.
-    pub(crate) fn takes_away_by_name(&self) -> bool {
-        let tool = self.tool_name.known();
-        tool.is_some_and(|tool| Inferred::of(tool).takes_away)
+    /// Returns `yes` where the call certainly reads and does nothing else, else `no`.
+    fn reads_only(&self) -> &'static str {
+        let reads = match self.effects() {
+            Some(effects) => effects.reads_only(),
+            None => self.operation_known() == Some(Operation::Read),
+        };
+        yes_or_no(reads)
     }
 
-    /// States what a tool's definition says of itself (`readOnlyHint`), where that definition is pinned.
-    pub fn state_hint(&mut self, hint: bool) {
-        if let Some(tool) = self.tool_name.known() {
-            let reads = self.name_reads_only(tool, Some(hint));
-            let said = if reads { "yes" } else { "no" };
-            self.keep(FactId::ReadsOnly, Fact::Known(Stated::Word(said)));
+    /// States what is known of the call's effects beside its name. State it last: whatever it changes is kept as a
+    /// fact for the record.
+    pub fn state_evidence(&mut self, evidence: Evidence) {
+        self.evidence = evidence;
+        let (Some(by_name), Some(effects)) =
+            (self.effects_by(&Evidence::default()), self.effects())
+        else {
+            return;
+        };
+        if by_name.reads_only() != effects.reads_only() {
+            let said = Stated::Word(yes_or_no(effects.reads_only()));
+            self.keep(FactId::ReadsOnly, Fact::Known(said));
+        }
+        if let Some(sends) = effects.sends_outward
+            && by_name.sends_outward != Some(sends)
+        {
+            let said = Stated::Word(yes_or_no(sends));
+            self.keep(FactId::SendsOutward, Fact::Known(said));
         }
     }
 
@@ -395,17 +393,18 @@ impl Facts {
 
     /// Whether the call may send something beyond this machine, as far as its kind and effects tell.
     fn sends_outward(&self) -> Fact<Value<'_>> {
-        let known = |sends| Fact::Known(text(if sends { "yes" } else { "no" }));
+        let known = |sends| Fact::Known(text(yes_or_no(sends)));
         match (self.direction, self.resource_type) {
             (Direction::ToServer, Some(ResourceType::Resource)) => {
                 let scheme = self.uri.known().and_then(|uri| scheme_of(uri));
                 known(scheme.is_some_and(|scheme| OUTWARD_SCHEMES.contains(&scheme.as_str())))
             }
-            (Direction::ToServer, Some(ResourceType::Tool)) => match self.side_effects_known() {
-                Some(effects) => known(effects.iter().any(|effect| OUTWARD.contains(effect))),
-                None if self.reads_only() == "yes" => known(false),
-                None => Fact::Unknown,
-            },
+            (Direction::ToServer, Some(ResourceType::Tool)) => {
+                match self.effects().and_then(|effects| effects.sends_outward) {
+                    Some(sends) => known(sends),
+                    None => Fact::Unknown,
+                }
+            }
             // What a method that MCP does not have may do, nobody knows.
             (Direction::ToServer, Some(ResourceType::Server)) => {
                 match KEPT_HERE.contains(&self.method.as_str()) {
@@ -414,15 +413,6 @@ impl Facts {
                 }
             }
             (Direction::ToServer | Direction::ToClient, _) => known(false),
-        }
-    }
-
-    /// States what a tool's definition says of its reach (`openWorldHint`): that it reaches beyond this machine
-    /// in any case, that it does not where nothing else is known.
-    pub fn state_reach(&mut self, hint: bool) {
-        if hint || self.side_effects_known().is_none() {
-            let said = if hint { "yes" } else { "no" };
-            self.keep(FactId::SendsOutward, Fact::Known(Stated::Word(said)));
         }
     }
 
@@ -493,6 +483,10 @@ impl Facts {
             self.more.0.push((id, value));
         }
     }
+}
+
+fn yes_or_no(yes: bool) -> &'static str {
+    if yes { "yes" } else { "no" }
 }
 
 fn text(text: &str) -> Value<'_> {

@@ -102,9 +102,9 @@ facts! {
     SubjectGroups "subject_groups": Texts, Plain, "list of the groups that the caller belongs to; null where there are none";
     ResourceType "resource_type": Text, Plain, "tool, resource, prompt, server or model; null where it is something else";
     Direction "direction": Text, Plain, "to_server, or to_client where a server asks its client";
-    Operation "operation": Text, Plain, "read, write, delete or unknown: as a built-in server states it, else by the tool's name";
+    Operation "operation": Text, Plain, "the worst of what the call does: read, send, write, delete or execute; a verb in the tool's name counts against it; unknown where it may do anything";
     SideEffects "side_effects": Texts, Plain, "list of the tool's side effects; null where they are not known";
-    ReadsOnly "reads_only": Text, Plain, "yes where the call reads files or the like and does nothing else, as far as is known; else no";
+    ReadsOnly "reads_only": Text, Plain, "yes where the call is known to read files or the like and to do nothing else; else no";
     SimulationModel "simulation_model": Text, Plain, "the model file of a simulation that the call is about; null where it is about none";
     Simulation "simulation": Text, Plain, "the id of the simulation that the call is about; null where it is about none";
     Parameters "parameters": Texts, Plain, "list of the paths of the model parameters that the call names; null where it names none";

@@ -1,6 +1,5 @@
 //! The places that a call touches, and whether it may change what other calls find there.
 
-use super::inferred::Inferred;
 use super::{Direction, Fact, FactId, Facts, ResourceType};
 
 /// Most places that are compared one by one; a call with more of them overlaps every other.
@@ -141,10 +140,9 @@ fn makes_links(facts: &Facts) -> bool {
         .is_none_or(|effects| effects.iter().any(|effect| MAKES_LINKS.contains(effect)))
 }
 
-/// Whether a tool's name says that it writes what its arguments do not name.
+/// Returns whether the call writes what its arguments do not name.
 fn writes_beside(facts: &Facts) -> bool {
-    let tool = facts.tool_name.known();
-    tool.is_some_and(|tool| Inferred::of(tool).writes_beside)
+    facts.effects().is_some_and(|effects| effects.writes_beside)
 }
 
 /// Whether a writing call that names no place writes files all the same.

@@ -20,6 +20,9 @@ pub struct Definition {
     pub time_ms: i64,
     /// The canonical text.
     pub text: String,
+    /// A person approved it; the first list of a server is pinned without one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_person: bool,
 }
 
 impl Definition {
@@ -30,6 +33,7 @@ impl Definition {
             digest: super::digest(text),
             time_ms,
             text: text.to_owned(),
+            by_person: false,
         }
     }
 }
@@ -148,6 +152,7 @@ impl Book {
                 digest: (*digest).to_owned(),
                 time_ms: now_ms,
                 text: (*text).to_owned(),
+                by_person: false,
             };
             let tool = self.tools.entry((*name).to_owned()).or_default();
             if trusted {
@@ -160,13 +165,35 @@ impl Book {
         left_out
     }
 
-    /// Approves what waits for a tool; where a digest is named (or its beginning), only that one.
+    /// Returns whether a person approved this definition.
+    #[must_use]
+    pub fn is_approved_by_person(&self, tool: &str, digest: &str) -> bool {
+        let approved = self.tools.get(tool).and_then(|tool| tool.approved.as_ref());
+        approved.is_some_and(|definition| definition.by_person && definition.digest == digest)
+    }
+
+    /// Approves what waits for a tool, or confirms the definition that was pinned without a person; where a digest is
+    /// named (or its beginning), only that one.
     pub fn approve(&mut self, tool: &str, digest: Option<&str>, now_ms: i64) -> Approval {
         let Some(tool) = self.tools.get_mut(tool) else {
             return Approval::Unknown;
         };
         match tool.waiting.take() {
-            None => Approval::Nothing,
+            None => match tool.approved.as_mut().filter(|pinned| !pinned.by_person) {
+                None => Approval::Nothing,
+                Some(pinned) if digest.is_some_and(|named| !pinned.digest.starts_with(named)) => {
+                    Approval::Another {
+                        digest: pinned.digest.clone(),
+                    }
+                }
+                Some(pinned) => {
+                    pinned.by_person = true;
+                    pinned.time_ms = now_ms;
+                    Approval::Approved {
+                        digest: pinned.digest.clone(),
+                    }
+                }
+            },
             Some(waiting) if digest.is_some_and(|named| !waiting.digest.starts_with(named)) => {
                 let digest = waiting.digest.clone();
                 tool.waiting = Some(waiting);
@@ -176,11 +203,22 @@ impl Book {
                 let digest = waiting.digest.clone();
                 tool.approved = Some(Definition {
                     time_ms: now_ms,
+                    by_person: true,
                     ..waiting
                 });
                 Approval::Approved { digest }
             }
         }
+    }
+
+    /// Returns the tools with a definition that no person has approved: one that waits, or the one that was pinned from
+    /// the server's first list.
+    pub fn unapproved(&self) -> impl Iterator<Item = &str> {
+        let unapproved = self.tools.iter().filter(|(_, tool)| {
+            let pinned = tool.approved.as_ref();
+            tool.waiting.is_some() || pinned.is_some_and(|pinned| !pinned.by_person)
+        });
+        unapproved.map(|(name, _)| name.as_str())
     }
 
     /// The tools that wait.
@@ -303,6 +341,20 @@ mod tests {
     fn approvals() {
         let mut book = Book::default();
         take(&mut book, &[("a", "1")], true);
+        let first = crate::pins::digest("1");
+        // What was pinned from the first list is no person's yes until one gives it.
+        assert!(!book.is_approved_by_person("a", &first));
+        assert_eq!(book.unapproved().collect::<Vec<_>>(), ["a"]);
+        let other = Approval::Another {
+            digest: first.clone(),
+        };
+        assert_eq!(book.approve("a", Some("0123"), 9), other);
+        let approved = Approval::Approved {
+            digest: first.clone(),
+        };
+        assert_eq!(book.approve("a", None, 9), approved);
+        assert!(book.is_approved_by_person("a", &first));
+        assert_eq!(book.unapproved().count(), 0);
         assert_eq!(book.approve("a", None, 9), Approval::Nothing);
         assert_eq!(book.approve("x", None, 9), Approval::Unknown);
         take(&mut book, &[("a", "2")], true);
@@ -318,6 +370,8 @@ mod tests {
             Approval::Approved { digest }
         );
         assert_eq!(standing(&book, "a", "2"), Standing::Approved);
+        assert!(book.is_approved_by_person("a", &crate::pins::digest("2")));
+        assert!(!book.is_approved_by_person("a", &first));
         assert_eq!(book.tools["a"].approved.as_ref().unwrap().time_ms, 9);
     }
 

@@ -110,12 +110,13 @@ impl Pins {
         self.file.as_ref().err().or(self.book.as_ref().err())
     }
 
-    /// Whether what this session was shown of a tool is the definition that is pinned.
+    /// Returns whether a person approved the definition that this session was shown of a tool. A server's first list
+    /// is pinned without one.
     #[must_use]
-    pub fn holds(&self, tool: &str) -> bool {
+    pub fn is_approved_by_person(&self, tool: &str) -> bool {
         self.mode != PinMode::Off
             && matches!((&self.book, self.shown.get(tool)),
-                (Ok(book), Some(digest)) if book.standing(tool, digest) == Standing::Approved)
+                (Ok(book), Some(digest)) if book.is_approved_by_person(tool, digest))
     }
 
     /// Whether a tool may not be shown or called now.

@@ -7,7 +7,8 @@ use super::document::{Document, Entry, PolicyError};
 use super::glob::is_literal;
 use super::matcher::{Matcher, Part};
 use super::when::When;
-use crate::facts::{FactId, Operation, ResourceType, effects};
+use crate::effects;
+use crate::facts::{FactId, Operation, ResourceType};
 use crate::labels::Label;
 
 /// One row of the table.
@@ -70,19 +71,19 @@ pub static CONDITIONS: &[ConditionDef] = &[
         "operations",
         FactId::Operation,
         Matcher::Word("operation", Operation::labels),
-        "what the call does",
+        "what the call does: an allow rule has to list all of it; a tool that nothing is known of may do anything",
     ),
     row(
         "side_effects",
         FactId::SideEffects,
         Matcher::AnyOf(Some(("side effect", effects::labels))),
-        "side effects, any of which the call has",
+        "side effects, any of which the call has; one whose side effects are not known may have any",
     ),
     row(
         "reads_only",
         FactId::ReadsOnly,
         Matcher::Word("answer", crate::facts::reads_only_words),
-        "whether the call reads files or the like and does nothing else, as far as is known",
+        "whether the call is known to read files or the like and to do nothing else",
     ),
     row(
         "session_labels",

@@ -71,7 +71,7 @@ impl Policy {
             matched,
             unsure,
             operation: seen.operation(),
-            side_effects: seen.effects(),
+            side_effects: seen.side_effects(),
         }
     }
 
@@ -153,6 +153,7 @@ impl Policy {
         let holds_one = |place: &str| self.protected.iter().any(|inner| is_below(inner, place));
         seen.tops().chain(reach.every_place()).any(is_guarded)
             || (seen.reaches_below() && seen.tops().any(holds_one))
+            || seen.movable().any(holds_one)
             || self.protected_targets.iter().any(|target| {
                 reach.relative.iter().any(|text| target.ends(text))
                     || reach.globs.iter().any(|glob| target.meets(glob))

@@ -12,8 +12,8 @@ use super::glob::is_literal;
 use super::matcher::Matcher;
 use super::rule::Rule;
 use crate::effect::Effect;
-use crate::facts::operation::{self, Operation};
-use crate::facts::{ResourceType, effects};
+use crate::effects::{self, CallEffects, Operation, OperationSet};
+use crate::facts::ResourceType;
 
 /// Something about one rule that its author did not mean.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +47,8 @@ pub fn warnings(rules: &[Rule], methods: &[&str]) -> Vec<Warning> {
     let mut out = Vec::new();
     for (at, rule) in rules.iter().enumerate() {
         let own = deceptive::unseen_member(rule)
-            .or_else(|| impossible(&rule.conditions))
+            .or_else(|| impossible(rule))
+            .or_else(|| by_name_and_operation(rule))
             .or_else(|| misspelt(rule))
             .or_else(|| deceptive::deceptive(rule, methods))
             .or_else(|| allows_pathless(rule));
@@ -116,7 +117,8 @@ fn allows_pathless(rule: &Rule) -> Option<(String, String)> {
 }
 
 /// Why no call can meet these conditions.
-fn impossible(c: &Conditions) -> Option<(String, String)> {
+fn impossible(rule: &Rule) -> Option<(String, String)> {
+    let c = &rule.conditions;
     if let Some(empty) = c.all().iter().find(|asked| asked.texts.is_empty()) {
         let key = empty.row.key;
         return Some((
@@ -133,7 +135,7 @@ fn impossible(c: &Conditions) -> Option<(String, String)> {
             ));
         }
     }
-    tool_contradiction(c)
+    tool_contradiction(rule)
 }
 
 /// The conditions over paths, by their keys.
@@ -167,7 +169,8 @@ fn unreachable_path(pattern: &str) -> Option<(&str, &'static str, &'static str)>
 }
 
 /// Conditions on tools that contradict each other.
-fn tool_contradiction(c: &Conditions) -> Option<(String, String)> {
+fn tool_contradiction(rule: &Rule) -> Option<(String, String)> {
+    let c = &rule.conditions;
     let tools = c.list("tool_name")?;
     let has = |list: &[String], word: &str| list.iter().any(|text| text == word);
     if let Some(kinds) = c.list("resource_type")
@@ -193,29 +196,72 @@ fn tool_contradiction(c: &Conditions) -> Option<(String, String)> {
         .map(|t| is_literal(t).then_some(t.as_str()))
         .collect();
     let literal = literal?;
-    let operation = |tool: &str| {
-        let operation = operation::infer(tool).unwrap_or(Operation::Unknown);
-        operation.label()
+    c.list("operations")
+        .and_then(|listed| operations_contradict(rule.effect, &literal, listed))
+        .or_else(|| {
+            c.list("side_effects")
+                .and_then(|listed| side_effects_contradict(rule.effect, &literal, listed))
+        })
+}
+
+/// Returns why no call of these tools can have one of the operations that are listed.
+fn operations_contradict(
+    effect: Effect,
+    tools: &[&str],
+    listed: &[String],
+) -> Option<(String, String)> {
+    let listed = listed.iter().filter_map(|text| Operation::from_label(text));
+    let of = listed.fold(OperationSet::NONE, |set, of| set.with(OperationSet::of(of)));
+    let may_match = |effects: &CallEffects| match (effect, effects.is_open) {
+        (_, true) => true,
+        (Effect::Allow, false) => effects.operations.without(of).is_empty(),
+        (Effect::Deny | Effect::Hitl, false) => {
+            effects.operations.meets(of) || effects.may_do_anything()
+        }
     };
-    if let Some(operations) = c.list("operations")
-        && !literal.iter().any(|tool| has(operations, operation(tool)))
-    {
-        let label = operation(literal.first().copied().unwrap_or_default());
-        let tool = literal.first().copied().unwrap_or_default();
-        return Some((
-            format!("can never match: the operation of tool \"{tool}\" is {label}"),
-            format!("write \"{label}\" in operations, or leave operations out"),
-        ));
+    if tools.iter().any(|tool| may_match(&effects::of_name(tool))) {
+        return None;
     }
-    let wanted = c.list("side_effects")?;
-    let wants = |tool: &&str| {
-        let effects = effects::of_tool(tool);
-        effects.is_some_and(|effects| effects.iter().any(|effect| has(wanted, effect)))
+    let tool = tools.first()?;
+    let label = effects::of_name(tool).operation()?.label();
+    Some((
+        format!("can never match: the operation of tool \"{tool}\" is {label}"),
+        format!("write \"{label}\" in operations, or leave operations out"),
+    ))
+}
+
+/// Returns why no call of these tools can have one of the side effects that are listed.
+fn side_effects_contradict(
+    effect: Effect,
+    tools: &[&str],
+    listed: &[String],
+) -> Option<(String, String)> {
+    let wants = |tool: &&str| match effects::of_name(tool).side_effects {
+        Some(effects) => effects
+            .iter()
+            .any(|effect| listed.iter().any(|text| text == effect)),
+        None => effect != Effect::Allow,
     };
-    (!literal.iter().any(wants)).then(|| {
+    (!tools.iter().any(wants)).then(|| {
         (
             "can never match: none of its tools is known to have these side effects".to_owned(),
             "leave side_effects out; the tool's name is condition enough".to_owned(),
+        )
+    })
+}
+
+/// Returns why an allow rule on names and operations matches fewer tools than it seems to: a verb in a name does not
+/// make an operation known.
+fn by_name_and_operation(rule: &Rule) -> Option<(String, String)> {
+    let c = &rule.conditions;
+    let (tools, operations) = (c.list("tool_name")?, c.list("operations")?);
+    let lists_unknown = operations.iter().any(|of| of == Operation::Unknown.label());
+    let is_unknown = |tool: &&String| !is_literal(tool) || effects::of_name(tool).is_open;
+    let tool = tools.iter().find(is_unknown)?;
+    (rule.effect == Effect::Allow && !lists_unknown && tool != "*").then(|| {
+        (
+            format!("operations says nothing of tools like \"{tool}\" until you declare them: a tool's name does not say what it does"),
+            "declare them under servers.NAME.tools in durward.yaml, or leave operations out".to_owned(),
         )
     })
 }

@@ -8,7 +8,7 @@ use super::matcher::word;
 use super::rule::Rule;
 use crate::channel::Channel;
 use crate::effect::Effect;
-use crate::facts::effects::SIDE_EFFECTS;
+use crate::effects::SIDE_EFFECTS;
 
 /// Most rules in one policy.
 pub const RULES_MAX: usize = 20_000;

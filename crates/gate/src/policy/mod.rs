@@ -14,6 +14,7 @@ pub mod load;
 pub mod matcher;
 mod pattern;
 pub mod rule;
+pub mod secrets;
 mod seen;
 mod shell;
 pub mod starter;
@@ -34,8 +35,8 @@ pub use rule::Rule;
 pub use tri::Tri;
 
 pub use crate::effect::Effect;
+pub use crate::effects;
 pub use crate::facts::Operation;
-pub use crate::facts::{effects, operation};
 
 /// SHA-256 of a text, in hex: how policies and configurations are named in the journal.
 #[must_use]

@@ -5,7 +5,11 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::shell::{fold, folded};
-use crate::facts::{COMMANDS_APART, Fact, FactId, Facts, Operation, Value};
+use crate::effects::CallEffects;
+use crate::facts::{
+    COMMANDS_APART, Direction, Fact, FactId, Facts, Operation, ResourceType, Value,
+};
+use crate::paths::Role;
 
 /// Facts, and what most rules ask of them.
 #[derive(Clone)]
@@ -16,7 +20,8 @@ pub(super) struct Seen<'f> {
     tool_folded: Cow<'f, str>,
     backend_folded: Cow<'f, str>,
     operation: Option<Operation>,
-    effects: Option<&'static [&'static str]>,
+    effects: Option<CallEffects>,
+    side_effects: Option<&'static [&'static str]>,
     below: bool,
 }
 
@@ -31,14 +36,16 @@ struct OneCommand<'f> {
 impl<'f> Seen<'f> {
     pub fn new(facts: &'f Facts) -> Self {
         let tool = facts.tool_name.known();
+        let effects = facts.effects();
         Self {
             facts,
             command: None,
             tool_folded: tool.map(|t| folded(t)).unwrap_or_default(),
             backend_folded: folded(&facts.backend_id),
             operation: facts.operation_known(),
-            effects: facts.side_effects_known(),
-            below: facts.reach.below || takes_away_of(facts),
+            effects,
+            side_effects: facts.side_effects_known(),
+            below: facts.reach.below || effects.is_some_and(|effects| effects.moves),
         }
     }
 
@@ -81,8 +88,23 @@ impl<'f> Seen<'f> {
         self.operation
     }
 
-    pub fn effects(&self) -> Option<&'static [&'static str]> {
-        self.effects
+    /// Returns what the call of a tool does; `None` where a client calls none.
+    pub fn effects(&self) -> Option<&CallEffects> {
+        self.effects.as_ref()
+    }
+
+    pub fn side_effects(&self) -> Option<&'static [&'static str]> {
+        self.side_effects
+    }
+
+    /// Returns whether a tool is called.
+    pub fn is_tool_call(&self) -> bool {
+        self.facts.direction == Direction::ToServer
+            && self
+                .facts
+                .resource_type
+                .is_none_or(|of| of == ResourceType::Tool)
+            && self.effects.is_some()
     }
 
     /// Whether whatever lies below the call's places is read with them, or taken away.
@@ -95,6 +117,18 @@ impl<'f> Seen<'f> {
         let arguments = self.facts.paths.known().into_iter().flatten();
         let plain = arguments.flat_map(|argument| &argument.meaning.places);
         plain.chain(&self.facts.reach.places).map(String::as_str)
+    }
+
+    /// Returns the places that a tool of unknown effects may move or replace: those of its path arguments. The
+    /// root directory alone counts only in an argument that is named as a path: texts hold single slashes.
+    pub fn movable(&self) -> impl Iterator<Item = &'f str> + use<'f> {
+        let may_move = self.effects.is_some_and(|effects| effects.may_move);
+        let arguments = self.facts.paths.known().into_iter().flatten();
+        let named = arguments.filter(move |argument| may_move && !argument.content);
+        named.flat_map(|argument| {
+            let places = argument.meaning.places.iter().map(String::as_str);
+            places.filter(|place| argument.role != Role::Shape || *place != "/")
+        })
     }
 
     /// What is known of one fact.
@@ -117,7 +151,7 @@ impl<'f> Seen<'f> {
                 let operation = self.operation.unwrap_or(Operation::Unknown);
                 Fact::Known(Value::Text(operation.label().into()))
             }
-            FactId::SideEffects => self.effects.map(Value::Words).into(),
+            FactId::SideEffects => self.side_effects.map(Value::Words).into(),
             _ => self.facts.get(id),
         }
     }
@@ -134,9 +168,4 @@ impl<'f> Seen<'f> {
 
 fn is_apart(word: &Arc<str>) -> bool {
     **word == *COMMANDS_APART
-}
-
-/// Whether a call takes away what is at its places.
-fn takes_away_of(facts: &Facts) -> bool {
-    facts.operation == Some(Operation::Delete) || facts.takes_away_by_name()
 }

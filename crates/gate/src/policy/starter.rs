@@ -1,8 +1,12 @@
 //! The policy that applies where none is given.
 
-/// Reads pass, configured models may be called, the client's own person is asked by the client itself, all else
-/// waits for approval.
-pub const STARTER_POLICY: &str = r#"{
+use super::secrets::secret_paths;
+
+/// Writes the policy around a list of path patterns.
+macro_rules! starter {
+    ($first:literal, $($rest:literal,)*) => {
+        concat!(
+            r#"{
   "version": "1",
   "default_action": "deny",
   "rules": [
@@ -31,6 +35,19 @@ pub const STARTER_POLICY: &str = r#"{
       "conditions": { "session_labels": "untrusted+private", "sends_outward": "yes" }
     },
     {
+      "id": "starter-ask-secrets",
+      "description": "places where secrets lie, for whatever would reach them",
+      "effect": "hitl",
+      "conditions": {
+        "path_pattern": [
+          "#,
+            "\"", $first, "\"",
+            $(",\n          \"", $rest, "\"",)*
+            r#"
+        ]
+      }
+    },
+    {
       "id": "starter-ask-tools",
       "description": "any other tool waits for a person",
       "effect": "hitl",
@@ -45,4 +62,11 @@ pub const STARTER_POLICY: &str = r#"{
     }
   ]
 }
-"#;
+"#
+        )
+    };
+}
+
+/// The starter policy: reads pass but for places where secrets lie, configured models may be called, the client's own
+/// person is asked by the client itself, all else waits for approval.
+pub const STARTER_POLICY: &str = secret_paths!(starter);

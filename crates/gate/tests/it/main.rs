@@ -30,4 +30,5 @@ mod policy_index;
 mod policy_lint;
 mod policy_when;
 mod reading_budget;
+mod real_tools;
 mod url_rules;

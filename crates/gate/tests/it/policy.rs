@@ -155,15 +155,15 @@ fn four_rule_policy_as_the_seed_has_it() {
         &p,
         "copy_path",
         &[("source_path", "/tmp/a"), ("destination_path", "/tmp/b")],
-        deny,
-        "default",
+        hitl,
+        write,
     );
     check(
         &p,
         "move_path",
         &[("source_path", "/tmp/a"), ("destination_path", "/tmp/b")],
-        deny,
-        "default",
+        hitl,
+        write,
     );
 }
 
@@ -192,8 +192,13 @@ fn listing_hides_only_what_nothing_could_allow() {
             .may_be_listed()
         })
         .collect();
-    assert_eq!(shown.len(), 8);
-    assert!(!shown.contains(&"copy_path") && !shown.contains(&"move_path"));
+    // Whatever may be a write can wait for a person.
+    assert_eq!(shown, tools);
+    let unlisted = Facts {
+        paths: Fact::Unknown,
+        ..facts("directory_tree", &[])
+    };
+    assert!(!p.judge(&unlisted).may_be_listed());
     let none = policy("{}");
     assert!(
         !none
@@ -472,8 +477,10 @@ fn other_conditions() {
       {"id":"ok","effect":"allow","conditions":{"backend_id":"FILES","mcp_method":"tools/*"}}]}"#,
     );
     check(&p, "bash", &[], Effect::Deny, "net");
-    check(&p, "unheard_of", &[], Effect::Allow, "ok");
-    let mut f = facts("x", &[]);
+    check(&p, "create_entities", &[], Effect::Allow, "ok");
+    // What nothing is known of may reach the network.
+    check(&p, "unheard_of", &[], Effect::Deny, "net");
+    let mut f = facts("create_entities", &[]);
     f.subject_id = "mallory".into();
     assert_eq!(p.judge(&f).verdict().final_rule, "who");
     let resource = |uri: &str| Facts {
@@ -759,4 +766,100 @@ fn several_commands_are_judged_one_by_one() {
             );
         }
     }
+}
+
+#[test]
+fn the_starter_policy_asks_before_a_secret_is_read() {
+    let p = policy(gate::policy::starter::STARTER_POLICY);
+    for path in [
+        "~/.ssh/id_ed25519",
+        "/home/me/.ssh/config",
+        "/srv/app/.env",
+        "/home/me/.aws/credentials",
+        "/etc/shadow",
+        "/home/me/.netrc",
+        "/tmp/server.key",
+    ] {
+        let rule = "starter-ask-secrets";
+        check(&p, "read_file", &[("path", path)], Effect::Hitl, rule);
+    }
+    for path in [
+        "/srv/app/environment.md",
+        "/home/me/ssh/notes",
+        "/etc/hosts",
+    ] {
+        let rule = "starter-allow-reads";
+        check(&p, "read_file", &[("path", path)], Effect::Allow, rule);
+    }
+}
+
+#[test]
+fn an_unknown_tool_may_take_away_the_parent_of_a_protected_path() {
+    let p = policy(r#"{"rules":[{"id":"a","effect":"allow","conditions":{"tool_name":"*"}}]}"#);
+    let rule = "built_in_protected_path";
+    for tool in [
+        "relocate",
+        "swap",
+        "rotate",
+        "replace_folder",
+        "import_profile",
+        "checkout",
+        "run_shell",
+        "frobnicate",
+        "get_settings",
+        "git_checkout",
+    ] {
+        let args = [("from", "/home/u"), ("to", "/tmp/x")];
+        check(&p, tool, &args, Effect::Deny, rule);
+        let elsewhere = [("from", "/home/u/work"), ("to", "/tmp/x")];
+        check(&p, tool, &elsewhere, Effect::Allow, "a");
+    }
+    for tool in ["list_directory", "create_directory", "git_status"] {
+        check(&p, tool, &[("path", "/home/u")], Effect::Allow, "a");
+    }
+    // A single slash in a text is no directory that moves.
+    check(&p, "frobnicate", &[("separator", "/")], Effect::Allow, "a");
+    check(&p, "frobnicate", &[("path", "/")], Effect::Deny, rule);
+}
+
+#[test]
+fn operations_match_what_is_known_and_keep_off_what_may_be() {
+    let p = policy(
+        r#"{"rules":[
+      {"id":"reads","effect":"allow","conditions":{"operations":["read"]}},
+      {"id":"no-change","effect":"deny","conditions":{"operations":["write","delete"]}}]}"#,
+    );
+    for tool in [
+        "search_and_replace",
+        "find_replace_all",
+        "find_and_replace_in_files",
+        "search_and_destroy",
+        "find_and_purge",
+        "list_and_wipe",
+        "get_or_create_file",
+        "fetch_and_execute",
+        "get_shell",
+        "find_exec",
+        "list_kill",
+        "read_and_overwrite",
+        "search_replace",
+        "find_truncate",
+        "fetch_and_save",
+        "get_and_chmod",
+        "get_weather",
+        "move_file",
+        "bash",
+    ] {
+        check(&p, tool, &[], Effect::Deny, "no-change");
+    }
+    check(&p, "read_file", &[], Effect::Allow, "reads");
+    check(&p, "fetch", &[], Effect::Deny, "default");
+    let unknown = policy(
+        r#"{"rules":[{"id":"u","effect":"allow","conditions":{"operations":["unknown"]}},
+      {"id":"w","effect":"allow","conditions":{"operations":["write","delete"]}}]}"#,
+    );
+    check(&unknown, "get_weather", &[], Effect::Allow, "u");
+    // A verb in the name counts against the call, and does not make it known.
+    check(&unknown, "delete_things", &[], Effect::Deny, "default");
+    check(&unknown, "delete_file", &[], Effect::Allow, "w");
 }

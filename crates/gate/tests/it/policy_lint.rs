@@ -37,7 +37,7 @@ fn rules_that_can_never_match_are_named() {
             "the operation of tool \"read_file\" is read",
         ),
         (
-            r#""tool_name":"no_such_tool","side_effects":["fs_write"]"#,
+            r#""tool_name":"read_file","side_effects":["fs_write"]"#,
             "side effects",
         ),
     ];
@@ -132,12 +132,12 @@ fn j20_denies_that_never_hold_are_named_with_what_to_write() {
         ),
         (
             r#""side_effects":["fs_write"]"#,
-            "not in the table",
+            "side effects are not known",
             "hitl rule",
         ),
         (
             r#""tool_name":"*","side_effects":["code_exec"]"#,
-            "not in the table",
+            "side effects are not known",
             "hitl rule",
         ),
     ];
@@ -230,7 +230,7 @@ fn rules_that_may_match_are_left_alone() {
         r#""url_pattern":"https://example.org/**""#,
         r#""tool_name":"x","mcp_method":"tools/*""#,
         r#""tool_name":["read_file","write_file"],"operations":["write"]"#,
-        r#""tool_name":"move_path","operations":["unknown"]"#,
+        r#""tool_name":"no_such_tool","operations":["unknown"]"#,
     ] {
         assert_eq!(warned(&rule("r", "deny", conditions)), [], "{conditions}");
     }
@@ -358,4 +358,20 @@ fn readings_agree_with_the_judgement() {
             }
         }
     }
+}
+
+#[test]
+fn an_allow_rule_on_names_and_operations_is_named() {
+    let by_name = r#""tool_name":["read_file","get_*"],"operations":["read"]"#;
+    let found = warned(&rule("r", "allow", by_name));
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].1.contains("get_*"), "{found:?}");
+    for fine in [
+        r#""tool_name":["read_file","git_log"],"operations":["read"]"#,
+        r#""tool_name":"*","operations":["read"]"#,
+        r#""tool_name":"get_*","operations":["read","unknown"]"#,
+    ] {
+        assert_eq!(warned(&rule("r", "allow", fine)), [], "{fine}");
+    }
+    assert_eq!(warned(&rule("r", "deny", by_name)), []);
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use ::http::HeaderMap;
+use gate::effects::{Annotations, Evidence};
 use gate::facts::{Facts, ResourceType};
 use gate::{Admission, ControlKind, Origin, Reason, Refusal};
 use wire::id::IdKey;
@@ -76,8 +77,15 @@ impl Asker {
         let mut any =
             self.with_context(|context| describe::listed(ResourceType::Tool, tool, context));
         gate.may_be_listed(&any) || {
-            // Its definition may say that it only reads.
-            any.state_hint(true);
+            // A person may have approved a definition that says that it only reads.
+            any.state_evidence(Evidence {
+                annotations: Annotations {
+                    read_only: Some(true),
+                    approved: true,
+                    ..Annotations::default()
+                },
+                ..any.evidence
+            });
             gate.may_be_listed(&any)
         }
     }

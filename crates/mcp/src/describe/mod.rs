@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use gate::Caller;
+use gate::effects::Annotations;
 use gate::facts::{Direction, Fact, Facts, ResourceType};
 use gate::paths::canonical::Meaning;
 use gate::paths::reach::{Reader, Text, may_say_below, reads_below};
@@ -20,6 +21,7 @@ use wire::text::unescape;
 mod address;
 mod beside;
 mod completion;
+mod effects;
 mod names;
 mod nested;
 mod outputs;
@@ -27,6 +29,7 @@ mod roles;
 mod schemas;
 mod subscribed;
 pub use address::ELICIT;
+pub use effects::{annotations_of, proposed};
 pub use names::ArgumentNames;
 pub use outputs::Outputs;
 pub use roles::{ArgumentRoles, Said};
@@ -43,12 +46,8 @@ pub trait Defined {
     /// Whether what bears this name may not be reached, because the name cannot be seen.
     fn unseen_name(&self, name: &str) -> Option<Quarantine>;
 
-    /// What a tool's pinned definition says of itself (`readOnlyHint`). Where definitions are not pinned,
-    /// a server may say anything at any time.
-    fn read_only_hint(&self, tool: &str) -> Option<bool>;
-
-    /// The same of its reach (`openWorldHint`).
-    fn open_world_hint(&self, tool: &str) -> Option<bool>;
+    /// Returns what a tool's definition says of its effects, and whether a person approved it.
+    fn annotations(&self, tool: &str) -> Annotations;
 }
 
 /// What describing needs to know beside the request.
@@ -120,8 +119,7 @@ pub fn client_request(
             find_paths(&mut facts, &name, scan, arguments, context);
             define(&mut facts, &name, context);
             facts.unlisted = !context.schemas.has(&name);
-            facts.tool_name = Fact::Known(name);
-            state_hint(&mut facts, context);
+            effects::state(&mut facts, &name, &scan.leaves, context);
         }
         Some(ResourceType::Resource) => {
             let uri = text("uri").ok_or("the request needs the resource's uri as a string")?;
@@ -152,18 +150,6 @@ pub fn client_request(
         }
     }
     Ok(facts)
-}
-
-/// States what the tool's definition says of itself.
-fn state_hint(facts: &mut Facts, context: &Context<'_>) {
-    let hint = |d: &dyn Defined| d.read_only_hint(facts.tool_name.known()?);
-    if let Some(hint) = context.definitions.and_then(hint) {
-        facts.state_hint(hint);
-    }
-    let reach = |d: &dyn Defined| d.open_world_hint(facts.tool_name.known()?);
-    if let Some(hint) = context.definitions.and_then(reach) {
-        facts.state_reach(hint);
-    }
 }
 
 /// States what is known of a tool's definition.
@@ -301,8 +287,7 @@ pub fn listed(reaches_for: ResourceType, name: &str, context: &Context<'_>) -> F
         ResourceType::Tool | ResourceType::Server | ResourceType::Model => {
             facts.method = "tools/call".into();
             define(&mut facts, name, context);
-            facts.tool_name = Fact::Known(name.to_owned());
-            state_hint(&mut facts, context);
+            effects::state(&mut facts, name, &[], context);
         }
         ResourceType::Prompt => facts.method = "prompts/get".into(),
         ResourceType::Resource => {

@@ -1,7 +1,8 @@
-//! What the configuration says of a server's arguments, where neither names nor schemas tell.
+//! What the configuration says of a server's arguments, where neither names nor schemas tell, and of its tools.
 
 use std::collections::HashMap;
 
+use gate::effects::OperationSet;
 use gate::paths::Role;
 
 /// What an argument is.
@@ -37,16 +38,29 @@ impl Said {
     }
 }
 
-/// Roles by the argument's name, or by `tool.argument`.
+/// Roles by the argument's name, or by `tool.argument`, and what tools do.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ArgumentRoles {
     by_name: HashMap<String, Said>,
+    /// By the tool's name.
+    operations: HashMap<String, OperationSet>,
 }
 
 impl ArgumentRoles {
     /// States what one argument is.
     pub fn say(&mut self, name: &str, said: Said) {
         self.by_name.insert(name.to_owned(), said);
+    }
+
+    /// Declares what a tool does.
+    pub fn declare(&mut self, tool: &str, operations: OperationSet) {
+        self.operations.insert(tool.to_owned(), operations);
+    }
+
+    /// Returns what the operator declares of a tool.
+    #[must_use]
+    pub fn declared(&self, tool: &str) -> Option<OperationSet> {
+        self.operations.get(tool).copied()
     }
 
     /// What is said of an argument; what is said of one tool alone wins.

@@ -7,7 +7,7 @@ use percent_encoding::percent_decode_str;
 use regex::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
 
-use super::nested;
+use super::{effects, nested};
 
 /// Which tools a server has listed, and which of their arguments the schemas say are paths.
 #[derive(Debug, Default)]
@@ -17,6 +17,8 @@ pub struct PathSchemas {
     by_tool: HashMap<String, SchemaPaths>,
     /// Arguments that are called like contents and may be more than a text, of tools that have any.
     structured: HashMap<String, HashSet<String>>,
+    /// Tools with arguments that none has that only reads: code, a command, an output.
+    suspicious: HashSet<String>,
 }
 
 /// Values of JSON Schema's `format` that mean a path.
@@ -54,6 +56,9 @@ impl PathSchemas {
         if !paths.is_empty() {
             self.by_tool.entry(tool.to_owned()).or_default().add(paths);
         }
+        if effects::has_suspicious_argument(input_schema) {
+            self.suspicious.insert(tool.to_owned());
+        }
         let structured = nested::structured_contents(input_schema);
         if !structured.is_empty() {
             let known = self.structured.entry(tool.to_owned()).or_default();
@@ -76,6 +81,11 @@ impl PathSchemas {
     pub(super) fn says_structured(&self, tool: &str, key: &str) -> bool {
         let keys = self.structured.get(tool);
         keys.is_some_and(|keys| keys.contains(key))
+    }
+
+    /// Returns whether a tool has an argument that none has that only reads.
+    pub(super) fn is_suspicious(&self, tool: &str) -> bool {
+        self.suspicious.contains(tool)
     }
 
     /// Returns whether the schema makes an argument of this name a path.

@@ -3,10 +3,11 @@
 use ahash::AHashMap as HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use gate::effects::Annotations;
 use gate::names::{look, skeleton};
 use gate::pins::{self, Page, PinOptions, Pins, Quarantine};
 
-use crate::describe::Defined;
+use crate::describe::{Defined, annotations_of};
 use crate::descriptions::finding::{Event, Finding, quoted};
 use crate::descriptions::listing::Listed;
 use crate::descriptions::tree::Node;
@@ -25,10 +26,8 @@ pub struct Entry {
     pub screened: Screened,
     /// Its definition, where it is a tool: digest and canonical text.
     definition: Option<(Arc<str>, String)>,
-    /// Its `readOnlyHint`.
-    reads_only: Option<bool>,
-    /// What it says of its reach.
-    open_world: Option<bool>,
+    /// What it says of its effects.
+    annotations: Annotations,
     /// What its name looks like, where it is a tool.
     looks: [String; 2],
 }
@@ -36,10 +35,8 @@ pub struct Entry {
 #[derive(Debug)]
 struct Known {
     digest: Arc<str>,
-    /// What the definition says of itself (`readOnlyHint`).
-    reads_only: Option<bool>,
-    /// What it says of its reach.
-    open_world: Option<bool>,
+    /// What the definition says of its effects.
+    annotations: Annotations,
     unseen_name: bool,
 }
 
@@ -107,19 +104,14 @@ impl Defined for Definitions {
         (self.options.invisible && hidden::any(name)).then_some(Quarantine::UnseenName)
     }
 
-    fn read_only_hint(&self, tool: &str) -> Option<bool> {
-        let known = self.tools.get(tool)?;
-        // What speaks against reading is believed in any case.
-        known
-            .reads_only
-            .filter(|reads| !reads || self.pins.holds(tool))
-    }
-
-    fn open_world_hint(&self, tool: &str) -> Option<bool> {
-        let known = self.tools.get(tool)?;
-        known
-            .open_world
-            .filter(|open| *open || self.pins.holds(tool))
+    fn annotations(&self, tool: &str) -> Annotations {
+        let Some(known) = self.tools.get(tool) else {
+            return Annotations::default();
+        };
+        Annotations {
+            approved: self.pins.is_approved_by_person(tool),
+            ..known.annotations
+        }
     }
 }
 
@@ -226,8 +218,7 @@ impl Definitions {
         if self.tools.len() < TOOLS_MAX || self.tools.contains_key(tool) {
             let known = Known {
                 digest: Arc::clone(digest),
-                reads_only: entry.reads_only,
-                open_world: entry.open_world,
+                annotations: entry.annotations,
                 unseen_name: entry.screened.unseen_name,
             };
             self.tools.insert(tool.to_owned(), known);
@@ -267,8 +258,7 @@ impl Definitions {
                     ..Screened::default()
                 },
                 definition: None,
-                reads_only: None,
-                open_world: None,
+                annotations: Annotations::default(),
                 looks: [look(label), skeleton(label)],
             };
         };
@@ -279,8 +269,7 @@ impl Definitions {
         });
         Entry {
             screened: descriptions::entry(raw, &node, &of, &self.options),
-            reads_only: hint(raw, "readOnlyHint"),
-            open_world: hint(raw, "openWorldHint"),
+            annotations: annotations_of(raw),
             looks: [look(label), skeleton(label)],
             definition,
         }
@@ -290,15 +279,6 @@ impl Definitions {
     pub fn close(&mut self) {
         self.pins.close();
     }
-}
-
-/// What an entry says of itself under this name.
-fn hint(raw: &str, name: &str) -> Option<bool> {
-    if !raw.contains(name) {
-        return None;
-    }
-    let entry: serde_json::Value = serde_json::from_str(raw).ok()?;
-    entry.get("annotations")?.get(name)?.as_bool()
 }
 
 /// What belongs to a tool's definition: all of it except `_meta`, which is no model's and which

@@ -182,7 +182,7 @@ fn refused() -> [Value; 5] {
             "ssh-deny-secrets",
             "keys, passwords and what processes keep to themselves",
             "deny",
-            &[("path_pattern", json!(places::SECRETS))],
+            &[("path_pattern", json!(places::secrets()))],
         ),
         rule(
             "ssh-deny-other-roots",

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use gate::facts::{Fact, FactId, Facts, Operation, effects::SIDE_EFFECTS};
+use gate::effects::SIDE_EFFECTS;
+use gate::facts::{Fact, FactId, Facts, Operation};
 use gate::paths::{self, PathArgument, meanings};
 use serde_json::{Map, Value, json};
 

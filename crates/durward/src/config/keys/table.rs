@@ -178,6 +178,12 @@ pub(super) const GENERAL: &[Key] = &[
         "what the server's arguments are, if neither their names nor the tools' schemas say so",
     ),
     key(
+        "servers.*.tools",
+        "a map of read, write, delete, execute or send by tool, several with commas",
+        "by exact names that are well known, else unknown",
+        "what the server's tools do: it outranks their annotations and names, and lets rules on operations and the starter policy know them",
+    ),
+    key(
         "servers.*.relative_to",
         "path",
         "any directory",

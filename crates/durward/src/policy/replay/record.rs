@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use gate::facts::effects::SIDE_EFFECTS;
+use gate::effects::SIDE_EFFECTS;
 use gate::facts::{Direction, FACTS, Fact, FactId, Facts, Kind, ResourceType, Stated};
 use gate::journal::RecordedText;
 use gate::limits::BREACH_RULE;
@@ -167,7 +167,7 @@ impl<'a> Recorded<'a> {
             uri: text(&self.uri),
             subject_id: subject,
             paths: Fact::Unknown,
-            operation: self.operation(),
+            operation: None,
             side_effects: side_effects(&self.side_effects),
             reach: Reach {
                 // Of the arguments themselves nothing is recorded.
@@ -180,6 +180,7 @@ impl<'a> Recorded<'a> {
             },
             ..Facts::default()
         };
+        self.state_operation(&mut base);
         self.state_more(&mut base);
         Judged::Facts {
             was,
@@ -231,10 +232,14 @@ impl<'a> Recorded<'a> {
         }
     }
 
-    /// What the call does, as it was recorded; records without it are read by the tool's name.
-    fn operation(&self) -> Option<Operation> {
-        let label = self.operations.first()?;
-        Operation::ALL.into_iter().find(|of| of.label() == label)
+    /// States what the call does, as it was recorded; a record that says what the tool's name says, or nothing, is read
+    /// by the name.
+    fn state_operation(&self, facts: &mut Facts) {
+        let recorded = self.operations.first();
+        let recorded = recorded.and_then(|label| Operation::from_label(label));
+        if recorded != facts.operation_known() {
+            facts.operation = recorded;
+        }
     }
 
     fn resource_type(&self, direction: Direction, method: &str) -> Option<ResourceType> {

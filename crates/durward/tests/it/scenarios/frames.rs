@@ -126,21 +126,9 @@ fn refused(text: &str, cell: Cell) -> String {
     out
 }
 
-/// What a tool does is inferred from its name, and stated by a server that is built in: a decision about a
-/// tool that there is says so. Of a server that lists its tools it says what their definitions do, unless it
-/// was not asked for them because no rule could let the call pass.
+/// Adds what a built-in server states of its tools: a decision about one of them says so. Nothing else says what the
+/// tools of the table do: no person approved their definitions.
 fn stated(text: &str, cell: Cell) -> String {
-    let of_definition = ["echo ", "test_input_required_result_"];
-    let is_defined = |tool: &&str| text.contains(&format!(" tool_name={tool}"));
-    if cell.peer != Peer::Builtin
-        && text.starts_with("decision ")
-        && text.contains(" direction=to_server ")
-        && !text.contains(" reason=denied_by_rule ")
-        && of_definition.iter().any(is_defined)
-    {
-        let kind = " resource_type=tool";
-        return text.replace(kind, &format!(" reads_only=yes{kind}"));
-    }
     let is_tool = |tool: &&str| text.contains(&format!(" tool_name={tool} "));
     let is_known = ["echo", "add", "wait"].iter().any(is_tool);
     if cell.peer == Peer::Builtin && text.starts_with("decision ") && is_known {

@@ -6,7 +6,8 @@ use super::super::glob::is_literal;
 use super::super::matcher::{Matcher, leaves_open};
 use super::super::rule::Rule;
 use crate::effect::Effect;
-use crate::facts::{URL_FACTS, effects};
+use crate::effects;
+use crate::facts::URL_FACTS;
 
 /// What is wrong, and what to write instead.
 type Found = (String, String);
@@ -292,7 +293,7 @@ fn bare(key: &str, text: &str, beside: &[String]) -> Option<Found> {
     })
 }
 
-/// A deny on side effects does not reach tools whose side effects are not known.
+/// Returns what else a deny on side effects denies: tools whose side effects are not known.
 fn by_effects_alone(rule: &Rule) -> Option<Found> {
     let c: &Conditions = &rule.conditions;
     if rule.effect != Effect::Deny {
@@ -305,8 +306,8 @@ fn by_effects_alone(rule: &Rule) -> Option<Found> {
         .is_some_and(|tools| tools.iter().all(is_listed));
     (!listed).then(|| {
         (
-            "does not deny tools that are not in the table of side effects: their side effects are unknown, and rules on side effects do not match them".to_owned(),
-            "name the tools as well, in a rule of their own, or have a hitl rule ask about all others".to_owned(),
+            "also denies every tool whose side effects are not known: it may have these".to_owned(),
+            "declare what your tools do under servers.NAME.tools in durward.yaml, or make it a hitl rule, which asks about them".to_owned(),
         )
     })
 }

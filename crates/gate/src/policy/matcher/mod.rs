@@ -1,6 +1,7 @@
 //! How conditions are compared with facts: one kind of matcher a file.
 
 mod any_of;
+mod effects;
 mod exact;
 mod extension;
 mod form;
@@ -81,6 +82,8 @@ pub(super) enum Test {
     Name(name::Names),
     Exact(exact::Texts),
     AnyOf(any_of::Members),
+    Operations(effects::Operations),
+    SideEffects(effects::SideEffects),
     Form(form::Forms),
     Path(path::Paths),
     OtherPaths(OtherPaths),
@@ -136,6 +139,12 @@ impl Matcher {
         };
         Ok(match self {
             Self::Name { fold } => Test::Name(name::Names::new(texts, fact, fold)?),
+            Self::Word(..) if fact == FactId::Operation => {
+                Test::Operations(effects::Operations::new(texts))
+            }
+            Self::AnyOf(_) if fact == FactId::SideEffects => {
+                Test::SideEffects(effects::SideEffects::new(texts))
+            }
             Self::Exact | Self::Word(..) => Test::Exact(exact::Texts::new(texts, fact)),
             Self::AnyOf(_) => Test::AnyOf(any_of::Members::new(texts, fact)),
             Self::Form => Test::Form(form::Forms::new(texts, fact)?),
@@ -193,6 +202,8 @@ impl Test {
             Self::Name(names) => names.hold(seen),
             Self::Exact(texts) => texts.hold(seen),
             Self::AnyOf(members) => members.hold(seen),
+            Self::Operations(operations) => operations.hold(seen, effect),
+            Self::SideEffects(effects) => effects.hold(seen, effect),
             Self::Form(forms) => forms.hold(seen, effect),
             Self::Path(paths) => paths.hold(seen),
             Self::OtherPaths(others) => others.hold(seen.facts()),

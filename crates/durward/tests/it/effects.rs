@@ -1,0 +1,127 @@
+//! What a call does is known from sources that count: neither from a name that begins well nor from annotations that
+//! no person approved.
+
+use std::fs;
+
+use crate::support::world::World;
+use serde_json::{Value, json};
+
+/// Reads below a folder pass; changes are refused.
+const READS: &str = r#"{"version":"1","rules":[
+    {"id":"read-work","effect":"allow","conditions":{"operations":["read"],"path_pattern":"/home/me/work/**"}},
+    {"id":"no-change","effect":"deny","conditions":{"operations":["write","delete"]}}]}"#;
+
+/// Has `durward policy test` judge calls.
+fn judged(world: &World, cases: &[Value]) {
+    let file = world.far.join("cases.json");
+    fs::write(&file, json!(cases).to_string()).unwrap();
+    let mut args = vec!["policy", "test", file.to_str().unwrap()];
+    if let Some(policy) = &world.policy {
+        args.extend(["--policy", policy.to_str().unwrap()]);
+    }
+    let output = world.durward(&args);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+}
+
+#[test]
+fn tools_whose_names_begin_like_reads_do_not_pass_as_reads() {
+    let world = World::new(Some(READS));
+    let case = |tool: &str| json!({"tool": tool, "args": {"path": "/home/me/work/x", "replace": "y"}, "expect": "deny"});
+    let tools = [
+        "search_and_replace",
+        "find_replace_all",
+        "find_and_replace_in_files",
+        "search_and_destroy",
+        "find_and_purge",
+        "list_and_wipe",
+        "get_or_create_file",
+        "fetch_and_execute",
+        "get_shell",
+        "find_exec",
+        "list_kill",
+        "read_and_overwrite",
+        "search_replace",
+        "find_truncate",
+        "fetch_and_save",
+        "get_and_chmod",
+    ];
+    let mut cases: Vec<Value> = tools.into_iter().map(case).collect();
+    cases.push(json!({"tool": "read_file", "path": "/home/me/work/x", "expect": "allow"}));
+    judged(&world, &cases);
+}
+
+#[test]
+fn the_starter_policy_asks_about_tools_that_nothing_is_known_of() {
+    let world = World::new(None);
+    let asks = |tool: &str| json!({"tool": tool, "args": {}, "expect": "hitl"});
+    let tools = "mark_all_notifications_read mark_message_read search_and_destroy find_and_terminate get_rid_of_files \
+        list_item_for_sale check_in_guest check_task check_checklist_item read_and_forward get_and_charge_card \
+        show_dialog_and_block view_increment find_and_ban_user lookup_and_subscribe unsubscribe_list list_and_nuke \
+        read_then_destroy get_followers_and_follow check_out view_and_accept_invite accept_get accept_invite_info \
+        tail_and_rotate stat_and_evict get_token_balance get_data";
+    let mut cases: Vec<Value> = tools.split_whitespace().map(asks).collect();
+    for name in [
+        "output_file",
+        "output",
+        "destination",
+        "save_to",
+        "outputPath",
+    ] {
+        let args = json!({"path": "/tmp/x", name: "/home/me/.bashrc"});
+        cases.push(json!({"tool": "read_file", "args": args, "expect": "hitl"}));
+    }
+    for (tool, name) in [
+        ("git_diff", "target"),
+        ("git_log", "branch"),
+        ("git_show", "revision"),
+    ] {
+        let args = json!({"repo_path": "/tmp", name: "--output=/home/me/.bashrc"});
+        cases.push(json!({"tool": tool, "args": args, "expect": "hitl"}));
+        let args = json!({"repo_path": "/tmp", name: "HEAD~1"});
+        cases.push(json!({"tool": tool, "args": args, "expect": "allow"}));
+    }
+    let args = json!({"path": "/tmp", "pattern": "x", "args": ["--pre=/bin/sh"]});
+    cases.push(json!({"tool": "search_files", "args": args, "expect": "hitl"}));
+    let args = json!({"path": "http://169.254.169.254/latest/meta-data/"});
+    cases.push(json!({"tool": "read_file", "args": args, "expect": "hitl"}));
+    judged(&world, &cases);
+}
+
+#[test]
+fn the_starter_policy_asks_before_a_secret_is_read() {
+    let world = World::new(None);
+    let case = |path: &str, expect: &str| json!({"tool": "read_text_file", "path": path, "expect": expect});
+    let cases = [
+        case("/tmp/c1/.ssh/id_ed25519", "hitl"),
+        case("/tmp/c1/.env", "hitl"),
+        case("/tmp/c1/.aws/credentials", "hitl"),
+        case("/etc/shadow", "hitl"),
+        case("/tmp/c1/notes.txt", "allow"),
+    ];
+    judged(&world, &cases);
+}
+
+#[test]
+fn tools_of_unknown_effects_do_not_move_the_parent_of_the_state() {
+    let world = World::new(Some(
+        r#"{"rules":[{"id":"all","effect":"allow","conditions":{"tool_name":"*"}}]}"#,
+    ));
+    let parent = world.state().parent().unwrap().to_str().unwrap().to_owned();
+    let cases: Vec<Value> = [
+        "relocate",
+        "swap",
+        "rotate",
+        "replace_folder",
+        "import_profile",
+        "checkout",
+        "run_shell",
+    ]
+    .into_iter()
+    .map(|tool| {
+        let args = json!({"from": parent, "to": "/tmp/elsewhere"});
+        json!({"tool": tool, "args": args, "expect": "deny", "rule": "built_in_protected_path"})
+    })
+    .collect();
+    judged(&world, &cases);
+}
