@@ -55,7 +55,7 @@ struct Tries<'t> {
 
 /// What replies have used that went to nobody, and what that cost.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Wasted {
+pub(crate) struct Wasted {
     pub tokens: Tokens,
     pub cost: Option<u64>,
 }

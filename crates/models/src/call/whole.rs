@@ -70,7 +70,7 @@ impl Whole {
 }
 
 /// Why a reply is none, and what it has used all the same.
-pub(super) struct BadReply {
+pub(crate) struct BadReply {
     pub fault: Fault,
     pub tokens: Tokens,
 }
