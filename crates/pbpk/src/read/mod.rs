@@ -173,6 +173,15 @@ fn check(mut model: Model, options: &Options, watch: &Watch<'_>) -> Result<Model
             line: 0,
         });
     }
+    if let Some(interval) = model.grid.intervals.iter().find(|i| i.start > i.end) {
+        return Err(LoadError::Invalid {
+            line: 0,
+            message: format!(
+                "an output interval starts at {} min and ends before that, at {} min",
+                interval.start, interval.end
+            ),
+        });
+    }
     let unusable = model.grid.unusable();
     if unusable > 0 {
         if options.strict {

@@ -28,6 +28,7 @@ mod fit;
 mod goodness;
 mod overlays;
 mod parity;
+mod path_rules;
 mod people;
 mod phases;
 mod pieces;

@@ -467,16 +467,11 @@ impl Assembly<'_> {
             .object_path
             .as_deref()
             .map(|p| self.binder.cache.string(p));
-        let by_path = by_path.and_then(|p| self.binder.index.resolve(i, p));
+        let position = |found: usize| self.positions.of_entity.get(found).copied().flatten();
+        let by_path = by_path.and_then(|p| self.binder.index.resolve(i, p, position));
         let target = match (entity.partners.first(), by_path) {
             (Some((id, _)), _) => self.partner(id, i).map(|(_, position)| position)?,
-            (None, Some(found)) => self
-                .positions
-                .of_entity
-                .get(found)
-                .copied()
-                .flatten()
-                .ok_or_else(|| self.no_target(i))?,
+            (None, Some(found)) => found,
             (None, None) => return Err(self.no_target(i)),
         };
         let Some(id) = &entity.formula else {

@@ -12,12 +12,14 @@ use crate::model::{Formula, FormulaKind, Reference, Table};
 /// The index of a tree: children by name, entities by id, full paths.
 pub(super) struct Index<'a> {
     tree: &'a Tree,
+    /// The path of the container in which the root was before it became one; mostly empty.
+    root_path: &'a str,
     children: HashMap<(usize, &'a str), usize>,
     pub(super) by_id: HashMap<&'a str, usize>,
 }
 
 impl<'a> Index<'a> {
-    pub(super) fn new(tree: &'a Tree) -> Self {
+    pub(super) fn new(tree: &'a Tree, cache: &'a Cache) -> Self {
         let mut children = HashMap::with_capacity(tree.entities.len());
         let mut by_id = HashMap::with_capacity(tree.entities.len());
         for (i, entity) in tree.entities.iter().enumerate().skip(1) {
@@ -37,6 +39,7 @@ impl<'a> Index<'a> {
         }
         Self {
             tree,
+            root_path: tree.root_path.as_deref().map_or("", |p| cache.string(p)),
             children,
             by_id,
         }
@@ -64,23 +67,49 @@ impl<'a> Index<'a> {
         names.join("|")
     }
 
-    /// The entity that `path` leads to from `from`.
-    pub(super) fn resolve(&self, from: usize, path: &str) -> Option<usize> {
-        let root_name = self.tree.entities.first().map(|e| e.name.as_str());
-        let mut elements = path.split('|').peekable();
-        let mut at = from;
-        if elements.peek().copied() == root_name {
-            elements.next();
-            at = 0;
+    /// Returns what `path` leads to from `from`, as `wanted` accepts it.
+    ///
+    /// The order is that of the suite: a path that leads somewhere from the referring entity is relative to it. From any
+    /// other path the root's own parent path is dropped; what is left then begins with the name of the referring entity
+    /// or of the root and is resolved from there, or is relative after all.
+    pub(super) fn resolve<T>(
+        &self,
+        from: usize,
+        path: &str,
+        mut wanted: impl FnMut(usize) -> Option<T>,
+    ) -> Option<T> {
+        let path: Vec<&str> = path.split('|').collect();
+        if let Some(found) = self.follow(from, &path).and_then(&mut wanted) {
+            return Some(found);
         }
-        for element in elements {
-            at = if element == ".." {
-                self.parent(at)?
+        let above: Vec<&str> = match self.root_path {
+            "" => Vec::new(),
+            above => above.split('|').collect(),
+        };
+        let path = path.strip_prefix(above.as_slice()).unwrap_or(&path);
+        let (first, rest) = path.split_first()?;
+        let is_named = |entity: usize| {
+            let entity = self.tree.entities.get(entity);
+            entity.is_some_and(|e| e.name == *first)
+        };
+        let found = if is_named(from) {
+            self.follow(from, rest)
+        } else if is_named(0) {
+            self.follow(0, rest)
+        } else {
+            self.follow(from, path)
+        };
+        found.and_then(wanted)
+    }
+
+    fn follow(&self, from: usize, elements: &[&str]) -> Option<usize> {
+        elements.iter().try_fold(from, |at, element| {
+            if *element == ".." {
+                self.parent(at)
             } else {
-                self.child(at, element)?
-            };
-        }
-        Some(at)
+                self.child(at, element)
+            }
+        })
     }
 }
 
@@ -101,7 +130,7 @@ pub(super) struct Binder<'a> {
 impl<'a> Binder<'a> {
     pub(super) fn new(tree: &'a Tree, cache: &'a Cache) -> Self {
         Self {
-            index: Index::new(tree),
+            index: Index::new(tree, cache),
             cache,
             bodies: Bodies::default(),
         }
@@ -257,7 +286,7 @@ impl<'a> Binder<'a> {
             return Ok(Reference::Time);
         }
         let text = self.cache.string(&path.path);
-        let found = self.index.resolve(user, text).and_then(quantity);
+        let found = self.index.resolve(user, text, quantity);
         found
             .map(Reference::Quantity)
             .ok_or_else(|| LoadError::UnresolvedPath {

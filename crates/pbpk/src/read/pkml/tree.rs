@@ -75,6 +75,8 @@ pub(super) struct Entity {
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     pub(super) entities: Vec<Entity>,
+    /// The root's own parent path, as written.
+    pub(super) root_path: Option<String>,
 }
 
 /// Most entities accepted.
@@ -117,6 +119,10 @@ fn entity(
             if let Some(entity) = tree.entities.get_mut(own) {
                 entity.object_path = path;
             }
+            s.skip()
+        }
+        "ParentPath" if own == 0 => {
+            tree.root_path = s.current()?.attribute("path")?;
             s.skip()
         }
         _ => s.skip(),
