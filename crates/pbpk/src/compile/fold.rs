@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use crate::formula::Known;
-use crate::model::{FormulaKind, Model, Reference, Table};
+use crate::model::{FormulaKind, Model, Reference, START, Source, Table};
 
 /// What a table is read with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,6 +111,28 @@ impl<'a> Folder<'a> {
             }
         }
     }
+}
+
+/// Returns the numbers of all constants of the file, not-a-number for the rest; `order` holds the quantities with a
+/// formula, each after what it uses.
+pub(crate) fn constants(model: &Model, order: &[u32], constants: &[bool]) -> Vec<f64> {
+    let number = |source| match source {
+        Source::Constant(number) => number,
+        _ => f64::NAN,
+    };
+    let quantities = model.quantities.iter();
+    let mut values: Vec<f64> = quantities.map(|q| number(q.source)).collect();
+    let mut folder = Folder::new(model);
+    for &q in order {
+        let q = q as usize;
+        if constants[q]
+            && let Source::Formula(f) = model.quantities[q].source
+        {
+            let table_of = |q: usize, _| super::own_formula(model, q);
+            values[q] = folder.evaluate(f, START, &values, constants, table_of);
+        }
+    }
+    values
 }
 
 /// The table of a formula, if it is one.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::graph::{Graph, Id, Node};
 use super::variant::Class;
-use crate::formula::{Binary, Body, Expr, Known, Rule, Unary};
+use crate::formula::{Binary, Body, Expr, Known, Regime, Rule, Unary};
 use crate::model::{Formula, FormulaKind, Model, Reference, Table};
 use crate::watch::{Interrupt, Watch};
 
@@ -27,7 +27,11 @@ pub(super) struct Lowering<'a> {
     /// Constants of the file, and quantities that the user set.
     constants: &'a [bool],
     set: &'a [bool],
-    /// Constants in formulas with logic: what is true of them changes when the user sets them.
+    /// Quantities with a formula, each after what it uses.
+    order: &'a [u32],
+    /// Numbers of the constants of the file.
+    numbers: Option<Vec<f64>>,
+    /// Constants in formulas with logic, or that are 0 by more than a factor: setting them changes the rules.
     pub(super) in_logic: Vec<usize>,
     pub(super) watch: &'a Watch<'a>,
     pub(super) graph: Graph,
@@ -44,6 +48,7 @@ impl<'a> Lowering<'a> {
         formulas: &'a [Option<usize>],
         constants: &'a [bool],
         set: &'a [bool],
+        order: &'a [u32],
         watch: &'a Watch<'a>,
     ) -> Self {
         let n = model.quantities.len();
@@ -53,6 +58,8 @@ impl<'a> Lowering<'a> {
             formulas,
             constants,
             set,
+            order,
+            numbers: None,
             watch,
             in_logic: Vec::new(),
             graph: Graph::with_room(text_nodes(model)),
@@ -171,14 +178,23 @@ impl<'a> Lowering<'a> {
                 let mut known = Vec::with_capacity(arguments.len());
                 for (i, &reference) in arguments.iter().enumerate() {
                     // An alias that the text does not use may lead anywhere, even back here.
-                    known.push(if body.uses(i) {
-                        (self.reference(reference, mode)?, self.known(reference))
+                    let node = if body.uses(i) {
+                        self.reference(reference, mode)?
                     } else {
-                        (0, Known::Live)
-                    });
+                        0
+                    };
+                    known.push((node, self.known(reference)));
                 }
                 if body.nodes.iter().any(is_logic) {
-                    self.note_logic(arguments);
+                    self.note_constants(arguments);
+                }
+                if self.is_zero(body, arguments) {
+                    self.note_constants(arguments);
+                    return Ok(self.graph.zero);
+                }
+                // A formula of constants alone follows the rules of a run.
+                if known.iter().all(|(_, known)| *known == Known::Constant) {
+                    known.iter_mut().for_each(|(_, known)| *known = Known::Live);
                 }
                 Ok(self.body(body, &known, mode))
             }
@@ -242,7 +258,29 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    fn note_logic(&mut self, arguments: &[Reference]) {
+    /// Whether constants of the file make the formula 0 in a way that its code does not.
+    fn is_zero(&mut self, body: &Body, arguments: &[Reference]) -> bool {
+        let constants = self.constants;
+        let position = |i: usize| match arguments.get(i) {
+            Some(Reference::Quantity(q)) if constants.get(*q) == Some(&true) => Some(*q),
+            _ => None,
+        };
+        if !body.may_be_zero(|i| position(i).is_some()) {
+            return false;
+        }
+        let numbers = self.numbers();
+        let number = |i: usize| position(i).and_then(|q| numbers.get(q).copied());
+        body.regime(number) == Regime::Zero
+    }
+
+    /// Numbers of the constants of the file, computed at the first call.
+    fn numbers(&mut self) -> &[f64] {
+        let (model, constants, order) = (self.model, self.constants, self.order);
+        self.numbers
+            .get_or_insert_with(|| super::fold::constants(model, order, constants))
+    }
+
+    fn note_constants(&mut self, arguments: &[Reference]) {
         for reference in arguments {
             if let Reference::Quantity(q) = *reference
                 && self.known(*reference) == Known::Constant
@@ -254,7 +292,6 @@ impl<'a> Lowering<'a> {
 
     fn body(&mut self, body: &Body, arguments: &[(Id, Known)], mode: Mode) -> Id {
         let plan = body.plan();
-        let negated = body.negated_argument();
         let mut values: Vec<(Value, Known)> = Vec::with_capacity(plan.len());
         for (i, node) in plan.iter().enumerate() {
             let (value, known) = match *node {
@@ -267,7 +304,7 @@ impl<'a> Lowering<'a> {
                 Expr::Unary(op, a) => {
                     let (id, known) = self.taken(&mut values, a);
                     let rule = match op {
-                        Unary::Not if negated != Some(a) => Rule::known(known),
+                        Unary::Not => Rule::known(known),
                         _ => Rule::Live,
                     };
                     let id = self.graph.unary(op, rule, id);
@@ -282,14 +319,16 @@ impl<'a> Lowering<'a> {
                     (self.sum(op, a, b), known)
                 }
                 Expr::Binary(op, a, b) => {
+                    let whole = body.is_whole_product(i);
                     // A constant 0 over anything counts like the constant itself.
                     let by_number = match plan.get(b as usize) {
                         Some(Expr::Binary(Binary::Divide, above, _)) => {
-                            op == Binary::Multiply && known_of(&values, *above) == Known::Constant
+                            whole
+                                && op == Binary::Multiply
+                                && known_of(&values, *above) == Known::Constant
                         }
                         _ => false,
                     };
-                    let whole = body.is_whole_product(i);
                     let (a, known_a) = self.taken(&mut values, a);
                     let (b, known_b) = self.taken(&mut values, b);
                     if mode == Mode::Regrouped
@@ -302,14 +341,17 @@ impl<'a> Lowering<'a> {
                     let counted = if by_number { Known::Constant } else { known_b };
                     let rule = Rule::of(op, known_a, counted, whole);
                     let known = known_a.max(known_b).max(Known::Folded);
+                    // Constants of a sum are multiplied plainly.
+                    let plain = !whole && known_a.max(known_b) != Known::Live;
+                    let mode = if plain { Mode::Faithful } else { mode };
                     (Value::Node(self.binary(op, rule, a, b, mode)), known)
                 }
                 Expr::Select(c, a, b) => {
                     let (c, known) = self.taken(&mut values, c);
                     let (a, known_a) = self.taken(&mut values, a);
                     let (b, known_b) = self.taken(&mut values, b);
+                    let rule = Rule::known(known.max(known_b));
                     let known = known.max(known_a).max(known_b).max(Known::Folded);
-                    let rule = Rule::known(known);
                     let id = match mode {
                         Mode::Faithful => self.graph.select(rule, c, a, b),
                         Mode::Regrouped => self.graph.choose(rule, c, a, b),

@@ -9,10 +9,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::fold::{Folder, Reading, table};
+use super::fold::table;
 use super::instance::Instance;
 use super::program::{Instruction, Program};
-use crate::formula::{Binary, Body, Expr, Known, Rule, Unary};
+use crate::formula::{Body, Expr, Known, Regime, Rule};
 use crate::model::{FormulaKind, Reference, START, Table};
 use crate::watch::{Interrupt, Watch};
 
@@ -22,17 +22,10 @@ const CODE_UNASKED: usize = 512;
 /// Code over one number per quantity, with room behind them.
 #[derive(Debug)]
 pub(super) struct Refold {
-    pieces: Vec<Piece>,
+    pieces: Vec<Program>,
     /// Numbers of the slots behind the quantities: room for what is in between, and the numbers of texts.
     behind: Vec<f64>,
     tables: Vec<Arc<Table>>,
-}
-
-#[derive(Debug)]
-enum Piece {
-    Code(Program),
-    /// A quantity whose formula has rules that its numbers decide on.
-    Formula(usize),
 }
 
 impl Refold {
@@ -82,22 +75,9 @@ impl Refold {
         let mut values = individual.take_values();
         let quantities = values.len();
         values.extend_from_slice(&self.behind);
-        let mut folder = Folder::new(individual.structure().model());
-        for piece in &self.pieces {
-            match piece {
-                Piece::Code(program) => {
-                    program.run(&mut values, &self.tables);
-                    watch.ask()?;
-                }
-                Piece::Formula(q) => {
-                    watch.check()?;
-                    if let Some(f) = individual.formula_of(*q) {
-                        let constants = individual.constants();
-                        let formula_of = |q: usize, _: Reading| individual.formula_of(q);
-                        values[*q] = folder.evaluate(f, START, &values, constants, formula_of);
-                    }
-                }
-            }
+        for program in &self.pieces {
+            program.run(&mut values, &self.tables);
+            watch.ask()?;
         }
         values.truncate(quantities);
         individual.give_values(values);
@@ -105,8 +85,8 @@ impl Refold {
     }
 }
 
-/// Where a value lies, how much of it is known, and its number where that is a constant of the file.
-type Value = (u32, Known, Option<f64>);
+/// Where a value lies, and how much of it is known.
+type Value = (u32, Known);
 
 struct Writer<'a> {
     taken: &'a Instance,
@@ -116,7 +96,7 @@ struct Writer<'a> {
     /// Slots of numbers, by their bits.
     slots: HashMap<u64, u32>,
     code: Vec<Instruction>,
-    pieces: Vec<Piece>,
+    pieces: Vec<Program>,
     tables: Vec<Arc<Table>>,
 }
 
@@ -124,17 +104,13 @@ impl Writer<'_> {
     fn close(&mut self) {
         if !self.code.is_empty() {
             let code = std::mem::take(&mut self.code);
-            self.pieces.push(Piece::Code(Program::of(code)));
+            self.pieces.push(Program::of(code));
         }
     }
 
     fn quantity(&mut self, q: u32, f: usize) {
-        let before = self.code.len();
-        if self.formula(q, f).is_none() {
-            self.code.truncate(before);
-            self.close();
-            self.pieces.push(Piece::Formula(q as usize));
-        } else if self.code.len() >= CODE_UNASKED {
+        self.formula(q, f);
+        if self.code.len() >= CODE_UNASKED {
             self.close();
         }
     }
@@ -155,20 +131,17 @@ impl Writer<'_> {
 
     fn reference(&mut self, reference: Reference) -> Value {
         match reference {
-            Reference::Time => (self.number(START), Known::Live, None),
-            Reference::Quantity(q) if self.taken.constants()[q] => {
-                let value = self.taken.values()[q];
-                (q as u32, Known::Constant, Some(value))
-            }
-            Reference::Quantity(q) => (q as u32, Known::Live, None),
+            Reference::Time => (self.number(START), Known::Live),
+            Reference::Quantity(q) if self.taken.constants()[q] => (q as u32, Known::Constant),
+            Reference::Quantity(q) => (q as u32, Known::Live),
         }
     }
 
-    /// Code for a formula; nothing where its rules are not known yet.
-    fn formula(&mut self, to: u32, f: usize) -> Option<()> {
+    /// Writes the code of a formula.
+    fn formula(&mut self, to: u32, f: usize) {
         let model = self.taken.structure().model();
         match &model.formulas[f].kind {
-            FormulaKind::Explicit { body, arguments } => self.body(to, body, arguments)?,
+            FormulaKind::Explicit { body, arguments } => self.body(to, body, arguments),
             FormulaKind::Table(table) => {
                 let x = self.number(START);
                 self.table(to, table, x);
@@ -195,7 +168,6 @@ impl Writer<'_> {
                 None => self.copy(to, *of as u32),
             },
         }
-        Some(())
     }
 
     fn copy(&mut self, to: u32, a: u32) {
@@ -209,14 +181,24 @@ impl Writer<'_> {
     }
 
     /// As [`Body::evaluate_known`].
-    fn body(&mut self, whole: u32, body: &Body, arguments: &[Reference]) -> Option<()> {
+    fn body(&mut self, whole: u32, body: &Body, arguments: &[Reference]) {
         if let Some(value) = body.as_number() {
             let a = self.number(value);
             self.copy(whole, a);
-            return Some(());
+            return;
+        }
+        let regime = body.regime(|i| match arguments.get(i) {
+            Some(Reference::Quantity(q)) if self.taken.constants()[*q] => {
+                Some(self.taken.values()[*q])
+            }
+            _ => None,
+        });
+        if regime == Regime::Zero {
+            let a = self.number(0.0);
+            self.copy(whole, a);
+            return;
         }
         let plan = body.plan();
-        let negated = body.negated_argument();
         let mut values: Vec<Value> = Vec::with_capacity(plan.len());
         for (i, node) in plan.iter().enumerate() {
             let to = if i + 1 == plan.len() {
@@ -225,51 +207,43 @@ impl Writer<'_> {
                 self.between(i)
             };
             let value = match *node {
-                Expr::Number(value) => (self.number(value), Known::Constant, Some(value)),
-                Expr::Argument(i) => self.reference(arguments[i as usize]),
+                Expr::Number(value) => (self.number(value), Known::Constant),
+                Expr::Argument(i) => {
+                    let (at, known) = self.reference(arguments[i as usize]);
+                    match regime {
+                        Regime::Constant => (at, Known::Live),
+                        Regime::Zero | Regime::Mixed => (at, known),
+                    }
+                }
                 Expr::Unary(op, a) => {
-                    let (a, known, _) = values[a as usize];
+                    let (a, known) = values[a as usize];
                     let known = known.max(Known::Folded);
-                    let rule = match op {
-                        Unary::Not if negated.is_some() && to == whole => Rule::Live,
-                        _ => Rule::known(known),
-                    };
+                    let rule = Rule::known(known);
                     self.code.push(Instruction::Unary { to, op, rule, a });
-                    (to, known, None)
+                    (to, known)
                 }
                 Expr::Binary(op, a, b) => {
                     let (a, b) = (values[a as usize], values[b as usize]);
-                    let rule = Rule::of(op, a.1, b.1, body.is_whole_product(i));
+                    let rule = Rule::of(op, a.1, b.1, false);
                     let code = Instruction::binary(to, op, rule, a.0, b.0);
                     self.code.push(code);
-                    (to, known(op, a, b)?, None)
+                    (to, a.1.max(b.1).max(Known::Folded))
                 }
                 Expr::Select(c, a, b) => {
                     let [c, a, b] = [c, a, b].map(|i| values[i as usize]);
                     let known = c.1.max(a.1).max(b.1).max(Known::Folded);
-                    let rule = Rule::known(known);
+                    let rule = Rule::known(c.1.max(b.1));
                     let (c, a, b) = (c.0, a.0, b.0);
                     self.code.push(Instruction::Select { to, rule, c, a, b });
-                    (to, known, None)
+                    (to, known)
                 }
             };
             values.push(value);
         }
-        let (root, ..) = *values.last()?;
-        if root != whole {
+        if let Some(&(root, _)) = values.last()
+            && root != whole
+        {
             self.copy(whole, root);
         }
-        Some(())
     }
-}
-
-/// How much is known of an operation; nothing where its first operand decides on that with a number of the individual.
-fn known(op: Binary, a: Value, b: Value) -> Option<Known> {
-    if op == Binary::Divide && a.1 == Known::Constant {
-        // A constant 0 over anything counts like the constant itself.
-        if a.2? == 0.0 {
-            return Some(Known::Constant);
-        }
-    }
-    Some(a.1.max(b.1).max(Known::Folded))
 }

@@ -117,7 +117,7 @@ pub(crate) struct Variant {
     /// Arrays of engines that are done.
     spare: Mutex<Vec<Vec<f64>>>,
     symbolic: OnceLock<Arc<Symbolic>>,
-    /// Constants of the file that logic uses in what varies.
+    /// Constants of the file that decide on the rules of what varies.
     pub(crate) in_logic: Vec<usize>,
 }
 
@@ -173,7 +173,15 @@ impl Variant {
         let dependencies = Dependencies::new(model, |q| formulas[q], watch)?;
         let classes = classes(model, states, &formulas, &dependencies);
         let (set, constants) = constants(model, &dependencies, key);
-        let mut lowering = Lowering::new(model, &classes, &formulas, &constants, &set, watch);
+        let mut lowering = Lowering::new(
+            model,
+            &classes,
+            &formulas,
+            &constants,
+            &set,
+            &dependencies.order,
+            watch,
+        );
         let roots = Roots::new(&mut lowering, model, states, outputs)?;
         let Lowering {
             graph,

@@ -7,7 +7,7 @@
     reason = "numeric kernel: operands precede their users by construction"
 )]
 
-use super::{Binary, Body, Expr, Unary};
+use super::{Binary, Body, Expr, Regime, Unary};
 
 /// How much of a value is known before a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,17 +36,27 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// The rule for an operator with operands of which so much is known. In a formula that is one product as a whole a
-    /// constant factor 0 makes it 0 wherever it stands.
+    /// Returns the rule for an operator with operands of which so much is known. In a formula that is one product as a
+    /// whole a constant factor 0 makes it 0 wherever it stands; elsewhere constants are multiplied and divided plainly.
     #[must_use]
     pub fn of(op: Binary, a: Known, b: Known, whole_product: bool) -> Self {
+        let folded = a != Known::Live && b != Known::Live;
         match op {
             Binary::Add | Binary::Subtract | Binary::Power => Self::Live,
+            Binary::Multiply if whole_product && folded => {
+                if a == Known::Constant || b == Known::Constant {
+                    Self::Either
+                } else {
+                    Self::Live
+                }
+            }
             Binary::Multiply if whole_product && b == Known::Constant => Self::Either,
+            Binary::Multiply if folded => Self::Live,
             Binary::Multiply => Self::First,
+            Binary::Divide if whole_product && a == Known::Constant => Self::First,
+            Binary::Divide if folded => Self::Live,
             // The product with the reciprocal.
             Binary::Divide if b == Known::Constant => Self::First,
-            Binary::Divide if whole_product && a == Known::Constant => Self::First,
             Binary::Divide => Self::Live,
             _ => Self::known(a.max(b)),
         }
@@ -103,19 +113,27 @@ pub fn apply_binary(op: Binary, rule: Rule, a: f64, b: f64) -> f64 {
         _ if a.is_nan() || b.is_nan() => f64::NAN,
         Binary::And => truth(a != 0.0 && b != 0.0),
         Binary::Or => truth(a != 0.0 || b != 0.0),
-        _ => folded(op, a, b),
-    }
-}
-
-/// Comparisons, logic and extrema of what is known before the run.
-fn folded(op: Binary, a: f64, b: f64) -> f64 {
-    match op {
         Binary::Less => truth(a < b),
         Binary::LessOrEqual => truth(a <= b),
         Binary::Greater => truth(a > b),
         Binary::GreaterOrEqual => truth(a >= b),
         Binary::Equal => truth(a == b),
-        Binary::NotEqual => truth(a != b && !a.is_nan() && !b.is_nan()),
+        Binary::NotEqual => truth(a != b),
+        _ => folded(op, a, b),
+    }
+}
+
+/// Comparisons, logic and extrema of what is known before the run. Numbers are compared by their difference, so that an
+/// infinity equals nothing.
+fn folded(op: Binary, a: f64, b: f64) -> f64 {
+    let difference = a - b;
+    match op {
+        Binary::Less => truth(difference < 0.0),
+        Binary::LessOrEqual => truth(difference <= 0.0),
+        Binary::Greater => truth(difference > 0.0),
+        Binary::GreaterOrEqual => truth(difference >= 0.0),
+        Binary::Equal => truth(difference == 0.0),
+        Binary::NotEqual => truth(difference != 0.0 && !difference.is_nan()),
         Binary::And => truth(a == 1.0 && b == 1.0),
         Binary::Or => truth(a == 1.0 || b == 1.0),
         Binary::Min if a < b => a,
@@ -183,23 +201,51 @@ fn power(a: f64, b: f64) -> f64 {
 }
 
 impl Body {
-    /// The value, with `argument(i)` the value behind alias `i` and whether it is a constant of the file; `scratch` is
-    /// cleared and reused.
+    /// Returns the value, with `argument(i)` the value behind alias `i` and whether it is a constant of the file;
+    /// `scratch` is cleared and reused.
     pub fn evaluate_known(
         &self,
         scratch: &mut Vec<(f64, Known)>,
-        mut argument: impl FnMut(usize) -> (f64, bool),
+        argument: impl Fn(usize) -> (f64, bool),
     ) -> f64 {
         if let Some(value) = self.as_number() {
             return value;
         }
+        match self.regime_of(&argument) {
+            Regime::Zero => 0.0,
+            regime => self.evaluate_plan(scratch, regime, argument),
+        }
+    }
+
+    fn regime_of(&self, argument: impl Fn(usize) -> (f64, bool)) -> Regime {
+        self.regime(|i| {
+            let (value, constant) = argument(i);
+            constant.then_some(value)
+        })
+    }
+
+    /// Fills `scratch` with the value of every node of the plan and returns the last one.
+    pub(super) fn evaluate_nodes(
+        &self,
+        scratch: &mut Vec<(f64, Known)>,
+        argument: impl Fn(usize) -> (f64, bool),
+    ) -> f64 {
+        self.evaluate_plan(scratch, self.regime_of(&argument), argument)
+    }
+
+    fn evaluate_plan(
+        &self,
+        scratch: &mut Vec<(f64, Known)>,
+        regime: Regime,
+        argument: impl Fn(usize) -> (f64, bool),
+    ) -> f64 {
         scratch.clear();
-        for (i, node) in self.plan().iter().enumerate() {
+        for node in self.plan() {
             let entry = match *node {
                 Expr::Number(value) => (value, Known::Constant),
                 Expr::Argument(i) => {
                     let (value, constant) = argument(i as usize);
-                    let known = if constant {
+                    let known = if constant && regime != Regime::Constant {
                         Known::Constant
                     } else {
                         Known::Live
@@ -213,18 +259,20 @@ impl Body {
                 }
                 Expr::Binary(op, a, b) => {
                     let (a, b) = (scratch[a as usize], scratch[b as usize]);
-                    binary(op, a, b, self.is_whole_product(i))
+                    let known = a.1.max(b.1).max(Known::Folded);
+                    (
+                        apply_binary(op, Rule::of(op, a.1, b.1, false), a.0, b.0),
+                        known,
+                    )
                 }
                 Expr::Select(c, a, b) => {
                     let [c, a, b] = [c, a, b].map(|i| scratch[i as usize]);
                     let known = c.1.max(a.1).max(b.1).max(Known::Folded);
-                    (apply_select(Rule::known(known), c.0, a.0, b.0), known)
+                    let rule = Rule::known(c.1.max(b.1));
+                    (apply_select(rule, c.0, a.0, b.0), known)
                 }
             };
             scratch.push(entry);
-        }
-        if let Some(a) = self.negated_argument() {
-            return apply_unary(Unary::Not, Rule::Live, scratch[a as usize].0);
         }
         scratch.last().map_or(f64::NAN, |value| value.0)
     }
@@ -233,31 +281,8 @@ impl Body {
     pub fn evaluate(
         &self,
         scratch: &mut Vec<(f64, Known)>,
-        mut argument: impl FnMut(usize) -> f64,
+        argument: impl Fn(usize) -> f64,
     ) -> f64 {
         self.evaluate_known(scratch, |i| (argument(i), false))
     }
-
-    /// The operand in the plan, if the whole formula is `NOT` of one argument: that is never taken as known.
-    #[must_use]
-    pub fn negated_argument(&self) -> Option<u32> {
-        match self.plan() {
-            [.., Expr::Unary(Unary::Not, a)] => match self.plan().get(*a as usize) {
-                Some(Expr::Argument(_)) => Some(*a),
-                _ => None,
-            },
-            _ => None,
-        }
-    }
-}
-
-fn binary(op: Binary, a: (f64, Known), b: (f64, Known), whole_product: bool) -> (f64, Known) {
-    let value = apply_binary(op, Rule::of(op, a.1, b.1, whole_product), a.0, b.0);
-    // A constant 0 over anything ends the product that it stands in like the constant itself.
-    let known = if op == Binary::Divide && a == (0.0, Known::Constant) {
-        Known::Constant
-    } else {
-        a.1.max(b.1).max(Known::Folded)
-    };
-    (value, known)
 }

@@ -50,13 +50,13 @@ impl Body {
     pub fn gradient(
         &self,
         scratch: &mut Vec<(f64, Known)>,
-        argument: impl FnMut(usize) -> (f64, bool),
+        argument: impl Fn(usize) -> (f64, bool),
         mut each: impl FnMut(usize, f64),
     ) {
-        if self.as_number().is_some() || self.negated_argument().is_some() {
+        if self.as_number().is_some() {
             return;
         }
-        self.evaluate_known(scratch, argument);
+        self.evaluate_nodes(scratch, argument);
         let plan = self.plan();
         let value = |i: u32| scratch[i as usize].0;
         let mut weights = vec![0.0; plan.len()];

@@ -11,8 +11,10 @@ mod operation;
 mod parser;
 mod plan;
 mod print;
+mod regime;
 
 pub use body::{Body, Expr, FormulaError};
 pub use evaluate::{Known, Rule, apply_binary, apply_select, apply_unary, divide, multiply};
 pub use gradient::{slope, slopes};
 pub use operation::{Binary, Unary};
+pub use regime::Regime;

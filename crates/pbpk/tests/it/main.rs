@@ -41,6 +41,7 @@ mod questions;
 mod readers_agree;
 mod refolded;
 mod refusals;
+mod regimes;
 mod sensitivity;
 mod solve_lu;
 mod solve_problems;

@@ -1,0 +1,157 @@
+//! The three ways in which the genuine solver takes a formula.
+//!
+//! A formula that lists nothing but constants of the file is computed once, by the rules of a run. A formula that is 0
+//! whatever its live arguments are is 0. In every other formula the parts made of constants are folded first, by the
+//! rules of [`super::Rule::Folded`].
+#![expect(
+    clippy::indexing_slicing,
+    reason = "operands precede their users by construction"
+)]
+
+use super::{Binary, Body, Expr, Rule, Unary, apply_binary, apply_unary};
+
+/// How the genuine solver takes a formula as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Regime {
+    /// Every alias is a constant of the file: computed once, by the rules of a run.
+    Constant,
+    /// A constant makes the formula 0, whatever the rest is.
+    Zero,
+    /// Parts made of constants are folded, the rest is live.
+    Mixed,
+}
+
+/// What is known of a node before the run.
+#[derive(Debug, Clone, Copy, Default)]
+struct KnownNode {
+    /// The number of a constant or of a part made of numbers of the text alone.
+    number: Option<f64>,
+    /// The node is made of numbers of the text alone.
+    literal: bool,
+    zero: bool,
+}
+
+impl KnownNode {
+    fn literal(value: f64) -> Self {
+        Self {
+            number: Some(value),
+            literal: true,
+            zero: value == 0.0,
+        }
+    }
+
+    fn zero(zero: bool) -> Self {
+        Self {
+            zero,
+            ..Self::default()
+        }
+    }
+}
+
+impl Body {
+    /// Returns the regime of the formula; `constant(i)` is the number behind alias `i` where that is a constant of the file.
+    #[must_use]
+    pub fn regime(&self, constant: impl Fn(usize) -> Option<f64>) -> Regime {
+        if (0..self.aliases.len()).all(|i| constant(i).is_some()) {
+            Regime::Constant
+        } else if self.is_zero(constant) {
+            Regime::Zero
+        } else {
+            Regime::Mixed
+        }
+    }
+
+    /// Returns whether constants of the file other than plain factors may make the formula 0.
+    #[must_use]
+    pub fn may_be_zero(&self, constant: impl Fn(usize) -> bool) -> bool {
+        let plan = self.plan();
+        let is_known = |i: u32| match plan[i as usize] {
+            Expr::Number(_) => true,
+            Expr::Argument(a) => constant(a as usize),
+            _ => false,
+        };
+        let mut open: Vec<u32> = plan
+            .len()
+            .checked_sub(1)
+            .map(super::body::to_u32)
+            .into_iter()
+            .collect();
+        while let Some(node) = open.pop() {
+            match plan[node as usize] {
+                Expr::Binary(Binary::Multiply, a, b) => open.extend([a, b]),
+                Expr::Binary(Binary::Divide, a, _) => open.push(a),
+                Expr::Binary(Binary::Add, a, b) => open.extend([a, b]),
+                Expr::Binary(Binary::And, a, b) if is_known(a) || is_known(b) => return true,
+                Expr::Binary(Binary::And | Binary::Power, ..) => {}
+                Expr::Binary(_, a, b) if is_known(a) && is_known(b) => return true,
+                Expr::Unary(Unary::Not, a) if is_known(a) => return true,
+                Expr::Select(..) => return true,
+                Expr::Number(_) | Expr::Argument(_) | Expr::Unary(..) | Expr::Binary(..) => {}
+            }
+        }
+        false
+    }
+
+    /// Whether the formula is 0 whatever the arguments are that are no constants.
+    fn is_zero(&self, constant: impl Fn(usize) -> Option<f64>) -> bool {
+        let plan = self.plan();
+        let may_be = matches!(
+            plan.last(),
+            Some(Expr::Unary(Unary::Not, _) | Expr::Binary(..) | Expr::Select(..))
+        );
+        if !may_be {
+            return false;
+        }
+        let mut known: Vec<KnownNode> = Vec::with_capacity(plan.len());
+        for node in plan {
+            let at = |i: u32| known[i as usize];
+            known.push(match *node {
+                Expr::Number(value) => KnownNode::literal(value),
+                Expr::Argument(i) => {
+                    let number = constant(i as usize);
+                    KnownNode {
+                        number,
+                        literal: false,
+                        zero: number == Some(0.0),
+                    }
+                }
+                Expr::Unary(op, a) => unary(op, at(a)),
+                Expr::Binary(op, a, b) => binary(op, at(a), at(b)),
+                Expr::Select(c, a, b) => KnownNode::zero(match at(c).number {
+                    Some(1.0) => at(a).zero,
+                    Some(_) => at(b).zero,
+                    None => at(a).zero && at(b).zero,
+                }),
+            });
+        }
+        known.last().is_some_and(|node| node.zero)
+    }
+}
+
+fn unary(op: Unary, a: KnownNode) -> KnownNode {
+    match a.number {
+        Some(x) if a.literal => KnownNode::literal(apply_unary(op, Rule::Folded, x)),
+        Some(x) if op == Unary::Not => KnownNode::zero(apply_unary(op, Rule::Live, x) == 0.0),
+        _ => KnownNode::default(),
+    }
+}
+
+fn binary(op: Binary, a: KnownNode, b: KnownNode) -> KnownNode {
+    let both = a.number.zip(b.number);
+    if let Some((x, y)) = both
+        && a.literal
+        && b.literal
+    {
+        return KnownNode::literal(apply_binary(op, Rule::Folded, x, y));
+    }
+    KnownNode::zero(match op {
+        Binary::Add => a.zero && b.zero,
+        // The text's own number is added with the other sign.
+        Binary::Subtract if b.literal => a.zero && b.zero,
+        Binary::Multiply => a.zero || b.zero,
+        Binary::Divide => a.zero || b.literal && b.number.is_some_and(f64::is_infinite),
+        Binary::Power => false,
+        Binary::And => a.number == Some(0.0) || b.number == Some(0.0),
+        _ => both.is_some_and(|(x, y)| apply_binary(op, Rule::Live, x, y) == 0.0),
+    })
+}
