@@ -6,12 +6,13 @@ use pyo3::prelude::*;
 use solver::compile::{Instance, Structure};
 use solver::fit::{Errors, Observation, Parameter, Problem};
 use solver::path;
+use solver::run::OspVersion;
 use solver::watch::{Question, Watch};
 use std::sync::Arc;
 
 use crate::errors::raised;
 use crate::signals::interruptible;
-use crate::simulation::Simulation;
+use crate::simulation::{Simulation, release};
 
 /// A fitted parameter.
 #[pyclass(module = "pbpk", frozen)]
@@ -47,16 +48,19 @@ impl Estimate {
 type Bounds = HashMap<String, Option<(f64, f64)>>;
 
 /// Fits parameters, given with their bounds or None, to data: for each output path the times in minutes and the values in
-/// base units. `error` is "log" (errors that grow with the value) or "absolute". The simulation keeps its values.
+/// base units. `error` is "log" (errors that grow with the value) or "absolute"; `osp_version` as in `Simulation.run`. The
+/// simulation keeps its values.
 #[pyfunction]
-#[pyo3(signature = (simulation, data, parameters, error="log"))]
+#[pyo3(signature = (simulation, data, parameters, error="log", osp_version=None))]
 pub(crate) fn fit(
     py: Python<'_>,
     simulation: &Simulation,
     data: HashMap<String, (Vec<f64>, Vec<f64>)>,
     parameters: Bounds,
     error: &str,
+    osp_version: Option<&str>,
 ) -> PyResult<Vec<Estimate>> {
+    let release = release(osp_version)?;
     let errors = match error {
         "log" => Errors::Log,
         "absolute" => Errors::Absolute,
@@ -66,14 +70,16 @@ pub(crate) fn fit(
             )));
         }
     };
-    interruptible(py, |ask| fitted(simulation, data, parameters, errors, ask))
+    interruptible(py, |ask| {
+        fitted(simulation, data, parameters, (errors, release), ask)
+    })
 }
 
 fn fitted(
     simulation: &Simulation,
     data: HashMap<String, (Vec<f64>, Vec<f64>)>,
     parameters: Bounds,
-    errors: Errors,
+    (errors, release): (Errors, OspVersion),
     ask: Question<'_>,
 ) -> PyResult<Vec<Estimate>> {
     let model = simulation.model();
@@ -116,6 +122,7 @@ fn fitted(
     }
     let mut problem = Problem::new(&individual, varied, observations, errors).map_err(raised)?;
     problem.watched(ask);
+    problem.with_release(release);
     let found = solver::fit::fit(&problem).map_err(raised)?;
     let named = parameters.into_iter().zip(found.estimates);
     let estimates = named.map(|((path, _), e)| Estimate {

@@ -11,18 +11,20 @@ use std::time::Duration;
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use solver::population::{Plan, Population as Table};
-use solver::run::RunOptions;
+use solver::run::{OspVersion, RunOptions};
 use solver::watch::{Interrupt, Question, Watch};
 
 use crate::errors::raised;
 use crate::results::shaped;
 use crate::signals::interruptible;
-use crate::simulation::Simulation;
+use crate::simulation::{Simulation, release};
 
 /// Most threads.
 const THREADS_MAX: usize = 256;
 /// How long is waited before it is asked again whether to go on.
 const WAIT: Duration = Duration::from_millis(1);
+/// Why an individual has no curves whose run starts at another time than those of the others.
+const OTHER_TIMES: &str = "its rows are not at the times of the others: the run starts before 0";
 /// Individuals that a thread takes at once.
 const BATCH: usize = 16;
 
@@ -91,30 +93,39 @@ pub(crate) struct PopulationResults {
     /// Parameters of the population that the model does not have.
     #[pyo3(get)]
     unmatched: Vec<String>,
+    /// Warnings of the runs, without repetitions.
+    #[pyo3(get)]
+    warnings: Vec<String>,
+    /// Release of OSP whose rules the runs followed.
+    #[pyo3(get)]
+    osp_version: &'static str,
 }
 
 /// Runs all individuals on this many threads, by default as many as the machine has. The numbers do not depend on it.
+/// `osp_version` as in `Simulation.run`.
 #[pyfunction]
-#[pyo3(signature = (simulation, population, threads=None))]
+#[pyo3(signature = (simulation, population, threads=None, osp_version=None))]
 pub(crate) fn run_population(
     py: Python<'_>,
     simulation: &Simulation,
     population: &Population,
     threads: Option<usize>,
+    osp_version: Option<&str>,
 ) -> PyResult<PopulationResults> {
+    let release = release(osp_version)?;
     let known = || std::thread::available_parallelism().map_or(1, usize::from);
     let threads = threads.unwrap_or_else(known).clamp(1, THREADS_MAX);
     let rows = 0..population.0.len();
     let done = interruptible(py, |ask| {
-        Done::all(simulation, &population.0, rows, threads, ask)
+        Done::all(simulation, &population.0, rows, (threads, release), ask)
     })?;
-    done.results(py)
+    done.results(py, release)
 }
 
 /// Runs the individuals in rows start to stop of a population file: a pure function of its arguments, to be spread over
 /// processes by any executor. Returns (ids, values, failures); values are by individual, time and output.
 #[pyfunction]
-#[pyo3(signature = (model, population, start, stop, outputs=None))]
+#[pyo3(signature = (model, population, start, stop, outputs=None, osp_version=None))]
 #[expect(clippy::type_complexity, reason = "a tuple is what Python takes apart")]
 pub(crate) fn run_chunk<'py>(
     py: Python<'py>,
@@ -123,7 +134,9 @@ pub(crate) fn run_chunk<'py>(
     start: usize,
     stop: usize,
     outputs: Option<Vec<String>>,
+    osp_version: Option<&str>,
 ) -> PyResult<(Vec<i64>, Bound<'py, PyAny>, Vec<(i64, String)>)> {
+    let release = release(osp_version)?;
     let done = interruptible(py, |ask| {
         let simulation = Simulation::open(&model, outputs.as_deref(), ask)?;
         let table = opened(&population, ask)?;
@@ -133,7 +146,7 @@ pub(crate) fn run_chunk<'py>(
                 "rows {start} to {stop} of {count} individuals"
             )));
         }
-        Done::all(&simulation, &table, start..stop, 1, ask)
+        Done::all(&simulation, &table, start..stop, (1, release), ask)
     })?;
     let shape = [done.ids.len(), done.times.len(), done.paths.len()];
     Ok((done.ids, shaped(py, done.values, shape)?, done.failures))
@@ -147,6 +160,19 @@ struct Done {
     paths: Vec<String>,
     failures: Vec<(i64, String)>,
     unmatched: Vec<String>,
+    warnings: Vec<String>,
+}
+
+/// Most warnings that are kept.
+const WARNINGS_MAX: usize = 50;
+
+/// Adds warnings that are not there yet, up to the bound.
+fn note(all: &mut Vec<String>, more: Vec<String>) {
+    for warning in more {
+        if all.len() < WARNINGS_MAX && !all.contains(&warning) {
+            all.push(warning);
+        }
+    }
 }
 
 /// Curves of one batch, with its place.
@@ -156,6 +182,7 @@ struct Batch {
     times: Vec<f64>,
     values: Vec<f64>,
     failures: Vec<(i64, String)>,
+    warnings: Vec<String>,
 }
 
 impl Done {
@@ -163,7 +190,7 @@ impl Done {
         simulation: &Simulation,
         table: &Table,
         rows: Range<usize>,
-        threads: usize,
+        (threads, release): (usize, OspVersion),
         ask: Question<'_>,
     ) -> PyResult<Self> {
         let base = simulation.individual.clone();
@@ -179,7 +206,8 @@ impl Done {
                     return Ok(());
                 }
                 let from = rows.start + place * BATCH;
-                let batch = batch(&plan, table, place, from..rows.end.min(from + BATCH), ask)?;
+                let some = from..rows.end.min(from + BATCH);
+                let batch = batch(&plan, table, (place, some), release, ask)?;
                 if let Ok(mut batches) = batches.lock() {
                     batches.push(batch);
                 }
@@ -206,19 +234,27 @@ impl Done {
             paths,
             failures: Vec::new(),
             unmatched,
+            warnings: Vec::new(),
         };
-        for batch in batches {
+        for mut batch in batches {
             if done.times.is_empty() {
                 done.times = batch.times;
+            } else if !batch.ids.is_empty() && done.times != batch.times {
+                let ids = std::mem::take(&mut batch.ids);
+                batch
+                    .failures
+                    .extend(ids.into_iter().map(|id| (id, OTHER_TIMES.to_owned())));
+                batch.values.clear();
             }
             done.ids.extend(batch.ids);
             done.values.extend(batch.values);
             done.failures.extend(batch.failures);
+            note(&mut done.warnings, batch.warnings);
         }
         Ok(done)
     }
 
-    fn results(self, py: Python<'_>) -> PyResult<PopulationResults> {
+    fn results(self, py: Python<'_>, release: OspVersion) -> PyResult<PopulationResults> {
         let shape = [self.ids.len(), self.times.len(), self.paths.len()];
         Ok(PopulationResults {
             values: shaped(py, self.values, shape)?.unbind(),
@@ -227,6 +263,8 @@ impl Done {
             paths: self.paths,
             failures: self.failures,
             unmatched: self.unmatched,
+            warnings: self.warnings,
+            osp_version: release.name(),
         })
     }
 }
@@ -234,8 +272,8 @@ impl Done {
 fn batch(
     plan: &Plan,
     table: &Table,
-    place: usize,
-    rows: Range<usize>,
+    (place, rows): (usize, Range<usize>),
+    osp_version: OspVersion,
     ask: Question<'_>,
 ) -> Result<Batch, Interrupt> {
     let mut batch = Batch {
@@ -244,14 +282,20 @@ fn batch(
         times: Vec::new(),
         values: Vec::new(),
         failures: Vec::new(),
+        warnings: Vec::new(),
     };
     let options = RunOptions {
         interrupt: Some(ask),
+        osp_version,
         ..RunOptions::default()
     };
     solver::population::run_chunk(plan, table, rows, &options, |outcome| {
         match outcome.result {
+            Ok(results) if !batch.times.is_empty() && batch.times != results.times => {
+                batch.failures.push((outcome.id, OTHER_TIMES.to_owned()));
+            }
             Ok(results) => {
+                note(&mut batch.warnings, results.warnings);
                 batch.ids.push(outcome.id);
                 batch.times = results.times;
                 batch.values.extend(results.values);

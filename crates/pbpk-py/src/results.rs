@@ -22,9 +22,12 @@ pub(crate) struct SimulationResults {
     derivatives: Option<Py<PyAny>>,
     paths: Arc<[String]>,
     units: Arc<[String]>,
-    /// What was noted on the way.
+    /// Warnings of the run.
     #[pyo3(get)]
     warnings: Vec<String>,
+    /// Release of OSP whose rules the run followed.
+    #[pyo3(get)]
+    osp_version: &'static str,
 }
 
 /// Numbers as an array of this shape that owns them.
@@ -53,6 +56,7 @@ impl SimulationResults {
             paths: results.paths,
             units: results.units,
             warnings: results.warnings,
+            osp_version: results.osp_version.name(),
         })
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use solver::compile::{Instance, Structure};
 use solver::model::{Kind, Model};
-use solver::run::RunOptions;
+use solver::run::{OspVersion, RunOptions};
 use solver::watch::{Question, Watch};
 use solver::{path, read};
 
@@ -72,6 +72,13 @@ impl Simulation {
             .get(q)
             .map_or_else(String::new, |q| q.unit.clone())
     }
+}
+
+/// Returns the release of OSP of this name, the default where none is given.
+pub(crate) fn release(name: Option<&str>) -> PyResult<OspVersion> {
+    name.map_or(Ok(OspVersion::default()), |name| {
+        name.parse().map_err(raised)
+    })
 }
 
 /// Positions of what these paths or patterns name, once each.
@@ -190,8 +197,9 @@ impl Simulation {
     }
 
     /// Runs. Times are in minutes; without them the file's are taken. With `sensitivity_to` the results hold the exact
-    /// derivatives of all outputs by these parameters. Other threads go on meanwhile.
-    #[pyo3(signature = (times=None, rtol=None, atol=None, sensitivity_to=None))]
+    /// derivatives of all outputs by these parameters. `osp_version` is the release of OSP whose rules hold at the start:
+    /// "12.4.3" (the default) or "13-dev". Other threads go on meanwhile.
+    #[pyo3(signature = (times=None, rtol=None, atol=None, sensitivity_to=None, osp_version=None))]
     fn run(
         &self,
         py: Python<'_>,
@@ -199,7 +207,9 @@ impl Simulation {
         rtol: Option<f64>,
         atol: Option<f64>,
         sensitivity_to: Option<Vec<String>>,
+        osp_version: Option<&str>,
     ) -> PyResult<SimulationResults> {
+        let osp_version = release(osp_version)?;
         let parameters = found(&self.model, &sensitivity_to.unwrap_or_default())?;
         let results = interruptible(py, |ask| {
             let options = RunOptions {
@@ -208,6 +218,7 @@ impl Simulation {
                 rel_tol: rtol,
                 abs_tol: atol,
                 sensitivity_to: &parameters,
+                osp_version,
                 ..RunOptions::default()
             };
             let ran = solver::run::run(&self.individual, &options);
@@ -218,21 +229,23 @@ impl Simulation {
 
     /// Relative changes of the pharmacokinetic parameters per relative change of each of these model parameters, as the
     /// suite computes them: tuples (output, PK parameter, model parameter, sensitivity).
-    #[pyo3(signature = (parameters, variation_range=0.1, number_of_steps=2))]
+    #[pyo3(signature = (parameters, variation_range=0.1, number_of_steps=2, osp_version=None))]
     fn run_sensitivity_analysis(
         &self,
         py: Python<'_>,
         parameters: Vec<String>,
         variation_range: f64,
         number_of_steps: u32,
+        osp_version: Option<&str>,
     ) -> PyResult<Vec<(String, String, String, f64)>> {
+        let osp_version = release(osp_version)?;
         let scheme = solver::sensitivity::Scheme {
             range: variation_range,
             steps: number_of_steps,
             ..solver::sensitivity::Scheme::default()
         };
         let found = found(&self.model, &parameters)?;
-        interruptible(py, |ask| self.analysed(&found, &scheme, ask))
+        interruptible(py, |ask| self.analysed(&found, &scheme, osp_version, ask))
     }
 
     fn __repr__(&self) -> String {
@@ -249,10 +262,12 @@ impl Simulation {
         &self,
         parameters: &[usize],
         scheme: &solver::sensitivity::Scheme,
+        osp_version: OspVersion,
         ask: Question<'_>,
     ) -> PyResult<Vec<(String, String, String, f64)>> {
         let options = RunOptions {
             interrupt: Some(ask),
+            osp_version,
             ..RunOptions::default()
         };
         let run = solver::run::run(&self.individual, &options);

@@ -57,6 +57,28 @@ class Single(unittest.TestCase):
         column = results.get_output_values(OUTPUT)
         self.assertTrue(np.shares_memory(column, results.values))
 
+    def test_results_name_the_release_and_have_the_warnings_of_the_run(self):
+        text = MODEL.read_text()
+        start = text.index("<OutputSchema")
+        late = (
+            "<OutputSchema><OutputIntervalList><OutputInterval><StartTime>60</StartTime><EndTime>120</EndTime>"
+            "<NumberOfTimePoints>2</NumberOfTimePoints></OutputInterval></OutputIntervalList></OutputSchema></Simulation>"
+        )
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "late.xml"
+            file.write_text(text[:start] + late)
+            simulation = pbpk.load_simulation(file, outputs=[OUTPUT])
+            results = simulation.run()
+            self.assertEqual((results.osp_version, results.times.tolist()), ("12.4.3", [0, 60, 120]))
+            results = simulation.run(osp_version="13-dev")
+            self.assertEqual((results.osp_version, results.times.tolist()), ("13-dev", [60, 120]))
+            self.assertEqual(results.warnings, [])
+            with self.assertRaisesRegex(pbpk.PbpkError, "12.4.3 or 13-dev"):
+                simulation.run(osp_version="11")
+            population = pbpk.load_population(people(folder, 3))
+            many = pbpk.run_population(simulation, population, osp_version="13-dev")
+            self.assertEqual((many.osp_version, many.times.tolist()), ("13-dev", [60, 120]))
+
     def test_derivatives_are_those_of_differences(self):
         simulation = pbpk.load_simulation(MODEL, outputs=[OUTPUT])
         path = "Example|Organism|Clearance"

@@ -1,5 +1,6 @@
 //! The keys beside `builtin: simulation`, and what they default to.
 
+use pbpk::run::OspVersion;
 use toolkit::options::{OptionDef, OptionKind, Options};
 
 use crate::jobs::{Ospsuite, Settings};
@@ -38,6 +39,12 @@ pub const OPTIONS: &[OptionDef] = &[
         OptionKind::Paths,
         "",
         "with adapter: ospsuite, folders with R packages, before R's own",
+    ),
+    OptionDef::new(
+        "osp_version",
+        OptionKind::Word(&["12.4.3", "13-dev"]),
+        "12.4.3",
+        "release of OSP whose rules hold at the start of a run where its caller names none",
     ),
     OptionDef::new(
         "environment",
@@ -104,6 +111,8 @@ pub struct Configured {
     pub job_timeout_ms: u64,
     /// How often a run whose worker broke is tried again.
     pub retries: u64,
+    /// Release of OSP whose rules hold where a call names none.
+    pub osp_version: OspVersion,
     /// Most simulations of one caller.
     pub simulations_max: usize,
     /// How long simulations stay loaded unused, in milliseconds.
@@ -125,6 +134,10 @@ pub fn configured(options: &Options) -> Configured {
         },
         job_timeout_ms: number("job_timeout", JOB_TIMEOUT_MS),
         retries: number("retries", 0),
+        osp_version: options
+            .text("osp_version")
+            .and_then(|name| name.parse().ok())
+            .unwrap_or_default(),
         simulations_max: count("simulations_max", 32),
         idle_ms: i64::try_from(number("idle", DAY_MS)).unwrap_or(i64::MAX),
     }

@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use gate::journal::OpId;
+use pbpk::run::{OspVersion, UnknownRelease};
 use toolkit::Cancel;
 use toolkit::options::Setup;
-use toolkit::server::ReplySink;
+use toolkit::server::{Args, ReplySink};
 
 use crate::BACKEND;
 use crate::audit::{self, Asked};
@@ -82,6 +83,19 @@ impl<'a> Context<'a> {
     #[must_use]
     pub fn of_groups(self, groups: &'a [Arc<str>]) -> Self {
         Self { groups, ..self }
+    }
+
+    /// Returns the release of OSP that the arguments name, or the server's.
+    ///
+    /// # Errors
+    /// [`Fault`] where there is no such release.
+    pub fn osp_version(&self, args: Args<'_>) -> Result<OspVersion, Fault> {
+        match args.text("ospVersion") {
+            Ok(name) => name.parse().map_err(|unknown: UnknownRelease| {
+                Fault::input("ospVersion", unknown.to_string()).code("value_error")
+            }),
+            Err(_) => Ok(self.service.configured.osp_version),
+        }
     }
 
     /// The same for a call that was judged for this model file.

@@ -78,7 +78,7 @@ impl Inputs {
         }
         let o = options;
         let how = format!(
-            "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {} {} {:?}",
+            "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {} {} {} {:?}",
             o.rel_tol,
             o.abs_tol,
             o.max_steps,
@@ -87,6 +87,7 @@ impl Inputs {
             o.precision,
             o.times,
             o.locate_events,
+            o.osp_version,
             o.once_at_start,
             o.sensitivity_to
         );

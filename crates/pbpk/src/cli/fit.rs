@@ -22,7 +22,8 @@ pub(super) fn run(
     let deadline = model::Deadline::new(&args.solver)?;
     let unused = !args.solver.times.is_empty() || args.solver.locate_events;
     if unused || args.solver.max_steps.is_some() || args.solver.once_at_start {
-        let message = "of the options of a run, fit takes --rtol, --atol and --timeout alone";
+        let message =
+            "of the options of a run, fit takes --rtol, --atol, --osp-version and --timeout alone";
         return Err(Failure::misuse(message.to_owned()));
     }
     let model = model::open(&args.model, &deadline, err)?;
@@ -43,6 +44,7 @@ pub(super) fn run(
     let mut problem = problem.map_err(|e| Failure::misuse(e.to_string()))?;
     problem.watched(&interrupt);
     problem.with_tolerances(args.solver.rtol, args.solver.atol);
+    problem.with_release(args.solver.osp_version);
     let found = fit(&problem).map_err(|e| match e {
         FitError::Problem(e) => Failure::misuse(e.to_string()),
         e => Failure::failed(e.to_string()),

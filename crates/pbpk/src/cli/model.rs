@@ -160,6 +160,7 @@ pub(super) fn options(args: &SolverArgs) -> RunOptions<'_> {
         },
         times: (!args.times.is_empty()).then_some(args.times.as_slice()),
         locate_events: args.locate_events,
+        osp_version: args.osp_version,
         once_at_start: args.once_at_start,
         ..RunOptions::default()
     }

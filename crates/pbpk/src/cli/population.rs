@@ -223,7 +223,7 @@ fn inputs(
         .map_err(|e| Failure::failed(format!("cannot read {name}: {e}")))?;
     let s = &args.solver;
     let settings = format!(
-        "{} {:?} {} {:?} {} {:?} {:?} {:?} {:?} {} {} {} {}",
+        "{} {:?} {} {:?} {} {:?} {:?} {:?} {:?} {} {} {} {} {}",
         env!("CARGO_PKG_VERSION"),
         args.model.params,
         args.model.strict,
@@ -234,6 +234,7 @@ fn inputs(
         s.max_steps,
         s.times,
         s.locate_events,
+        s.osp_version,
         s.once_at_start,
         s.double_times,
         args.chunk

@@ -180,6 +180,7 @@ fn json(results: &Results) -> String {
             j.number("relative_tolerance", results.settings.rel_tol);
             j.number("absolute_tolerance", results.settings.abs_tol);
         });
+        j.string("osp_version", results.osp_version.name());
         j.strings("warnings", &results.warnings);
     })
 }
@@ -202,6 +203,7 @@ fn statistics(results: &Results, err: &mut (dyn Write + Send)) -> std::io::Resul
     for (name, count) in counts(&results.statistics) {
         writeln!(err, "{name} {count}")?;
     }
+    writeln!(err, "osp_version {}", results.osp_version)?;
     writeln!(err, "relative_tolerance {:e}", results.settings.rel_tol)?;
     writeln!(err, "absolute_tolerance {:e}", results.settings.abs_tol)
 }

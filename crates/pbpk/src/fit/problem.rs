@@ -9,7 +9,7 @@ use std::fmt;
 use super::FitError;
 use crate::compile::{Changes, Instance};
 use crate::error::SetError;
-use crate::run::{RunError, RunOptions, run};
+use crate::run::{OspVersion, RunError, RunOptions, run};
 
 /// A parameter to be fitted.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -57,6 +57,7 @@ pub struct Problem<'a> {
     by_log: Vec<bool>,
     interrupt: Option<crate::watch::Question<'a>>,
     tolerances: (Option<f64>, Option<f64>),
+    release: OspVersion,
 }
 
 /// Why a problem makes no sense.
@@ -164,6 +165,7 @@ impl<'a> Problem<'a> {
             by_log,
             interrupt: None,
             tolerances: (None, None),
+            release: OspVersion::default(),
         })
     }
 
@@ -179,6 +181,11 @@ impl<'a> Problem<'a> {
     /// Relative and absolute tolerance of the runs instead of the file's.
     pub fn with_tolerances(&mut self, relative: Option<f64>, absolute: Option<f64>) {
         self.tolerances = (relative, absolute);
+    }
+
+    /// Release of the OSP solver whose rules the runs follow.
+    pub fn with_release(&mut self, release: OspVersion) {
+        self.release = release;
     }
 
     pub(super) fn check(&self) -> Result<(), ProblemError> {
@@ -274,6 +281,7 @@ impl<'a> Problem<'a> {
             times: Some(&self.times),
             sensitivity_to: &self.positions,
             interrupt: self.interrupt,
+            osp_version: self.release,
             ..RunOptions::default()
         };
         let results = run(&individual, &options).map_err(|failure| match failure.error {

@@ -214,6 +214,7 @@ fn digest(course: &Course<'_>, instance: &Instance) -> u64 {
         .outputs()
         .iter()
         .for_each(|q| hash.word(*q as u64));
+    hash.bytes(course.release().name().as_bytes());
     hash.0
 }
 

@@ -12,11 +12,18 @@ use crate::watch::Watch;
 /// Numbers stored that make a unit of work.
 const NUMBERS_OF_A_UNIT: usize = 64;
 
-/// The output times: those of the options, else the file's.
+/// The output times: those of the options, else the file's, with 0 where the release stores that row in any case.
 pub(super) fn times(model: &crate::model::Model, options: &RunOptions<'_>) -> Vec<f64> {
     match options.times {
         Some(times) => schedule::usable(times),
-        None => model.grid.sorted(options.precision),
+        None => {
+            let mut times = model.grid.sorted(options.precision);
+            let is_late = times.first().is_some_and(|first| *first > START);
+            if is_late && options.osp_version.always_stores_start() {
+                times.insert(0, START);
+            }
+            times
+        }
     }
 }
 
@@ -56,7 +63,8 @@ impl<'a> Course<'a> {
         }
         let settings = schedule::settings(model, options);
         results.settings = settings;
-        let schedule = Schedule::new(instance, &times, warnings);
+        results.osp_version = options.osp_version;
+        let schedule = Schedule::new(instance, &times, options.osp_version, warnings);
         ask(options, START)?;
         let mut state = State::new(instance, options.interrupt)?;
         if !options.sensitivity_to.is_empty() {
@@ -64,6 +72,7 @@ impl<'a> Course<'a> {
         }
         results.reserve(times.len(), options.sink.is_some());
         let end = times.last().copied().unwrap_or(START);
+        let from = schedule.start;
         Ok(Self {
             options: *options,
             watch: Watch::new(options.interrupt),
@@ -75,7 +84,7 @@ impl<'a> Course<'a> {
             state,
             solver: None,
             next: 0,
-            from: START,
+            from,
         })
     }
 
@@ -87,7 +96,7 @@ impl<'a> Course<'a> {
     ) -> Result<(), RunError> {
         let structure = std::sync::Arc::clone(self.state.structure());
         if self.settings.check_negative {
-            negative::check_start(&structure, &self.state.y, START)?;
+            negative::check_start(&structure, &self.state.y, self.schedule.start)?;
         }
         if self.schedule.stores_start {
             self.store(results, START)?;
@@ -95,10 +104,16 @@ impl<'a> Course<'a> {
         start_events(&mut self.state, &self.schedule, &self.options, warnings)?;
         if !self.state.y.is_empty() {
             let mut solver = self.new_solver(warnings)?;
-            restart(&mut solver, &mut self.state, START, &self.options, warnings)?;
+            let start = self.schedule.start;
+            restart(&mut solver, &mut self.state, start, &self.options, warnings)?;
             self.solver = Some(solver);
         }
         Ok(())
+    }
+
+    /// The release whose rules the run follows.
+    pub(super) fn release(&self) -> super::OspVersion {
+        self.options.osp_version
     }
 
     /// The caller's question whether to go on.
@@ -209,23 +224,24 @@ fn ask(options: &RunOptions<'_>, time: f64) -> Result<(), RunError> {
     asked.map_err(|cause| interrupted(time, cause))
 }
 
-/// Tests the events at the start, and once more where 0 is a switch time or a restart of a table.
+/// Tests the events at the start, and once more where the schedule says so.
 pub(super) fn start_events(
     state: &mut State,
     schedule: &Schedule,
     options: &RunOptions<'_>,
     warnings: &mut Vec<String>,
 ) -> Result<(), RunError> {
-    state.test_events(START, None, options.interrupt)?;
+    let start = schedule.start;
+    state.test_events(start, None, options.interrupt)?;
     if !schedule.tests_start_again || options.once_at_start {
         return Ok(());
     }
     let first = state.acted().to_vec();
-    state.test_events(START, None, options.interrupt)?;
+    state.test_events(start, None, options.interrupt)?;
     for &event in state.acted().iter().filter(|e| first.contains(e)) {
         if let Some(event) = state.model().events.get(event) {
             warnings.push(format!(
-                "event '{}' repeats at 0: it is tested at the start and again because 0 is a switch time, and acted both times",
+                "event '{}' repeats at {start}: it is tested at the start and again because {start} is a switch time, and acted both times",
                 event.name
             ));
         }

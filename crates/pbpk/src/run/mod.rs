@@ -1,6 +1,7 @@
 //! A run: from an individual to a table of outputs.
 //!
-//! A run starts at time 0 whatever output times are asked for; only those are stored. The order at every time is fixed:
+//! A run starts at time 0 whatever output times are asked for, and stores those; [`OspVersion`] has what releases of the
+//! genuine solver do otherwise at the start. The order at every time is fixed:
 //! integrate to it, store the values, then test the events in file order. Stored values are therefore those before the
 //! events of that time, also at the start. Events that depend on states fire at output times, switch times and table
 //! restarts only, as in the genuine solver; [`RunOptions::locate_events`] searches the true moment instead:
@@ -14,6 +15,7 @@ mod error;
 mod events;
 mod locate;
 mod negative;
+mod release;
 mod results;
 mod schedule;
 mod system;
@@ -27,6 +29,7 @@ pub use checkpoint::{Checkpoint, CheckpointError, resume, run_until};
 use course::{Course, start_events, times};
 pub use error::{RunError, RunFailure};
 use events::State;
+pub use release::{OspVersion, UnknownRelease};
 pub use results::Results;
 use schedule::Schedule;
 
@@ -60,8 +63,9 @@ pub struct RunOptions<'a> {
     pub times: Option<&'a [f64]>,
     /// Fire state-dependent events where their condition becomes true, not at the next output time.
     pub locate_events: bool,
-    /// Test events once at the start, even where 0 is a switch time. The genuine solver then tests them twice, so that an
-    /// event that may repeat acts twice.
+    /// Release of the OSP solver whose rules the run follows.
+    pub osp_version: OspVersion,
+    /// Test events once at the start whatever the release does.
     pub once_at_start: bool,
     /// Positions of the quantities by which all outputs are derived: exact forward sensitivities in the same run, see
     /// [`Results::derivatives`]. Without tolerances of the caller's such a run takes a relative one of at most 1e-6.
@@ -164,11 +168,8 @@ pub fn engine(instance: &Instance) -> Result<(Engine, Vec<f64>), RunError> {
 pub fn engine_after_start(instance: &Instance) -> Result<(Engine, Vec<f64>), RunError> {
     let mut state = State::new(instance, None)?;
     let options = RunOptions::default();
-    let schedule = Schedule::new(
-        instance,
-        &times(instance.structure().model(), &options),
-        &mut Vec::new(),
-    );
+    let times = times(instance.structure().model(), &options);
+    let schedule = Schedule::new(instance, &times, options.osp_version, &mut Vec::new());
     start_events(&mut state, &schedule, &options, &mut Vec::new())?;
     Ok((state.engine, state.y))
 }

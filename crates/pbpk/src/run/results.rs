@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use multiversion::multiversion;
 
-use super::Sink;
 use super::events::State;
+use super::{OspVersion, Sink};
 use crate::compile::Instance;
 use crate::model::SolverSettings;
 use crate::solve::Statistics;
@@ -39,6 +39,8 @@ pub struct Results {
     pub statistics: Statistics,
     /// Tolerances and bounds used.
     pub settings: SolverSettings,
+    /// Release of the OSP solver whose rules the run followed.
+    pub osp_version: OspVersion,
     /// What was noted on the way.
     pub warnings: Vec<String>,
     /// Scratch: a state with tiny negative values removed.
@@ -66,6 +68,7 @@ impl Results {
             derivatives: Vec::new(),
             statistics: Statistics::default(),
             settings: structure.model().solver,
+            osp_version: OspVersion::default(),
             warnings: Vec::new(),
             clean: Vec::new(),
         }
@@ -150,6 +153,9 @@ impl Results {
         words.word(&mut s.max_steps)?;
         words.flag(&mut s.use_jacobian)?;
         words.flag(&mut s.check_negative)?;
+        let mut release = self.osp_version as usize;
+        words.count(&mut release, OspVersion::ALL.len())?;
+        self.osp_version = OspVersion::ALL.get(release).copied().unwrap_or_default();
         words.list(&mut self.warnings, NUMBERS_MAX, Words::text)
     }
 

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::{RunOptions, START};
+use super::{OspVersion, RunOptions, START};
 use crate::compile::{Instance, table};
 use crate::formula::{
     Binary, Body, Expr, Known, Rule, Unary, apply_binary, apply_select, apply_unary,
@@ -42,9 +42,11 @@ const PLAIN: Point = Point {
 
 /// All points after the start, ascending.
 pub(super) struct Schedule {
-    /// Whether 0 is an output time.
+    /// Where the run starts: at 0, or before that at a switch time.
+    pub(super) start: f64,
+    /// Whether the row at 0 is stored.
     pub(super) stores_start: bool,
-    /// Whether 0 is also a switch time or a restart of a table: then events are tested at the start a second time.
+    /// Whether events are tested at the start a second time.
     pub(super) tests_start_again: bool,
     pub(super) points: Vec<Point>,
     /// For each point, the first stop at or after it.
@@ -53,20 +55,38 @@ pub(super) struct Schedule {
 
 impl Schedule {
     /// The schedule for these output times. Switch times after the last output time do not matter.
-    pub(super) fn new(instance: &Instance, times: &[f64], warnings: &mut Vec<String>) -> Self {
+    pub(super) fn new(
+        instance: &Instance,
+        times: &[f64],
+        release: OspVersion,
+        warnings: &mut Vec<String>,
+    ) -> Self {
         let model = instance.structure().model();
         let end = times.last().copied().unwrap_or(START);
-        let inside = |t: &f64| t.is_finite() && *t > START && *t <= end;
         let (restarts, mut kinks) = restarts(instance, model);
         let (switches, jumps) = switches(instance, model);
         kinks.extend(jumps);
         let early = switches.iter().filter(|t| **t < START && t.is_finite());
-        for time in early {
-            warnings.push(format!(
-                "an event compares the time with {time}, which lies before the start and is ignored"
-            ));
+        let mut start = START;
+        if release.starts_early() {
+            start = early.fold(START, |first, time| first.min(*time));
+            if start < START {
+                warnings.push(format!(
+                    "an event compares the time with {start}: as OSP {release} does, the run starts there and has no row at 0"
+                ));
+            }
+        } else {
+            for time in early {
+                warnings.push(format!(
+                    "an event compares the time with {time}, which lies before the start and is ignored"
+                ));
+            }
         }
-        let at_start = |times: &[f64]| times.contains(&START);
+        let inside = |point: &Point| {
+            let from = if point.store { START } else { start };
+            point.time.is_finite() && point.time > from && point.time <= end
+        };
+        let at_start = |times: &[f64]| times.contains(&start);
         let outputs = Point {
             store: true,
             ..PLAIN
@@ -89,14 +109,16 @@ impl Schedule {
             (&restarts, restart),
             (&kinks, kink),
         ];
-        let points = all.into_iter().flat_map(|(times, point)| {
-            let times = times.iter().filter(|t| inside(t));
-            times.map(move |&time| Point { time, ..point })
-        });
+        let points = all
+            .into_iter()
+            .flat_map(|(times, point)| times.iter().map(move |&time| Point { time, ..point }));
+        let points = points.filter(inside);
         let points = merged(points.collect());
         Self {
-            stores_start: at_start(times),
-            tests_start_again: at_start(&switches) || at_start(&restarts),
+            start,
+            stores_start: start == START && at_start(times),
+            tests_start_again: release.tests_start_again()
+                && (at_start(&switches) || at_start(&restarts)),
             stops: stops(&points),
             points,
         }

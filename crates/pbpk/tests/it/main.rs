@@ -42,6 +42,7 @@ mod readers_agree;
 mod refolded;
 mod refusals;
 mod regimes;
+mod releases;
 mod sensitivity;
 mod solve_lu;
 mod solve_problems;

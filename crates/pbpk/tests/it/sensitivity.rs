@@ -40,6 +40,7 @@ const TIGHT: RunOptions<'_> = RunOptions {
     precision: pbpk::model::Precision::Single,
     times: None,
     locate_events: false,
+    osp_version: pbpk::run::OspVersion::V12_4_3,
     once_at_start: false,
     sensitivity_to: &[],
     interrupt: None,

@@ -59,6 +59,21 @@ pub struct About {
     pub steps: usize,
     /// What has solved it.
     pub engine: String,
+    /// Warnings of the run, without repetitions.
+    #[serde(default)]
+    pub warnings: Vec<String>,
+}
+
+/// Most warnings that are kept of a piece.
+const WARNINGS_MAX: usize = 50;
+
+/// Adds warnings that are not there yet, up to the bound.
+pub(super) fn note(all: &mut Vec<String>, more: impl IntoIterator<Item = String>) {
+    for warning in more {
+        if all.len() < WARNINGS_MAX && !all.contains(&warning) {
+            all.push(warning);
+        }
+    }
 }
 
 /// An individual of a cohort, or the one of the file, and all that is set in it.
@@ -110,6 +125,7 @@ impl Computer {
         let options = RunOptions {
             interrupt: Some(ask),
             progress: Some(progress),
+            osp_version: piece.work.release(),
             ..RunOptions::default()
         };
         match (&piece.work.cohort, &piece.rows) {
@@ -122,9 +138,11 @@ impl Computer {
                 let results =
                     run(&instance, &options).map_err(|failure| Fault::from(&failure.error))?;
                 let (mut columns, steps) = (Columns::default(), results.statistics.steps);
+                let warnings = results.warnings.clone();
                 add(&mut columns, None, results);
                 let mut computed = computed(&columns, BTreeMap::new(), Value::Null, ask)?;
                 computed.about.steps = steps;
+                note(&mut computed.about.warnings, warnings);
                 computed.about.states = instance.structure().states().len();
                 Ok(computed)
             }
@@ -306,7 +324,7 @@ fn some(
         progress: None,
         ..*options
     };
-    let (mut done, mut steps) = (0.0, 0);
+    let (mut done, mut steps, mut warnings) = (0.0, 0, Vec::new());
     let ran = run_chunk(
         &prepared.plan,
         &prepared.population,
@@ -314,9 +332,16 @@ fn some(
         &options,
         |outcome| {
             match outcome.result {
-                Ok(results) => {
+                Ok(results) if columns.times.is_empty() || columns.times == results.times => {
                     steps += results.statistics.steps;
+                    note(&mut warnings, results.warnings.iter().cloned());
                     add(&mut columns, Some(outcome.id), results);
+                }
+                Ok(results) => {
+                    note(&mut warnings, results.warnings);
+                    let wrong =
+                        "its rows are not at the times of the others: the run starts before 0";
+                    failed.insert(outcome.id, wrong.to_owned());
                 }
                 Err(wrong) => {
                     failed.insert(outcome.id, wrong);
@@ -333,6 +358,7 @@ fn some(
             let preview = preview(&columns);
             let mut computed = computed(&columns, failed, preview, ask)?;
             computed.about.steps = steps;
+            computed.about.warnings = warnings;
             computed.about.states = prepared.states;
             Ok(computed)
         }
@@ -368,6 +394,7 @@ fn computed(
             states: 0,
             steps: 0,
             engine: crate::BACKEND.to_owned(),
+            warnings: Vec::new(),
         },
     })
 }

@@ -18,5 +18,5 @@ pub use ospsuite::{Ospsuite, Told};
 pub use pool::{Keeper, Pool, Settings};
 pub use probe::probe;
 pub use stop::Stop;
-pub use work::{KIND_POPULATION, KIND_RUN, Work};
+pub use work::{KIND_POPULATION, KIND_RUN, Solution, Work};
 pub use worker::{WORKER_COMMAND, work as work_for_another};

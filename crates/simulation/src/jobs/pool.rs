@@ -27,7 +27,7 @@ use super::ended::Ended;
 use super::engine::Engine;
 use super::ospsuite::Ospsuite;
 use super::stop::Stop;
-use super::work::{KIND_POPULATION, KIND_RUN, Work};
+use super::work::{KIND_POPULATION, KIND_RUN, Solution, Work};
 use crate::fault::{Fault, Kind};
 use crate::models::{Library, digest};
 use crate::results::{Columns, Index, Kept};
@@ -278,7 +278,12 @@ impl Keeper {
             .push(stored.handle.clone());
         let about = computed.about;
         let work = piece.work;
-        let metadata = work.solved(&about.engine, about.states, about.steps);
+        let metadata = work.solved(&Solution {
+            engine: about.engine,
+            states: about.states,
+            steps: about.steps,
+            warnings: about.warnings,
+        });
         let kept = Kept {
             results_id: work.results_id.clone(),
             handles: vec![stored.handle],

@@ -8,8 +8,9 @@ use pbpk::watch::{Question, Watch};
 use serde_json::json;
 use toolkit::jobs::Claimed;
 
+use super::compute::note;
 use super::counted::Counted;
-use super::{Keeper, Piece, Stop, Work};
+use super::{Keeper, Piece, Solution, Stop, Work};
 use crate::fault::{Fault, Kind};
 use crate::figures::number;
 use crate::population::{Aggregate, Chunk, Cohort, USUAL};
@@ -202,6 +203,7 @@ impl Run<'_> {
             states: computed.about.states,
             steps: computed.about.steps,
             engine: computed.about.engine,
+            warnings: computed.about.warnings,
         };
         let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         done.insert(number, chunk);
@@ -211,6 +213,23 @@ impl Run<'_> {
         drop(done);
         part.end();
         Ok(())
+    }
+}
+
+/// Returns how the chunks were computed, all together.
+fn solution(chunks: &[Chunk]) -> Solution {
+    let first = chunks.first();
+    let mut warnings = Vec::new();
+    for chunk in chunks {
+        note(&mut warnings, chunk.warnings.iter().cloned());
+    }
+    Solution {
+        engine: first
+            .map_or(crate::BACKEND, |chunk| chunk.engine.as_str())
+            .to_owned(),
+        states: first.map_or(0, |chunk| chunk.states),
+        steps: chunks.iter().map(|chunk| chunk.steps).sum(),
+        warnings,
     }
 }
 
@@ -282,13 +301,7 @@ fn keep(
         job_id: claimed.job.id.as_str().to_owned(),
         simulation_id: work.simulation_id.clone(),
         generated_ms: keeper.now_ms(),
-        metadata: work.solved(
-            chunks
-                .first()
-                .map_or(crate::BACKEND, |chunk| chunk.engine.as_str()),
-            chunks.first().map_or(0, |chunk| chunk.states),
-            chunks.iter().map(|chunk| chunk.steps).sum(),
-        ),
+        metadata: work.solved(&solution(chunks)),
         population: json!({"cohort": cohort, "aggregates": aggregates, "chunks": chunks}),
     };
     keeper.index.put(caller, &kept)?;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use pbpk::run::OspVersion;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -35,18 +36,47 @@ pub struct Work {
     pub selection: Selection,
     /// The individuals, where there is more than the one of the file.
     pub cohort: Option<Cohort>,
+    /// Name of the release of OSP whose rules hold at the start of the run.
+    #[serde(default)]
+    pub osp_version: Option<String>,
+}
+
+/// What is known of how results were computed.
+#[derive(Debug, Clone, Default)]
+pub struct Solution {
+    /// What has solved the model.
+    pub engine: String,
+    /// States of the model.
+    pub states: usize,
+    /// Steps of the solver, all individuals together.
+    pub steps: usize,
+    /// Warnings of the run, without repetitions.
+    pub warnings: Vec<String>,
 }
 
 impl Work {
-    /// What is told of the model, and of how it was solved.
+    /// Returns the release of OSP whose rules the run follows.
     #[must_use]
-    pub fn solved(&self, engine: &str, states: usize, steps: usize) -> Value {
+    pub fn release(&self) -> OspVersion {
+        let named = self.osp_version.as_deref();
+        named.and_then(|name| name.parse().ok()).unwrap_or_default()
+    }
+
+    /// Returns what is known of the model, and of how it was solved.
+    #[must_use]
+    pub fn solved(&self, solution: &Solution) -> Value {
         let mut metadata = self.metadata.clone();
         if let Some(members) = metadata.as_object_mut() {
-            let solver = json!({
-                "engine": engine, "modelSha256": self.model.sha256,
-                "states": states, "steps": steps,
+            let mut solver = json!({
+                "engine": solution.engine, "modelSha256": self.model.sha256,
+                "states": solution.states, "steps": solution.steps, "warnings": solution.warnings,
             });
+            // R follows the release that is installed.
+            if solution.engine == crate::BACKEND
+                && let Some(solver) = solver.as_object_mut()
+            {
+                solver.insert("ospVersion".to_owned(), self.release().name().into());
+            }
             members.insert("solver".to_owned(), solver);
         }
         metadata

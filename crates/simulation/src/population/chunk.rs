@@ -48,6 +48,9 @@ pub struct Chunk {
     /// What has solved it.
     #[serde(default = "native")]
     pub engine: String,
+    /// Warnings of the runs, without repetitions.
+    #[serde(default)]
+    pub warnings: Vec<String>,
 }
 
 /// Chunks that do not say what has solved them.

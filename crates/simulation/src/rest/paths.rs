@@ -18,10 +18,9 @@ pub(super) struct Path {
 
 const LOADED: &str = "{simulationId s, metadata {name s?, modelVersion s?, createdBy s?, createdAt s?}, warnings [s]}";
 const QUEUED: &str = "{jobId s, queuedAt s?, estimatedDurationSeconds f?, expiresAt s?}";
-const QUEUED_POPULATION: &str =
-    "{jobId s, simulationId s, status s, queuedAt s?, timeoutSeconds f?, maxRetries i}";
+const QUEUED_POPULATION: &str = "{jobId s, simulationId s, status s, queuedAt s?, timeoutSeconds f?, maxRetries i, ~warnings [s]}";
 const JOB: &str = "{jobId s, status s, progress {done f, total f?, unit s, secondsLeft f?}?, submittedAt s?, startedAt s?, finishedAt s?, attempts i, maxRetries i, timeoutSeconds f?, resultHandle {resultsId s}?, error o?, cancelRequested b?, externalJobId s?}";
-const RESULTS: &str = "{resultsId s, generatedAt s, simulationMetadata {name s?, modelVersion s?, createdBy s?, createdAt s?}, series [{parameter s, unit s, values [{time f, value f?}]}], ~page i, ~limit i, ~total i}";
+const RESULTS: &str = "{resultsId s, generatedAt s, simulationMetadata {name s?, modelVersion s?, createdBy s?, createdAt s?}, series [{parameter s, unit s, values [{time f, value f?}]}], ~ospVersion s, ~warnings [s], ~page i, ~limit i, ~total i}";
 
 const fn post(
     path: &'static str,
@@ -157,6 +156,12 @@ fn picked(result: &Value, names: &[&str]) -> Map<String, Value> {
     names.iter().map(one).collect()
 }
 
+/// These members of a result, as far as it has them.
+fn present(result: &Value, names: &[&str]) -> Map<String, Value> {
+    let one = |name: &&str| Some(((*name).to_owned(), result.get(*name)?.clone()));
+    names.iter().filter_map(one).collect()
+}
+
 fn metadata(result: &Value) -> Value {
     let metadata = result.get("metadata").cloned().unwrap_or_default();
     picked(
@@ -202,6 +207,7 @@ fn queued_population(result: Value) -> Value {
     ];
     let mut told = picked(&result, &names);
     told.insert("queuedAt".into(), time(&result, "queuedAt"));
+    told.extend(present(&result, &["warnings"]));
     told.into()
 }
 
@@ -228,10 +234,7 @@ fn job(result: Value) -> Value {
 fn results(result: Value) -> Value {
     let mut told = picked(&result, &["resultsId", "generatedAt", "series"]);
     told.insert("simulationMetadata".into(), metadata(&result));
-    for name in ["page", "limit", "total"] {
-        if let Some(page) = result.get(name) {
-            told.insert(name.into(), page.clone());
-        }
-    }
+    let more = ["ospVersion", "warnings", "page", "limit", "total"];
+    told.extend(present(&result, &more));
     told.into()
 }

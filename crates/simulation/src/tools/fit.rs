@@ -64,6 +64,8 @@ pub(super) fn run(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault>
     );
     let mut problem = problem.map_err(|error| Fault::input("parameters", error.to_string()))?;
     problem.watched(&ask);
+    let osp_version = context.osp_version(args)?;
+    problem.with_release(osp_version);
     let found = fit(&problem).map_err(ended)?;
     let applied = args.is_set("apply");
     if applied {
@@ -76,7 +78,7 @@ pub(super) fn run(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault>
     }
     Ok(json!({
         "simulationId": start.id,
-        "estimates": estimates(&individual, &parameters, &found),
+        "estimates": estimates(&individual, &parameters, &found), "ospVersion": osp_version.name(),
         "sumOfSquares": number(found.sum_of_squares), "sigma": number(found.sigma),
         "observations": observations.len(), "degreesOfFreedom": found.degrees,
         "runs": found.runs, "converged": found.converged, "applied": applied,

@@ -99,6 +99,14 @@ pub(super) fn set_parameter() -> Value {
     )
 }
 
+/// The release of OSP whose rules hold at the start of a run.
+fn osp_version() -> Value {
+    json!({
+        "type": ["string", "null"], "maxLength": 32,
+        "description": "Release of OSP whose rules hold at the start of a run: 12.4.3 or 13-dev; the server's where it is absent."
+    })
+}
+
 /// What every tool that starts a job takes.
 fn job_options(mut properties: Value) -> Value {
     let seconds = json!({"type": ["number", "null"], "minimum": 1, "maximum": 604_800});
@@ -110,6 +118,7 @@ fn job_options(mut properties: Value) -> Value {
         ("timeoutSeconds", seconds),
         ("maxRetries", maybe_count(0, 100)),
         ("idempotencyKey", key),
+        ("ospVersion", osp_version()),
     ];
     if let Some(members) = properties.as_object_mut() {
         members.extend(more.map(|(name, schema)| (name.to_owned(), schema)));
@@ -188,6 +197,7 @@ pub(super) fn sensitivity() -> Value {
             "pollIntervalSeconds": {"type": "number", "minimum": 0.05, "maximum": 5, "default": 0.25},
             "jobTimeoutSeconds": {"type": ["number", "null"], "exclusiveMinimum": 0},
             "metrics": texts(),
+            "ospVersion": osp_version(),
         }),
         &["modelPath", "simulationId", "parameters"],
     )
@@ -209,7 +219,7 @@ pub(super) fn verify() -> Value {
         json!({
             "simulationId": id(), "request": any(),
             "includePopulationSmoke": {"type": "boolean", "default": false},
-            "populationCohort": any(), "populationOutputs": any(),
+            "populationCohort": any(), "populationOutputs": any(), "ospVersion": osp_version(),
         }),
         &["simulationId"],
     )
@@ -324,6 +334,7 @@ pub(super) fn fit() -> Value {
             "observations": observed(),
             "errors": {"type": ["string", "null"], "description": "log (differences of logarithms, the default) or absolute."},
             "apply": {"type": ["boolean", "null"], "description": "Whether the estimates are set in the simulation."},
+            "ospVersion": osp_version(),
         }),
         &["simulationId", "parameters", "observations"],
     )

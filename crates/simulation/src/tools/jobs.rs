@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pbpk::model::Model;
 use pbpk::population::{Plan, run_chunk};
-use pbpk::run::RunOptions;
+use pbpk::run::{OspVersion, RunOptions};
 use pbpk::watch::{Interrupt, Watch};
 use serde_json::{Value, json};
 use toolkit::jobs::{Job, JobId, JobState, NewJob, Recovery};
@@ -86,6 +86,7 @@ pub(super) fn smoke(
     context: &Context<'_>,
     loaded: &Loaded,
     asked: &Value,
+    osp_version: OspVersion,
 ) -> Result<Vec<String>, Fault> {
     let size = asked
         .get("size")
@@ -115,6 +116,7 @@ pub(super) fn smoke(
         .collect();
     let options = RunOptions {
         interrupt: Some(&ask),
+        osp_version,
         ..RunOptions::default()
     };
     let ran = run_chunk(
@@ -221,6 +223,7 @@ pub(super) fn work(
         numbers: model.grid.sorted(pbpk::model::Precision::default()).len() * outputs,
         selection,
         cohort,
+        osp_version: Some(context.osp_version(args)?.name().to_owned()),
     })
 }
 

@@ -91,6 +91,7 @@ pub(super) fn get(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault>
         "generatedAt": gate::journal::format_utc(kept.generated_ms),
         "metadata": metadata, "series": told,
     });
+    put_solver(&mut answer, &kept.metadata);
     if page.was_asked() || total > shown.len() {
         page.tell(&mut answer, total);
     }
@@ -199,7 +200,7 @@ pub(super) fn population(context: &Context<'_>, args: Args<'_>) -> Result<Value,
         .iter()
         .map(|chunk| chunk.told(&kept.results_id))
         .collect();
-    Ok(json!({
+    let mut answer = json!({
         "resultsId": kept.results_id,
         "simulationId": kept.simulation_id,
         "generatedAt": gate::journal::format_utc(kept.generated_ms),
@@ -210,7 +211,19 @@ pub(super) fn population(context: &Context<'_>, args: Args<'_>) -> Result<Value,
         "aggregates": read("aggregates"),
         "chunks": told,
         "metadata": metadata,
-    }))
+    });
+    put_solver(&mut answer, &kept.metadata);
+    Ok(answer)
+}
+
+/// Adds to an answer the release of OSP that the run followed, and the run's warnings.
+fn put_solver(answer: &mut Value, metadata: &Value) {
+    let solver = |name: &str| metadata.get("solver")?.get(name).cloned();
+    if let Some(members) = answer.as_object_mut() {
+        for name in ["ospVersion", "warnings"] {
+            members.extend(solver(name).map(|value| (name.to_owned(), value)));
+        }
+    }
 }
 
 /// The chunk of a population that the arguments name, and how many individuals there are in all.

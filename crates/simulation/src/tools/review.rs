@@ -4,7 +4,7 @@
 //! qualifies a model, which every answer says.
 
 use pbpk::model::{Kind as QuantityKind, Model};
-use pbpk::run::{RunOptions, run};
+use pbpk::run::{OspVersion, RunOptions, run};
 use pbpk::watch::Interrupt;
 use serde_json::{Value, json};
 use toolkit::server::Args;
@@ -76,17 +76,25 @@ fn consistency(context: &Context<'_>, loaded: &Loaded) -> Vec<Check> {
     ]
 }
 
-/// Whether a run ends, and every number of its curves is one and not below zero where that is forbidden.
-fn behaviour(context: &Context<'_>, loaded: &Loaded) -> Vec<Check> {
+/// Checks whether a run ends and every number of its curves is one; returns the warnings of the run too.
+fn behaviour(
+    context: &Context<'_>,
+    loaded: &Loaded,
+    osp_version: OspVersion,
+) -> (Vec<Check>, Vec<String>) {
     let cancel = &context.cancel;
     let ask = || cancel.is_cancelled().then_some(Interrupt::Cancelled);
     let options = RunOptions {
         interrupt: Some(&ask),
+        osp_version,
         ..RunOptions::default()
     };
     let results = match run(&loaded.instance, &options) {
         Ok(results) => results,
-        Err(failure) => return vec![("run-ends", vec![failure.to_string()])],
+        Err(failure) => {
+            let ends = ("run-ends", vec![failure.to_string()]);
+            return (vec![ends], failure.warnings);
+        }
     };
     let mut finite = Vec::new();
     for (at, path) in results.paths.iter().enumerate() {
@@ -99,7 +107,8 @@ fn behaviour(context: &Context<'_>, loaded: &Loaded) -> Vec<Check> {
             finite.push(format!("{path}: {value} at {time} min"));
         }
     }
-    vec![("run-ends", Vec::new()), ("curves-are-numbers", finite)]
+    let checks = vec![("run-ends", Vec::new()), ("curves-are-numbers", finite)];
+    (checks, results.warnings)
 }
 
 fn told(checks: &[Check]) -> Vec<Value> {
@@ -158,16 +167,22 @@ pub(super) fn validate(context: &Context<'_>, args: Args<'_>) -> Result<Value, F
 pub(super) fn verify(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
     let shared = context.simulation(args)?;
     let loaded = locked(&shared).clone();
+    let osp_version = context.osp_version(args)?;
     let mut checks = consistency(context, &loaded);
-    checks.extend(behaviour(context, &loaded));
+    let (behaviour, warnings) = behaviour(context, &loaded, osp_version);
+    checks.extend(behaviour);
     let mut listed = told(&checks);
     let mut whole = passed(&checks);
     if args.is_set("includePopulationSmoke") {
-        let (smoke, failed) = smoke(context, args, &loaded);
+        let (smoke, failed) = smoke(context, args, &loaded, osp_version);
         whole &= !failed;
         listed.push(smoke);
     }
     let mut answer = head("run_verification_checks", &loaded);
+    if let Some(all) = answer.get_mut("warnings").and_then(Value::as_array_mut) {
+        all.extend(warnings.into_iter().take(VIOLATIONS_MAX).map(Value::from));
+    }
+    put(&mut answer, "ospVersion", osp_version.name().into());
     put(
         &mut answer,
         "generatedAt",
@@ -192,11 +207,16 @@ pub(super) fn verify(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fau
 }
 
 /// A few individuals of a cohort, run here.
-fn smoke(context: &Context<'_>, args: Args<'_>, loaded: &Loaded) -> (Value, bool) {
+fn smoke(
+    context: &Context<'_>,
+    args: Args<'_>,
+    loaded: &Loaded,
+    osp_version: OspVersion,
+) -> (Value, bool) {
     let empty = json!({});
     let asked = args.get("populationCohort").unwrap_or(&empty);
     let outputs = args.get("populationOutputs").unwrap_or(&empty);
-    let violations = match super::jobs::smoke(context, loaded, asked) {
+    let violations = match super::jobs::smoke(context, loaded, asked, osp_version) {
         Ok(violations) => violations,
         Err(fault) => vec![fault.message],
     };

@@ -94,7 +94,7 @@ pub const TOOLS: &[Tool] = &[
         title: "Read results",
         about: "Gives the curves of a run: for each output its unit and its values by time in minutes. outputs chooses some by pattern; page and limit give some at a time.",
         input: inputs::results,
-        output: "{tool s, contractVersion s, resultsId s, simulationId s, backend s?, generatedAt s, metadata o, series [{parameter s, unit s, values [{time f, value f?}]}], ~page i, ~limit i, ~total i}",
+        output: "{tool s, contractVersion s, resultsId s, simulationId s, backend s?, generatedAt s, metadata o, ~ospVersion s, ~warnings [s], series [{parameter s, unit s, values [{time f, value f?}]}], ~page i, ~limit i, ~total i}",
         run: results::get,
         ..LOOKS
     },
@@ -112,7 +112,7 @@ pub const TOOLS: &[Tool] = &[
         title: "Read results of a population",
         about: "Gives the figures over all individuals, and the chunks in which their curves are kept.",
         input: inputs::population_results,
-        output: "{resultsId s, simulationId s, generatedAt s, cohort {size i, sampling s?, seed i?, covariates [o]}, aggregates {*: f?}, chunks [{chunkId s, uri s?, contentType s?, sizeBytes i?, subjectRange [i]?, timeRange [f]?, preview o?}], metadata o}",
+        output: "{resultsId s, simulationId s, generatedAt s, cohort {size i, sampling s?, seed i?, covariates [o]}, aggregates {*: f?}, chunks [{chunkId s, uri s?, contentType s?, sizeBytes i?, subjectRange [i]?, timeRange [f]?, preview o?}], metadata o, ~ospVersion s, ~warnings [s]}",
         run: results::population,
         ..LOOKS
     },
@@ -169,7 +169,7 @@ pub const TOOLS: &[Tool] = &[
         title: "Verify a model",
         about: "Checks a loaded simulation: the file is what was loaded, parameters are numbers within their bounds, a run ends and its curves are numbers; with includePopulationSmoke also a few individuals.",
         input: inputs::verify,
-        output: "{tool s, contractVersion s, simulationId s, backend s?, generatedAt s?, validation o, verification {status s, checks [o]}, profile o, capabilities o, qualificationState o?, warnings [s], operatorReviewSignoff o, operatorReviewGovernance o}",
+        output: "{tool s, contractVersion s, simulationId s, backend s?, generatedAt s?, validation o, verification {status s, checks [o]}, profile o, capabilities o, qualificationState o?, warnings [s], ~ospVersion s, operatorReviewSignoff o, operatorReviewGovernance o}",
         run: review::verify,
         ..LOOKS
     },
@@ -248,7 +248,7 @@ pub const TOOLS: &[Tool] = &[
         about: "Fits parameters of a loaded simulation to measured values, by least squares. parameters: {path, min, max}; observations: {output, unit, timeUnit, times, values, weight}; errors: log or absolute. Gives each estimate with its 95 per cent interval. Nothing is set unless apply is true.",
         of_bridge: false,
         input: inputs::fit,
-        output: "{simulationId s, estimates [{path s, unit s, start f?, value f?, low f?, high f?, atBound b}], sumOfSquares f?, sigma f?, observations i, degreesOfFreedom i, runs i, converged b, applied b, fitted [{output s, unit s, points [{time f?, observed f?, fitted f?}]}]}",
+        output: "{simulationId s, estimates [{path s, unit s, start f?, value f?, low f?, high f?, atBound b}], ospVersion s, sumOfSquares f?, sigma f?, observations i, degreesOfFreedom i, runs i, converged b, applied b, fitted [{output s, unit s, points [{time f?, observed f?, fitted f?}]}]}",
         run: fit::run,
         ..CHANGES
     },

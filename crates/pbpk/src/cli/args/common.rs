@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 
+use crate::run::OspVersion;
+
 /// Which model, and how it is read and changed.
 #[derive(Debug, ClapArgs)]
 pub struct ModelArgs {
@@ -96,10 +98,23 @@ pub struct SolverArgs {
     /// Fire state-dependent events at their true time, not at the next output time
     #[arg(long)]
     pub locate_events: bool,
-    /// Test events once at the start; by default twice where 0 is a switch time, as the genuine solver does
+    /// Release of OSP whose rules hold at the start of a run. 12.4.3 tests events once at 0, always stores the row at 0 of the file's output times and ignores switch times before 0; 13-dev (July 2026) tests them twice where 0 is a switch time, stores that row only where 0 is an output time, and starts at the earliest switch time
+    #[arg(long, value_name = "RELEASE", value_enum, default_value_t)]
+    pub osp_version: OspVersion,
+    /// With --osp-version 13-dev, test events once at the start all the same
     #[arg(long)]
     pub once_at_start: bool,
     /// Recognise equal output times in double precision (default: single)
     #[arg(long)]
     pub double_times: bool,
+}
+
+impl clap::ValueEnum for OspVersion {
+    fn value_variants<'a>() -> &'a [Self] {
+        &Self::ALL
+    }
+
+    fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
+        Some(clap::builder::PossibleValue::new(self.name()))
+    }
 }

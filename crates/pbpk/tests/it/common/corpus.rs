@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use pbpk::compile::{Instance, Structure};
 use pbpk::model::Model;
-use pbpk::run::{Results, RunOptions};
+use pbpk::run::{OspVersion, Results, RunOptions};
 use serde_json::Value;
 
 /// Where the corpus lies; nothing, with the reason printed, where it is absent on a developer's machine.
@@ -103,7 +103,12 @@ impl Case {
             pbpk::path::assign(&mut instance, path, value, None)
                 .map_err(|e| format!("not set: {e}"))?;
         }
-        pbpk::run::run(&instance, &RunOptions::default()).map_err(|e| format!("refused: {e}"))
+        // The corpus was made by the development build.
+        let options = RunOptions {
+            osp_version: OspVersion::Dev13,
+            ..RunOptions::default()
+        };
+        pbpk::run::run(&instance, &options).map_err(|e| format!("refused: {e}"))
     }
 
     pub fn check(&self) -> Verdict {
