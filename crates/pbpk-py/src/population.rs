@@ -57,6 +57,24 @@ impl Population {
         self.0.columns.iter().map(|c| c.path.clone()).collect()
     }
 
+    /// Names of the covariates: columns that are no parameters of a model.
+    #[getter]
+    fn all_covariate_names(&self) -> Vec<String> {
+        self.0.covariates.iter().map(|c| c.name.clone()).collect()
+    }
+
+    /// Texts of the covariate with this name, one for each individual.
+    fn get_covariate_values(&self, name: &str) -> PyResult<Vec<String>> {
+        let found = self.0.covariates.iter().find(|c| c.name == name);
+        let names = || self.all_covariate_names().join(", ");
+        found.map(|c| c.values.clone()).ok_or_else(|| {
+            raised(format!(
+                "there is no covariate '{name}'; there are: {}",
+                names()
+            ))
+        })
+    }
+
     /// Numbers of the individuals.
     #[getter]
     fn all_individual_ids(&self) -> Vec<i64> {
@@ -93,7 +111,7 @@ pub(crate) struct PopulationResults {
     /// Parameters of the population that the model does not have.
     #[pyo3(get)]
     unmatched: Vec<String>,
-    /// Warnings of the runs, without repetitions.
+    /// Warnings of the population and of the runs, without repetitions.
     #[pyo3(get)]
     warnings: Vec<String>,
     /// Release of OSP whose rules the runs followed.
@@ -234,7 +252,7 @@ impl Done {
             paths,
             failures: Vec::new(),
             unmatched,
-            warnings: Vec::new(),
+            warnings: plan.warnings().to_vec(),
         };
         for mut batch in batches {
             if done.times.is_empty() {

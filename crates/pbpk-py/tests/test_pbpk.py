@@ -33,6 +33,32 @@ def people(folder, count=10):
     return file
 
 
+class Tables(unittest.TestCase):
+    def test_population_files_may_have_covariates_empty_cells_and_decimal_commas(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "people.csv"
+            file.write_text(
+                "IndividualId;Gender;Population;Example|Organism|Weight [kg]\n0;MALE;European_ICRP_2002;70,5\n1;FEMALE;Other;\n"
+            )
+            population = pbpk.load_population(file)
+            self.assertEqual(population.all_parameter_paths, ["Example|Organism|Weight"])
+            self.assertEqual(population.all_covariate_names, ["Gender", "Population"])
+            self.assertEqual(population.get_covariate_values("Gender"), ["MALE", "FEMALE"])
+            simulation = pbpk.load_simulation(MODEL, outputs=[OUTPUT])
+            results = pbpk.run_population(simulation, population)
+            self.assertEqual((results.ids, results.failures), ([0, 1], []))
+            self.assertEqual(results.warnings, ["numbers with a decimal comma were read"])
+            # The second individual has the value of the model.
+            self.assertEqual(results.values[1].tolist(), simulation.run().values.tolist())
+
+    def test_a_column_that_occurs_twice_is_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "people.csv"
+            file.write_text("IndividualId,Example|Organism|Weight [kg],Example|Organism|Weight [kg]\n0,70,80\n")
+            with self.assertRaisesRegex(pbpk.PbpkError, "occurs twice"):
+                pbpk.load_population(file)
+
+
 class Single(unittest.TestCase):
     def test_values_are_set_by_path_with_units_and_reset(self):
         simulation = pbpk.load_simulation(MODEL)

@@ -2,7 +2,8 @@
 //!
 //! Written: UTF-8 without mark, comma, `Time [min]` first, one column `path [unit]` each, fields quoted only where
 //! needed, every number in the shortest form that reads back to the same bits, and `nan`, `inf`, `-inf`.
-//! Read: with or without mark, comment lines starting with `#`, quoted fields, comma or semicolon.
+//! Read: with or without mark, comment lines starting with `#`, quoted fields, separated by comma, semicolon or tab. Between
+//! semicolons a comma may be the decimal sign.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -191,7 +192,7 @@ pub fn number(text: &str) -> Option<f64> {
         return Some(number);
     }
     match text.to_ascii_lowercase().as_str() {
-        "n. def." | "" => Some(f64::NAN),
+        "n. def." | "na" | "" => Some(f64::NAN),
         "∞" => Some(f64::INFINITY),
         "-∞" => Some(f64::NEG_INFINITY),
         _ => None,
@@ -207,6 +208,8 @@ pub struct Table {
     pub header: Vec<String>,
     /// Rows, each as long as the header.
     pub rows: Vec<Vec<String>>,
+    /// Whether a number was written with a decimal comma; it stands in the rows with a point.
+    pub decimal_commas: bool,
 }
 
 impl Table {
@@ -219,7 +222,7 @@ impl Table {
     }
 }
 
-/// Reads a table; the separator is the semicolon where the first line has one outside quotes and no comma.
+/// Reads a table; the separator is the one of tab, semicolon and comma that the first line has most often outside quotes.
 ///
 /// # Errors
 /// [`CsvError`] with the line for anything that is not a table.
@@ -271,15 +274,12 @@ pub(crate) fn each_row<E: From<CsvError>>(
         if text.trim().is_empty() {
             continue;
         }
-        let separator = *separator.get_or_insert_with(|| {
-            if text.contains(';') && !text.contains(',') {
-                ';'
-            } else {
-                ','
-            }
-        });
-        let fields =
+        let separator = *separator.get_or_insert_with(|| separator_of(&text));
+        let mut fields =
             split(&text, separator).map_err(|what| CsvError::Line { line: first, what })?;
+        if separator == ';' {
+            table.decimal_commas |= with_points(&mut fields);
+        }
         cells += fields.len();
         let counted = watch.work(1 + fields.len() / CELLS_OF_A_UNIT);
         counted.map_err(CsvError::Interrupted)?;
@@ -308,6 +308,38 @@ pub(crate) fn each_row<E: From<CsvError>>(
     } else {
         Ok(table)
     }
+}
+
+/// The separator of a table with this first line; the comma where none stands out.
+fn separator_of(line: &str) -> char {
+    let mut counts = [(',', 0_usize), (';', 0), ('\t', 0)];
+    let mut quoted = false;
+    for c in line.chars() {
+        quoted ^= c == '"';
+        let found = counts.iter_mut().find(|(separator, _)| *separator == c);
+        if let Some((_, count)) = found.filter(|_| !quoted) {
+            *count += 1;
+        }
+    }
+    let first = counts.iter().map(|(_, count)| *count).max();
+    let most = counts.iter().find(|(_, count)| Some(*count) == first);
+    most.map_or(',', |(separator, _)| *separator)
+}
+
+/// Writes numbers that have a decimal comma with a point; returns whether there was one.
+fn with_points(fields: &mut [Cow<'_, str>]) -> bool {
+    let mut any = false;
+    for field in fields {
+        if field.matches(',').count() == 1 && !field.contains('.') {
+            let text = field.replace(',', ".");
+            let bare = text.trim_start_matches(['<', ' ']);
+            if number(bare).is_some() {
+                *field = Cow::Owned(text);
+                any = true;
+            }
+        }
+    }
+    any
 }
 
 /// The next record without its line end; a quoted field may run over several lines.

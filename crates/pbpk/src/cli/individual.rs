@@ -28,6 +28,9 @@ pub(super) fn run(
     let opened = model::open(&args.model, &deadline, err)?;
     let base = model::individual(opened.clone(), Vec::new(), &args.model, &deadline)?;
     let (plan, unmatched) = Plan::new(base, &people)?;
+    for warning in plan.warnings() {
+        writeln!(err, "warning: {warning}")?;
+    }
     for path in &unmatched {
         writeln!(err, "warning: the model has no '{path}'; it is left out")?;
     }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 pub use ageing::Ageing;
 pub use cohort::{Cohort, Distribution, Varied};
 pub use correlation::Correlation;
-pub use table::{Column, Population, PopulationError};
+pub use table::{Column, Covariate, Population, PopulationError};
 
 use crate::compile::{Changes, CompileError, Instance, Structure};
 use crate::error::SetError;
@@ -38,6 +38,7 @@ pub struct Plan {
     for_runs: Changes,
     /// Column of the population for each change, with the factor and offset of its unit.
     columns: Vec<(usize, f64, f64)>,
+    warnings: Vec<String>,
     /// Parameters of individuals that follow the time.
     ageing: BTreeMap<i64, Vec<(usize, Arc<Table>)>>,
 }
@@ -136,6 +137,7 @@ impl Plan {
         let model = structure.model();
         let names = Names::new(model, watch)?;
         let (mut positions, mut columns, mut unmatched) = (Vec::new(), Vec::new(), Vec::new());
+        let mut warnings = population.warnings.clone();
         for (c, column) in population.columns.iter().enumerate() {
             watch.check()?;
             let Some((position, quantity)) = names.find(&column.path) else {
@@ -146,6 +148,12 @@ impl Plan {
             // Units are linear: two values tell factor and offset.
             let offset = path::to_base(quantity, 0.0, unit)?;
             let factor = path::to_base(quantity, 1.0, unit)? - offset;
+            if population.is_read() && (factor != 1.0 || offset != 0.0) {
+                warnings.push(format!(
+                    "'{}' is converted from {} to {}; OSP takes the numbers of the file as {}",
+                    column.path, column.unit, quantity.unit, quantity.unit
+                ));
+            }
             positions.push(position);
             columns.push((c, factor, offset));
         }
@@ -156,6 +164,7 @@ impl Plan {
             base,
             changes,
             columns,
+            warnings,
             ageing: BTreeMap::new(),
         };
         Ok((plan, unmatched))
@@ -225,6 +234,12 @@ impl Plan {
         self.ageing.get(&id)
     }
 
+    /// Warnings of reading and binding the population.
+    #[must_use]
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
     /// How many columns set a quantity.
     #[must_use]
     pub fn matched(&self) -> usize {
@@ -252,7 +267,7 @@ impl Plan {
     /// The individual of a row.
     ///
     /// # Errors
-    /// [`PlanError`] where a value is not a number.
+    /// [`PlanError`] where a value cannot be set.
     pub fn individual(&self, population: &Population, row: usize) -> Result<Instance, PlanError> {
         self.changed(&self.changes, population, row, &Watch::default())
     }
@@ -277,6 +292,17 @@ impl Plan {
         let values: Vec<f64> = self.columns.iter().map(value).collect();
         if let Some(tables) = self.ageing.get(&population.id(row)) {
             return self.with_tables(tables, &values, watch);
+        }
+        // A value that is not a number leaves the individual that of the model, formula included.
+        if values.iter().any(|value| value.is_nan()) {
+            let set = changes.positions().iter().copied().zip(values);
+            let set = set.filter(|(_, value)| !value.is_nan());
+            let (positions, values): (Vec<usize>, Vec<f64>) = set.unzip();
+            let changes = Changes::new(&self.base, positions)?;
+            let mut individual = self.base.clone();
+            individual.take(&changes, &values)?;
+            individual.follow(&changes, watch)?;
+            return Ok(individual);
         }
         let mut individual = self.base.copied_for(changes);
         individual.take(changes, &values)?;
@@ -310,7 +336,8 @@ impl Plan {
         let of_base = self.base.values().iter().copied().enumerate();
         set.extend(of_base.filter(|(q, _)| self.base.is_set(*q)));
         let of_row = values.iter().copied();
-        set.extend(self.changes.positions().iter().copied().zip(of_row));
+        let of_row = self.changes.positions().iter().copied().zip(of_row);
+        set.extend(of_row.filter(|(_, value)| !value.is_nan()));
         for (position, _) in tables {
             set.remove(position);
         }

@@ -1,6 +1,8 @@
-//! The table of a population, as the suite writes it: `IndividualId`, facts about people, and one column `path [unit]` for
+//! The table of a population, as the suite writes it: `IndividualId`, covariates of people, and one column `path [unit]` for
 //! each parameter.
 
+use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt;
 use std::io::BufRead;
 
@@ -8,14 +10,10 @@ use super::INDIVIDUALS_MAX;
 use crate::csv::{self, CELLS_OF_A_UNIT, CsvError};
 use crate::watch::{Interrupt, Watch};
 
-/// Facts about people that are no parameters of a model.
-const FACTS: [&str; 5] = [
-    "IndividualId",
-    "Gender",
-    "Race",
-    "RaceIndex",
-    "Population Name",
-];
+/// The column that numbers the individuals.
+const ID: &str = "IndividualId";
+/// Columns that are no parameters of a model, whatever their names hold.
+const COVARIATES: [&str; 3] = ["Gender", "RaceIndex", "Population"];
 
 /// A parameter of the population.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,11 +24,26 @@ pub struct Column {
     pub unit: String,
 }
 
+/// A covariate of the individuals: a column that is no parameter of a model.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Covariate {
+    /// The head of the column.
+    pub name: String,
+    /// One text per individual.
+    pub values: Vec<String>,
+}
+
 /// Parameter values of individuals, one row each.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Population {
-    /// The parameters.
+    /// The parameters. A value that is not a number leaves the individual the value of the model.
     pub columns: Vec<Column>,
+    /// What else is known of the individuals; no model uses it.
+    pub covariates: Vec<Covariate>,
+    /// Warnings of reading a file.
+    pub warnings: Vec<String>,
+    /// Whether a file of the suite was read.
+    is_read: bool,
     ids: Vec<i64>,
     /// Row by row, one number per column.
     values: Vec<f64>,
@@ -54,6 +67,11 @@ pub enum PopulationError {
     Twice {
         /// The id.
         id: i64,
+    },
+    /// Two columns have the same name.
+    Column {
+        /// The name, without unit.
+        name: String,
     },
     /// More individuals than [`INDIVIDUALS_MAX`], or none.
     Size {
@@ -89,6 +107,10 @@ impl fmt::Display for PopulationError {
                 write!(f, "row {row}, column '{column}': '{text}' is not a number")
             }
             Self::Twice { id } => write!(f, "individual {id} occurs twice"),
+            Self::Column { name } => write!(
+                f,
+                "column '{name}' occurs twice; delete or rename one of the two"
+            ),
             Self::Size { count } => write!(
                 f,
                 "a population has 1 to {INDIVIDUALS_MAX} individuals, not {count}"
@@ -118,12 +140,94 @@ impl From<Interrupt> for PopulationError {
     }
 }
 
-/// Places of the columns that are parameters.
-fn kept(table: &csv::Table) -> Vec<usize> {
-    let is_fact = |name: &str| FACTS.iter().any(|f| name.eq_ignore_ascii_case(f));
-    let heads = table.header.iter().enumerate();
-    let kept = heads.filter(|(_, name)| !is_fact(name));
-    kept.map(|(i, _)| i).collect()
+/// Positions of the columns of a table by what they are.
+#[derive(Debug, Default)]
+struct ColumnLayout {
+    id: Option<usize>,
+    parameters: Vec<usize>,
+    covariates: Vec<usize>,
+}
+
+impl ColumnLayout {
+    /// Sorts the columns of a header: a parameter is one whose name without unit holds the delimiter of paths.
+    ///
+    /// # Errors
+    /// [`PopulationError::Column`] for a name that occurs twice.
+    fn new(header: &[String]) -> Result<Self, PopulationError> {
+        let mut layout = Self::default();
+        let mut names = HashSet::new();
+        for (i, head) in header.iter().enumerate() {
+            let name = csv::split_unit(head.trim()).0.trim();
+            if !names.insert(name) {
+                return Err(PopulationError::Column {
+                    name: name.to_owned(),
+                });
+            }
+            let is_covariate = COVARIATES.iter().any(|c| name.eq_ignore_ascii_case(c));
+            if name.eq_ignore_ascii_case(ID) {
+                layout.id = Some(i);
+            } else if name.contains('|') && !is_covariate {
+                layout.parameters.push(i);
+            } else {
+                layout.covariates.push(i);
+            }
+        }
+        Ok(layout)
+    }
+}
+
+/// What was read of a table so far.
+#[derive(Debug, Default)]
+struct RowReader {
+    layout: Option<ColumnLayout>,
+    ids: Vec<i64>,
+    values: Vec<f64>,
+    covariates: Vec<Covariate>,
+}
+
+impl RowReader {
+    fn push(
+        &mut self,
+        table: &csv::Table,
+        row: &[Cow<'_, str>],
+        watch: &Watch<'_>,
+    ) -> Result<(), PopulationError> {
+        let head = |i: usize| table.header.get(i).cloned().unwrap_or_default();
+        let layout = match &self.layout {
+            Some(layout) => layout,
+            None => {
+                let layout = ColumnLayout::new(&table.header)?;
+                let named = |i: &usize| Covariate {
+                    name: head(*i),
+                    values: Vec::new(),
+                };
+                self.covariates = layout.covariates.iter().map(named).collect();
+                self.layout.insert(layout)
+            }
+        };
+        let r = self.ids.len();
+        let text = |i: usize| row.get(i).map_or("", |f| &**f);
+        let cell = |i: usize| {
+            csv::number(text(i)).ok_or_else(|| PopulationError::Cell {
+                row: r + 1,
+                column: head(i),
+                text: text(i).to_owned(),
+            })
+        };
+        // A cast from float to integer saturates; an id is a small whole number.
+        let id = layout
+            .id
+            .map_or(Ok(r as i64), |i| cell(i).map(|v| v as i64));
+        self.ids.push(id?);
+        watch.work((layout.parameters.len() + layout.covariates.len()) / CELLS_OF_A_UNIT)?;
+        for &i in &layout.parameters {
+            self.values.push(cell(i)?);
+        }
+        for (covariate, &i) in self.covariates.iter_mut().zip(&layout.covariates) {
+            covariate.values.push(text(i).to_owned());
+        }
+        Ok(())
+    }
 }
 
 impl Population {
@@ -133,10 +237,18 @@ impl Population {
             columns,
             ids,
             values,
+            ..Self::default()
         }
     }
 
-    /// Reads the suite's CSV: comment lines, ids that need not be dense, units in the heads of the columns.
+    /// Whether the individuals were read from a file of the suite.
+    #[must_use]
+    pub fn is_read(&self) -> bool {
+        self.is_read
+    }
+
+    /// Reads the suite's CSV: comment lines, ids that need not be dense, units in the heads of the columns. Separators are
+    /// comma, semicolon and tab; between semicolons a comma may be the decimal sign. Empty cells are not-a-number.
     ///
     /// # Errors
     /// [`PopulationError`] with row and column.
@@ -152,28 +264,14 @@ impl Population {
         source: &mut dyn BufRead,
         watch: &Watch<'_>,
     ) -> Result<Self, PopulationError> {
-        let mut known: Option<(Option<usize>, Vec<usize>)> = None;
-        let (mut ids, mut values) = (Vec::new(), Vec::new());
-        let table = csv::each_row(source, watch, |table, row| {
-            let (id, kept) =
-                known.get_or_insert_with(|| (table.column("IndividualId"), kept(table)));
-            let r = ids.len();
-            let cell = |i: usize| {
-                let text = row.get(i).map_or("", |f| &**f);
-                csv::number(text).ok_or_else(|| PopulationError::Cell {
-                    row: r + 1,
-                    column: table.header.get(i).cloned().unwrap_or_default(),
-                    text: text.to_owned(),
-                })
-            };
-            // A cast from float to integer saturates; an id is a small whole number.
-            ids.push(id.map_or(Ok(r as i64), |i| cell(i).map(|v| v as i64))?);
-            watch.work(kept.len() / CELLS_OF_A_UNIT)?;
-            for i in kept {
-                values.push(cell(*i)?);
-            }
-            Ok::<(), PopulationError>(())
-        })?;
+        let mut rows = RowReader::default();
+        let table = csv::each_row(source, watch, |table, row| rows.push(table, row, watch))?;
+        let RowReader {
+            layout,
+            ids,
+            values,
+            covariates,
+        } = rows;
         if ids.is_empty() || ids.len() > INDIVIDUALS_MAX {
             return Err(PopulationError::Size { count: ids.len() });
         }
@@ -184,14 +282,25 @@ impl Population {
             return Err(PopulationError::Twice { id });
         }
         let column = |i: usize| {
-            let (path, unit) = csv::split_unit(table.header.get(i).map_or("", String::as_str));
+            let (path, unit) = csv::split_unit(table.header.get(i).map_or("", |h| h.trim()));
             Column {
                 path: path.to_owned(),
                 unit: unit.to_owned(),
             }
         };
-        let columns = kept(&table).into_iter().map(column).collect();
-        Ok(Self::new(columns, ids, values))
+        let layout = layout.unwrap_or_default();
+        let mut warnings = Vec::new();
+        if table.decimal_commas {
+            warnings.push("numbers with a decimal comma were read".to_owned());
+        }
+        Ok(Self {
+            columns: layout.parameters.into_iter().map(column).collect(),
+            covariates,
+            warnings,
+            is_read: true,
+            ids,
+            values,
+        })
     }
 
     /// Number of individuals.
@@ -236,6 +345,10 @@ impl Population {
     /// The lines of [`Population::to_csv`].
     pub(crate) fn lines(&self) -> impl Iterator<Item = String> + '_ {
         let mut head = String::from("\u{feff}IndividualId");
+        for covariate in &self.covariates {
+            head.push(',');
+            csv::push_field(&mut head, &covariate.name);
+        }
         for column in &self.columns {
             head.push(',');
             csv::push_field(&mut head, &csv::titled(&column.path, &column.unit));
@@ -243,6 +356,13 @@ impl Population {
         head.push('\n');
         let line = |row: usize| {
             let mut text = self.id(row).to_string();
+            for covariate in &self.covariates {
+                text.push(',');
+                csv::push_field(
+                    &mut text,
+                    covariate.values.get(row).map_or("", String::as_str),
+                );
+            }
             for value in self.row(row) {
                 text.push(',');
                 csv::push_number(&mut text, *value);

@@ -37,9 +37,19 @@ fn the_suites_population_is_read() {
 #[test]
 fn broken_populations_are_refused_with_their_place() {
     for (text, part) in [
-        ("IndividualId,a\n0,1\n0,2\n", "individual 0 occurs twice"),
-        ("IndividualId,a\n0,x\n", "row 1, column 'a': 'x'"),
-        ("IndividualId,a\n0\n", "expected 2 fields"),
+        ("IndividualId,a|b\n0,1\n0,2\n", "individual 0 occurs twice"),
+        ("IndividualId,a|b\n0,x\n", "row 1, column 'a|b': 'x'"),
+        ("IndividualId,a|b\n0\n", "expected 2 fields"),
+        (
+            "IndividualId,a|b [kg],a|b [kg]\n0,1,2\n",
+            "column 'a|b' occurs twice",
+        ),
+        (
+            "IndividualId,a|b [kg],a|b [g]\n0,1,2\n",
+            "column 'a|b' occurs twice",
+        ),
+        ("IndividualId,Sex,Sex\n0,1,2\n", "column 'Sex' occurs twice"),
+        ("IndividualId,a|b,c|d\n0,1,5,2\n", "expected 3 fields"),
         ("", "no rows"),
     ] {
         let error = Population::read(&mut text.as_bytes())
@@ -47,6 +57,102 @@ fn broken_populations_are_refused_with_their_place() {
             .to_string();
         assert!(error.contains(part), "{error}");
     }
+}
+
+#[test]
+fn columns_without_a_path_are_covariates() {
+    let text = "IndividualId,Gender,Population,Age,Organism|Weight [kg],Organism|Gender\n\
+                3,MALE,European_ICRP_2002,30,70,2\n7,FEMALE,\"A, B\",41,60,1\n";
+    let population = Population::read(&mut text.as_bytes()).unwrap();
+    let paths: Vec<&str> = population.columns.iter().map(|c| c.path.as_str()).collect();
+    assert_eq!(paths, ["Organism|Weight", "Organism|Gender"]);
+    assert_eq!(
+        (population.row(0), population.row(1)),
+        (&[70.0, 2.0][..], &[60.0, 1.0][..])
+    );
+    let covariates: Vec<(&str, &[String])> = population
+        .covariates
+        .iter()
+        .map(|c| (c.name.as_str(), c.values.as_slice()))
+        .collect();
+    let both = |a: &str, b: &str| [a.to_owned(), b.to_owned()];
+    assert_eq!(
+        covariates,
+        [
+            ("Gender", &both("MALE", "FEMALE")[..]),
+            ("Population", &both("European_ICRP_2002", "A, B")[..]),
+            ("Age", &both("30", "41")[..]),
+        ]
+    );
+    let again = Population::read(&mut population.to_csv().as_bytes()).unwrap();
+    assert_eq!(again, population);
+}
+
+#[test]
+fn separators_and_decimal_commas_are_those_of_the_file() {
+    let expected = vec![vec![70.5, 1.0], vec![60.25, 2.0]];
+    let rows = |text: &str| {
+        let population = Population::read(&mut text.as_bytes()).unwrap();
+        let rows: Vec<Vec<f64>> = (0..2).map(|row| population.row(row).to_vec()).collect();
+        (rows, population.warnings)
+    };
+    for text in [
+        "IndividualId,O|W [kg],O|C\n0,70.5,1\n1,60.25,2\n",
+        "IndividualId;O|W [kg];O|C\n0;70.5;1\n1;60.25;2\n",
+        "IndividualId\tO|W [kg]\tO|C\n0\t70.5\t1\n1\t60.25\t2\n",
+    ] {
+        assert_eq!(rows(text), (expected.clone(), Vec::new()), "{text}");
+    }
+    let (found, warnings) = rows("IndividualId;O|W [kg];O|C\n0;70,5;1\n1;60,25;2\n");
+    assert_eq!(found, expected);
+    assert_eq!(warnings, ["numbers with a decimal comma were read"]);
+    // Elsewhere a comma is no decimal sign.
+    let text = "IndividualId\tO|W [kg]\n0\t70,5\n";
+    let error = Population::read(&mut text.as_bytes())
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("'70,5' is not a number"), "{error}");
+}
+
+/// A cell without a number leaves the model's value, and what depends on the other cells follows them.
+#[test]
+fn a_cell_without_a_number_leaves_the_models_value() {
+    let model = "<Simulation version=\"4\" objectPathDelimiter=\"|\"><ParameterList><P id=\"1\" name=\"a\" path=\"S|a\" value=\"2\"/>\
+        <P id=\"2\" name=\"b\" path=\"S|b\" formulaId=\"9\"/></ParameterList><FormulaList><ExplicitFormula id=\"9\">\
+        <Equation>10*a</Equation><ReferenceList><R alias=\"a\" id=\"1\"/></ReferenceList></ExplicitFormula></FormulaList>\
+        <OutputSchema><OutputTimeList><OutputTime>1</OutputTime></OutputTimeList></OutputSchema></Simulation>";
+    let model = pbpk::read::bytes(model.as_bytes(), &Default::default()).unwrap();
+    let base = common::instance(model);
+    let table = "IndividualId,S|a,S|b\n0,3,7\n1,,7\n2,3,NaN\n3,NA,\n";
+    let people = Population::read(&mut table.as_bytes()).unwrap();
+    let (plan, _) = Plan::new(base, &people).unwrap();
+    let values = |row| plan.individual(&people, row).unwrap().values().to_vec();
+    assert_eq!([values(0), values(1)], [vec![3.0, 7.0], vec![2.0, 7.0]]);
+    assert_eq!([values(2), values(3)], [vec![3.0, 30.0], vec![2.0, 20.0]]);
+}
+
+#[test]
+fn converted_units_of_a_file_are_said() {
+    let base = common::instance(common::load(WHOLE_BODY));
+    let bound = |head: &str| {
+        let text = format!("IndividualId,{head}\n0,70000\n");
+        let people = Population::read(&mut text.as_bytes()).unwrap();
+        let (plan, _) = Plan::new(base.clone(), &people).unwrap();
+        let position = plan.individual(&people, 0).unwrap();
+        let weight = base
+            .structure()
+            .model()
+            .position("Organism|Weight")
+            .unwrap();
+        (position.value(weight).unwrap(), plan.warnings().to_vec())
+    };
+    assert_eq!(bound("Organism|Weight [kg]"), (70000.0, Vec::new()));
+    let (value, warnings) = bound("Organism|Weight [g]");
+    assert_eq!(value, 70.0);
+    assert!(
+        warnings.len() == 1 && warnings[0].contains("'Organism|Weight' is converted from g to kg"),
+        "{warnings:?}"
+    );
 }
 
 /// One refold equals setting one parameter after another; every number of the individual, and of its run, bit by bit.

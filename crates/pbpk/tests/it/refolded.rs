@@ -18,12 +18,15 @@ const COLUMNS_MAX: usize = 300;
 /// number that is none of the file's where that is 0.
 fn people(base: &Instance) -> Option<Population> {
     let quantities = base.structure().model().quantities.iter().enumerate();
+    let mut names = std::collections::HashSet::new();
     let varied = quantities.filter(|(_, q)| {
         let number = matches!(q.source, Source::Constant(v) if v.is_finite());
         number
             && q.kind == Kind::Parameter
             && q.rhs.is_empty()
+            && q.path.contains('|')
             && !q.path.contains(['"', '\n', '['])
+            && names.insert(q.path.as_str())
     });
     let varied: Vec<_> = varied.take(COLUMNS_MAX).collect();
     if varied.is_empty() {

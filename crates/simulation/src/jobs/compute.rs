@@ -231,6 +231,10 @@ impl Computer {
         for row in rows.clone() {
             let mut parameters = piece.work.changed.clone();
             for (column, value) in population.columns.iter().zip(population.row(row)) {
+                // The individual has the model's value then.
+                if value.is_nan() {
+                    continue;
+                }
                 let at = pbpk::path::find_one(model, &column.path)?;
                 let unit = Some(column.unit.as_str()).filter(|unit| !unit.is_empty());
                 if let Some(quantity) = model.quantities.get(at) {

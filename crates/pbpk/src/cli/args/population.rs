@@ -14,7 +14,9 @@ use super::{CacheArgs, ModelArgs, OutputArgs, SolverArgs, TimeoutArgs};
   durward sim population model.pkml --size 1000 --seed 7 --vary 'Organism|Weight [kg]=normal(73;10)' --out results
 
 A population file has the column IndividualId and one column `path [unit]` for each parameter, as the suite
-writes it. The folder then holds results.csv (IndividualId, Time [min], one column per output), failures.csv and
+writes it. A column is a parameter if its name without the unit holds a |; all others are covariates, which no model uses.
+An empty cell leaves the individual the model's value. Separators are comma, semicolon (then also decimal commas) and tab.
+The folder then holds results.csv (IndividualId, Time [min], one column per output), failures.csv and
 population.csv. An interrupted run keeps its finished parts; the same command goes on from there.")]
 pub struct PopulationArgs {
     #[command(flatten)]

@@ -27,6 +27,9 @@ pub(super) fn bound(
     if let Some(ageing) = &ageing {
         unmatched.extend(plan.age_watched(ageing, watch)?);
     }
+    for warning in plan.warnings() {
+        writeln!(err, "warning: {warning}")?;
+    }
     for path in &unmatched {
         writeln!(err, "warning: the model has no '{path}'; it is left out")?;
     }
