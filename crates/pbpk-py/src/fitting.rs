@@ -48,10 +48,10 @@ impl Estimate {
 type Bounds = HashMap<String, Option<(f64, f64)>>;
 
 /// Fits parameters, given with their bounds or None, to data: for each output path the times in minutes and the values in
-/// base units. `error` is "log" (errors that grow with the value) or "absolute"; `osp_version` as in `Simulation.run`. The
+/// base units; values below the limit that `lloq` gives for a path are censored. `error` is "log" (errors that grow with the value) or "absolute"; `osp_version` as in `Simulation.run`. The
 /// simulation keeps its values.
 #[pyfunction]
-#[pyo3(signature = (simulation, data, parameters, error="log", osp_version=None))]
+#[pyo3(signature = (simulation, data, parameters, error="log", osp_version=None, lloq=None))]
 pub(crate) fn fit(
     py: Python<'_>,
     simulation: &Simulation,
@@ -59,6 +59,7 @@ pub(crate) fn fit(
     parameters: Bounds,
     error: &str,
     osp_version: Option<&str>,
+    lloq: Option<HashMap<String, f64>>,
 ) -> PyResult<Vec<Estimate>> {
     let release = release(osp_version)?;
     let errors = match error {
@@ -70,6 +71,11 @@ pub(crate) fn fit(
             )));
         }
     };
+    let lloq = lloq.unwrap_or_default();
+    if let Some(unknown) = lloq.keys().find(|path| !data.contains_key(*path)) {
+        return Err(raised(format!("lloq names '{unknown}', which has no data")));
+    }
+    let data = (data, lloq);
     interruptible(py, |ask| {
         fitted(simulation, data, parameters, (errors, release), ask)
     })
@@ -77,7 +83,7 @@ pub(crate) fn fit(
 
 fn fitted(
     simulation: &Simulation,
-    data: HashMap<String, (Vec<f64>, Vec<f64>)>,
+    (data, lloq): (HashMap<String, (Vec<f64>, Vec<f64>)>, HashMap<String, f64>),
     parameters: Bounds,
     (errors, release): (Errors, OspVersion),
     ask: Question<'_>,
@@ -97,11 +103,13 @@ fn fitted(
         }
         outputs.push(path::find_one(model, name).map_err(raised)?);
         let output = outputs.len() - 1;
+        let limit = lloq.get(name).copied().unwrap_or(f64::NEG_INFINITY);
         observations.extend(times.iter().zip(values).map(|(time, value)| Observation {
             output,
             time: *time,
-            value: *value,
+            value: value.max(limit),
             weight: 1.0,
+            is_censored: *value < limit,
         }));
     }
     let mut varied = Vec::new();

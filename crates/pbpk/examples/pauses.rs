@@ -270,6 +270,7 @@ fn estimates(pauses: &Pauses, individual: &Instance, times: Option<&[f64]>) -> R
                 time: *time,
                 value: *value,
                 weight: 1.0,
+                is_censored: false,
             })
         });
         let parameter = |position| Parameter {

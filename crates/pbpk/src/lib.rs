@@ -15,6 +15,7 @@ pub mod export;
 pub mod fit;
 pub mod formula;
 pub mod model;
+pub mod observed;
 pub mod path;
 pub mod pk;
 mod place;

@@ -8,7 +8,9 @@ mod single;
 
 use clap::{Args as ClapArgs, Subcommand};
 
-pub use common::{CacheArgs, ModelArgs, OutputArgs, SolverArgs, TimeoutArgs, UnitArgs};
+pub use common::{
+    CacheArgs, ModelArgs, ObservedArgs, OutputArgs, SolverArgs, TimeoutArgs, UnitArgs,
+};
 pub use estimate::{ErrorModel, FitArgs, SensitivityArgs};
 pub use look::{DiffArgs, ExplainArgs, ExportArgs, ExportFormat, InfoArgs, ParamsArgs};
 pub use population::{BatchArgs, IndividualArgs, MergeArgs, PopulationArgs};

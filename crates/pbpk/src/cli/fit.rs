@@ -27,9 +27,18 @@ pub(super) fn run(
         return Err(Failure::misuse(message.to_owned()));
     }
     let model = model::open(&args.model, &deadline, err)?;
-    let data = data(args, &model, &deadline, err)?;
+    let named = (args.of.dv.as_slice(), [].as_slice());
+    let observed = observed::read(&args.data, &model, named, &deadline, err)?;
+    let weights = weights(args, &model)?;
     let parameters = parameters(args, &model)?;
-    let individual = model::individual(model, data.outputs, &args.model, &deadline)?;
+    let mut outputs: Vec<usize> = Vec::new();
+    for data in &observed {
+        if !outputs.contains(&data.position) {
+            outputs.push(data.position);
+        }
+    }
+    let individual = model::individual(model, outputs, &args.model, &deadline)?;
+    let observations = observations(args, observed, &weights, &individual, err)?;
     let interrupt = || deadline.ask();
     let errors = match args.error {
         ErrorModel::Log => Errors::Log,
@@ -38,7 +47,7 @@ pub(super) fn run(
     let problem = Problem::new(
         &individual,
         parameters.clone(),
-        data.observations.clone(),
+        observations.clone(),
         errors,
     );
     let mut problem = problem.map_err(|e| Failure::misuse(e.to_string()))?;
@@ -57,11 +66,11 @@ pub(super) fn run(
         model::to_file(file, &args.model.model, out, write)
     };
     if let Some(file) = &args.csv {
-        write(file, as_csv(&individual, &data.observations, &found))?;
+        write(file, as_csv(&individual, &observations, &found))?;
     }
     if let Some(file) = &args.svg {
         let log = args.error == ErrorModel::Log;
-        write(file, drawn(&individual, &data.observations, &found, log)?)?;
+        write(file, drawn(&individual, &observations, &found, log)?)?;
     }
     if args.json {
         return Ok(out.write_all(json(&individual, &parameters, &found).as_bytes())?);
@@ -70,13 +79,7 @@ pub(super) fn run(
     if files.any(|f| f.as_os_str() == "-") {
         return Ok(());
     }
-    shown(
-        &individual,
-        &parameters,
-        &found,
-        data.observations.len(),
-        out,
-    )
+    shown(&individual, &parameters, &found, observations.len(), out)
 }
 
 /// Path and unit of a quantity.
@@ -198,53 +201,58 @@ fn json(individual: &Instance, parameters: &[Parameter], found: &Fit) -> String 
     })
 }
 
-/// Observed values, and the outputs that they belong to.
-struct Data {
-    outputs: Vec<usize>,
-    observations: Vec<Observation>,
-}
-
-fn data(
+/// Returns the observations in base units, each with its output and weight.
+fn observations(
     args: &FitArgs,
-    model: &Model,
-    deadline: &model::Deadline,
+    observed: Vec<observed::Observed>,
+    weights: &[(usize, f64)],
+    individual: &Instance,
     err: &mut (dyn Write + Send),
-) -> Result<Data, Failure> {
-    let weights = weights(args, model)?;
-    let mut data = Data {
-        outputs: Vec::new(),
-        observations: Vec::new(),
-    };
-    let mut dropped = 0_usize;
-    for observed in observed::read(&args.data, model, deadline)? {
-        let q = observed.position;
-        let known = data.outputs.iter().position(|o| *o == q);
-        let output = known.unwrap_or_else(|| {
-            data.outputs.push(q);
-            data.outputs.len() - 1
-        });
-        let weight = weights.iter().find(|w| w.0 == q).map_or(1.0, |w| w.1);
-        for (&time, &value) in observed.times.iter().zip(&observed.values) {
-            if args.error == ErrorModel::Log && value <= 0.0 {
+) -> Result<Vec<Observation>, Failure> {
+    let outputs = individual.structure().outputs();
+    let mut all = Vec::new();
+    let (mut dropped, mut without) = (0_usize, 0_usize);
+    for data in observed {
+        let data = data.in_base(individual)?;
+        let Some(output) = outputs.iter().position(|q| *q == data.position) else {
+            continue;
+        };
+        let weight = weights.iter().find(|w| w.0 == data.position);
+        let weight = weight.map_or(1.0, |w| w.1);
+        let deviates = data.points.iter().any(|p| p.deviation.is_some());
+        for point in &data.points {
+            if args.error == ErrorModel::Log && point.value <= 0.0 {
                 dropped += 1;
                 continue;
             }
-            data.observations.push(Observation {
+            let scale = match (point.deviation, args.error) {
+                (Some(sd), ErrorModel::Absolute) => 1.0 / sd,
+                (Some(sd), ErrorModel::Log) => point.value / sd,
+                (None, _) if deviates && !point.is_censored => {
+                    without += 1;
+                    continue;
+                }
+                (None, _) => 1.0,
+            };
+            all.push(Observation {
                 output,
-                time,
-                value,
-                weight,
+                time: point.time,
+                value: point.value,
+                weight: weight * scale,
+                is_censored: point.is_censored,
             });
         }
     }
-    if dropped > 0 {
-        writeln!(
-            err,
-            "warning: left out {}: not positive",
-            table::count(dropped, "observation")
-        )?;
+    for (count, why) in [
+        (dropped, "not positive"),
+        (without, "no standard deviation"),
+    ] {
+        if count > 0 {
+            let left_out = table::count(count, "observation");
+            writeln!(err, "warning: left out {left_out}: {why}")?;
+        }
     }
-    Ok(data)
+    Ok(all)
 }
 
 /// `PATH=NUMBER`, by position.

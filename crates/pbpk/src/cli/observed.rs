@@ -1,13 +1,14 @@
-//! Observed data of the command line: a column `Time [unit]` and one column `path [unit]` for each output.
+//! Observed data of the command line: read from a table, bound to outputs of the model.
 
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufReader, Write};
 use std::path::Path;
 
 use super::failure::Failure;
 use super::model::Deadline;
-use crate::csv;
+use crate::compile::Instance;
 use crate::model::Model;
+use crate::observed::{self, ObservedOutput, ObservedPoint};
 use crate::path;
 use crate::watch::Watch;
 
@@ -15,46 +16,92 @@ use crate::watch::Watch;
 pub(super) struct Observed {
     /// Position of the output's quantity.
     pub(super) position: usize,
-    /// Times in minutes.
-    pub(super) times: Vec<f64>,
-    /// Values in base units.
-    pub(super) values: Vec<f64>,
+    unit: String,
+    /// Values in the unit of the table, until [`Observed::in_base`].
+    pub(super) points: Vec<ObservedPoint>,
 }
 
-/// Reads the data; empty cells are left out.
+impl Observed {
+    /// The same in base units; a mass is taken for an amount by molecular weight.
+    pub(super) fn in_base(mut self, individual: &Instance) -> Result<Self, Failure> {
+        let unit = (!self.unit.is_empty()).then_some(self.unit.as_str());
+        let base = |value| path::in_base(individual, self.position, value, unit);
+        let zero = base(0.0)?;
+        for point in &mut self.points {
+            point.value = base(point.value)?;
+            if let Some(deviation) = &mut point.deviation {
+                *deviation = base(*deviation)? - zero;
+            }
+        }
+        Ok(self)
+    }
+}
+
+/// Reads the data; empty cells are left out, warnings go to `err`. `named` says which output the column DV of a NONMEM-like
+/// table is of: `OUTPUT` or `CMT=OUTPUT`; without it, the only output of `chosen`.
 pub(super) fn read(
     file: &Path,
     model: &Model,
+    (named, chosen): (&[String], &[String]),
     deadline: &Deadline,
+    err: &mut (dyn Write + Send),
 ) -> Result<Vec<Observed>, Failure> {
     let ask = || deadline.ask();
     let watch = Watch::new(Some(&ask));
     let name = file.display();
     let opened =
         File::open(file).map_err(|e| Failure::failed(format!("cannot read {name}: {e}")))?;
-    let read = csv::results_watched(&mut BufReader::new(opened), &watch);
+    let read = observed::read(&mut BufReader::new(opened), &watch);
     let read = read.map_err(|e| Failure::failed(format!("{name}: {e}")))?;
+    for warning in &read.warnings {
+        writeln!(err, "warning: {name}: {warning}")?;
+    }
     let mut all = Vec::new();
-    for individual in read {
-        for series in &individual.curves.series {
-            let position = path::find_one(model, &series.name)?;
-            let Some(quantity) = model.quantities.get(position) else {
-                continue;
-            };
-            let unit = (!series.unit.is_empty()).then_some(series.unit.as_str());
-            let mut observed = Observed {
-                position,
-                times: Vec::new(),
-                values: Vec::new(),
-            };
-            for (i, &time) in individual.curves.times.iter().enumerate() {
-                if let Some(value) = series.at(i).filter(|v| !v.is_nan()) {
-                    observed.times.push(time);
-                    observed.values.push(path::to_base(quantity, value, unit)?);
-                }
+    for series in read.series {
+        let position = match &series.output {
+            ObservedOutput::Path(path) => path::find_one(model, path)?,
+            ObservedOutput::Compartment(number) => {
+                output_of(model, number.as_deref(), named, chosen)?
             }
-            all.push(observed);
-        }
+        };
+        all.push(Observed {
+            position,
+            unit: series.unit,
+            points: series.points,
+        });
     }
     Ok(all)
+}
+
+/// Returns the output that the values of a compartment were measured of.
+fn output_of(
+    model: &Model,
+    number: Option<&str>,
+    named: &[String],
+    chosen: &[String],
+) -> Result<usize, Failure> {
+    let of_number = number.and_then(|number| {
+        named.iter().find_map(|text| {
+            let (before, path) = text.split_once('=')?;
+            (before.trim() == number).then_some(path)
+        })
+    });
+    let of_all = || named.iter().find(|text| !text.contains('='));
+    let selected = || match (chosen, model.selections.as_slice()) {
+        ([one], _) | ([], [one]) => Some(one),
+        _ => None,
+    };
+    let found = of_number
+        .or_else(|| of_all().map(String::as_str))
+        .or_else(|| selected().map(String::as_str));
+    match found {
+        Some(path) => Ok(path::find_one(model, path.trim())?),
+        None => {
+            let cmt = number.map_or(String::new(), |number| format!(" of CMT {number}"));
+            let message = format!("the data do not say which output DV{cmt} is");
+            let example = number.map_or("OUTPUT".to_owned(), |number| format!("{number}=OUTPUT"));
+            let hint = format!("name it with --dv '{example}'");
+            Err(Failure::misuse(message).with_hint(&hint))
+        }
+    }
 }

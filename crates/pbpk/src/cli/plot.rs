@@ -7,6 +7,7 @@ use super::failure::Failure;
 use super::observed::Observed;
 use super::{model, observed};
 use crate::compile::Instance;
+use crate::observed::ObservedPoint;
 use crate::path::Display;
 use crate::plot::{self, Overlay, PlotOptions, Points, TerminalOptions, TimeUnit};
 
@@ -19,7 +20,10 @@ pub(super) fn run(
     let deadline = model::Deadline::new(&args.solver)?;
     let model = model::open(&args.model, &deadline, err)?;
     let observed = match &args.observed {
-        Some(file) => observed::read(file, &model, &deadline)?,
+        Some(file) => {
+            let named = (args.of.dv.as_slice(), args.output.outputs.as_slice());
+            observed::read(file, &model, named, &deadline, err)?
+        }
         None => Vec::new(),
     };
     let outputs = if observed.is_empty() || args.output.all || !args.output.outputs.is_empty() {
@@ -100,11 +104,16 @@ fn points(
         };
         let display = displays.get(curve).copied().flatten();
         let shown = |v: f64| display.map_or(v, |d| d.of_base(v));
+        let data = data.in_base(instance)?;
+        let points = || data.points.iter();
+        let deviation = |p: &ObservedPoint| p.deviation.map_or(0.0, |sd| shown(sd) - shown(0.0));
         all.push(Points {
             name: format!("observed: {name}"),
             curve,
-            times: data.times,
-            values: data.values.into_iter().map(shown).collect(),
+            times: points().map(|p| p.time).collect(),
+            values: points().map(|p| shown(p.value)).collect(),
+            deviations: points().map(deviation).collect(),
+            censored: points().map(|p| p.is_censored).collect(),
         });
     }
     Ok(all)

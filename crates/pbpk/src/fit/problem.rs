@@ -33,6 +33,9 @@ pub struct Observation {
     pub value: f64,
     /// Factor of its residual.
     pub weight: f64,
+    /// Whether the true value only lies below `value`, the limit of quantification: the residual is 0 where the model lies
+    /// below it too.
+    pub is_censored: bool,
 }
 
 /// How residuals are formed.
@@ -297,6 +300,7 @@ impl<'a> Problem<'a> {
             let place = row.min(results.times.len() - 1) * outputs + o.output;
             let value = results.values[place];
             let (residual, slope) = match self.errors {
+                _ if o.is_censored && value <= o.value => (0.0, 0.0),
                 Errors::Log => (value.ln() - o.value.ln(), 1.0 / value),
                 Errors::Absolute => (value - o.value, 1.0),
             };

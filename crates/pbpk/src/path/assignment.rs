@@ -59,8 +59,8 @@ fn number(text: &str) -> Option<f64> {
     }
 }
 
-/// Sets every quantity that `path` names; the value is in `unit`, or in base units without one. All are checked before
-/// the first is changed.
+/// Sets every quantity that `path` names; the value is in `unit`, or in base units without one. A mass is taken for an amount
+/// by molecular weight. All are checked before the first is changed.
 ///
 /// # Errors
 /// [`SetError`].
@@ -77,7 +77,8 @@ pub fn assign(
         let Some(quantity) = model.quantities.get(position) else {
             continue;
         };
-        changes.push((position, quantity, to_base(quantity, value, unit)?));
+        let value = super::in_base(instance, position, value, unit)?;
+        changes.push((position, quantity, value));
     }
     let mut trial = instance.clone();
     let mut assigned = Vec::with_capacity(changes.len());

@@ -1,7 +1,8 @@
 //! In which unit the values of a quantity are shown.
 
-use super::assignment::dimensions;
+use super::assignment::{dimensions, to_base};
 use crate::compile::Instance;
+use crate::error::SetError;
 use crate::units::{Dimension, Unit};
 
 /// Dimensions of amounts of substance and the same of masses: one is the other times the molecular weight, all in base units.
@@ -30,6 +31,40 @@ impl Display {
     #[must_use]
     pub fn of_base(&self, value: f64) -> f64 {
         self.unit.from_base(value * self.weight)
+    }
+
+    /// Returns in base units a value that is in this unit.
+    #[must_use]
+    pub fn to_base(&self, value: f64) -> f64 {
+        self.unit.to_base(value) / self.weight
+    }
+}
+
+/// Returns in base units a value that is in this unit: one of the quantity's dimension or, with the molecular weight of its
+/// molecule, of the mass instead of the amount and the other way round.
+///
+/// # Errors
+/// [`SetError::Unit`] if the unit does not fit.
+pub fn in_base(
+    individual: &Instance,
+    position: usize,
+    value: f64,
+    unit: Option<&str>,
+) -> Result<f64, SetError> {
+    let model = individual.structure().model();
+    let quantity = model
+        .quantities
+        .get(position)
+        .ok_or_else(|| SetError::UnknownPath {
+            path: format!("position {position}"),
+            nearest: Vec::new(),
+        })?;
+    match (to_base(quantity, value, unit), unit) {
+        (Err(error), Some(name)) => match display(individual, position, name) {
+            Some(display) => Ok(display.to_base(value)),
+            None => Err(error),
+        },
+        (value, _) => value,
     }
 }
 
@@ -65,7 +100,8 @@ pub fn display(individual: &Instance, position: usize, unit: &str) -> Option<Dis
     Some(Display { unit, weight })
 }
 
-/// The molecular weight of the molecule on a path, in kg/µmol: the last part of the path that has one.
+/// The molecular weight of the molecule on a path, in kg/µmol: the last part of the path that has one, else the only one of
+/// the model.
 fn molecular_weight(individual: &Instance, path: &str) -> Option<f64> {
     let model = individual.structure().model();
     let delimiter = model.delimiter;
@@ -74,6 +110,15 @@ fn molecular_weight(individual: &Instance, path: &str) -> Option<f64> {
         let full = format!("{}{delimiter}{short}", model.name);
         model.position(&short).or_else(|| model.position(&full))
     };
-    let position = path.rsplit(delimiter).find_map(weight)?;
+    let only = || {
+        let suffix = format!("{delimiter}{MOLECULAR_WEIGHT}");
+        let all = model.quantities.iter().enumerate();
+        let mut all = all.filter(|(_, q)| q.path.ends_with(&suffix));
+        match (all.next(), all.next()) {
+            (Some((position, _)), None) => Some(position),
+            _ => None,
+        }
+    };
+    let position = path.rsplit(delimiter).find_map(weight).or_else(only)?;
     individual.value(position).filter(|w| *w > 0.0)
 }

@@ -9,7 +9,7 @@ mod nearest;
 mod pattern;
 
 pub use assignment::{Assigned, assign, parse, to_base};
-pub use display::{Display, display};
+pub use display::{Display, display, in_base};
 pub use nearest::nearest;
 pub use pattern::Pattern;
 

@@ -19,6 +19,8 @@ pub(super) enum Mark {
     Area,
     /// Observed values.
     Circle,
+    /// Values below the limit of quantification.
+    Triangle,
 }
 
 /// An entry.
@@ -51,7 +53,13 @@ pub(super) fn entries(
         curve: points.curve,
         text: points.name.clone(),
     });
-    lines.chain(areas).chain(circles).collect()
+    let limits = overlay.points.iter().filter(|p| p.censored.contains(&true));
+    let triangles = limits.map(|points| Entry {
+        mark: Mark::Triangle,
+        curve: points.curve,
+        text: format!("below quantification, {}", points.name),
+    });
+    lines.chain(areas).chain(circles).chain(triangles).collect()
 }
 
 /// Height of so many entries.
@@ -77,8 +85,18 @@ pub(super) fn write(out: &mut String, entries: &[Entry], bottom: f64) {
             Mark::Area => push(
                 out,
                 format_args!(
-                    "<rect class=\"h h{colour}\" x=\"10\" y=\"{:.1}\" width=\"22\" height=\"10\"/>",
+                    "<rect class=\"h h{colour}\" x=\"10\" y=\"{:.1}\" width=\"22\" height=\"10\"/>\
+                     <path {} d=\"M10 {:.1}h22\"/>",
+                    middle - 5.0,
+                    style(entry.curve),
                     middle - 5.0
+                ),
+            ),
+            Mark::Triangle => push(
+                out,
+                format_args!(
+                    "<path class=\"o c{colour}\" d=\"M18 {:.1}h6l-3 5.2Z\"/>",
+                    middle - 2.6
                 ),
             ),
             Mark::Circle => push(

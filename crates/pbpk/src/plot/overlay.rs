@@ -11,6 +11,17 @@ pub struct Points {
     pub times: Vec<f64>,
     /// Values in the unit of the curve.
     pub values: Vec<f64>,
+    /// Standard deviations in the unit of the curve, drawn as bars; 0, or none at all, for no bar.
+    pub deviations: Vec<f64>,
+    /// Which values are limits of quantification below which the true value lies: drawn as triangles.
+    pub censored: Vec<bool>,
+}
+
+impl Points {
+    /// Whether the value at this place is a limit of quantification.
+    pub(super) fn is_censored(&self, i: usize) -> bool {
+        self.censored.get(i) == Some(&true)
+    }
 }
 
 /// The space between two values at each time of the curves, drawn in the colour of a curve.
@@ -39,8 +50,12 @@ impl Overlay {
     /// All values that the axis has to reach.
     pub(super) fn values(&self) -> impl Iterator<Item = f64> + '_ {
         let points = self.points.iter().flat_map(|p| &p.values);
+        let bars = self.points.iter().flat_map(|p| {
+            let ends = p.values.iter().zip(&p.deviations);
+            ends.map(|(value, deviation)| value + deviation)
+        });
         let bands = self.bands.iter().flat_map(|b| b.low.iter().chain(&b.high));
-        points.chain(bands).copied()
+        points.chain(bands).copied().chain(bars)
     }
 
     /// All times that the axis has to reach, besides those of the curves.

@@ -27,8 +27,10 @@ pub(super) const COLOURS: [(&str, &str); 8] = [
     ("#c0182f", "#ff8591"),
     ("#3d3aa8", "#a5a2ff"),
 ];
-/// Dashes for the second and third round of colours.
-const DASHES: [&str; 3] = ["", "6 3", "2 3"];
+/// Colours that go by before the dashes change: no two curves have both alike, and colours that are near have other dashes.
+const COLOURS_OF_A_DASH: usize = 4;
+/// Dashes, in the order in which curves take them.
+const DASHES: [&str; 6] = ["", "7 3", "2 3", "9 3 2 3", "5 2 1 2 1 2", "1 4"];
 
 /// Draws the curves.
 ///
@@ -131,14 +133,34 @@ fn points(out: &mut String, frame: &Frame, points: &Points, top: f64) {
             escape(&points.name)
         ),
     );
-    for (t, value) in points.times.iter().zip(&points.values) {
-        if let Some(at) = frame.place(*t, *value) {
-            let (x, y) = on_page(at, top);
+    for (i, (t, value)) in points.times.iter().zip(&points.values).enumerate() {
+        let Some(at) = frame.place(*t, *value) else {
+            continue;
+        };
+        let (x, y) = on_page(at, top);
+        if points.is_censored(i) {
             push(
                 out,
-                format_args!("<circle cx=\"{x:.2}\" cy=\"{y:.2}\" r=\"2.6\"/>"),
+                format_args!("<path d=\"M{:.2} {:.2}h6l-3 5.2Z\"/>", x - 3.0, y - 2.6),
+            );
+            continue;
+        }
+        let deviation = points.deviations.get(i).copied().unwrap_or(0.0);
+        if let Some(upper) = frame.place(*t, value + deviation)
+            && deviation > 0.0
+        {
+            // What lies below a logarithmic axis ends there.
+            let lower = frame.place(*t, value - deviation).unwrap_or((at.0, 0.0));
+            let (upper, lower) = (on_page(upper, top).1, on_page(lower, top).1);
+            push(
+                out,
+                format_args!("<path d=\"M{x:.2} {upper:.2}V{lower:.2}\"/>"),
             );
         }
+        push(
+            out,
+            format_args!("<circle cx=\"{x:.2}\" cy=\"{y:.2}\" r=\"2.6\"/>"),
+        );
     }
     out.push_str("</g>\n");
 }
@@ -266,7 +288,7 @@ pub(super) fn axes(out: &mut String, [along, up]: [&Axis; 2], x_label: &str, top
 
 pub(super) fn style(index: usize) -> String {
     let dash = DASHES
-        .get(index / COLOURS.len())
+        .get(index / COLOURS_OF_A_DASH)
         .copied()
         .unwrap_or_default();
     let dashed = if dash.is_empty() {

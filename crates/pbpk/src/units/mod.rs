@@ -81,13 +81,15 @@ impl Dimension {
         })
     }
 
-    /// The unit of this name; micro may be written µ (either code point) or u.
+    /// Returns the unit of this name; micro may be written µ (either code point) or u, and litres L.
     #[must_use]
     pub fn unit(self, name: &str) -> Option<Unit> {
         let wanted = folded(name);
+        let in_litres = wanted.replace('L', "l");
         self.units()
             .find(|u| u.name == name.trim())
             .or_else(|| self.units().find(|u| folded(u.name) == wanted))
+            .or_else(|| self.units().find(|u| folded(u.name) == in_litres))
     }
 }
 
@@ -152,6 +154,8 @@ mod tests {
         check("Amount", "\u{3bc}mol", 3.0, 3.0);
         check("Molecular weight", "g/mol", 200.0, 200e-9);
         check("Length", "cm", 1.0, 0.1);
+        check("Flow", "L/h", 6.0, 0.1);
+        check("Concentration (mass)", "mg/L", 1.0, 1e-6);
     }
 
     #[test]

@@ -108,6 +108,7 @@ impl Study {
                     value: self.results.values[row * outputs + output]
                         * (NOISE * lot.normal()).exp(),
                     weight: 1.0,
+                    is_censored: false,
                 });
             }
         }
@@ -257,6 +258,7 @@ fn exact_data_give_the_truth_back() {
                         time,
                         value,
                         weight: 1.0,
+                        is_censored: false,
                     });
                 }
             }
@@ -305,6 +307,7 @@ fn senseless_problems_are_refused() {
         time: 10.0,
         value,
         weight: 1.0,
+        is_censored: false,
     };
     let says = |parameters: Vec<Parameter>, observations: Vec<Observation>| {
         let problem = Problem::new(&i, parameters, observations, Errors::Log).unwrap();

@@ -26,6 +26,7 @@ mod export_simmodel;
 mod files;
 mod fit;
 mod goodness;
+mod observed_files;
 mod overlays;
 mod parity;
 mod path_rules;

@@ -67,6 +67,7 @@ fn points_on_a_curve_lie_on_its_line() {
         curve: 1,
         times: vec![120.0, 600.0, 1440.0],
         values: [2, 10, 24].map(|i| data.series[1].values[i]).to_vec(),
+        ..Points::default()
     };
     for log in [false, true] {
         let overlay = Overlay {
@@ -88,6 +89,7 @@ fn the_axes_reach_all_points_and_what_cannot_be_shown_is_left_out() {
         curve: 0,
         times: vec![0.0, 2880.0, 60.0, 120.0],
         values: vec![1.0, 50.0, f64::NAN, f64::INFINITY],
+        ..Points::default()
     };
     let overlay = Overlay {
         points: vec![points],

@@ -270,6 +270,7 @@ fn fitting_many_parameters_to_many_observations() {
                 time: *time,
                 value: truth.values[row * truth.paths.len() + output],
                 weight: 1.0,
+                is_censored: false,
             });
         }
     }

@@ -121,6 +121,39 @@ fn what_cannot_be_shown_leaves_a_gap() {
     assert_eq!(path.matches('M').count(), 4);
 }
 
+/// The class and the dashes of each swatch of the legend.
+fn swatches(text: &str) -> Vec<(&str, &str)> {
+    let marks = text.split("<path class=\"").skip(1);
+    let marks = marks.filter(|mark| mark.contains("d=\"M10 ") && mark.contains("h22\""));
+    marks
+        .map(|mark| {
+            let class = mark.split('"').next().unwrap();
+            let dashes = mark.split("stroke-dasharray=\"").nth(1);
+            (
+                class,
+                dashes.map_or("", |rest| rest.split('"').next().unwrap()),
+            )
+        })
+        .collect()
+}
+
+/// Blue and indigo, and orange and red, are near: such curves have other dashes too.
+#[test]
+fn no_two_swatches_look_alike() {
+    let all = (0..SERIES_MAX)
+        .map(|i| curve(&i.to_string(), "", |t| t))
+        .collect();
+    let text = svg(&curves(all), &PlotOptions::default()).unwrap();
+    let found = swatches(&text);
+    assert_eq!(found.len(), SERIES_MAX);
+    for (i, one) in found.iter().enumerate() {
+        assert!(!found[..i].contains(one), "{found:?}");
+    }
+    for (near, other) in [(0, 7), (1, 6)] {
+        assert_ne!(found[near].1, found[other].1, "{found:?}");
+    }
+}
+
 #[test]
 fn what_makes_no_plot_is_refused() {
     let options = PlotOptions::default();

@@ -268,6 +268,7 @@ fn populations_and_fits_end_at_the_look_that_says_so() {
         time: f64::from(i),
         value: 0.2 + 0.05 * f64::from(i),
         weight: 1.0,
+        is_censored: false,
     });
     let observed: Vec<Observation> = observed.collect();
     let fitted = |asked: &Asked| {

@@ -54,7 +54,7 @@ pub(super) fn run(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault>
     let start = locked(&shared).clone();
     let individual = individual(context, &start, &observed, &ask)?;
     let structure = Arc::clone(individual.structure());
-    let observations = observations(&structure, &observed)?;
+    let observations = observations(&individual, &observed)?;
     let parameters = parameters(&individual, &varied)?;
     let problem = Problem::new(
         &individual,
@@ -135,14 +135,14 @@ fn individual(
 }
 
 /// The measured values in base units, each with the position of its output.
-fn observations(structure: &Structure, observed: &[Observed]) -> Result<Vec<Observation>, Fault> {
+fn observations(individual: &Instance, observed: &[Observed]) -> Result<Vec<Observation>, Fault> {
+    let structure = individual.structure();
     let outputs = structure.outputs().iter().enumerate();
     let places: HashMap<usize, usize> = outputs.map(|(at, position)| (*position, at)).collect();
     let mut all = Vec::new();
     for one in observed {
         let position = path::find_one(structure.model(), &one.output)?;
-        let quantity = structure.model().quantities.get(position);
-        let (Some(output), Some(quantity)) = (places.get(&position), quantity) else {
+        let Some(output) = places.get(&position) else {
             return Err(Fault::missing(
                 "observations.output",
                 format!("'{}' is not an output", one.output),
@@ -152,8 +152,9 @@ fn observations(structure: &Structure, observed: &[Observed]) -> Result<Vec<Obse
             all.push(Observation {
                 output: *output,
                 time: *time,
-                value: one.in_base(*value, &quantity.unit)?,
+                value: one.of_quantity(*value, individual, position)?,
                 weight: one.weight,
+                is_censored: one.limit.is_some_and(|limit| *value <= limit),
             });
         }
     }

@@ -318,6 +318,7 @@ fn observed() -> Value {
             "output": text(), "unit": maybe_text(), "times": numbers, "values": numbers,
             "timeUnit": {"type": ["string", "null"], "description": "s, min, h or d; min where it is absent."},
             "weight": {"type": ["number", "null"], "exclusiveMinimum": 0},
+            "lloq": {"type": ["number", "null"], "description": "Limit of quantification, in the unit of the values: a value at or below it is censored."},
         }
     }})
 }

@@ -1,5 +1,6 @@
-//! Measured values as callers give them: `[{output, unit, timeUnit, times, values, weight}]`.
+//! Measured values as callers give them: `[{output, unit, timeUnit, times, values, lloq, weight}]`.
 
+use pbpk::compile::Instance;
 use pbpk::units::Dimension;
 use serde_json::Value;
 use toolkit::server::Args;
@@ -19,6 +20,8 @@ pub(super) struct Observed {
     pub(super) unit: Option<String>,
     /// Times in minutes, and values.
     pub(super) points: Vec<(f64, f64)>,
+    /// Limit of quantification: a value at or below it is censored.
+    pub(super) limit: Option<f64>,
     /// Factor of the residuals.
     pub(super) weight: f64,
 }
@@ -85,6 +88,12 @@ fn one_of(one: &Value, field: &str) -> Result<Observed, Fault> {
             "times and values have to be numbers, and no time is below 0",
         );
     }
+    let limit = one.get("lloq").and_then(Value::as_f64);
+    if let Some(limit) = limit {
+        for (_, value) in &mut points {
+            *value = value.max(limit);
+        }
+    }
     points.sort_by(|one, other| one.0.total_cmp(&other.0));
     let weight = one.get("weight").and_then(Value::as_f64).unwrap_or(1.0);
     if !(weight > 0.0 && weight.is_finite()) {
@@ -94,11 +103,27 @@ fn one_of(one: &Value, field: &str) -> Result<Observed, Fault> {
         output: output.to_owned(),
         unit: text("unit").map(str::to_owned),
         points,
+        limit,
         weight,
     })
 }
 
 impl Observed {
+    /// A value in the base unit of a quantity; a mass is taken for an amount by molecular weight.
+    ///
+    /// # Errors
+    /// [`Fault`] where the unit does not fit.
+    pub(super) fn of_quantity(
+        &self,
+        value: f64,
+        individual: &Instance,
+        position: usize,
+    ) -> Result<f64, Fault> {
+        let unit = self.unit.as_deref().filter(|unit| *unit != UNITLESS);
+        pbpk::path::in_base(individual, position, value, unit)
+            .map_err(|error| Fault::input("unit", error.to_string()).code("unit"))
+    }
+
     /// A value in the base unit that a curve has.
     ///
     /// # Errors

@@ -187,6 +187,7 @@ mod tests {
             output: output.to_owned(),
             unit: Some("mmol/l".to_owned()),
             points: points.to_vec(),
+            limit: None,
             weight: 1.0,
         }
     }

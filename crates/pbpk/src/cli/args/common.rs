@@ -41,6 +41,14 @@ pub struct UnitArgs {
     pub time_unit: String,
 }
 
+/// Which outputs the observations of a NONMEM-like table are of.
+#[derive(Debug, Default, ClapArgs)]
+pub struct ObservedArgs {
+    /// Output that the column DV of a NONMEM-like table is of; with several compartments CMT=OUTPUT, repeatable
+    #[arg(long = "dv", value_name = "[CMT=]OUTPUT")]
+    pub dv: Vec<String>,
+}
+
 /// Where results are kept for the next time.
 #[derive(Debug, Default, ClapArgs)]
 pub struct CacheArgs {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, ValueEnum};
 
 use super::common::number;
-use super::{ModelArgs, OutputArgs, SolverArgs};
+use super::{ModelArgs, ObservedArgs, OutputArgs, SolverArgs};
 
 /// Arguments of `sensitivity`.
 #[derive(Debug, ClapArgs)]
@@ -71,7 +71,10 @@ pub enum ErrorModel {
   durward sim fit model.pkml observed.csv --vary 'Organism|Liver|Volume' --vary 'R1|k1' --error absolute
   durward sim fit model.pkml observed.csv --vary 'R1|k1' --csv fitted.csv --svg fit.svg
 
-The data have a column `Time [unit]` and one column `path [unit]` for each output; empty cells are left out.
+The data have a column `Time [unit]` and one column `path [unit]` for each output; empty cells are left out. A column
+SD after an output weights its values; <0.2, or a column LLOQ, marks values below the limit of quantification: such a
+value counts only where the model is above the limit. A table with TIME and DV is read like one of NONMEM; --dv names
+the output. Masses are taken for amounts by molecular weight.
 Parameters start at the model's values (--param changes them); those that are positive are fitted by their
 logarithms. Intervals hold the true value with 95 % where the model is right and the errors are independent.")]
 pub struct FitArgs {
@@ -88,6 +91,8 @@ pub struct FitArgs {
     /// Weight of an output's data, by default 1; repeatable
     #[arg(long, value_name = "PATH=NUMBER")]
     pub weight: Vec<String>,
+    #[command(flatten)]
+    pub of: ObservedArgs,
     #[command(flatten)]
     pub solver: SolverArgs,
     /// Write observed and fitted values to this file; - for standard output

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args as ClapArgs;
 
 use super::common::number;
-use super::{CacheArgs, ModelArgs, OutputArgs, SolverArgs, UnitArgs};
+use super::{CacheArgs, ModelArgs, ObservedArgs, OutputArgs, SolverArgs, UnitArgs};
 
 /// Arguments of `run`.
 #[derive(Debug, ClapArgs)]
@@ -126,9 +126,11 @@ pub struct PlotArgs {
     pub solver: SolverArgs,
     #[command(flatten)]
     pub unit: UnitArgs,
-    /// Draw these observed data as circles: a column `Time [unit]` and one column `path [unit]` for each output
+    /// Draw these observed data as circles, values below the limit of quantification as triangles: a column `Time [unit]` and one column `path [unit]` for each output, perhaps followed by SD and LLOQ, or a NONMEM-like table
     #[arg(long, value_name = "FILE", requires = "svg")]
     pub observed: Option<PathBuf>,
+    #[command(flatten)]
+    pub of: ObservedArgs,
     /// Write an SVG file instead of drawing here; - for standard output
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
