@@ -329,22 +329,10 @@ impl<'a> Lowering<'a> {
                         }
                         _ => false,
                     };
-                    let (a, known_a) = self.taken(&mut values, a);
-                    let (b, known_b) = self.taken(&mut values, b);
-                    if mode == Mode::Regrouped
-                        && op == Binary::Multiply
-                        && let Some(term) = self.term(a, b)
-                    {
-                        values.push((term, known_a.max(known_b).max(Known::Folded)));
-                        continue;
-                    }
-                    let counted = if by_number { Known::Constant } else { known_b };
-                    let rule = Rule::of(op, known_a, counted, whole);
-                    let known = known_a.max(known_b).max(Known::Folded);
-                    // Constants of a sum are multiplied plainly.
-                    let plain = !whole && known_a.max(known_b) != Known::Live;
-                    let mode = if plain { Mode::Faithful } else { mode };
-                    (Value::Node(self.binary(op, rule, a, b, mode)), known)
+                    let a = self.taken(&mut values, a);
+                    let b = self.taken(&mut values, b);
+                    let known = a.1.max(b.1).max(Known::Folded);
+                    (self.operation(op, [a, b], (whole, by_number), mode), known)
                 }
                 Expr::Select(c, a, b) => {
                     let (c, known) = self.taken(&mut values, c);
@@ -363,6 +351,29 @@ impl<'a> Lowering<'a> {
         }
         let root = plan.len().saturating_sub(1);
         self.taken(&mut values, root as u32).0
+    }
+
+    /// An operation that is no regrouped sum; `whole` says that the formula is one product, `by_number` that the second
+    /// operand counts as a constant.
+    fn operation(
+        &mut self,
+        op: Binary,
+        [(a, known_a), (b, known_b)]: [(Id, Known); 2],
+        (whole, by_number): (bool, bool),
+        mode: Mode,
+    ) -> Value {
+        if mode == Mode::Regrouped
+            && op == Binary::Multiply
+            && let Some(term) = self.term(a, b)
+        {
+            return term;
+        }
+        let counted = if by_number { Known::Constant } else { known_b };
+        let rule = Rule::of(op, known_a, counted, whole);
+        // Constants of a sum are multiplied plainly.
+        let plain = !whole && known_a.max(known_b) != Known::Live;
+        let mode = if plain { Mode::Faithful } else { mode };
+        Value::Node(self.binary(op, rule, a, b, mode))
     }
 
     /// A sum grows by another term; it becomes a node only when something else uses it, so that a long one is built once.

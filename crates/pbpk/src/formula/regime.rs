@@ -61,7 +61,7 @@ impl Body {
         }
     }
 
-    /// Returns whether constants of the file other than plain factors may make the formula 0.
+    /// Returns whether constants of the file may make the formula 0 by more than being a factor of it.
     #[must_use]
     pub fn may_be_zero(&self, constant: impl Fn(usize) -> bool) -> bool {
         let plan = self.plan();
@@ -70,26 +70,33 @@ impl Body {
             Expr::Argument(a) => constant(a as usize),
             _ => false,
         };
-        let mut open: Vec<u32> = plan
-            .len()
-            .checked_sub(1)
-            .map(super::body::to_u32)
-            .into_iter()
-            .collect();
-        while let Some(node) = open.pop() {
-            match plan[node as usize] {
-                Expr::Binary(Binary::Multiply, a, b) => open.extend([a, b]),
-                Expr::Binary(Binary::Divide, a, _) => open.push(a),
-                Expr::Binary(Binary::Add, a, b) => open.extend([a, b]),
-                Expr::Binary(Binary::And, a, b) if is_known(a) || is_known(b) => return true,
-                Expr::Binary(Binary::And | Binary::Power, ..) => {}
-                Expr::Binary(_, a, b) if is_known(a) && is_known(b) => return true,
-                Expr::Unary(Unary::Not, a) if is_known(a) => return true,
-                Expr::Select(..) => return true,
-                Expr::Number(_) | Expr::Argument(_) | Expr::Unary(..) | Expr::Binary(..) => {}
-            }
+        // Of each node whether it may be 0, and whether that takes more than a factor.
+        let mut known: Vec<(bool, bool)> = Vec::with_capacity(plan.len());
+        for node in plan {
+            let at = |i: u32| known[i as usize];
+            known.push(match *node {
+                Expr::Number(value) => (value == 0.0, false),
+                Expr::Argument(a) => (constant(a as usize), false),
+                Expr::Unary(Unary::Not, a) => (is_known(a), is_known(a)),
+                Expr::Unary(..) | Expr::Binary(Binary::Power, ..) => (false, false),
+                Expr::Binary(Binary::Multiply, a, b) => {
+                    let more = at(a) == (true, true) || at(b) == (true, true);
+                    (at(a).0 || at(b).0, more)
+                }
+                Expr::Binary(Binary::Divide, a, _) => at(a),
+                Expr::Binary(Binary::Add, a, b) => (at(a).0 && at(b).0, at(a).0 && at(b).0),
+                Expr::Binary(Binary::And, a, b) => {
+                    let any = is_known(a) || is_known(b);
+                    (any, any)
+                }
+                Expr::Binary(_, a, b) => {
+                    let both = is_known(a) && is_known(b);
+                    (both, both)
+                }
+                Expr::Select(..) => (true, true),
+            });
         }
-        false
+        known.last() == Some(&(true, true))
     }
 
     /// Whether the formula is 0 whatever the arguments are that are no constants.

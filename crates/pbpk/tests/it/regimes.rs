@@ -70,6 +70,7 @@ fn a_constant_that_makes_a_product_zero_may_be_logic_or_a_difference() {
         ("(Z AND M)*LN(Q)", [0.0; 2]),
         ("(Time>5 ? Z : Z)/Time", [0.0; 2]),
         ("NOT(H)+0*M", [0.0; 2]),
+        ("Z*LN(Q)+M*0", [0.0; 2]),
     ];
     check(&cases, &ALIASES);
 }
