@@ -36,6 +36,8 @@ pub enum LoadError {
         /// Line, from 1 (0: before any line).
         line: u64,
     },
+    /// A project of PK-Sim or MoBi, which holds simulations and is none.
+    Project,
     /// The document is something else than a simulation.
     UnsupportedRoot {
         /// The root element found.
@@ -99,6 +101,9 @@ impl fmt::Display for LoadError {
             ),
             Self::Xml { line, message } => write!(f, "line {line}: not well-formed xml: {message}"),
             Self::Limit { what, limit, line } => write!(f, "line {line}: more than {limit} {what}"),
+            Self::Project => f.write_str(
+                "this is a project of PK-Sim or MoBi (.pksim5, .mbp3), not a simulation; open it there, export the simulation as .pkml (\"Export to MoBi...\" in PK-Sim, \"Save as pkml\" in MoBi) and give that file",
+            ),
             Self::UnsupportedRoot { found } => {
                 write!(
                     f,

@@ -289,7 +289,7 @@ impl From<PlanError> for Fault {
 impl From<LoadError> for Fault {
     fn from(error: LoadError) -> Self {
         let kind = match &error {
-            LoadError::UnsupportedRoot { .. } => Kind::UnsupportedModel,
+            LoadError::UnsupportedRoot { .. } | LoadError::Project => Kind::UnsupportedModel,
             LoadError::Io { .. } | LoadError::ChangedWhileRead { .. } => Kind::InvalidInput,
             LoadError::Interrupted { cause } => Self::from(*cause).kind,
             LoadError::Xml { .. }

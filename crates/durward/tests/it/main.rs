@@ -112,6 +112,7 @@ mod serve_tls;
 mod serve_users;
 mod server_messages;
 mod sim_command;
+mod sim_files;
 mod simulation;
 mod ssh_callers;
 mod ssh_canary;

@@ -13,6 +13,7 @@ use crate::fit::{Errors, Fit, FitError, Observation, Parameter, Problem, fit};
 use crate::model::{Kind, Model};
 use crate::path;
 use crate::plot::{self, Fitted, PlotOptions};
+use crate::run::OspVersion;
 
 pub(super) fn run(
     args: &FitArgs,
@@ -73,7 +74,9 @@ pub(super) fn run(
         write(file, drawn(&individual, &observations, &found, log)?)?;
     }
     if args.json {
-        return Ok(out.write_all(json(&individual, &parameters, &found).as_bytes())?);
+        return Ok(out.write_all(
+            json(&individual, &parameters, &found, args.solver.osp_version).as_bytes(),
+        )?);
     }
     let mut files = args.csv.iter().chain(&args.svg);
     if files.any(|f| f.as_os_str() == "-") {
@@ -177,8 +180,14 @@ fn shown(
     )?)
 }
 
-fn json(individual: &Instance, parameters: &[Parameter], found: &Fit) -> String {
+fn json(
+    individual: &Instance,
+    parameters: &[Parameter],
+    found: &Fit,
+    release: OspVersion,
+) -> String {
     Json::object(|j| {
+        j.string("osp_version", release.name());
         j.list(
             "parameters",
             parameters.iter().zip(&found.estimates),

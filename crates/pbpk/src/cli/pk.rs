@@ -11,7 +11,9 @@ use super::json::Json;
 use super::{model, table};
 use crate::compile::Instance;
 use crate::csv::{self, Series};
-use crate::pk::{Application, Curve, Dosing, Measure, UserParameter, analyse};
+use crate::pk::{Application, Curve, Dosing, Measure, PkValue, UserParameter, analyse};
+use crate::run::OspVersion;
+use crate::units::Dimension;
 
 /// One computed parameter: output, name, value, unit.
 type Row = (String, String, f64, String);
@@ -63,7 +65,7 @@ pub(super) fn run(
         })?;
     }
     if args.json {
-        return Ok(out.write_all(as_json(&rows).as_bytes())?);
+        return Ok(out.write_all(as_json(&rows, args.solver.osp_version).as_bytes())?);
     }
     if args.xlsx.is_some() || args.csv.is_some() {
         return Ok(());
@@ -86,8 +88,9 @@ pub(super) fn run(
 }
 
 /// The rows as one JSON object.
-fn as_json(rows: &[Row]) -> String {
+fn as_json(rows: &[Row], release: OspVersion) -> String {
     Json::object(|j| {
+        j.string("osp_version", release.name());
         j.list(
             "parameters",
             rows.iter(),
@@ -145,11 +148,12 @@ fn analysed(
     let mut rows: Vec<Row> = known
         .iter()
         .map(|v| {
+            let (value, unit) = shown(v, &series.unit);
             (
                 series.name.clone(),
                 v.parameter.name.to_owned(),
-                v.display(),
-                v.parameter.display_unit.to_owned(),
+                value,
+                unit,
             )
         })
         .collect();
@@ -163,6 +167,24 @@ fn analysed(
     }));
     Ok(rows)
 }
+
+/// Returns a value of the catalogue and its unit. The catalogue is one of molar concentrations: the highest value and the
+/// area of another output are in the unit of that output, and what rests on a concentration has no unit then.
+fn shown(value: &PkValue, unit: &str) -> (f64, String) {
+    let own = value.parameter;
+    if unit.is_empty() || Dimension::named(MOLAR).is_some_and(|d| d.base() == unit) {
+        return (value.display(), own.display_unit.to_owned());
+    }
+    match own.dimension {
+        MOLAR => (value.value, unit.to_owned()),
+        "AUC (molar)" => (value.value, format!("{unit}*min")),
+        "Time" | "Fraction" => (value.display(), own.display_unit.to_owned()),
+        _ => (value.value, String::new()),
+    }
+}
+
+/// Dimension of the outputs for which the catalogue is made.
+const MOLAR: &str = "Concentration (molar)";
 
 /// Applications of the model, or the one of the command line.
 fn dosing(args: &PkArgs, instance: &Instance, start: f64) -> Result<Dosing, Failure> {

@@ -60,6 +60,7 @@ pub(super) fn run(
     }
     if args.json {
         let text = Json::object(|j| {
+            j.string("osp_version", args.solver.osp_version.name());
             j.list(
                 "sensitivities",
                 rows.iter(),

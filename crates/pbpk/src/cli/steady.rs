@@ -9,6 +9,7 @@ use super::{model, table};
 use crate::csv;
 use crate::model::Model;
 use crate::path;
+use crate::run::OspVersion;
 use crate::steady::{SteadyError, SteadyOptions, steady};
 
 /// Most states named in a message.
@@ -74,7 +75,7 @@ pub(super) fn run(
         }
     }
     if args.json {
-        return Ok(out.write_all(as_json(found.time, &rows).as_bytes())?);
+        return Ok(out.write_all(as_json(found.time, &rows, args.solver.osp_version).as_bytes())?);
     }
     shown(found.time, &rows, out)
 }
@@ -97,8 +98,9 @@ fn shown(time: f64, rows: &[Row], out: &mut dyn Write) -> Result<(), Failure> {
     )?)
 }
 
-fn as_json(time: f64, rows: &[Row]) -> String {
+fn as_json(time: f64, rows: &[Row], release: OspVersion) -> String {
     Json::object(|j| {
+        j.string("osp_version", release.name());
         j.number("time_min", time);
         j.list("states", rows.iter(), |j, (path, unit, start, value)| {
             j.string("path", path);

@@ -18,6 +18,9 @@ use crate::watch::{Interrupt, Watch};
 pub use crate::xml::Limits;
 use crate::xml::{Node, Scanner};
 
+/// The first bytes of the databases as which PK-Sim and MoBi keep their projects.
+const DATABASE: &[u8] = b"SQLite format 3\0";
+
 /// How strictly a file is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Options {
@@ -40,11 +43,18 @@ pub fn reader(input: impl BufRead, options: &Options) -> Result<Model, LoadError
 /// # Errors
 /// As [`reader`], and [`LoadError::Interrupted`].
 pub fn watched(
-    input: impl BufRead,
+    mut input: impl BufRead,
     options: &Options,
     watch: &Watch<'_>,
 ) -> Result<Model, LoadError> {
     let cause = Cell::new(None);
+    // A source that cannot be read fails once more where the scanner reads it.
+    if input
+        .fill_buf()
+        .is_ok_and(|start| start.starts_with(DATABASE))
+    {
+        return Err(LoadError::Project);
+    }
     let asked = Asked {
         inner: input,
         watch,

@@ -226,3 +226,47 @@ fn doses_may_be_given_in_mass_and_flows_in_litres() {
     );
     std::fs::remove_dir_all(folder).unwrap();
 }
+
+#[test]
+fn parameters_of_an_amount_have_its_unit() {
+    let unit = |output: &str, name: &str| {
+        let done = sim(&["pk", &example(), "--output", output, "--csv", "-"]);
+        assert_eq!(done.code, 0, "{}", done.err);
+        let rows = done
+            .out
+            .lines()
+            .map(|line| line.split(',').collect::<Vec<_>>());
+        let mut rows = rows.filter(|row| row[1] == name);
+        rows.next().unwrap()[3].to_owned()
+    };
+    let amount = "Example|Organism|Central|Drug";
+    assert_eq!(unit(amount, "C_max"), "\u{b5}mol");
+    assert_eq!(unit(amount, "AUC_tEnd"), "\u{b5}mol*min");
+    assert_eq!(
+        unit(amount, "CL"),
+        "",
+        "no clearance follows from an amount"
+    );
+    assert_eq!(unit(amount, "t_max"), "h");
+    assert_eq!(unit(OUTPUT, "C_max"), "\u{b5}mol/l");
+    assert_eq!(unit(OUTPUT, "CL"), "ml/min/kg");
+}
+
+#[test]
+fn results_name_the_release_that_they_follow() {
+    let release = |more: &[&str]| {
+        let words = ["run", &example(), "--output", OUTPUT, "--json", "--stats"];
+        let done = sim(&[&words[..], more].concat());
+        assert_eq!(done.code, 0, "{}", done.err);
+        let json: serde_json::Value = serde_json::from_str(&done.out).unwrap();
+        let named = json["osp_version"].as_str().unwrap().to_owned();
+        assert!(
+            done.err.contains(&format!("osp_version {named}")),
+            "{}",
+            done.err
+        );
+        named
+    };
+    assert_eq!(release(&[]), "12.4.3");
+    assert_eq!(release(&["--osp-version", "13-dev"]), "13-dev");
+}

@@ -185,6 +185,19 @@ fn empty_and_foreign_documents() {
 }
 
 #[test]
+fn projects_are_named_with_what_to_export() {
+    let mut project = b"SQLite format 3\0".to_vec();
+    project.extend([0xff; 200]);
+    let error = read::bytes(&project, &Options::default()).unwrap_err();
+    assert_eq!(error, LoadError::Project);
+    let text = error.to_string();
+    assert!(
+        text.contains(".pksim5") && text.contains("export the simulation as .pkml"),
+        "{text}"
+    );
+}
+
+#[test]
 fn mismatched_tags_name_their_line() {
     let error = refused("<Simulation>\n<ParameterList>\n</Simulation>");
     assert!(matches!(error, LoadError::Xml { line: 3, .. }), "{error:?}");

@@ -160,8 +160,12 @@ fn refused_type(extension: &str) -> Fault {
             field,
             "models written in R need the rxode2 adapter, which this version does not have",
         ),
-        "pksim5" => Fault::input(field, "a .pksim5 project is not a model")
-            .hint("export the simulation from PK-Sim as .pkml"),
+        "pksim5" | "mbp3" => {
+            let wrong = format!("a .{extension} project of PK-Sim or MoBi is not a simulation");
+            Fault::input(field, wrong).hint(
+                "open it there and export the simulation as .pkml: Export to MoBi... in PK-Sim, Save as pkml in MoBi",
+            )
+        }
         _ => Fault::input(field, "a model is a .pkml file or a SimModel .xml file"),
     }
 }
