@@ -47,6 +47,12 @@ pub const OPTIONS: &[OptionDef] = &[
         "release of OSP whose rules hold at the start of a run where its caller names none",
     ),
     OptionDef::new(
+        "bridge_version",
+        OptionKind::Word(&["0.4.3", "0.5.0"]),
+        "0.5.0",
+        "release of the PBPK bridge that is followed where two differ: updateMode relative adds in 0.5.0, and multiplies before",
+    ),
+    OptionDef::new(
         "environment",
         OptionKind::Word(&[BRIDGE]),
         "",
@@ -102,6 +108,15 @@ pub const OPTIONS: &[OptionDef] = &[
     ),
 ];
 
+/// Release of the PBPK bridge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BridgeVersion {
+    /// Release 0.4.3.
+    V0_4_3,
+    /// Release 0.5.0.
+    V0_5_0,
+}
+
 /// What the options say.
 #[derive(Debug, Clone, Copy)]
 pub struct Configured {
@@ -113,6 +128,8 @@ pub struct Configured {
     pub retries: u64,
     /// Release of OSP whose rules hold where a call names none.
     pub osp_version: OspVersion,
+    /// Release of the bridge that is followed where two differ.
+    pub bridge: BridgeVersion,
     /// Most simulations of one caller.
     pub simulations_max: usize,
     /// How long simulations stay loaded unused, in milliseconds.
@@ -138,6 +155,10 @@ pub fn configured(options: &Options) -> Configured {
             .text("osp_version")
             .and_then(|name| name.parse().ok())
             .unwrap_or_default(),
+        bridge: match options.text("bridge_version") {
+            Some("0.4.3") => BridgeVersion::V0_4_3,
+            _ => BridgeVersion::V0_5_0,
+        },
         simulations_max: count("simulations_max", 32),
         idle_ms: i64::try_from(number("idle", DAY_MS)).unwrap_or(i64::MAX),
     }

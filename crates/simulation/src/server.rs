@@ -49,11 +49,11 @@ fn answer(
     (op, session, judged): (OpId, &SessionRef, Option<&str>),
     reply: ReplySink,
 ) -> Result<Answer, Fault> {
-    let members = tool.taken(members);
-    let args = Args::new(&members);
+    let args = Args::new(members);
     if tool.critical && !args.is_set("confirm") {
         return Err(tool.unconfirmed());
     }
+    tool.check_names(members)?;
     service.sessions.sweep(service.now_ms());
     let context = Context::new(service, &session.caller, reply)
         .of_groups(&session.groups)
@@ -120,7 +120,7 @@ impl ToolServer for Simulation {
         let Some(known) = tools::tool(tool.name) else {
             return Ok(());
         };
-        // What a tool passes over is not what its call is about.
+        // A call with other arguments is refused.
         let members = known.taken(args.members());
         let args = Args::new(&members);
         let mut state = |id: FactId, value: Fact<Stated>| {

@@ -128,9 +128,10 @@ async def mcp(golden, client):
     assert {series["parameter"] for series in results["series"]} >= {CURVE}
     pk = (await good("calculate_pk_parameters", resultsId=first, outputPath=CURVE))["metrics"]
     assert len(pk) == 1 and pk[0]["cmax"] > 0
-    # Twice the dose is twice the concentration, in a linear model; a factor and a value say the same.
+    # Twice the dose is twice the concentration, in a linear model; what is relative is added.
     dose = "Example|Applications|Infusion|DrugMass"
-    await good("set_parameter_value", simulationId=sim, parameterPath=dose, value=2, updateMode="relative", confirm=True)
+    given = (await good("get_parameter_value", simulationId=sim, parameterPath=dose))["parameter"]["value"]
+    await good("set_parameter_value", simulationId=sim, parameterPath=dose, value=given, updateMode="relative", confirm=True)
     _, doubled = await run(runId="doubled")
     assert doubled == "doubled"
     twice = (await good("calculate_pk_parameters", resultsId="doubled", outputPath=CURVE))["metrics"]

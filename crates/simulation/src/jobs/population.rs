@@ -217,9 +217,9 @@ impl Run<'_> {
 }
 
 /// Returns how the chunks were computed, all together.
-fn solution(chunks: &[Chunk]) -> Solution {
+fn solution(cohort: &Cohort, chunks: &[Chunk]) -> Solution {
     let first = chunks.first();
-    let mut warnings = Vec::new();
+    let mut warnings: Vec<String> = cohort.alike().into_iter().collect();
     for chunk in chunks {
         note(&mut warnings, chunk.warnings.iter().cloned());
     }
@@ -301,7 +301,7 @@ fn keep(
         job_id: claimed.job.id.as_str().to_owned(),
         simulation_id: work.simulation_id.clone(),
         generated_ms: keeper.now_ms(),
-        metadata: work.solved(&solution(chunks)),
+        metadata: work.solved(&solution(cohort, chunks)),
         population: json!({"cohort": cohort, "aggregates": aggregates, "chunks": chunks}),
     };
     keeper.index.put(caller, &kept)?;

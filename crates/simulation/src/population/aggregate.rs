@@ -24,7 +24,8 @@ const MEASURES: [&str; 3] = ["cmax", "tmax", "auc"];
 pub const USUAL: [&str; 4] = ["meanCmax", "sdCmax", "meanTmax", "meanAuc"];
 
 impl Aggregate {
-    /// Reads a name: `mean`, `sd`, `median`, `min`, `max` or `p5` (any percentile), and then `Cmax`, `Tmax` or `Auc`.
+    /// Reads a name: `mean`, `sd`, `median`, `min`, `max` or `p5` (any percentile), and then `Cmax`, `Tmax` or `Auc`; `mean` and
+    /// `sd` alone are those of `Cmax`.
     ///
     /// # Errors
     /// [`Fault`] of the argument `outputs.aggregates`.
@@ -34,6 +35,10 @@ impl Aggregate {
             .filter(|c| !matches!(c, '_' | '-'))
             .collect::<String>()
             .to_ascii_lowercase();
+        let folded = match folded.as_str() {
+            "mean" | "sd" => format!("{folded}cmax"),
+            _ => folded,
+        };
         let wrong = || {
             let wrong = format!("\"{}\" is not an aggregate", name.escape_debug());
             Fault::input("outputs.aggregates", wrong)
@@ -115,6 +120,7 @@ mod tests {
         for (name, expect) in [
             ("meanCmax", 2.0),
             ("sd_Cmax", 1.0),
+            ("sd", 1.0),
             ("medianCmax", 2.0),
             ("minTmax", 5.0),
             ("maxTmax", 8.0),
@@ -124,7 +130,7 @@ mod tests {
             let figure = Aggregate::named(name).unwrap().over(&all);
             assert!((figure - expect).abs() < 1e-12, "{name}: {figure}");
         }
-        for wrong in ["", "mean", "meanX", "p101Cmax", "pCmax", "sumAuc"] {
+        for wrong in ["", "meanX", "p101Cmax", "pCmax", "sumAuc"] {
             assert!(Aggregate::named(wrong).is_err(), "{wrong}");
         }
         assert!(Aggregate::named("meanCmax").unwrap().over(&[]).is_nan());

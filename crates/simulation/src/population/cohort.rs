@@ -59,6 +59,18 @@ impl Cohort {
         Ok(cohort.draw_watched(watch)?)
     }
 
+    /// Returns a warning where no parameter differs between the individuals.
+    #[must_use]
+    pub fn alike(&self) -> Option<String> {
+        let none = self.covariates.is_empty() && self.size > 1;
+        none.then(|| {
+            format!(
+                "cohort.covariates is empty, so all {} individuals are alike",
+                self.size
+            )
+        })
+    }
+
     /// The parameters that differ, with their units, as far as they are given.
     pub fn columns(&self) -> impl Iterator<Item = Column> {
         let read = self.covariates.iter().enumerate();

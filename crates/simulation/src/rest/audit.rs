@@ -51,6 +51,7 @@ impl Rest {
 
 /// What the query asks for.
 fn asked(head: &Parts) -> Result<Asked, Fault> {
+    body::only(head, &["limit", "eventType"])?;
     let (limit, event_type) = (body::asked(head, "limit")?, body::asked(head, "eventType")?);
     Asked::of(limit.as_deref(), event_type.as_deref())
 }

@@ -79,6 +79,25 @@ pub(super) fn typed(head: &Parts, schema: &Value) -> Result<Value, Fault> {
     Ok(asked)
 }
 
+/// Rejects a query with other names than these, and offers the nearest one.
+///
+/// # Errors
+/// [`Fault`] of the first unknown name, and as [`query`].
+pub(super) fn only(head: &Parts, names: &[&str]) -> Result<(), Fault> {
+    let asked = query(head)?;
+    let mut members = asked.as_object().into_iter().flatten();
+    let Some((name, _)) = members.find(|(name, _)| !names.contains(&name.as_str())) else {
+        return Ok(());
+    };
+    let wrong = format!("the query does not take '{}'", name.escape_debug());
+    let fault = Fault::input(name, wrong).code("unknown_argument");
+    let near = pbpk::path::nearest(name, names.iter().copied(), 1);
+    Err(match near.is_empty() {
+        true => fault,
+        false => fault.hint(format!("did you mean {}?", near.join(" or "))),
+    })
+}
+
 /// One value of the query.
 ///
 /// # Errors
@@ -143,6 +162,17 @@ mod tests {
         assert_eq!(asked, json!({"n": 7, "m": "x", "s": "8", "other": "9"}));
         let long = format!("/x?s={}", "y".repeat(QUERY_CHARS_MAX + 1));
         assert!(typed(&head(&long, None), &schema).is_err());
+    }
+
+    #[test]
+    fn unknown_names_of_a_query_are_refused_with_the_nearest_one() {
+        assert!(only(&head("/x?format=csv", None), &["format"]).is_ok());
+        let fault = only(&head("/x?fromat=csv", None), &["format"]).unwrap_err();
+        assert_eq!(fault.details[0].field.as_deref(), Some("fromat"));
+        assert_eq!(
+            fault.details[0].hint.as_deref(),
+            Some("did you mean format?")
+        );
     }
 
     #[test]

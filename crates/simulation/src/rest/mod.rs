@@ -201,9 +201,10 @@ impl Rest {
             Err(fault) => (json!({}), Some(fault)),
         };
         let confirmed = body::confirmed(&arguments, "confirm", &request.head);
-        if let (Some(members), Some(key)) = (
+        if let (Some(members), Some(key), true) = (
             arguments.as_object_mut(),
             body::header(&request.head, "idempotency-key"),
+            tool.may_mean("idempotencyKey"),
         ) {
             members.insert("idempotencyKey".into(), key.into());
         }
@@ -229,9 +230,7 @@ impl Rest {
         confirmed: bool,
     ) -> Result<Value, Fault> {
         if let Some(members) = arguments.as_object_mut() {
-            // What the tool does not know is passed over, as the bridge does. A name that can be read as one that it knows
-            // stays, and is refused by the gate.
-            members.retain(|name, _| name != "confirm" && tool.may_mean(name));
+            members.remove("confirm");
             if tool.critical && confirmed {
                 members.insert("confirm".into(), true.into());
             }

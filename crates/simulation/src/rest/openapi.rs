@@ -115,10 +115,25 @@ fn tool_path(path: &Path) -> Result<Value, ToolFault> {
 }
 
 /// The arguments as a body; a word or a number confirms as well.
-fn body(input: Value, critical: bool) -> Value {
+fn body(mut input: Value, critical: bool) -> Value {
+    close(&mut input);
     match critical {
         true => with_required(input, "confirm", confirmation()),
         false => input,
+    }
+}
+
+/// Says of every object whose members are listed that it takes no others.
+fn close(schema: &mut Value) {
+    let Some(members) = schema.as_object_mut() else {
+        return;
+    };
+    if let Some(properties) = members.get_mut("properties").and_then(Value::as_object_mut) {
+        properties.values_mut().for_each(close);
+        members.insert("additionalProperties".to_owned(), false.into());
+    }
+    if let Some(items) = members.get_mut("items") {
+        close(items);
     }
 }
 
@@ -280,6 +295,7 @@ fn list_tools() -> Value {
 fn call_tool() -> Value {
     let one = |tool: &Tool| {
         let mut input = tool.plain_input_schema();
+        close(&mut input);
         let has_required = input
             .get("required")
             .and_then(Value::as_array)

@@ -147,6 +147,7 @@ fn known(name: &str) -> Result<&'static Tool, Fault> {
 
 /// A part of a list, by the query's `page` and `limit`.
 fn paged(items: Vec<Value>, head: &Parts) -> Result<Value, Fault> {
+    body::only(head, &["page", "limit"])?;
     let number = |name: &str, usual: u64, most: u64| match body::asked(head, name)? {
         None => Ok(usual),
         Some(text) => {

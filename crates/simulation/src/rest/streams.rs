@@ -241,6 +241,7 @@ fn event(job: &Job) -> Value {
 
 /// By the query's `format`, else by what is accepted; the bridge's JSON where nothing is said.
 fn form(head: &Parts) -> Result<Form, Fault> {
+    body::only(head, &["format"])?;
     match body::asked(head, "format")?.as_deref() {
         Some("json") => return Ok(Form::Json),
         Some("columns") => return Ok(Form::Columns),

@@ -115,7 +115,7 @@ impl Loaded {
         }))
     }
 
-    /// Sets a parameter, to a value or to its own value times a factor.
+    /// Sets a parameter, to a value or relative to its own value.
     ///
     /// # Errors
     /// [`Fault`]: an unknown path, a unit of another dimension, a value that is out of bounds.
@@ -124,7 +124,7 @@ impl Loaded {
         path: &str,
         value: f64,
         unit: Option<&str>,
-        relative: bool,
+        mode: UpdateMode,
         now_ms: i64,
     ) -> Result<Value, Fault> {
         let structure = Arc::clone(self.structure());
@@ -136,15 +136,24 @@ impl Loaded {
         if !value.is_finite() {
             return Err(Fault::input("value", "value must be a finite number").code("value_error"));
         }
-        let base = if relative {
-            if unit.is_some() {
+        let unit = unit.filter(|unit| !(unit.trim() == UNITLESS && quantity.unit.is_empty()));
+        let present = self.instance.value(position).unwrap_or(f64::NAN);
+        let base = match (mode, unit) {
+            (UpdateMode::Absolute, unit) => path::in_base(&self.instance, position, value, unit)?,
+            (UpdateMode::Add, None) => present + value,
+            (UpdateMode::Add, Some(unit)) if unit == quantity.unit => present + value,
+            (UpdateMode::Multiply, None) => present * value,
+            (UpdateMode::Add, Some(_)) => {
+                let wrong = format!(
+                    "a relative value is added in the base unit, '{}'",
+                    told_unit(&quantity.unit)
+                );
+                return Err(Fault::input("unit", wrong).code("unit"));
+            }
+            (UpdateMode::Multiply, Some(_)) => {
                 let wrong = "a relative value is a factor and has no unit";
                 return Err(Fault::input("unit", wrong).code("unit"));
             }
-            value * self.instance.value(position).unwrap_or(f64::NAN)
-        } else {
-            let unit = unit.filter(|unit| !(unit.trim() == UNITLESS && quantity.unit.is_empty()));
-            path::to_base(quantity, value, unit)?
         };
         self.put(position, &quantity.path, base, now_ms)?;
         self.told(position)
@@ -189,6 +198,17 @@ impl Loaded {
         self.changed.clone_from(changes);
         Ok(())
     }
+}
+
+/// How a value changes a parameter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UpdateMode {
+    /// The value is the new one.
+    Absolute,
+    /// The value is added to the present one.
+    Add,
+    /// The present value is multiplied by it.
+    Multiply,
 }
 
 /// Sets values in base units, by whole path.

@@ -5,7 +5,7 @@ mod loaded;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-pub use loaded::{Changed, Loaded, apply};
+pub use loaded::{Changed, Loaded, UpdateMode, apply};
 
 use crate::fault::{Fault, Kind};
 

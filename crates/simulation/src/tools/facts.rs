@@ -11,6 +11,7 @@ use toolkit::server::Args;
 use super::jobs::SMOKE_SUBJECTS_MAX;
 use super::snapshots;
 use crate::figures::whole;
+use crate::options::BridgeVersion;
 use crate::service::Service;
 use crate::session::Loaded;
 
@@ -46,15 +47,28 @@ pub fn opened(service: &Service, tool: &str, args: Args<'_>, caller: &str) -> Op
         "load_simulation" | "validate_model_manifest" => {
             service.folders.resolve(args.text("filePath").ok()?).ok()
         }
+        "run_sensitivity_analysis" => {
+            let named = args.text("simulationId").ok()?;
+            let loads = loads_itself(service, caller, named);
+            loads.then(|| service.folders.resolve(args.text("modelPath").ok()?).ok())?
+        }
         "restore_simulation" => snapshots::opened(service, args, caller),
         _ => None,
     }
 }
 
+/// Whether an analysis loads the model that it names: the bridge does so from 0.5.0 on, where nothing is loaded under the id.
+#[must_use]
+pub fn loads_itself(service: &Service, caller: &str, simulation: &str) -> bool {
+    service.configured.bridge == BridgeVersion::V0_5_0
+        && service.sessions.peek(caller, simulation).is_none()
+}
+
 /// States where the model file lies that a call opens: a relative path is one below a folder, and a link leads elsewhere.
 pub fn state_opened(opened: &Path, args: Args<'_>, facts: &mut Facts) {
     let place = opened.to_string_lossy();
-    let named = args.text("filePath").ok();
+    let named = args.text("filePath").or_else(|_| args.text("modelPath"));
+    let named = named.ok();
     if let Fact::Known(paths) = &mut facts.paths {
         let is_relative = |path: &&mut PathArgument| {
             !path.text.starts_with('/') && named == Some(path.text.as_str())

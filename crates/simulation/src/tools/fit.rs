@@ -19,7 +19,7 @@ use crate::fault::{Fault, Kind};
 use crate::figures::{number, unit};
 use crate::models::Selection;
 use crate::service::Context;
-use crate::session::{Loaded, apply, locked};
+use crate::session::{Loaded, UpdateMode, apply, locked};
 
 /// Most parameters of one fit.
 const PARAMETERS_MAX: usize = 32;
@@ -72,7 +72,13 @@ pub(super) fn run(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault>
         let mut loaded = locked(&shared);
         let mut trial = loaded.clone();
         for (one, estimate) in varied.iter().zip(&found.estimates) {
-            trial.set(&one.path, estimate.value, None, false, context.now_ms)?;
+            trial.set(
+                &one.path,
+                estimate.value,
+                None,
+                UpdateMode::Absolute,
+                context.now_ms,
+            )?;
         }
         *loaded = trial;
     }

@@ -1,5 +1,6 @@
-//! What the tools take. Arguments that are not listed are passed over; an absent one may also be null.
+//! What the tools take. Arguments that are not listed are refused; an absent one may also be null.
 
+use pbpk::run::OspVersion;
 use serde_json::{Value, json};
 
 use super::signoff;
@@ -92,7 +93,7 @@ pub(super) fn set_parameter() -> Value {
         json!({
             "simulationId": id(), "parameterPath": text(), "value": {"type": "number"},
             "unit": maybe_text(),
-            "updateMode": {"type": ["string", "null"], "description": "absolute, or relative: value is a factor."},
+            "updateMode": {"type": ["string", "null"], "description": "absolute, or relative: value is added to the present one (a factor with bridge_version 0.4.3)."},
             "comment": maybe_text(),
         }),
         &["simulationId", "parameterPath", "value"],
@@ -101,8 +102,10 @@ pub(super) fn set_parameter() -> Value {
 
 /// The release of OSP whose rules hold at the start of a run.
 fn osp_version() -> Value {
+    let mut known: Vec<Value> = OspVersion::ALL.map(|known| known.name().into()).to_vec();
+    known.push(Value::Null);
     json!({
-        "type": ["string", "null"], "maxLength": 32,
+        "type": ["string", "null"], "enum": known,
         "description": "Release of OSP whose rules hold at the start of a run: 12.4.3 or 13-dev; the server's where it is absent."
     })
 }

@@ -72,10 +72,15 @@ pub(super) fn run_population(context: &Context<'_>, args: Args<'_>) -> Result<Va
         }
     }
     let job = submit(context, args, KIND_POPULATION, &work)?;
-    Ok(json!({
+    let mut answer = json!({
         "jobId": job.id.as_str(), "simulationId": work.simulation_id, "status": job.state.label(),
         "queuedAt": seconds(job.submitted_ms), "timeoutSeconds": timeout(&job), "maxRetries": job.retries_max,
-    }))
+    });
+    let alike = work.cohort.as_ref().and_then(Cohort::alike);
+    if let (Some(warning), Some(members)) = (alike, answer.as_object_mut()) {
+        members.insert("warnings".into(), json!([warning]));
+    }
+    Ok(answer)
 }
 
 /// Most individuals that are run to see whether a cohort can be.

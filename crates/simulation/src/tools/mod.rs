@@ -171,7 +171,29 @@ impl Tool {
         known.into_iter().flat_map(|known| known.keys())
     }
 
-    /// The arguments that it takes: others are passed over, and none of them may be read by anything that it does.
+    /// Rejects arguments that it does not take, also inside of those that it takes, and offers the nearest name.
+    ///
+    /// # Errors
+    /// [`Fault`] of the first unknown name.
+    pub fn check_names(&self, members: &Map<String, Value>) -> Result<(), Fault> {
+        let named = members.iter().filter(|(name, _)| *name != CONFIRM);
+        let named: Map<String, Value> = named
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        match unknown(&self.plain_input_schema(), &Value::Object(named), "") {
+            None => Ok(()),
+            Some((field, near)) => {
+                let wrong = format!("{} does not take '{}'", self.name, field.escape_debug());
+                let fault = Fault::input(&field, wrong).code("unknown_argument");
+                Err(match near.is_empty() {
+                    true => fault,
+                    false => fault.hint(format!("did you mean {}?", near.join(" or "))),
+                })
+            }
+        }
+    }
+
+    /// The arguments that it takes; what a call is judged by holds no others.
     #[must_use]
     pub fn taken<'m>(&self, members: &'m Map<String, Value>) -> Cow<'m, Map<String, Value>> {
         let takes = |name: &String| self.known().any(|known| known == name);
@@ -212,9 +234,85 @@ impl Tool {
     }
 }
 
+/// The word of confirmation, which every tool takes.
+const CONFIRM: &str = "confirm";
+/// Most names that are offered for an unknown one.
+const NEAREST_MAX: usize = 1;
+
+/// Returns the first member whose name the schema does not have, with the nearest names. What has no properties is open.
+fn unknown(schema: &Value, value: &Value, at: &str) -> Option<(String, Vec<String>)> {
+    match value {
+        Value::Object(members) => {
+            let known = schema.get("properties")?.as_object()?;
+            members.iter().find_map(|(name, value)| {
+                let field = match at {
+                    "" => name.clone(),
+                    at => format!("{at}.{name}"),
+                };
+                match known.get(name) {
+                    Some(schema) => unknown(schema, value, &field),
+                    None => {
+                        let names = known.keys().map(String::as_str);
+                        Some((field, pbpk::path::nearest(name, names, NEAREST_MAX)))
+                    }
+                }
+            })
+        }
+        Value::Array(items) => {
+            let schema = schema.get("items")?;
+            let mut items = items.iter().enumerate();
+            items.find_map(|(i, item)| unknown(schema, item, &format!("{at}[{i}]")))
+        }
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn unknown_arguments_are_refused_with_the_nearest_name() {
+        let refused = |name: &str, members: Value| {
+            let fault = tool(name)
+                .unwrap()
+                .check_names(members.as_object().unwrap())
+                .unwrap_err();
+            let detail = fault.details[0].clone();
+            (detail.field.unwrap(), detail.hint.unwrap_or_default())
+        };
+        let set = json!({"simulationId": "a", "parameterPath": "b", "value": 70, "untt": "g", "confirm": true});
+        let (field, hint) = refused("set_parameter_value", set);
+        assert_eq!(
+            (field.as_str(), hint.as_str()),
+            ("untt", "did you mean unit?")
+        );
+        let cohort = json!({"simulationId": "a", "cohort": {"size": 3, "sampelling": "lhs"}});
+        let (field, hint) = refused("run_population_simulation", cohort);
+        assert_eq!(field, "cohort.sampelling");
+        assert!(hint.contains("sampling"), "{hint}");
+        let fit =
+            json!({"simulationId": "a", "parameters": [{"path": "p"}, {"path": "q", "mim": 1}]});
+        let (field, hint) = refused("fit_parameters", fit);
+        assert_eq!(field, "parameters[1].mim");
+        assert!(hint.contains("min"), "{hint}");
+        for tool in TOOLS {
+            assert!(tool.check_names(&Map::new()).is_ok(), "{}", tool.name);
+            let confirmed = json!({"confirm": true});
+            assert!(tool.check_names(confirmed.as_object().unwrap()).is_ok());
+            let other = json!({"zzz": 1});
+            assert!(
+                tool.check_names(other.as_object().unwrap()).is_err(),
+                "{}",
+                tool.name
+            );
+        }
+        // What the caller words freely is open.
+        let open = json!({"simulationId": "a", "request": {"anything": [{"x": 1}]}});
+        let tool = tool("validate_simulation_request").unwrap();
+        assert!(tool.check_names(open.as_object().unwrap()).is_ok());
+    }
 
     #[test]
     fn every_definition_can_be_served() {

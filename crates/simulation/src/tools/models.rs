@@ -56,6 +56,15 @@ pub(super) fn load(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault
     Ok(answer)
 }
 
+/// What a file says of what it is qualified for: nothing.
+pub(super) fn qualification() -> Value {
+    json!({
+        "state": "not-declared", "label": "Not declared",
+        "summary": "the file says nothing of what it is qualified for", "qualificationLevel": null,
+        "riskAssessmentReady": false, "coreSectionsComplete": false, "evidenceSectionsComplete": false,
+    })
+}
+
 fn is_pkml(file: &Path) -> bool {
     let extension = file.extension().and_then(std::ffi::OsStr::to_str);
     extension.is_some_and(|extension| extension.eq_ignore_ascii_case("pkml"))
@@ -220,11 +229,7 @@ fn item(found: &Found, engine: &str, loaded: &[&str]) -> Value {
         "runtimeFormat": extension,
         "displayName": null, "modelVersion": null, "scientificProfile": null, "profileSource": null,
         "manifestStatus": null,
-        "qualificationState": {
-            "state": "not-declared", "label": "Not declared",
-            "summary": "the file says nothing of what it is qualified for", "qualificationLevel": null,
-            "riskAssessmentReady": false, "coreSectionsComplete": false, "evidenceSectionsComplete": false,
-        },
+        "qualificationState": qualification(),
         "curationSummary": {},
         "populationSimulation": true,
         "validationHook": false,

@@ -5,8 +5,9 @@ use toolkit::server::Args;
 
 use super::page::Page;
 use crate::fault::Fault;
+use crate::options::BridgeVersion;
 use crate::service::Context;
-use crate::session::locked;
+use crate::session::{UpdateMode, locked};
 
 /// Most paths of one list.
 const LIST_MAX: u64 = 500;
@@ -44,9 +45,10 @@ pub(super) fn set(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault>
         .unwrap_or("absolute")
         .trim()
         .to_ascii_lowercase();
-    let relative = match mode.as_str() {
-        "absolute" => false,
-        "relative" => true,
+    let mode = match (mode.as_str(), context.service.configured.bridge) {
+        ("absolute", _) => UpdateMode::Absolute,
+        ("relative", BridgeVersion::V0_4_3) => UpdateMode::Multiply,
+        ("relative", BridgeVersion::V0_5_0) => UpdateMode::Add,
         _ => {
             let wrong = "updateMode is absolute or relative";
             return Err(Fault::input("updateMode", wrong).code("value_error"));
@@ -58,7 +60,7 @@ pub(super) fn set(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault>
         .ok()
         .filter(|unit| !unit.trim().is_empty());
     let value = args.number("value")?;
-    let told = locked(&shared).set(path(args)?, value, unit, relative, context.now_ms)?;
+    let told = locked(&shared).set(path(args)?, value, unit, mode, context.now_ms)?;
     Ok(json!({"parameter": told}))
 }
 

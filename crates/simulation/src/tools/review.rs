@@ -315,7 +315,8 @@ pub(super) fn manifest(context: &Context<'_>, args: Args<'_>) -> Result<Value, F
     Ok(json!({
         "tool": "validate_model_manifest", "contractVersion": CONTRACT,
         "filePath": file.to_string_lossy(), "backend": BACKEND, "runtimeFormat": extension,
-        "manifest": manifest,
+        "manifest": manifest, "manifestStatus": status,
+        "qualificationState": super::models::qualification(),
         "curationSummary": {"status": status},
         "trustSurfaceContract": super::models::trust("validate_model_manifest"),
     }))

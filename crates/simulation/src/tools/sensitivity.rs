@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use toolkit::jobs::{Job, JobId, JobState};
 use toolkit::server::Args;
 
+use super::facts::loads_itself;
 use super::jobs::{STOP_TOLD, submit, wait_for, work};
 use crate::fault::{Fault, Kind};
 use crate::figures::{number, unit};
@@ -36,6 +37,12 @@ struct Scenario {
 }
 
 pub(super) fn run(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
+    let named = args.text("simulationId")?;
+    if loads_itself(context.service, context.caller, named) {
+        let load = json!({"filePath": args.text("modelPath")?, "simulationId": named});
+        let members = load.as_object().cloned().unwrap_or_default();
+        super::models::load(context, Args::new(&members))?;
+    }
     let shared = context.simulation(args)?;
     let model = context.service.folders.resolve(args.text("modelPath")?);
     let model = model.map_err(|fault| Fault::input("modelPath", fault.message))?;

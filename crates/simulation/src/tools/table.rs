@@ -65,7 +65,7 @@ pub const TOOLS: &[Tool] = &[
     Tool {
         name: "set_parameter_value",
         title: "Set a parameter",
-        about: "Sets a parameter of a loaded simulation; what depends on it is computed again. unit may be any unit of the parameter's dimension. updateMode relative multiplies the present value by value.",
+        about: "Sets a parameter of a loaded simulation; what depends on it is computed again. unit may be any unit of the parameter's dimension. updateMode relative adds value to the present one (multiplies with bridge_version 0.4.3).",
         input: inputs::set_parameter,
         output: PARAMETER,
         run: parameters::set,
@@ -103,7 +103,7 @@ pub const TOOLS: &[Tool] = &[
         title: "Run a population",
         about: "Starts a run of many individuals as a job. cohort.covariates spread parameters: {path, unit, distribution: normal|lognormal|uniform|discrete, mean, sd, min, max, values, weights}. outputs.timeSeries chooses curves ({path}), outputs.aggregates figures such as meanCmax or p95Auc.",
         input: inputs::run_population,
-        output: "{jobId s, simulationId s, status s, queuedAt f, timeoutSeconds f, maxRetries i}",
+        output: "{jobId s, simulationId s, status s, queuedAt f, timeoutSeconds f, maxRetries i, ~warnings [s]}",
         run: jobs::run_population,
         ..CHANGES
     },
@@ -188,7 +188,7 @@ pub const TOOLS: &[Tool] = &[
         about: "Checks a model file without loading it for use: whether it is a model, and whether its parameters are numbers within their bounds.",
         side_effects: &["fs_read"],
         input: inputs::manifest,
-        output: "{tool s, contractVersion s, filePath s, backend s, runtimeFormat s, manifest o, curationSummary o, trustSurfaceContract o}",
+        output: "{tool s, contractVersion s, filePath s, backend s, runtimeFormat s, manifest o, ~manifestStatus s, ~qualificationState o, curationSummary o, trustSurfaceContract o}",
         run: review::manifest,
         ..LOOKS
     },

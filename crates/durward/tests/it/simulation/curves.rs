@@ -91,7 +91,7 @@ fn a_fit_finds_the_parameter_with_which_the_curve_was_made() {
             .unwrap()
     };
     let before = value(&mut client);
-    let set = json!({"simulationId": "sim", "parameterPath": CLEARANCE, "value": 1.5, "updateMode": "relative", "confirm": true});
+    let set = json!({"simulationId": "sim", "parameterPath": CLEARANCE, "value": 0.5 * before, "updateMode": "relative", "confirm": true});
     call(&mut client, "set_parameter_value", set);
     let name = run(&mut client, json!({}));
     let observations = measured(&mut client, &name);

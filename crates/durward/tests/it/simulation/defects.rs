@@ -396,13 +396,13 @@ fn what_was_set_is_reset_and_what_was_loaded_is_forgotten() {
 }
 
 #[test]
-fn defect_21_relative_is_a_factor_and_absolute_a_value() {
+fn defect_21_relative_is_added_and_absolute_is_a_value() {
     let place = place();
     let mut client = client(&place);
     call(&mut client, "load_simulation", load());
     let with = |mode: &str, value: f64| json!({"simulationId": "sim", "parameterPath": WEIGHT, "value": value, "updateMode": mode, "confirm": true});
     call(&mut client, "set_parameter_value", with("Relative", 1.5));
-    assert_eq!(value(&mut client, WEIGHT), 105.0);
+    assert_eq!(value(&mut client, WEIGHT), 71.5);
     call(&mut client, "set_parameter_value", with("ABSOLUTE", 1.5));
     assert_eq!(value(&mut client, WEIGHT), 1.5);
     assert_eq!(

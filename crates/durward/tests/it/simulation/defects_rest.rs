@@ -422,7 +422,7 @@ const TESTS: [(u32, &str, &str); 30] = [
     (
         21,
         "durward/tests/it/simulation/defects.rs",
-        "defect_21_relative_is_a_factor_and_absolute_a_value",
+        "defect_21_relative_is_added_and_absolute_is_a_value",
     ),
     (
         22,

@@ -11,6 +11,7 @@ mod jobs;
 mod openapi;
 mod ospsuite;
 mod protocol;
+mod releases;
 mod resources;
 mod rules;
 mod runs;

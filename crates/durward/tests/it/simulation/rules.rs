@@ -293,7 +293,7 @@ fn the_bridges_paths_tell_a_refusal_from_a_failure() {
 }
 
 #[test]
-fn an_argument_that_a_tool_passes_over_does_not_stand_for_the_model_that_is_loaded() {
+fn an_argument_that_a_tool_does_not_take_does_not_stand_for_the_model_that_is_loaded() {
     let place = place();
     place.write_policy(
         r#"{"rules":[

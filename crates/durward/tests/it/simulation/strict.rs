@@ -23,19 +23,24 @@ fn cohort(seed: u64, covariate: Value) -> Value {
 /// The figures of a population whose weights are drawn with this seed.
 fn figures(client: &mut Client, seed: u64) -> (Value, Value) {
     let weight = json!({"path": WEIGHT, "distribution": "normal", "mean": 70, "sd": 15});
-    let mut asked = cohort(seed, weight);
-    // A population's results have a name of the server's; this argument is none of the tool's.
-    asked["runId"] = json!("mine");
-    let name = run(client, asked);
+    let name = run(client, cohort(seed, weight));
     let told = call(client, "get_population_results", json!({"resultsId": name}));
     (told["resultsId"].clone(), told["aggregates"].clone())
 }
 
 #[test]
-fn an_argument_that_a_population_passes_over_changes_nothing() {
+fn a_seed_decides_the_individuals_of_a_population() {
     let place = place();
     let mut client = client(&place);
     call(&mut client, "load_simulation", load());
+    // A population's results have a name of the server's.
+    let mut named = cohort(1, json!({"path": WEIGHT, "distribution": "uniform(60;80)"}));
+    named["runId"] = json!("mine");
+    let refused = fails(&mut client, "run_population_simulation", named);
+    assert!(
+        refused.to_string().contains("does not take 'runId'"),
+        "{refused}"
+    );
     let (one, first) = figures(&mut client, 1);
     let (other, second) = figures(&mut client, 2);
     assert_ne!(one, other);
@@ -45,7 +50,7 @@ fn an_argument_that_a_population_passes_over_changes_nothing() {
 }
 
 #[test]
-fn an_argument_that_a_tool_passes_over_names_no_simulation() {
+fn an_argument_that_a_tool_does_not_take_names_no_simulation() {
     let place = place();
     place.write_policy(
         r#"{"rules":[
@@ -175,11 +180,14 @@ fn one_request_in_two_spellings_is_one_job() {
     for same in [
         json!({"timeoutSeconds": 20.0}),
         json!({"runId": null, "maxRetries": null}),
-        json!({"comment": "an argument that the tool passes over"}),
     ] {
         assert_eq!(job(&mut client, same.clone()), first, "{same}");
     }
-    for other in [json!({"timeoutSeconds": 20.5}), json!({"runId": "mine"})] {
+    for other in [
+        json!({"timeoutSeconds": 20.5}),
+        json!({"runId": "mine"}),
+        json!({"comment": "unknown"}),
+    ] {
         assert_eq!(job(&mut client, other.clone()), Value::Null, "{other}");
     }
     assert_eq!(end(client).code, Some(0));
