@@ -107,7 +107,9 @@ pub(crate) fn classify(tool: &str, stated: Stated, evidence: &Evidence) -> CallE
     }
     let mut effects = base;
     let signs = evidence.arguments;
-    if signs.output {
+    // A tool that writes names where it writes; in one that only reads such an argument is a write of its own.
+    let writes_output = signs.output && effects.reads_only();
+    if writes_output {
         effects.operations = effects.operations.with(OperationSet::WRITE);
     }
     // What a person declared of a tool covers the addresses that it is given.
@@ -116,7 +118,7 @@ pub(crate) fn classify(tool: &str, stated: Stated, evidence: &Evidence) -> CallE
         effects.operations = effects.operations.with(OperationSet::SEND);
         effects.sends_outward = Some(true);
     }
-    if signs.option || signs.output {
+    if signs.option || writes_output {
         effects.is_open = true;
         effects.side_effects = None;
         effects.may_move = true;

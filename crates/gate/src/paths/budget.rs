@@ -6,11 +6,14 @@ use std::cell::Cell;
 pub const STEPS_PER_BYTE: u64 = 24;
 /// Steps that any call may take beside those.
 pub const STEPS_BASE: u64 = 2 * 1024 * 1024;
+/// Most steps of any call: what takes more cannot be looked through.
+pub const STEPS_MAX: u64 = 16 * 1024 * 1024;
 /// Steps that looking up one name in the file system counts as: a call of the system costs as much as so many bytes.
 pub const STEPS_PER_LOOKUP: u64 = 512;
 
 /// The steps that are left for reading one call. A step is about one byte that is read once. The bound is linear in the
-/// size of the call, so a small call cannot keep a thread busy; whatever exceeds it is undecidable and refused.
+/// size of the call, so a small call cannot keep a thread busy, and bounded at all; whatever exceeds it is undecidable and
+/// refused.
 #[derive(Debug)]
 pub struct StepBudget {
     total: u64,
@@ -25,7 +28,8 @@ impl StepBudget {
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
         let total = bytes
             .saturating_mul(STEPS_PER_BYTE)
-            .saturating_add(STEPS_BASE);
+            .saturating_add(STEPS_BASE)
+            .min(STEPS_MAX);
         Self {
             total,
             left: Cell::new(total),

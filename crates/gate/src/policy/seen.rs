@@ -54,7 +54,7 @@ impl<'f> Seen<'f> {
         let Fact::Known(Value::Names(argv)) = self.facts.get(FactId::Argv) else {
             return Vec::new();
         };
-        if !argv.iter().any(|word| is_apart(word)) {
+        if !argv.iter().any(is_apart) {
             return Vec::new();
         }
         let mut operands = match self.facts.get(FactId::Operands) {

@@ -123,10 +123,6 @@ impl Tangents {
     }
 
     /// Derivatives of the number that a quantity gets from formula f.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "what folding the number itself takes"
-    )]
     pub(crate) fn fold(
         &mut self,
         folder: &mut Folder<'_>,

@@ -84,10 +84,6 @@ impl Linear {
     ///
     /// # Errors
     /// [`FactorError`] if the matrix is singular.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the step's data, each needed once"
-    )]
     pub(super) fn set_up<S: System + ?Sized>(
         &mut self,
         system: &mut S,

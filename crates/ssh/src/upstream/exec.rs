@@ -63,10 +63,11 @@ pub(crate) struct Order {
     pub inspect: Option<Inspect>,
 }
 
+/// What a stopped command has left, once it is known.
+pub(crate) type AftermathFuture = Pin<Box<dyn Future<Output = Aftermath> + Send>>;
+
 /// Finds out what a stopped command has left, within its time.
-pub(crate) struct Inspect(
-    pub Box<dyn FnOnce(Stopped) -> Pin<Box<dyn Future<Output = Aftermath> + Send>> + Send>,
-);
+pub(crate) struct Inspect(pub Box<dyn FnOnce(Stopped) -> AftermathFuture + Send>);
 
 /// A command that was stopped.
 #[derive(Debug, Clone, Copy)]

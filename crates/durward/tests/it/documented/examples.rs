@@ -56,6 +56,7 @@ const NOT_RUN: &[(&str, &str)] = &[
         "durward pins diff",
         "needs a changed definition: pins_command::",
     ),
+    ("durward pins propose", "needs pins: pins_command::"),
     (
         "durward reload",
         "needs a running instance: reload_policy::",
