@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use gate::PeerId;
+use toolkit::files::GuardedFiles;
 use toolkit::mcp::Builtin;
 use toolkit::options::{OptionDef, OptionKind, Options, Setup};
 use toolkit::server::{DynToolServer, ToolServer};
@@ -30,6 +31,8 @@ pub struct Wired {
     pub options: &'static [OptionDef],
     /// The key and the word of it with which its options are also taken from the environment, and how they are read.
     pub environment: Option<(&'static str, &'static str, FromEnvironment)>,
+    /// The files behind those that its options name.
+    named: fn(&Options) -> GuardedFiles,
     make: fn(Setup) -> Result<Arc<dyn DynToolServer>, String>,
 }
 
@@ -52,6 +55,7 @@ pub const ALL: &[Wired] = &[
         is_local: true,
         options: &[],
         environment: None,
+        named: |_| GuardedFiles::default(),
         make: |_| made(echo::Echo::new()),
     },
     Wired {
@@ -60,6 +64,7 @@ pub const ALL: &[Wired] = &[
         is_local: false,
         options: ::ssh::OPTIONS,
         environment: None,
+        named: |options| ::ssh::Ssh::guarded(options, places::text_of),
         make: ssh,
     },
     Wired {
@@ -72,6 +77,7 @@ pub const ALL: &[Wired] = &[
             simulation::BRIDGE,
             simulation::from_environment,
         )),
+        named: |_| GuardedFiles::default(),
         make: |setup| made(simulation::Simulation::new(setup)),
     },
 ];
@@ -126,11 +132,17 @@ impl Configured {
         Builtin::new(PeerId::server(peer), server).map_err(|fault| failed(fault.to_string()))
     }
 
-    /// Files of the configuration that its options name: no call may touch them.
-    pub fn files(&self) -> impl Iterator<Item = &std::path::Path> {
+    /// Returns the files of the configuration that its options name, and those that these name.
+    pub fn guarded(&self) -> GuardedFiles {
         let is_file = |known: &&OptionDef| matches!(known.kind, OptionKind::File);
         let files = self.wired.options.iter().filter(is_file);
-        files.filter_map(|known| self.options.path(known.name))
+        let files = files.filter_map(|known| self.options.path(known.name));
+        let mut guarded = (self.wired.named)(&self.options);
+        guarded.merge(GuardedFiles {
+            closed: files.map(PathBuf::from).collect(),
+            read_only: Vec::new(),
+        });
+        guarded
     }
 
     /// Options that name a path where nothing is, with the path.

@@ -14,6 +14,7 @@ mod completions;
 mod config;
 mod control;
 mod demo;
+mod directories;
 mod disk;
 mod failure;
 mod flags;
@@ -67,6 +68,7 @@ use config::Settings;
 use failure::EXIT_CONFIGURATION;
 use layout::fold::Folded;
 use places::Places;
+use toolkit::files::GuardedFiles;
 
 /// Small blocks are mimalloc's, large ones the system's.
 #[global_allocator]
@@ -188,6 +190,8 @@ fn settle(
         false => Settings::default(),
     };
     settings.lay_out(places, given.state_dir);
+    places.guarded.merge(wrap::guarded(&places.state));
+    places.guarded.merge(named_by(command, places));
     if places.is_homeless && keeps_state(command) {
         return Err("there is nowhere to keep the journal and the keys: HOME is not set\n  hint: set HOME, or give --state-dir DIR".into());
     }
@@ -201,6 +205,15 @@ fn settle(
         ));
     }
     Ok(settings)
+}
+
+/// Returns the files that the command line names or runs.
+fn named_by(command: &Command, places: &Places) -> GuardedFiles {
+    match command {
+        Command::Run(args) => args.guarded(places),
+        Command::Serve(args) => args.guarded(places),
+        _ => GuardedFiles::default(),
+    }
 }
 
 /// What this program does where it has started itself: it watches a child, or runs a model.

@@ -2,8 +2,12 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use net::confine::Confine;
+use toolkit::files::GuardedFiles;
+
+use crate::directories::OpenDirectories;
 
 use crate::verify::Verify;
 
@@ -29,8 +33,10 @@ pub struct Places {
     pub user: String,
     /// Where we were started.
     pub current: Option<PathBuf>,
-    /// Files that the configuration is made of or names.
-    pub named: Vec<PathBuf>,
+    /// Files that the configuration and the command line are made of, name or run.
+    pub guarded: GuardedFiles,
+    /// The directories of rules and settings that were read.
+    pub directories: Arc<OpenDirectories>,
     /// The file that is given each head of the journal, where one is configured.
     pub witness: Option<PathBuf>,
     /// What a start does about closed segments of the journal.
@@ -80,7 +86,8 @@ impl Places {
             own_binary,
             user: user(),
             current,
-            named: Vec::new(),
+            guarded: GuardedFiles::default(),
+            directories: Arc::default(),
             witness: None,
             verify: Verify::Stop,
             warn_below: WARN_BELOW_DEFAULT,
@@ -140,9 +147,17 @@ impl Places {
     pub fn protected(&self, policy: Option<&Path>) -> Vec<String> {
         let mut out: Vec<&Path> = vec![&self.state, &self.config, &self.own_binary];
         out.extend(self.runtime.iter().map(PathBuf::as_path));
-        out.extend(self.named.iter().map(PathBuf::as_path));
+        out.extend(self.guarded.closed.iter().map(PathBuf::as_path));
         out.extend(policy);
         out.iter()
+            .map(|path| path.to_string_lossy().into_owned())
+            .collect()
+    }
+
+    /// What calls may read and not change.
+    pub fn read_only(&self) -> Vec<String> {
+        let files = self.guarded.read_only.iter();
+        files
             .map(|path| path.to_string_lossy().into_owned())
             .collect()
     }

@@ -68,7 +68,8 @@ pub fn joined(flags: &[SandboxFlag], places: &Places) -> Option<Sandbox> {
     Some(all)
 }
 
-/// How a server is confined: Durward's own places are empty for it, its binary cannot be changed.
+/// How a server is confined: Durward's own places are empty for it; what Durward runs and what its configuration names
+/// cannot be changed, this server's own program included.
 pub fn confinement(
     places: &Places,
     policy: Option<&Path>,
@@ -84,7 +85,9 @@ pub fn confinement(
             .map(PathBuf::from)
             .filter(|place| place != own)
             .collect(),
-        read_only: vec![own.clone()],
+        read_only: std::iter::once(own.clone())
+            .chain(places.guarded.read_only.iter().cloned())
+            .collect(),
         sandbox: sandbox.map(|mut sandbox| {
             // The program itself can be executed wherever it is.
             let program = Path::new(program);

@@ -5,10 +5,36 @@ use std::fs::{File, Metadata};
 use std::io;
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
+
+/// Files that no call may touch or change, because the configuration names or runs them. Directories stand for all below.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GuardedFiles {
+    /// Secrets, rules and records: neither read nor changed.
+    pub closed: Vec<PathBuf>,
+    /// Programs, public keys and the like: may be read, not changed.
+    pub read_only: Vec<PathBuf>,
+}
+
+impl GuardedFiles {
+    /// Adds those of another set that are not in this one.
+    pub fn merge(&mut self, other: Self) {
+        let lists = [
+            (&mut self.closed, other.closed),
+            (&mut self.read_only, other.read_only),
+        ];
+        for (known, more) in lists {
+            for file in more {
+                if !known.contains(&file) {
+                    known.push(file);
+                }
+            }
+        }
+    }
+}
 
 /// Opens a plain file for reading at the place that a path names once its links are resolved. A link that has come into
 /// the path since then is not followed, and a pipe in its place is not waited for.

@@ -3,7 +3,6 @@
 //! The file names programs that will be started: one that others can write is refused, and none is
 //! ever picked up from the current directory.
 
-use std::fs::File;
 use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -11,6 +10,7 @@ use std::path::{Path, PathBuf};
 use toolkit::files::unreadable;
 
 use super::node::CONFIG_BYTES_MAX;
+use crate::directories::OpenDirectories;
 
 /// The file's name below the configuration directory.
 pub const NAME: &str = "durward.yaml";
@@ -35,14 +35,13 @@ pub fn default(directory: &Path) -> Option<PathBuf> {
 ///
 /// # Errors
 /// A sentence that does not name the file.
-pub fn open(path: &Path) -> Result<Opened, String> {
+pub fn open(path: &Path, directories: &OpenDirectories) -> Result<Opened, String> {
     // Opening a pipe would wait for its writer.
     let kind = std::fs::metadata(path).map_err(|error| unreadable(&error))?;
     if !kind.is_file() {
         return Err(no_file(path, kind.is_dir()));
     }
-    let file = File::open(path).map_err(|error| unreadable(&error))?;
-    let found = file.metadata().map_err(|error| unreadable(&error))?;
+    let (file, found) = directories.open(path)?;
     toolkit::files::is_ours(&found, "could make it start any program")?;
     let mut bytes = Vec::new();
     file.take(CONFIG_BYTES_MAX as u64 + 1)

@@ -6,6 +6,7 @@
 mod expand;
 mod fault;
 mod file;
+mod guarded;
 pub mod inspect;
 pub mod keys;
 mod model_cache;
@@ -86,7 +87,7 @@ fn reader<'a>(file: &'a Path, places: &'a Places) -> Reader<'a> {
 
 fn load_file(path: &Path, places: &Places) -> Result<Settings, String> {
     let shown = path.display();
-    let opened = file::open(path).map_err(|why| format!("{shown}: {why}"))?;
+    let opened = file::open(path, &places.directories).map_err(|why| format!("{shown}: {why}"))?;
     let mut settings = read::settings(&opened.text, &reader(path, places))
         .map_err(|fault| format!("{shown}: {fault}"))?;
     settings.file = Some(path.to_path_buf());
@@ -152,10 +153,11 @@ impl Settings {
         self.protect(places);
     }
 
-    /// Keeps calls off the files that the configuration is made of or names.
+    /// Keeps calls and servers off the files that the configuration is made of, names or runs. Files of an earlier
+    /// configuration stay guarded until the end: a server that was started then may still use them.
     pub fn protect(&self, places: &mut Places) {
-        let files = self.files().into_iter();
-        places.named = files.map(Path::to_path_buf).collect();
+        let files = self.guarded(places);
+        places.guarded.merge(files);
     }
 
     /// The command line or the environment names another policy.

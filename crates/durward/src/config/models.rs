@@ -1,7 +1,7 @@
 //! Model providers and aliases in the file.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use ::models::upstream::Unsupported;
 use ::models::{Alias, BudgetRule, Most, Per, Price, Rotation};
@@ -143,14 +143,6 @@ impl Default for Models {
 }
 
 impl Models {
-    /// Files that the configuration names.
-    pub fn files(&self) -> impl Iterator<Item = &Path> {
-        self.providers.iter().flat_map(|own| {
-            let cloud = own.cloud.as_ref().and_then(Cloud::files);
-            own.ca.as_deref().into_iter().chain(cloud)
-        })
-    }
-
     /// What applies to all of them, where there are models at all.
     pub fn rows(&self) -> Vec<Row> {
         if self.providers.is_empty() {

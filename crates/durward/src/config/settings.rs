@@ -18,7 +18,6 @@ use super::notify::Notify;
 use super::otel::Otel;
 use super::server::Server;
 use super::values::{Links, Listen, Pin, Share, Size, Span, Sync};
-use crate::builtin::Configured;
 use crate::places::WARN_BELOW_DEFAULT;
 use crate::verify::Verify;
 
@@ -400,26 +399,5 @@ impl Settings {
             .chain(own.iter().map(ms))
             .chain(flags)
             .collect()
-    }
-
-    /// Every file that the configuration is made of or names, itself included: no call may touch them.
-    pub fn files(&self) -> Vec<&Path> {
-        let mut out: Vec<&Path> = Vec::new();
-        out.extend(self.file.as_deref());
-        out.extend(self.policy.value.as_deref());
-        out.extend(self.witness.as_ref().map(|file| file.value.as_path()));
-        if let Some(tls) = &self.tls {
-            out.extend([tls.cert.value.as_path(), tls.key.value.as_path()]);
-        }
-        out.extend(self.models.files());
-        for server in &self.servers {
-            out.extend(server.policy.as_ref().map(|own| own.value.as_path()));
-            out.extend(server.builtin.iter().flat_map(Configured::files));
-            if let Some(http) = &server.http {
-                let files = [&http.client_cert, &http.client_key, &http.ca];
-                out.extend(files.into_iter().flatten().map(PathBuf::as_path));
-            }
-        }
-        out
     }
 }

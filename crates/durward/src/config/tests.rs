@@ -9,6 +9,7 @@ use super::read;
 use super::section::Reader;
 use super::settings::{Origin, Settings};
 use super::values::Span;
+use crate::places::Places;
 use everything::EVERYTHING;
 
 mod everything;
@@ -537,9 +538,18 @@ fn servers_are_read_in_their_order() {
     assert_eq!(http.headers.first().unwrap().1.reveal(), "s3cret");
     let told: Vec<&str> = read.warnings.iter().map(|w| w.message.as_str()).collect();
     assert!(told.is_empty(), "{told:?}");
-    let files = read.files();
-    for file in ["/etc/durward/files.json", "/etc/durward/c.pem", "/t/k.pem"] {
-        assert!(files.contains(&Path::new(file)), "{file} is not protected");
+    let places = Places::find(Some("/s".into()), "durward".into());
+    let files = read.guarded(&places);
+    let (closed, read_only) = (files.closed, files.read_only);
+    for (list, file) in [
+        (&closed, "/etc/durward/files.json"),
+        (&read_only, "/etc/durward/c.pem"),
+        (&closed, "/t/k.pem"),
+    ] {
+        assert!(
+            list.iter().any(|known| known == Path::new(file)),
+            "{file} is not guarded"
+        );
     }
 }
 

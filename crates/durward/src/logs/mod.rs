@@ -18,7 +18,7 @@ use rows::{AUTH, DECISIONS, HISTORY, OPERATIONS, REFUSED, RUN, Rows, SYSTEM, Sho
 
 pub const HELP: &str = "\
 Examples:
-  durward logs                                     the latest 50 decisions, and what became of the calls
+  durward logs                                     the latest 50 decisions and their results
   durward logs --refused                           what was refused lately, and why
   durward logs --refused --caller ci --server files
   durward logs --type operations --since 1h        what became of the calls of the last hour

@@ -1,48 +1,60 @@
 //! A notification on the desktop of this machine, by the program that the system has for it.
 
+use std::path::PathBuf;
+
 use super::Announcement;
 use super::program::Program;
-use crate::{places, program};
+use crate::program;
 
 /// How long the program may run, in milliseconds.
 const SHOW_MS_MAX: u64 = 5_000;
 
-/// The program that shows notifications.
+/// The program that shows notifications, found once: a program of its name that comes to lie before it on the `PATH` is not
+/// run.
+#[derive(Debug)]
+pub(super) struct Desktop {
+    kind: DesktopKind,
+    program: PathBuf,
+}
+
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Desktop {
+enum DesktopKind {
     /// libnotify's.
     NotifySend,
     /// macOS's.
     Osascript,
 }
 
-impl Desktop {
-    /// The one that is here.
-    pub fn find() -> Option<Self> {
-        let search = places::search_path().unwrap_or_default();
-        [Self::NotifySend, Self::Osascript]
-            .into_iter()
-            .find(|way| program::missing(way.name().as_ref(), None, &search).is_none())
-    }
-
+impl DesktopKind {
     fn name(self) -> &'static str {
         match self {
             Self::NotifySend => "notify-send",
             Self::Osascript => "osascript",
         }
     }
+}
+
+impl Desktop {
+    /// Returns the one that is installed.
+    pub fn find() -> Option<Self> {
+        let kinds = [DesktopKind::NotifySend, DesktopKind::Osascript];
+        kinds.into_iter().find_map(|kind| {
+            let program = program::found(kind.name().as_ref())?;
+            Some(Self { kind, program })
+        })
+    }
 
     /// Shows heading and text; no arguments of a call.
-    pub async fn show(self, announcement: &Announcement) {
+    pub async fn show(&self, announcement: &Announcement) {
         if let Some(program) = Program::of(&self.command(announcement)) {
             program.run(b"", SHOW_MS_MAX).await;
         }
     }
 
-    fn command(self, announcement: &Announcement) -> Vec<String> {
+    fn command(&self, announcement: &Announcement) -> Vec<String> {
         let Announcement { title, body, .. } = announcement;
-        let words = match self {
-            Self::NotifySend => vec![
+        let words = match self.kind {
+            DesktopKind::NotifySend => vec![
                 "--app-name=durward".into(),
                 "--urgency=critical".into(),
                 format!(
@@ -53,7 +65,7 @@ impl Desktop {
                 title.clone(),
                 markup(body),
             ],
-            Self::Osascript => vec![
+            DesktopKind::Osascript => vec![
                 "-e".into(),
                 format!(
                     "display notification {} with title {}",
@@ -62,7 +74,8 @@ impl Desktop {
                 ),
             ],
         };
-        [vec![self.name().to_owned()], words].concat()
+        let program = self.program.to_string_lossy().into_owned();
+        [vec![program], words].concat()
     }
 }
 

@@ -1,14 +1,17 @@
 //! A command that is run for each call that waits.
 
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 
+use crate::program;
+
 /// A program with its arguments.
 pub(super) struct Program {
-    program: String,
+    program: PathBuf,
     arguments: Vec<String>,
 }
 
@@ -16,7 +19,8 @@ impl Program {
     pub fn of(command: &[String]) -> Option<Self> {
         let (program, arguments) = command.split_first()?;
         Some(Self {
-            program: program.clone(),
+            // Found once: what is put into an earlier directory of the PATH later on is not run.
+            program: program::found(program.as_ref()).unwrap_or_else(|| program.into()),
             arguments: arguments.to_vec(),
         })
     }
@@ -30,7 +34,7 @@ impl Program {
             Ok(Err(error)) => error.to_string(),
             Err(_) => format!("it ran longer than {ms_max} ms and was killed"),
         };
-        tracing::warn!("approval.notify: {}: {failed}", self.program);
+        tracing::warn!("approval.notify: {}: {failed}", self.program.display());
     }
 
     async fn run_to_end(&self, input: &[u8]) -> std::io::Result<std::process::ExitStatus> {

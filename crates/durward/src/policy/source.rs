@@ -1,6 +1,6 @@
 //! The policy that a command is about: a file, or the starter policy.
 
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::{Read as _, Write};
 use std::path::{Path, PathBuf};
 
@@ -82,7 +82,7 @@ pub fn of_file(
     places: &Places,
 ) -> Result<Policy, String> {
     match file {
-        Some(file) => compile(&rules(file)?, Some(file), protected, places),
+        Some(file) => compile(&rules(file, places)?, Some(file), protected, places),
         None => compile(STARTER_POLICY, None, protected, places),
     }
 }
@@ -97,25 +97,34 @@ pub fn compile(
     protected: Protected,
     places: &Places,
 ) -> Result<Policy, String> {
-    let guarded = match protected {
-        Protected::AsRun => places.protected(file.map(|f| places.absolute(f)).as_deref()),
-        Protected::Nothing => Vec::new(),
+    let (closed, read_only) = match protected {
+        Protected::AsRun => (
+            places.protected(file.map(|f| places.absolute(f)).as_deref()),
+            places.read_only(),
+        ),
+        Protected::Nothing => <_>::default(),
     };
-    Policy::load(text, Some(&LocalView::new(places)), &guarded).map_err(|error| {
+    let view = LocalView::new(places);
+    let policy = Policy::load(text, Some(&view), &closed).map_err(|error| {
         let name = file.map_or_else(|| "starter policy".into(), |f| f.display().to_string());
         format!("{name}: {error}")
-    })
+    })?;
+    Ok(policy.with_read_only(&read_only, Some(&view)))
 }
 
 /// The text of a file of rules, if it can be trusted: it is read again whenever it changes.
-fn rules(file: &Path) -> Result<String, String> {
+fn rules(file: &Path, places: &Places) -> Result<String, String> {
     if matches!(file.try_exists(), Ok(false)) {
         return Err(format!(
             "{}: there is no such file\n  hint: `durward policy init` writes a policy to start from",
             file.display()
         ));
     }
-    read(file, |found| is_ours(found, "could make it allow any call"))
+    let failed = |why: String| unread(file, &why);
+    let opened = places.directories.open(&places.absolute(file));
+    let (open, found) = opened.map_err(failed)?;
+    is_ours(&found, "could make it allow any call").map_err(failed)?;
+    read(open, file)
 }
 
 /// The text of a file that is no longer than a policy may be.
@@ -123,14 +132,16 @@ fn rules(file: &Path) -> Result<String, String> {
 /// # Errors
 /// A message that names the file.
 pub fn text(file: &Path) -> Result<String, String> {
-    read(file, |_| Ok(()))
+    let open = File::open(file).map_err(|error| unread(file, &unreadable(&error)))?;
+    read(open, file)
 }
 
-fn read(file: &Path, trust: impl Fn(&Metadata) -> Result<(), String>) -> Result<String, String> {
-    let failed = |why: &dyn std::fmt::Display| format!("{}: {why}", file.display());
-    let open = File::open(file).map_err(|error| failed(&unreadable(&error)))?;
-    let found = open.metadata().map_err(|error| failed(&error))?;
-    trust(&found).map_err(|wrong| failed(&wrong))?;
+fn unread(file: &Path, why: &str) -> String {
+    format!("{}: {why}", file.display())
+}
+
+fn read(open: File, file: &Path) -> Result<String, String> {
+    let failed = |why: &dyn std::fmt::Display| unread(file, &why.to_string());
     let mut bytes = Vec::new();
     open.take(POLICY_BYTES_MAX as u64 + 1)
         .read_to_end(&mut bytes)

@@ -1,11 +1,13 @@
 //! What to run, by which rules: flags before configuration before defaults.
 
 use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use gate::journal::SyncPolicy;
 use gate::limits::Limits;
 use mcp::message::refusal::Refusals;
+use toolkit::files::GuardedFiles;
 
 use super::RunArgs;
 use crate::certificates::Certificates;
@@ -17,7 +19,7 @@ use crate::launch::{Command, HttpFlags, Launch, choose, of_configuration, reache
 use crate::local::Reads;
 use crate::names;
 use crate::places::Places;
-use crate::{sandbox, screening};
+use crate::{program, sandbox, screening};
 
 /// What to run, by which rules.
 pub(super) struct Plan {
@@ -39,6 +41,22 @@ pub(super) struct Plan {
     pub pins: gate::pins::PinOptions,
     pub refusals: Refusals,
     pub limits: Limits,
+}
+
+impl RunArgs {
+    /// Returns the files that the flags and the command name or run.
+    pub fn guarded(&self, places: &Places) -> GuardedFiles {
+        let words: Vec<&OsStr> = self.command.iter().map(OsString::as_os_str).collect();
+        let absolute = |file: &PathBuf| places.absolute(file);
+        let public = [&self.client_cert, &self.ca];
+        let public = public.into_iter().flatten().map(absolute);
+        let mut read_only = program::files(&words, places.current.as_deref());
+        read_only.extend(public);
+        GuardedFiles {
+            closed: self.client_key.iter().map(absolute).collect(),
+            read_only,
+        }
+    }
 }
 
 impl Plan {

@@ -15,6 +15,7 @@ mod streams;
 mod threads;
 mod words;
 
+use std::ffi::OsStr;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,6 +26,7 @@ use mcp::http::{Activity, Face};
 use net::http::server::{self, Listener};
 use tokio::signal::unix::SignalKind;
 use tokio::sync::Notify;
+use toolkit::files::GuardedFiles;
 
 use crate::certificates::Certificates;
 use crate::config::settings::{SESSION_IDLE_S_MAX, THREADS_MAX};
@@ -48,6 +50,7 @@ use crate::notices::Notices;
 use crate::notify;
 use crate::otel::Telemetry;
 use crate::places::Places;
+use crate::program;
 use crate::providers;
 use crate::reload::{Asked, Beside, Group, ReloadState, Reloader};
 
@@ -170,6 +173,22 @@ impl From<Share> for values::Share {
             Share::Caller => Self::Caller,
             Share::All => Self::All,
         }
+    }
+}
+
+impl ServeArgs {
+    /// Returns the files that the flags name or run.
+    pub fn guarded(&self, places: &Places) -> GuardedFiles {
+        let mut files = GuardedFiles::default();
+        for server in &self.servers {
+            let words: Vec<&OsStr> = server.words.iter().map(OsStr::new).collect();
+            let folder = places.current.as_deref();
+            files.read_only.extend(program::files(&words, folder));
+        }
+        let absolute = |file: &PathBuf| places.absolute(file);
+        files.closed.extend(self.tls_key.as_ref().map(absolute));
+        files.read_only.extend(self.tls_cert.as_ref().map(absolute));
+        files
     }
 }
 

@@ -14,6 +14,7 @@ use crate::failure::Failure;
 use crate::flags::Given;
 use crate::places::Places;
 use crate::serve::{self, ServeArgs};
+use crate::wrap;
 
 pub const HELP: &str = "\
 Examples:
@@ -204,6 +205,7 @@ fn settled(
     let wrong = |error: String| Failure::configuration(error);
     let settings = config::load(&Source::File(file.clone()), places).map_err(wrong)?;
     settings.lay_out(places, Origin::Default);
+    places.guarded.merge(wrap::guarded(&places.state));
     let bare = Bare::try_parse_from(args.words()).map_err(|error| wrong(error.to_string()))?;
     let _ = out.write_all(text.as_bytes());
     let serving = ServeArgs {

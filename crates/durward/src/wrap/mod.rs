@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::{Value, json};
-use toolkit::files::unreadable;
+use toolkit::files::{GuardedFiles, unreadable};
 
 use crate::failure::EXIT_CONFIGURATION;
 use crate::install::client::Client;
@@ -95,6 +95,14 @@ pub struct WrapArgs {
 pub struct UnwrapArgs {
     #[command(flatten)]
     chosen: ChosenArgs,
+}
+
+/// Returns the clients' files that are wrapped: whoever changes one puts another program in the place of this one.
+pub fn guarded(state: &Path) -> GuardedFiles {
+    GuardedFiles {
+        closed: Vec::new(),
+        read_only: Record::files(state),
+    }
 }
 
 /// Wraps; gives the exit code.

@@ -9,6 +9,9 @@ use state::directory;
 /// Largest record that is read, in bytes.
 const RECORD_BYTES_MAX: u64 = 64 * 1024;
 
+/// Most wrapped files that are read.
+const RECORDS_MAX: usize = 256;
+
 /// Below the state directory.
 const FOLDER: &str = "wrapped";
 
@@ -27,13 +30,26 @@ pub(super) struct Record {
 impl Record {
     /// The record of a file; none where there is none that can be read.
     pub fn find(file: &Path, state: &Path) -> Option<Self> {
-        let path = place(file, state);
-        let length = fs::metadata(&path).ok()?.len();
+        let record = Self::read(&place(file, state))?;
+        (record.file == file).then_some(record)
+    }
+
+    /// Returns the files that are wrapped, at most [`RECORDS_MAX`].
+    pub fn files(state: &Path) -> Vec<PathBuf> {
+        let Ok(entries) = fs::read_dir(state.join(FOLDER)) else {
+            return Vec::new();
+        };
+        let records = entries.flatten().take(RECORDS_MAX);
+        let records = records.filter_map(|entry| Self::read(&entry.path()));
+        records.map(|record| record.file).collect()
+    }
+
+    fn read(path: &Path) -> Option<Self> {
+        let length = fs::metadata(path).ok()?.len();
         if length > RECORD_BYTES_MAX {
             return None;
         }
-        let record: Self = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
-        (record.file == file).then_some(record)
+        serde_json::from_slice(&fs::read(path).ok()?).ok()
     }
 
     /// The text of the backup, if it is what was there before.

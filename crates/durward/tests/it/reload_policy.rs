@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use crate::support::guarded::{LATEST, Place, end, eventually, pause};
+use crate::support::guarded::{LATEST, Place, binary, end, eventually, pause};
 use mocks::client::Client;
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -101,6 +101,48 @@ fn sighup_takes_up_a_policy_and_the_journal_says_so() {
     assert_eq!(decisions[0]["policy_digest"], before["checksum"]);
     assert_eq!(decisions[1]["policy_version"], "v2");
     assert_eq!(decisions[1]["policy_digest"], record["checksum"]);
+}
+
+/// A directory above can be renamed by programs that may not write the policy.
+#[test]
+fn a_policy_in_another_directory_of_the_same_name_is_not_taken_up() {
+    let place = Place::new();
+    let folder = place.path("above/rules");
+    fs::create_dir_all(&folder).unwrap();
+    let policy = folder.join("policy.json");
+    fs::write(&policy, allowing(&["list_files"])).unwrap();
+    let mock = place.mock(&["files", "--root", place.dir.to_str().unwrap()]);
+    let words: Vec<&str> = mock.iter().map(String::as_str).collect();
+    let mut args = place.run_args(&["--no-watch", "--name", "files"], &words);
+    let named = args.iter_mut().find(|arg| arg.ends_with("/policy.json"));
+    *named.unwrap() = policy.display().to_string();
+    let mut client = Client::spawn_with(binary(), args, &place.options()).unwrap();
+    client.handshake(LATEST).unwrap();
+    assert!(refused(&mut client, "read_file"));
+    fs::rename(place.path("above"), place.path("before")).unwrap();
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(&policy, allowing(&["list_files", "read_file"])).unwrap();
+    let output = place.durward(&[
+        "--no-config",
+        "--state-dir",
+        "state",
+        "reload",
+        "--server",
+        "files",
+    ]);
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{err}");
+    assert!(err.contains("is another directory"), "{err}");
+    assert!(refused(&mut client, "read_file"));
+    assert_eq!(last(&place)["event"], "validation_failed");
+    // The one that was read first is taken up again.
+    fs::remove_dir_all(place.path("above")).unwrap();
+    fs::rename(place.path("before"), place.path("above")).unwrap();
+    fs::write(&policy, allowing(&["list_files", "read_file"])).unwrap();
+    hang_up(&mut client);
+    until(&place, "updated", "v2");
+    assert!(!refused(&mut client, "read_file"));
+    end(client);
 }
 
 #[test]

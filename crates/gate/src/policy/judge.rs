@@ -5,9 +5,10 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::effect::Effect;
-use crate::facts::{Fact, Facts, Operation};
+use crate::facts::{Fact, FactId, Facts, Operation};
 
 use super::Policy;
+use super::guarded::GuardedPaths;
 use super::rule::Rule;
 use super::seen::Seen;
 use super::tri::Tri;
@@ -121,10 +122,16 @@ impl Policy {
     }
 
     /// Whether a path leads to a protected place, or something that is read or taken away with all below it
-    /// holds one.
+    /// holds one; for places that may be read, only where the call may do more.
     fn touches_protected(&self, seen: &Seen<'_>) -> Tri {
         let facts = seen.facts();
-        if !self.local || facts.is_elsewhere || self.protected.is_empty() {
+        let guarded = [Some(&self.protected), self.unchangeable(seen)];
+        let mut guarded = guarded
+            .into_iter()
+            .flatten()
+            .filter(|places| !places.is_empty())
+            .peekable();
+        if !self.local || facts.is_elsewhere || guarded.peek().is_none() {
             return Tri::No;
         }
         let paths = match &facts.paths {
@@ -132,7 +139,7 @@ impl Policy {
             Fact::Unknown => return Tri::Unknown,
             Fact::Absent => return Tri::No,
         };
-        if self.reaches_protected(seen) {
+        if guarded.any(|places| places.are_reached(seen)) || self.protected.may_be_moved(seen) {
             return Tri::Yes;
         }
         if facts.reach.unread {
@@ -147,26 +154,17 @@ impl Policy {
         }))
     }
 
-    fn reaches_protected(&self, seen: &Seen<'_>) -> bool {
-        let reach = &seen.facts().reach;
-        let is_guarded = |place: &str| self.protected.iter().any(|top| is_below(place, top));
-        let holds_one = |place: &str| self.protected.iter().any(|inner| is_below(inner, place));
-        seen.tops().chain(reach.every_place()).any(is_guarded)
-            || (seen.reaches_below() && seen.tops().any(holds_one))
-            || seen.movable().any(holds_one)
-            || self.protected_targets.iter().any(|target| {
-                reach.relative.iter().any(|text| target.ends(text))
-                    || reach.globs.iter().any(|glob| target.meets(glob))
-            })
+    /// Returns the places that this call must not reach because it may change them; none for a call that only reads.
+    fn unchangeable(&self, seen: &Seen<'_>) -> Option<&GuardedPaths> {
+        if self.read_only.is_empty() {
+            return None;
+        }
+        let only_reads = match seen.get(FactId::ReadsOnly) {
+            Fact::Known(said) => said.texts().any(|word| word == "yes"),
+            Fact::Unknown | Fact::Absent => false,
+        };
+        (!only_reads).then_some(&self.read_only)
     }
-}
-
-/// Whether `place` is `top` or below it.
-fn is_below(place: &str, top: &str) -> bool {
-    top == "/"
-        || place
-            .strip_prefix(top)
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 impl<'p> Judgement<'p> {

@@ -7,6 +7,7 @@ pub mod conditions;
 pub mod document;
 mod explain;
 pub mod glob;
+mod guarded;
 mod index;
 mod judge;
 pub mod lint;
@@ -54,10 +55,10 @@ pub struct Policy {
     compiled: Vec<compiled::Compiled>,
     index: index::Index,
     digest: String,
-    /// Canonical directories and files that no call may touch.
-    protected: Vec<String>,
-    /// The same, to be held against what is no plain place.
-    protected_targets: Vec<target::Target>,
+    /// What no call may touch.
+    protected: guarded::GuardedPaths,
+    /// What no call may change; reading it is for the rules.
+    read_only: guarded::GuardedPaths,
     /// Paths lead into this machine's file system.
     local: bool,
 }
@@ -86,13 +87,6 @@ impl Policy {
                 message,
                 hint: None,
             })?;
-        let mut places: Vec<String> = protected
-            .iter()
-            .flat_map(|path| crate::paths::meanings(path, view).places)
-            .filter(|place| place != "/")
-            .collect();
-        places.sort();
-        places.dedup();
         let digest = checksum(text);
         let index = index::Index::of(rules.iter().zip(&compiled));
         Ok(Self {
@@ -100,13 +94,18 @@ impl Policy {
             compiled,
             index,
             digest,
-            protected_targets: places
-                .iter()
-                .map(|place| target::Target::at_or_below(place))
-                .collect(),
-            protected: places,
+            protected: guarded::GuardedPaths::new(protected, view),
+            read_only: guarded::GuardedPaths::default(),
             local: view.is_some(),
         })
+    }
+
+    /// Refuses calls that may change these absolute paths, or anything below them. Calls that only read pass on to the
+    /// rules; a call whose effect is unknown may change them.
+    #[must_use]
+    pub fn with_read_only(mut self, paths: &[String], view: Option<&dyn PathView>) -> Self {
+        self.read_only = guarded::GuardedPaths::new(paths, view);
+        self
     }
 
     /// The rules, as written.

@@ -291,6 +291,36 @@ fn paths_of_another_machine_lead_to_no_protected_place_and_other_rules_hold_for_
 }
 
 #[test]
+fn read_only_paths_are_left_to_the_rules_where_a_call_only_reads() {
+    let p = policy(r#"{"rules":[{"id":"all","effect":"allow","conditions":{"tool_name":"*"}}]}"#)
+        .with_read_only(&["/tmp/link/tool".into()], Some(&Disk));
+    let rule = "built_in_protected_path";
+    // As it is spelled, and where its links lead.
+    for path in ["/tmp/link/tool", "/etc/tool", "/etc/./tool/below"] {
+        check(&p, "read_file", &[("path", path)], Effect::Allow, "all");
+        for tool in [
+            "write_file",
+            "delete_file",
+            "relocate",
+            "run_it",
+            "read_and_overwrite",
+        ] {
+            check(&p, tool, &[("path", path)], Effect::Deny, rule);
+        }
+    }
+    // What holds it can be listed and read, not taken away.
+    check(&p, "list_files", &[("path", "/etc")], Effect::Allow, "all");
+    check(&p, "move_path", &[("source", "/etc")], Effect::Deny, rule);
+    check(
+        &p,
+        "write_file",
+        &[("path", "/etc/tools")],
+        Effect::Allow,
+        "all",
+    );
+}
+
+#[test]
 fn deny_outranks_hitl_outranks_allow() {
     let p = policy(
         r#"{"rules":[

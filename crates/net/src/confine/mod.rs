@@ -4,7 +4,8 @@
 //! a base directory is known to the server alone. So the protected places are not there for a child: it
 //! runs in a mount namespace of its own in which an empty directory or file covers each of them. A second
 //! user namespace below the first locks those mounts: whatever the child may do in its own namespace, it
-//! cannot remove a cover.
+//! cannot remove a cover. The directories and links on the way to a protected place cannot be renamed or replaced there
+//! either: another directory of the same name would not be covered.
 //!
 //! A sandbox goes further: only listed directories are there, and can be read, written and executed from; signals and
 //! abstract sockets end at its edge, and there is no network where that is asked for.
@@ -18,6 +19,8 @@ mod landlock;
 mod namespaces;
 #[cfg(target_os = "linux")]
 mod view;
+#[cfg(target_os = "linux")]
+mod way;
 
 use std::path::PathBuf;
 

@@ -14,7 +14,8 @@ use rustix::mount::{
 };
 use rustix::thread::UnshareFlags;
 
-use super::{Confinement, view};
+use super::way::Steps;
+use super::{Confine, Confinement, view};
 
 /// The hidden command that maps the users of a namespace from outside of it.
 pub(crate) const MAP_COMMAND: &str = "__map";
@@ -35,20 +36,35 @@ pub(super) fn enter(confinement: &Confinement, no_network: bool) -> Result<(), S
         Some(_) => UnshareFlags::NEWIPC,
         None => UnshareFlags::empty(),
     };
+    let guarded = confinement.covered.iter().chain(&confinement.read_only);
+    let steps = Steps::to(guarded);
+    let work = std::env::current_dir();
     unshare(UnshareFlags::NEWNS | network | shared)?;
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     mount_change("/", private).map_err(|e| format!("the mounts cannot be made private: {e}"))?;
+    steps.pin(confinement.confine == Confine::Require)?;
     cover(&confinement.covered)?;
     for place in &confinement.read_only {
         if place.exists() {
             bind_read_only(place, place).map_err(|e| at(place, &e))?;
         }
     }
+    enter_anew(work.unwrap_or_default());
     if let Some(sandbox) = &confinement.sandbox {
         view::enter(sandbox)?;
     }
     // What was mounted above is locked in a namespace that another user namespace owns.
     unshare(UnshareFlags::NEWNS)
+}
+
+/// Enters a directory by its name once more: the one that we are in lies below what was mounted since, and paths that
+/// begin in it would lead past the covers. Where it is covered itself, the nearest one above it that is there is entered.
+fn enter_anew(mut directory: PathBuf) {
+    while std::env::set_current_dir(&directory).is_err() {
+        if !directory.pop() {
+            directory = "/".into();
+        }
+    }
 }
 
 pub(super) fn at(place: &Path, error: &dyn Display) -> String {

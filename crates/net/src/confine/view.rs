@@ -10,7 +10,7 @@ use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileTypeExt as _;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use rustix::fs::CWD;
 use rustix::mount::{
@@ -20,6 +20,7 @@ use rustix::mount::{
 
 use super::landlock::SYSTEM;
 use super::namespaces::at;
+use super::way::Way;
 use super::{RESOLVERS, Sandbox};
 
 /// Where programs keep memory that they share.
@@ -28,9 +29,6 @@ pub(super) const SHARED_MEMORY: &str = "/dev/shm";
 const SHARED_MEMORY_OPTIONS: &std::ffi::CStr = c"size=256m,mode=1777";
 /// Where nobody listens.
 const NOTHING: &str = "/dev/null";
-
-/// Most links that are followed on the way to one place, as the kernel has it.
-const LINKS_MAX: usize = 40;
 
 /// A listed place, held open while what lies above it is covered.
 struct Held {
@@ -48,7 +46,8 @@ pub(super) fn enter(sandbox: &Sandbox) -> Result<(), String> {
     let mut real = BTreeSet::new();
     let mut links = BTreeSet::new();
     for place in listed.chain(resolvers) {
-        links.extend(links_to(place));
+        // A place is reached by the name that it was listed under.
+        links.extend(Way::to(place).links);
         // What is not there cannot be reached either.
         real.extend(fs::canonicalize(place).ok());
     }
@@ -165,55 +164,4 @@ fn put_link(link: &Path, target: &Path) -> io::Result<()> {
 
 fn make_room(path: &Path) -> io::Result<()> {
     path.parent().map_or(Ok(()), fs::create_dir_all)
-}
-
-/// The links on the way to a place, and where each leads: a place is reached by the name that it was listed under.
-fn links_to(place: &Path) -> Vec<(PathBuf, PathBuf)> {
-    let mut links = Vec::new();
-    let mut place = place.to_owned();
-    'again: for _ in 0..LINKS_MAX {
-        let mut way = PathBuf::new();
-        let mut parts = place.components();
-        while let Some(part) = parts.next() {
-            match part {
-                Component::ParentDir => drop(way.pop()),
-                part => way.push(part),
-            }
-            if let Ok(target) = fs::read_link(&way) {
-                let rest = parts.as_path().to_owned();
-                let above = way.parent().map(Path::to_owned).unwrap_or_default();
-                links.push((way, target.clone()));
-                place = above.join(target).join(rest);
-                continue 'again;
-            }
-        }
-        break;
-    }
-    links
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_link_on_the_way_is_found() {
-        let place = std::env::temp_dir().join(format!("net-view-{}", std::process::id()));
-        let place = place.as_path();
-        fs::create_dir_all(place.join("real/below")).unwrap();
-        let _ = fs::remove_file(place.join("one"));
-        let _ = fs::remove_file(place.join("two"));
-        std::os::unix::fs::symlink("two", place.join("one")).unwrap();
-        std::os::unix::fs::symlink(place.join("real/../real"), place.join("two")).unwrap();
-        let mut links = links_to(&place.join("one/below"));
-        links.retain(|(link, _)| link.starts_with(place));
-        let names: Vec<_> = links
-            .iter()
-            .map(|(link, _)| link.file_name().unwrap())
-            .collect();
-        assert_eq!(names, ["one", "two"]);
-        std::os::unix::fs::symlink("loop", place.join("loop")).unwrap();
-        assert!(links_to(&place.join("loop/x")).len() <= LINKS_MAX);
-        fs::remove_dir_all(place).unwrap();
-    }
 }

@@ -41,6 +41,8 @@ pub struct Person {
 #[derive(Debug, Clone, Default)]
 pub struct Config {
     entries: Vec<Entry>,
+    /// The files it was read from, included ones too.
+    files: Vec<PathBuf>,
 }
 
 /// Why a configuration cannot be used.
@@ -114,8 +116,12 @@ impl Config {
     /// # Errors
     /// [`ConfigFault`] with the file and the line.
     pub fn read(path: &Path, person: &Person) -> Result<Self, ConfigFault> {
-        let entries = read::Reading::new(person).file(path)?;
-        Ok(Self { entries })
+        let mut reading = read::Reading::new(person);
+        let entries = reading.file(path)?;
+        Ok(Self {
+            entries,
+            files: reading.files,
+        })
     }
 
     /// Reads a text that includes nothing outside of `person`'s files; `name` stands in messages.
@@ -123,8 +129,17 @@ impl Config {
     /// # Errors
     /// [`ConfigFault`] with the line.
     pub fn of(text: &str, name: &str, person: &Person) -> Result<Self, ConfigFault> {
-        let entries = read::Reading::new(person).text(text, name)?;
-        Ok(Self { entries })
+        let mut reading = read::Reading::new(person);
+        let entries = reading.text(text, name)?;
+        Ok(Self {
+            entries,
+            files: reading.files,
+        })
+    }
+
+    /// Returns the files it was read from, included ones too.
+    pub(crate) fn files(&self) -> &[PathBuf] {
+        &self.files
     }
 
     /// The names that `Host` lines have in full, each once, in order.

@@ -1,6 +1,6 @@
 //! From text to entries.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::include;
 use super::keywords::{Keyword, keyword};
@@ -15,7 +15,8 @@ use toolkit::files::is_ours;
 /// One reading of a file with all that it includes.
 pub(super) struct Reading<'p> {
     person: &'p Person,
-    files: usize,
+    /// Files read so far, in order.
+    pub(super) files: Vec<PathBuf>,
     lines: usize,
     depth: usize,
     ignored: Vec<String>,
@@ -25,7 +26,7 @@ impl<'p> Reading<'p> {
     pub fn new(person: &'p Person) -> Self {
         Self {
             person,
-            files: 0,
+            files: Vec::new(),
             lines: 0,
             depth: 0,
             ignored: Vec::new(),
@@ -37,8 +38,8 @@ impl<'p> Reading<'p> {
         let fault = |wrong: String| ConfigFault {
             wrong: format!("{name}: {wrong}"),
         };
-        self.files += 1;
-        if self.files > FILES_MAX {
+        self.files.push(path.to_path_buf());
+        if self.files.len() > FILES_MAX {
             return Err(fault(format!("there are more than {FILES_MAX} files")));
         }
         let told = std::fs::metadata(path).map_err(|error| fault(error.to_string()))?;

@@ -11,7 +11,7 @@ use super::client::Client;
 use super::{Credential, Host, Hosts, Limits, Links, Place, Proof, Sudo, Trust};
 use crate::command::check_name as check_variable;
 use crate::config::{Config, Person};
-use toolkit::files::{is_ours, unreadable};
+use toolkit::files::{GuardedFiles, is_ours, unreadable};
 
 /// Most hosts of a file.
 pub const HOSTS_MAX: usize = 10_000;
@@ -231,20 +231,19 @@ impl Reading<'_> {
             local_folders.insert(name.clone(), folder);
         }
         let recordings = self.recordings()?;
-        Ok(Hosts {
+        let known_hosts = self.read.known_hosts.0.iter();
+        let mut read = Hosts {
             hosts,
             recordings,
             local_folders,
             unusable,
-            known_hosts: self
-                .read
-                .known_hosts
-                .0
-                .iter()
-                .map(|path| self.at(path))
-                .collect(),
+            known_hosts: known_hosts.map(|path| self.at(path)).collect(),
             limits: self.read.limits,
-        })
+            guarded: GuardedFiles::default(),
+        };
+        let config = self.client.iter().flat_map(|client| client.config.files());
+        read.guard(credentials.values().map(Arc::as_ref), config);
+        Ok(read)
     }
 
     /// The folder of recordings.

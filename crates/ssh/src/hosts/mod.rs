@@ -5,6 +5,7 @@
 
 mod client;
 mod file;
+mod guarded;
 mod look;
 mod secret;
 
@@ -13,6 +14,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use toolkit::files::GuardedFiles;
 use toolkit::measure::{Measure, Measured};
 
 pub use file::{HOSTS_MAX, HostsFault};
@@ -31,6 +33,8 @@ pub struct Hosts {
     pub(crate) recordings: Option<PathBuf>,
     /// Hosts of a configuration of OpenSSH's that cannot be used, and why.
     pub(crate) unusable: BTreeMap<String, String>,
+    /// Files that the hosts file names, and those that these name.
+    pub(crate) guarded: GuardedFiles,
 }
 
 /// A machine.

@@ -20,8 +20,9 @@ use gate::approval::change::Seen;
 use gate::facts::{Fact, FactId, Facts};
 use gate::paths::Reach;
 use serde_json::{Value, json};
+use toolkit::files::GuardedFiles;
 use toolkit::measure::Measure;
-use toolkit::options::{OptionDef, OptionKind, Setup};
+use toolkit::options::{OptionDef, OptionKind, Options, Setup};
 use toolkit::schema::SchemaFault;
 use toolkit::server::{
     Answer, Args, Failure, Identity, Outcome, ReplySink, SessionRef, ToolCall, ToolDef, ToolServer,
@@ -65,6 +66,17 @@ pub const OPTIONS: &[OptionDef] = &[
     ),
 ];
 
+/// Returns the person that the environment names.
+fn person(variable: &impl Fn(&str) -> Option<String>) -> Person {
+    Person {
+        home: variable("HOME").map(PathBuf::from).unwrap_or_default(),
+        user: variable("USER")
+            .or_else(|| variable("LOGNAME"))
+            .unwrap_or_default(),
+        agent: variable("SSH_AUTH_SOCK").map(PathBuf::from),
+    }
+}
+
 /// The server.
 #[derive(Debug)]
 pub struct Ssh {
@@ -104,6 +116,18 @@ impl Ssh {
         }
     }
 
+    /// Returns the files behind the hosts file that the options name; none where that cannot be read, which ends the start.
+    #[must_use]
+    pub fn guarded(options: &Options, variable: impl Fn(&str) -> Option<String>) -> GuardedFiles {
+        let read = options
+            .path(HOSTS)
+            .map(|path| Hosts::read(path, &person(&variable)));
+        let hosts = read.and_then(Result::ok);
+        hosts
+            .map(|hosts| hosts.guarded().clone())
+            .unwrap_or_default()
+    }
+
     /// The server as its options say; `variable` reads the variables that the file of hosts names.
     ///
     /// # Errors
@@ -117,14 +141,7 @@ impl Ssh {
                 "{HOSTS} is not given: name the file with the hosts"
             ));
         };
-        let home = variable("HOME").map(PathBuf::from);
-        let person = Person {
-            home: home.unwrap_or_default(),
-            user: variable("USER")
-                .or_else(|| variable("LOGNAME"))
-                .unwrap_or_default(),
-            agent: variable("SSH_AUTH_SOCK").map(PathBuf::from),
-        };
+        let person = person(&variable);
         let mut hosts = Hosts::read(path, &person).map_err(|fault| fault.to_string())?;
         let most = setup.options.number(CONNECTIONS_MAX);
         if let Some(most) = most.and_then(|most| usize::try_from(most).ok()) {

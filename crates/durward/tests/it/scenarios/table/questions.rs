@@ -87,17 +87,17 @@ pub(crate) const ROWS: &[Row] = &[
             ),
             Receive(1),
             Send(
-                r#"{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"test_input_required_result_list_roots","arguments":{},"inputResponses":{"client_roots":{"roots":[{"uri":"file:///tmp"}]}}{meta}}}"#,
+                r#"{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"test_input_required_result_list_roots","arguments":{},"inputResponses":{"client_roots":{"roots":[{"uri":"file:///srv/work"}]}}{meta}}}"#,
             ),
             Receive(1),
         ],
         client: &[
             r#"{"jsonrpc":"2.0","id":7,"result":{"inputRequests":{"client_roots":{"method":"roots/list","params":{}}}{asks}}}"#,
-            r#"{"jsonrpc":"2.0","id":8,"result":{"content":[{"type":"text","text":"client_roots: {\"roots\":[{\"uri\":\"file:///tmp\"}]}"}],"isError":false{done}}}"#,
+            r#"{"jsonrpc":"2.0","id":8,"result":{"content":[{"type":"text","text":"client_roots: {\"roots\":[{\"uri\":\"file:///srv/work\"}]}"}],"isError":false{done}}}"#,
         ],
         server_got: &[
             r#"{"jsonrpc":"2.0","id":{id:7},"method":"tools/call","params":{"name":"test_input_required_result_list_roots","arguments":{}{meta}}}"#,
-            r#"{"jsonrpc":"2.0","id":{id:8},"method":"tools/call","params":{"name":"test_input_required_result_list_roots","arguments":{},"inputResponses":{"client_roots":{"roots":[{"uri":"file:///tmp"}]}}{meta}}}"#,
+            r#"{"jsonrpc":"2.0","id":{id:8},"method":"tools/call","params":{"name":"test_input_required_result_list_roots","arguments":{},"inputResponses":{"client_roots":{"roots":[{"uri":"file:///srv/work"}]}}{meta}}}"#,
         ],
         journal: &[
             r#"decision 1 decision=allow final_rule=tools mcp_method=tools/call tool_name=test_input_required_result_list_roots direction=to_server request_id=7 operations=["read"] resource_type=tool"#,
