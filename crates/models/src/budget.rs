@@ -205,8 +205,8 @@ pub(crate) fn sentence(stop: &Stop) -> Option<String> {
         Unit::Requests => "requests",
     };
     let end = ends_in_ms.map_or_else(
-        || "it does not begin anew".to_owned(),
-        |ms| format!("it begins anew in {} s", ms.div_ceil(1_000)),
+        || "it does not begin again".to_owned(),
+        |ms| format!("it begins again in {} s", ms.div_ceil(1_000)),
     );
     Some(format!(
         "refused: this call may use more than the budget \"{account}\" has left ({left} {counted}); {end}"

@@ -207,13 +207,13 @@ fn has_namespaces(is_user: bool) -> bool {
         Err(error) => error.to_string(),
     };
     assert!(std::env::var_os("CI").is_none(), "no namespaces: {why}");
-    println!("skipped: this kernel refuses namespaces to user {id}: {why}");
+    eprintln!("skipped: this kernel refuses namespaces to user {id}: {why}");
     false
 }
 
 fn no_way_leads_to_other_rules(is_user: bool) {
     if is_user && !rustix::process::geteuid().is_root() {
-        println!("skipped: only root can become another user");
+        eprintln!("skipped: only root can become another user");
         return;
     }
     if !has_namespaces(is_user) {

@@ -100,11 +100,11 @@ pub(crate) const ROWS: &[Row] = &[
             r#"{"jsonrpc":"2.0","id":{id:8},"method":"tools/call","params":{"name":"test_input_required_result_list_roots","arguments":{},"inputResponses":{"client_roots":{"roots":[{"uri":"file:///srv/work"}]}}{meta}}}"#,
         ],
         journal: &[
-            r#"decision 1 decision=allow final_rule=tools mcp_method=tools/call tool_name=test_input_required_result_list_roots direction=to_server request_id=7 operations=["read"] resource_type=tool"#,
+            r#"decision 1 decision=allow final_rule=tools mcp_method=tools/call tool_name=test_input_required_result_list_roots direction=to_server request_id=7 resource_type=tool"#,
             "decision 2 decision=allow final_rule=questions mcp_method=roots/list direction=to_client request_id=7",
             "operation 2 status=Success method=roots/list request_id=7",
             "operation 1 status=Success method=tools/call tool_name=test_input_required_result_list_roots request_id=7",
-            r#"decision 3 decision=allow final_rule=tools mcp_method=tools/call tool_name=test_input_required_result_list_roots direction=to_server request_id=8 operations=["read"] path=/tmp path_arguments=[{"places":["/tmp"],"role":"path","scheme":"file"}] resource_type=tool"#,
+            r#"decision 3 decision=allow final_rule=tools mcp_method=tools/call tool_name=test_input_required_result_list_roots direction=to_server request_id=8 path=/srv/work path_arguments=[{"places":["/srv/work"],"role":"path","scheme":"file"}] resource_type=tool"#,
             "operation 3 status=Success method=tools/call tool_name=test_input_required_result_list_roots request_id=8",
         ],
         lacks: &[NO_LEGACY_INPUT_REQUIRED, ASKS_NOTHING],
@@ -172,7 +172,7 @@ pub(crate) const ROWS: &[Row] = &[
             r#"{"jsonrpc":"2.0","id":{id:7},"method":"tools/call","params":{"name":"test_input_required_result_list_roots","arguments":{}{meta}}}"#,
         ],
         journal: &[
-            r#"decision 1 decision=allow final_rule=tools mcp_method=tools/call tool_name=test_input_required_result_list_roots direction=to_server request_id=7 operations=["read"] resource_type=tool"#,
+            r#"decision 1 decision=allow final_rule=tools mcp_method=tools/call tool_name=test_input_required_result_list_roots direction=to_server request_id=7 resource_type=tool"#,
             "decision 2 decision=deny final_rule=no-questions reason=denied_by_rule mcp_method=roots/list direction=to_client request_id=7",
             "operation 1 status=Failure reason=denied_by_rule method=tools/call tool_name=test_input_required_result_list_roots request_id=7",
         ],
