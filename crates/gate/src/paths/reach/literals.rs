@@ -40,6 +40,8 @@ pub struct Literals<'t> {
     pub members: Vec<(Rc<str>, Cow<'t, str>)>,
     /// Whether the text holds more than is read here.
     pub is_truncated: bool,
+    /// Whether the text is one list or map of JSON: nobody makes anything else of it.
+    pub is_json: bool,
 }
 
 /// Returns the strings in `text`; `None` if no parser makes more of it than one string.
@@ -48,7 +50,9 @@ pub fn read_literals(text: &str) -> Option<Literals<'_>> {
     let bare = text.trim_matches(is_margin);
     let mut reader = LiteralReader::new(bare);
     if is_structured(bare) {
+        reader.is_json = bare.starts_with(['[', '{']);
         reader.read();
+        reader.found.is_json = reader.is_json && reader.open.is_empty();
     } else if is_block_yaml(bare) {
         reader.read_block();
     } else {
@@ -156,6 +160,8 @@ struct LiteralReader<'t> {
     last: Option<Token<'t>>,
     /// The byte behind the last line end, white space or end of a comment: no mark is skipped beyond it.
     marks_end: usize,
+    /// Whether all that was read so far is JSON.
+    is_json: bool,
     found: Literals<'t>,
 }
 
@@ -177,6 +183,7 @@ impl<'t> LiteralReader<'t> {
                 .rfind(char::is_whitespace)
                 .max(text.rfind("*/"))
                 .unwrap_or(0),
+            is_json: false,
             found: Literals::default(),
         }
     }
@@ -192,6 +199,7 @@ impl<'t> LiteralReader<'t> {
                 c if is_margin(c) => self.at += c.len_utf8(),
                 '[' | '{' | '(' => {
                     self.at += 1;
+                    self.is_json &= c != '(';
                     self.end_value();
                     if let Some(name) = &self.name {
                         self.found
@@ -212,7 +220,7 @@ impl<'t> LiteralReader<'t> {
                     self.at += 1;
                     self.end_value();
                     self.name = None;
-                    self.open.pop();
+                    self.is_json &= self.open.pop().is_some() && c != ')';
                 }
                 ',' | ';' => {
                     self.at += 1;
@@ -311,6 +319,7 @@ impl<'t> LiteralReader<'t> {
     fn read_quoted(&mut self, prefix: usize) {
         let rest = self.rest().get(prefix..).unwrap_or_default();
         let quote = rest.get(..1).unwrap_or_default();
+        self.is_json &= prefix == 0 && quote == "\"";
         let triple = quote.repeat(3);
         let mark = if rest.starts_with(&triple) && rest.len() >= 6 {
             triple.as_str()
@@ -379,6 +388,8 @@ impl<'t> LiteralReader<'t> {
         }
         let spelled = rest.get(..end).unwrap_or_default();
         self.at += end.max(1);
+        self.is_json &= matches!(spelled.trim(), "true" | "false" | "null")
+            || spelled.trim().parse::<f64>().is_ok();
         self.end_value();
         let word = spelled.trim_end_matches(is_margin);
         self.last = Some(Token {

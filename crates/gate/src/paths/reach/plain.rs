@@ -84,7 +84,8 @@ fn is_plain_sign(text: &str, at: usize, c: char) -> bool {
     let behind = text.get(at + c.len_utf8()..).unwrap_or_default();
     let next = behind.chars().next();
     match c {
-        '$' => next.is_none_or(|next| matches!(next, '/' | '\\' | '.' | ' ')),
+        // Variables of the environment are in capitals; `$types.ts` is a name.
+        '$' => next.is_none_or(|c| matches!(c, '/' | '\\' | '.' | ' ') || c.is_ascii_lowercase()),
         '{' if behind.starts_with('{') => true,
         '{' => {
             let inside = near(behind).split('}').next().unwrap_or_default();
@@ -180,6 +181,7 @@ mod tests {
             "/W/100%/x",
             "/W/a%20b",
             "/W/AT&T/x",
+            "/W/$types.ts",
             "/W/{90120000-0011}/x",
             "/W/{{cookiecutter.name}}/x",
             "C:\\Users\\new\\x86\\My File.txt",

@@ -169,6 +169,9 @@ impl<'r> Reader<'r> {
         }
         if let Some(found) = read_literals(text) {
             self.literals(&found, of, depth);
+            if found.is_json {
+                return;
+            }
         }
         if let Some(inside) = unquoted(text) {
             self.string(inside, of, depth);
