@@ -275,7 +275,9 @@ fn names_that_no_tool_has_are_cut() {
     place.call(1, "pbpk", Some(&long));
     let told = place.told(1, None);
     let name = told[0]["tool"]["name"].as_str().unwrap();
-    assert_eq!(name.chars().count(), 129);
+    // The journal keeps the first 128 bytes of a long name, its length and its digest.
+    assert!(name.starts_with(&"é".repeat(64)), "{name}");
+    assert!(name.chars().count() <= 129, "{name}");
 }
 
 #[test]
