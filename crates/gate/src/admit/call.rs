@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::caller::Caller;
 use crate::facts::Facts;
+use crate::inspect::Inspected;
 use crate::journal::Digest;
 use crate::label::Label;
 use crate::peer::{Targets, Transport};
@@ -20,8 +21,8 @@ pub struct Call<R> {
     pub origin: Box<Origin>,
     /// Where it may be sent.
     pub targets: Targets,
-    /// What will be sent, if it may.
-    pub request: R,
+    /// The request that is sent if the call passes. Its finding is a fact of the call.
+    pub request: Inspected<R>,
 }
 
 /// Where a call came from and when.

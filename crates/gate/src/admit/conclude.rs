@@ -130,7 +130,10 @@ impl<'g, R> Concluding<'g, R> {
             beside: Vec::new(),
             ended: None,
         });
-        Admission::Permit(Permit { request, flight })
+        Admission::Permit(Permit {
+            request: request.into_message(),
+            flight,
+        })
     }
 
     /// [`Concluding::finish`], after whatever else is ready to go on at this moment.

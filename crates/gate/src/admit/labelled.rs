@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::caller::Caller;
 use crate::facts::Facts;
 use crate::flow::Cause;
-use crate::inspect::{Finding, Inspected, Inspection};
+use crate::inspect::{Finding, InspectedText, Inspection};
 use crate::labels::{Label, Labels};
 
 use super::flight::InFlight;
@@ -49,8 +49,8 @@ impl Gate {
         &self,
         caller: &Arc<str>,
         server: &Arc<str>,
-        look: impl FnOnce(&Inspection) -> Inspected<'t>,
-    ) -> Option<Inspected<'t>> {
+        look: impl FnOnce(&Inspection) -> InspectedText<'t>,
+    ) -> Option<InspectedText<'t>> {
         let inspected = self.inspection().map(|inspection| look(&inspection));
         let finding = inspected.as_ref().and_then(|(_, finding)| finding.as_ref());
         let labels = finding.map(Finding::labels).unwrap_or_default();

@@ -33,7 +33,7 @@ use crate::clock::Clock;
 use crate::effect::Effect;
 use crate::facts::Facts;
 use crate::flow::Flow;
-use crate::inspect::Inspection;
+use crate::inspect::{Finding, Inspected, Inspection};
 use crate::journal::{Digest, Journal, JournalError, Record, Stages};
 use crate::limits::{Counters, Limits};
 use crate::peer::PeerId;
@@ -163,6 +163,9 @@ impl Gate {
         };
         // identity: an authenticator has found the caller; nobody else says whose call it is.
         call.facts.state_caller(&call.caller);
+        if let Some(finding) = call.request.finding() {
+            call.facts.state_finding(finding);
+        }
         self.state_labels(&world, &mut call.facts, &call.caller);
         let counted = self.counted(&call.facts);
         let standing = match call.caller.is_expelled() {
@@ -189,7 +192,7 @@ impl Gate {
                 decided = Decided::refused(Reason::Draining);
                 return self.conclude(call, decided, world, stages, judged);
             }
-            call.request.look().await;
+            call.request.message_mut().look().await;
             return self.ask(ToAsk {
                 call,
                 decided,
@@ -315,6 +318,23 @@ impl Gate {
     pub fn inspection(&self) -> Option<Arc<Inspection>> {
         let world = self.world.load();
         (!world.inspect.is_off()).then(|| Arc::clone(&world.inspect))
+    }
+
+    /// Inspects a message before it is judged. `look` finds and masks by the rules in force and returns what is left of the
+    /// message and the finding; it is not called if there are no rules.
+    ///
+    /// # Errors
+    /// The error of `look`: what is left is not a message.
+    pub fn inspect<M, E>(
+        &self,
+        message: M,
+        look: impl FnOnce(&Inspection, M) -> Result<(M, Option<Finding>), E>,
+    ) -> Result<Inspected<M>, E> {
+        let Some(inspection) = self.inspection() else {
+            return Ok(Inspected::new(message, None));
+        };
+        let (message, finding) = look(&inspection, message)?;
+        Ok(Inspected::new(message, finding))
     }
 
     /// From now on every call is refused as *draining*, those that wait for a person included.

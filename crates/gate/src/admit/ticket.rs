@@ -73,7 +73,7 @@ impl<R> Ticket<R> {
     /// The request, to look at.
     #[must_use]
     pub fn request(&self) -> Option<&R> {
-        self.held.as_ref().map(|held| &held.call.request)
+        self.held.as_ref().map(|held| held.call.request.message())
     }
 
     /// Whether [`Gate::resume`] has something to go on with.
@@ -178,18 +178,22 @@ impl Gate {
             request_id: &call.origin.request_id,
             session_id: &call.origin.session_id,
             client_id: call.origin.client_id.as_deref(),
-            arguments: call.request.arguments(),
+            arguments: call.request.message().arguments(),
             rule: &decided.final_rule,
             description: rule.and_then(|rule| rule.description.as_deref()),
             side_effects: decided.side_effects,
             approvers,
             labelled_by: labelled_by(&call.facts),
-            view: call.request.view(),
-            seen: call.request.seen(),
+            view: call.request.message().view(),
+            seen: call.request.message().seen(),
             binding,
             created_ms: self.recorder.clock.wall_ms(),
             deadline_ns,
-            weight: call.request.weight().saturating_add(weight_of(&call.facts)),
+            weight: call
+                .request
+                .message()
+                .weight()
+                .saturating_add(weight_of(&call.facts)),
         };
         let (id, deadline_ns, slot) = match self.approvals.ask(&asking) {
             Ok(asked) => asked,
@@ -342,10 +346,10 @@ impl Gate {
 /// What a yes to a call is remembered by, where its rule lets one be. What a server has looked up for
 /// a call is another thing the next time, so a yes to it is not remembered.
 fn binding_of<R: Shown>(call: &Call<R>, decided: &Decided, world: &World) -> Option<Binding> {
-    if !decided.remember || call.request.seen().is_some() {
+    if !decided.remember || call.request.message().seen().is_some() {
         return None;
     }
-    let shown = call.request.arguments();
+    let shown = call.request.message().arguments();
     let asked = (shown.as_deref(), call.origin.arguments_digest);
     let policy = world.policy.digest();
     Binding::of(&call.facts, asked, policy, &decided.final_rule)

@@ -7,7 +7,7 @@ use super::rule::{Action, Hit};
 use super::{Inspection, Way};
 
 /// A text and what was found in it.
-pub type Inspected<'t> = (Cow<'t, str>, Option<Finding>);
+pub type InspectedText<'t> = (Cow<'t, str>, Option<Finding>);
 
 /// Deepest nesting of which member names are known; below it values are looked at without them.
 const DEPTH_MAX: usize = 256;
@@ -29,7 +29,7 @@ pub(super) fn inspect<'t>(
     from: (Way, &str),
     raw: &'t str,
     apart: &[&str],
-) -> Inspected<'t> {
+) -> InspectedText<'t> {
     let mut finding: Option<Finding> = None;
     let mut out: Option<String> = None;
     let mut copied = 0;
@@ -72,7 +72,7 @@ pub(super) fn inspect_text<'t>(
     inspection: &Inspection,
     from: (Way, &str),
     text: &'t str,
-) -> Inspected<'t> {
+) -> InspectedText<'t> {
     let hits = inspection.hits(from, None, text);
     if hits.is_empty() {
         return (Cow::Borrowed(text), None);

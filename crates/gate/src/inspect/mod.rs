@@ -6,6 +6,7 @@
 
 mod escapes;
 mod finding;
+mod inspected;
 mod json;
 mod outside;
 mod pieces;
@@ -15,7 +16,8 @@ pub mod secrets;
 use std::borrow::Cow;
 
 pub use finding::Finding;
-pub use json::Inspected;
+pub use inspected::Inspected;
+pub use json::InspectedText;
 pub use outside::{About, Checked, Checker, Checking, Outside, Question, TEXTS_MAX};
 pub use pieces::{HELD_BYTES, Pieces};
 pub use rule::{

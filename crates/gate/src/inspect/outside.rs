@@ -11,7 +11,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use super::finding::Finding;
-use super::json::Inspected;
+use super::json::InspectedText;
 use super::rule::{Action, Finds, Rule, Way};
 use super::{Inspection, json};
 
@@ -99,7 +99,7 @@ impl Inspection {
         about: About<'_>,
         raw: &'t str,
         apart: &[&str],
-    ) -> Inspected<'t> {
+    ) -> InspectedText<'t> {
         let from = (about.way, about.server);
         let mut text = Cow::Borrowed(raw);
         let mut all: Option<Finding> = None;
@@ -120,7 +120,7 @@ impl Inspection {
     }
 
     /// The same for a text that is no JSON.
-    pub async fn checked_text<'t>(&self, about: About<'_>, text: &'t str) -> Inspected<'t> {
+    pub async fn checked_text<'t>(&self, about: About<'_>, text: &'t str) -> InspectedText<'t> {
         let raw = serde_json::Value::from(text).to_string();
         let (left, finding) = self.checked(about, &raw, &[]).await;
         match &left {

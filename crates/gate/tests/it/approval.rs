@@ -22,6 +22,8 @@ use gate::{
     Admission, Call, Caller, Clock, Gate, Origin, Pass as _, PeerId, Permit, Reason, Ticket, World,
 };
 
+use crate::inspected::inspected;
+
 const S: u64 = 1_000_000_000;
 const POLICY: &str = r#"{"rules":[
     {"id":"ask","effect":"hitl","conditions":{"tool_name":"*"},
@@ -125,7 +127,7 @@ impl Scene {
                 arguments_digest: Some(self.gate.digest(arguments.as_bytes())),
                 ..Origin::default()
             }),
-            request: Request(shown.to_owned()),
+            request: inspected(&self.gate, Request(shown.to_owned())),
         }))
     }
 

@@ -16,6 +16,8 @@ use gate::{
 };
 use serde_json::Value;
 
+use crate::inspected::inspected;
+
 const SECOND: u64 = 1_000_000_000;
 const POLICY: &str = r#"{"rules":[
  {"id":"allow-all","effect":"allow","conditions":{"tool_name":["read","write"]}},
@@ -83,7 +85,7 @@ impl Scene {
             facts: facts.into(),
             origin: origin(session).into(),
             targets: files().into(),
-            request: (),
+            request: inspected(&self.gate, ()),
         }))
     }
 

@@ -11,6 +11,7 @@
 )]
 
 mod approval;
+mod inspected;
 mod journal_back;
 mod journal_basic;
 mod journal_bytes;

@@ -16,6 +16,8 @@ use gate::{
 };
 use serde_json::{Value, json};
 
+use crate::inspected::inspected;
+
 /// What goes wrong at a peer of this test.
 #[derive(Clone, Copy)]
 struct Unreachable;
@@ -117,7 +119,7 @@ impl Scene {
                 ..Origin::default()
             }),
             targets,
-            request: REQUEST,
+            request: inspected(&self.gate, REQUEST),
         })
     }
 
@@ -402,7 +404,7 @@ fn who_calls_is_who_was_identified_and_the_time_that_took_is_a_stage() {
                 ..Origin::default()
             }),
             targets: a().into(),
-            request: REQUEST,
+            request: inspected(&scene.gate, REQUEST),
         }));
         future
             .as_mut()

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gate::facts::Facts;
-use gate::inspect::Way;
+use gate::inspect::{Inspected, Way};
 use gate::journal::Status;
 use gate::{Admission, Call, ControlKind, Origin, Outcome, Pass, Permit, Reason, Ticket};
 
@@ -46,15 +46,15 @@ impl Asker {
     /// Judges and sends a request.
     pub async fn begin(
         self: Box<Self>,
-        mut frame: Vec<u8>,
+        mut frame: Inspected<Vec<u8>>,
         mut asked: Box<Asked>,
         guard: Option<CallGuard>,
     ) -> Begun {
         let mut is_withdrawn = false;
         if let Some(inspection) = self.checks(Way::Request) {
-            let checked = self.checked(&inspection, frame, &mut asked, guard.as_ref());
+            let checked = self.checked(&inspection, &mut frame, &mut asked, guard.as_ref());
             match Box::pin(checked).await {
-                Ok(checked) => (frame, is_withdrawn) = (checked.frame, checked.is_withdrawn),
+                Ok(withdrawn) => is_withdrawn = withdrawn,
                 Err(stop) => return stop,
             }
         }
@@ -85,12 +85,18 @@ impl Asker {
             Step::Refuse(answer) => Begun::Answered(answer),
             Step::Pass(kind, after, facts, origin) => {
                 let about = (kind, &*facts, &*origin);
-                self.pass(about, carried(frame), after, called).await
+                let frame = carried(frame.into_message());
+                self.pass(about, frame, after, called).await
             }
             Step::Judge(mut facts, origin) | Step::Unlisted(mut facts, origin) => {
-                self.hide_name(&mut facts);
-                let mut request = carried(frame);
-                request.note_judged(&facts);
+                if let Some(found) = self.hide_name(&mut facts) {
+                    frame.join(&found);
+                }
+                let request = frame.map(|bytes| {
+                    let mut request = carried(bytes);
+                    request.note_judged(&facts);
+                    request
+                });
                 let call = Call {
                     caller: self.caller.clone(),
                     facts,
@@ -102,7 +108,7 @@ impl Asker {
             }
             Step::Return(back, facts, origin) => {
                 let about = (&*facts, &*origin, &listed);
-                Box::pin(self.returned(&back, about, &frame, called)).await
+                Box::pin(self.returned(&back, about, frame.message(), called)).await
             }
         }
     }

@@ -4,27 +4,19 @@
 use std::sync::Arc;
 
 use gate::facts::Facts;
-use gate::inspect::{About, Finding, Inspection, Way};
+use gate::inspect::{About, Finding, Inspected, Inspection, Way};
 use wire::jsonrpc::{Kind, member};
 use wire::{Bounds, WireError, scan_request};
 
 use super::begin::Begun;
 use super::client::Asker;
 use super::inspected::{APART, APART_WITH_NAME, Left, OF_RESULT, left_of, withheld_from};
-use super::read::{After, Asked, Step, ToRead};
+use super::read::{After, Asked, IncomingRequest, Step};
 use super::run::{Run, Said};
 use super::under_way::CallGuard;
 use crate::message::reply::{self, Reply};
 use crate::message::{frames, shapes, splice};
 use toolkit::trace::Trace;
-
-/// What checkers have left of a call.
-pub(super) struct CheckedCall {
-    /// Its frame.
-    pub frame: Vec<u8>,
-    /// Its client has gone meanwhile, or has taken it back.
-    pub is_withdrawn: bool,
-}
 
 impl Asker {
     /// The rules, where a checker looks at what goes this way to or from the server.
@@ -35,49 +27,42 @@ impl Asker {
             .then_some(inspection)
     }
 
-    /// Has the checkers look at a call, and reads it again where they change it; what they found is judged with it.
-    /// The protocol's own traffic is left alone.
+    /// Has the checkers inspect a call, and reads it again if they change it; their finding is judged with it. Returns
+    /// whether the client withdrew the call meanwhile. The protocol's own traffic stays as it is.
     ///
     /// # Errors
     /// What the client is told where the call ends here.
     pub(super) async fn checked(
         &self,
         inspection: &Inspection,
-        frame: Vec<u8>,
+        frame: &mut Inspected<Vec<u8>>,
         asked: &mut Asked,
         guard: Option<&CallGuard>,
-    ) -> Result<CheckedCall, Begun> {
+    ) -> Result<bool, Begun> {
         let facts = match &asked.step {
             Step::Judge(facts, _) | Step::Unlisted(facts, _) | Step::Return(_, facts, _) => facts,
-            Step::Pass(..) | Step::Refuse(_) => {
-                return Ok(CheckedCall {
-                    frame,
-                    is_withdrawn: false,
-                });
-            }
+            Step::Pass(..) | Step::Refuse(_) => return Ok(false),
         };
-        let look = self.look(inspection, self.about(Way::Request, facts), &frame);
+        let look = self.look(inspection, self.about(Way::Request, facts), frame.message());
         let (looked, is_withdrawn) = self.before_judging(guard, look).await;
         let Some(looked) = looked else {
-            return Ok(CheckedCall {
-                frame,
-                is_withdrawn: true,
-            });
+            return Ok(true);
         };
         let bad =
             |fault: &WireError| Begun::Answered(frames::bad_frame(asked.names.id.as_str(), fault));
         let (changed, finding) = looked.map_err(|fault| bad(&fault))?;
+        if let Some(changed) = changed {
+            frame.replace(changed);
+        }
         if let Some(finding) = finding {
-            let taken = self.take_finding(changed.as_deref().unwrap_or(&frame), asked, finding);
+            frame.join(&finding);
+            let taken = self.take_finding(frame, asked, &finding);
             taken.map_err(|instead| *instead)?;
         }
         if let Step::Judge(_, origin) | Step::Unlisted(_, origin) = &mut asked.step {
             origin.waited = true;
         }
-        Ok(CheckedCall {
-            frame: changed.unwrap_or(frame),
-            is_withdrawn,
-        })
+        Ok(is_withdrawn)
     }
 
     /// What the checkers leave of a frame's `params`, where they change them, and what they found.
@@ -102,17 +87,15 @@ impl Asker {
         Ok((changed, finding))
     }
 
-    /// A notification of the client, or a request of its server, as the checkers leave it; what they found is added
-    /// to what was found in it before.
+    /// Has the checkers inspect a notification of the client or a request of its server.
     pub(super) async fn checked_beside(
         &self,
         way: Way,
         method: &str,
-        frame: Vec<u8>,
-        finding: Option<Finding>,
-    ) -> (Vec<u8>, Option<Finding>) {
+        mut frame: Inspected<Vec<u8>>,
+    ) -> Inspected<Vec<u8>> {
         let Some(inspection) = self.checks(way) else {
-            return (frame, finding);
+            return frame;
         };
         let about = About {
             way,
@@ -121,14 +104,16 @@ impl Asker {
             method,
             name: None,
         };
-        let look = Box::pin(self.look(&inspection, about, &frame));
-        // What is no message is refused by its reader.
+        let look = Box::pin(self.look(&inspection, about, frame.message()));
+        // A malformed message is refused by its reader.
         let Ok((changed, Some(found))) = look.await else {
-            return (frame, finding);
+            return frame;
         };
-        let mut all = finding.unwrap_or_default();
-        all.join(&found);
-        (changed.unwrap_or(frame), Some(all))
+        if let Some(changed) = changed {
+            frame.replace(changed);
+        }
+        frame.join(&found);
+        frame
     }
 
     fn about<'a>(&'a self, way: Way, facts: &'a Facts) -> About<'a> {
@@ -144,26 +129,26 @@ impl Asker {
     /// Reads a call again as the checkers left it, with what they found.
     fn take_finding(
         &self,
-        frame: &[u8],
+        frame: &Inspected<Vec<u8>>,
         asked: &mut Asked,
-        found: Finding,
+        found: &Finding,
     ) -> Result<(), Box<Begun>> {
         if let (Step::Return(..), Some(rule)) = (&asked.step, found.denied_by()) {
             // The call waits on as it was, and its client may come back for it.
             let answer = withheld_from(&asked.names.id, (found.reason(), rule));
             return Err(Box::new(Begun::Answered(answer)));
         }
-        let (facts, run) = match &asked.step {
-            Step::Judge(facts, origin)
-            | Step::Unlisted(facts, origin)
-            | Step::Return(_, facts, origin) => (facts, origin.run.clone()),
+        let run = match &asked.step {
+            Step::Judge(_, origin) | Step::Unlisted(_, origin) | Step::Return(_, _, origin) => {
+                origin.run.clone()
+            }
             Step::Pass(..) | Step::Refuse(_) => return Ok(()),
         };
-        let mut all = facts.inspected.as_deref().cloned().unwrap_or_default();
-        all.join(&found);
         let id = asked.names.id.clone();
         let bad = |fault: &WireError| Box::new(Begun::Answered(frames::bad_frame(&id, fault)));
-        let canonical = shapes::of_client(frame).map_err(|fault| bad(&fault))?;
+        let message = frame.try_map_ref(|frame| shapes::of_client(frame));
+        let message = message.map_err(|fault| bad(&fault))?;
+        let canonical = message.message();
         let envelope = canonical.envelope().map_err(|fault| bad(&fault))?;
         let Kind::Request { id, method } = envelope.kind else {
             return Ok(());
@@ -172,14 +157,13 @@ impl Asker {
             run,
             headers: asked.marks.trace.clone(),
         };
-        let mut again = self.read(&ToRead {
-            canonical: &canonical,
+        let mut again = self.read(&IncomingRequest {
+            message: &message,
             scan: &canonical.scan(),
             id,
             method: &method,
             received_ns: asked.received_ns,
             trace: &trace,
-            finding: Some(&all),
         });
         if found.masked() == 0 {
             // They repeat arguments, also those that are masked.

@@ -1,12 +1,13 @@
 //! Messages as the inspection leaves them (`gate::inspect`): what is judged, shown, recorded and sent from
 //! here on is the text in which matches are masked.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use gate::Outcome;
 use gate::Reason;
 use gate::facts::{Fact, Facts, ResourceType};
-use gate::inspect::{Finding, Inspected, Inspection, RULE_PREFIX, Way};
+use gate::inspect::{Finding, Inspected, InspectedText, Inspection, RULE_PREFIX, Way};
 use gate::journal::Status;
 use gate::labels::Labels;
 use serde_json::{Value, json};
@@ -35,49 +36,41 @@ pub(super) const OF_RESULT: &[&str] = &["requestState"];
 pub(super) const APART_WITH_NAME: &[&str] = &["_meta", "requestState", "name"];
 
 impl Server {
-    /// A client's message as the inspection leaves it, and what was found in it. The protocol's own traffic
-    /// is left alone, and a batch: its messages come one by one.
+    /// Inspects a client's message. The protocol's own traffic stays as it is, as does a batch: each of its messages is
+    /// inspected by itself.
     ///
     /// # Errors
-    /// Where what is left is no message any more.
-    pub fn inspected(
-        &self,
-        canonical: Canonical,
-    ) -> Result<(Canonical, Option<Finding>), WireError> {
-        if self.gate.inspection().is_none() || canonical.batch().is_some() {
-            return Ok((canonical, None));
-        }
-        let (member, apart) = match canonical.envelope() {
-            Ok(envelope) => match &envelope.kind {
-                Kind::Request { method, .. } => match method::of(method).class {
-                    Class::Judged(Some(ResourceType::Tool)) => ("params", APART_WITH_NAME),
-                    Class::Judged(_) => ("params", APART),
-                    Class::Control(_) | Class::List(_) => return Ok((canonical, None)),
-                },
-                Kind::Response { is_error: true, .. } => ("error", &[][..]),
-                Kind::Response { .. } => ("result", &["_meta"][..]),
-                // One that is judged is looked at then.
-                Kind::Notification { .. } => return Ok((canonical, None)),
-            },
-            // Its reader says what is wrong with it.
-            Err(_) => return Ok((canonical, None)),
-        };
-        self.inspected_in(canonical, member, apart)
+    /// The message is malformed once its matches are masked.
+    pub fn inspect(&self, canonical: Canonical) -> Result<Inspected<Canonical>, WireError> {
+        self.gate.inspect(canonical, |inspection, canonical| {
+            match inspected_part(&canonical) {
+                Some((member, apart)) => self.mask_member(inspection, canonical, member, apart),
+                None => Ok((canonical, None)),
+            }
+        })
     }
 
-    /// The same for one member of a message, but for the members `apart` of that.
+    /// Inspects the parameters of a notification that is judged.
     ///
     /// # Errors
-    /// Where what is left is no message any more.
-    pub(super) fn inspected_in(
+    /// As [`Self::inspect`].
+    pub(super) fn inspect_notification(
         &self,
+        canonical: Canonical,
+    ) -> Result<Inspected<Canonical>, WireError> {
+        self.gate.inspect(canonical, |inspection, canonical| {
+            self.mask_member(inspection, canonical, "params", APART)
+        })
+    }
+
+    /// Masks matches in one member of a message, except in its members `apart`.
+    fn mask_member(
+        &self,
+        inspection: &Inspection,
         canonical: Canonical,
         member: &str,
         apart: &[&str],
     ) -> Result<(Canonical, Option<Finding>), WireError> {
-        let Some(inspection) = self.gate.inspection() else {
-            return Ok((canonical, None));
-        };
         if !inspection.looks_at(Way::Request, &self.name) {
             return Ok((canonical, None));
         }
@@ -109,6 +102,25 @@ impl Server {
     }
 }
 
+/// Returns the member of a message that is inspected, and its members that are not; `None` if no part is.
+fn inspected_part(canonical: &Canonical) -> Option<(&'static str, &'static [&'static str])> {
+    if canonical.batch().is_some() {
+        return None;
+    }
+    // A malformed message is refused by its reader.
+    match &canonical.envelope().ok()?.kind {
+        Kind::Request { method, .. } => match method::of(method).class {
+            Class::Judged(Some(ResourceType::Tool)) => Some(("params", APART_WITH_NAME)),
+            Class::Judged(_) => Some(("params", APART)),
+            Class::Control(_) | Class::List(_) => None,
+        },
+        Kind::Response { is_error: true, .. } => Some(("error", &[])),
+        Kind::Response { .. } => Some(("result", &["_meta"])),
+        // A notification that is judged is inspected when it is.
+        Kind::Notification { .. } => None,
+    }
+}
+
 /// The answer in the place of one that a rule does not let pass.
 pub(super) fn withheld_from(id: &str, refused: (Reason, &str)) -> Vec<u8> {
     let error = withheld(refused);
@@ -132,19 +144,13 @@ pub fn withheld((reason, rule): (Reason, &str)) -> Value {
 }
 
 impl Asker {
-    /// What stands in the place of the name of a tool that the server does not list, and in which a rule finds
-    /// something: the call is refused under any name, and the records keep what they are given.
-    pub(super) fn hide_name(&self, facts: &mut Facts) {
-        let Some(name) = facts.tool_name.known().filter(|_| facts.unlisted) else {
-            return;
-        };
-        let Some(inspection) = self.server.gate.inspection() else {
-            return;
-        };
+    /// Masks the name of a tool that the server does not list if a rule matches it, and returns the finding: the call is
+    /// refused under any name, and the records keep the masked one.
+    pub(super) fn hide_name(&self, facts: &mut Facts) -> Option<Finding> {
+        let name = facts.tool_name.known().filter(|_| facts.unlisted)?;
+        let inspection = self.server.gate.inspection()?;
         let (left, found) = inspection.text(Way::Request, &self.server.name, name);
-        let Some(found) = found else {
-            return;
-        };
+        let found = found?;
         // A rule that refuses or asks has no mask of its own.
         let rule = found.denied_by().or(found.asked_by());
         let left = match rule {
@@ -155,6 +161,7 @@ impl Asker {
         all.join(&found);
         facts.state_finding(&all);
         facts.tool_name = Fact::Known(left);
+        Some(found)
     }
 
     /// News of the server as the inspection leaves them; `false` where they may not go on. Nobody can be
@@ -202,37 +209,59 @@ impl Asker {
     }
 
     /// What the server says beside its answers, as the inspection leaves it.
-    fn said<'t>(&self, raw: &'t str, apart: &[&str]) -> Option<Inspected<'t>> {
+    fn said<'t>(&self, raw: &'t str, apart: &[&str]) -> Option<InspectedText<'t>> {
         let server = &self.server.name;
         let look = |inspection: &Inspection| inspection.value(Way::Result, server, raw, apart);
         self.server.gate.said(&self.caller.subject, server, look)
     }
 
-    /// A request of the server to its client as the inspection leaves it, and what was found in it.
-    pub(super) fn inspect_question(&self, frame: Vec<u8>) -> (Vec<u8>, Option<Finding>) {
-        let gate = &self.server.gate;
-        if gate.inspection().is_none() {
-            gate.heard(&self.caller.subject, &self.server.name, Labels::default());
-            return (frame, None);
-        }
-        let changed = {
-            let Ok(scan) = scan_request(&frame, &Bounds::default()) else {
-                return (frame, None);
-            };
-            let Some(raw) = wire::jsonrpc::member(&scan.members, "params") else {
-                return (frame, None);
-            };
-            let (text, finding) = self.said(raw, &["_meta"]).unwrap_or_default();
-            let place = reply::place(&frame, raw).filter(|_| finding.is_some());
-            let changed =
-                place.map(|place| splice::edited(&frame, &mut [(place, text.as_bytes())]));
-            (changed, finding)
-        };
-        match changed {
-            (Some(changed), finding) => (changed, finding),
-            (None, finding) => (frame, finding),
-        }
+    /// Inspects a request of the server to its client; its labels are those of the caller's session from here on.
+    pub(super) fn inspect_question(&self, frame: Vec<u8>) -> Inspected<Vec<u8>> {
+        let (gate, server) = (&self.server.gate, &self.server.name);
+        let inspected = gate.inspect(frame, |inspection, frame| {
+            Ok::<_, Infallible>(mask_params(inspection, server, frame))
+        });
+        let Ok(inspected) = inspected;
+        let labels = inspected.finding().map(Finding::labels);
+        gate.heard(&self.caller.subject, server, labels.unwrap_or_default());
+        inspected
     }
+}
+
+impl Asker {
+    /// Inspects one of the requests that a result or an error carries. The reply as a whole was inspected before, and its
+    /// labels count already.
+    pub(super) fn inspect_nested(&self, request: String) -> Inspected<Vec<u8>> {
+        let server = &self.server.name;
+        let inspected = self.server.gate.inspect(request, |inspection, request| {
+            let (text, finding) = inspection.value(Way::Result, server, &request, &["_meta"]);
+            let text = text.into_owned();
+            Ok::<_, Infallible>((text, finding))
+        });
+        let Ok(inspected) = inspected;
+        inspected.map(String::into_bytes)
+    }
+}
+
+/// Masks matches in the parameters of a server's request.
+fn mask_params(
+    inspection: &Inspection,
+    server: &str,
+    frame: Vec<u8>,
+) -> (Vec<u8>, Option<Finding>) {
+    let (changed, finding) = {
+        let Ok(scan) = scan_request(&frame, &Bounds::default()) else {
+            return (frame, None);
+        };
+        let Some(raw) = wire::jsonrpc::member(&scan.members, "params") else {
+            return (frame, None);
+        };
+        let (text, finding) = inspection.value(Way::Result, server, raw, &["_meta"]);
+        let place = reply::place(&frame, raw).filter(|_| finding.is_some());
+        let changed = place.map(|place| splice::edited(&frame, &mut [(place, text.as_bytes())]));
+        (changed, finding)
+    };
+    (changed.unwrap_or(frame), finding)
 }
 
 impl Run {
@@ -289,7 +318,7 @@ impl Run {
 pub(super) type Left = (Option<Vec<u8>>, Option<Finding>);
 
 /// What the inspection of its payload leaves of a reply.
-pub(super) fn left_of(reply: &Reply, (text, finding): Inspected<'_>) -> Left {
+pub(super) fn left_of(reply: &Reply, (text, finding): InspectedText<'_>) -> Left {
     let is_masked = finding.as_ref().is_some_and(|finding| finding.masked() > 0);
     let changed = is_masked.then(|| {
         let edits = &mut [(reply.payload.clone(), text.as_bytes())];

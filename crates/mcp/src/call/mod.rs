@@ -38,7 +38,7 @@ pub(crate) use inspected::withheld;
 pub(crate) use lists::{ENTRIES_MAX, Lists};
 pub(crate) use order::Order;
 pub(crate) use questions::Question;
-pub(crate) use read::{Asked, ToRead};
+pub(crate) use read::{Asked, IncomingRequest};
 pub(crate) use run::{Run, Said};
 pub(crate) use server::{Server, Shown};
 pub(crate) use suspended::Lot;

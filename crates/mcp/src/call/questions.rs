@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use gate::inspect::{Finding, Way};
+use gate::inspect::{Inspected, Way};
 use gate::journal::Status;
 use gate::{Admission, Call, InFlight, Outcome, Reason, Refusal, Ticket};
 use serde_json::value::RawValue;
@@ -107,11 +107,9 @@ impl Asker {
             place.ping();
             return Some(frame);
         }
-        let (frame, finding) = self.inspect_question(frame);
-        let checked = self.checked_beside(Way::Result, &method, frame, finding);
-        let (frame, finding) = checked.await;
-        let admitted = self.admit(&id, &method, Frame::from(frame), finding.as_ref());
-        match admitted.await {
+        let frame = self.inspect_question(frame);
+        let checked = self.checked_beside(Way::Result, &method, frame).await;
+        match self.admit(&id, &method, checked.map(Frame::from)).await {
             Admission::Pending(ticket) => {
                 let waiting = Waiting {
                     asker: self.clone(),
@@ -128,21 +126,11 @@ impl Asker {
         }
     }
 
-    async fn admit(
-        &self,
-        id: &str,
-        method: &str,
-        request: Frame,
-        finding: Option<&Finding>,
-    ) -> Admission<Frame> {
+    async fn admit(&self, id: &str, method: &str, request: Inspected<Frame>) -> Admission<Frame> {
         let gate = &self.server.gate;
-        let asked = &request.bytes;
-        let mut facts =
-            self.with_context(|context| describe::server_request(method, asked, context));
-        if let Some(finding) = finding {
-            facts.state_finding(finding);
-        }
-        let origin = self.origin(id, Some(gate.digest(&request.bytes)), gate.mono_ns(), None);
+        let asked = &request.message().bytes;
+        let facts = self.with_context(|context| describe::server_request(method, asked, context));
+        let origin = self.origin(id, Some(gate.digest(asked)), gate.mono_ns(), None);
         let call = Call {
             caller: self.caller.clone(),
             facts: Box::new(facts),
@@ -393,8 +381,8 @@ impl Run {
         };
         for (method, text) in wanted {
             let id = self.id().to_owned();
-            let frame = Frame::from(text.into_bytes());
-            let admission = Box::pin(self.asker.admit(&id, &method, frame, None)).await;
+            let request = self.asker.inspect_nested(text).map(Frame::from);
+            let admission = Box::pin(self.asker.admit(&id, &method, request)).await;
             if let Err(said) = self.take(&mut judging, method, admission) {
                 return Err(Some(said));
             }

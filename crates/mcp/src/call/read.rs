@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use gate::facts::{Facts, ResourceType};
-use gate::inspect::Finding;
+use gate::inspect::Inspected;
 use gate::{ControlKind, InFlight, Origin, RunId, Transport};
 use toolkit::server::SessionRef;
 use wire::jsonrpc::{Kind, member, string};
@@ -27,8 +27,8 @@ use toolkit::trace::{TRACEPARENT, Trace};
 const TOOLS_CALL: &str = "tools/call";
 
 /// A request as its edge has read it.
-pub(crate) struct ToRead<'m> {
-    pub canonical: &'m Canonical,
+pub(crate) struct IncomingRequest<'m> {
+    pub message: &'m Inspected<Canonical>,
     pub scan: &'m Scan<'m>,
     pub id: Id<'m>,
     pub method: &'m str,
@@ -36,8 +36,6 @@ pub(crate) struct ToRead<'m> {
     pub received_ns: u64,
     /// What its headers say about its run.
     pub trace: &'m Trace,
-    /// What was found in it as it came.
-    pub finding: Option<&'m Finding>,
 }
 
 /// What a request asks for, without its frame.
@@ -127,16 +125,16 @@ impl Asker {
     }
 
     /// Reads a request and decides what it asks for, without sending anything.
-    pub fn read(&self, asked: &ToRead<'_>) -> Asked {
-        let ToRead {
-            canonical,
+    pub fn read(&self, asked: &IncomingRequest<'_>) -> Asked {
+        let IncomingRequest {
+            message,
             scan,
             id,
             method,
             received_ns,
             trace,
-            ..
         } = *asked;
+        let canonical = message.message();
         let frame = canonical.text().as_bytes();
         let seen = self.settled();
         let message = self.message(scan);
@@ -211,11 +209,11 @@ impl Asker {
     }
 
     /// What a server that is started again has to be asked again.
-    fn lasting(&self, asked: &ToRead<'_>) -> Option<Lasting> {
+    fn lasting(&self, asked: &IncomingRequest<'_>) -> Option<Lasting> {
         if self.is_modern() {
             return None;
         }
-        let frame = || asked.canonical.text().as_bytes().to_vec();
+        let frame = || asked.message.message().text().as_bytes().to_vec();
         let uri = || {
             let raw = member(&asked.scan.params, "uri")?;
             string(raw).map(Cow::into_owned)
@@ -238,11 +236,11 @@ impl Asker {
     /// tools before.
     fn step(
         &self,
-        asked: &ToRead<'_>,
+        asked: &IncomingRequest<'_>,
         message: Option<&toolkit::mcp::Message>,
         may_list: bool,
     ) -> Step {
-        let ToRead {
+        let IncomingRequest {
             scan,
             id,
             method,
@@ -295,10 +293,14 @@ impl Asker {
     }
 
     /// Reads a request again, of whose tool more may be known by now; then it is judged by what is.
-    pub(super) fn read_again(&self, frame: &[u8], asked: &mut Asked) -> Result<(), WireError> {
-        let canonical = shapes::of_client(frame)?;
-        let scan = canonical.scan();
-        let Kind::Request { id, method } = canonical.envelope()?.kind else {
+    pub(super) fn read_again(
+        &self,
+        frame: &Inspected<Vec<u8>>,
+        asked: &mut Asked,
+    ) -> Result<(), WireError> {
+        let message = frame.try_map_ref(|frame| shapes::of_client(frame))?;
+        let scan = message.message().scan();
+        let Kind::Request { id, method } = message.message().envelope()?.kind else {
             return Ok(());
         };
         let trace = Trace {
@@ -308,18 +310,13 @@ impl Asker {
             },
             headers: None,
         };
-        let finding = match &asked.step {
-            Step::Unlisted(facts, _) | Step::Judge(facts, _) => facts.inspected.clone(),
-            _ => None,
-        };
-        let again = ToRead {
-            canonical: &canonical,
+        let again = IncomingRequest {
+            message: &message,
             scan: &scan,
             id,
             method: &method,
             received_ns: asked.received_ns,
             trace: &trace,
-            finding: finding.as_deref(),
         };
         asked.seen = self.settled();
         asked.step = self.step(&again, asked.read.as_deref(), false);
@@ -331,7 +328,7 @@ impl Asker {
     #[expect(clippy::type_complexity, reason = "read at once by its one caller")]
     fn judged(
         &self,
-        asked: &ToRead<'_>,
+        asked: &IncomingRequest<'_>,
         reaches_for: Option<ResourceType>,
         message: Option<&toolkit::mcp::Message>,
     ) -> Result<(Box<Facts>, Result<(), WireError>), Vec<u8>> {
@@ -343,10 +340,10 @@ impl Asker {
             self.client.note(Note::ClientParamsUnusable.with(message));
             frames::error(id, -32602, message, None)
         })?;
-        let plain = self.arguments_are_plain(method, asked.canonical);
+        let plain = self.arguments_are_plain(method, asked.message.message());
         self.stated(message, &mut facts);
         Server::refresh_quarantine(&mut facts, &self.shown);
-        if let Some(finding) = asked.finding {
+        if let Some(finding) = asked.message.finding() {
             facts.state_finding(finding);
         }
         Ok((facts, plain))

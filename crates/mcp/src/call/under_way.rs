@@ -2,6 +2,7 @@
 //! own questions to the client's person.
 
 use ahash::AHashMap as HashMap;
+use gate::inspect::Inspected;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -301,7 +302,8 @@ impl UnderWay {
     }
 
     /// The client answers a request of the server or of ours; `false` where there is none of this id.
-    pub fn answer(&self, asker: &Asker, key: &IdKey, frame: Vec<u8>) -> bool {
+    pub fn answer(&self, asker: &Asker, key: &IdKey, frame: Inspected<Vec<u8>>) -> bool {
+        let frame = frame.into_message();
         if self.answer_form(asker, key, &frame) {
             return true;
         }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use ::http::HeaderMap;
 use gate::effects::{Annotations, Evidence};
 use gate::facts::{Facts, ResourceType};
+use gate::inspect::Inspected;
 use gate::{Admission, ControlKind, Origin, Reason, Refusal};
 use wire::id::IdKey;
 use wire::jsonrpc::member;
@@ -94,14 +95,14 @@ impl Asker {
     /// told.
     pub(super) async fn listed_first(
         &self,
-        frame: &[u8],
+        frame: &Inspected<Vec<u8>>,
         asked: &mut Asked,
         guard: Option<&CallGuard>,
     ) -> Result<Listed, Begun> {
         let Step::Unlisted(facts, origin) = &asked.step else {
             return Ok(Listed::Known);
         };
-        let list = self.list_for(frame, facts, origin);
+        let list = self.list_for(frame.message(), facts, origin);
         let (listed, is_withdrawn) = self.before_judging(guard, list).await;
         let failure = match listed {
             Some(Ok(failure)) => failure,
@@ -112,7 +113,7 @@ impl Asker {
         };
         // It was read before, so it can be again; else it is judged by what was known then.
         drop(self.read_again(frame, asked));
-        self.headers_repeat(frame, asked)?;
+        self.headers_repeat(frame.message(), asked)?;
         if let Step::Judge(_, origin) | Step::Unlisted(_, origin) = &mut asked.step {
             origin.waited = true;
         }
@@ -158,7 +159,7 @@ impl Asker {
             // Who calls again and again what is not there counts as one who lists again and again.
             let (gate, to) = (&self.server.gate, self.server.peer());
             let mut facts = facts.clone();
-            self.hide_name(&mut facts);
+            let _ = self.hide_name(&mut facts);
             drop(gate.admit_control(ControlKind::List, &facts, origin, &to, ())?);
         }
         *last = self.list_tools(call).await.err();

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use toolkit::Trace;
 use toolkit::face::Behalf;
 
-use super::post::{Came, Message};
+use super::post::{Message, ReceivedMessage};
 use super::{Face, answer};
 use crate::call::{Begun, Said, withheld};
 use crate::message::{method, shapes};
@@ -43,13 +43,12 @@ impl Face {
             headers.extend(carried.as_ref().clone());
         }
         let canonical = shapes::of_client(request.to_string().as_bytes()).ok()?;
-        let (canonical, finding) = server.inspected(canonical).ok()?;
+        let inspected = server.inspect(canonical).ok()?;
         let message = {
-            let came = Came {
-                canonical: &canonical,
-                scan: &canonical.scan(),
+            let came = ReceivedMessage {
+                message: &inspected,
+                scan: &inspected.message().scan(),
                 trace: &Trace::of(&headers),
-                finding: finding.as_ref(),
                 received_ns,
             };
             self.read(&server, behalf.caller, &headers, &came)
@@ -57,7 +56,8 @@ impl Face {
         let Message::Request(asker, asked, _) = message else {
             return None;
         };
-        let frame = match asker.begin(canonical.into_bytes(), asked, None).await {
+        let frame = inspected.map(wire::Canonical::into_bytes);
+        let frame = match asker.begin(frame, asked, None).await {
             Begun::Answered(frame) | Begun::Full(frame) => frame,
             // It is our own, and for a built-in server: both speak one revision, and nothing has headers of its own.
             Begun::EraMismatch | Begun::HeaderMismatch(_) => return None,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ::http::header::CONTENT_ENCODING;
 use ::http::{HeaderMap, StatusCode};
-use gate::inspect::Finding;
+use gate::inspect::Inspected;
 use net::http::server::{Request, Response, Whole, single};
 use wire::jsonrpc::Kind;
 use wire::scan::Scan;
@@ -18,7 +18,9 @@ use super::reply::legacy_answer;
 use super::revocation::Passing;
 use super::session::Session;
 use super::{Caller, Face};
-use crate::call::{Asked, Asker, Basis, Begun, CallGuard, Cancelled, Said, Server, ToRead};
+use crate::call::{
+    Asked, Asker, Basis, Begun, CallGuard, Cancelled, IncomingRequest, Said, Server,
+};
 use crate::federation::Spelling;
 use crate::message::batch;
 use crate::message::frames::{self, UpstreamFault};
@@ -60,14 +62,12 @@ impl Message {
 }
 
 /// A message as it is taken.
-pub(super) struct Came<'m> {
-    pub canonical: &'m Canonical,
+pub(super) struct ReceivedMessage<'m> {
+    pub message: &'m Inspected<Canonical>,
     /// What was noted of it when it was written anew.
     pub scan: &'m Scan<'m>,
     /// What its headers say about its run.
     pub trace: &'m Trace,
-    /// What was found in it as it came.
-    pub finding: Option<&'m Finding>,
     pub received_ns: u64,
 }
 
@@ -85,17 +85,15 @@ impl Face {
             Err(response) => return *response,
         };
         let canonical = shapes::of_client(&body.bytes);
-        let (canonical, finding) = match canonical.and_then(|it| server.inspected(it)) {
-            Ok(inspected) => inspected,
+        let message = match canonical.and_then(|canonical| server.inspect(canonical)) {
+            Ok(message) => message,
             Err(fault) => return self.bad_frame(&body.bytes, &fault),
         };
         // What waits for a place at its server takes as much as what is read.
         let _room = body.into_room();
         let headers = &request.head.headers;
         let arrival = (received_ns, Trace::of(headers));
-        let inspected = (canonical, finding);
-        self.take((server, caller), headers, inspected, arrival)
-            .await
+        self.take((server, caller), headers, message, arrival).await
     }
 
     /// Reads an inspected message and does what it asks for.
@@ -103,20 +101,19 @@ impl Face {
         self: &Arc<Self>,
         (server, caller): (&Arc<Server>, &Caller),
         headers: &HeaderMap,
-        (canonical, finding): (Canonical, Option<Finding>),
+        inspected: Inspected<Canonical>,
         arrival: (u64, Trace),
     ) -> Response {
         let message = {
-            let came = Came {
-                canonical: &canonical,
-                scan: &canonical.scan(),
+            let came = ReceivedMessage {
+                message: &inspected,
+                scan: &inspected.message().scan(),
                 trace: &arrival.1,
-                finding: finding.as_ref(),
                 received_ns: arrival.0,
             };
             self.read(server, caller, headers, &came)
         };
-        let frame = canonical.into_bytes();
+        let frame = inspected.map(Canonical::into_bytes);
         self.taken(message, frame, (server, caller), arrival).await
     }
 
@@ -137,14 +134,14 @@ impl Face {
     pub(super) async fn taken(
         self: &Arc<Self>,
         message: Message,
-        frame: Vec<u8>,
+        frame: Inspected<Vec<u8>>,
         (server, caller): (&Arc<Server>, &Caller),
         arrival: (u64, Trace),
     ) -> Response {
         match message {
             Message::Answered(response) => response,
             Message::Initialize { id, client } => {
-                Box::pin(self.open(server, caller, frame, id, client)).await
+                Box::pin(self.open(server, caller, frame.into_message(), id, client)).await
             }
             Message::Request(asker, asked, inside) => {
                 let id = asked.id().to_owned();
@@ -165,6 +162,7 @@ impl Face {
                 }
             }
             Message::Notification(session, method, cancelled) => {
+                let frame = frame.into_message();
                 Box::pin(self.notified(&session, &method, cancelled, frame)).await;
                 answer::accepted()
             }
@@ -176,7 +174,12 @@ impl Face {
         }
     }
 
-    fn answered(&self, session: &Arc<Session>, key: &wire::id::IdKey, frame: Vec<u8>) -> Response {
+    fn answered(
+        &self,
+        session: &Arc<Session>,
+        key: &wire::id::IdKey,
+        frame: Inspected<Vec<u8>>,
+    ) -> Response {
         if !session.under_way.answer(&session.asker(), key, frame) {
             self.note(Note::ClientAnswerUnknown.into());
         }
@@ -195,9 +198,9 @@ impl Face {
         server: &Arc<Server>,
         caller: &Caller,
         headers: &HeaderMap,
-        came: &Came<'_>,
+        came: &ReceivedMessage<'_>,
     ) -> Message {
-        let (canonical, scan) = (came.canonical, came.scan);
+        let (canonical, scan) = (came.message.message(), came.scan);
         if let Some(elements) = &scan.batch {
             return match self.batch_session(server, caller, headers, elements.len()) {
                 Ok(session) => {
@@ -217,14 +220,13 @@ impl Face {
         let meta = Meta::of(scan);
         match &envelope.kind {
             Kind::Request { id, method } if is_modern(headers, &meta) => {
-                let asked = ToRead {
-                    canonical,
+                let asked = IncomingRequest {
+                    message: came.message,
                     scan,
                     id: *id,
                     method,
                     received_ns: came.received_ns,
                     trace: came.trace,
-                    finding: came.finding,
                 };
                 self.modern(server, caller, headers, meta, &asked)
             }
@@ -251,7 +253,7 @@ impl Face {
         caller: &Caller,
         headers: &HeaderMap,
         meta: Meta,
-        request: &ToRead<'_>,
+        request: &IncomingRequest<'_>,
     ) -> Message {
         let (id, scan) = (request.id.raw(), request.scan);
         let mut checked = modern::check(id, request.method, scan, &meta, headers);
@@ -266,7 +268,8 @@ impl Face {
         let slot = server.pool.slot(Era::Modern, caller, None);
         let asker = self.passing((server, slot), caller, meta.client_id, None);
         let mut asked = asker.read(request);
-        if request.finding.is_none_or(|finding| finding.masked() == 0) {
+        let finding = request.message.finding();
+        if finding.is_none_or(|finding| finding.masked() == 0) {
             // They repeat arguments, also those that are masked.
             asked.mirror(headers);
         }
@@ -306,9 +309,9 @@ impl Face {
         &self,
         session: &Arc<Session>,
         kind: &Kind<'_>,
-        came: &Came<'_>,
+        came: &ReceivedMessage<'_>,
     ) -> Message {
-        let canonical = came.canonical;
+        let canonical = came.message.message();
         match kind {
             Kind::Request { id, method } => {
                 let Some(guard) = session.under_way.take_id(id.key()) else {
@@ -317,14 +320,13 @@ impl Face {
                     return Message::Answered(answer::json(StatusCode::OK, frame));
                 };
                 let asker = session.asker();
-                let asked = asker.read(&ToRead {
-                    canonical,
+                let asked = asker.read(&IncomingRequest {
+                    message: came.message,
                     scan: came.scan,
                     id: *id,
                     method,
                     received_ns: came.received_ns,
                     trace: came.trace,
-                    finding: came.finding,
                 });
                 let inside = Some((Arc::clone(session), guard));
                 Message::Request(Box::new(asker), Box::new(asked), inside)
@@ -430,50 +432,49 @@ impl Face {
     ) -> Option<(Vec<u8>, Option<Basis>)> {
         let plain = |answer| Some((answer, None));
         let read = shapes::of_client(&frame).and_then(|canonical| {
-            let (canonical, finding) = session.server.inspected(canonical)?;
-            let kind = canonical.envelope()?.kind;
+            let inspected = session.server.inspect(canonical)?;
+            let kind = inspected.message().envelope()?.kind;
             batch::may_hold(&kind)?;
             let message = {
-                let came = Came {
-                    canonical: &canonical,
-                    scan: &canonical.scan(),
+                let came = ReceivedMessage {
+                    message: &inspected,
+                    scan: &inspected.message().scan(),
                     trace: &trace,
-                    finding: finding.as_ref(),
                     received_ns,
                 };
                 self.in_session(session, &kind, &came)
             };
             drop(kind);
-            Ok((message, canonical.into_bytes()))
+            Ok((message, inspected.map(Canonical::into_bytes)))
         });
-        let (read, frame) = match read {
-            Ok((message, frame)) => (Ok(message), frame),
-            Err(fault) => (Err(fault), frame),
-        };
-        match read {
+        let (message, frame) = match read {
+            Ok(read) => read,
             Err(fault) => {
                 self.note(Noted::frame(&fault));
                 let id = salvaged(&frame).unwrap_or_else(|| "null".into());
-                plain(frames::bad_frame(&id, &fault))
+                return plain(frames::bad_frame(&id, &fault));
             }
-            Ok(Message::Request(asker, asked, inside)) => {
+        };
+        match message {
+            Message::Request(asker, asked, inside) => {
                 let guard = inside.map(|(_, guard)| guard);
                 carried_out(asker, asked, frame, guard).await
             }
-            Ok(Message::Notification(session, method, cancelled)) => {
+            Message::Notification(session, method, cancelled) => {
+                let frame = frame.into_message();
                 Box::pin(self.notified(&session, &method, cancelled, frame)).await;
                 None
             }
-            Ok(Message::Answer(session, key)) => {
+            Message::Answer(session, key) => {
                 session.under_way.answer(&session.asker(), &key, frame);
                 None
             }
             // An id that is in use; what else is answered at once answers no request.
-            Ok(Message::Answered(_)) => {
-                let id = salvaged(&frame)?;
+            Message::Answered(_) => {
+                let id = salvaged(frame.message())?;
                 plain(frames::error(&id, -32600, request::ID_IN_USE, None))
             }
-            Ok(Message::Initialize { .. } | Message::Stray | Message::Batch(..)) => None,
+            Message::Initialize { .. } | Message::Stray | Message::Batch(..) => None,
         }
     }
 
@@ -495,7 +496,7 @@ impl Face {
 pub(super) async fn carried_out(
     asker: Box<Asker>,
     asked: Box<Asked>,
-    frame: Vec<u8>,
+    frame: Inspected<Vec<u8>>,
     guard: Option<CallGuard>,
 ) -> Option<(Vec<u8>, Option<Basis>)> {
     let (id, client) = (asked.id().to_owned(), Arc::clone(&asker.client));

@@ -14,6 +14,7 @@ mod speaker;
 use std::io;
 use std::sync::Arc;
 
+use gate::inspect::Inspected;
 use gate::{Caller, Gate};
 use net::stdio::{FrameReader, FrameWriter};
 use toolkit::server::SessionRef;
@@ -197,24 +198,33 @@ impl Stdio {
             });
             match read {
                 Ok(canonical) => self.on_client_message(canonical, received_ns, part),
-                Err(fault) => self.take(Err(fault), element, part),
+                Err(fault) => self.reject_frame(&element, &fault, part),
             }
         }
     }
 
     fn on_client_message(&mut self, canonical: Canonical, received_ns: u64, part: Option<Part>) {
-        match self.speaker.server.inspected(canonical) {
-            Ok((canonical, finding)) => {
-                let read = self.speaker.read(&canonical, finding.as_ref(), received_ns);
-                self.take(read, canonical.into_bytes(), part);
-            }
-            Err(fault) => self.take(Err(fault), Vec::new(), part),
+        match self.speaker.server.inspect(canonical) {
+            Ok(message) => match self.speaker.read(&message, received_ns) {
+                Ok(step) => self.take(step, message.map(Canonical::into_bytes), part),
+                Err(fault) => {
+                    self.reject_frame(message.message().text().as_bytes(), &fault, part);
+                }
+            },
+            Err(fault) => self.reject_frame(&[], &fault, part),
         }
     }
 
+    /// Answers a frame that cannot be read.
+    fn reject_frame(&mut self, frame: &[u8], fault: &WireError, part: Option<Part>) {
+        self.pump();
+        let answer = self.complaint(salvaged(frame), fault);
+        self.answer(part, answer);
+    }
+
     /// Does what a message asks for.
-    fn take(&mut self, read: Result<Step, WireError>, frame: Vec<u8>, part: Option<Part>) {
-        if let Ok(Step::Request(asker, asked, guard)) = read {
+    fn take(&mut self, step: Step, frame: Inspected<Vec<u8>>, part: Option<Part>) {
+        if let Step::Request(asker, asked, guard) = step {
             // What was read with it is judged before it is sent, so that one write of the journal serves all.
             return self.begin(Call {
                 asker,
@@ -227,23 +237,17 @@ impl Stdio {
         }
         // Whatever else comes is taken behind the calls before it.
         self.pump();
-        let step = match read {
-            Ok(step) => step,
-            Err(fault) => {
-                let answer = self.complaint(salvaged(&frame), &fault);
-                return self.answer(part, answer);
-            }
-        };
         match step {
             Step::Nothing | Step::Request(..) => {}
             Step::Refuse(answer) => self.answer(part, answer),
             Step::Notify(gate::ControlKind::Cancel, cancelled) => {
-                self.cancel(cancelled.as_ref(), frame);
+                self.cancel(cancelled.as_ref(), frame.into_message());
             }
-            Step::Notify(gate::ControlKind::Handshake, _) => self.initialized(frame),
-            Step::Notify(kind, _) => self.send(kind, frame),
+            Step::Notify(gate::ControlKind::Handshake, _) => self.initialized(frame.into_message()),
+            Step::Notify(kind, _) => self.send(kind, frame.into_message()),
             Step::JudgeNotice(asker, received_ns) => {
                 if self.runs.has_room() {
+                    let frame = frame.into_message();
                     self.runs.add(Box::pin(asker.notify(frame, received_ns)));
                 } else {
                     let why = "too many calls are under way; a notification was not passed on";
@@ -368,7 +372,7 @@ struct Call {
     asker: Box<Asker>,
     asked: Box<Asked>,
     guard: CallGuard,
-    frame: Vec<u8>,
+    frame: Inspected<Vec<u8>>,
     part: Option<Part>,
     outbox: Arc<Outbox>,
 }

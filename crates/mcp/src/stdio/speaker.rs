@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use gate::inspect::Finding;
+use gate::inspect::Inspected;
 use gate::{Caller, ControlKind};
 use wire::id::IdKey;
 use wire::jsonrpc::{Kind, member};
@@ -12,7 +12,8 @@ use wire::{Canonical, Era, Id, Revision, WireError};
 
 use super::outbox::Outbox;
 use crate::call::{
-    Asked, Asker, CallGuard, Client as _, Lot, Question, Server, Shown, ToRead, UnderWay, form,
+    Asked, Asker, CallGuard, Client as _, IncomingRequest, Lot, Question, Server, Shown, UnderWay,
+    form,
 };
 use crate::message::frames::{self, UpstreamFault};
 use crate::message::method::{self, Notice};
@@ -119,21 +120,20 @@ impl Speaker {
     /// Reads a message and decides what it asks for, without sending anything.
     pub fn read(
         &self,
-        canonical: &Canonical,
-        finding: Option<&Finding>,
+        message: &Inspected<Canonical>,
         received_ns: u64,
     ) -> Result<Step, WireError> {
+        let canonical = message.message();
         let envelope = canonical.envelope()?;
         let scan = canonical.scan();
         match &envelope.kind {
-            Kind::Request { id, method } => Ok(self.request(&ToRead {
-                canonical,
+            Kind::Request { id, method } => Ok(self.request(&IncomingRequest {
+                message,
                 scan: &scan,
                 id: *id,
                 method,
                 received_ns,
                 trace: &Trace::default(),
-                finding,
             })),
             Kind::Notification { method } => Ok(self.notification(method, &scan, received_ns)),
             Kind::Response { id: Some(id), .. } => Ok(Step::Answer(id.key())),
@@ -158,7 +158,7 @@ impl Speaker {
         Step::Notify(kind, cancelled)
     }
 
-    fn request(&self, asked: &ToRead<'_>) -> Step {
+    fn request(&self, asked: &IncomingRequest<'_>) -> Step {
         let key = asked.id.key();
         let refused =
             |message: &str| Step::Refuse(frames::error(asked.id.raw(), -32600, message, None));
@@ -182,7 +182,7 @@ impl Speaker {
     }
 
     /// Learns era and client program from what every first request says.
-    fn learn(&self, asked: &ToRead<'_>) {
+    fn learn(&self, asked: &IncomingRequest<'_>) {
         let params = &asked.scan.params;
         let mut said = self.said();
         if asked.method == "initialize" {

@@ -11,6 +11,9 @@ mod twin_control_passes;
 #[path = "../ui/twin_identify.rs"]
 mod twin_identify;
 #[expect(dead_code, reason = "that it compiles is the proof")]
+#[path = "../ui/twin_inspect_then_judge.rs"]
+mod twin_inspect_then_judge;
+#[expect(dead_code, reason = "that it compiles is the proof")]
 #[path = "../ui/twin_send_what_was_spent.rs"]
 mod twin_send_what_was_spent;
 #[expect(dead_code, reason = "that it compiles is the proof")]

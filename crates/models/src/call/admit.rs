@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use gate::facts::Facts;
+use gate::inspect::Inspected;
 use gate::{
     Admission, Call, Caller, Gate, Origin, PeerId, Permit, Reason, Refusal, Targets, Transport,
 };
@@ -35,23 +36,23 @@ pub(crate) async fn admit(
     terms: &Terms,
     caller: Caller,
     route: &Route,
-    request: ModelRequest,
+    request: Inspected<ModelRequest>,
     origin: Origin,
 ) -> Result<Admitted, Refusal> {
     let (gate, prices) = (&terms.gate, &terms.prices);
     // From here on, so that what waits or begins late is seen as well.
     let revocation = terms.revocations.watch(&caller.subject);
-    let turn = route.turn(|target| prices.estimate(&request, target));
+    let turn = route.turn(|target| prices.estimate(request.message(), target));
     let turn = turn.into_iter();
     let turn = turn.filter(|leg| may_ask(&caller, &leg.target)).collect();
     let legs = eligible(gate, turn, |leg| {
-        let facts = describe(&request, &leg.target, &caller, prices);
+        let facts = describe(request.message(), &leg.target, &caller, prices);
         gate.labelled(&caller, facts)
     });
     let Some(first) = legs.first() else {
         return Err(nowhere());
     };
-    let facts = describe(&request, &first.target, &caller, prices);
+    let facts = describe(request.message(), &first.target, &caller, prices);
     let peers: Vec<PeerId> = legs
         .iter()
         .map(|leg| leg.target.provider().peer().clone())

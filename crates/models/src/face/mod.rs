@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use gate::facts::Facts;
 use gate::identity::IdentityFault;
-use gate::inspect::{About, Way};
+use gate::inspect::{About, Inspected, Way};
 use gate::{Caller, Gate, Origin, Reason, Refusal};
 use http::{HeaderMap, Method, StatusCode};
 use net::http::server::{Request, Response};
@@ -211,16 +211,20 @@ impl Face {
                 Err(refusal) => answer.refused(&refusal),
             };
         };
-        let mut asked = match self.inspected(asked, (&route, &caller), headers).await {
+        let asked = match self.inspect(asked, (&route, &caller), headers).await {
             Ok(asked) => asked,
             Err(fault) => return unreadable(answer, &fault),
         };
         if asked.finding().is_some() {
-            origin.arguments_digest = Some(gate.digest(asked.body().as_str().as_bytes()));
+            let body = asked.message().body();
+            origin.arguments_digest = Some(gate.digest(body.as_str().as_bytes()));
         }
         let cache = self.terms.cache.as_ref();
-        asked.set_cache_name(cache.and_then(|cache| cache.name(&asked, &caller, headers)));
-        let reservation = match self.reserve(&caller, &route, &asked, &origin) {
+        let asked = asked.map(|mut asked| {
+            asked.set_cache_name(cache.and_then(|cache| cache.name(&asked, &caller, headers)));
+            asked
+        });
+        let reservation = match self.reserve(&caller, &route, asked.message(), &origin) {
             Ok(reservation) => reservation,
             Err((refusal, sentence)) => return answer.refused_as(&refusal, sentence),
         };
@@ -251,6 +255,19 @@ impl Face {
             Err(unserved) => answer.unserved(unserved),
         }
     }
+}
+
+/// Returns a request with this body, in which matches are masked.
+fn masked(
+    asked: ModelRequest,
+    text: &str,
+    headers: &HeaderMap,
+) -> Result<ModelRequest, Unreadable> {
+    // The files of a form stand between what is masked.
+    if asked.is_form() {
+        return Err(Unreadable::Masked);
+    }
+    asked.with_body(text.as_bytes(), headers)
 }
 
 /// Tells the caller that its request cannot be read.
@@ -284,53 +301,64 @@ impl Face {
         Ok(asked)
     }
 
-    /// A request as the rules of `inspect:` leave it.
-    async fn inspected(
+    /// Inspects a request by the rules for every provider that it may go to, checkers included.
+    async fn inspect(
         &self,
         asked: ModelRequest,
         (route, caller): (&Route, &Caller),
         headers: &HeaderMap,
-    ) -> Result<ModelRequest, Unreadable> {
-        let Some(inspection) = self.terms.gate.inspection() else {
-            return Ok(asked);
-        };
+    ) -> Result<Inspected<ModelRequest>, Unreadable> {
+        let gate = &self.terms.gate;
         let mut providers: Vec<&str> = route
             .targets()
             .map(|target| target.provider().peer().name())
             .collect();
         providers.sort_unstable();
         providers.dedup();
-        let text = asked.body().as_str();
-        let (mut text, mut finding) = inspect::request(&inspection, &providers, text);
-        let asks = |provider: &&&str| inspection.asks(Way::Request, provider);
-        if let Some(provider) = providers.iter().find(asks) {
-            let about = About {
-                way: Way::Request,
-                server: provider,
-                caller: &caller.subject,
-                method: asked.endpoint().path(),
-                name: Some(asked.model()),
+        let mut inspected = gate.inspect(asked, |inspection, asked| {
+            let (text, finding) = inspect::request(inspection, &providers, asked.body().as_str());
+            let left = match text {
+                Cow::Borrowed(_) => None,
+                Cow::Owned(left) => Some(left),
             };
-            let checked = inspect::checked_request(&inspection, &providers, about, &text);
-            let (left, found) = checked.await;
-            if let Some(found) = found {
-                finding.get_or_insert_default().join(&found);
+            match left {
+                None => Ok((asked, finding)),
+                Some(left) => Ok((masked(asked, &left, headers)?, finding)),
             }
-            if let Cow::Owned(left) = left {
-                text = Cow::Owned(left);
+        })?;
+        if let Some(inspection) = gate.inspection() {
+            let asks = |provider: &&&str| inspection.asks(Way::Request, provider);
+            if let Some(provider) = providers.iter().find(asks) {
+                let asked = inspected.message();
+                let about = About {
+                    way: Way::Request,
+                    server: provider,
+                    caller: &caller.subject,
+                    method: asked.endpoint().path(),
+                    name: Some(asked.model()),
+                };
+                let text = asked.body().as_str();
+                let checked = inspect::checked_request(&inspection, &providers, about, text);
+                let (left, found) = checked.await;
+                let left = match left {
+                    Cow::Borrowed(_) => None,
+                    Cow::Owned(left) => Some(left),
+                };
+                if let Some(found) = found {
+                    inspected.join(&found);
+                }
+                if let Some(left) = left {
+                    inspected = inspected.try_map(|asked| masked(asked, &left, headers))?;
+                }
             }
         }
-        let Some(finding) = finding else {
-            return Ok(asked);
-        };
-        let mut left = match text {
-            Cow::Borrowed(_) => asked,
-            // Its files stand between what is masked.
-            Cow::Owned(_) if asked.is_form() => return Err(Unreadable::Masked),
-            Cow::Owned(text) => asked.with_body(text.as_bytes(), headers)?,
-        };
-        left.set_finding(finding);
-        Ok(left)
+        let finding = inspected.finding().cloned();
+        Ok(inspected.map(|mut asked| {
+            if let Some(finding) = finding {
+                asked.set_finding(finding);
+            }
+            asked
+        }))
     }
 
     /// Reserves what the call may use, where that is bounded.

@@ -9,7 +9,7 @@ mod stream;
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use gate::inspect::{About, Finding, Inspected, Inspection, RULE_PREFIX, Way};
+use gate::inspect::{About, Finding, InspectedText, Inspection, RULE_PREFIX, Way};
 use gate::{Gate, InFlight, Reason};
 use serde_json::Value;
 use toolkit::reasons::http_status;
@@ -105,7 +105,7 @@ pub(crate) async fn reply(
 /// What goes on of a text in which this was found.
 fn left<'t>(
     is_plain: bool,
-    (text, finding): Inspected<'t>,
+    (text, finding): InspectedText<'t>,
     flight: &mut InFlight,
 ) -> Result<Cow<'t, str>, Fault> {
     let Some(finding) = finding else {

@@ -1,6 +1,7 @@
 //! Calls in their order, as whoever asks has them.
 
 use gate::facts::{Facts, Touched};
+use gate::inspect::Inspected;
 
 use super::super::client::Asker;
 use super::super::read::{Asked, Step};
@@ -39,7 +40,7 @@ impl Asker {
     pub(in crate::call) async fn wait_for_others(
         &self,
         turn: &mut Turn,
-        frame: &[u8],
+        frame: &Inspected<Vec<u8>>,
         asked: &mut Asked,
         guard: Option<&CallGuard>,
     ) -> Waited {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ::http::{HeaderMap, StatusCode};
 use gate::Caller;
+use gate::inspect::Inspected;
 use net::http::server::Response;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -20,7 +21,7 @@ use super::super::{Face, answer};
 use super::lists::{self, Asked, LIST_WAIT_MS, Reach, Who};
 use super::open::{starting, words};
 use super::search::Searched;
-use crate::call::{self, Asker, Basis, Server, ToRead};
+use crate::call::{self, Asker, Basis, IncomingRequest, Server};
 use crate::federation::{Missing, Spelling, merged, result_of, without_session};
 use crate::message::frames::{Failure, UpstreamFault};
 use crate::message::method::{self, Class};
@@ -55,7 +56,7 @@ impl Reached {
 type Found = Result<Reached, Missing>;
 
 /// A request for one server, read.
-pub(super) type Read = (Box<Asker>, Box<call::Asked>, Vec<u8>);
+pub(super) type Read = (Box<Asker>, Box<call::Asked>, Inspected<Vec<u8>>);
 
 /// Why a request is not one for its server.
 pub(super) enum Unfit {
@@ -167,7 +168,8 @@ impl Face {
             true => bridged::without_revision(&frame),
             false => frame,
         };
-        let (canonical, finding) = server.inspected(shapes::of_client(&frame)?)?;
+        let message = server.inspect(shapes::of_client(&frame)?)?;
+        let canonical = message.message();
         let scan = canonical.scan();
         let kind = canonical.envelope()?.kind;
         let Kind::Request { id, method } = &kind else {
@@ -192,22 +194,22 @@ impl Face {
             alone.client_id.clone(),
             Some(reached.spelling.clone()),
         );
-        let mut asked = asker.read(&ToRead {
-            canonical: &canonical,
+        let mut asked = asker.read(&IncomingRequest {
+            message: &message,
             scan: &scan,
             id: *id,
             method,
             received_ns: *received_ns,
             trace,
-            finding: finding.as_ref(),
         });
-        let is_masked = finding.as_ref().is_some_and(|found| found.masked() > 0);
+        let is_masked = message.finding().is_some_and(|found| found.masked() > 0);
         if !reached.is_legacy() && !is_masked {
             // They repeat arguments, also those that are masked.
             asked.mirror(headers);
         }
         drop((kind, scan));
-        Ok((Box::new(asker), Box::new(asked), canonical.into_bytes()))
+        let frame = message.map(Canonical::into_bytes);
+        Ok((Box::new(asker), Box::new(asked), frame))
     }
 
     /// Asks a server for its part of an answer.

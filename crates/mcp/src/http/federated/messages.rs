@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use gate::inspect::Inspected;
 use gate::{Caller, ControlKind};
 use serde_json::json;
 use toolkit::Trace;
@@ -10,7 +11,7 @@ use wire::jsonrpc::{Kind, string};
 use wire::{Canonical, Id, WireError};
 
 use super::super::Face;
-use super::super::post::{Came, Message};
+use super::super::post::{Message, ReceivedMessage};
 use super::super::session::Session;
 use super::Federation;
 use super::lists::{self, Asked, Who};
@@ -26,7 +27,7 @@ pub(super) enum Routed {
     /// The answer.
     Answer(Vec<u8>),
     /// A message of this server's session, and its frame.
-    Message(Arc<Session>, Message, Vec<u8>),
+    Message(Arc<Session>, Message, Inspected<Vec<u8>>),
 }
 
 impl Face {
@@ -191,21 +192,20 @@ impl Face {
         id: &str,
         (received_ns, trace): &(u64, Trace),
     ) -> Routed {
-        let read = || -> Result<(Message, Vec<u8>), WireError> {
-            let (canonical, finding) = session.server.inspected(shapes::of_client(&frame)?)?;
-            let kind = canonical.envelope()?.kind;
+        let read = || -> Result<(Message, Inspected<Vec<u8>>), WireError> {
+            let inspected = session.server.inspect(shapes::of_client(&frame)?)?;
+            let kind = inspected.message().envelope()?.kind;
             let message = {
-                let came = Came {
-                    canonical: &canonical,
-                    scan: &canonical.scan(),
+                let came = ReceivedMessage {
+                    message: &inspected,
+                    scan: &inspected.message().scan(),
                     trace,
-                    finding: finding.as_ref(),
                     received_ns: *received_ns,
                 };
                 self.in_session(session, &kind, &came)
             };
             drop(kind);
-            Ok((message, canonical.into_bytes()))
+            Ok((message, inspected.map(Canonical::into_bytes)))
         };
         match read() {
             Ok((message, frame)) => Routed::Message(Arc::clone(session), message, frame),
@@ -325,11 +325,11 @@ impl Face {
 
     /// Gives a session an answer as the inspection for its server leaves it; whether it was taken.
     fn answered_in(&self, session: &Arc<Session>, key: &IdKey, frame: &[u8]) -> bool {
-        let inspected = shapes::of_client(frame).and_then(|read| session.server.inspected(read));
+        let inspected = shapes::of_client(frame).and_then(|read| session.server.inspect(read));
         match inspected {
-            Ok((canonical, _)) => {
-                let under_way = &session.under_way;
-                under_way.answer(&session.asker(), key, canonical.into_bytes())
+            Ok(inspected) => {
+                let frame = inspected.map(Canonical::into_bytes);
+                session.under_way.answer(&session.asker(), key, frame)
             }
             Err(fault) => {
                 self.note(Noted::frame(&fault));

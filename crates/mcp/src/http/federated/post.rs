@@ -152,7 +152,7 @@ impl Face {
         arrival: (u64, Trace),
     ) -> Response {
         let id = salvaged(canonical.text().as_bytes());
-        match server.inspected(canonical) {
+        match server.inspect(canonical) {
             Ok(inspected) => {
                 self.take((server, caller), headers, inspected, arrival)
                     .await
