@@ -47,7 +47,7 @@ fn is_member_manifest(path: &str) -> bool {
     let parts: Vec<&str> = path.split('/').collect();
     matches!(
         parts.as_slice(),
-        ["crates", _, "Cargo.toml"] | ["xtask", "Cargo.toml"]
+        ["crates" | "tools", _, "Cargo.toml"] | ["xtask", "Cargo.toml"]
     )
 }
 

@@ -286,8 +286,8 @@ mod tests {
     #[test]
     fn the_rest_is_free() {
         for path in [
-            "crates/lab/src/a.rs",
-            "crates/mocks/src/a.rs",
+            "tools/lab/src/a.rs",
+            "tools/mocks/src/a.rs",
             "crates/durward/src/a.rs",
             "crates/mcp/tests/a.rs",
         ] {

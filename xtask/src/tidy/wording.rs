@@ -75,7 +75,9 @@ fn is_page(path: &str) -> bool {
 }
 
 fn is_source(path: &str) -> bool {
-    path.starts_with("crates/") && path.contains("/src/") && path.ends_with(".rs")
+    (path.starts_with("crates/") || path.starts_with("tools/"))
+        && path.contains("/src/")
+        && path.ends_with(".rs")
 }
 
 /// What stands between quotes on a line of code that is no comment.

@@ -226,7 +226,7 @@ fn stored_documents_fit_their_published_schemas() {
     pairs.push((load.join("verdict.json"), "verdict"));
     // What is printed has a shape as well as what is stored.
     let (one, other) = (overhead.to_str().unwrap(), load.to_str().unwrap());
-    let log = components::repository().join("crates/lab/tests/seed-log/decisions.jsonl");
+    let log = components::repository().join("tools/lab/tests/seed-log/decisions.jsonl");
     for (name, schema, words) in [
         ("compared.json", "compare", ["compare", one, one]),
         ("loads.json", "compare", ["compare", other, other]),

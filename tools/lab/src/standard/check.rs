@@ -381,7 +381,7 @@ fn own(standard: &Standard) -> Vec<Row> {
         ratio: "-".into(),
         verdict: word(kept),
         cause: format!(
-            "{:.2} µs over stdio of which a bare write and read are {:.2}, {:.2} over HTTP (crates/lab/src/driver)",
+            "{:.2} µs over stdio of which a bare write and read are {:.2}, {:.2} over HTTP (tools/lab/src/driver)",
             own.stdio_us, own.stdio_floor_us, own.http_us
         ),
     };
