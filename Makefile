@@ -7,6 +7,8 @@ DATA ?= ../shared/pbpk/data
 WHOLE_BODY = $(addprefix --whole-body ,$(wildcard $(DATA)/pkml/pksim_simple_simulation.pkml))
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 COMMA := ,
+# What measurements and mock servers need beside the program.
+LAB = --package lab --package journal-rate
 # The peers that stand beside us, where their environment is installed.
 FASTMCP = .cache/venv/bin/python scripts/peers/fastmcp_proxy.py
 PEERS = $(if $(wildcard .cache/venv/bin/python),--peer "FastMCP=$(FASTMCP) default" --peer "FastMCP$(COMMA) one client=$(FASTMCP) shared")
@@ -45,14 +47,16 @@ check: ## format, lints, the rules of the house
 
 conformance: ## the official MCP suite, directly and through Durward; writes docs/conformance.md again
 	scripts/setup-tests
-	cargo build --package durward
+	cargo build --package durward --package lab
 	scripts/conformance --durward $(or $(CARGO_TARGET_DIR),target)/debug/durward --write
 
 sdk-suite: ## the official libraries of model APIs, unchanged; the table is docs/models-matrix.md
 	scripts/setup-tests
+	cargo build --package lab
 	CI=true cargo test --package durward --test it -- models::sdk models::foreign
 
 soak: ## 32 clients, 10,000 calls each, the server killed five times; 10,000 kills amid calls (KILLS); ambiguous frames as by differential; fits; generated models beside a second solver and a second reading of the format (SEED, MODELS)
+	cargo build --release $(LAB)
 	cargo test --release --package durward --test it serve_soak:: -- --ignored --nocapture --test-threads 1
 	KILLS=$(or $(KILLS),10000) cargo test --release --package durward --test it faults_kill:: -- --nocapture
 	$(MAKE) --no-print-directory differential FRAMES=$(or $(FRAMES),2000)
@@ -89,13 +93,9 @@ benchmark: ## measure the simulation server (SCENARIO=smoke, baseline, stress or
 	scripts/bench_report.py
 	$(if $(filter extreme,$(SCENARIO)),scripts/bench_report.py --summary extreme)
 
-bench-selftest: ## the check of measurements passes one build against itself, and fails one whose engine is slower
+bench-selftest: ## the check of measurements passes one build against itself, and fails figures of which an engine's are a third higher
 	cargo build --release --package durward
-	cp $(TARGET)/release/durward $(TARGET)/release/durward-as-is
-	cargo build --release --package durward --features slowed
-	mv $(TARGET)/release/durward $(TARGET)/release/durward-slowed
-	mv $(TARGET)/release/durward-as-is $(TARGET)/release/durward
-	scripts/bench_selftest.py --durward $(TARGET)/release/durward --slowed $(TARGET)/release/durward-slowed
+	scripts/bench_selftest.py --durward $(TARGET)/release/durward
 
 stress-weekly: ## the stress tier with a profile, against the plan's bounds: docs/examples/weekly-stress.yaml calls it
 	$(MAKE) --no-print-directory benchmark SCENARIO=stress BENCH_PROFILE=1
@@ -114,21 +114,21 @@ openapi-check: ## generated requests to every path of the OpenAPI document, 500 
 	SCHEMATHESIS_EXAMPLES=500 cargo test --release --package durward --test it simulation::openapi:: -- --nocapture
 
 guide-ssh: ## every block of docs/guides/ssh-load-test.md, at its durations (SHORT=1: a second each)
-	cargo build --release --package durward
+	cargo build --release --package durward --package lab
 	scripts/guide docs/guides/ssh-load-test.md $(TARGET)/release
 
 # The apps of the load-testing guide, by its names; ssh-target and ssh-mcp are its two machines.
-LOADTEST = cargo run --quiet --release --package durward -- lab load ssh
+LOADTEST = cargo run --quiet --release --package lab -- load ssh
 
 ssh-network-setup: ## three hosts on a bridge, as root; loopback where that cannot be
-	cargo run --quiet --release --package durward -- lab farm up
+	cargo run --quiet --release --package lab -- farm up
 
 ssh-network-teardown: ## takes them away
-	cargo run --quiet --release --package durward -- lab farm down
+	cargo run --quiet --release --package lab -- farm down
 
 ssh-target: ## the hosts of a load test, until Ctrl-C
 	mkdir -p var
-	sleep infinity | cargo run --quiet --release --package durward -- lab mock ssh-target --dir var/ssh-target
+	sleep infinity | cargo run --quiet --release --package lab -- mock ssh-target --dir var/ssh-target
 
 ssh-mcp: ## the server of a load test, before the hosts of make ssh-target
 	cargo run --quiet --release --package durward -- --state-dir var/ssh-mcp ssh serve --hosts var/ssh-target/ssh_hosts.yaml --profile $(or $(PROFILE),loadtest) --calls-per-minute $(or $(CALLS),1000000)
@@ -144,6 +144,7 @@ ssh-loadtest-full: ## all five scenarios
 
 ssh-loadtest-sshd: ## all five against a real sshd, at their durations (some 23 minutes); connections as sshd counts them
 	scripts/setup-tests
+	cargo build --release --package lab
 	SSH_LOAD=whole cargo test --release --package durward --test it ssh_load::the_five -- --nocapture
 
 ssh-loadtest-list: ## the scenarios
@@ -169,7 +170,7 @@ container: ## a static program in a root filesystem of its own; an image where p
 	scripts/container
 
 gate-selftest: ## the gate passes the same build and fails one that is 20 % slower
-	cargo build --release --package durward
+	cargo build --release --package durward --package lab
 	scripts/gate-selftest $(TARGET)/release/durward
 
 fuzz: ## fuzz the parsers of frames, commands, paths and files for a minute each, those of OSP models for five

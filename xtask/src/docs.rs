@@ -12,31 +12,43 @@ use crate::finding::Finding;
 pub(crate) struct Page {
     /// The file, relative to the repository root.
     pub(crate) file: &'static str,
-    /// The name that `durward __docs` knows it by.
+    /// The package that prints it by its hidden command `__docs`.
+    pub(crate) package: &'static str,
+    /// The name that `__docs` knows it by; nothing if the program has one page.
     pub(crate) name: &'static str,
 }
 
-/// Every generated page. An entry here needs the same name in the binary's `__docs` command.
+/// Every generated page. An entry here needs the same name in the `__docs` command of its package.
 pub(crate) const PAGES: &[Page] = &[
     Page {
         file: "docs/reference/commands.md",
+        package: "durward",
         name: "commands",
     },
     Page {
         file: "docs/reference/reasons.md",
+        package: "durward",
         name: "reasons",
     },
     Page {
         file: "docs/reference/events.md",
+        package: "durward",
         name: "events",
     },
     Page {
         file: "docs/reference/policy.md",
+        package: "durward",
         name: "policy",
     },
     Page {
         file: "docs/reference/keys.md",
+        package: "durward",
         name: "keys",
+    },
+    Page {
+        file: "docs/reference/lab.md",
+        package: "lab",
+        name: "",
     },
 ];
 
@@ -52,19 +64,17 @@ pub(crate) fn check(root: &Path) -> Result<Vec<Finding>, Error> {
 }
 
 fn print_page(root: &Path, page: Page) -> Result<Vec<u8>, Error> {
-    command::output(
-        root,
-        "cargo",
-        &[
-            "run",
-            "--quiet",
-            "--package",
-            "durward",
-            "--",
-            "__docs",
-            page.name,
-        ],
-    )
+    let words = [
+        "run",
+        "--quiet",
+        "--package",
+        page.package,
+        "--",
+        "__docs",
+        page.name,
+    ];
+    let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
+    command::output(root, "cargo", &words)
 }
 
 fn write_pages(
@@ -107,7 +117,10 @@ fn compare(
             findings.push(Finding::new(
                 page.file,
                 line,
-                format!("the page differs from `durward __docs {}`", page.name),
+                format!(
+                    "the page differs from what the package {} prints",
+                    page.package
+                ),
                 "run `cargo xtask docs` and commit the result",
             ));
         }
@@ -134,6 +147,7 @@ mod tests {
 
     const PAGE: Page = Page {
         file: "docs/reference/reasons.md",
+        package: "durward",
         name: "reasons",
     };
 

@@ -208,8 +208,8 @@ pub enum Command {
     /// Read, run and analyse Open Systems Pharmacology models
     Sim(pbpk::cli::Args),
     /// Measure overhead and load, and run mock servers
-    #[command(subcommand, after_help = lab::HELP)]
-    Lab(lab::Args),
+    #[command(after_help = crate::lab::HELP, disable_help_flag = true, disable_version_flag = true)]
+    Lab(crate::lab::LabArgs),
     /// Print the help of a command, or a reference page
     #[command(after_help = crate::help::HELP)]
     Help(crate::help::HelpArgs),
@@ -219,9 +219,6 @@ pub enum Command {
         /// commands, reasons, policy or keys
         page: String,
     },
-    /// How many records a second the journal takes
-    #[command(name = "__journal-rate", hide = true)]
-    JournalRate(crate::journal_rate::RateArgs),
 }
 
 #[cfg(test)]

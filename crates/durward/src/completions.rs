@@ -81,6 +81,11 @@ fn visible(line: &Command, pages: &[&'static str]) -> Command {
                 arg.value_parser(PossibleValuesParser::new(words))
             })
         })
+        .mut_subcommand("lab", |lab| {
+            lab.mut_arg("args", |arg| {
+                arg.value_parser(PossibleValuesParser::new(crate::lab::COMMANDS))
+            })
+        })
 }
 
 /// Prints the manual page of this command line or writes all pages; gives the exit code.

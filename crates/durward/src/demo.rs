@@ -2,6 +2,7 @@
 //! directory that is removed at the end.
 
 mod one_run;
+mod server;
 mod simulation;
 mod sketch;
 mod ssh;
@@ -11,12 +12,14 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use mocks::client::{Client, ClientError, Reply};
+use mcp::client::{Client, ClientError, Reply};
 use serde_json::{Value, json};
 
 use crate::interrupt;
 use crate::layout;
 use crate::places::Places;
+
+pub use server::{SERVER_COMMAND, serve};
 
 pub const HELP: &str = "\
 Examples:
@@ -160,11 +163,11 @@ fn tour(places: &Places, out: &mut dyn Write) -> Result<(), Stop> {
         "  agent ──▶ durward run --policy policy.json -- files server\n"
     )?;
     let own = &places.own_binary;
-    let server = ["lab", "mock", "files", "--any-root"].map(str::to_owned);
+    let server = [SERVER_COMMAND.to_owned()];
     let state = stage.0.join("state");
-    let options = mocks::client::Options {
+    let options = mcp::client::Options {
         env: vec![("XDG_RUNTIME_DIR".into(), runtime(&stage.0).into())],
-        ..mocks::client::Options::default()
+        ..mcp::client::Options::default()
     };
     let mut client =
         Client::spawn_with(own, guarded(&state, &policy, own, &[], &server), &options)?;
@@ -204,7 +207,7 @@ fn tour(places: &Places, out: &mut dyn Write) -> Result<(), Stop> {
     verify(&state, own, out)?;
     built_in(&stage.0, own, out)?;
     simulation::show(9, &stage.0, own, out)?;
-    let _host = ssh::Target::start(&stage.0, own)?;
+    let _host = ssh::Target::start(&stage.0)?;
     ssh::show(10, &stage.0, own, out)?;
     one_run::show(11, &stage.0, own, out)?;
     measure(&stage.0, own, out)
@@ -456,7 +459,7 @@ fn measure(stage: &Path, own: &Path, out: &mut dyn Write) -> Result<(), Stop> {
         &policy,
         r#"{"rules":[{"id":"allow-all","effect":"allow","conditions":{"tool_name":"*"}}]}"#,
     )?;
-    let server = ["lab", "mock", "echo"].map(str::to_owned);
+    let server = [SERVER_COMMAND.to_owned()];
     let mut direct = Client::spawn(own, server.clone())?;
     let state = stage.join("state2");
     let raised = [

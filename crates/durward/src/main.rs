@@ -25,8 +25,8 @@ mod instance;
 mod instance_state;
 mod interrupt;
 mod journal_check;
-mod journal_rate;
 mod keys;
+mod lab;
 mod launch;
 mod layout;
 mod limits;
@@ -59,8 +59,8 @@ mod verify;
 mod wrap;
 
 use std::ffi::OsString;
-use std::io::{self, IsTerminal as _, Write as _};
-use std::path::{Path, PathBuf};
+use std::io::{self, Write as _};
+use std::path::Path;
 use std::process::ExitCode;
 
 use cli::{Cli, Command};
@@ -136,10 +136,11 @@ fn main() -> ExitCode {
             completions::completions(&args, (&Cli::line(), &pages), &mut out, &mut err)
         }
         Command::Man(args) => completions::man(&args, Cli::line(), &mut out, &mut err),
-        Command::Help(args) => reference::lookup::run(&args, &mut out, &mut err),
+        Command::Help(args) => {
+            reference::lookup::run(&args, &places.own_binary, &mut out, &mut err)
+        }
         Command::Docs { page } => reference::print(&page, &mut out, &mut err),
-        Command::JournalRate(args) => journal_rate::run(&args, &places, &mut out, &mut err),
-        Command::Lab(args) => lab::run(args, &lab_context(places.own_binary), &mut out, &mut err),
+        Command::Lab(args) => lab::run(&args, &places.own_binary, &mut err),
     };
     // A reader that has seen enough closes the pipe; there is nobody left to tell.
     let _ = out.flush().and(err.flush());
@@ -169,8 +170,8 @@ fn folded(
             | Command::Unwrap(_)
     );
     let out = layout::screen_width().filter(|_| is_prose && !is_json);
-    // Measurements tell their progress there.
-    let is_progress = matches!(command, Command::Lab(_) | Command::Sim(_));
+    // Runs report their progress there.
+    let is_progress = matches!(command, Command::Sim(_));
     let err = layout::error_width().filter(|_| !is_progress);
     (
         Folded::new(io::stdout(), out),
@@ -216,29 +217,23 @@ fn named_by(command: &Command, places: &Places) -> GuardedFiles {
     }
 }
 
-/// What this program does where it has started itself: it watches a child, or runs a model.
+/// Does what this program has started itself for: watches a child, runs a model, or serves the files of the tour.
 fn work_for_another(args: &[OsString], own_binary: &Path) -> Option<ExitCode> {
     if let Some(code) = net::watcher::intercept(args, own_binary) {
         return Some(ExitCode::from(code));
     }
-    let is_worker = args.first()? == simulation::WORKER_COMMAND;
+    let command = args.first()?;
+    if command == demo::SERVER_COMMAND {
+        // The tour has ended, or it reads no longer.
+        let _ = demo::serve();
+        return Some(ExitCode::SUCCESS);
+    }
+    let is_worker = command == simulation::WORKER_COMMAND;
     is_worker.then(|| {
         // Whoever started it has gone, or does not read it: there is nobody to tell.
         let _ = simulation::work_for_another(io::stdin(), &mut io::stdout());
         ExitCode::SUCCESS
     })
-}
-
-/// What the lab takes from its surroundings.
-fn lab_context(own_binary: PathBuf) -> lab::Context {
-    lab::Context {
-        own_binary,
-        version: env!("CARGO_PKG_VERSION"),
-        argv: std::env::args().collect(),
-        terminal: io::stderr().is_terminal(),
-        benchmark_result: places::named_by("MCP_BENCHMARK_RESULT"),
-        benchmark_baseline: places::named_by("MCP_BENCHMARK_BASELINE"),
-    }
 }
 
 /// The journal that reading commands are about.
@@ -289,7 +284,6 @@ fn needs_settings(command: &Command) -> bool {
         | Command::Man(_)
         | Command::Help(_)
         | Command::Docs { .. }
-        | Command::JournalRate(_)
         | Command::Lab(_) => false,
     }
 }

@@ -7,6 +7,7 @@
 
 mod bell;
 pub mod call;
+pub mod client;
 pub mod describe;
 pub mod descriptions;
 pub mod federation;

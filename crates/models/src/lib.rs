@@ -19,6 +19,7 @@ pub mod catalogue;
 mod face;
 mod inspect;
 mod key;
+pub mod mock;
 pub mod prices;
 mod provider;
 mod request;

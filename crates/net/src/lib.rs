@@ -5,6 +5,7 @@
 //! name only in their `upstream` modules. No child it starts outlives it, not even after `kill -9`.
 
 mod alarm;
+pub mod blocking;
 pub mod certificate;
 pub mod confine;
 pub mod environment;

@@ -1,6 +1,7 @@
 //! Arms that the lab makes itself: a command behind `durward run`, with rules and a state directory that
 //! are gone afterwards.
 
+use crate::Context;
 use crate::error::LabError;
 use crate::variant::Variant;
 use serde_json::{Value, json};
@@ -36,12 +37,13 @@ const RAISED_LIMITS: [&str; 14] = [
 #[derive(Debug)]
 pub(crate) struct Workshop {
     root: PathBuf,
-    own_binary: PathBuf,
+    lab_binary: PathBuf,
+    guard_binary: PathBuf,
 }
 
 impl Workshop {
     /// Makes the directory.
-    pub(crate) fn set(own_binary: &Path) -> Result<Self, LabError> {
+    pub(crate) fn set(context: &Context) -> Result<Self, LabError> {
         let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         let moment = since.map_or(0, |d| d.as_nanos());
         let name = format!("durward-lab-{}-{moment}", std::process::id());
@@ -50,7 +52,8 @@ impl Workshop {
         fs::create_dir(&root).map_err(|source| LabError::path(&root, source))?;
         Ok(Self {
             root,
-            own_binary: own_binary.to_path_buf(),
+            lab_binary: context.lab_binary.clone(),
+            guard_binary: context.guard_binary.clone(),
         })
     }
 
@@ -59,9 +62,14 @@ impl Workshop {
         self.root.join(name)
     }
 
-    /// A command of our own binary.
+    /// Returns the programs of the lab and of the guard.
+    pub(crate) fn binaries(&self) -> [&Path; 2] {
+        [&self.lab_binary, &self.guard_binary]
+    }
+
+    /// Returns a command of the lab.
     pub(crate) fn own(&self, words: &[&str]) -> Vec<OsString> {
-        std::iter::once(self.own_binary.clone().into())
+        std::iter::once(self.lab_binary.clone().into())
             .chain(words.iter().map(OsString::from))
             .collect()
     }
@@ -184,7 +192,7 @@ impl Workshop {
     ) -> Result<Vec<OsString>, LabError> {
         let policy = self.file(&format!("policy-{}.json", slug(name)));
         fs::write(&policy, rules.to_string()).map_err(|source| LabError::path(&policy, source))?;
-        let mut words = self.own(&[]);
+        let mut words: Vec<OsString> = vec![self.guard_binary.clone().into()];
         words.extend(configured.iter().cloned());
         words.extend(["--state-dir".into(), self.state(name).into()]);
         words.extend(command.iter().map(OsString::from));
@@ -197,7 +205,7 @@ impl Workshop {
     pub(crate) fn bridge(&self) -> Variant {
         Variant::new(
             "bare bridge",
-            self.own(&["lab", "mock", "bridge", "--url", "{direct}"]),
+            self.own(&["mock", "bridge", "--url", "{direct}"]),
         )
     }
 }

@@ -57,9 +57,9 @@ use std::path::PathBuf;
 /// Examples of `durward lab`.
 pub const HELP: &str = "\
 Examples:
-  durward lab overhead --quick --direct 'durward lab mock echo' --proxied 'durward run -- durward lab mock echo'
-  durward lab load tool --target 'durward lab mock echo' --workers 4 --duration 5s
-  durward lab report RUN --format html
+  durward-lab overhead --quick --direct 'durward-lab mock echo' --proxied 'durward run -- durward-lab mock echo'
+  durward-lab load tool --target 'durward-lab mock echo' --workers 4 --duration 5s
+  durward-lab report RUN --format html
 
 `durward lab COMMAND --help` has the options and exit codes of each command.";
 
@@ -93,12 +93,14 @@ pub enum Args {
     Mock(mocks::Args),
 }
 
-/// What the lab is told by the binary.
+/// Surroundings of the lab, which the binary reads.
 #[derive(Debug, Clone)]
 pub struct Context {
-    /// Our own binary, to start variants from.
-    pub own_binary: PathBuf,
-    /// Its version.
+    /// The program of the lab, to start mocks from.
+    pub lab_binary: PathBuf,
+    /// The `durward` that is measured.
+    pub guard_binary: PathBuf,
+    /// The version of the lab.
     pub version: &'static str,
     /// The command line as given, for the record of a run.
     pub argv: Vec<String>,

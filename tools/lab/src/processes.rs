@@ -62,7 +62,7 @@ pub(crate) fn terminate(pid: u32) {
 /// Whether a command line is that of one of our mocks, and not of a helper that carries it behind a `--`.
 pub(crate) fn is_mock(command: &str) -> bool {
     let mut words = command.split(' ').skip(1);
-    words.next() == Some("lab") && words.next() == Some("mock")
+    words.next() == Some("mock")
 }
 
 /// Kills the group that `pid` leads and every descendant that left it. Nothing happens for what has ended.
@@ -190,8 +190,8 @@ mod tests {
     fn short_names_tell_processes_apart() {
         for (command, expect) in [
             (
-                "/usr/bin/durward lab mock echo --delay-us 5",
-                "durward lab mock echo",
+                "/usr/bin/durward-lab mock echo --delay-us 5",
+                "durward-lab mock echo",
             ),
             (
                 "/x/durward --state-dir /tmp/s run --name mock -- /x/y z",

@@ -1,7 +1,7 @@
 //! Times `tools/call echo` through any command line: `hop CALLS LAUNCHES CMD [ARG…]`. Prints p50 and
 //! p99 in microseconds, a line per launch. It is the floor a bench stands on, not the bench.
 
-use mocks::client::{Client, Era};
+use mcp::client::{Client, Era};
 use std::{error::Error, io::Write, time::Instant};
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -1,7 +1,6 @@
 //! Processes to test and to measure against: an echo server, a file server with ten tools, hostile
 //! servers that break the protocol on purpose, the fixtures of the official conformance suite, bare
-//! relays and a bare bridge; a model that answers by a script; SSH servers; raw clients that drive any MCP server; and frames that two readers may
-//! read in two ways.
+//! relays and a bare bridge; SSH servers; and frames that two readers may read in two ways.
 //!
 //! Invariants, stated as absences:
 //! - nothing here knows the gate, a policy or a journal: a mock is a stranger to what it tests;
@@ -11,8 +10,6 @@
 //! - no queue, frame or wait is without a bound.
 
 pub mod ambiguous;
-pub mod client;
-pub mod model;
 pub mod ports;
 pub mod server;
 mod server_args;
@@ -25,7 +22,6 @@ mod count;
 mod echo;
 mod error;
 mod files;
-mod frame;
 mod hostile;
 mod http;
 mod json;
@@ -35,9 +31,9 @@ mod ssh;
 
 pub use args::{Args, BridgeArgs, ConformanceArgs, EchoArgs, FilesArgs, RelayArgs, run};
 pub use error::MockError;
-pub use frame::{FRAME_BYTES_MAX, Line, Lines};
 pub use hostile::{Ask, Behaviour, Field, HostileArgs, Place, Pull};
 pub use http::ReplyForm;
+pub use net::blocking::{FRAME_BYTES_MAX, Line, Lines};
 pub use server::{Action, Event, Machine};
 pub use server_args::ServerArgs;
 pub use ssh::{

@@ -1,14 +1,14 @@
 //! Drives a [`Machine`] over standard input and output with blocking calls: one read and one write a
 //! call. Delayed answers are kept in a queue, so that a cancel or another call can overtake them.
 
-use crate::frame::{FRAME_BYTES_MAX, Line, Lines};
 use crate::server::{Action, Machine};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use net::blocking::{FRAME_BYTES_MAX, Line, Lines, pause, poll_one};
+use rustix::event::PollFlags;
 use std::{
     fs::File,
     io::{self, Write},
     os::fd::AsFd,
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 /// How many delayed answers may wait; beyond it, no further frame is read until one has gone.
@@ -197,33 +197,4 @@ pub(crate) fn complain(bytes: usize) {
             return;
         }
     }
-}
-
-/// Polls one descriptor; false when the time ran out.
-pub(crate) fn poll_one(
-    fd: &impl AsFd,
-    flags: PollFlags,
-    longest: Option<Duration>,
-) -> io::Result<bool> {
-    let mut fds = [PollFd::new(fd, flags)];
-    match poll(&mut fds, timespec(longest).as_ref()) {
-        Ok(ready) => Ok(ready > 0),
-        Err(rustix::io::Errno::INTR) => Ok(false),
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// Waits so long, or less where a signal comes; never true.
-pub(crate) fn pause(longest: Option<Duration>) -> io::Result<bool> {
-    match poll(&mut [], timespec(longest).as_ref()) {
-        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(false),
-        Err(error) => Err(error.into()),
-    }
-}
-
-pub(crate) fn timespec(duration: Option<Duration>) -> Option<Timespec> {
-    duration.map(|duration| Timespec {
-        tv_sec: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: i64::from(duration.subsec_nanos()),
-    })
 }

@@ -43,7 +43,18 @@ const TEXT: (&str, &str) = (
 pub(crate) fn run(root: &Path, out: &mut impl Write) -> Result<bool, Error> {
     let text = fs::read_to_string(root.join(PAGE)).map_err(Error::io(format!("reading {PAGE}")))?;
     let mut sound = rows(root, &text, out)?;
-    command::output(root, "cargo", &["build", "--quiet", "--package", "durward"])?;
+    command::output(
+        root,
+        "cargo",
+        &[
+            "build",
+            "--quiet",
+            "--package",
+            "durward",
+            "--package",
+            "lab",
+        ],
+    )?;
     let target = variable("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
     let binaries = target.join("debug");
     fs::write(TEXT.0, TEXT.1).map_err(Error::io(format!("writing {}", TEXT.0)))?;

@@ -12,7 +12,7 @@ const TABLE_FILE: &str = "xtask/src/tidy/arrows.rs";
 #[derive(Clone, Copy)]
 enum May {
     Use(&'static [&'static str]),
-    UseAll,
+    UseAllBut(&'static [&'static str]),
 }
 
 /// Every crate of the house, whether it exists yet or not.
@@ -43,10 +43,12 @@ const ARROWS: &[(&str, May)] = &[
     ),
     ("stores", May::Use(&["state"])),
     ("console", May::Use(&["gate", "net", "state", "toolkit"])),
-    ("mocks", May::Use(&["wire", "net"])),
+    ("sshd", May::Use(&[])),
+    ("mocks", May::Use(&["wire", "net", "sshd"])),
     ("lab", May::Use(&["wire", "net", "mocks"])),
+    ("journal-rate", May::Use(&["gate", "state"])),
     ("testkit", May::Use(&[])),
-    ("durward", May::UseAll),
+    ("durward", May::UseAllBut(&["lab", "mocks", "journal-rate"])),
     ("xtask", May::Use(&[])),
 ];
 
@@ -108,18 +110,25 @@ fn check_package(tree: &Tree, package: &Package, all: &[Package]) -> Vec<Finding
             findings.push(Finding::new(manifest, at(dependency), wrong, remedy));
             continue;
         }
-        if let May::Use(allowed) = may
-            && ours
-            && !allowed.contains(&dependency.name.as_str())
-        {
+        let is_allowed = match may {
+            May::Use(allowed) => allowed.contains(&dependency.name.as_str()),
+            May::UseAllBut(banned) => !banned.contains(&dependency.name.as_str()),
+        };
+        if ours && !is_allowed {
             let wrong = format!("`{name}` may not use `{}`", dependency.name);
-            let remedy = match allowed {
-                [] => "it uses no crate of the workspace: move the code to a crate that may"
-                    .to_owned(),
-                some => format!(
+            let remedy = match may {
+                May::Use([]) => {
+                    "it uses no crate of the workspace: move the code to a crate that may"
+                        .to_owned()
+                }
+                May::Use(some) => format!(
                     "it may use {}: move the code to a crate that may",
                     some.join(", ")
                 ),
+                May::UseAllBut(_) => {
+                    "what only tests and measurements need does not ship: move it to `tools`"
+                        .to_owned()
+                }
             };
             findings.push(Finding::new(manifest, at(dependency), wrong, remedy));
         }
@@ -292,10 +301,20 @@ mod tests {
     }
 
     #[test]
-    fn the_binary_may_use_everything() {
+    fn the_binary_may_use_everything_but_what_only_measures() {
+        const TOOLS: [&str; 3] = ["lab", "mocks", "journal-rate"];
+        for tool in TOOLS {
+            let linked = found(&[package(tool, &[]), package("durward", &[(tool, None)])]);
+            assert_eq!(linked.len(), 1, "{tool}: {linked:?}");
+            let tested = found(&[
+                package(tool, &[]),
+                package("durward", &[(tool, Some("dev"))]),
+            ]);
+            assert_eq!(tested, [""; 0], "{tool}");
+        }
         let all: Vec<Package> = ARROWS
             .iter()
-            .filter(|(n, _)| *n != "durward" && !TESTS_ONLY.contains(n))
+            .filter(|(n, _)| *n != "durward" && !TESTS_ONLY.contains(n) && !TOOLS.contains(n))
             .map(|(n, _)| package(n, &[]))
             .collect();
         let uses: Vec<(&str, Option<&str>)> = all.iter().map(|p| (p.name.as_str(), None)).collect();

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use mocks::client::{Era, HttpClient, HttpOptions, Options, Process};
+use mcp::client::{Era, HttpClient, HttpOptions, Options, Process};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 

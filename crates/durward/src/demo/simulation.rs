@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use mocks::client::{Client, Reply};
+use mcp::client::{Client, Reply};
 use serde_json::{Value, json};
 
 use super::sketch::sketch;
@@ -71,9 +71,9 @@ fn served(stage: &Path, own: &Path) -> Result<Client, Stop> {
         text(&policy),
         "pbpk".to_owned(),
     ];
-    let options = mocks::client::Options {
+    let options = mcp::client::Options {
         env: vec![("XDG_RUNTIME_DIR".into(), runtime(stage).into())],
-        ..mocks::client::Options::default()
+        ..mcp::client::Options::default()
     };
     let mut client = Client::spawn_with(own, args, &options)?;
     client.initialize("2025-11-25")?;

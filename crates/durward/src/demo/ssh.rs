@@ -1,49 +1,64 @@
-//! A host over SSH: a real connection to a server in a process of its own, before the shipped rules.
+//! A host over SSH: a real connection to a server on loopback, before the shipped rules.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{self, Write};
+use std::net::Ipv4Addr;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
+use std::sync::Arc;
 
-use mocks::client::{Client, Options};
+use mcp::client::{Client, Options};
 use serde_json::json;
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
 
 use super::{Stop, answered, drop_client, expect_refused, runtime, text_at};
 
-/// A server that ends with the tour.
-pub(super) struct Target(Child);
+/// The one key file of the host's only user.
+const KEY: &str = "id_ed25519";
 
-impl Drop for Target {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+/// An SSH server on loopback, in threads of this process; it ends when dropped.
+pub(super) struct Target {
+    _runtime: Runtime,
 }
 
 impl Target {
-    /// Starts it, and waits until it says that it does what it is for.
-    pub(super) fn start(stage: &Path, own: &Path) -> Result<Self, Stop> {
+    /// Starts it, and writes its key, `known_hosts` and file of hosts into `ssh/target`.
+    pub(super) fn start(stage: &Path) -> Result<Self, Stop> {
         let dir = stage.join("ssh/target");
         std::fs::create_dir_all(&dir)?;
-        let mut process = Command::new(own)
-            .args(["lab", "mock", "ssh-target", "--dir"])
-            .arg(dir)
-            .args(["--port", "0", "--only", "standard", "--no-twins"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()?;
-        let output = process.stdout.take();
-        let target = Self(process);
-        let lines = output
-            .into_iter()
-            .flat_map(|output| BufReader::new(output).lines());
-        for line in lines {
-            if line?.starts_with("ready: ") {
-                return Ok(target);
-            }
-        }
-        Err(Stop::Unexpected("the SSH server does not start".into()))
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()?;
+        let (key, host_key) = (sshd::fresh_key()?, sshd::fresh_key()?);
+        let listener = runtime.block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))?;
+        let address = listener.local_addr()?;
+        let [variant, ..] = sshd::VARIANTS;
+        write_private(&dir.join(KEY), &sshd::key_file(&key)?)?;
+        let known = sshd::known_hosts_line(address, &host_key)?;
+        write_private(&dir.join("known_hosts"), &known)?;
+        let hosts = json!({
+            "known_hosts": ["known_hosts"],
+            "credentials": {"key": {"user": variant.user, "key": KEY}},
+            "hosts": {variant.name: {"address": address.ip(), "port": address.port(), "credential": "key"}},
+        });
+        // JSON is YAML.
+        write_private(&dir.join("ssh_hosts.yaml"), &hosts.to_string())?;
+        let shared = Arc::new(sshd::Shared::new(variant, &key, host_key));
+        runtime.spawn(sshd::run(listener, address, shared));
+        Ok(Self { _runtime: runtime })
     }
+}
+
+fn write_private(path: &Path, text: &str) -> io::Result<()> {
+    let mut options = std::fs::OpenOptions::new();
+    let mut file = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
+    file.write_all(text.as_bytes())
 }
 
 /// Asks the host for its name, is asked about before a service is restarted, and is refused a secret.

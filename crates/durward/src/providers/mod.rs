@@ -2,7 +2,6 @@
 
 mod accounts;
 mod google;
-mod mock;
 mod played;
 
 use std::sync::Arc;
@@ -21,7 +20,7 @@ use crate::config::values::ProviderKind;
 use crate::failure::Failure;
 use crate::places::Places;
 
-use mock::Mock;
+use ::models::mock::{MockProvider, Options};
 
 /// The version of Azure's API that is named where the configuration names none.
 const AZURE_VERSION: &str = "2024-10-21";
@@ -140,7 +139,13 @@ fn provider(own: &Configured, reserve: u64, insecure: bool) -> Result<Arc<dyn Pr
     let wrong =
         |why: String| Failure::configuration(format!("the model provider \"{}\": {why}", own.name));
     let (api, usual) = match own.kind {
-        ProviderKind::Mock => return Ok(Arc::new(Mock::new(own))),
+        ProviderKind::Mock => {
+            let options = Options {
+                token_ms: own.latency.0,
+            };
+            let models = own.models.clone();
+            return Ok(Arc::new(MockProvider::new(&own.name, models, options)));
+        }
         ProviderKind::Openai if own.base_url.is_some() => (Api::Compatible(OpenAiVariant::Any), ""),
         ProviderKind::Openai => (Api::OpenAi, "https://api.openai.com/v1"),
         ProviderKind::Anthropic => (Api::Anthropic, "https://api.anthropic.com/v1"),

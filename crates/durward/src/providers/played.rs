@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use ::models::Provider;
+use ::models::mock::{MockProvider, Options};
 
-use super::mock::Mock;
 use crate::config::models::Provider as Configured;
 use crate::config::values::Span;
 use crate::failure::Failure;
@@ -28,10 +28,10 @@ pub(super) struct Played {
 impl Played {
     /// The script in the place of a provider.
     pub fn instead_of(&self, own: &Configured) -> Arc<dyn Provider> {
-        Arc::new(Mock::new(&Configured {
-            latency: self.token,
-            ..own.clone()
-        }))
+        let options = Options {
+            token_ms: self.token.0,
+        };
+        Arc::new(MockProvider::new(&own.name, own.models.clone(), options))
     }
 }
 

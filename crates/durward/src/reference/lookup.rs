@@ -1,6 +1,7 @@
 //! What `durward help` prints: the commands by task, the help of one command, or a reference page.
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use clap::Command;
 use gate::policy::document::nearest;
@@ -13,7 +14,7 @@ use crate::help::HelpArgs;
 const EXIT_UNKNOWN: u8 = 2;
 
 /// Prints what was asked for; gives the exit code.
-pub fn run(args: &HelpArgs, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+pub fn run(args: &HelpArgs, own_binary: &Path, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     let mut root = Cli::fitted();
     root.build();
     let words: Vec<&str> = args.words.iter().map(String::as_str).collect();
@@ -21,6 +22,12 @@ pub fn run(args: &HelpArgs, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
         && page_of(page).is_some()
     {
         return printed(page, &root, out, err);
+    }
+    // The lab's commands are described by a program of its own.
+    if let ["lab", below @ ..] = words.as_slice()
+        && !below.is_empty()
+    {
+        return crate::lab::show_help(below, own_binary, err);
     }
     let mut command = &mut root;
     for (depth, word) in words.iter().enumerate() {

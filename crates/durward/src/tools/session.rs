@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use mocks::client::{Client, ClientError, Options, Reply};
+use mcp::client::{Client, ClientError, Options, Reply};
 use serde_json::{Value, json};
 
 use crate::config::Settings;

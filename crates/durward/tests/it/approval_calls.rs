@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use crate::support::components;
 use crate::support::guarded::{self, Ended, LATEST, Place, end, eventually, line};
 use crate::support::refusals::{refusal_text, told};
-use mocks::client::Client;
+use mcp::client::Client;
 use serde_json::{Value, json};
 
 /// Reads pass, writing waits and may be remembered, making folders waits and may not.

@@ -9,7 +9,7 @@ use crate::support::approver::{self, ask, sockets};
 use crate::support::components;
 use crate::support::guarded::{self, Place, binary, end, eventually, line};
 use crate::support::refusals::{is_passed, told};
-use mocks::client::Client;
+use mcp::client::Client;
 use serde_json::{Value, json};
 
 fn policy(approvers: &str) -> String {

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 
 use crate::support::approver::{ask, sockets};
 use crate::support::guarded::{LATEST, Place, call_works, end, eventually, wait_for_end};
-use mocks::client::Client;
+use mcp::client::Client;
 use serde_json::{Value, json};
 
 const SETPRIV: &str = "/usr/bin/setpriv";

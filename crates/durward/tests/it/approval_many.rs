@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::support::approver::{Denier, ask, sockets};
 use crate::support::guarded::{LATEST, Place, echo, end, eventually, line};
 use crate::support::refusals::told;
-use mocks::client::Client;
+use mcp::client::Client;
 use serde_json::{Value, json};
 
 const POLICY: &str = r#"{"version":"1","default_action":"deny","rules":[

@@ -3,7 +3,7 @@
 
 use crate::support::guarded::{Place, end, eventually, line};
 use crate::support::refusals::told;
-use mocks::client::Client;
+use mcp::client::Client;
 use serde_json::{Value, json};
 
 /// Calls of echo are asked about; `approvers` may answer.

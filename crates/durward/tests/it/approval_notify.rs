@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 
 use crate::support::approver::{ask, sockets};
 use crate::support::guarded::{LATEST, PATIENCE, Place, echo, end, eventually, line};
-use mocks::client::Client;
+use mcp::client::Client;
 use serde_json::{Value, json};
 
 const SECRET: &str = "a-secret-of-the-webhook";

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use crate::support::components;
 use crate::support::guarded::{LATEST, Place, binary, end, line};
 use crate::support::refusals::{is_passed, refusal_text};
-use mocks::client::Client;
+use mcp::client::Client;
 use serde_json::{Value, json};
 
 const ASKS: &str = r#"{"version":"1","default_action":"deny","rules":[

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::support::guarded::{LATEST, Place, call_works, echo, end, eventually, line};
-use mocks::client::{Era, Message};
+use mcp::client::{Era, Message};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 

@@ -48,7 +48,7 @@ server.run()
 /// A guarded server in a folder of its own.
 struct Guarded {
     place: Place,
-    client: mocks::client::Client,
+    client: mcp::client::Client,
 }
 
 impl Guarded {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use mocks::client::Era;
+use mcp::client::Era;
 use serde_json::{Value, json};
 
 use crate::support::components;

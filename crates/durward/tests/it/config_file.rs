@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
 use crate::support::world::{World, binary};
-use mocks::client::Client;
+use mcp::client::Client;
 use serde_json::{Value, json};
 
 const ALLOW_ALL: &str =

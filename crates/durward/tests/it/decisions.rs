@@ -10,9 +10,10 @@ use std::time::Duration;
 use crate::support::approver::Denier;
 use crate::support::components;
 use crate::support::decisions::{Case, Decision, Table};
+use crate::support::program::lab_binary;
 use crate::support::raised::RAISED_LIMITS;
 use crate::support::world::{World, binary};
-use mocks::client::{Client, Era};
+use mcp::client::{Client, Era};
 use serde_json::{Value, json};
 
 /// The command line of a server that works on a world's folder.
@@ -22,7 +23,6 @@ fn seed_server(world: &World) -> Option<Vec<String>> {
     let text = |path: &Path| path.to_str().unwrap().to_owned();
     let count = count_file(world);
     let args = [
-        "lab",
         "mock",
         "files",
         "--root",
@@ -31,7 +31,7 @@ fn seed_server(world: &World) -> Option<Vec<String>> {
         &text(&count),
     ];
     Some(
-        std::iter::once(binary())
+        std::iter::once(lab_binary())
             .chain(args)
             .map(str::to_owned)
             .collect(),

@@ -1,8 +1,9 @@
 //! What a model reads of a server: without what a person cannot see, and otherwise as it came.
 
 use crate::support::components;
-use crate::support::guarded::{LATEST, Place, binary, call_works, end};
-use mocks::client::{Client, Era};
+use crate::support::guarded::{LATEST, Place, call_works, end};
+use crate::support::program::lab_binary;
+use mcp::client::{Client, Era};
 use serde_json::{Value, json};
 
 const LISTS: [&str; 4] = [
@@ -214,8 +215,8 @@ fn assert_nothing_found(place: &Place) {
 fn clean_lists_pass_as_the_gate_writes_them() {
     for era in ERAS {
         let place = both(
-            binary(),
-            &["lab", "mock", "echo"],
+            lab_binary(),
+            &["mock", "echo"],
             &["--pin", "enforce"],
             era,
             &LISTS,

@@ -7,7 +7,7 @@ use crate::support::guarded::{
     LATEST, Place, binary, call_works, echo, end, eventually, line, pause,
 };
 use crate::support::refusals::is_passed;
-use mocks::client::Era;
+use mcp::client::Era;
 use serde_json::{Value, json};
 
 /// Sends one frame that must be answered with an error and change nothing else.

@@ -11,7 +11,7 @@ use crate::support::approver;
 use crate::support::guarded::{
     LATEST, Place, binary, call_works, echo, end, eventually, wait_for_end,
 };
-use mocks::client::Client;
+use mcp::client::Client;
 use rustix::process::{Signal, geteuid};
 use serde_json::json;
 

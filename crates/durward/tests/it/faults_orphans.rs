@@ -3,7 +3,7 @@
 use crate::support::guarded::{
     LATEST, Place, call_works, echo, end, eventually, marked, wait_for_end,
 };
-use mocks::client::Client;
+use mcp::client::Client;
 use rustix::process::Signal;
 
 /// How Durward's end comes about.

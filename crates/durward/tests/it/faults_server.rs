@@ -9,7 +9,7 @@ use crate::support::guarded::{
     most_resident_kib, pause, wait_for_end,
 };
 use crate::support::refusals::REFUSED_CODE;
-use mocks::client::{Client, Era, Message, Options};
+use mcp::client::{Client, Era, Message, Options};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 

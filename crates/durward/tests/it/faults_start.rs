@@ -132,7 +132,7 @@ fn the_starter_policy_is_announced_and_applies() {
     let place = Place::new();
     let args = ["run", "--state-dir", "state", "--"].map(str::to_owned);
     let args = [&args[..], &place.mock(&["echo"])].concat();
-    let mut client = mocks::client::Client::spawn_with(binary(), args, &place.options()).unwrap();
+    let mut client = mcp::client::Client::spawn_with(binary(), args, &place.options()).unwrap();
     client.handshake(LATEST).unwrap();
     let _denier = approver::Denier::start(&place.runtime());
     let params = serde_json::json!({"name": "record", "arguments": {"text": "x"}});

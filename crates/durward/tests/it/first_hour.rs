@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use mocks::client::Client;
+use mcp::client::Client;
 use serde_json::{Value, json};
 
 use crate::support::guarded::{LATEST, Place, binary, echo, end, line, wait_for_end};

@@ -2,29 +2,31 @@
 
 use std::process::Command;
 
-use mocks::client::Client;
+use mcp::client::Client;
 use serde_json::{Value, json};
 
 use crate::support::components::{official_filesystem, repository};
 use crate::support::guarded::{LATEST, Place, binary, echo, end, eventually, line};
+use crate::support::program::{lab_binary, lab_command};
 use crate::support::serving::Served;
 
 /// The commands of the examples in a help text: what begins with `durward`, continuation lines joined.
 fn examples(help: &str) -> Vec<String> {
     let joined = help.replace("\\\n", " ");
     let lines = joined.lines().map(str::trim);
-    let commands = lines.filter(|line| line.starts_with("durward lab overhead "));
+    let commands = lines.filter(|line| line.starts_with("durward-lab overhead "));
     commands.map(str::to_owned).collect()
 }
 
 #[test]
 fn p06_every_example_of_lab_overhead_measures() {
     let place = Place::new();
-    let help = place.durward(&["lab", "overhead", "--help"]);
+    let help = place.within(lab_command().args(["overhead", "--help"]));
     let examples = examples(&String::from_utf8(help.stdout).unwrap());
     assert_eq!(examples.len(), 4, "{examples:?}");
-    let folder = std::path::Path::new(binary()).parent().unwrap();
-    let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
+    let folder = |program| std::path::Path::new(program).parent().unwrap().display();
+    let path = std::env::var("PATH").unwrap();
+    let path = format!("{}:{}:{path}", folder(binary()), folder(lab_binary()));
     for example in examples {
         // More calls of one tool than the usual limit lets pass at once.
         let done = Command::new("sh")

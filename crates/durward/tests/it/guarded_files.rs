@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
 use crate::support::guarded::{LATEST, Place, end};
-use mocks::client::Client;
+use mcp::client::Client;
 use serde_json::{Value, json};
 
 /// What may be done with a file.

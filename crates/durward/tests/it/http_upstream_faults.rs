@@ -11,7 +11,7 @@ use crate::support::web::{
     self, ACCEPTED, EVENTS_HEAD, Request, Then, Web, Wire, behave, cut_off, echoed, events_reply,
     faulty, json_reply, reply, send, whole,
 };
-use mocks::client::Era;
+use mcp::client::Era;
 use serde_json::{Value, json};
 
 /// The faulty call gets this error, the next one works, and each has one outcome.

@@ -6,9 +6,10 @@ use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 
 use crate::support::components;
-use crate::support::guarded::{LATEST, Place, binary, end, eventually, line};
+use crate::support::guarded::{LATEST, Place, end, eventually, line};
+use crate::support::program::lab_binary;
 use crate::support::refusals::{is_passed, told};
-use mocks::client::{Client, Era};
+use mcp::client::{Client, Era};
 use serde_json::{Value, json};
 
 /// A server process, killed when dropped.
@@ -148,8 +149,8 @@ fn fastmcp_in_the_modern_era() {
 
 /// The echo mock over HTTP, counting into the place's file.
 fn echo_mock(place: &Place, address: &str) -> Served {
-    let mut child = Command::new(binary())
-        .args(["lab", "mock", "echo", "--http", address, "--count"])
+    let mut child = Command::new(lab_binary())
+        .args(["mock", "echo", "--http", address, "--count"])
         .arg(place.path("count"))
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

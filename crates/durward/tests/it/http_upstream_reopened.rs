@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use mocks::client::Client;
+use mcp::client::Client;
 use serde_json::{Value, json};
 
 use crate::support::guarded::{LATEST, Place, call_works, end, eventually, line};

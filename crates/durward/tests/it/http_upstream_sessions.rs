@@ -10,7 +10,7 @@ use crate::support::web::{
     ACCEPTED, EVENTS_HEAD, Then, Web, behave, behave_modern, echoed, empty, event, forgetful,
     json_reply, reply, send, slow,
 };
-use mocks::client::Era;
+use mcp::client::Era;
 use serde_json::{Value, json};
 
 #[test]

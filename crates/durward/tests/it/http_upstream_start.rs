@@ -9,7 +9,7 @@ use crate::support::guarded::{
 };
 use crate::support::refusals::is_passed;
 use crate::support::web::{self, Web, behave, reply};
-use mocks::client::{Client, Options};
+use mcp::client::{Client, Options};
 use rcgen::date_time_ymd;
 use rustix::process::{Pid, Signal, kill_process};
 

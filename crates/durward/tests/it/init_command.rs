@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
 
+use crate::support::program::lab_binary;
 use crate::support::world::{World, binary};
 use gate::policy::starter::STARTER_POLICY;
 
@@ -27,7 +28,7 @@ fn fresh() -> World {
 #[test]
 fn a_newcomer_gets_files_that_work() {
     let world = fresh();
-    let mock = [binary(), "lab", "mock", "echo"];
+    let mock = [lab_binary(), "mock", "echo"];
     let (code, out, err) = durward(
         &world,
         &[&["init", "--yes", "--name", "e", "--"], &mock[..]].concat(),

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use mocks::client::Era;
+use mcp::client::Era;
 use serde_json::{Value, json};
 
 use crate::support::approver::Denier;

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::support::decisions::Table;
+use crate::support::program::lab_binary;
 use crate::support::world::{World, binary};
-use mocks::client::{Client, Era};
+use mcp::client::{Client, Era};
 use serde_json::{Value, json};
 
 /// Exit code, standard output, standard error.
@@ -194,7 +195,7 @@ fn p08_the_entry_keeps_state_and_configuration() {
 /// A configuration with two servers.
 fn two_servers(world: &World) -> String {
     let file = world.tmp.join("durward.yaml");
-    let echo = json!({"command": binary(), "args": ["lab", "mock", "echo"]});
+    let echo = json!({"command": lab_binary(), "args": ["mock", "echo"]});
     let text = json!({"servers": {"one": echo, "two": echo}}).to_string();
     fs::write(&file, text).unwrap();
     file.to_str().unwrap().to_owned()
@@ -392,8 +393,7 @@ fn an_installed_entry_starts_and_status_sees_it() {
         "files",
         "--write",
         "--",
-        binary(),
-        "lab",
+        lab_binary(),
         "mock",
         "files",
         "--root",
@@ -473,7 +473,7 @@ fn shells_and_man_know_every_command() {
         }
         // Nobody types what the program calls itself by; `durward help` has pages as well.
         assert!(
-            !script.contains("__docs") && !script.contains("journal-rate"),
+            !script.contains("__docs") && !script.contains("__demo"),
             "{shell}"
         );
         // The generator for fish writes no values of arguments without a name.

@@ -5,6 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::support::guarded::Place;
+use crate::support::program::lab_command;
 use crate::support::serving::Served;
 
 const RETAIN: u64 = 8 << 20;
@@ -33,9 +34,9 @@ fn journal(place: &Place) -> Value {
 /// Calls for a second.
 fn call(served: &Served) {
     let target = format!("http://{}/mcp/echo", served.address);
-    let words = ["lab", "load", "tool", "--target", &target, "--quiet"];
+    let words = ["load", "tool", "--target", &target, "--quiet"];
     let long = ["--workers", "8", "--duration", "1s", "--out", "runs"];
-    let output = served.place.durward(&[&words[..], &long].concat());
+    let output = served.place.within(lab_command().args(words).args(long));
     assert!(output.status.success(), "{output:?}");
 }
 

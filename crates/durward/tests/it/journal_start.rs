@@ -6,6 +6,7 @@ use std::process::Output;
 
 use crate::support::guarded::{LATEST, Place, call_works, end, eventually};
 use crate::support::serving::Served;
+use journal_rate::{RateArgs, SyncMode};
 use serde_json::{Value, json};
 
 /// A place with one closed segment, of which one record was changed.
@@ -151,9 +152,13 @@ fn the_status_says_how_far_the_journal_is_verified() {
 #[test]
 fn a_change_in_what_the_start_leaves_for_later_ends_the_instance() {
     let place = Place::new();
-    let rate = ["__journal-rate", "state", "--records", "120000"];
-    let written = place.durward(&rate);
-    assert!(written.status.success(), "{written:?}");
+    let rate = RateArgs {
+        directory: place.path("state"),
+        writers: 16,
+        records: 120_000,
+        sync: SyncMode::Interval,
+    };
+    journal_rate::measure(&rate).unwrap();
     let segment = place.segments().remove(0);
     assert!(fs::metadata(&segment).unwrap().len() > 32 << 20);
     let mut bytes = fs::read(&segment).unwrap();

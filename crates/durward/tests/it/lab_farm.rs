@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use crate::support::guarded::{Place, binary, eventually};
+use crate::support::program::{lab_binary, lab_command};
 
 const SPACES: [&str; 3] = ["durward-agent", "durward-mcp", "durward-target"];
 
@@ -16,7 +17,7 @@ const GROUPS: [&str; 3] = [
 ];
 
 fn farm(place: &Place, words: &[&str]) -> (Option<i32>, String) {
-    let output = place.durward(&[&["lab", "farm"], words].concat());
+    let output = place.within(lab_command().arg("farm").args(words));
     let text = [output.stdout, output.stderr].concat();
     (
         output.status.code(),
@@ -25,9 +26,9 @@ fn farm(place: &Place, words: &[&str]) -> (Option<i32>, String) {
 }
 
 /// Runs our program in a host, for as long as the test wants.
-fn inside(place: &Place, host: &str, words: &[&str]) -> Child {
-    Command::new(binary())
-        .args(["lab", "farm", "run", host, "--", binary()])
+fn inside(place: &Place, host: &str, program: &str, words: &[&str]) -> Child {
+    lab_command()
+        .args(["farm", "run", host, "--", program])
         .args(words)
         .current_dir(&place.dir)
         .env("XDG_RUNTIME_DIR", place.runtime())
@@ -111,7 +112,6 @@ fn three_hosts_on_a_bridge_carry_a_load_test_and_leave_nothing() {
     let (code, _) = farm(&place, &["run", "agent", "--", "sh", "-c", "exit 7"]);
     assert_eq!(code, Some(7));
     let target = [
-        "lab",
         "mock",
         "ssh-target",
         "--address",
@@ -122,7 +122,7 @@ fn three_hosts_on_a_bridge_carry_a_load_test_and_leave_nothing() {
         "--dir",
         "target",
     ];
-    let mut target = inside(&place, "target", &target);
+    let mut target = inside(&place, "target", lab_binary(), &target);
     waits_for(&mut target, "ready: ");
     let serve = [
         "--state-dir",
@@ -136,14 +136,13 @@ fn three_hosts_on_a_bridge_carry_a_load_test_and_leave_nothing() {
         "--calls-per-minute",
         "1000000",
     ];
-    let mut server = inside(&place, "mcp", &serve);
+    let mut server = inside(&place, "mcp", binary(), &serve);
     waits_for(&mut server, "listening at");
     let load = [
         "run",
         "mcp",
         "--",
-        binary(),
-        "lab",
+        lab_binary(),
         "load",
         "ssh",
         "--quick",

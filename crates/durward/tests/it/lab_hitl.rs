@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::Value;
 
-use crate::support::program::binary;
+use crate::support::program::{binary, lab_binary, lab_command};
 const ASK: &str = r#"{"version":"1","default_action":"deny","rules":[
     {"id":"ask","effect":"hitl","conditions":{"tool_name":"echo"}}]}"#;
 
@@ -33,9 +33,10 @@ impl Place {
     fn guarded(&self, more: &str) -> String {
         let durward = binary();
         format!(
-            "{durward} --no-config --state-dir {} run --policy {} {more} -- {durward} lab mock echo",
+            "{durward} --no-config --state-dir {} run --policy {} {more} -- {} mock echo",
             self.name("state"),
-            self.name("ask.json")
+            self.name("ask.json"),
+            lab_binary()
         )
     }
 
@@ -60,10 +61,10 @@ impl Drop for Place {
 }
 
 fn overhead(more: &[&str]) -> Output {
-    let direct = format!("{} lab mock echo", binary());
+    let direct = format!("{} mock echo", lab_binary());
     let size = ["--launches", "2", "--runs", "40", "--warmup", "5"];
-    Command::new(binary())
-        .args(["lab", "overhead", "--json", "--quiet", "--direct", &direct])
+    lab_command()
+        .args(["overhead", "--json", "--quiet", "--direct", &direct])
         .args(size)
         .args(more)
         .env_remove("XDG_RUNTIME_DIR")

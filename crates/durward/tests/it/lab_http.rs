@@ -3,11 +3,11 @@
 use serde_json::Value;
 use std::process::Command;
 
-use crate::support::program::binary;
+use crate::support::program::{binary, lab_binary, lab_command};
 
 /// `lab overhead` of one rule before an echo server over HTTP.
 fn overhead(protocol: &str, more: &[&str]) -> Value {
-    let echo = format!("{} lab mock echo --http 127.0.0.1:0", binary());
+    let echo = format!("{} mock echo --http 127.0.0.1:0", lab_binary());
     let size = [
         "--launches",
         "2",
@@ -18,8 +18,8 @@ fn overhead(protocol: &str, more: &[&str]) -> Value {
         "--quiet",
         "--json",
     ];
-    let output = Command::new(binary())
-        .args(["lab", "overhead", "--rules", "1", "--direct", &echo])
+    let output = lab_command()
+        .args(["overhead", "--rules", "1", "--direct", &echo])
         .args(["--protocol", protocol])
         .args(more)
         .args(size)
@@ -88,7 +88,7 @@ impl Serve {
             .args(["--no-config", "--state-dir"])
             .arg(directory)
             .args(["serve", "--listen", &address, "--server"])
-            .arg(format!("mock={} lab mock echo", binary()))
+            .arg(format!("mock={} mock echo", lab_binary()))
             .stderr(std::process::Stdio::null())
             .spawn()
             .unwrap();
@@ -115,8 +115,8 @@ fn load_leaves_no_session_behind() {
     let serve = Serve::start(&directory);
     // More sessions than a server may have processes, a few at a time.
     for round in 0..3 {
-        let output = Command::new(binary())
-            .args(["lab", "load", "tool", "--list", "--target", &serve.1])
+        let output = lab_command()
+            .args(["load", "tool", "--list", "--target", &serve.1])
             .args(["--workers", "16", "--duration", "100ms", "--quiet"])
             .output()
             .unwrap();

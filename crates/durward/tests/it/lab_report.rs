@@ -9,7 +9,7 @@ use crate::support::chromium::{self, Browser};
 use crate::support::components;
 use serde_json::{Value, json};
 
-use crate::support::program::binary;
+use crate::support::program::{lab_binary, lab_command};
 
 /// A folder that is gone afterwards.
 struct Place(PathBuf);
@@ -25,8 +25,7 @@ impl Place {
     }
 
     fn lab(&self, args: &[&str]) -> Output {
-        Command::new(binary())
-            .arg("lab")
+        lab_command()
             .args(args)
             .current_dir(&self.0)
             .env_remove("MCP_BENCHMARK_RESULT")
@@ -38,8 +37,8 @@ impl Place {
     /// A stored overhead run with a relay and a guarded arm.
     fn overhead(&self) -> PathBuf {
         let (echo, relay) = (
-            format!("{} lab mock echo", binary()),
-            format!("{} lab mock relay", binary()),
+            format!("{} mock echo", lab_binary()),
+            format!("{} mock relay", lab_binary()),
         );
         let proxied = format!("{relay} -- {echo}");
         let text = r#"{"text":"<b>&\"it's\" markup</b>"}"#;
@@ -67,7 +66,7 @@ impl Place {
 
     /// A stored load run of two phases.
     fn load(&self) -> PathBuf {
-        let echo = format!("{} lab mock echo", binary());
+        let echo = format!("{} mock echo", lab_binary());
         self.stored(&[
             "load",
             "tool",
@@ -209,7 +208,7 @@ fn stored_documents_fit_their_published_schemas() {
     };
     let place = Place::new();
     let (overhead, load) = (place.overhead(), place.load());
-    let echo = format!("{} lab mock echo", binary());
+    let echo = format!("{} mock echo", lab_binary());
     let hitl = ["overhead", "--path", "hitl", "--rules", "1", "--quick"];
     let asked = place.stored(&[&hitl[..], &["--direct", &echo, "--out", "runs"]].concat());
     let mut pairs = Vec::new();
@@ -241,11 +240,7 @@ fn stored_documents_fit_their_published_schemas() {
             ["compare", "/nowhere/a", "/nowhere/b"],
         ),
     ] {
-        let output = Command::new(binary())
-            .arg("lab")
-            .args(words)
-            .arg("--json")
-            .output();
+        let output = lab_command().args(words).arg("--json").output();
         let file = place.0.join(name);
         fs::write(&file, output.unwrap().stdout).unwrap();
         pairs.push((file, schema));
@@ -394,8 +389,8 @@ fn the_environment_names_what_is_compared() {
     let place = Place::new();
     let run = place.overhead();
     let gate = |result: Option<&Path>, baseline: Option<&Path>| {
-        let mut command = Command::new(binary());
-        command.args(["lab", "gate", "--rule", "p50 <= +900%"]);
+        let mut command = lab_command();
+        command.args(["gate", "--rule", "p50 <= +900%"]);
         for (name, path) in [
             ("MCP_BENCHMARK_RESULT", result),
             ("MCP_BENCHMARK_BASELINE", baseline),

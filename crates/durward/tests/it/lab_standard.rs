@@ -3,15 +3,15 @@
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Command, Stdio};
 
-use crate::support::program::binary;
+use crate::support::program::lab_command;
 
 #[test]
 fn ctrl_c_prints_the_tables_that_are_whole_and_leaves_the_page_alone() {
     let name = format!("durward-standard-{}.md", std::process::id());
     let page = std::env::temp_dir().join(name);
     std::fs::write(&page, "what was there\n").unwrap();
-    let mut child = Command::new(binary())
-        .args(["lab", "standard", "--quick", "--write"])
+    let mut child = lab_command()
+        .args(["standard", "--quick", "--write"])
         .arg(&page)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -43,8 +43,8 @@ fn ctrl_c_prints_the_tables_that_are_whole_and_leaves_the_page_alone() {
 
 #[test]
 fn what_a_stopped_set_printed_is_compared_and_judged_only_when_forced() {
-    let mut child = Command::new(binary())
-        .args(["lab", "standard", "--quick", "--json"])
+    let mut child = lab_command()
+        .args(["standard", "--quick", "--json"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -62,7 +62,7 @@ fn what_a_stopped_set_printed_is_compared_and_judged_only_when_forced() {
     let file = std::env::temp_dir().join(name);
     std::fs::write(&file, &output.stdout).unwrap();
     let lab = |words: &[&str]| {
-        let output = Command::new(binary()).arg("lab").args(words).output();
+        let output = lab_command().args(words).output();
         output.unwrap()
     };
     let path = file.to_str().unwrap();

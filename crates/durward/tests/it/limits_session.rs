@@ -4,7 +4,7 @@ use crate::support::guarded::{
     LATEST, Place, call_works, echo, end, line, most_resident_kib, pause,
 };
 use crate::support::refusals::{is_passed, told};
-use mocks::client::{Client, Era};
+use mcp::client::{Client, Era};
 use serde_json::{Value, json};
 
 /// Calls under way in the tests that count them.

@@ -65,6 +65,7 @@ mod journal_retain;
 mod journal_start;
 mod journal_weight;
 mod json_output;
+mod lab_command;
 mod lab_farm;
 mod lab_hitl;
 mod lab_http;

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
 use crate::support::guarded::{self, LATEST, Place, call_works, end};
-use mocks::client::{Client, Era, Message};
+use mcp::client::{Client, Era, Message};
 use serde_json::{Value, json};
 
 const ENFORCE: [&str; 4] = ["--name", "victim", "--pin", "enforce"];

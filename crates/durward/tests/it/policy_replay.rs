@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use crate::support::approver::Denier;
 use crate::support::decisions::{Case, Table};
+use crate::support::program::lab_binary;
 use crate::support::raised::RAISED_LIMITS;
 use crate::support::world::{World, binary};
-use mocks::client::{Client, Era};
+use mcp::client::{Client, Era};
 use serde_json::{Value, json};
 
 /// Fewest decisions that a journal of these tests holds.
@@ -28,7 +29,7 @@ fn record(world: &World, calls: &[(String, Value)]) {
         "--policy",
         &policy,
     ];
-    let server = ["--", binary(), "lab", "mock", "files", "--root", &root];
+    let server = ["--", lab_binary(), "mock", "files", "--root", &root];
     let line = [&guard[..], &RAISED_LIMITS, &server].concat();
     let mut client = Client::spawn_with(binary(), line, &world.options()).unwrap();
     client.handshake(Era::ALL[1]).unwrap();

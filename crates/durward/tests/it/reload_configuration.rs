@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::refusals::told;
 use crate::support::world::{World, binary};
-use mocks::client::Client;
+use mcp::client::Client;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! After a reload the client is told which lists are no longer true: those, and no others.
 
 use crate::support::guarded::{self, LATEST, Place, end, eventually};
-use mocks::client::{Client, Message};
+use mcp::client::{Client, Message};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 

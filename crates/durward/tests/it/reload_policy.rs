@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
 use crate::support::guarded::{LATEST, Place, binary, end, eventually, pause};
-use mocks::client::Client;
+use mcp::client::Client;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 

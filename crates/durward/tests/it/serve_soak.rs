@@ -10,7 +10,7 @@ use std::thread;
 
 use crate::support::guarded::{Place, binary, eventually, pause};
 use crate::support::served::{Served, Site, ready, stdio_mock};
-use mocks::client::Era;
+use mcp::client::Era;
 use serde_json::{Value, json};
 
 /// How much a soak does.

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use mocks::client::{Client, Era};
+use mcp::client::{Client, Era};
 use serde_json::{Value, json};
 
 use crate::support::components;

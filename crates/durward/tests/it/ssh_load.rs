@@ -6,7 +6,8 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 use crate::ssh_server::{Sshd, has_sshd, target};
-use crate::support::guarded::{Place, binary};
+use crate::support::guarded::Place;
+use crate::support::program::lab_command;
 use crate::support::serving::Served;
 
 /// A server with limits on calls that no test meets, unless it says so.
@@ -29,8 +30,8 @@ fn served(calls_per_minute: &str) -> (Served, Sshd) {
 }
 
 fn load(served: &Served, words: &[&str]) -> Output {
-    Command::new(binary())
-        .args(["lab", "load", "ssh"])
+    lab_command()
+        .args(["load", "ssh"])
         .args(words)
         .args(["--mcp-port", &served.address.port().to_string()])
         .current_dir(served.place.path("."))
@@ -311,7 +312,7 @@ fn a_call_beyond_the_limit_and_a_command_that_is_refused_are_failures_with_a_dia
 #[test]
 fn what_cannot_be_loaded_is_said() {
     let place = Place::new();
-    let lab = |words: &[&str]| place.durward(&[&["lab", "load", "ssh"], words].concat());
+    let lab = |words: &[&str]| place.within(lab_command().args(["load", "ssh"]).args(words));
     let listed = lab(&["list"]);
     let listed = String::from_utf8(listed.stdout).unwrap();
     assert_eq!(listed.lines().count(), 5, "{listed}");

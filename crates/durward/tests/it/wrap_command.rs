@@ -4,8 +4,9 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::support::program::lab_binary;
 use crate::support::world::{World, binary};
-use mocks::client::{Client, Era};
+use mcp::client::{Client, Era};
 use serde_json::{Value, json};
 
 /// Exit code, standard output, standard error.
@@ -303,7 +304,7 @@ fn files_that_cannot_be_read_are_named() {
 fn a_wrapped_entry_starts_its_server() {
     let world = World::new(None);
     let entry = json!({ "mcpServers": { "my files": {
-        "command": binary(), "args": ["lab", "mock", "files", "--root", world.tmp.to_str().unwrap()] } } });
+        "command": lab_binary(), "args": ["mock", "files", "--root", world.tmp.to_str().unwrap()] } } });
     let path = file(&world, ".cursor/mcp.json", &entry.to_string());
     let state = world.tmp.join("own-state");
     let flags = ["--state-dir", state.to_str().unwrap()];

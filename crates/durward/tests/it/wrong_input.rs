@@ -23,10 +23,7 @@ fn a_line_without_a_command_is_answered_with_the_help() {
         (vec![], "Guard your servers:"),
         (vec!["keys"], "Usage: durward keys [OPTIONS] <COMMAND>"),
         (vec!["--state-dir", "x", "audit"], "verify"),
-        (
-            vec!["lab", "mock"],
-            "Usage: durward lab mock [OPTIONS] <COMMAND>",
-        ),
+        (vec!["lab", "mock"], "Usage: durward-lab mock <COMMAND>"),
     ] {
         // A variable that stands for an option is no command either.
         let output = Command::new(binary())

@@ -117,8 +117,6 @@ impl Computer {
         ask: Question<'_>,
         progress: Tell<'_>,
     ) -> Result<Computed, Fault> {
-        #[cfg(feature = "slowed")]
-        let _slowed = Slowed(std::time::Instant::now(), ask);
         if let Some(how) = &piece.over_r {
             return self.over_r(how, piece, ask, progress);
         }
@@ -296,21 +294,6 @@ impl Computer {
         });
         *kept = Some((work.clone(), Arc::clone(&prepared)));
         Ok(prepared)
-    }
-}
-
-/// In a build with the feature `slowed`, which the check of measurements has to find: what was computed takes a third longer,
-/// and nothing else: what is given up ends as soon as ever.
-#[cfg(feature = "slowed")]
-struct Slowed<'a>(std::time::Instant, Question<'a>);
-
-#[cfg(feature = "slowed")]
-impl Drop for Slowed<'_> {
-    fn drop(&mut self) {
-        let end = std::time::Instant::now() + self.0.elapsed() / 3;
-        while std::time::Instant::now() < end && (self.1)().is_none() {
-            std::hint::spin_loop();
-        }
     }
 }
 

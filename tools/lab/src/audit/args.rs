@@ -6,9 +6,9 @@ use std::path::PathBuf;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  durward lab audit-latency ~/.local/state/durward/journal --exclude approval
-  durward lab audit-latency decisions.jsonl --operations operations.jsonl --by-decision
-  durward lab audit-latency proxies/filesystem-server/audit --date 2026-02
+  durward-lab audit-latency ~/.local/state/durward/journal --exclude approval
+  durward-lab audit-latency decisions.jsonl --operations operations.jsonl --by-decision
+  durward-lab audit-latency proxies/filesystem-server/audit --date 2026-02
 
 Percentiles are nearest-rank; a dash stands for one of too few values. Exit codes: 0 printed; 1 the log cannot be read, or holds no such decision; 2 wrong usage.")]
 pub struct AuditArgs {

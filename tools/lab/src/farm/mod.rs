@@ -29,9 +29,9 @@ with 10.178.0.1. It takes root and `ip` of iproute2, and changes nothing else of
 are on loopback. Where the limits (cgroups) cannot be set, the command says so.
 
 Examples:
-  durward lab farm up
-  durward lab farm run target -- durward lab mock ssh-target --address 10.178.0.20 --dir target
-  durward lab farm down
+  durward-lab farm up
+  durward-lab farm run target -- durward-lab mock ssh-target --address 10.178.0.20 --dir target
+  durward-lab farm down
 
 Exit codes: 0 the hosts are up, or stand on loopback; 1 failed, and nothing is left; 2 wrong usage.")]
     Up,
@@ -40,9 +40,9 @@ Exit codes: 0 the hosts are up, or stand on loopback; 1 failed, and nothing is l
     /// Run a command in a host and within its limits; where no farm is up, as it is
     #[command(after_help = "\
 Examples:
-  durward lab farm run target -- durward lab mock ssh-target --address 10.178.0.20 --dir target
-  durward lab farm run mcp -- durward ssh serve --hosts target/ssh_hosts.yaml --port 3000
-  durward lab farm run mcp -- durward lab load ssh --quick
+  durward-lab farm run target -- durward-lab mock ssh-target --address 10.178.0.20 --dir target
+  durward-lab farm run mcp -- durward ssh serve --hosts target/ssh_hosts.yaml --port 3000
+  durward-lab farm run mcp -- durward-lab load ssh --quick
 
 Exit codes: the command's own; 127 it could not be started.")]
     Run {
@@ -164,7 +164,7 @@ fn up(out: &mut dyn Write) -> Result<u8, LabError> {
     }
     say(
         out,
-        "run a command in one of them: durward lab farm run HOST -- CMD",
+        "run a command in one of them: durward-lab farm run HOST -- CMD",
     )?;
     Ok(0)
 }

@@ -25,9 +25,9 @@ const WORKERS_OF_A_RATE: u32 = 32;
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 #[command(after_help = "\
 Examples:
-  durward lab load tool --target 'durward lab mock echo' --workers 4 --duration 5s
-  durward lab load tool --target 'durward run -- my-server' --rate 50/s --threshold 'response.p95 < 150ms'
-  durward lab load http --target http://127.0.0.1:8080/health --rate 500 --duration 30s
+  durward-lab load tool --target 'durward-lab mock echo' --workers 4 --duration 5s
+  durward-lab load tool --target 'durward run -- my-server' --rate 50/s --threshold 'response.p95 < 150ms'
+  durward-lab load http --target http://127.0.0.1:8080/health --rate 500 --duration 30s
 
 Exit codes: 0 measured, thresholds kept; 1 failed, or no call was answered; 2 wrong usage; 97 stopped by Ctrl-C,
 what there was is written; 99 a threshold is broken.")]

@@ -16,18 +16,18 @@ use std::time::Duration;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example: what a bare relay costs, everything on core 1
-  durward lab overhead --pin 1 --direct 'durward lab mock echo' \\
-    --proxied 'durward lab mock relay -- durward lab mock echo'
+  durward-lab overhead --pin 1 --direct 'durward-lab mock echo' \\
+    --proxied 'durward-lab mock relay -- durward-lab mock echo'
 
 The same over HTTP; {port} is a free port, and a command without prints its address first
-  durward lab overhead --transport http --direct 'durward lab mock echo --http 127.0.0.1:0' \\
-    --proxied 'durward lab mock relay --http 127.0.0.1:{port} --url {direct}'
+  durward-lab overhead --transport http --direct 'durward-lab mock echo --http 127.0.0.1:0' \\
+    --proxied 'durward-lab mock relay --http 127.0.0.1:{port} --url {direct}'
 
 A client over stdio before a server over HTTP, beside that server itself and a bare bridge
-  durward lab overhead --topology bridge --direct 'durward lab mock echo --http 127.0.0.1:0' --rules 1
+  durward-lab overhead --topology bridge --direct 'durward-lab mock echo --http 127.0.0.1:0' --rules 1
 
 A person asked before each call, 8 of them open at once
-  durward lab overhead --direct 'durward lab mock echo' --rules 4 --path hitl \\
+  durward-lab overhead --direct 'durward-lab mock echo' --rules 4 --path hitl \\
     --concurrency 8 --approver-delay-ms 5
 
 Exit codes: 0 measured; 1 a variant failed, was silent or is invalid, or the run could not be stored; 2 wrong usage; 97

@@ -48,7 +48,7 @@ pub(crate) fn run(
     err: &mut dyn Write,
 ) -> Result<u8, LabError> {
     let workshop = (!args.rules.is_empty() || args.is_bridge())
-        .then(|| Workshop::set(&context.own_binary))
+        .then(|| Workshop::set(context))
         .transpose()?;
     let plan = args.plan(made(args, workshop.as_ref())?)?;
     let (interrupt, load_before) = (Interrupt::listen()?, host::load_average());

@@ -16,8 +16,8 @@ use fit::{CONFIDENCE, Point, fit};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  durward lab load ssh connection_rate
-  durward lab scale loadtest_results/loadtest_20261122_101500 --at 16,32
+  durward-lab load ssh connection_rate
+  durward-lab scale loadtest_results/loadtest_20261122_101500 --at 16,32
 
 The law is X(n) = lambda n / (1 + sigma (n-1) + kappa n (n-1)): lambda is the rate of one worker, sigma the share that
 is done one after the other, kappa the cost of agreeing. A rate at more workers than were measured is a guess; the

@@ -20,9 +20,9 @@ const LONG_H: f64 = 0.15;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  durward lab load tool --target 'durward run -- my-server' --workers 8 --duration 30m --out runs
-  durward lab soak runs/20261126T050000Z-load
-  durward lab load tool --target http://127.0.0.1:8765/mcp/echo --watch serve=4711 --duration 30m --out runs
+  durward-lab load tool --target 'durward run -- my-server' --workers 8 --duration 30m --out runs
+  durward-lab soak runs/20261126T050000Z-load
+  durward-lab load tool --target http://127.0.0.1:8765/mcp/echo --watch serve=4711 --duration 30m --out runs
 
 The slope is the median of the slopes between all pairs of points (Theil-Sen), with Sen's interval. Something leaks where
 the whole interval lies above 0 and the slope is more than --limit.

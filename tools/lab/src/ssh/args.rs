@@ -16,14 +16,14 @@ const QUICK: (u32, u64) = (3, 30);
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = "\
 Examples:
-  durward lab load ssh list
-  durward lab load ssh --quick
-  durward lab load ssh command_throughput 60 5 --mcp-port 3000
-  durward lab load ssh latency_test --duration 10 --results-dir results
-  durward lab load ssh --full
+  durward-lab load ssh list
+  durward-lab load ssh --quick
+  durward-lab load ssh command_throughput 60 5 --mcp-port 3000
+  durward-lab load ssh latency_test --duration 10 --results-dir results
+  durward-lab load ssh --full
 
 The server must run: `durward ssh serve --hosts target/ssh_hosts.yaml --profile loadtest --calls-per-minute 1000000`, and
-its hosts: `durward lab mock ssh-target --dir target`. Hosts are named by the server's list; without --target-host the
+its hosts: `durward-lab mock ssh-target --dir target`. Hosts are named by the server's list; without --target-host the
 names are those of the mock's ports. docs/guides/ssh-load-test.md walks through all of it.
 
 Exit codes: 0 done; 1 the server was not reached, a call failed, or a verdict is FAIL; 2 wrong usage; 97 stopped by
@@ -163,7 +163,7 @@ impl SshLoadArgs {
             None if self.full => Scenario::ALL.to_vec(),
             None if self.quick => vec![Scenario::CommandThroughput],
             None => {
-                let wrong = "name a scenario, or use --quick or --full; `durward lab load ssh list` lists them";
+                let wrong = "name a scenario, or use --quick or --full; `durward-lab load ssh list` lists them";
                 return Err(LabError::Usage(wrong.into()));
             }
         };

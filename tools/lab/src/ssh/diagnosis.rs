@@ -45,7 +45,7 @@ const ENTRIES: &[Entry] = &[
             "timed_out",
             "connection_lost",
         ],
-        advice: "the target did not answer in time: is its sshd running? `durward ssh hosts check FILE` lists the hosts, `durward lab mock ssh-target` starts some",
+        advice: "the target did not answer in time: is its sshd running? `durward ssh hosts check FILE` lists the hosts, `durward-lab mock ssh-target` starts some",
     },
     Entry {
         entry: "Rate limit errors",

@@ -26,9 +26,15 @@ pub(super) fn plan(workspace: &Workspace, plan: Plan) -> Result<Plan, LabError> 
     let silent = workspace.silent_collector()?;
     let otel = |endpoint: String| json!({ "otel": { "endpoint": endpoint } });
     let inspect = json!({ "inspect": { "secrets": { "secrets": "all", "action": "mask" } } });
-    let mut read = OsString::from("read=");
-    read.push(workspace.binaries());
-    let sandbox = [OsString::from("--sandbox"), read];
+    let sandbox: Vec<OsString> = workspace
+        .binaries()
+        .into_iter()
+        .flat_map(|folder| {
+            let mut read = OsString::from("read=");
+            read.push(folder);
+            [OsString::from("--sandbox"), read]
+        })
+        .collect();
     let rows: [(&str, Value, &[OsString]); 5] = [
         ("durward, plain", json!({}), &[]),
         ("durward, inspect: all secrets", inspect, &[]),

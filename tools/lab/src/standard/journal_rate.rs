@@ -1,5 +1,5 @@
 //! How many records a second the journal takes from writers that write at once. Over any front the calls
-//! would be the bound and not the journal, so our own binary writes one by itself, from a hidden command.
+//! would be the bound and not the journal, so a program beside the lab's writes one by itself.
 
 use super::workspace::Workspace;
 use crate::Context;
@@ -10,6 +10,8 @@ use std::fmt::{self, Write as _};
 use std::io::Write as _;
 use std::time::Instant;
 
+/// The program that writes a journal, in the directory of the lab's.
+const PROGRAM: &str = "durward-journal-rate";
 /// Threads that write at once.
 pub(super) const WRITERS: u32 = 16;
 /// What they must come to, a second.
@@ -73,13 +75,13 @@ fn round(
     records: u32,
 ) -> Result<f64, LabError> {
     let directory = workspace.file("journal-rate");
-    let output = std::process::Command::new(&context.own_binary)
-        .arg("__journal-rate")
+    let program = context.lab_binary.with_file_name(PROGRAM);
+    let output = std::process::Command::new(&program)
         .arg(&directory)
         .args(["--sync", sync, "--writers", &WRITERS.to_string()])
         .args(["--records", &records.to_string()])
         .output()
-        .map_err(|source| LabError::path(&context.own_binary, source))?;
+        .map_err(|source| LabError::path(&program, source))?;
     let told = serde_json::from_slice::<Told>(&output.stdout);
     // What is left of a failed round is removed with the workspace.
     let _ = std::fs::remove_dir_all(&directory);
@@ -125,7 +127,7 @@ impl JournalRate {
         writeln!(
             page,
             "{} threads of one process write records of calls into one journal, {} a round. Over a front the calls would be the bound, \
-so a hidden command of `durward` (`__journal-rate`) writes with the journal of `durward run`, and nothing else.\n",
+so a program of its own (`durward-journal-rate`) writes with the journal of `durward run`, and nothing else.\n",
             self.writers, self.records
         )?;
         writeln!(

@@ -18,7 +18,7 @@ fn write(standard: &Standard, page: &mut String) -> fmt::Result {
     writeln!(page, "# Benchmarks\n")?;
     writeln!(
         page,
-        "Written by `make bench` (`durward lab standard --write BENCHMARKS.md`).\n"
+        "Written by `make bench` (`durward-lab standard --write BENCHMARKS.md`).\n"
     )?;
     if standard.quick {
         writeln!(
@@ -70,8 +70,8 @@ fn method(standard: &Standard, page: &mut String) -> fmt::Result {
     writeln!(page, "## What and how\n")?;
     writeln!(
         page,
-        "- **What**: the hop over stdio. A raw client speaks MCP {} over pipes with `durward lab mock echo` \
-and `durward lab mock files`: directly, behind `durward lab mock relay` (a process that only moves bytes), and behind \
+        "- **What**: the hop over stdio. A raw client speaks MCP {} over pipes with `durward-lab mock echo` \
+and `durward-lab mock files`: directly, behind `durward-lab mock relay` (a process that only moves bytes), and behind \
 `durward run` with its journal on (`--sync interval`). `read_file` reads a file of five lines below `/tmp`. The rule sets \
 are those of the access proxy's paper: allow-all, its 4 rules, and 50 and 1,000 rules of which the first allows the call \
 and the others do not match. Limits are on, and raised beyond what is asked for.",

@@ -45,9 +45,9 @@ use workspace::{Rules, Server, Workspace};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  durward lab standard --quick                a first look, three short launches
-  durward lab standard --check                every budget, what is SHORT and where its time goes
-  durward lab standard --write BENCHMARKS.md  the page; it keeps the figures of earlier runs
+  durward-lab standard --quick                a first look, three short launches
+  durward-lab standard --check                every budget, what is SHORT and where its time goes
+  durward-lab standard --write BENCHMARKS.md  the page; it keeps the figures of earlier runs
 
 A peer that fails is left out and named; a table of ours that cannot be measured is SHORT.
 Exit codes: 0 measured, with --check all budgets kept; 1 failed; 2 wrong usage; 97 stopped by Ctrl-C, what there is is
@@ -202,7 +202,7 @@ pub(crate) fn run(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<u8, LabError> {
-    let workspace = Workspace::set(&context.own_binary, args.filesystem_server.as_deref())?;
+    let workspace = Workspace::set(context, args.filesystem_server.as_deref())?;
     let mut session = Session {
         context,
         interrupt: Interrupt::listen()?,
@@ -397,15 +397,15 @@ impl Torn<'_> {
     }
 }
 
-/// Asks our own binary whether a variant's journal is what was written.
+/// Asks the guard whether a variant's journal is what was written.
 fn verify(journal: &Path, arm: &str, context: &Context) -> Result<String, LabError> {
     let state = journal.parent().unwrap_or(journal);
-    let output = std::process::Command::new(&context.own_binary)
+    let output = std::process::Command::new(&context.guard_binary)
         .args(["--no-config", "--state-dir"])
         .arg(state)
         .args(["audit", "verify"])
         .output()
-        .map_err(|source| LabError::path(&context.own_binary, source))?;
+        .map_err(|source| LabError::path(&context.guard_binary, source))?;
     let text = String::from_utf8_lossy(&output.stdout);
     let last = text.lines().last().unwrap_or_default().to_owned();
     if output.status.success() {

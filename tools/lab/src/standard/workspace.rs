@@ -1,5 +1,6 @@
 //! The place a standard run plays in: a directory that is gone afterwards, and the variants made for it.
 
+use crate::Context;
 use crate::driver::Operation;
 use crate::error::LabError;
 use crate::guarded::{Behind, Workshop};
@@ -71,12 +72,12 @@ impl Rules {
 impl Workspace {
     /// Makes the directory and its two files. `official` is the command line of the official filesystem
     /// server, to which the directory is added.
-    pub(super) fn set(own_binary: &Path, official: Option<&str>) -> Result<Self, LabError> {
+    pub(super) fn set(context: &Context, official: Option<&str>) -> Result<Self, LabError> {
         let official = official
             .map(|line| Variant::parse("official", line, Transport::Stdio))
             .transpose()?;
         let workspace = Self {
-            workshop: Workshop::set(own_binary)?,
+            workshop: Workshop::set(context)?,
             official: official.map_or(Vec::new(), |arm| arm.command().to_vec()),
             silent: TcpListener::bind("127.0.0.1:0").map_err(|source| LabError::System {
                 what: "listen on a port",
@@ -130,7 +131,7 @@ impl Workspace {
 
     /// The server behind a bare relay.
     pub(super) fn relayed(&self, server: Server) -> Variant {
-        let mut command = self.own(&["lab", "mock", "relay", "--"]);
+        let mut command = self.own(&["mock", "relay", "--"]);
         command.extend(self.server(server));
         Variant::new("bare relay", command)
     }
@@ -172,10 +173,16 @@ impl Workspace {
         })
     }
 
-    /// The directory of our own binary, which is also every mock server's.
-    pub(super) fn binaries(&self) -> PathBuf {
-        let own = PathBuf::from(self.own(&[]).swap_remove(0));
-        own.parent().map(Path::to_path_buf).unwrap_or_default()
+    /// Returns the directories of the two programs: the guard's, and that of every mock server.
+    pub(super) fn binaries(&self) -> Vec<PathBuf> {
+        let folders = self.workshop.binaries().map(Path::parent);
+        let mut folders: Vec<PathBuf> = folders
+            .into_iter()
+            .flatten()
+            .map(Path::to_path_buf)
+            .collect();
+        folders.dedup();
+        folders
     }
 
     /// The same under a name, and with a state directory, of its own: for variants that run side by side.
@@ -197,13 +204,13 @@ impl Workspace {
 
     /// The least that a server over HTTP costs.
     pub(super) fn direct_http(&self) -> Variant {
-        let command = self.own(&["lab", "mock", "echo", "--http", "127.0.0.1:0", "--bare"]);
+        let command = self.own(&["mock", "echo", "--http", "127.0.0.1:0", "--bare"]);
         Variant::new("direct", command).over_http(None)
     }
 
     /// A bare relay from HTTP to a server over stdio.
     pub(super) fn relayed_http(&self, server: Server) -> Variant {
-        let mut command = self.own(&["lab", "mock", "relay", "--http", "127.0.0.1:0", "--"]);
+        let mut command = self.own(&["mock", "relay", "--http", "127.0.0.1:0", "--"]);
         command.extend(self.server(server));
         Variant::new("bare relay", command).over_http(None)
     }
@@ -211,7 +218,6 @@ impl Workspace {
     /// A bare relay before the first variant, HTTP on both sides.
     pub(super) fn tunnelled(&self) -> Variant {
         let words = [
-            "lab",
             "mock",
             "relay",
             "--http",
@@ -239,14 +245,7 @@ impl Workspace {
     /// 50 rules.
     pub(super) fn served_all(&self, servers: usize, tools: usize) -> Result<Variant, LabError> {
         let tools = tools.to_string();
-        let words = [
-            "lab",
-            "mock",
-            "echo",
-            "--announce-changes",
-            "--tools",
-            &tools,
-        ];
+        let words = ["mock", "echo", "--announce-changes", "--tools", &tools];
         let server = |number| (format!("s{number}"), self.own(&words));
         let servers: Vec<_> = (0..servers).map(server).collect();
         let rules = policies::mixed_for("*", Effect::Allow, 50);
@@ -293,9 +292,9 @@ impl Workspace {
 
     pub(super) fn server(&self, server: Server) -> Vec<OsString> {
         match server {
-            Server::Echo => self.own(&["lab", "mock", "echo"]),
+            Server::Echo => self.own(&["mock", "echo"]),
             Server::Files => {
-                let mut command = self.own(&["lab", "mock", "files", "--root"]);
+                let mut command = self.own(&["mock", "files", "--root"]);
                 command.push(self.work().into());
                 command
             }

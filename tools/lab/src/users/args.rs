@@ -13,9 +13,9 @@ const RUN_TIME_MAX: Duration = Duration::from_secs(24 * 3_600);
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  durward lab users --host http://127.0.0.1:8765 -u 20 -r 5 --run-time 20s
-  durward lab users --host http://127.0.0.1:8765 -u 10 -r 2 --run-time 15s --tags agent_reasoning
-  durward lab users --host http://127.0.0.1:8765 -u 64 -r 64 --run-time 10s --tags stress --no-pause --json
+  durward-lab users --host http://127.0.0.1:8765 -u 20 -r 5 --run-time 20s
+  durward-lab users --host http://127.0.0.1:8765 -u 10 -r 2 --run-time 15s --tags agent_reasoning
+  durward-lab users --host http://127.0.0.1:8765 -u 64 -r 64 --run-time 10s --tags stress --no-pause --json
 
 Users (tags): StressUser (stress) asks mock_agent every 0.5 s; ReActUser (agent_reasoning) offers standard_agent a
 tool, runs it and asks again, every 2 to 5 s; SwitchoverUser (rotation) asks coding_agent every 1 to 3 s;

@@ -1,9 +1,8 @@
 //! From standard input and output to a server over HTTP: a line becomes a request, what comes back becomes
 //! lines. One call at a time.
 
-use crate::client::ClientError;
-use crate::client::http::{Connection, split};
 use crate::{FRAME_BYTES_MAX, Line, Lines, MockError};
+use net::blocking::{Connection, ExchangeError, split_url};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::io::{self, Write};
@@ -70,7 +69,7 @@ pub(crate) fn run(url: &str) -> Result<u8, MockError> {
             "{url} is not a URL of the form http://HOST:PORT/PATH"
         ))
     };
-    let (host, path) = split(url).ok_or_else(wrong)?;
+    let (host, path) = split_url(url).ok_or_else(wrong)?;
     let address = host
         .to_socket_addrs()
         .map_err(MockError::Stdio)?
@@ -105,7 +104,7 @@ pub(crate) fn run(url: &str) -> Result<u8, MockError> {
     }
 }
 
-fn failed(error: ClientError) -> MockError {
+fn failed(error: ExchangeError) -> MockError {
     MockError::Stdio(io::Error::other(error.to_string()))
 }
 

@@ -237,7 +237,7 @@ impl<M: Machine> Back for Hosted<'_, M> {
             match action {
                 Action::Send(frame) => into.extend_from_slice(&frame),
                 Action::SendLater { after, frame, .. } => {
-                    crate::stdio::pause(Some(after))?;
+                    net::blocking::pause(Some(after))?;
                     into.extend_from_slice(&frame);
                 }
                 // Nothing else belongs to an answer.

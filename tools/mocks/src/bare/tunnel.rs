@@ -14,7 +14,7 @@ const CONNECT_MAX: Duration = Duration::from_secs(10);
 
 /// Relays every connection at `address` to the host of `url`, whose path is printed as ours.
 pub(crate) fn run(address: SocketAddr, url: &str) -> Result<u8, MockError> {
-    let (host, path) = crate::client::http::split(url).ok_or_else(|| {
+    let (host, path) = net::blocking::split_url(url).ok_or_else(|| {
         MockError::Usage(format!(
             "{url} is not a URL of the form http://HOST:PORT/PATH"
         ))

@@ -10,7 +10,7 @@ use russh::{ChannelMsg, Disconnect};
 use tokio::time::{Instant, timeout};
 
 use super::Listens;
-use super::variant::Admits;
+use sshd::Admits;
 
 /// Longest time that looking at one server takes.
 const LOOK: Duration = Duration::from_secs(60);

@@ -12,7 +12,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
-use super::variant::{Line, SENT_AGAIN};
+use sshd::{Line, SENT_AGAIN};
 
 /// Longest piece that is delayed as one, in bytes: about a packet.
 const PIECE_BYTES: usize = 1_400;

@@ -7,28 +7,21 @@
 mod check;
 mod delay;
 mod line;
-mod run;
-mod serve;
-mod variant;
 
 use std::fmt::Write as _;
 use std::fs;
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use russh::keys::PrivateKey;
-use russh::keys::ssh_key::LineEnding;
-use russh::keys::ssh_key::private::Ed25519Keypair;
+use sshd::{Admits, LINES, Line, PrivateKey, RANDOM, Shared, TWIN_PORTS, VARIANTS, Variant};
 use tokio::net::TcpListener;
 
 use crate::MockError;
 use delay::Ways;
 pub use line::{BadLine, LineState};
-use serve::Shared;
-use variant::{Admits, LINES, TWIN_PORTS, VARIANTS, Variant};
 
 /// What the help says at its end.
 pub(crate) const HELP: &str = "\
@@ -37,9 +30,9 @@ Users testuser, fancyuser, gituser, zshuser, dashuser and slowuser have the pass
 Every user's commands run as you, by /bin/sh. The twins are called standard-far and so on.
 
 Examples:
-  durward lab mock ssh-target --dir target
+  durward-lab mock ssh-target --dir target
   durward ssh serve --hosts target/ssh_hosts.yaml
-  durward lab mock ssh-target --dir target --only standard --no-twins --port 0
+  durward-lab mock ssh-target --dir target --only standard --no-twins --port 0
 
 All servers are looked at first: who is let in, what a command says, how long a round trip takes. It ends with its standard input.";
 
@@ -62,7 +55,7 @@ pub struct SshTargetArgs {
     /// The port of the first server; the others follow, and the twins a hundred further. 0 takes free ports.
     #[arg(long, value_name = "N", default_value_t = FIRST_PORT)]
     pub port: u16,
-    /// The address of all servers: 127.0.0.1, or 10.178.0.20 inside of `durward lab farm run target`. There is no other, so
+    /// The address of all servers: 127.0.0.1, or 10.178.0.20 inside of `durward-lab farm run target`. There is no other, so
     /// that nobody else's machine is ever loaded.
     #[arg(long, value_name = "ADDRESS", default_value_t = LOOPBACK, value_parser = own_address)]
     pub address: IpAddr,
@@ -83,7 +76,7 @@ struct Listens {
     variant: Variant,
     name: String,
     address: SocketAddr,
-    line: Option<variant::Line>,
+    line: Option<Line>,
 }
 
 /// Serves until its standard input ends.
@@ -106,12 +99,8 @@ async fn serve_all(args: &SshTargetArgs) -> Result<u8, MockError> {
     let mut all = Vec::new();
     for (at, variant) in chosen {
         let (listener, address) = listen((args.address, args.port), at).await?;
-        let shared = Arc::new(Shared {
-            variant,
-            key: key.public_key().clone(),
-            config: Arc::new(Shared::config(variant, host_key.clone())),
-        });
-        tokio::spawn(serve::run(listener, address, shared));
+        let shared = Arc::new(Shared::new(variant, &key, host_key.clone()));
+        tokio::spawn(sshd::run(listener, address, shared));
         all.push(Listens {
             variant,
             name: variant.name.to_owned(),
@@ -232,14 +221,10 @@ pub fn name_of(port: u16) -> Option<String> {
 }
 
 fn fresh_key() -> Result<PrivateKey, MockError> {
-    let mut seed = [0; 32];
-    let random = Path::new("/dev/urandom");
-    let read = fs::File::open(random).and_then(|mut file| file.read_exact(&mut seed));
-    read.map_err(|source| MockError::Path {
-        path: random.to_owned(),
+    sshd::fresh_key().map_err(|source| MockError::Path {
+        path: RANDOM.into(),
         source,
-    })?;
-    Ok(PrivateKey::from(Ed25519Keypair::from_seed(&seed)))
+    })
 }
 
 /// Writes what a client needs: the key, the host keys, and a file of hosts for `durward ssh serve --hosts`.
@@ -249,13 +234,12 @@ fn write_files(
     key: &PrivateKey,
     host_key: &PrivateKey,
 ) -> Result<(), MockError> {
-    let unwritten = |error: russh::keys::ssh_key::Error| MockError::Usage(error.to_string());
-    let private = key.to_openssh(LineEnding::LF).map_err(unwritten)?;
-    let public = host_key.public_key().to_openssh().map_err(unwritten)?;
+    let unwritten = |error: std::io::Error| MockError::Usage(error.to_string());
+    let private = sshd::key_file(key).map_err(unwritten)?;
     let (mut known, mut hosts) = (String::new(), String::new());
     for listens in all {
         let (ip, port) = (listens.address.ip(), listens.address.port());
-        let _ = writeln!(known, "[{ip}]:{port} {public}");
+        known.push_str(&sshd::known_hosts_line(listens.address, host_key).map_err(unwritten)?);
         let credential = match listens.variant.admits {
             Admits::KeyOnly => "key".to_owned(),
             Admits::PasswordAndKey | Admits::Nobody => listens.variant.user.to_owned(),

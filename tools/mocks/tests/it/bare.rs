@@ -1,7 +1,7 @@
 //! What only moves bytes or frames over HTTP, and the least of a server.
 
 use crate::common::{mock, mock_path, ready};
-use mocks::client::{Client, Era, HttpClient, HttpOptions};
+use mcp::client::{Client, Era, HttpClient, HttpOptions};
 use serde_json::json;
 use std::process::{Command, Stdio};
 

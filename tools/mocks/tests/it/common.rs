@@ -1,6 +1,6 @@
 //! Starting mocks, and directories that go when the test goes.
 
-use mocks::client::{Client, Era};
+use mcp::client::{Client, Era};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 

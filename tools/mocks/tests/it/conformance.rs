@@ -1,7 +1,7 @@
 //! The conformance fixtures over standard input and output.
 
 use crate::common::{mock, ready};
-use mocks::client::{Client, Era, Message, Reply};
+use mcp::client::{Client, Era, Message, Reply};
 use serde_json::{Value, json};
 
 const LEGACY: Era = Era::Legacy("2025-11-25");

@@ -1,5 +1,5 @@
 use crate::common::{Directory, mock, ready};
-use mocks::client::Era;
+use mcp::client::Era;
 use serde_json::json;
 use std::time::Duration;
 

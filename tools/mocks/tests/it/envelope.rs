@@ -1,7 +1,7 @@
 //! What both eras share: ids, frames that are no requests, and how a process ends.
 
 use crate::common::{mock, ready};
-use mocks::client::{ClientError, Era, Message};
+use mcp::client::{ClientError, Era, Message};
 use serde_json::json;
 use std::time::Duration;
 

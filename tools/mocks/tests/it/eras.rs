@@ -1,7 +1,7 @@
 //! Handshakes, and what each revision requires.
 
 use crate::common::{mock, ready};
-use mocks::client::{ClientError, Era};
+use mcp::client::{ClientError, Era};
 use mocks::server::{
     LEGACY_VERSIONS, META_CAPABILITIES, META_SERVER, META_VERSION, MODERN_VERSION,
 };

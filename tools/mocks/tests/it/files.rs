@@ -1,5 +1,5 @@
 use crate::common::{Directory, ready};
-use mocks::client::{Client, Era};
+use mcp::client::{Client, Era};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::symlink;

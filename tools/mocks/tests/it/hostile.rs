@@ -1,7 +1,7 @@
 //! Each behaviour by name: the fault is there, and only where it was asked for.
 
 use crate::common::ready;
-use mocks::client::{Client, ClientError, Era, Message, Options};
+use mcp::client::{Client, ClientError, Era, Message, Options};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -26,7 +26,7 @@ fn send(client: &mut Client, text: &str) -> String {
         .unwrap()
 }
 
-fn call(client: &mut Client, text: &str) -> Result<mocks::client::Reply, ClientError> {
+fn call(client: &mut Client, text: &str) -> Result<mcp::client::Reply, ClientError> {
     client.call_tool("echo", json!({"text": text}))
 }
 

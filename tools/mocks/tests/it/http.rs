@@ -1,7 +1,7 @@
 //! The mocks over Streamable HTTP, in both eras.
 
 use crate::common::{Directory, mock};
-use mocks::client::{Answer, Client, ClientError, Era, HttpClient, HttpOptions, Message};
+use mcp::client::{Answer, Client, ClientError, Era, HttpClient, HttpOptions, Message};
 use serde_json::{Value, json};
 use std::time::Duration;
 

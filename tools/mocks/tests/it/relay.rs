@@ -1,5 +1,5 @@
 use crate::common::{mock, mock_path, ready};
-use mocks::client::{Client, Era};
+use mcp::client::{Client, Era};
 use serde_json::json;
 use std::fs::File;
 use std::process::{Command, Stdio};

@@ -8,7 +8,7 @@ fn help(words: &[&str]) -> (u8, String, String) {
         words: words.iter().map(|word| (*word).to_owned()).collect(),
     };
     let (mut out, mut err) = (Vec::new(), Vec::new());
-    let code = run(&args, &mut out, &mut err);
+    let code = run(&args, Path::new("/nowhere/durward"), &mut out, &mut err);
     let text = |bytes| String::from_utf8(bytes).unwrap();
     (code, text(out), text(err))
 }

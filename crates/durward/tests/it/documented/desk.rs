@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
 use crate::support::components;
+use crate::support::program::lab_binary;
 use crate::support::world::{World, binary};
 
 /// Rules under which the examples do what their page says.
@@ -101,7 +102,7 @@ impl Desk {
 
     /// Runs a session, so that there is a journal to look at.
     pub fn with_journal(self) -> Self {
-        let args = ["run", "--no-config", "--", binary(), "lab", "mock", "echo"];
+        let args = ["run", "--no-config", "--", lab_binary(), "mock", "echo"];
         assert!(self.world.durward(&args).status.success());
         // The help writes DIR for a journal's directory.
         let journal = self.world.state().join("journal");

@@ -18,30 +18,10 @@ const NOT_RUN: &[(&str, &str)] = &[
         "runs until Ctrl-C: the unit tests of audit::",
     ),
     ("durward demo", "a tour of its own: demo::"),
-    ("durward lab load", "measures for seconds: lab tests"),
-    ("durward lab mock ssh-target", "starts OpenSSH: ssh_load::"),
     (
-        "durward lab scale",
-        "needs a run of a load test: ssh_load::",
+        "durward lab",
+        "runs durward-lab, another program: lab_command::",
     ),
-    ("durward lab standard", "measures for minutes"),
-    (
-        "durward lab users",
-        "measures a running server: simulation::bench",
-    ),
-    (
-        "durward lab audit-latency decisions.jsonl",
-        "needs another proxy's log: lab tests",
-    ),
-    (
-        "durward lab audit-latency proxies",
-        "needs another proxy's log: lab tests",
-    ),
-    (
-        "durward lab overhead",
-        "found_by_use::p06_every_example_of_lab_overhead_measures",
-    ),
-    ("durward lab", "measures: lab tests"),
     ("durward logs tail", "runs until Ctrl-C: logs_command::"),
     ("durward man | man", "needs a pager"),
     (

@@ -1,6 +1,6 @@
 //! The client of all servers over standard streams: what it answers, and what becomes of one that does not read.
 
-use mocks::client::{Client, Message};
+use mcp::client::{Client, Message};
 use serde_json::{Value, json};
 
 use super::kept::recording;

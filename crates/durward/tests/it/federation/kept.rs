@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use mocks::client::{HttpClient, HttpOptions, Message};
+use mcp::client::{HttpClient, HttpOptions, Message};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -55,7 +55,7 @@ fn a_list_is_asked_for_once_until_its_server_says_that_it_has_changed() {
     );
     let mut client = run_all(&place, &[]);
     client.handshake(LATEST).unwrap();
-    let lists = |client: &mut mocks::client::Client| {
+    let lists = |client: &mut mcp::client::Client| {
         let reply = client.ask("tools/list", json!({}));
         reply.result().unwrap()["tools"].clone()
     };

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use mocks::client::Message;
+use mcp::client::Message;
 use serde_json::json;
 
 use super::{Asks, configured, echo_mock, run_all, text_of};
@@ -88,7 +88,7 @@ fn a_cursor_of_nobody_is_refused_and_a_batch_is_answered_as_one() {
     configured(&place, &json!({"servers": servers, "policy": policy}));
     let mut client = run_all(&place, &[]);
     client
-        .handshake(mocks::client::Era::Legacy("2025-03-26"))
+        .handshake(mcp::client::Era::Legacy("2025-03-26"))
         .unwrap();
     for cursor in ["2", "durward.e30", ""] {
         let refused = client.ask("tools/list", json!({ "cursor": cursor }));
@@ -126,7 +126,7 @@ fn a_second_handshake_reaches_no_server() {
     configured(&place, &json!({"servers": servers, "policy": policy}));
     let mut client = run_all(&place, &[]);
     client
-        .handshake(mocks::client::Era::Legacy("2025-03-26"))
+        .handshake(mcp::client::Era::Legacy("2025-03-26"))
         .unwrap();
     let again = r#"{"jsonrpc":"2.0","id":73,"method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}"#;
     for sent in [again.to_owned(), format!("[{again}]")] {
@@ -151,7 +151,7 @@ fn the_client_of_all_servers_is_told_when_the_rules_of_one_change() {
     configured(&place, &json!({"servers": servers, "policy": policy}));
     let mut client = run_all(&place, &[]);
     client.handshake(LATEST).unwrap();
-    let of_a = |client: &mut mocks::client::Client| {
+    let of_a = |client: &mut mcp::client::Client| {
         let names = client.tools().0;
         names
             .into_iter()

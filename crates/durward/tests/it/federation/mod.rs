@@ -11,7 +11,7 @@ mod search;
 
 use std::fs;
 
-use mocks::client::{Client, HttpClient, Reply};
+use mcp::client::{Client, HttpClient, Reply};
 use serde_json::{Value, json};
 
 use crate::support::guarded::{Place, binary};

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use mocks::client::{Era, Message};
+use mcp::client::{Era, Message};
 use serde_json::{Value, json};
 
 use super::{Asks, FASTMCP, configured, run_all, text_of};
@@ -203,7 +203,7 @@ fn three_real_servers_are_one_without_a_session() {
 }
 
 /// Answers the next request of a server; gives the id that it had for the client.
-fn answer_next(client: &mut mocks::client::Client, result: &Value) -> String {
+fn answer_next(client: &mut mcp::client::Client, result: &Value) -> String {
     loop {
         if let Message::Request { id, .. } = client.next_message().unwrap() {
             client.respond(&id, result).unwrap();
@@ -213,7 +213,7 @@ fn answer_next(client: &mut mocks::client::Client, result: &Value) -> String {
 }
 
 /// The parameters of the next notification of this kind.
-fn next_of(client: &mut mocks::client::Client, wanted: &str) -> Value {
+fn next_of(client: &mut mcp::client::Client, wanted: &str) -> Value {
     loop {
         match client.next_message().unwrap() {
             Message::Notification { method, params, .. } if method == wanted => {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::BufReader;
 
-use mocks::client::{HttpClient, HttpOptions, Message};
+use mcp::client::{HttpClient, HttpOptions, Message};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -120,7 +120,7 @@ fn what_a_server_says_has_changed_is_worked_out_anew() {
     configure(&place, &servers, &json!({}));
     let mut client = run_all(&place, &[]);
     client.handshake(LATEST).unwrap();
-    let list = |client: &mut mocks::client::Client| {
+    let list = |client: &mut mcp::client::Client| {
         let reply = client.ask("tools/list", json!({}));
         reply.result().unwrap()["tools"].clone()
     };

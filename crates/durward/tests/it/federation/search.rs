@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use mocks::client::{HttpClient, HttpOptions};
+use mcp::client::{HttpClient, HttpOptions};
 use serde_json::{Value, json};
 
 use super::{Asks, configured, echo_mock, run_all, text_of};

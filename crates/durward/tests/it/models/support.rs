@@ -1,4 +1,4 @@
-//! A gateway before providers, and a provider over HTTP that plays the scripts of `mocks::model`.
+//! A gateway before providers, and a provider over HTTP that plays the scripts of `models::mock`.
 
 use std::fs;
 use std::io::{self, BufRead as _, BufReader, Read};
@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use mocks::model::{Api, Options, Step, answer};
+use models::mock::{Api, Options, Step, answer};
 use serde_json::{Value, json};
 
 use crate::support::components;

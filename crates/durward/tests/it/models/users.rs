@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::support::place;
 use crate::support::guarded::Place;
+use crate::support::program::lab_command;
 use crate::support::serving::Served;
 
 /// The shipped example in a place of its own, its scripted models without a pause.
@@ -22,8 +23,8 @@ fn example() -> Place {
 
 fn users(served: &Served, flags: &[&str]) -> (Option<i32>, Value, String) {
     let host = format!("http://{}", served.address);
-    let fixed = ["lab", "users", "--host", &host, "--json", "--token-ms", "0"];
-    let output = served.place.durward(&[&fixed[..], flags].concat());
+    let fixed = ["users", "--host", &host, "--json", "--token-ms", "0"];
+    let output = served.place.within(lab_command().args(fixed).args(flags));
     let text = String::from_utf8(output.stdout).unwrap();
     let told = String::from_utf8(output.stderr).unwrap();
     let json = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text} {told}"));

@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use mocks::client::Message;
+use mcp::client::Message;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::{Need, within};

@@ -51,10 +51,10 @@ pub(crate) fn open(place: &Place, row: &Row, cell: Cell, behind: &Behind<'_>) ->
 }
 
 /// The era as the raw clients name it.
-pub(crate) fn era(row: &Row, cell: Cell) -> mocks::client::Era {
+pub(crate) fn era(row: &Row, cell: Cell) -> mcp::client::Era {
     match cell.era {
-        super::cell::Era::Legacy => mocks::client::Era::Legacy(row.legacy),
-        super::cell::Era::Modern => mocks::client::Era::Modern,
+        super::cell::Era::Legacy => mcp::client::Era::Legacy(row.legacy),
+        super::cell::Era::Modern => mcp::client::Era::Modern,
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use mocks::client::{Connection, HttpClient, HttpOptions, Process};
+use mcp::client::{Connection, HttpClient, HttpOptions, Process};
 use rustix::process::Signal;
 use serde_json::Value;
 use wire::SseParser;

@@ -8,7 +8,7 @@ pub(crate) struct Row {
     pub(crate) about: &'static str,
     /// The policy file.
     pub(crate) policy: &'static str,
-    /// The mock behind the gate: the words after `durward lab mock`.
+    /// The mock behind the gate: the words after `durward-lab mock`.
     pub(crate) server: &'static [&'static str],
     /// Further flags, of `durward run` and `durward serve` alike.
     pub(crate) flags: &'static [&'static str],

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::time::Duration;
 
-use mocks::client::Process;
+use mcp::client::Process;
 use serde_json::Value;
 
 use super::cell::{Cell, Edge, Peer};
 use super::edge::{self, Behind, Driver};
 use super::row::{Column, Row, Step};
 use super::{frames, records};
-use crate::support::guarded::{PATIENCE, Place, binary, eventually};
+use crate::support::guarded::{PATIENCE, Place, eventually};
+use crate::support::program::lab_binary;
 
 /// What each column came to.
 pub(crate) type Seen = BTreeMap<Column, Vec<String>>;
@@ -44,12 +45,12 @@ pub(crate) fn run(row: &Row, cell: Cell, red: bool) -> Seen {
         received: Vec::new(),
     };
     let record = run.place.path("received").to_str().unwrap().to_owned();
-    let words = [&["lab", "mock"], row.server, &["--record", &record]].concat();
+    let words = [&["mock"], row.server, &["--record", &record]].concat();
     let mut site = None;
     let command: Vec<String>;
     let behind = match cell.peer {
         Peer::Child => {
-            command = [&[binary()], &words[..]]
+            command = [&[lab_binary()], &words[..]]
                 .concat()
                 .iter()
                 .map(|w| (*w).to_owned())
@@ -59,7 +60,7 @@ pub(crate) fn run(row: &Row, cell: Cell, red: bool) -> Seen {
         Peer::Http => {
             let words = [&words[..], &["--http", "127.0.0.1:0"]].concat();
             let options = run.place.options();
-            let mut process = Process::spawn(binary().as_ref(), words, &options).unwrap();
+            let mut process = Process::spawn(lab_binary().as_ref(), words, &options).unwrap();
             let url = String::from_utf8(process.read_line().unwrap()).unwrap();
             Behind::Url(&site.insert((process, url)).1)
         }

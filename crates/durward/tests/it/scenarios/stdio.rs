@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mocks::client::Client;
+use mcp::client::Client;
 
 use super::cell::Cell;
 use super::edge::{Behind, Driver, Finish, era, exit};

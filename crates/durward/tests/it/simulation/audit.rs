@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use mocks::client::{Era, HttpClient, HttpOptions};
+use mcp::client::{Era, HttpClient, HttpOptions};
 use serde_json::{Value, json};
 
 use super::{client, key, load, place};

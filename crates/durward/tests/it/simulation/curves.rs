@@ -9,7 +9,7 @@ const CURVE: &str = "Example|Organism|Central|Drug|Concentration";
 const CLEARANCE: &str = "Example|Organism|Clearance";
 
 /// The points of the curve, as measured values.
-fn measured(client: &mut mocks::client::Client, results: &str) -> Value {
+fn measured(client: &mut mcp::client::Client, results: &str) -> Value {
     let told = call(
         client,
         "get_results",
@@ -84,7 +84,7 @@ fn a_fit_finds_the_parameter_with_which_the_curve_was_made() {
     let place = place();
     let mut client = client(&place);
     call(&mut client, "load_simulation", load());
-    let value = |client: &mut mocks::client::Client| {
+    let value = |client: &mut mcp::client::Client| {
         let asked = json!({"simulationId": "sim", "parameterPath": CLEARANCE});
         call(client, "get_parameter_value", asked)["parameter"]["value"]
             .as_f64()

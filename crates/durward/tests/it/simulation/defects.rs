@@ -18,14 +18,14 @@ fn set(path: &str, value: f64) -> Value {
     json!({"simulationId": "sim", "parameterPath": path, "value": value, "confirm": true})
 }
 
-fn value(client: &mut mocks::client::Client, path: &str) -> f64 {
+fn value(client: &mut mcp::client::Client, path: &str) -> f64 {
     let asked = json!({"simulationId": "sim", "parameterPath": path});
     call(client, "get_parameter_value", asked)["parameter"]["value"]
         .as_f64()
         .unwrap()
 }
 
-fn curve(client: &mut mocks::client::Client, results: &str) -> Vec<f64> {
+fn curve(client: &mut mcp::client::Client, results: &str) -> Vec<f64> {
     let asked = json!({"resultsId": results, "outputs": [CURVE]});
     let told = call(client, "get_results", asked);
     let points = told["series"][0]["values"].as_array().unwrap().clone();
@@ -213,7 +213,7 @@ fn defect_11_a_cancelled_run_has_ended_when_its_caller_is_told() {
     call(&mut client, "load_simulation", load());
     let asked = json!({"simulationId": "sim", "cohort": {"size": 500_000}, "confirm": true});
     let job = call(&mut client, "run_population_simulation", asked)["jobId"].clone();
-    let status = |client: &mut mocks::client::Client| {
+    let status = |client: &mut mcp::client::Client| {
         call(client, "get_job_status", json!({"jobId": job}))["status"].clone()
     };
     let until = Instant::now() + Duration::from_secs(30);
@@ -452,7 +452,7 @@ fn defect_23_wildcards_match_and_a_list_that_is_cut_says_so() {
         "load_simulation",
         json!({"filePath": "large.xml", "simulationId": "sim", "confirm": true}),
     );
-    let list = |client: &mut mocks::client::Client, more: Value| {
+    let list = |client: &mut mcp::client::Client, more: Value| {
         let mut asked = json!({"simulationId": "sim"});
         asked
             .as_object_mut()

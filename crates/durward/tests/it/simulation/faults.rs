@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{BufReader, Read};
 use std::path::Path;
 
-use mocks::client::Client;
+use mcp::client::Client;
 use serde_json::{Value, json};
 
 use super::{call, client, load, place, run};

@@ -23,7 +23,7 @@ mod walks;
 
 use std::fs;
 
-use mocks::client::Client;
+use mcp::client::Client;
 use serde_json::{Value, json};
 
 use crate::support::components::repository;

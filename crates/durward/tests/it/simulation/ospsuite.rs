@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use mocks::client::Client;
+use mcp::client::Client;
 use serde_json::{Value, json};
 
 use super::{call, client, fails, run};

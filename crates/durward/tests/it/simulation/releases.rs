@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use mocks::client::Client;
+use mcp::client::Client;
 use serde_json::{Value, json};
 
 use super::{call, client, fails, load, place, run};

@@ -1,6 +1,6 @@
 //! Results as resources: their pages and bounds, the rules before them, and who sees them.
 
-use mocks::client::Client;
+use mcp::client::Client;
 use serde_json::{Value, json};
 
 use super::{call, client, key, load, place, run};

@@ -51,7 +51,7 @@ fn the_bridges_variables_are_other_names_of_keys() {
         .into_iter()
         .chain(["--policy", "policy.json", "pbpk"])
         .map(str::to_owned);
-    let mut client = mocks::client::Client::spawn_with(
+    let mut client = mcp::client::Client::spawn_with(
         "/usr/bin/env",
         words.into_iter().chain(args),
         &place.options(),

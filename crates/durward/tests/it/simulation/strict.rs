@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::Read as _;
 
-use mocks::client::Client;
+use mcp::client::Client;
 use serde_json::{Value, json};
 
 use super::{call, client, fails, load, place, run};

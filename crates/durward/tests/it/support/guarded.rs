@@ -7,10 +7,10 @@ use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use mocks::client::{Client, Era, Options};
+use mcp::client::{Client, Era, Options};
 use serde_json::{Value, json};
 
-pub use super::program::binary;
+pub use super::program::{binary, lab_binary};
 use super::raised;
 
 /// The longest wait for anything that must happen: a busy machine is no fault.
@@ -112,7 +112,7 @@ impl Place {
 
     /// The words that start a mock which counts.
     pub fn mock(&self, words: &[&str]) -> Vec<String> {
-        let mut out: Vec<String> = [binary(), "lab", "mock"]
+        let mut out: Vec<String> = [lab_binary(), "mock"]
             .iter()
             .chain(words)
             .map(|word| (*word).to_owned())
@@ -189,12 +189,20 @@ impl Place {
     /// The same before it is run.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(binary());
+        self.place(command.args(args));
         command
-            .args(args)
+    }
+
+    /// Runs any command here.
+    pub fn within(&self, command: &mut Command) -> Output {
+        self.place(command).output().unwrap()
+    }
+
+    fn place<'c>(&self, command: &'c mut Command) -> &'c mut Command {
+        command
             .env("XDG_RUNTIME_DIR", self.runtime())
             .current_dir(&self.dir)
-            .stdin(Stdio::null());
-        command
+            .stdin(Stdio::null())
     }
 
     /// What `audit verify --json` says; it must find nothing wrong. The end of an instance that runs or was killed is open.
@@ -381,7 +389,7 @@ pub fn mock_with(words: &str) -> i32 {
         let line = fs::read(entry.path().join("cmdline")).ok()?;
         let line = String::from_utf8_lossy(&line).into_owned();
         let mut args = line.split('\0').skip(1);
-        let is_mock = args.next() == Some("lab") && args.any(|arg| arg == words);
+        let is_mock = args.next() == Some("mock") && args.any(|arg| arg == words);
         is_mock.then_some(pid)
     });
     found.expect("the mock runs")

@@ -3,7 +3,7 @@
 use std::fs;
 use std::sync::{Arc, Mutex};
 
-use mocks::client::{Client, Era};
+use mcp::client::{Client, Era};
 use serde_json::{Value, json};
 
 use super::guarded::{LATEST, Place, binary, echo};

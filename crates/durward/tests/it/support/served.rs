@@ -2,11 +2,12 @@
 
 use std::fs;
 
-use mocks::client::{Era, HttpClient, HttpOptions, Process};
+use mcp::client::{Era, HttpClient, HttpOptions, Process};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::guarded::{PATIENCE, Place, binary};
+use crate::support::program::lab_binary;
 
 /// A running `durward serve`. Dropping it kills it.
 pub struct Served {
@@ -67,10 +68,10 @@ pub struct Site {
 }
 
 impl Site {
-    /// Starts `durward lab mock WORDS --http ADDRESS`.
+    /// Starts `durward-lab mock WORDS --http ADDRESS`.
     pub fn start(place: &Place, words: &[&str], address: &str) -> Self {
-        let args = [&["lab", "mock"], words, &["--http", address]].concat();
-        let mut process = Process::spawn(binary().as_ref(), args, &place.options()).unwrap();
+        let args = [&["mock"], words, &["--http", address]].concat();
+        let mut process = Process::spawn(lab_binary().as_ref(), args, &place.options()).unwrap();
         let url = String::from_utf8(process.read_line().unwrap()).unwrap();
         Self { process, url }
     }

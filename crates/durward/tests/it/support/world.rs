@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use mocks::client::Options;
+use mcp::client::Options;
 
 pub use super::program::binary;
 

@@ -9,15 +9,9 @@ use std::time::{Duration, Instant};
 /// How long something may take that is waited for.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The example that runs the lab; `cargo test` builds it beside the tests.
+/// Returns the program of the lab.
 pub fn lab_path() -> String {
-    let test = std::env::current_exe().unwrap();
-    let path = test.ancestors().nth(2).unwrap().join("examples/lab");
-    assert!(
-        path.exists(),
-        "build the example first: cargo build -p lab --examples"
-    );
-    path.to_str().unwrap().to_owned()
+    env!("CARGO_BIN_EXE_durward-lab").to_owned()
 }
 
 pub fn lab(args: &[&str]) -> Output {

@@ -1,6 +1,6 @@
 //! The same answers in either revision, from servers of each.
 
-use mocks::client::{Era, HttpClient};
+use mcp::client::{Era, HttpClient};
 use serde_json::{Value, json};
 
 use super::super::kept::asked;
@@ -9,7 +9,7 @@ use super::{is_recorded, servers};
 use crate::support::guarded::{LATEST, Place};
 use crate::support::served::{Served, ready};
 
-fn is_complete(reply: &mocks::client::Reply) {
+fn is_complete(reply: &mcp::client::Reply) {
     let result = reply.result().unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(result["resultType"], "complete", "{result}");
 }
@@ -57,7 +57,7 @@ fn servers_of_every_revision_are_one_list_and_answer_under_their_names() {
 }
 
 /// A result without what only one of the revisions has.
-fn bare(reply: &mocks::client::Reply) -> Value {
+fn bare(reply: &mcp::client::Reply) -> Value {
     let answer: Value = serde_json::from_str(reply.line()).unwrap();
     let mut answer = match answer.get("result") {
         Some(result) => result.clone(),

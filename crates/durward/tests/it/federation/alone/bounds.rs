@@ -1,6 +1,6 @@
 //! What does not get through: wrong headers, rules, keys.
 
-use mocks::client::Era;
+use mcp::client::Era;
 use serde_json::{Value, json};
 
 use super::super::kept::asked;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Instant;
 
-use mocks::client::Era;
+use mcp::client::Era;
 use serde_json::json;
 
 use super::super::kept::recording;

@@ -1,6 +1,6 @@
 //! Calls that are answered with a stream, and servers over HTTP.
 
-use mocks::client::Era;
+use mcp::client::Era;
 use serde_json::json;
 
 use super::super::kept::asked;

@@ -6,19 +6,21 @@
 
 mod error;
 mod handshake;
-pub(crate) mod http;
+mod http;
 mod message;
 mod process;
 
 pub use error::ClientError;
-pub use http::{Answer, Connection, HttpClient, HttpOptions};
+pub use http::{Answer, HttpClient, HttpOptions};
 pub use message::{Message, Reply};
+pub use net::blocking::Connection;
 pub use process::{Options, Process};
 
-use crate::server::MODERN_VERSION;
 use serde_json::Value;
 use std::{collections::VecDeque, ffi::OsStr, time::Instant};
 
+/// The stateless revision.
+const MODERN_VERSION: &str = "2026-07-28";
 /// How many messages that answered no request are kept.
 const ASIDE_MAX: usize = 100_000;
 

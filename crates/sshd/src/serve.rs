@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use russh::keys::PublicKey;
+use russh::keys::{PrivateKey, PublicKey};
 use russh::server::{
     Auth, ChannelOpenHandle, Config, Handler, Msg, PublicKeyOffer, Session, VerifiedPublicKey,
 };
@@ -21,15 +21,27 @@ const DOWN: Duration = Duration::from_millis(300);
 
 /// What every connection of a server has in common.
 pub struct Shared {
+    /// What it offers.
     pub variant: Variant,
     /// The key that is let in.
     pub key: PublicKey,
+    /// The server's part of the protocol.
     pub config: Arc<Config>,
 }
 
 impl Shared {
-    /// The server's part of the protocol.
-    pub fn config(variant: Variant, host_key: russh::keys::PrivateKey) -> Config {
+    /// Returns what the connections of a server with these keys share.
+    #[must_use]
+    pub fn new(variant: Variant, key: &PrivateKey, host_key: PrivateKey) -> Self {
+        Self {
+            variant,
+            key: key.public_key().clone(),
+            config: Arc::new(Self::config(variant, host_key)),
+        }
+    }
+
+    /// Returns the server's part of the protocol.
+    fn config(variant: Variant, host_key: PrivateKey) -> Config {
         let methods: &[MethodKind] = match variant.admits {
             Admits::KeyOnly => &[MethodKind::PublicKey],
             Admits::PasswordAndKey | Admits::Nobody => {

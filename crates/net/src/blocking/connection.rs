@@ -1,7 +1,6 @@
 //! One kept HTTP/1.1 connection: what is told is sent, what comes is read within its bounds.
 
-use crate::client::ClientError;
-use crate::client::error::excerpt;
+use super::{ExchangeError, excerpt};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
@@ -26,6 +25,15 @@ pub struct Connection {
     body_bytes_max: u64,
 }
 
+/// Returns host and path of `http://HOST:PORT/PATH`.
+#[must_use]
+pub fn split_url(url: &str) -> Option<(&str, &str)> {
+    let rest = url.strip_prefix("http://")?;
+    let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let path = if path.is_empty() { "/" } else { path };
+    (!host.is_empty()).then_some((host, path))
+}
+
 /// What is left of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Body {
@@ -47,7 +55,7 @@ impl Connection {
         address: SocketAddr,
         timeout: Duration,
         body_bytes_max: u64,
-    ) -> Result<Self, ClientError> {
+    ) -> Result<Self, ExchangeError> {
         let stream = TcpStream::connect_timeout(&address, timeout)?;
         stream.set_nodelay(true)?;
         stream.set_write_timeout(Some(timeout))?;
@@ -76,7 +84,7 @@ impl Connection {
     ///
     /// # Errors
     /// When the server does not take them in time, or is gone.
-    pub fn send(&mut self, bytes: &[u8]) -> Result<(), ClientError> {
+    pub fn send(&mut self, bytes: &[u8]) -> Result<(), ExchangeError> {
         self.stream
             .write_all(bytes)
             .map_err(|error| self.failed(error, "room in the connection"))
@@ -86,7 +94,7 @@ impl Connection {
     ///
     /// # Errors
     /// When none comes in time, the server is gone, or it is no head.
-    pub fn read_head(&mut self) -> Result<u16, ClientError> {
+    pub fn read_head(&mut self) -> Result<u16, ExchangeError> {
         loop {
             self.read_head_text()?;
             let status = self.status()?;
@@ -98,7 +106,7 @@ impl Connection {
         }
     }
 
-    fn read_head_text(&mut self) -> Result<(), ClientError> {
+    fn read_head_text(&mut self) -> Result<(), ExchangeError> {
         self.head.clear();
         loop {
             let from = self.head.len().saturating_sub(3);
@@ -113,7 +121,7 @@ impl Connection {
             }
             self.start = self.end;
             if self.head.len() > HEAD_BYTES_MAX {
-                return Err(ClientError::NotHttp {
+                return Err(ExchangeError::NotHttp {
                     reason: format!("a head of more than {HEAD_BYTES_MAX} bytes"),
                 });
             }
@@ -123,19 +131,19 @@ impl Connection {
         }
     }
 
-    fn status(&self) -> Result<u16, ClientError> {
+    fn status(&self) -> Result<u16, ExchangeError> {
         let line = self.head.strip_prefix(b"HTTP/1.1 ").unwrap_or_default();
         let digits = line
             .get(..3)
             .and_then(|text| std::str::from_utf8(text).ok());
         digits
             .and_then(|text| text.parse().ok())
-            .ok_or_else(|| ClientError::NotHttp {
+            .ok_or_else(|| ExchangeError::NotHttp {
                 reason: format!("no status line: {}", excerpt(&self.head, 60)),
             })
     }
 
-    fn framing(&self, status: u16) -> Result<Body, ClientError> {
+    fn framing(&self, status: u16) -> Result<Body, ExchangeError> {
         if matches!(status, 204 | 304) {
             return Ok(Body::Done);
         }
@@ -148,18 +156,18 @@ impl Connection {
         let Some(length) = self.header("content-length") else {
             return Ok(Body::UntilClose);
         };
-        let length = length.parse().map_err(|_| ClientError::NotHttp {
+        let length = length.parse().map_err(|_| ExchangeError::NotHttp {
             reason: format!("content-length {length}"),
         })?;
         self.bounded(length)?;
         Ok(Body::Length(length))
     }
 
-    fn bounded(&self, bytes: u64) -> Result<(), ClientError> {
+    fn bounded(&self, bytes: u64) -> Result<(), ExchangeError> {
         if bytes <= self.body_bytes_max {
             return Ok(());
         }
-        Err(ClientError::LineTooLong {
+        Err(ExchangeError::TooLong {
             bytes_max: usize::try_from(self.body_bytes_max).unwrap_or(usize::MAX),
         })
     }
@@ -184,7 +192,7 @@ impl Connection {
     ///
     /// # Errors
     /// When nothing comes in time, the server is gone before the end, or the chunks are broken.
-    pub fn read_part(&mut self, into: &mut Vec<u8>) -> Result<bool, ClientError> {
+    pub fn read_part(&mut self, into: &mut Vec<u8>) -> Result<bool, ExchangeError> {
         loop {
             match self.body {
                 Body::Done => return Ok(false),
@@ -220,7 +228,7 @@ impl Connection {
     ///
     /// # Errors
     /// As [`Connection::read_part`]; also when it is longer than the bound.
-    pub fn read_body(&mut self, into: &mut Vec<u8>) -> Result<(), ClientError> {
+    pub fn read_body(&mut self, into: &mut Vec<u8>) -> Result<(), ExchangeError> {
         while self.read_part(into)? {
             self.bounded(into.len() as u64)?;
         }
@@ -237,7 +245,7 @@ impl Connection {
     }
 
     /// Moves at most `most` bytes that were read to `into`, reading first where there are none.
-    fn take(&mut self, most: u64, into: &mut Vec<u8>) -> Result<u64, ClientError> {
+    fn take(&mut self, most: u64, into: &mut Vec<u8>) -> Result<u64, ExchangeError> {
         if self.start == self.end && self.fill("the body")? == 0 {
             return Err(self.closed());
         }
@@ -250,10 +258,10 @@ impl Connection {
         Ok(count as u64)
     }
 
-    fn read_chunk_head(&mut self) -> Result<(), ClientError> {
+    fn read_chunk_head(&mut self) -> Result<(), ExchangeError> {
         let line = self.read_line()?;
         let size = line.split(';').next().unwrap_or_default().trim();
-        let size = u64::from_str_radix(size, 16).map_err(|_| ClientError::NotHttp {
+        let size = u64::from_str_radix(size, 16).map_err(|_| ExchangeError::NotHttp {
             reason: format!("a chunk of size {size:?}"),
         })?;
         if size > 0 {
@@ -265,16 +273,16 @@ impl Connection {
         Ok(())
     }
 
-    fn skip_line_end(&mut self) -> Result<(), ClientError> {
+    fn skip_line_end(&mut self) -> Result<(), ExchangeError> {
         match self.read_line()?.as_str() {
             "" => Ok(()),
-            line => Err(ClientError::NotHttp {
+            line => Err(ExchangeError::NotHttp {
                 reason: format!("a chunk that ends with {line:?}"),
             }),
         }
     }
 
-    fn read_line(&mut self) -> Result<String, ClientError> {
+    fn read_line(&mut self) -> Result<String, ExchangeError> {
         let mut line = Vec::new();
         while line.len() < 1024 {
             if self.start == self.end && self.fill("a chunk")? == 0 {
@@ -290,12 +298,12 @@ impl Connection {
                 byte => line.push(byte),
             }
         }
-        Err(ClientError::NotHttp {
+        Err(ExchangeError::NotHttp {
             reason: "a chunk's size line of more than 1024 bytes".into(),
         })
     }
 
-    fn fill(&mut self, waiting_for: &str) -> Result<usize, ClientError> {
+    fn fill(&mut self, waiting_for: &str) -> Result<usize, ExchangeError> {
         (self.start, self.end) = (0, 0);
         let deadline = Instant::now() + self.timeout;
         loop {
@@ -311,20 +319,19 @@ impl Connection {
         }
     }
 
-    fn failed(&self, error: io::Error, waiting_for: &str) -> ClientError {
+    fn failed(&self, error: io::Error, waiting_for: &str) -> ExchangeError {
         match error.kind() {
-            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => ClientError::Timeout {
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => ExchangeError::Timeout {
                 waiting_for: waiting_for.into(),
                 after: self.timeout,
             },
-            _ => ClientError::Io(error),
+            _ => ExchangeError::Io(error),
         }
     }
 
-    fn closed(&self) -> ClientError {
-        ClientError::Closed {
+    fn closed(&self) -> ExchangeError {
+        ExchangeError::Closed {
             rest: excerpt(&self.head, 200),
-            stderr: String::new(),
         }
     }
 }

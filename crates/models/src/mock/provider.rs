@@ -6,40 +6,38 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use ::models::{
-    Address, Fault, ModelRequest, Offer, Provider, Remedy, Reply, ReplyBody, Sent, Trouble,
-};
 use bytes::Bytes;
 use gate::{PeerId, Spent};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
-use mocks::model::{Api, Manner, Options, Step, answer};
 use tokio::time::{Instant, Sleep, sleep_until};
 use toolkit::server::BoxFuture;
 use wire::model::Endpoint;
 
-use crate::config::models::Provider as Configured;
+use super::{Api, Manner, Options, Step, answer};
+use crate::provider::{Address, Fault, Offer, Provider, Remedy, Reply, ReplyBody, Sent, Trouble};
+use crate::request::ModelRequest;
 
 /// A provider without a network.
-pub struct Mock {
+pub struct MockProvider {
     peer: PeerId,
     offer: Offer,
     options: Options,
     requests: AtomicU64,
 }
 
-impl Mock {
-    pub fn new(own: &Configured) -> Self {
+impl MockProvider {
+    /// Returns a provider of this name that offers these models and pauses so long before each token.
+    #[must_use]
+    pub fn new(name: &str, models: Vec<String>, options: Options) -> Self {
         Self {
-            peer: PeerId::server(own.name.as_str()),
+            peer: PeerId::server(name),
             offer: Offer {
-                models: own.models.clone(),
+                models,
                 examples: Manner::names().map(str::to_owned).collect(),
                 endpoints: Endpoint::ALL.to_vec(),
                 translated: Vec::new(),
             },
-            options: Options {
-                token_ms: own.latency.0,
-            },
+            options,
             requests: AtomicU64::new(0),
         }
     }
@@ -95,7 +93,7 @@ impl Mock {
     }
 }
 
-impl Provider for Mock {
+impl Provider for MockProvider {
     fn peer(&self) -> &PeerId {
         &self.peer
     }

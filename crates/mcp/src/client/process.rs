@@ -1,9 +1,7 @@
 //! The server process: lines in and out, each within a time limit.
 
 use super::ClientError;
-use super::error::excerpt;
-use crate::frame::{Line, Lines};
-use crate::stdio::timespec;
+use net::blocking::{Line, Lines, excerpt, poll_one, timespec};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::process::{Pid, Signal, kill_process};
@@ -266,7 +264,7 @@ impl Process {
                     if left.is_zero() {
                         return Ok(None);
                     }
-                    crate::stdio::poll_one(&*output, PollFlags::IN, Some(left))?;
+                    poll_one(&*output, PollFlags::IN, Some(left))?;
                 }
                 Err(error) => return Err(error.into()),
             }

@@ -8,12 +8,14 @@ mod chat;
 mod embeddings;
 mod messages;
 mod others;
+mod provider;
 mod responses;
 mod script;
 
 use serde_json::{Value, json};
 
 pub use behaviour::Manner;
+pub use provider::MockProvider;
 pub use script::TOKENS;
 
 /// How a scripted model works.

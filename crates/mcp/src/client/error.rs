@@ -2,6 +2,8 @@
 
 use std::{fmt, io, time::Duration};
 
+use net::blocking::ExchangeError;
+
 /// A failed exchange, with what was seen.
 #[derive(Debug)]
 pub enum ClientError {
@@ -139,8 +141,17 @@ impl From<io::Error> for ClientError {
     }
 }
 
-/// The first `chars` characters of some bytes, for a message.
-pub(super) fn excerpt(bytes: &[u8], chars: usize) -> String {
-    let bytes = bytes.get(..chars.saturating_mul(4)).unwrap_or(bytes);
-    String::from_utf8_lossy(bytes).chars().take(chars).collect()
+impl From<ExchangeError> for ClientError {
+    fn from(error: ExchangeError) -> Self {
+        match error {
+            ExchangeError::Io(source) => Self::Io(source),
+            ExchangeError::Closed { rest } => Self::Closed {
+                rest,
+                stderr: String::new(),
+            },
+            ExchangeError::Timeout { waiting_for, after } => Self::Timeout { waiting_for, after },
+            ExchangeError::TooLong { bytes_max } => Self::LineTooLong { bytes_max },
+            ExchangeError::NotHttp { reason } => Self::NotHttp { reason },
+        }
+    }
 }

@@ -22,6 +22,7 @@ pub struct Variant {
     pub about: &'static str,
     /// Its user in the file of hosts.
     pub user: &'static str,
+    /// Who is let in.
     pub admits: Admits,
     /// How long a login takes.
     pub slow: Duration,
@@ -34,6 +35,7 @@ pub struct Variant {
 /// A line that is worse than the machine's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Line {
+    /// How long a piece is on its way.
     pub delay: Duration,
     /// The delay varies by so much up and down.
     pub jitter: Duration,
@@ -132,6 +134,7 @@ const USERS: [(&str, &str); 6] = [
 
 impl Variant {
     /// The prompt of this user, where there is such a user.
+    #[must_use]
     pub fn prompt(&self, user: &str) -> Option<&'static str> {
         if user == "root" {
             return self.root.then_some("# ");
@@ -141,12 +144,14 @@ impl Variant {
     }
 
     /// Whether this password lets this user in.
+    #[must_use]
     pub fn takes_password(&self, user: &str, password: &str) -> bool {
         let right = if user == "root" { "root" } else { PASSWORD };
         self.admits == Admits::PasswordAndKey && self.prompt(user).is_some() && password == right
     }
 
     /// The password of the user in the file of hosts.
+    #[must_use]
     pub fn password(&self) -> &'static str {
         if self.user == "root" {
             "root"
@@ -156,6 +161,7 @@ impl Variant {
     }
 
     /// Whether the key lets this user in.
+    #[must_use]
     pub fn takes_key(&self, user: &str) -> bool {
         self.admits != Admits::Nobody && self.prompt(user).is_some()
     }

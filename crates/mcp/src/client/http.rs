@@ -2,12 +2,9 @@
 //! the status, the form and the id of what comes. It retries nothing; after a failure the next request opens a
 //! new connection.
 
-mod connection;
-
-pub use connection::Connection;
-
 use super::handshake::{dress, initialize_params, settled_on};
 use super::{ASIDE_MAX, ClientError, Era, Message, Reply};
+use net::blocking::{Connection, excerpt, split_url};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -48,14 +45,6 @@ pub struct Answer {
     pub body: Vec<u8>,
 }
 
-/// Host and path of `http://HOST:PORT/PATH`.
-pub(crate) fn split(url: &str) -> Option<(&str, &str)> {
-    let rest = url.strip_prefix("http://")?;
-    let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-    let path = if path.is_empty() { "/" } else { path };
-    (!host.is_empty()).then_some((host, path))
-}
-
 /// A client of one endpoint.
 #[derive(Debug)]
 pub struct HttpClient {
@@ -83,7 +72,7 @@ impl HttpClient {
         let wrong = || ClientError::NotHttp {
             reason: format!("{url} is not a URL of the form http://HOST:PORT/PATH"),
         };
-        let (host, path) = split(url).ok_or_else(wrong)?;
+        let (host, path) = split_url(url).ok_or_else(wrong)?;
         let address = host.to_socket_addrs()?.next().ok_or_else(wrong)?;
         Ok(Self {
             address,
@@ -275,7 +264,7 @@ impl HttpClient {
         };
         let connection = self.connection.insert(connection);
         connection.send(request)?;
-        connection.read_head()
+        Ok(connection.read_head()?)
     }
 
     /// Keeps the connection for the next request, where that is possible.
@@ -387,7 +376,7 @@ impl Answer {
     fn into_error(self) -> ClientError {
         ClientError::Status {
             status: self.status,
-            body: super::error::excerpt(&self.body, 200),
+            body: excerpt(&self.body, 200),
         }
     }
 }

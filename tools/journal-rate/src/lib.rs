@@ -1,75 +1,66 @@
-//! `durward __journal-rate`: how many records a second the journal takes from many writers at once.
+//! `durward-journal-rate`: how many records a second the journal takes from many writers at once.
 //!
-//! For `durward lab standard`, which measures from outside: over any front the calls themselves would be
+//! For `durward-lab standard`, which measures from outside: over any front the calls themselves would be
 //! the bound, not the journal. It writes a journal of its own and never touches another.
 
-use std::io::Write;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::path::PathBuf;
 use std::sync::Barrier;
-use std::time::Instant;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use gate::effect::Effect;
 use gate::journal::{
-    Decision, Journal, MatchedRule, Micros, OpId, Operation, Record, ResponseSummary, Stages,
-    Status,
+    Decision, Journal, JournalOptions, Keys, MatchedRule, Micros, OpId, Operation, Record,
+    ResponseSummary, Stages, Status, SyncPolicy,
 };
 use serde_json::json;
-
-use crate::config::Settings;
-use crate::failure::EXIT_JOURNAL;
-use crate::flags::{Sync, sync_policy};
-use crate::instance::open_journal;
-use crate::local;
-use crate::places::Places;
+use state::directory::create_private;
 
 /// Most threads that write at once.
 const WRITERS_MAX: u64 = 256;
 /// Most records of one run, 1 GiB or so.
 const RECORDS_MAX: u64 = 2_000_000;
 
-/// Arguments of `durward __journal-rate`.
+/// Arguments of `durward-journal-rate`.
 #[derive(Debug, Args)]
 pub struct RateArgs {
     /// Where the journal is made; nothing may be there yet
     #[arg(value_name = "DIR")]
-    directory: PathBuf,
+    pub directory: PathBuf,
     /// Threads that write at once
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u64).range(1..=WRITERS_MAX))]
-    writers: u64,
+    pub writers: u64,
     /// Records of all threads together
     #[arg(long, default_value_t = 200_000, value_parser = clap::value_parser!(u64).range(1..=RECORDS_MAX))]
-    records: u64,
+    pub records: u64,
     /// When records are forced to the disk
-    #[arg(long, value_enum, default_value_t = Sync::Interval)]
-    sync: Sync,
+    #[arg(long, value_enum, default_value_t = SyncMode::Interval)]
+    pub sync: SyncMode,
 }
 
-/// Writes, and prints one JSON object: `records`, `writers`, `seconds`, `per_second`.
-pub fn run(args: &RateArgs, places: &Places, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
-    match measure(args, places) {
-        Ok(found) => {
-            // Whoever closed the pipe does not want to know.
-            let _ = writeln!(out, "{found}");
-            0
-        }
-        Err(message) => {
-            let _ = writeln!(err, "error: {message}");
-            EXIT_JOURNAL
-        }
-    }
+/// When records are forced to the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SyncMode {
+    /// Once a second
+    Interval,
+    /// Before each append returns
+    Every,
+    /// Left to the operating system
+    Never,
 }
 
-fn measure(args: &RateArgs, places: &Places) -> Result<serde_json::Value, String> {
+/// Writes a journal into `directory/journal` with keys in `directory/keys`, as a state directory has them; returns `records`,
+/// `writers`, `seconds` and `per_second`.
+///
+/// # Errors
+/// When the directory exists, or the journal cannot be written.
+pub fn measure(args: &RateArgs) -> Result<serde_json::Value, String> {
     let made = std::fs::create_dir(&args.directory);
     made.map_err(|error| format!("cannot make {}: {error}", args.directory.display()))?;
-    let places = Places {
-        state: places.absolute(&args.directory),
-        ..places.clone()
-    };
-    let sync = sync_policy(Some(args.sync), &Settings::default());
-    let opened = open_journal(sync, &places, [7; 16]).map_err(|failure| failure.message)?;
-    let journal = opened.journal;
+    create_private(&args.directory).map_err(|error| error.to_string())?;
+    let journal = open_journal(args)?;
     let (start, each) = (
         Barrier::new(threads(args)),
         args.records.div_ceil(args.writers),
@@ -92,7 +83,7 @@ fn measure(args: &RateArgs, places: &Places) -> Result<serde_json::Value, String
         .zip(last)
         .map(|(first, last)| last.duration_since(first));
     let seconds = elapsed.unwrap_or_default().as_secs_f64().max(1e-9);
-    let closed = journal.close(local::now_ms(), "measured");
+    let closed = journal.close(now_ms(), "measured");
     closed.map_err(|error| error.to_string())?;
     let records = each.saturating_mul(args.writers);
     Ok(json!({
@@ -101,6 +92,41 @@ fn measure(args: &RateArgs, places: &Places) -> Result<serde_json::Value, String
         "seconds": seconds,
         "per_second": records as f64 / seconds,
     }))
+}
+
+fn open_journal(args: &RateArgs) -> Result<Journal, String> {
+    let mut failed = None;
+    let mut random = |bytes: &mut [u8]| {
+        failed = fill(bytes).err().or(failed.take());
+    };
+    let sync = match args.sync {
+        SyncMode::Interval => SyncPolicy::Interval { interval_ms: 1_000 },
+        SyncMode::Every => SyncPolicy::Every,
+        SyncMode::Never => SyncPolicy::Never,
+    };
+    let options = JournalOptions {
+        sync,
+        ..JournalOptions::retaining(None)
+    };
+    let keys =
+        Keys::open(&args.directory.join("keys"), &mut random).map_err(|error| error.to_string())?;
+    let journal = args.directory.join("journal");
+    let opened = Journal::open(&journal, &keys, options, [7; 16], now_ms(), &mut random);
+    let opened = opened.map_err(|error| error.to_string())?;
+    match failed {
+        Some(error) => Err(format!("no randomness: {error}")),
+        None => Ok(opened),
+    }
+}
+
+fn fill(bytes: &mut [u8]) -> io::Result<()> {
+    File::open("/dev/urandom")?.read_exact(bytes)
+}
+
+/// Returns milliseconds since 1970.
+fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    i64::try_from(since.unwrap_or_default().as_millis()).unwrap_or(i64::MAX)
 }
 
 fn threads(args: &RateArgs) -> usize {
@@ -121,9 +147,9 @@ fn write(
         let op = OpId((u128::from(number) << 64) | u128::from(call));
         let id = call.to_string();
         let appended = if record % 2 == 0 {
-            journal.append(local::now_ms(), &Record::Decision(&decision(op, &id)))
+            journal.append(now_ms(), &Record::Decision(&decision(op, &id)))
         } else {
-            journal.append(local::now_ms(), &Record::Operation(&operation(op, &id)))
+            journal.append(now_ms(), &Record::Operation(&operation(op, &id)))
         };
         appended.map_err(|error| error.to_string())?;
     }

@@ -1,8 +1,14 @@
 //! How each era begins.
 
+use super::MODERN_VERSION;
 use super::{Client, ClientError, Era, Reply};
-use crate::server::{META_CAPABILITIES, META_CLIENT, META_VERSION, MODERN_VERSION};
 use serde_json::{Value, json};
+use wire::revision::META_PROTOCOL_VERSION;
+
+/// The `_meta` member with the capabilities of the client of a stateless request.
+const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+/// The `_meta` member that names the client of a stateless request.
+const META_CLIENT: &str = "io.modelcontextprotocol/clientInfo";
 
 impl Client {
     /// Begins in an era: `initialize` and `notifications/initialized`, or `server/discover`. Every
@@ -75,7 +81,7 @@ pub(super) fn dress(era: Option<Era>, mut params: Value) -> Value {
             .or_insert_with(|| json!({}))
             .as_object_mut()
     {
-        meta.entry(META_VERSION)
+        meta.entry(META_PROTOCOL_VERSION)
             .or_insert_with(|| MODERN_VERSION.into());
         meta.entry(META_CAPABILITIES).or_insert_with(capabilities);
         meta.entry(META_CLIENT).or_insert_with(client_info);

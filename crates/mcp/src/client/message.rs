@@ -1,10 +1,11 @@
 //! One line from a server, sorted but not altered.
 
 use super::ClientError;
-use super::error::excerpt;
-use crate::json::{self, Envelope};
+use net::blocking::excerpt;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 
 /// A message by its kind.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,6 +38,36 @@ pub struct Reply {
     body: Result<Value, Value>,
 }
 
+/// A JSON-RPC message with everything but the routing members left raw.
+#[derive(Debug, Deserialize)]
+struct Envelope<'a> {
+    #[serde(borrow, default)]
+    jsonrpc: Cow<'a, str>,
+    /// Present also when it is `null`, so that a null id is not taken for a notification.
+    #[serde(borrow, default, deserialize_with = "present")]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    method: Cow<'a, str>,
+    #[serde(borrow, default)]
+    params: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    result: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+}
+
+fn present<'de: 'a, 'a, D: Deserializer<'de>>(source: D) -> Result<Option<&'a RawValue>, D::Error> {
+    <&RawValue>::deserialize(source).map(Some)
+}
+
+/// Reads one object. Rejects an array, which the derived code would take.
+fn read_envelope(text: &[u8]) -> Result<Envelope<'_>, serde_json::Error> {
+    match text.trim_ascii_start().first() {
+        Some(b'{') => serde_json::from_slice(text),
+        _ => Err(serde::de::Error::custom("expected an object")),
+    }
+}
+
 impl Message {
     /// Sorts a line.
     ///
@@ -47,7 +78,8 @@ impl Message {
             reason,
             line: excerpt(&line, 200),
         };
-        let envelope: Envelope<'_> = json::object(&line).map_err(|error| not(error.to_string()))?;
+        let envelope: Envelope<'_> =
+            read_envelope(&line).map_err(|error| not(error.to_string()))?;
         let value = |raw: Option<&RawValue>| {
             raw.map_or(Ok(Value::Null), |raw| serde_json::from_str(raw.get()))
                 .map_err(|error| not(error.to_string()))
