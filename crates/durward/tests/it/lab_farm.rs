@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
 use crate::support::guarded::{Place, binary, eventually};
 use crate::support::program::{lab_binary, lab_command};

@@ -1,7 +1,7 @@
 //! The scenarios of `lab load ssh` against `durward ssh serve` and a real sshd.
 
 use std::fs;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::Value;
 
