@@ -1,4 +1,4 @@
-//! Reference pages that the binary itself prints, so that they cannot drift from the code.
+//! Reference pages that are printed from the binary or from data, so that they cannot drift.
 
 use std::fs;
 use std::io::Write;
@@ -6,75 +6,79 @@ use std::path::Path;
 
 use crate::command::{self, Error};
 use crate::finding::Finding;
+use crate::test_index::{self, INDEXES};
 
 /// One generated page.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Page {
     /// The file, relative to the repository root.
-    pub(crate) file: &'static str,
-    /// The package that prints it by its hidden command `__docs`.
-    pub(crate) package: &'static str,
-    /// The name that `__docs` knows it by; nothing if the program has one page.
-    pub(crate) name: &'static str,
+    file: &'static str,
+    source: PageSource,
 }
 
-/// Every generated page. An entry here needs the same name in the `__docs` command of its package.
-pub(crate) const PAGES: &[Page] = &[
-    Page {
-        file: "docs/reference/commands.md",
-        package: "durward",
-        name: "commands",
+/// Where the text of a page is from.
+#[derive(Clone, Copy, Debug)]
+enum PageSource {
+    /// `__docs NAME` of the program that this package builds; no name if the program has one page.
+    Binary {
+        package: &'static str,
+        name: &'static str,
     },
-    Page {
-        file: "docs/reference/reasons.md",
-        package: "durward",
-        name: "reasons",
-    },
-    Page {
-        file: "docs/reference/events.md",
-        package: "durward",
-        name: "events",
-    },
-    Page {
-        file: "docs/reference/policy.md",
-        package: "durward",
-        name: "policy",
-    },
-    Page {
-        file: "docs/reference/keys.md",
-        package: "durward",
-        name: "keys",
-    },
-    Page {
-        file: "docs/reference/lab.md",
-        package: "lab",
-        name: "",
-    },
+    /// An index of tests: its data, relative to the repository root.
+    Tests(&'static str),
+}
+
+/// The pages that programs print: file, package, and name in its `__docs` command.
+const OF_PROGRAMS: [(&str, &str, &str); 6] = [
+    ("docs/reference/commands.md", "durward", "commands"),
+    ("docs/reference/reasons.md", "durward", "reasons"),
+    ("docs/reference/events.md", "durward", "events"),
+    ("docs/reference/policy.md", "durward", "policy"),
+    ("docs/reference/keys.md", "durward", "keys"),
+    ("docs/reference/lab.md", "lab", ""),
 ];
 
-/// Writes every page again and says which files changed. Always `true`: nothing is judged.
+/// Returns every generated page.
+fn pages() -> Vec<Page> {
+    let of_programs = OF_PROGRAMS.iter().map(|&(file, package, name)| Page {
+        file,
+        source: PageSource::Binary { package, name },
+    });
+    let of_tests = INDEXES.iter().map(|&(data, file)| Page {
+        file,
+        source: PageSource::Tests(data),
+    });
+    of_programs.chain(of_tests).collect()
+}
+
+/// Writes every page again and names the files that changed. Always `true`: nothing is judged.
 pub(crate) fn write_all(root: &Path, out: &mut impl Write) -> Result<bool, Error> {
-    write_pages(root, PAGES, |page| print_page(root, page), out)?;
+    write_pages(root, &pages(), |page| print_page(root, page), out)?;
     Ok(true)
 }
 
-/// Compares every page with what the binary prints now.
+/// Compares every page with its source.
 pub(crate) fn check(root: &Path) -> Result<Vec<Finding>, Error> {
-    compare(root, PAGES, |page| print_page(root, page))
+    compare(root, &pages(), |page| print_page(root, page))
 }
 
 fn print_page(root: &Path, page: Page) -> Result<Vec<u8>, Error> {
-    let words = [
-        "run",
-        "--quiet",
-        "--package",
-        page.package,
-        "--",
-        "__docs",
-        page.name,
-    ];
-    let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
-    command::output(root, "cargo", &words)
+    match page.source {
+        PageSource::Binary { package, name } => {
+            let args = [
+                "run",
+                "--quiet",
+                "--package",
+                package,
+                "--",
+                "__docs",
+                name,
+            ];
+            let args: Vec<&str> = args.into_iter().filter(|arg| !arg.is_empty()).collect();
+            command::output(root, "cargo", &args)
+        }
+        PageSource::Tests(data) => test_index::print(root, data),
+    }
 }
 
 fn write_pages(
@@ -83,12 +87,6 @@ fn write_pages(
     print: impl Fn(Page) -> Result<Vec<u8>, Error>,
     out: &mut impl Write,
 ) -> Result<(), Error> {
-    if pages.is_empty() {
-        writeln!(
-            out,
-            "no page is generated yet; xtask/src/docs.rs lists them"
-        )?;
-    }
     for &page in pages {
         let path = root.join(page.file);
         let text = print(page)?;
@@ -117,10 +115,7 @@ fn compare(
             findings.push(Finding::new(
                 page.file,
                 line,
-                format!(
-                    "the page differs from what the package {} prints",
-                    page.package
-                ),
+                "the page differs from its source",
                 "run `cargo xtask docs` and commit the result",
             ));
         }
@@ -147,8 +142,10 @@ mod tests {
 
     const PAGE: Page = Page {
         file: "docs/reference/reasons.md",
-        package: "durward",
-        name: "reasons",
+        source: PageSource::Binary {
+            package: "durward",
+            name: "reasons",
+        },
     };
 
     fn folder(name: &str) -> std::path::PathBuf {

@@ -10,6 +10,7 @@ mod command;
 mod docs;
 mod finding;
 mod seeds;
+mod test_index;
 mod tidy;
 
 const USAGE: &str = "\

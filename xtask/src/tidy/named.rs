@@ -1,59 +1,54 @@
-//! The tests that pages name as `file::test`: each is there.
+//! Checks that each test that the indexes in `docs/tests` name exists.
 
 use super::tree::Tree;
 use crate::finding::Finding;
+use crate::test_index::{self, INDEXES};
 
-/// The pages that say what is tested.
-const PAGES: [&str; 4] = [
-    "docs/security.md",
-    "docs/models-tests.md",
-    "docs/pbpk-tests.md",
-    "docs/ssh-tests.md",
-];
-
-/// A claim of a page is worth what its test is.
+/// Returns the tests that an index names and that do not exist.
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
-    PAGES.into_iter().flat_map(|page| of(tree, page)).collect()
+    let files = INDEXES.into_iter().map(|(data, _)| data);
+    files.flat_map(|file| missing_tests(tree, file)).collect()
 }
 
-fn of(tree: &Tree, page: &'static str) -> Vec<Finding> {
-    let Some(text) = tree.text(page) else {
+fn missing_tests(tree: &Tree, file: &'static str) -> Vec<Finding> {
+    let Some(text) = tree.text(file) else {
         return Vec::new();
     };
-    let mut findings = Vec::new();
-    for (line, text) in (1..).zip(text.lines()) {
-        for name in text.split('`').skip(1).step_by(2) {
-            let Some((file, test)) = test_of(name) else {
-                continue;
-            };
-            if !is_there(tree, file, test) {
-                let remedy = "name one that is, or say that there is none";
-                let wrong = format!("there is no test {name}");
-                findings.push(Finding::new(page, line, wrong, remedy));
-            }
+    let index = match test_index::parse(file, text) {
+        Ok(index) => index,
+        Err(error) => {
+            let remedy = "correct the data";
+            return vec![Finding::new(file, 1, error.to_string(), remedy)];
         }
-    }
-    findings
+    };
+    let missing = index.tests().filter(|name| !exists(tree, name));
+    missing
+        .map(|name| {
+            let quoted = format!("\"{name}\"");
+            let line = tree.line_of(file, |line| line.contains(&quoted));
+            let wrong = format!("there is no test {name}");
+            Finding::new(file, line, wrong, "name one that exists")
+        })
+        .collect()
 }
 
-/// The file and the test of `file::test`; nothing where a text is no such name.
-fn test_of(name: &str) -> Option<(&str, &str)> {
-    let is_word = |part: &str| {
-        !part.is_empty() && part.chars().all(|c| c == '_' || c.is_ascii_alphanumeric())
+/// Whether the tree has a test `module::…::test`, or a file of that path.
+fn exists(tree: &Tree, name: &str) -> bool {
+    let Some((modules, test)) = name.rsplit_once("::") else {
+        return tree.text(name).is_some();
     };
-    let (file, test) = name.split_once("::")?;
-    (is_word(file) && is_word(test)).then_some((file, test))
-}
-
-fn is_there(tree: &Tree, file: &str, test: &str) -> bool {
-    let is_of = |path: &str| {
-        path.ends_with(&format!("/{file}.rs"))
-            || path.ends_with(&format!("/{file}/main.rs"))
-            || path.ends_with(&format!("/{file}/mod.rs"))
-    };
+    let file = modules.replace("::", "/");
+    // Module `tests` may be inline.
+    let outer = file.strip_suffix("/tests");
+    let suffixes: Vec<String> = [Some(file.as_str()), outer]
+        .into_iter()
+        .flatten()
+        .flat_map(|file| [".rs", "/mod.rs", "/main.rs"].map(|end| format!("/{file}{end}")))
+        .collect();
     let declared = format!("fn {test}(");
-    tree.rust()
-        .any(|rust| is_of(rust.path) && rust.text.contains(&declared))
+    tree.rust().any(|rust| {
+        rust.text.contains(&declared) && suffixes.iter().any(|suffix| rust.path.ends_with(suffix))
+    })
 }
 
 #[cfg(test)]
@@ -61,21 +56,35 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_test_that_is_not_there_is_named() {
+    fn a_test_that_does_not_exist_is_named() {
+        let data = |tests: &str| {
+            format!(
+                "title = \"T\"\nabout = \"A\"\n[[section]]\ntitle = \"S\"\n[[section.case]]\ncase = \"c\"\ntests = [\n{tests}]\n"
+            )
+        };
+        let security = data(
+            "\"pins::held\",\n\"pins::gone\",\n\"other::held\",\n\"deep::pins::held\",\n\"a::tests::inline\",\n\"scripts/a\",\n\"scripts/b\",\n",
+        );
         let tree = Tree::of(&[
-            (
-                PAGES[0],
-                "`pins::held` is there\n`pins::gone` is not, nor is `other::held`; `durward serve` is none\n",
-            ),
-            (PAGES[1], "`pins::held`, and `pins::other`\n"),
+            (INDEXES[0].0, security.as_str()),
+            (INDEXES[1].0, "title = 1\n"),
             ("crates/a/tests/it/pins.rs", "#[test]\nfn held() {}\n"),
+            ("crates/a/src/a.rs", "mod tests { fn inline() {} }\n"),
+            ("scripts/a", ""),
         ]);
         let found: Vec<String> = check(&tree).iter().map(ToString::to_string).collect();
-        assert_eq!(found.len(), 3, "{found:?}");
-        let of_second = |f: &&String| f.starts_with("docs/security.md:2");
-        assert_eq!(found.iter().filter(of_second).count(), 2, "{found:?}");
-        assert!(found.iter().any(|f| f.contains("pins::other")));
-        assert!(found.iter().any(|f| f.contains("pins::gone")));
-        assert!(found.iter().any(|f| f.contains("other::held")));
+        let of_first = |name: &str| {
+            found.iter().any(|finding| {
+                finding.starts_with("docs/tests/security.toml:") && finding.contains(name)
+            })
+        };
+        assert_eq!(found.len(), 5, "{found:?}");
+        assert!(of_first(":9: there is no test pins::gone"), "{found:?}");
+        assert!(of_first("other::held") && of_first("deep::pins::held") && of_first("scripts/b"));
+        assert!(
+            found
+                .iter()
+                .any(|f| f.starts_with("docs/tests/models.toml:1: "))
+        );
     }
 }

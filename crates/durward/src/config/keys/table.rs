@@ -467,7 +467,7 @@ pub(super) const GENERAL: &[Key] = &[
         "inspect.*.checker.url",
         "https URL, or http to this machine",
         "",
-        "a program of yours that is asked about each message (docs/security.md)",
+        "a program of yours that is asked about each message (docs/what_is_looked_for.md)",
     ),
     live(
         "inspect.*.checker.secret",

@@ -381,14 +381,17 @@ fn j06_every_argument_that_is_named_like_a_path_has_to_be_allowed() {
 /// What reading alone misses is known, and stays what it is: a way that is found moves to `ways.txt`.
 #[test]
 fn what_reading_alone_misses_is_listed() {
-    let page = include_str!("../../../../../docs/security.md");
+    let page = include_str!("../../../../../docs/what_is_read.md");
     for place in [DENIED, PROTECTED] {
         let policy = place.policy();
         for line in lines(include_str!("missed.txt")) {
             let (way, reason) = line.rsplit_once(" | ").unwrap();
             let (found, why) = effect(&policy, &place.about(way));
             assert_eq!(found, Effect::Allow, "{way}: found after all, by {why}");
-            assert!(page.contains(reason), "docs/security.md lacks: {reason}");
+            assert!(
+                page.contains(reason),
+                "docs/what_is_read.md lacks: {reason}"
+            );
         }
     }
 }
@@ -410,7 +413,7 @@ fn calls_of_official_servers_pass_but_those_that_the_page_explains() {
     ];
     let protected: Vec<String> = protected.iter().map(|p| (*p).to_owned()).collect();
     let policy = Policy::load(text, Some(&Machine), &protected).unwrap();
-    let page = include_str!("../../../../../docs/security.md");
+    let page = include_str!("../../../../../docs/what_is_read.md");
     let calls: Vec<&str> = lines(include_str!("benign.txt")).collect();
     assert!(calls.len() >= 300, "{} calls", calls.len());
     let mut wrong = Vec::new();
