@@ -78,6 +78,7 @@ bench: ## build as shipped, measure beside the peers, write BENCHMARKS.md again
 bench-with-peers:
 	scripts/dist
 	$(TARGET)/dist/durward lab standard --write BENCHMARKS.md $(PEERS) $(HTTP_PEERS)
+	if [ -e BENCHMARKS-profile.txt ]; then mv BENCHMARKS-profile.txt bench/ && sed -i 's#: BENCHMARKS-profile.txt#: bench/BENCHMARKS-profile.txt#' BENCHMARKS.md; fi
 	scripts/bench_pbpk.py $(DATA) --out .cache/bench-pbpk.md && { echo; cat .cache/bench-pbpk.md; } >> BENCHMARKS.md
 	scripts/bench_simulation.py run --durward $(TARGET)/dist/durward --scenario stress $(WHOLE_BODY) --out .cache/benchmarks --markdown .cache/bench-simulation.md && { echo; cat .cache/bench-simulation.md; } >> BENCHMARKS.md
 	scripts/bench_ssh.py --durward $(TARGET)/dist/durward --out .cache/bench-ssh.md && { echo; cat .cache/bench-ssh.md; } >> BENCHMARKS.md
@@ -101,7 +102,7 @@ stress-weekly: ## the stress tier with a profile, against the plan's bounds: doc
 	$(MAKE) --no-print-directory benchmark SCENARIO=stress BENCH_PROFILE=1
 	scripts/bench_simulation.py check "$$(ls var/benchmarks/*-stress.json | tail -1)" --plan
 
-benchmark-report: ## a page of the artefacts in var/benchmarks: reports/perf/latest.md
+benchmark-report: ## a page of the artefacts in var/benchmarks: bench/reports/latest.md
 	scripts/bench_report.py
 
 fetch-bench-data: ## make the models of 0.1 to 25 MB in var/models/standard, and hold their curves against the exact ones

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes a page of the measurements of simulations: the newest of each scenario, and how it went from one to the next.
 
-    scripts/bench_report.py [--folder var/benchmarks] [--out reports/perf/latest.md]
-    scripts/bench_report.py --summary extreme [--out reports/perf/extreme.md]
+    scripts/bench_report.py [--folder var/benchmarks] [--out bench/reports/latest.md]
+    scripts/bench_report.py --summary extreme [--out bench/reports/extreme.md]
 
 With --summary the page is that of one scenario's newest artefact alone, without its course: small, and to be committed.
 Takes the artefacts that scripts/bench_simulation.py has written. One that does not say what was solved is left out and named.
@@ -105,7 +105,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--folder", type=pathlib.Path, default=pathlib.Path("var/benchmarks"), help="of artefacts [default: var/benchmarks]")
     parser.add_argument("--summary", choices=SCENARIOS, help="of this scenario alone, as a page to be committed")
-    parser.add_argument("--out", type=pathlib.Path, help="[default: reports/perf/latest.md, or the scenario's name]")
+    parser.add_argument("--out", type=pathlib.Path, help="[default: bench/reports/latest.md, or the scenario's name]")
     args = parser.parse_args()
     found, wrong = read(args.folder)
     for line in wrong:
@@ -114,7 +114,7 @@ def main():
         of = f" of {args.summary}" if args.summary else ""
         print(f"error: {args.folder} has no artefact{of} that can be used; run make benchmark first", file=sys.stderr)
         sys.exit(1)
-    out = args.out or pathlib.Path("reports/perf") / f"{args.summary or 'latest'}.md"
+    out = args.out or pathlib.Path("bench/reports") / f"{args.summary or 'latest'}.md"
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(summary(args.summary, found[args.summary]) if args.summary else page(found, wrong))
     print(out)

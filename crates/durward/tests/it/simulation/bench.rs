@@ -208,7 +208,7 @@ fn defect_05_the_larger_scenarios_exist_and_run_at_a_reduced_size() {
     let report = ["--folder", folder, "--summary", "extreme"];
     let reported = python(&place, "bench_report.py", &report).unwrap();
     assert!(reported.status.success(), "{reported:?}");
-    let page = fs::read_to_string(place.path("reports/perf/extreme.md")).unwrap();
+    let page = fs::read_to_string(place.path("bench/reports/extreme.md")).unwrap();
     for part in [
         "run_to_results_8_clients |",
         "| run_to_results <= 30000 ms |",
