@@ -21,6 +21,7 @@ mod orphans;
 mod outbound;
 mod panics;
 pub(crate) mod sizes;
+mod steps;
 mod survey;
 mod tree;
 mod wording;
@@ -57,6 +58,7 @@ fn check(tree: &tree::Tree, packages: &[metadata::Package]) -> Vec<Finding> {
     findings.extend(orphans::check(tree));
     findings.extend(outbound::check(tree));
     findings.extend(panics::check(tree));
+    findings.extend(steps::check(tree));
     findings.extend(wording::check(tree));
     findings.extend(words::check(tree));
     findings.extend(tree.unparsed());
