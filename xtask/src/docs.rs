@@ -6,6 +6,7 @@ use std::path::Path;
 
 use crate::command::{self, Error};
 use crate::finding::Finding;
+use crate::parity::table;
 use crate::test_index::{self, INDEXES};
 
 /// One generated page.
@@ -26,6 +27,8 @@ enum PageSource {
     },
     /// An index of tests: its data, relative to the repository root.
     Tests(&'static str),
+    /// The table of published measurements.
+    Parity,
 }
 
 /// The pages that programs print: file, package, and name in its `__docs` command.
@@ -48,7 +51,11 @@ fn pages() -> Vec<Page> {
         file,
         source: PageSource::Tests(data),
     });
-    of_programs.chain(of_tests).collect()
+    let parity = Page {
+        file: table::PAGE,
+        source: PageSource::Parity,
+    };
+    of_programs.chain(of_tests).chain([parity]).collect()
 }
 
 /// Writes every page again and names the files that changed. Always `true`: nothing is judged.
@@ -78,6 +85,7 @@ fn print_page(root: &Path, page: Page) -> Result<Vec<u8>, Error> {
             command::output(root, "cargo", &args)
         }
         PageSource::Tests(data) => test_index::print(root, data),
+        PageSource::Parity => table::print(root),
     }
 }
 

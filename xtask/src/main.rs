@@ -1,4 +1,4 @@
-//! Project tasks: `cargo xtask tidy`, `sizes`, `docs` and `seeds`.
+//! Project tasks: `cargo xtask tidy`, `sizes`, `docs` and `parity`.
 //!
 //! Nothing here is shipped, nothing here opens a socket, and nothing but `docs` writes a file of the repository.
 
@@ -9,16 +9,16 @@ use std::process::ExitCode;
 mod command;
 mod docs;
 mod finding;
-mod seeds;
+mod parity;
 mod test_index;
 mod tidy;
 
 const USAGE: &str = "\
 usage: cargo xtask TASK
-  tidy   check the rules of the house that the compiler does not check
+  tidy   check the rules of this repository that the compiler does not check
   sizes  list the longest files and functions; fails nothing
   docs   write the generated reference pages again
-  seeds  hold docs/seeds.md against the papers and run its commands in their quick form
+  parity compare docs/parity.toml with the papers and run its commands in their quick form
 ";
 
 fn main() -> ExitCode {
@@ -27,7 +27,7 @@ fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            // Nothing is left to tell if standard error is gone as well.
+            // If standard error is gone as well, there is no place to report to.
             let _ = writeln!(io::stderr().lock(), "xtask: {error}");
             ExitCode::from(2)
         }
@@ -42,7 +42,7 @@ fn run(out: &mut impl Write) -> Result<bool, command::Error> {
         Some("tidy") => tidy::run(&root, out),
         Some("sizes") => tidy::sizes::run(&root, out),
         Some("docs") => docs::write_all(&root, out),
-        Some("seeds") => seeds::run(&root, out),
+        Some("parity") => parity::run(&root, out),
         _ => {
             out.write_all(USAGE.as_bytes())?;
             Ok(task.is_none())

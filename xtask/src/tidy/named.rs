@@ -1,13 +1,37 @@
-//! Checks that each test that the indexes in `docs/tests` name exists.
+//! Checks that tests, targets and scripts that `docs/tests` and `docs/parity.toml` name exist.
 
 use super::tree::Tree;
 use crate::finding::Finding;
+use crate::parity::table::{self, DATA};
 use crate::test_index::{self, INDEXES};
 
-/// Returns the tests that an index names and that do not exist.
+/// Returns names of the data that do not exist.
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let files = INDEXES.into_iter().map(|(data, _)| data);
-    files.flat_map(|file| missing_tests(tree, file)).collect()
+    let mut findings: Vec<Finding> = files.flat_map(|file| missing_tests(tree, file)).collect();
+    findings.extend(parity_faults(tree));
+    findings
+}
+
+fn parity_faults(tree: &Tree) -> Vec<Finding> {
+    let Some(text) = tree.text(DATA) else {
+        return Vec::new();
+    };
+    let makefile = tree.text("Makefile").unwrap_or_default();
+    let has_target = |target: &str| {
+        let head = format!("{target}:");
+        makefile.lines().any(|line| line.starts_with(&head))
+    };
+    let faults = match table::parse(text) {
+        Ok(table) => table.faults(
+            has_target,
+            |file| tree.text(file).is_some(),
+            |test| exists(tree, test),
+        ),
+        Err(error) => vec![error.to_string()],
+    };
+    let finding = |wrong| Finding::new(DATA, 1, wrong, "correct the data");
+    faults.into_iter().map(finding).collect()
 }
 
 fn missing_tests(tree: &Tree, file: &'static str) -> Vec<Finding> {

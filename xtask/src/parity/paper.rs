@@ -1,6 +1,6 @@
-//! The parts of a paper: every heading below the title, by its path, and every table under it.
+//! Parts of a paper: every heading below the title, by its path, and every table under it.
 
-/// The parts in order: `A`, `A / B` for headings, with ` (table)`, ` (table 2)` behind where tables stand.
+/// Returns the parts in order: `A`, `A / B` for headings, `A (table)`, `A (table 2)` for tables.
 pub(super) fn parts(text: &str) -> Vec<String> {
     let (mut parts, mut path, mut tables) = (Vec::new(), Vec::<(usize, String)>::new(), 0);
     let (mut fenced, mut before) = (false, "");
@@ -15,7 +15,6 @@ pub(super) fn parts(text: &str) -> Vec<String> {
             tables = 0;
             parts.push(name(&path));
         }
-        // The line under the head of a table tells it from other lines with bars.
         if !fenced && is_rule(line) && before.starts_with('|') {
             tables += 1;
             let behind = match tables {
@@ -29,7 +28,7 @@ pub(super) fn parts(text: &str) -> Vec<String> {
     parts
 }
 
-/// Whether a line tells that the one above it is the head of a table.
+/// Whether the line above is the head of a table.
 fn is_rule(line: &str) -> bool {
     line.starts_with('|') && line.contains("--") && line.chars().all(|c| "|-: ".contains(c))
 }
