@@ -72,15 +72,7 @@ pub(crate) fn check(root: &Path) -> Result<Vec<Finding>, Error> {
 fn print_page(root: &Path, page: Page) -> Result<Vec<u8>, Error> {
     match page.source {
         PageSource::Binary { package, name } => {
-            let args = [
-                "run",
-                "--quiet",
-                "--package",
-                package,
-                "--",
-                "__docs",
-                name,
-            ];
+            let args = ["run", "--quiet", "--package", package, "--", "__docs", name];
             let args: Vec<&str> = args.into_iter().filter(|arg| !arg.is_empty()).collect();
             command::output(root, "cargo", &args)
         }

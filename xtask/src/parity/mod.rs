@@ -23,7 +23,14 @@ pub(crate) fn run(root: &Path, out: &mut impl Write) -> Result<bool, Error> {
     for paper in &table.paper {
         is_sound &= compare_paper(root, paper, out)?;
     }
-    let packages = ["build", "--quiet", "--package", "durward", "--package", "lab"];
+    let packages = [
+        "build",
+        "--quiet",
+        "--package",
+        "durward",
+        "--package",
+        "lab",
+    ];
     command::output(root, "cargo", &packages)?;
     let target = variable("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
     let binaries = target.join("debug");
