@@ -32,8 +32,8 @@ pub mod urls;
 mod words;
 
 pub use admit::{
-    Admission, Answer, Attempt, Call, Control, ControlKind, Ended, Gate, InFlight, Observed,
-    Observer, Origin, Outcome, Pass, Permit, Refusal, Spent, Ticket, Unfinished, World,
+    Admission, Answer, AnswerVerdict, Attempt, Call, Control, ControlKind, Ended, Gate, InFlight,
+    Observed, Observer, Origin, Outcome, Pass, Permit, Refusal, Spent, Ticket, Unfinished, World,
 };
 pub use caller::Caller;
 pub use clock::Clock;

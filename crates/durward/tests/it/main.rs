@@ -38,6 +38,7 @@ mod descriptions_screened;
 mod disk;
 mod documented;
 mod effects;
+mod elicited_answers;
 mod faults_client;
 mod faults_journal;
 mod faults_kill;

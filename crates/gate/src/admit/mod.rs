@@ -1,6 +1,7 @@
 //! The order in which a call is judged, in one place: identity → limits → policy → approval →
 //! journal. Whoever wants to know what happens to a call reads this file.
 
+mod answer;
 mod beside;
 mod by_tool;
 mod call;
@@ -40,6 +41,7 @@ use crate::peer::PeerId;
 use crate::policy::Policy;
 use crate::reason::Reason;
 
+pub use answer::AnswerVerdict;
 pub use by_tool::{OTHER_TOOL, SERVERS_MAX, TOOLS_MAX, ToolCount};
 pub use call::{Call, Origin};
 pub use control::ControlKind;

@@ -5,6 +5,7 @@
 //! of its client, in a request or inside a result, reaches the client unjudged; no task is spawned
 //! here, an edge runs what is handed to it.
 
+mod answer;
 mod basis;
 mod begin;
 mod checked;

@@ -148,6 +148,44 @@ impl Asker {
         self.server.gate.resume(ticket, now)
     }
 
+    /// Waits for a person until there is a decision; `judge_again` judges what the person has answered about. Returns
+    /// `None` if `stop` withdraws the question.
+    pub(super) async fn wait_for_person(
+        &self,
+        ticket: Box<Ticket<Frame>>,
+        stop: &Arc<Stop>,
+        late: Option<&mpsc::Sender<Vec<u8>>>,
+        judge_again: impl Fn(Box<Ticket<Frame>>) -> Admission<Frame>,
+    ) -> Option<Admission<Frame>> {
+        let mut ticket = ticket;
+        loop {
+            let mut asking = match Asking::of(self, ticket, Marks::default(), None) {
+                Ok(asking) => asking.stopped_by(stop),
+                Err(refusal) => return Some(Admission::Refused(refusal)),
+            };
+            let end = loop {
+                match asking.next().await {
+                    Next::Show(frame) => tell(&*self.client, late, frame).await,
+                    Next::Over(end) => break end,
+                }
+            };
+            let unanswered = asking.into_ticket();
+            match end {
+                // Dropped, the ticket records that the request was withdrawn.
+                End::Over(Why::Withdrawn) => return None,
+                End::Over(Why::Refused(reason)) => {
+                    let refusal = self.server.gate.decline(*unanswered, reason);
+                    return Some(Admission::Refused(refusal));
+                }
+                End::Settled => match judge_again(unanswered) {
+                    // The rules have changed, and they ask as well.
+                    Admission::Pending(again) => ticket = again,
+                    decided => return Some(decided),
+                },
+            }
+        }
+    }
+
     /// The frame for the client of what was decided, or the server's answer.
     fn passed_on(
         &self,
@@ -183,48 +221,21 @@ struct Waiting {
 
 impl Waiting {
     async fn go_on(self, ticket: Box<Ticket<Frame>>) {
-        let mut ticket = ticket;
-        let decided = loop {
-            let asking = Asking::of(&self.asker, ticket, Marks::default(), None);
-            let asking = match asking {
-                Ok(asking) => asking.stopped_by(self.place.stop()),
-                Err(refusal) => break Admission::Refused(refusal),
-            };
-            let (unanswered, end) = self.ended(asking).await;
-            match end {
-                // Dropped, the ticket records that the request was withdrawn.
-                End::Over(Why::Withdrawn) => return,
-                End::Over(Why::Refused(reason)) => {
-                    let refusal = self.asker.server.gate.decline(*unanswered, reason);
-                    break Admission::Refused(refusal);
-                }
-                End::Settled => match self.asker.asked_again(&self.method, unanswered) {
-                    // The rules have changed, and they ask as well.
-                    Admission::Pending(again) => ticket = again,
-                    decided => break decided,
-                },
-            }
-        };
         let Self {
             asker,
             link,
             id,
+            method,
             place,
             late,
-            ..
         } = self;
+        let again = |ticket| asker.asked_again(&method, ticket);
+        let decided = asker.wait_for_person(ticket, place.stop(), late.as_ref(), again);
+        let Some(decided) = decided.await else {
+            return;
+        };
         if let Some(frame) = asker.passed_on(&link, &id, place, decided) {
             tell(&*asker.client, late.as_ref(), frame).await;
-        }
-    }
-
-    /// Waits for the end of the question.
-    async fn ended(&self, mut asking: Asking) -> (Box<Ticket<Frame>>, End) {
-        loop {
-            match asking.next().await {
-                Next::Show(frame) => tell(&*self.asker.client, self.late.as_ref(), frame).await,
-                Next::Over(end) => return (asking.into_ticket(), end),
-            }
         }
     }
 }

@@ -6,8 +6,7 @@ use gate::inspect::Inspected;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use gate::journal::Status;
-use gate::{ControlKind, InFlight, Outcome, Reason, Ticket};
+use gate::{ControlKind, InFlight, Reason, Ticket};
 use tokio::sync::Notify;
 use wire::id::IdKey;
 use wire::{Id, Revision};
@@ -303,8 +302,7 @@ impl UnderWay {
 
     /// The client answers a request of the server or of ours; `false` where there is none of this id.
     pub fn answer(&self, asker: &Asker, key: &IdKey, frame: Inspected<Vec<u8>>) -> bool {
-        let frame = frame.into_message();
-        if self.answer_form(asker, key, &frame) {
+        if self.answer_form(asker, key, frame.message()) {
             return true;
         }
         let Some(Ask { link, kind, .. }) = self.asked().remove(key) else {
@@ -318,19 +316,11 @@ impl UnderWay {
                 return false;
             }
             AskKind::Ping => {
-                let pass = link.control(ControlKind::Ping, frame);
+                let pass = link.control(ControlKind::Ping, frame.into_message());
                 // A server that has ended needs no answer.
                 let _ = link.send(pass);
             }
-            AskKind::Judged(mut flight) => {
-                flight.reply_arrived();
-                if let Ok(flight) = link.send(flight.answer(Frame::from(frame))) {
-                    flight.finish(Outcome {
-                        status: Status::Success,
-                        ..Outcome::default()
-                    });
-                }
-            }
+            AskKind::Judged(flight) => asker.answer_server(link, flight, frame),
         }
         true
     }

@@ -4,13 +4,33 @@
 use gate::facts::{Fact, Facts};
 use gate::paths::reach::Reader;
 use wire::WireError;
-use wire::scan::{Bounds, Scan, scan_request};
+use wire::jsonrpc::member;
+use wire::scan::{Bounds, Scan, scan_reply, scan_request};
 
 use super::completion::Completion;
 use super::{Context, budget_of, is_below, paths_of, subscribed, take_leaves};
 
 /// Parameters that are the protocol's own and no server's: `_meta`, and what a server gets back as it gave it.
 const APART: [&str; 2] = ["_meta", "requestState"];
+
+/// Returns an answer's result, or its error, as the parameters of a request; `None` if it cannot be read. The `content`
+/// of a form has the values of its fields, which are read under their own names: it is no text that a server only keeps.
+pub(super) fn answer_as_params(answer: &[u8], is_form: bool) -> Option<String> {
+    let scan = scan_reply(answer, &Bounds::default()).ok()?;
+    let raw = member(&scan.members, "result").or_else(|| member(&scan.members, "error"))?;
+    let Ok(result) = scan_reply(raw.as_bytes(), &Bounds::default()) else {
+        return Some(format!("{{\"params\":{{\"answer\":{raw}}}}}"));
+    };
+    let members = result.members.iter().map(|(name, raw)| {
+        let name = match is_form && name == "content" {
+            true => "answer",
+            false => name,
+        };
+        format!("{}:{raw}", serde_json::Value::from(name))
+    });
+    let members: Vec<String> = members.collect();
+    Some(format!("{{\"params\":{{{}}}}}", members.join(",")))
+}
 
 /// The parameters but those named so, as if they were the arguments of a call; none where there are none.
 pub(super) fn as_arguments(scan: &Scan<'_>, read: &[&str]) -> Option<String> {

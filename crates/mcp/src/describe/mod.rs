@@ -15,7 +15,7 @@ use gate::paths::{
 use gate::pins::Quarantine;
 use toolkit::mcp::Builtin;
 use wire::jsonrpc::{member, string};
-use wire::scan::{Leaf, Scan};
+use wire::scan::{Bounds, Leaf, Scan, scan_request};
 use wire::text::unescape;
 
 mod address;
@@ -274,6 +274,31 @@ pub fn server_request(method: &str, asked: &[u8], context: &Context<'_>) -> Fact
     facts
 }
 
+/// Describes a client's answer to a request of its server, of which `asked` is known. A server does with a person's
+/// answer whatever it likes, as with an argument, so its strings are read like arguments. The roots of a client are
+/// its configuration and lead to nothing by themselves.
+#[must_use]
+pub fn client_answer(asked: &Facts, answer: &[u8], context: &Context<'_>) -> Facts {
+    let mut facts = Facts {
+        direction: Direction::ToServer,
+        paths: Fact::Known(Vec::new()),
+        ..asked.clone()
+    };
+    if facts.method == "roots/list" {
+        return facts;
+    }
+    let is_form = facts.method == ELICIT;
+    match beside::answer_as_params(answer, is_form) {
+        Some(frame) => match scan_request(frame.as_bytes(), &Bounds::default()) {
+            Ok(scan) => beside::add_others(&mut facts, &scan, &[], context),
+            // One level deeper than it came, it is too deep to be read.
+            Err(_) => facts.paths = Fact::Unknown,
+        },
+        None => facts.paths = Fact::Unknown,
+    }
+    facts
+}
+
 /// Describes an entry of a list: as a call of it would be described, arguments unknown.
 #[must_use]
 pub fn listed(reaches_for: ResourceType, name: &str, context: &Context<'_>) -> Facts {
@@ -378,7 +403,6 @@ fn paths_of(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wire::scan::{Bounds, scan_request};
 
     #[test]
     fn what_is_no_call_is_searched_for_paths_too() {
