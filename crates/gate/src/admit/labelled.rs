@@ -66,8 +66,8 @@ impl Gate {
         self.label(&world, caller, server, labels);
     }
 
-    /// Labels the session of a caller who reads a list of a server. Names and descriptions are the server's text, and
-    /// nothing that it keeps for its users: `untrusted` alone counts.
+    /// Labels the session of a caller who reads what a server says of itself: a list, its instructions, an error in the
+    /// place of either. That is the server's text, and nothing that it keeps for its users: `untrusted` alone counts.
     pub fn list_read(&self, caller: &Arc<str>, server: &Arc<str>) {
         let world = self.world.load();
         let all = world.flow.of(server, None);

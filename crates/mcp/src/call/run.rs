@@ -381,6 +381,9 @@ impl Run {
             let gate = &self.asker.server.gate;
             let outcome = reply::outcome(gate, &reply);
             self.over = Some(flight.ended(outcome));
+        } else {
+            // Its message is text of the server, as a list is.
+            self.asker.label_list();
         }
         if let Some(era) = self.asker.era
             && era::is_mismatch(era, asked, payload)
@@ -419,7 +422,10 @@ impl Run {
                     }
                     under_way.lists().learn_capabilities(payload);
                 }
-                asker.server.screened(payload, &asker.session_id)
+                let caller = &asker.caller.subject;
+                asker
+                    .server
+                    .screen_handshake(payload, caller, &asker.session_id)
             }
         }
     }

@@ -437,8 +437,17 @@ impl Server {
         (unfit, known.changes)
     }
 
-    /// A handshake's result with its instructions screened; `None` where nothing had to be changed.
-    pub fn screened(&self, payload: &str, session_id: &str) -> Option<String> {
+    /// Screens the instructions of a handshake's result, and labels the session that reads them; returns `None` if
+    /// nothing had to be changed.
+    pub fn screen_handshake(
+        &self,
+        payload: &str,
+        caller: &Arc<str>,
+        session_id: &str,
+    ) -> Option<String> {
+        if descriptions::has_instructions(payload) {
+            self.gate.list_read(caller, &self.name);
+        }
         let screened = descriptions::instructions(payload, &self.descriptions);
         self.tell(screened.findings, session_id);
         screened.text

@@ -138,6 +138,19 @@ pub fn entry(text: &str, node: &Node<'_>, of: &str, options: &Options) -> Screen
     screen.finish(text)
 }
 
+/// Returns whether a handshake's result has instructions for the model.
+#[must_use]
+pub fn has_instructions(result: &str) -> bool {
+    let Ok(scan) = wire::scan_reply(result.as_bytes(), &wire::Bounds::default()) else {
+        return false;
+    };
+    let mut named = scan
+        .members
+        .iter()
+        .filter(|(name, _)| name == "instructions");
+    named.any(|(_, raw)| !matches!(raw.trim(), "null" | "\"\""))
+}
+
 /// Screens the `instructions` of a handshake's result, and what the server says of itself there.
 #[must_use]
 pub fn instructions(result: &str, options: &Options) -> Screened {

@@ -135,11 +135,16 @@ impl Face {
                 self.note(failure.fault.into());
                 return Err(NotOpened::Unreached(failure));
             }
-            Ok(Err(reply)) => return Err(NotOpened::Refused(reply)),
+            Ok(Err(reply)) => {
+                // Its message is text of the server, as its instructions are.
+                self.gate.list_read(&caller.subject, &server.name);
+                return Err(NotOpened::Refused(reply));
+            }
             Ok(Ok(result)) => result,
         };
         opening.keep();
-        let result = server.screened(&result, &session_id).unwrap_or(result);
+        let said = server.screen_handshake(&result, &caller.subject, &session_id);
+        let result = said.unwrap_or(result);
         let session = Arc::new(Session::new(
             Opening {
                 id: session_id,

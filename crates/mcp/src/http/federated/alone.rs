@@ -401,7 +401,9 @@ impl Face {
         let (server, slot) = (Arc::clone(&reached.server), Arc::clone(&reached.slot));
         if slot.is_legacy() {
             let said = slot.opened_with().unwrap_or_default();
-            let said = server.screened(&said, &self.no_session).unwrap_or(said);
+            let caller = &alone.caller.subject;
+            let screened = server.screen_handshake(&said, caller, &self.no_session);
+            let said = screened.unwrap_or(said);
             return Ok((server.name.to_string(), without_session(&said)));
         }
         let frame = lists::request(id, "server/discover", &format!("\"_meta\":{}", alone.meta));
