@@ -452,7 +452,8 @@ fn quoted_length(inner: &str, mark: &str) -> (usize, bool) {
             at += 1;
         }
         at += 1;
-        while !inner.is_char_boundary(at) {
+        // No index behind the end is a boundary: a backslash may be the last byte.
+        while at < inner.len() && !inner.is_char_boundary(at) {
             at += 1;
         }
     }
@@ -462,6 +463,18 @@ fn quoted_length(inner: &str, mark: &str) -> (usize, bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_string_that_ends_with_a_backslash_is_read_to_its_end() {
+        for quote in ["\"", "'", "`", "\"\"\"", "b'"] {
+            for inside in ["", "a", "/etc/passwd", "ü", "\\\\"] {
+                for opening in ["", "[", "{x: "] {
+                    let text = format!("{opening}{quote}{inside}\\");
+                    assert!(read_literals(&text).is_some(), "{text}");
+                }
+            }
+        }
+    }
 
     fn values(text: &str) -> Vec<String> {
         let found = read_literals(text).unwrap_or_default();
