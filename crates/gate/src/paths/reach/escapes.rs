@@ -56,6 +56,34 @@ pub fn decode_escapes(text: &str) -> Option<String> {
     is_changed.then_some(decoded)
 }
 
+/// Returns `text` with its lines joined as YAML joins those of one string: an escaped line end is nothing, any other one
+/// is a space, and the blanks around it are dropped. `None` if there is one line.
+pub fn fold_lines(text: &str) -> Option<String> {
+    let is_blank = |c: char| c == ' ' || c == '\t';
+    let text = text.replace("\r\n", "\n");
+    let mut lines = text.split(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}']);
+    let mut folded = String::with_capacity(text.len());
+    let mut line = lines.next()?;
+    let mut count = 1_usize;
+    loop {
+        let backslashes = line.len() - line.trim_end_matches('\\').len();
+        let is_escaped = backslashes % 2 == 1;
+        folded.push_str(match is_escaped {
+            true => line.get(..line.len() - 1)?,
+            false => line.trim_end_matches(is_blank),
+        });
+        let Some(next) = lines.next() else {
+            break;
+        };
+        count += 1;
+        line = next.trim_start_matches(is_blank);
+        if !is_escaped && !folded.ends_with([' ', '\n']) {
+            folded.push(if line.is_empty() { '\n' } else { ' ' });
+        }
+    }
+    (count > 1).then_some(folded)
+}
+
 /// Returns the character that the escape at the start of `text` stands for (none for an escaped line end) and the
 /// length of the escape in bytes.
 fn read_escape(text: &str) -> Option<(Option<char>, usize)> {
@@ -74,7 +102,7 @@ fn read_escape(text: &str) -> Option<(Option<char>, usize)> {
         '_' => simple('\u{a0}'),
         'L' => simple('\u{2028}'),
         'P' => simple('\u{2029}'),
-        '\n' => Some((None, 2)),
+        '\n' | '\r' => Some((None, 2)),
         'x' => hex(text, 2, 2),
         'u' if text.as_bytes().get(2) == Some(&b'{') => {
             let digits = text.get(3..)?.split_once('}')?.0;

@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 use std::rc::Rc;
 
-use super::escapes::decode_escapes;
+use super::escapes::{decode_escapes, fold_lines};
 use super::pieces::floor;
 
 /// Deepest nesting of lists and maps whose member names are tracked.
@@ -337,6 +337,12 @@ impl<'t> LiteralReader<'t> {
             self.end_value();
             self.report(Cow::Borrowed(spelled), None, false);
         }
+        if let Some(folded) = fold_lines(spelled) {
+            // No JSON has line ends in strings, and YAML joins the lines.
+            self.is_json = false;
+            let folded = decode_escapes(&folded).unwrap_or(folded);
+            self.report(Cow::Owned(folded), None, false);
+        }
         match self.last.take() {
             // Python joins strings that stand beside one another.
             Some(before)
@@ -463,6 +469,26 @@ fn quoted_length(inner: &str, mark: &str) -> (usize, bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_of_one_string_are_joined_as_yaml_joins_them() {
+        for text in [
+            "[\"/etc/\\\n  pass\\\r\n\twd\"]",
+            "{x: \"/etc/\\\r pass\\\n wd\"}",
+            "[\"/etc/\\\u{2028} pass\\\u{85}wd\"]",
+        ] {
+            let found = values(text);
+            assert!(
+                found.contains(&"/etc/passwd".to_owned()),
+                "{text}: {found:?}"
+            );
+        }
+        let block = fold_lines("- \"/etc\\\n  \\x2fpasswd\"").unwrap();
+        assert_eq!(values(&block), ["/etc/passwd"]);
+        let found = values("['/my\n  notes/a', \"/my  \n\tnotes/a\"]");
+        let folded = found.iter().filter(|text| *text == "/my notes/a");
+        assert_eq!(folded.count(), 2, "{found:?}");
+    }
 
     #[test]
     fn a_string_that_ends_with_a_backslash_is_read_to_its_end() {

@@ -6,7 +6,7 @@ use ahash::AHashSet as HashSet;
 use percent_encoding::percent_decode_str;
 
 use super::below::command_reads_below;
-use super::escapes::{decode_escapes, decode_references};
+use super::escapes::{decode_escapes, decode_references, fold_lines};
 use super::literals::{Literals, read_literals};
 use super::pieces::pieces;
 use super::plain::is_simple;
@@ -178,6 +178,9 @@ impl<'r> Reader<'r> {
             return;
         }
         if text.contains(ends_line) {
+            if let Some(folded) = fold_lines(text) {
+                self.string(&folded, of, depth);
+            }
             for line in text.split(ends_line) {
                 self.string(line, of, depth);
             }
