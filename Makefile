@@ -67,7 +67,7 @@ soak: ## 32 clients, 10,000 calls each, the server killed five times; 10,000 kil
 soak-calls: ## millions of calls over HTTP to a dist build (scripts/dist), memory and descriptors judged by lab soak (RATE, MINUTES)
 	scripts/soak_calls.py --durward $(TARGET)/dist/durward --rate $(or $(RATE),6500) --minutes $(or $(MINUTES),50)
 
-differential: ## ambiguous frames and unusual arguments, to servers on five SDKs, over stdio and HTTP, in each revision: executed is what was allowed (FRAMES, SEED)
+differential: ## ambiguous frames, unusual arguments, and strings that servers coerce, to servers on five SDKs, over stdio and HTTP, in each revision: executed is what was allowed (FRAMES, COERCED, SEED)
 	scripts/setup-tests
 	cargo test --package durward --test differential -- --ignored --nocapture --test-threads 1
 

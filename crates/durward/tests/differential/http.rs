@@ -70,7 +70,7 @@ impl Serving {
     }
 
     /// Starts it in front of this server and of one that is not there, so that names carry their server's.
-    fn of_all(server: &Value, place: &Place) -> Self {
+    pub fn of_all(server: &Value, place: &Place) -> Self {
         let servers = json!({ NAME: server, "absent": { "command": "false" } });
         Self::before(&servers, "/mcp", place, &[])
     }
@@ -170,6 +170,11 @@ pub fn drive(
         Edge::ServeAll => Serving::of_all(&upstream, place),
         _ => Serving::of(&upstream, place, &[]),
     };
+    send_all(way, &serving, frames);
+}
+
+/// Sends the frames in a session of their own.
+pub fn send_all(way: Way, serving: &Serving, frames: &[Ambiguous]) {
     let headers = serving.open(way, "");
     for frame in frames {
         let mirrors = if way.is_modern() {

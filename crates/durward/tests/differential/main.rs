@@ -12,6 +12,7 @@
     reason = "a test that panics has failed; it reads its environment and waits for processes"
 )]
 
+mod coerced;
 mod edge;
 mod forged;
 mod forwarded;

@@ -129,6 +129,113 @@ pub fn all() -> Vec<Server> {
     found
 }
 
+/// A server whose tools coerce strings.
+pub struct CoercingServer {
+    /// The SDK, and what coerces.
+    pub name: &'static str,
+    /// The words that start it over standard streams.
+    pub command: Vec<String>,
+    /// Tools that execute some call that is drawn for them.
+    pub coerces: &'static [&'static str],
+    /// The syntaxes that some tool of it reads and another syntax does not cover.
+    pub syntaxes: &'static [&'static str],
+}
+
+/// Every server that coerces and can be had; continuous integration has them all.
+pub fn coercing() -> Vec<CoercingServer> {
+    let root = repository();
+    let (scripts, cache) = (root.join("scripts/differential"), root.join(".cache"));
+    let mut found = Vec::new();
+    let mut add = |name, command: Option<Vec<String>>, coerces, syntaxes| match command {
+        Some(command) => found.push(CoercingServer {
+            name,
+            command,
+            coerces,
+            syntaxes,
+        }),
+        None => {
+            assert!(
+                std::env::var_os("CI").is_none(),
+                "{name} is missing and CI wants it"
+            );
+            eprintln!("skipped: {name} is missing");
+        }
+    };
+    let python = cache.join("venv/bin/python");
+    let python = python.exists().then(|| word(python));
+    let script = word(scripts.join("coerced.py"));
+    let own = ["json", "yaml", "python"].as_slice();
+    add(
+        "official Python SDK",
+        python.clone().map(|python| vec![python, script.clone()]),
+        &[
+            "take_list",
+            "take_map",
+            "take_union",
+            "take_yaml",
+            "take_literal",
+        ],
+        own,
+    );
+    add(
+        "FastMCP",
+        python.map(|python| vec![python, script, "fastmcp".to_owned()]),
+        &["take_json", "take_yaml", "take_literal"],
+        own,
+    );
+    let (npm, node) = (cache.join("npm"), cache.join("npm/node_modules/.bin/node"));
+    for (name, version) in [
+        ("TypeScript SDK 1, zod", "1"),
+        ("TypeScript SDK 2, zod", "2"),
+    ] {
+        let command = [
+            word(&node),
+            word(scripts.join("coerced.mjs")),
+            word(&npm),
+            version.to_owned(),
+        ];
+        let command = node.exists().then(|| command.into());
+        let tools = ["take_list", "take_map", "take_union", "take_coerced"].as_slice();
+        add(name, command, tools, &["json"]);
+    }
+    let binary = go(&scripts.join("go"), "coerced");
+    let tools = ["take_list", "take_map", "take_union", "take_model"].as_slice();
+    add(
+        "mcp-go",
+        binary.clone().map(|binary| vec![binary]),
+        tools,
+        &["json"],
+    );
+    let official = binary.map(|binary| vec![binary, "official".to_owned()]);
+    add("official Go SDK", official, tools, &["json"]);
+    let java = coercing_java(&scripts.join("java"), &cache.join("differential-java"));
+    let tools = ["take_list", "take_map", "take_lenient", "take_yaml"].as_slice();
+    add("Java SDK, Jackson", java, tools, &["json", "yaml"]);
+    found
+}
+
+/// Compiles the Java server; `None` if there is no JDK or its packages are missing.
+fn coercing_java(source: &Path, packages: &Path) -> Option<Vec<String>> {
+    if !packages.join("stamp").exists() {
+        return None;
+    }
+    let classes = Path::new(env!("CARGO_TARGET_TMPDIR")).join("coerced-java");
+    let libraries = format!("{}/*", word(packages.join("libs")));
+    let output = Command::new("javac")
+        .args(["-cp", &libraries, "-d", &word(&classes)])
+        .arg(source.join("Coerced.java"))
+        .output()
+        .ok()?;
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let path = format!("{}:{libraries}", word(&classes));
+    let words = ["java", "-XX:TieredStopAtLevel=1", "-cp", &path, "Coerced"];
+    Some(words.map(str::to_owned).into())
+}
+
 /// A program on mcp-go's client that lists the tools of a server; none without Go.
 pub fn lister() -> Option<String> {
     go(&repository().join("scripts/differential/go"), "lister")

@@ -51,9 +51,14 @@ func (n Notes) Opened() []string {
 
 var mutex sync.Mutex
 
-// Executed writes a line into the file that DIFFERENTIAL_LOG names, before the tool answers.
+// Executed writes what a tool executes, before the tool answers.
 func Executed(tool string, paths []string, arguments map[string]any) {
-	line, err := json.Marshal(map[string]any{"tool": tool, "paths": paths, "arguments": arguments})
+	Line(map[string]any{"tool": tool, "paths": paths, "arguments": arguments})
+}
+
+// Line writes a line into the file that DIFFERENTIAL_LOG names.
+func Line(of map[string]any) {
+	line, err := json.Marshal(of)
 	if err != nil {
 		panic(err)
 	}

@@ -14,7 +14,7 @@ mod random;
 pub use arguments::Arguments;
 pub use forms::Call;
 use forms::{FORMS, Form};
-use random::Random;
+pub use random::Random;
 
 /// One frame: a line without its newline.
 #[derive(Debug, Clone)]

@@ -1,12 +1,15 @@
 //! A small generator (splitmix64): the frames of a seed must be the same on every machine.
 
+/// A stream of numbers that depends on its seed alone.
 #[derive(Debug)]
-pub(super) struct Random {
+pub struct Random {
     state: u64,
 }
 
 impl Random {
-    pub(super) fn new(seed: u64) -> Self {
+    /// The numbers of this seed.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
         Self { state: seed }
     }
 
@@ -19,13 +22,13 @@ impl Random {
     }
 
     /// A number below `n`; 0 where `n` is 0.
-    pub(super) fn below(&mut self, n: usize) -> usize {
+    pub fn below(&mut self, n: usize) -> usize {
         let n = u64::try_from(n).unwrap_or(u64::MAX).max(1);
         usize::try_from(self.next() % n).unwrap_or_default()
     }
 
     /// One of several.
-    pub(super) fn of<'a>(&mut self, several: &[&'a str]) -> &'a str {
+    pub fn of<'a>(&mut self, several: &[&'a str]) -> &'a str {
         several
             .get(self.below(several.len()))
             .copied()
@@ -33,7 +36,7 @@ impl Random {
     }
 
     /// Heads or tails.
-    pub(super) fn coin(&mut self) -> bool {
+    pub fn coin(&mut self) -> bool {
         self.below(2) == 0
     }
 }

@@ -6,6 +6,8 @@
 //! knows, as a glob, and whatever lies below a directory that is read as a whole.
 
 mod below;
+#[cfg(debug_assertions)]
+pub mod blind;
 mod escapes;
 mod literals;
 mod pieces;

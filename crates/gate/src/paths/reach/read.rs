@@ -261,10 +261,10 @@ impl<'r> Reader<'r> {
             self.string(&decoded, of, depth);
         }
         if text.len() <= DECODED_BYTES_MAX {
-            for decoded in [decode_escapes(text), decode_references(text)]
-                .into_iter()
-                .flatten()
-            {
+            let escaped = decode_escapes(text);
+            #[cfg(debug_assertions)]
+            let escaped = escaped.filter(|_| !super::blind::skips_escapes());
+            for decoded in [escaped, decode_references(text)].into_iter().flatten() {
                 self.string(&decoded, of, depth);
             }
         }
