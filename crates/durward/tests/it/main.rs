@@ -132,5 +132,6 @@ mod support;
 mod tools_command;
 mod unlisted_tools;
 mod unsettled;
+mod url_spellings;
 mod wrap_command;
 mod wrong_input;

@@ -66,6 +66,11 @@ pub fn litellm() -> Option<PathBuf> {
     component("litellm-venv/bin/litellm")
 }
 
+/// The fetch server, and httpx.
+pub fn fetch_python() -> Option<PathBuf> {
+    component("fetch-venv/bin/python")
+}
+
 /// The generator of requests from an OpenAPI document.
 pub fn schemathesis() -> Option<PathBuf> {
     component("schemathesis-venv/bin/schemathesis")
@@ -117,6 +122,27 @@ pub fn nginx() -> Option<PathBuf> {
 pub fn client_driver(name: &str) -> PathBuf {
     let drivers = repository().join("crates/durward/tests/drivers/clients");
     drivers.join(name)
+}
+
+/// Builds a program on Go's net/http that opens URLs; `None` with a word on standard error if there is no Go.
+pub fn go_fetcher(binary: &Path) -> Option<PathBuf> {
+    let built = std::process::Command::new("go")
+        .args(["build", "-o"])
+        .arg(binary)
+        .arg("./fetcher")
+        .current_dir(repository().join("scripts/differential/go"))
+        .output();
+    let Ok(output) = built else {
+        assert!(std::env::var_os("CI").is_none(), "go is missing");
+        eprintln!("skipped: go is missing");
+        return None;
+    };
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Some(binary.to_owned())
 }
 
 /// Whether the system has this program; its absence is told as that of a component.
