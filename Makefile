@@ -35,7 +35,6 @@ export RUST_TEST_THREADS ?= $(shell cores=$$(getconf _NPROCESSORS_ONLN); echo $$
 test: ## install what the tests need into .cache, then build and test everything
 	scripts/setup-tests
 	cargo test --workspace
-	cargo test --package ssh --features rsa --test it access::rsa
 	cargo test --manifest-path crates/pbpk/crosscheck/Cargo.toml --target-dir $(or $(CARGO_TARGET_DIR),target)/crosscheck
 	scripts/wheel/test
 

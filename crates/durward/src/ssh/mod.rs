@@ -297,7 +297,7 @@ fn hosts(
             host.credential.user,
             host.address,
             host.port,
-            host.credential.proof.kind(),
+            host.credential.kind(),
         )?;
         for wrong in hosts.faults(host, has) {
             code = EXIT_FAULTY;
@@ -329,7 +329,7 @@ fn hosts_object(hosts: &Hosts, has: impl Fn(&str) -> bool + Copy) -> (Value, u8)
             "user": host.credential.user,
             "address": host.address,
             "port": host.port,
-            "login": host.credential.proof.kind(),
+            "login": host.credential.kind(),
             "jump": jump,
             "faults": faults,
         }));

@@ -22,6 +22,8 @@ pub struct Effective {
     pub certificate_files: Vec<String>,
     /// The agent's socket.
     pub identity_agent: Option<String>,
+    /// Whether the agent's keys are offered only if a file names them.
+    pub identities_only: bool,
     /// Machines on the way; `none` is none.
     pub proxy_jump: Option<String>,
     /// Whether a program would make the connection.
@@ -44,6 +46,7 @@ struct Found {
     user: Option<String>,
     port: Option<u16>,
     proxy_command: Option<String>,
+    identities_only: Option<bool>,
     rest: Effective,
 }
 
@@ -64,6 +67,7 @@ impl Config {
             user,
             port,
             proxy_command,
+            identities_only,
             rest,
             ..
         } = evaluating.found;
@@ -71,6 +75,7 @@ impl Config {
             host,
             user: user.unwrap_or_else(|| person.user.clone()),
             port: port.unwrap_or(PORT),
+            identities_only: identities_only.unwrap_or_default(),
             has_proxy_command: proxy_command.is_some_and(|command| command != "none"),
             ..rest
         })
@@ -141,6 +146,7 @@ impl Evaluating<'_> {
             user,
             port,
             proxy_command,
+            identities_only,
             rest,
         } = &mut self.found;
         match wanted {
@@ -156,6 +162,7 @@ impl Evaluating<'_> {
                 rest.certificate_files.extend(further);
             }
             Wanted::IdentityAgent => keep(&mut rest.identity_agent, first),
+            Wanted::IdentitiesOnly => keep(identities_only, first.as_deref().map(is_yes)),
             // Of these two the first one counts.
             Wanted::ProxyJump if proxy_command.is_none() => keep(&mut rest.proxy_jump, first),
             Wanted::ProxyCommand if rest.proxy_jump.is_none() => keep(proxy_command, first),
@@ -169,6 +176,11 @@ impl Evaluating<'_> {
             Wanted::RevokedHostKeys => keep(&mut rest.revoked_keys, first),
         }
     }
+}
+
+/// `values` rejects what is neither yes nor no.
+fn is_yes(text: &str) -> bool {
+    matches!(text.to_ascii_lowercase().as_str(), "yes" | "true")
 }
 
 fn keep<T>(kept: &mut Option<T>, value: Option<T>) {

@@ -101,6 +101,7 @@ enum Wanted {
     IdentityFile,
     CertificateFile,
     IdentityAgent,
+    IdentitiesOnly,
     ProxyJump,
     ProxyCommand,
     UserKnownHostsFile,

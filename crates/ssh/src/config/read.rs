@@ -148,6 +148,13 @@ fn values(wanted: Wanted, words: Vec<String>) -> Result<Vec<String>, String> {
                 ));
             }
         }
+        [flag]
+            if wanted == Wanted::IdentitiesOnly
+                && !["yes", "true", "no", "false"]
+                    .contains(&flag.to_ascii_lowercase().as_str()) =>
+        {
+            return Err(format!("{flag} is neither yes nor no"));
+        }
         [_, more, ..] if !several => return Err(format!("\"{more}\" is one value too many")),
         _ => {}
     }

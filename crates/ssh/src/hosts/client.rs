@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::file::JUMPS_MAX;
-use super::{Credential, Host, Links, Proof, Trust};
+use super::{Credential, Host, KeyFile, KeySources, Links, Proof, Trust};
 use crate::config::{Config, Effective, OF_FILES, OF_JUMPS, Person, Tokens, expanded};
 
-/// Keys that are tried where none is named, in this order.
-const USUAL_KEYS: [&str; 2] = ["id_ed25519", "id_ecdsa"];
+/// Files with keys that are tried if none is named, in the order of OpenSSH's client.
+const USUAL_KEYS: [&str; 3] = ["id_rsa", "id_ecdsa", "id_ed25519"];
 /// Files of known hosts where none is named.
 const USUAL_KNOWN: [&str; 2] = ["~/.ssh/known_hosts", "~/.ssh/known_hosts2"];
 const USUAL_GLOBAL: [&str; 2] = ["/etc/ssh/ssh_known_hosts", "/etc/ssh/ssh_known_hosts2"];
@@ -91,7 +91,7 @@ impl Client<'_> {
                 sudo: None,
                 id: format!("ssh_config of {name}"),
                 user: applies.user.clone(),
-                proof: self.proof(&applies, &tokens)?,
+                proofs: vec![self.keys(&applies, &tokens)?],
             }),
             jump: way,
             trust: trust(applies.strict.as_deref())?,
@@ -140,49 +140,37 @@ impl Client<'_> {
         Ok(path)
     }
 
-    /// The first key that is there; without any, the agent; without that, a usual key.
-    fn proof(&self, applies: &Effective, tokens: &Tokens<'_>) -> Result<Proof, String> {
-        let files = applies.identity_files.iter();
-        let files: Result<Vec<PathBuf>, String> = files
-            .filter(|file| *file != "none")
-            .map(|file| self.file(file, tokens))
-            .collect();
-        let files = files?;
-        let there = files.iter().find(|file| file.exists()).or(files.first());
-        if let Some(key) = there {
-            return self.key(key.clone(), applies, tokens);
+    /// Returns the keys of the host's lines, or the usual ones if no line names any.
+    fn keys(&self, applies: &Effective, tokens: &Tokens<'_>) -> Result<Proof, String> {
+        let all = |files: &[String]| -> Result<Vec<PathBuf>, String> {
+            let files = files.iter().filter(|file| *file != "none");
+            files.map(|file| self.file(file, tokens)).collect()
+        };
+        let mut files = all(&applies.identity_files)?;
+        if applies.identity_files.is_empty() {
+            let folder = self.person.home.join(".ssh");
+            let usual = USUAL_KEYS.iter().map(|name| folder.join(name));
+            files.extend(usual.filter(|key| key.exists()));
         }
         let agent = match applies.identity_agent.as_deref() {
             Some("none") => None,
             None | Some("SSH_AUTH_SOCK") => self.person.agent.clone(),
             Some(text) => Some(self.file(text, tokens)?),
         };
-        if let Some(socket) = agent {
-            return Ok(Proof::Agent { socket });
+        if files.is_empty() && agent.is_none() {
+            return Err("there is no IdentityFile, no agent, and no usual key".into());
         }
-        let folder = self.person.home.join(".ssh");
-        let usual = USUAL_KEYS.iter().map(|name| folder.join(name));
-        match usual.into_iter().find(|key| key.exists()) {
-            Some(key) => self.key(key, applies, tokens),
-            None => Err("there is no IdentityFile, no agent, and no usual key".into()),
-        }
-    }
-
-    fn key(&self, key: PathBuf, applies: &Effective, tokens: &Tokens<'_>) -> Result<Proof, String> {
-        let named = applies.certificate_files.first();
-        let certificate = match named {
-            Some(file) => Some(self.file(file, tokens)?),
-            None => {
-                let mut beside = key.clone().into_os_string();
-                beside.push("-cert.pub");
-                Some(PathBuf::from(beside)).filter(|path| path.exists())
-            }
-        };
-        Ok(Proof::Key {
-            key,
-            certificate,
+        let of_file = |path| KeyFile {
+            path,
             passphrase: None,
-        })
+        };
+        Ok(Proof::Keys(KeySources {
+            files: files.into_iter().map(of_file).collect(),
+            certificates: all(&applies.certificate_files)?,
+            agent,
+            identities_only: applies.identities_only,
+            skips_unreadable: true,
+        }))
     }
 
     /// The user's files come first: a first key is written to the first one.

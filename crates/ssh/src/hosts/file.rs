@@ -8,7 +8,9 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use super::client::Client;
-use super::{Credential, Host, Hosts, Limits, Links, Place, Proof, Sudo, Trust};
+use super::{
+    Credential, Host, Hosts, KeyFile, KeySources, Limits, Links, Place, Proof, Sudo, Trust,
+};
 use crate::command::check_name as check_variable;
 use crate::config::{Config, Person};
 use toolkit::files::{GuardedFiles, is_ours, unreadable};
@@ -376,11 +378,16 @@ impl Reading<'_> {
             (Some(_), None) if text.certificate_seconds.is_some() => {
                 wrong("certificate_seconds is for ca_key; a certificate in a file has its own time")
             }
-            (Some(key), None) => Ok(vec![Proof::Key {
-                key: self.at(key),
-                certificate: text.certificate.as_deref().map(|path| self.at(path)),
-                passphrase,
-            }]),
+            (Some(key), None) => Ok(vec![Proof::Keys(KeySources {
+                files: vec![KeyFile {
+                    path: self.at(key),
+                    passphrase,
+                }],
+                certificates: text.certificate.iter().map(|path| self.at(path)).collect(),
+                agent: text.agent.as_deref().map(|socket| self.at(socket)),
+                identities_only: true,
+                skips_unreadable: false,
+            })]),
             (None, Some(_)) if text.certificate.is_some() => {
                 wrong("ca_key makes a certificate for each login; take certificate away")
             }
@@ -440,26 +447,31 @@ impl Reading<'_> {
             (None, None) => None,
         };
         let mut proofs = self.keys(id, text, passphrase)?;
+        if let (None, Some(socket)) = (&text.key, &text.agent) {
+            proofs.push(Proof::Keys(KeySources {
+                agent: Some(self.at(socket)),
+                ..KeySources::default()
+            }));
+        }
+        if password.is_some() && text.password_from_caller {
+            return fault(format!(
+                "credentials.{id}: it has a password, and takes the caller's; keep one"
+            ));
+        }
         proofs.extend(password.map(Proof::Password));
-        proofs.extend(text.agent.as_deref().map(|socket| Proof::Agent {
-            socket: self.at(socket),
-        }));
         if text.password_from_caller {
             proofs.push(Proof::Caller);
         }
-        match (proofs.pop(), proofs.is_empty()) {
-            (Some(proof), true) => Ok(Credential {
-                id: id.to_owned(),
-                user: text.user.clone(),
-                proof,
-                sudo,
-            }),
-            (None, _) => fault(format!(
-                "credentials.{id}: write one of key, ca_key, password_file, password_env, agent and password_from_caller"
-            )),
-            (Some(_), false) => fault(format!(
-                "credentials.{id}: it proves itself in two ways; keep one, and give the other a name of its own"
-            )),
+        if proofs.is_empty() {
+            return fault(format!(
+                "credentials.{id}: write one or more of key, ca_key, password_file, password_env, agent and password_from_caller"
+            ));
         }
+        Ok(Credential {
+            id: id.to_owned(),
+            user: text.user.clone(),
+            proofs,
+            sudo,
+        })
     }
 }

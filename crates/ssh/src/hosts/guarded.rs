@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use toolkit::files::GuardedFiles;
 
-use super::{Credential, Hosts, Place, Proof, Sudo};
+use super::{Credential, Hosts, Place, Proof};
 
 impl Hosts {
     /// Returns the files that the hosts file names, and those that these name. An agent's socket is not among them: other
@@ -45,33 +45,19 @@ impl Hosts {
 
 impl Credential {
     fn files(&self) -> GuardedFiles {
-        let mut secrets: Vec<&Place> = Vec::new();
         let mut files = GuardedFiles::default();
-        match &self.proof {
-            Proof::Key {
-                key,
-                certificate,
-                passphrase,
-            } => {
-                files.closed.push(key.clone());
-                files.read_only.extend(certificate.clone());
-                secrets.extend(passphrase);
+        for proof in &self.proofs {
+            match proof {
+                Proof::Keys(sources) => {
+                    let keys = sources.files.iter().map(|file| file.path.clone());
+                    files.closed.extend(keys);
+                    files.read_only.extend(sources.certificates.iter().cloned());
+                }
+                Proof::Issued { authority, .. } => files.closed.push(authority.clone()),
+                Proof::Password(_) | Proof::Caller => {}
             }
-            Proof::Issued {
-                authority,
-                passphrase,
-                seconds: _,
-            } => {
-                files.closed.push(authority.clone());
-                secrets.extend(passphrase);
-            }
-            Proof::Password(place) => secrets.push(place),
-            Proof::Agent { socket: _ } | Proof::Caller => {}
         }
-        if let Some(Sudo::Password(place)) = &self.sudo {
-            secrets.push(place);
-        }
-        for place in secrets {
+        for place in self.secrets() {
             if let Place::File(path) = place {
                 files.closed.push(path.clone());
             }

@@ -1,9 +1,8 @@
 //! What is wrong with a host beside its lines in the file: keys and secrets that are not there, host keys that nobody knows.
 
 use std::fs::File;
-use std::path::Path;
 
-use super::{Host, Hosts, Place, Proof, Sudo, Trust};
+use super::{Host, Hosts, Place, Proof, Trust, read_key_file};
 use crate::trust::{KnownHosts, filed_as};
 
 impl Hosts {
@@ -11,44 +10,19 @@ impl Hosts {
     #[must_use]
     pub fn faults(&self, host: &Host, has: impl Fn(&str) -> bool) -> Vec<String> {
         let mut faults: Vec<String> = Vec::new();
-        let mut readable = |what: &str, path: &Path| {
-            if let Err(error) = File::open(path) {
-                faults.push(format!("{what} {}: {error}", path.display()));
-            }
-        };
-        let mut places = Vec::new();
-        match &host.credential.proof {
-            Proof::Key {
-                key,
-                certificate,
-                passphrase,
-            } => {
-                readable("key", key);
-                certificate
-                    .iter()
-                    .for_each(|path| readable("certificate", path));
-                places.extend(passphrase);
-            }
-            Proof::Issued {
-                authority,
-                passphrase,
-                ..
-            } => {
-                readable("ca_key", authority);
-                places.extend(passphrase);
-            }
-            Proof::Password(place) => places.push(place),
-            Proof::Agent { socket } => {
-                if let Err(error) = std::fs::metadata(socket) {
-                    faults.push(format!("agent {}: {error}", socket.display()));
+        for proof in &host.credential.proofs {
+            match proof {
+                Proof::Keys(sources) => faults.extend(sources.faults()),
+                Proof::Issued { authority, .. } => {
+                    if let Err(fault) = read_key_file(authority) {
+                        let wrong = fault.into_reason();
+                        faults.push(format!("ca_key {}: {wrong}", authority.display()));
+                    }
                 }
+                Proof::Password(_) | Proof::Caller => {}
             }
-            Proof::Caller => {}
         }
-        if let Some(Sudo::Password(place)) = &host.credential.sudo {
-            places.push(place);
-        }
-        for place in places {
+        for place in host.credential.secrets() {
             match place {
                 Place::File(path) => {
                     if let Err(error) = File::open(path) {

@@ -6,6 +6,7 @@
 mod client;
 mod file;
 mod guarded;
+mod key_sources;
 mod look;
 mod secret;
 
@@ -18,6 +19,8 @@ use toolkit::files::GuardedFiles;
 use toolkit::measure::{Measure, Measured};
 
 pub use file::{HOSTS_MAX, HostsFault};
+pub(crate) use key_sources::read_key_file;
+pub use key_sources::{KeyFile, KeySources};
 pub use secret::Secret;
 
 /// All hosts of one file.
@@ -90,8 +93,8 @@ pub struct Credential {
     pub id: String,
     /// The user on the machine.
     pub user: String,
-    /// The proof.
-    pub proof: Proof,
+    /// How it is proved, in the order in which a server is offered it. A server may want several.
+    pub proofs: Vec<Proof>,
     /// How this user runs commands as root; `None` where it does not.
     pub sudo: Option<Sudo>,
 }
@@ -108,15 +111,8 @@ pub enum Sudo {
 /// How a user is proved.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Proof {
-    /// A private key, with a certificate where there is one.
-    Key {
-        /// The file with the private key.
-        key: PathBuf,
-        /// The file with the certificate.
-        certificate: Option<PathBuf>,
-        /// The key's passphrase.
-        passphrase: Option<Place>,
-    },
+    /// Private keys of files and of an agent.
+    Keys(KeySources),
     /// A new key for each login, with a certificate that a key of the operator's authority signs.
     Issued {
         /// The file with the authority's private key.
@@ -128,27 +124,56 @@ pub enum Proof {
     },
     /// A password; servers that ask question by question get it there.
     Password(Place),
-    /// Whatever key an agent has.
-    Agent {
-        /// The agent's socket.
-        socket: PathBuf,
-    },
     /// A password that the caller gives.
     Caller,
 }
 
-impl Proof {
-    /// What it is, in a word or two.
+impl Credential {
+    /// Returns the kinds of its proofs, in a few words.
     #[must_use]
-    pub fn kind(&self) -> &'static str {
+    pub fn kind(&self) -> String {
+        let kinds: Vec<&str> = self.proofs.iter().map(Proof::kind).collect();
+        kinds.join(", ")
+    }
+
+    /// Returns whether callers may give a password for it.
+    #[must_use]
+    pub fn takes_password(&self) -> bool {
+        self.proofs.contains(&Proof::Caller)
+    }
+
+    /// Returns where its secrets are.
+    pub(crate) fn secrets(&self) -> Vec<&Place> {
+        let mut places = Vec::new();
+        for proof in &self.proofs {
+            match proof {
+                Proof::Keys(sources) => {
+                    places.extend(
+                        sources
+                            .files
+                            .iter()
+                            .filter_map(|file| file.passphrase.as_ref()),
+                    );
+                }
+                Proof::Issued { passphrase, .. } => places.extend(passphrase),
+                Proof::Password(place) => places.push(place),
+                Proof::Caller => {}
+            }
+        }
+        if let Some(Sudo::Password(place)) = &self.sudo {
+            places.push(place);
+        }
+        places
+    }
+}
+
+impl Proof {
+    /// Returns its kind in a word or two.
+    fn kind(&self) -> &'static str {
         match self {
-            Self::Key {
-                certificate: None, ..
-            } => "key",
-            Self::Key { .. } => "certificate",
+            Self::Keys(sources) => sources.kind(),
             Self::Issued { .. } => "a certificate for each login",
             Self::Password(_) => "password",
-            Self::Agent { .. } => "agent",
             Self::Caller => "the caller's password",
         }
     }
@@ -311,18 +336,7 @@ impl Hosts {
     pub fn variables(&self) -> Vec<String> {
         let mut names = Vec::new();
         for host in self.all() {
-            let place = match &host.credential.proof {
-                Proof::Key { passphrase, .. } | Proof::Issued { passphrase, .. } => {
-                    passphrase.as_ref()
-                }
-                Proof::Password(place) => Some(place),
-                Proof::Agent { .. } | Proof::Caller => None,
-            };
-            let of_sudo = match &host.credential.sudo {
-                Some(Sudo::Password(place)) => Some(place),
-                Some(Sudo::Passwordless) | None => None,
-            };
-            for place in [place, of_sudo].into_iter().flatten() {
+            for place in host.credential.secrets() {
                 if let Place::Variable(name) = place
                     && !names.contains(name)
                 {

@@ -29,12 +29,15 @@ fn a_file_is_read_with_paths_beside_it() {
         hosts.known_hosts,
         [Path::new("/etc/durward/known"), Path::new("/etc/ssh/known")]
     );
-    let key = Proof::Key {
-        key: "/etc/durward/id".into(),
-        certificate: None,
-        passphrase: None,
-    };
-    assert_eq!(web.credential.proof, key);
+    let key = Proof::Keys(KeySources {
+        files: vec![KeyFile {
+            path: "/etc/durward/id".into(),
+            passphrase: None,
+        }],
+        identities_only: true,
+        ..KeySources::default()
+    });
+    assert_eq!(web.credential.proofs, [key]);
     assert_eq!(
         (hosts.limits.queue_max, hosts.limits.connections_max),
         (3, 10)
@@ -60,8 +63,9 @@ fn what_is_wrong_is_told_with_its_place() {
             "credentials: {{ me: {{ user: ada{text} }} }}\nhosts: {{}}\n"
         ))
     };
-    assert!(credential("").contains("write one of key, ca_key, password_file"));
-    assert!(credential(", key: a, password_file: b").contains("proves itself in two ways"));
+    assert!(credential("").contains("write one or more of key, ca_key, password_file"));
+    let both = ", password_file: b, password_from_caller: true";
+    assert!(credential(both).contains("and takes the caller's; keep one"));
     assert!(credential(", password_file: a, password_env: B").contains("keep one"));
     assert!(credential(", certificate: a").contains("there is no key"));
     assert!(credential(", certificate_seconds: 60").contains("there is no key"));

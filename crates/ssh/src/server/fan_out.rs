@@ -10,7 +10,7 @@ use toolkit::server::{Answer, Args, Failure, ReplySink, SessionRef, ToolCall};
 use super::Ssh;
 use super::run::To;
 use crate::command::{Command, Context};
-use crate::hosts::{Host, Links, Proof};
+use crate::hosts::{Host, Links};
 use crate::tools::{self, Rolling, Round, Tool};
 use crate::upstream::Ended;
 
@@ -67,7 +67,7 @@ impl Ssh {
         let names = tools::fan_hosts(&self.hosts, args)?;
         let named = names.into_iter().filter_map(|name| self.hosts.named(name));
         let hosts: Vec<Arc<Host>> = named.cloned().collect();
-        let asks = |host: &&Arc<Host>| host.credential.proof == Proof::Caller;
+        let asks = |host: &&Arc<Host>| host.credential.takes_password();
         if let Some(host) = hosts.iter().find(asks) {
             let wrong = format!(
                 "{} is logged in to with a caller's password: call ssh_connect for it alone",

@@ -12,7 +12,6 @@ use toolkit::server::{Answer, Args, Failure, ReplySink, ToolCall};
 use super::Ssh;
 use super::run::To;
 use crate::command::Command;
-use crate::hosts::Proof;
 use crate::jobs::{Keeper, Note, Work};
 use crate::sudo;
 use crate::tools::{self, Named, Tool};
@@ -84,7 +83,7 @@ impl Ssh {
         let session =
             self.sessions
                 .take(args.text("session_id")?, call.session(), self.limits())?;
-        if session.host.credential.proof == Proof::Caller {
+        if session.host.credential.takes_password() {
             let wrong = format!(
                 "{} is logged in to with a caller's password, which is not kept; jobs need a credential of the file of hosts",
                 session.host.name

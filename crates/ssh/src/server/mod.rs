@@ -201,7 +201,7 @@ impl Ssh {
             let wrong = format!("{name} has the port {}, not {port}", host.port);
             return Err(Failure::new("other_port", wrong));
         }
-        let takes = host.credential.proof == crate::hosts::Proof::Caller;
+        let takes = host.credential.takes_password();
         let password = args.get("password").and_then(Value::as_str);
         if password.is_some() && !takes {
             let wrong = format!("{name} takes no password from a caller: leave it out");

@@ -210,15 +210,9 @@ where
 }
 
 /// Types of keys of which the host has a known one come first: a server with several shows the first.
-/// RSA is left out where this build cannot check its signatures.
 fn preferred(known: &KnownHosts, filed_as: &str) -> Preferred {
     let (kinds, certified) = known.kinds(filed_as);
-    let mut keys: Vec<Algorithm> = Preferred::DEFAULT
-        .key
-        .iter()
-        .filter(|key| !login::unusable(key))
-        .cloned()
-        .collect();
+    let mut keys: Vec<Algorithm> = Preferred::DEFAULT.key.iter().cloned().collect();
     let certificates = if certified { keys.clone() } else { Vec::new() };
     keys.sort_by_key(|key| !kinds.contains(&key.as_str()));
     Preferred {

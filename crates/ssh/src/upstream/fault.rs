@@ -39,22 +39,13 @@ impl fmt::Display for ConnectFault {
 impl From<russh::Error> for ConnectFault {
     fn from(error: russh::Error) -> Self {
         match error {
-            russh::Error::NoCommonAlgo { kind, theirs, .. } => {
-                let rsa =
-                    !cfg!(feature = "rsa") && theirs.iter().any(|name| name.contains("rsa-sha2"));
-                Self::new(
-                    "no_common_algorithm",
-                    format!(
-                        "the server and this client share no {kind:?} algorithm; it offers {}{}",
-                        theirs.join(", "),
-                        if rsa {
-                            "; RSA needs a build with --features rsa (RUSTSEC-2023-0071)"
-                        } else {
-                            ""
-                        }
-                    ),
-                )
-            }
+            russh::Error::NoCommonAlgo { kind, theirs, .. } => Self::new(
+                "no_common_algorithm",
+                format!(
+                    "the server and this client share no {kind:?} algorithm; it offers {}",
+                    theirs.join(", ")
+                ),
+            ),
             russh::Error::IO(error) => {
                 Self::new("unreachable", format!("the connection failed: {error}")).retryable()
             }

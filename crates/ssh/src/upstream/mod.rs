@@ -5,10 +5,13 @@ mod connection;
 mod exec;
 mod fault;
 mod forward;
+mod identities;
 mod issued;
 mod login;
 mod mark;
+mod rsa;
 mod sftp;
+mod sign;
 mod verify;
 
 pub(crate) use begin::Begin;

@@ -227,9 +227,19 @@ async fn over_two_machines_to_a_third() {
     fs::remove_dir_all(place).unwrap();
 }
 
-/// An agent at `agent` in this folder, with a key of it.
-async fn agent(place: &Path, key: &str) -> Child {
-    let socket = place.join("agent");
+/// An agent; it ends with the value.
+pub struct Agent(Child);
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Starts an agent at this socket in the folder, with keys of it.
+pub async fn agent(place: &Path, socket: &str, keys: &[&str]) -> Agent {
+    let socket = place.join(socket);
     let agent = Command::new("ssh-agent")
         .arg("-D")
         .arg("-a")
@@ -237,13 +247,14 @@ async fn agent(place: &Path, key: &str) -> Child {
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
+    let agent = Agent(agent);
     let began = Instant::now();
     while !socket.exists() && began.elapsed() < Duration::from_secs(10) {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     let added = Command::new("ssh-add")
         .arg("-q")
-        .arg(place.join(key))
+        .args(keys.iter().map(|key| place.join(key)))
         .env("SSH_AUTH_SOCK", &socket)
         .status()
         .unwrap();
@@ -251,77 +262,33 @@ async fn agent(place: &Path, key: &str) -> Child {
     agent
 }
 
-fn rsa_key(path: &Path) {
+/// Makes an RSA key, in a format that `ssh-keygen -m` knows.
+pub fn rsa_key(path: &Path, format: &str) {
     let made = Command::new("ssh-keygen")
-        .args(["-q", "-t", "rsa", "-b", "2048", "-N", "", "-f"])
+        .args([
+            "-q", "-t", "rsa", "-b", "2048", "-N", "", "-m", format, "-f",
+        ])
         .arg(path)
         .status();
     assert!(made.unwrap().success());
 }
 
-#[cfg(feature = "rsa")]
 #[tokio::test]
-async fn rsa_keys_of_user_and_host_are_used_where_they_are_built_in() {
+async fn rsa_keys_of_user_and_host_are_used() {
     if !has("sshd") {
         return;
     }
-    let place = folder();
-    rsa_key(&place.join("host"));
-    rsa_key(&place.join("user"));
-    let target = Target::start(place, "", None);
-    let client = target.client();
-    let session = client.connect("web").await;
-    let said = client.run(&session, "whoami").await.unwrap();
-    assert_eq!(said["structuredContent"]["stdout"], format!("{}\n", user()));
-    assert!(target.log().contains("RSA SHA256:"), "{}", target.log());
-}
-
-#[cfg(not(feature = "rsa"))]
-#[tokio::test]
-async fn a_host_whose_only_key_is_rsa_is_refused_with_the_reason() {
-    if !has("sshd") {
-        return;
+    for format in ["RFC4716", "PEM", "PKCS8"] {
+        let place = folder();
+        rsa_key(&place.join("host"), "RFC4716");
+        rsa_key(&place.join("user"), format);
+        let target = Target::start(place, "", None);
+        let client = target.client();
+        let session = client.connect("web").await;
+        let said = client.run(&session, "whoami").await.unwrap();
+        assert_eq!(said["structuredContent"]["stdout"], format!("{}\n", user()));
+        assert!(target.log().contains("RSA SHA256:"), "{}", target.log());
     }
-    let place = folder();
-    rsa_key(&place.join("host"));
-    keygen(&place.join("user"), &[]);
-    let target = Target::start(place, "", None);
-    let told = refused(&target.client(), "web").await;
-    assert!(
-        told.contains("rsa-sha2-512") && told.contains("--features rsa"),
-        "{told}"
-    );
-}
-
-#[cfg(not(feature = "rsa"))]
-#[tokio::test]
-async fn an_rsa_key_is_refused_with_the_reason_and_is_used_by_an_agent() {
-    if !has("sshd") || !has("ssh-agent") {
-        return;
-    }
-    let place = folder();
-    keygen(&place.join("host"), &[]);
-    rsa_key(&place.join("user"));
-    let target = Target::start(place.clone(), "", None);
-    let client = target.client();
-    let told = refused(&client, "web").await;
-    assert!(
-        told.contains("this build has no RSA") && told.contains("let an agent hold it"),
-        "{told}"
-    );
-    let mut agent = agent(&place, "user").await;
-    let text = format!(
-        "known_hosts: [known_hosts]\ncredentials: {{ me: {{ user: {}, agent: agent }} }}\nhosts: {{ web: {{ address: 127.0.0.1, port: {}, credential: me }} }}\n",
-        user(),
-        target.port
-    );
-    let client = Client::new(Hosts::of(&text, &place).unwrap(), None);
-    let session = client.connect("web").await;
-    agent.kill().unwrap();
-    agent.wait().unwrap();
-    let said = client.run(&session, "whoami").await.unwrap();
-    assert_eq!(said["structuredContent"]["stdout"], format!("{}\n", user()));
-    assert!(target.log().contains("RSA SHA256:"), "{}", target.log());
 }
 
 #[tokio::test]
@@ -386,10 +353,9 @@ async fn certificates_of_users_and_hosts_and_keys_of_an_agent() {
         return;
     }
     fs::remove_file(place.join("user-cert.pub")).unwrap();
-    let mut agent = agent(&place, "user").await;
+    let agent = agent(&place, "agent", &["user"]).await;
     let session = hosts("agent: agent").connect("web").await;
-    agent.kill().unwrap();
-    agent.wait().unwrap();
+    drop(agent);
     assert!(session.starts_with("sess_"));
 }
 

@@ -17,6 +17,7 @@ mod fan_out;
 mod forms;
 mod forwards;
 mod full_disk;
+mod identities;
 mod jobs;
 mod lines;
 mod load;
