@@ -166,7 +166,7 @@ pub(super) const FORMS: &[Group] = &[
         "ip",
         "addresses, routes, links and neighbours",
         &[
-            "ip [-4|-6] [-j|-json] [-p|-pretty] [-d|-details] [-s|-stats|-statistics] [-br|-brief|-o|-oneline] link|l|addr|address|a|route|r|rule|neigh|neighbour|neighbor|n|tunnel|maddr|maddress|vrf [show|list|ls [NAME...]]",
+            "ip [-4|-6|-j|-json|-p|-pretty|-d|-details|-s|-stats|-statistics|-br|-brief|-o|-oneline] [-4|-6|-j|-json|-p|-pretty|-d|-details|-s|-stats|-statistics|-br|-brief|-o|-oneline] [-4|-6|-j|-json|-p|-pretty|-d|-details|-s|-stats|-statistics|-br|-brief|-o|-oneline] [-4|-6|-j|-json|-p|-pretty|-d|-details|-s|-stats|-statistics|-br|-brief|-o|-oneline] [-4|-6|-j|-json|-p|-pretty|-d|-details|-s|-stats|-statistics|-br|-brief|-o|-oneline] link|l|addr|address|a|route|r|rule|neigh|neighbour|neighbor|n|tunnel|maddr|maddress|vrf [show|list|ls [NAME...]]",
             "ip [-j|-json] netns list|ls",
             "ip [-j|-json] netns identify [NUM]",
             "ip [-j|-json] -n|-netns IF link|addr|address|route show|list [NAME...]",
@@ -177,10 +177,10 @@ pub(super) const FORMS: &[Group] = &[
         "drivers, queues, bridges and packet filters",
         &[
             "ethtool [-S|-i|-k|-g|-a|-c|-m|-n|-T] IF",
-            "tc [-j] [-s] [-d] qdisc|class|filter|action show|list|ls [dev IF]",
-            "bridge [-j] [-s] [-d] link|fdb|vlan|mdb show [dev IF]",
-            "nft [-j] [-a] list ruleset|tables|chains|sets|maps [ip|ip6|inet|arp|bridge|netdev]",
-            "nft [-j] [-a] list table|chain|set|map NAME [NAME] [NAME]",
+            "tc [-j|-s|-d] [-j|-s|-d] [-j|-s|-d] qdisc|class|filter|action show|list|ls [dev IF]",
+            "bridge [-j|-s|-d] [-j|-s|-d] [-j|-s|-d] link|fdb|vlan|mdb show [dev IF]",
+            "nft [-j|-a] [-j|-a] list ruleset|tables|chains|sets|maps [ip|ip6|inet|arp|bridge|netdev]",
+            "nft [-j|-a] [-j|-a] list table|chain|set|map NAME [NAME] [NAME]",
             "iptables|ip6tables {-L -n -S -t=NAME -v -x --line-numbers --list --list-rules --numeric --table=NAME --verbose} [NAME]",
         ],
     ),
