@@ -63,6 +63,8 @@ pub struct Source {
     bytes: Ahead,
     /// Its length when it was opened.
     pub length: u64,
+    /// Its permission bits.
+    pub mode: u32,
 }
 
 impl Source {
@@ -86,6 +88,7 @@ impl Source {
         Ok(Self {
             bytes: Ahead::of(file.into_std().await),
             length: told.len(),
+            mode: told.mode() & 0o777,
         })
     }
 
@@ -100,6 +103,7 @@ impl Source {
         Ok(is_same.then(|| Self {
             length: u64::try_from(bytes.len()).unwrap_or(u64::MAX),
             bytes: Ahead::held(bytes),
+            mode: self.mode,
         }))
     }
 

@@ -22,6 +22,8 @@ pub(crate) struct Transfer<'a> {
     pub local: PathBuf,
     pub overwrite: bool,
     pub resume: bool,
+    /// The mode that a sent file gets at the host; without one it keeps that of the file it replaces, or else its own.
+    pub mode: Option<u32>,
     /// Most bytes of a file.
     pub most: u64,
     /// The SHA-256 of the file here, where a person was shown it: another one is not sent.
@@ -183,26 +185,34 @@ impl Place {
         Ok(Self { name, how, old })
     }
 
-    /// Opens it, with the mode of what it takes the place of.
-    async fn open(&mut self, sftp: &mut Sftp, path: &str) -> io::Result<Handle> {
+    /// Opens the file that is written, and sets its mode: the one that is asked for, that of the file it replaces, or that of
+    /// the file here (`own_mode`).
+    async fn open(
+        &mut self,
+        sftp: &mut Sftp,
+        of: &Transfer<'_>,
+        own_mode: u32,
+    ) -> io::Result<Handle> {
         let opened = sftp.open(&self.name, self.how).await;
-        match (opened, &self.old) {
-            (
-                Ok(handle),
-                Some(Some(Attributes {
-                    mode: Some(mode), ..
-                })),
-            ) => {
-                sftp.set_mode(&handle, mode & 0o7777).await?;
-                Ok(handle)
-            }
-            // Where no file can be made, the one that is there is written.
+        let handle = match (opened, &self.old) {
+            // If no file can be made there, the one that is there is written.
             (Err(error), Some(Some(_))) if error.kind() == io::ErrorKind::PermissionDenied => {
                 self.old = None;
-                sftp.open(path, Opening::Replace).await
+                sftp.open(of.path, Opening::Replace).await?
             }
-            (opened, _) => opened,
+            (opened, _) => opened?,
+        };
+        let mode = match (of.mode, &self.old) {
+            (Some(mode), _) => Some(mode),
+            // What is written in its place keeps its mode.
+            (None, None) => None,
+            (None, Some(Some(old))) => old.mode.map(|mode| mode & 0o7777),
+            (None, Some(None)) => Some(own_mode),
+        };
+        if let Some(mode) = mode {
+            sftp.set_mode(&handle, mode).await?;
         }
+        Ok(handle)
     }
 
     /// The file is whole: it gets its name.
@@ -245,7 +255,7 @@ pub(crate) async fn put(sftp: &mut Sftp, of: Transfer<'_>) -> Result<Moved, Fail
         return Err(too_long(&of.local.display().to_string(), bytes, of.most));
     }
     let mut place = Place::of(sftp, &of).await?;
-    let opened = place.open(sftp, of.path).await;
+    let opened = place.open(sftp, &of, source.mode).await;
     let handle = opened.map_err(|error| match error.kind() {
         // The server's own word for it is "failure".
         io::ErrorKind::Other => {

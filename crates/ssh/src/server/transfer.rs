@@ -51,6 +51,7 @@ impl Ssh {
                 local,
                 overwrite: args.is_set("overwrite"),
                 resume: args.is_set("resume"),
+                mode: tools::mode(args),
                 most: self.limits().transfer_bytes_max,
                 shown: call.shown(),
             };

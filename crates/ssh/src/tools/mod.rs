@@ -23,7 +23,7 @@ pub(crate) use jobs::{Named, of_job};
 pub(crate) use network::answer as of_network;
 pub(crate) use run::{answer, before, order, time};
 pub(crate) use terminal::{of_terminal, size, typed, wanted};
-pub(crate) use transfer::{Asked, edits, of_directory, of_edit, of_transfer};
+pub(crate) use transfer::{Asked, edits, mode, of_directory, of_edit, of_transfer};
 
 use serde_json::Value;
 use toolkit::server::{Args, Unfit};

@@ -37,6 +37,12 @@ impl<'a> Asked<'a> {
     }
 }
 
+/// Returns the mode that a sent file gets, if the call names one; the schema has checked its form.
+pub(crate) fn mode(args: Args<'_>) -> Option<u32> {
+    let text = args.get("mode").and_then(Value::as_str)?;
+    u32::from_str_radix(text, 8).ok()
+}
+
 /// What a call changes in a file.
 pub(crate) fn edits(args: Args<'_>) -> Vec<Edit> {
     let listed = args.get("edits").and_then(Value::as_array);
@@ -110,27 +116,32 @@ pub(super) fn definitions() -> Result<[ToolDef; 4], SchemaFault> {
         },
         "required": ["path", "local", "bytes", "resumed_from", "sha256"]
     });
-    let input = |resume: &str| {
-        object(
-            json!({
-                "session_id": session(), "path": path("The whole path at the host."), "local": local,
-                "overwrite": flag("Replace what is there."), "resume": flag(resume), "timeout_ms": timeout
-            }),
-            &["session_id", "path", "local"],
-        )
+    let input = |resume: &str, mode: Option<Value>| {
+        let mut properties = json!({
+            "session_id": session(), "path": path("The whole path at the host."), "local": local,
+            "overwrite": flag("Replace what is there."), "resume": flag(resume), "timeout_ms": timeout
+        });
+        if let (Some(properties), Some(mode)) = (properties.as_object_mut(), mode) {
+            properties.insert("mode".into(), mode);
+        }
+        object(properties, &["session_id", "path", "local"])
     };
+    let mode = json!({
+        "type": "string", "pattern": "^0?[0-7]{3}$",
+        "description": "The file's mode at the host, such as 0600. Without it, the mode of the file that is replaced; of a new file, the mode of the local one."
+    });
     let get = ToolDef::new(
         "ssh_get",
         "Fetch a file",
         "Copies a file of the host into one of the operator's local folders, and gives its SHA-256.",
-        input("Go on where an earlier transfer of this file was cut off."),
+        input("Go on where an earlier transfer of this file was cut off.", None),
     )?
     .with_output(moved.clone())?;
     let put = ToolDef::new(
         "ssh_put",
         "Send a file",
         "Copies a file of one of the operator's local folders to the host, and gives the SHA-256 of what was sent.",
-        input("Go on behind what is there, if that is the beginning of the file."),
+        input("Go on behind what is there, if that is the beginning of the file.", Some(mode)),
     )?
     .with_output(moved)?;
     let moves = |tool: ToolDef, operation| ToolDef {

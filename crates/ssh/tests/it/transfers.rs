@@ -142,6 +142,58 @@ async fn a_pipe_is_not_opened_and_a_file_of_the_kernel_is_read_to_its_end() {
     }
 }
 
+#[tokio::test]
+async fn a_sent_file_has_the_mode_of_the_one_it_replaces_its_own_or_the_one_asked_for() {
+    if !has("sshd") {
+        return;
+    }
+    let on = Moving::new(None, "").await;
+    let set = |path: PathBuf, mode: u32| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let at_host = |name: &str| fs::metadata(on.far(name)).unwrap().permissions().mode() & 0o7777;
+    // The mode here, the mode that is asked for, the mode at the host.
+    for (name, own, asked, expected) in [
+        ("secret", 0o600, json!({}), 0o600),
+        ("program", 0o755, json!({}), 0o755),
+        ("text", 0o644, json!({}), 0o644),
+        ("open", 0o777, json!({}), 0o777),
+        ("setuid", 0o4755, json!({}), 0o755),
+        ("asked", 0o600, json!({"mode": "0640"}), 0o640),
+        ("short", 0o755, json!({"mode": "600"}), 0o600),
+    ] {
+        fs::write(on.here(name), "text").unwrap();
+        set(on.here(name), own);
+        let said = on.moved("ssh_put", name, asked).await;
+        assert_eq!(said["structuredContent"]["bytes"], 4, "{name}: {said}");
+        assert_eq!(at_host(name), expected, "{name}: {:o}", at_host(name));
+    }
+    // A file that is replaced keeps its mode, unless one is asked for.
+    for (name, own, before) in [("secret", 0o644, 0o600), ("program", 0o600, 0o755)] {
+        set(on.here(name), own);
+        let said = on.moved("ssh_put", name, json!({"overwrite": true})).await;
+        assert_eq!(said["structuredContent"]["bytes"], 4, "{name}: {said}");
+        assert_eq!(at_host(name), before, "{name}");
+        let asked = json!({"overwrite": true, "mode": "0444"});
+        let said = on.moved("ssh_put", name, asked).await;
+        assert_eq!(said["structuredContent"]["bytes"], 4, "{name}: {said}");
+        assert_eq!(at_host(name), 0o444, "{name}");
+    }
+    for mode in ["4755", "rwx", "08", "0999"] {
+        let call = json!({"session_id": on.session, "path": on.far("x"), "local": "drop/text", "mode": mode});
+        let said = on.client.call("ssh_put", call).await;
+        let is_refused = said.as_ref().map_or(true, |said| said["isError"] == true);
+        assert!(is_refused && !on.far("x").exists(), "{mode}: {said:?}");
+    }
+    // A fetched file is this user's alone.
+    let said = on
+        .moved("ssh_get", "open", json!({"overwrite": true}))
+        .await;
+    assert_eq!(said["structuredContent"]["bytes"], 4, "{said}");
+    let mode = fs::metadata(on.here("open")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
 /// Where OpenSSH's SFTP server is.
 fn sftp_server() -> Option<&'static str> {
     [

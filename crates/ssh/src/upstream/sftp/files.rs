@@ -31,6 +31,9 @@ const HAS_MODE: u32 = 4;
 const HAS_TIMES: u32 = 8;
 const HAS_MORE: u32 = 0x8000_0000;
 
+/// The mode of a file that is made.
+const NEW_MODE: u32 = 0o600;
+
 /// How a file is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Opening {
@@ -140,8 +143,12 @@ impl Sftp {
     /// Opens a file.
     pub async fn open(&mut self, path: &str, how: Opening) -> io::Result<Handle> {
         let path = field(path.as_bytes())?;
-        // No attributes: a new file has those that the host gives.
-        let fields: [&[u8]; 3] = [&path, &how.flags().to_be_bytes(), &0_u32.to_be_bytes()];
+        // A new file is its user's alone until it gets the mode that it is to have.
+        let attributes: Vec<u8> = match how {
+            Opening::New => [HAS_MODE.to_be_bytes(), NEW_MODE.to_be_bytes()].concat(),
+            Opening::Read | Opening::Replace | Opening::GoOn => 0_u32.to_be_bytes().to_vec(),
+        };
+        let fields: [&[u8]; 3] = [&path, &how.flags().to_be_bytes(), &attributes];
         self.handle(OPEN, &fields).await
     }
 
