@@ -40,7 +40,7 @@ pub struct Effective {
     pub revoked_keys: Option<String>,
 }
 
-#[derive(Default)]
+#[derive(Default, Clone, PartialEq)]
 struct Found {
     host: Option<String>,
     user: Option<String>,
@@ -54,14 +54,18 @@ impl Config {
     /// What applies to a host of this name.
     ///
     /// # Errors
-    /// A token of `HostName` that is not known here.
+    /// The first line that is not supported and may apply to this host, or a token of `HostName` that is not known here.
     pub fn effective(&self, name: &str, person: &Person) -> Result<Effective, String> {
         let mut evaluating = Evaluating {
             name,
             person,
             found: Found::default(),
+            unsupported: None,
         };
-        evaluating.all(&self.entries, &mut true);
+        evaluating.all(&self.entries, &Applies::Yes);
+        if let Some(wrong) = evaluating.unsupported {
+            return Err(wrong);
+        }
         let host = evaluating.host()?;
         let Found {
             user,
@@ -86,23 +90,77 @@ struct Evaluating<'e> {
     name: &'e str,
     person: &'e Person,
     found: Found,
+    /// The first line that is not supported and may change something.
+    unsupported: Option<String>,
+}
+
+/// Whether a block is for the host.
+#[derive(Clone, PartialEq)]
+enum Applies {
+    Yes,
+    No,
+    /// It depends on a line that is not supported.
+    Unknown(String),
 }
 
 impl Evaluating<'_> {
-    fn all(&mut self, entries: &[Entry], active: &mut bool) {
+    /// Evaluates the entries of one file, which applies as the block that includes it.
+    fn all(&mut self, entries: &[Entry], file: &Applies) {
+        let mut applies = file.clone();
         for entry in entries {
             match entry {
-                Entry::Host(patterns) => *active = fits(patterns, self.name, false),
-                Entry::Match(criteria) => {
-                    *active = criteria.iter().all(|criterion| self.meets(criterion));
+                Entry::Host(patterns) => {
+                    applies = match fits(patterns, self.name, false) {
+                        true => file.clone(),
+                        false => Applies::No,
+                    };
                 }
-                Entry::Set(wanted, values) if *active => self.set(*wanted, values),
-                Entry::Set(..) => {}
+                Entry::Match(criteria) => {
+                    applies = match self.meets_all(criteria) {
+                        Applies::Yes => file.clone(),
+                        other => other,
+                    };
+                }
+                Entry::Set(wanted, values) => self.set_if(&applies, *wanted, values),
+                Entry::Include(_) if applies == Applies::No => {}
                 // What a file makes of it holds in that file alone.
-                Entry::Include(entries) if *active => self.all(entries, &mut true),
-                Entry::Include(_) => {}
+                Entry::Include(entries) => self.all(entries, &applies),
+                Entry::Unsupported(_) if applies == Applies::No => {}
+                Entry::Unsupported(wrong) => {
+                    self.unsupported.get_or_insert_with(|| wrong.clone());
+                }
             }
         }
+    }
+
+    fn set_if(&mut self, applies: &Applies, wanted: Wanted, values: &[String]) {
+        match applies {
+            Applies::No => {}
+            Applies::Yes => self.set(wanted, values),
+            Applies::Unknown(wrong) => {
+                let before = self.found.clone();
+                self.set(wanted, values);
+                if self.found != before {
+                    self.found = before;
+                    self.unsupported.get_or_insert_with(|| {
+                        format!("{wrong}; below it is {wanted:?}, which may be for this host")
+                    });
+                }
+            }
+        }
+    }
+
+    /// Evaluates criteria in order; the first that is not met decides.
+    fn meets_all(&self, criteria: &[Criterion]) -> Applies {
+        let mut applies = Applies::Yes;
+        for criterion in criteria {
+            match &criterion.kind {
+                Kind::Unsupported(wrong) => applies = Applies::Unknown(wrong.clone()),
+                _ if self.meets(criterion) => {}
+                _ => return Applies::No,
+            }
+        }
+        applies
     }
 
     /// As it stands now: what comes later cannot change it.
@@ -124,9 +182,10 @@ impl Evaluating<'_> {
     fn meets(&self, criterion: &Criterion) -> bool {
         let person = self.person.user.as_str();
         let patterns = &criterion.patterns;
-        let meets = match criterion.kind {
+        let meets = match &criterion.kind {
             Kind::All => true,
-            Kind::Canonical => false,
+            // One that is not supported is handled before.
+            Kind::Canonical | Kind::Unsupported(_) => false,
             Kind::Host => fits(patterns, &self.host().unwrap_or_default(), true),
             Kind::OriginalHost => fits(patterns, self.name, true),
             Kind::User => fits(

@@ -143,5 +143,6 @@ const OTHERS: &[&str] = &[
     "verifyhostkeydns",
     "versionaddendum",
     "visualhostkey",
+    "warnweakcrypto",
     "xauthlocation",
 ];

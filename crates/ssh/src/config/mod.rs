@@ -1,8 +1,9 @@
 //! `ssh_config`: what OpenSSH's client would do for a host, as far as it matters here.
 //!
 //! Read as OpenSSH 9.2 reads it: the first value of an option counts, blocks begin with `Host` or `Match`, further
-//! files come in with `Include`. Nothing is run and nothing is looked up: `Match exec` and `ProxyCommand` are told
-//! and refused. No crate reads `Match`, so this is a reader of its own.
+//! files come in with `Include`. Nothing is run and nothing is looked up. A line that is not supported, such as
+//! `Match exec`, makes those hosts unusable that it may apply to, and no others. No crate reads `Match`, so this is a reader
+//! of its own.
 
 mod evaluate;
 mod include;
@@ -71,6 +72,8 @@ enum Entry {
     Set(Wanted, Vec<String>),
     /// Other files' entries; they apply where the block that includes them does.
     Include(Vec<Entry>),
+    /// A line that is not supported: the file, the line and why.
+    Unsupported(String),
 }
 
 /// A condition of a `Match` line.
@@ -81,8 +84,10 @@ struct Criterion {
     patterns: Vec<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Kind {
+    /// It cannot be evaluated here: the file, the line and why.
+    Unsupported(String),
     All,
     /// Never so: names are not made canonical.
     Canonical,
@@ -115,27 +120,22 @@ impl Config {
     /// Reads a file and what it includes.
     ///
     /// # Errors
-    /// [`ConfigFault`] with the file and the line.
+    /// [`ConfigFault`] if the file cannot be read, or is too long. A line that is not supported is an error of
+    /// [`Config::effective`] for the hosts that it may apply to.
     pub fn read(path: &Path, person: &Person) -> Result<Self, ConfigFault> {
         let mut reading = read::Reading::new(person);
         let entries = reading.file(path)?;
-        Ok(Self {
-            entries,
-            files: reading.files,
-        })
+        reading.finish(entries)
     }
 
     /// Reads a text that includes nothing outside of `person`'s files; `name` stands in messages.
     ///
     /// # Errors
-    /// [`ConfigFault`] with the line.
+    /// [`ConfigFault`] if it is too long.
     pub fn of(text: &str, name: &str, person: &Person) -> Result<Self, ConfigFault> {
         let mut reading = read::Reading::new(person);
-        let entries = reading.text(text, name)?;
-        Ok(Self {
-            entries,
-            files: reading.files,
-        })
+        let entries = reading.text(text, name);
+        reading.finish(entries)
     }
 
     /// Returns the files it was read from, included ones too.
@@ -158,7 +158,7 @@ impl Config {
                         }
                     }
                     Entry::Include(entries) => collect(entries, names),
-                    Entry::Match(_) | Entry::Set(..) => {}
+                    Entry::Match(_) | Entry::Set(..) | Entry::Unsupported(_) => {}
                 }
             }
         }

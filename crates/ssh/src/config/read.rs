@@ -6,8 +6,8 @@ use super::include;
 use super::keywords::{Keyword, keyword};
 use super::line;
 use super::{
-    ConfigFault, Criterion, DEPTH_MAX, Entry, FILE_BYTES_MAX, FILES_MAX, Kind, LINES_MAX, Person,
-    Wanted,
+    Config, ConfigFault, Criterion, DEPTH_MAX, Entry, FILE_BYTES_MAX, FILES_MAX, Kind, LINES_MAX,
+    Person, Wanted,
 };
 use crate::trust::matches;
 use toolkit::files::is_ours;
@@ -20,6 +20,8 @@ pub(super) struct Reading<'p> {
     lines: usize,
     depth: usize,
     ignored: Vec<String>,
+    /// The bound that ended the reading.
+    over_bound: Option<String>,
 }
 
 impl<'p> Reading<'p> {
@@ -30,6 +32,18 @@ impl<'p> Reading<'p> {
             lines: 0,
             depth: 0,
             ignored: Vec::new(),
+            over_bound: None,
+        }
+    }
+
+    /// Returns the configuration, unless a bound was met.
+    pub fn finish(self, entries: Vec<Entry>) -> Result<Config, ConfigFault> {
+        match self.over_bound {
+            Some(wrong) => Err(ConfigFault { wrong }),
+            None => Ok(Config {
+                entries,
+                files: self.files,
+            }),
         }
     }
 
@@ -40,41 +54,47 @@ impl<'p> Reading<'p> {
         };
         self.files.push(path.to_path_buf());
         if self.files.len() > FILES_MAX {
-            return Err(fault(format!("there are more than {FILES_MAX} files")));
+            return Err(self.end(&name, format!("there are more than {FILES_MAX} files")));
         }
-        let told = std::fs::metadata(path).map_err(|error| fault(error.to_string()))?;
-        if !told.is_file() {
+        let about = std::fs::metadata(path).map_err(|error| fault(error.to_string()))?;
+        if !about.is_file() {
             return Err(fault("is not a file".into()));
         }
-        is_ours(&told, "could have passwords sent to another machine").map_err(fault)?;
-        if told.len() > FILE_BYTES_MAX {
+        is_ours(&about, "could have passwords sent to another machine").map_err(fault)?;
+        if about.len() > FILE_BYTES_MAX {
             return Err(fault(format!("is longer than {FILE_BYTES_MAX} bytes")));
         }
         let text = std::fs::read_to_string(path).map_err(|error| fault(error.to_string()))?;
-        self.text(&text, &name)
+        Ok(self.text(&text, &name))
     }
 
-    pub fn text(&mut self, text: &str, name: &str) -> Result<Vec<Entry>, ConfigFault> {
+    /// Ends the reading: a bound is met, and the rest is not read.
+    fn end(&mut self, place: &str, wrong: String) -> ConfigFault {
+        let wrong = format!("{place}: {wrong}");
+        self.over_bound.get_or_insert_with(|| wrong.clone());
+        ConfigFault { wrong }
+    }
+
+    pub fn text(&mut self, text: &str, name: &str) -> Vec<Entry> {
         let mut entries = Vec::new();
         for (at, text) in text.lines().enumerate() {
+            let place = format!("{name}: line {}", at + 1);
             self.lines += 1;
-            let read = if self.lines > LINES_MAX {
-                Err(format!("there are more than {LINES_MAX} lines"))
-            } else {
-                self.line(text, &mut entries)
-            };
-            read.map_err(|wrong| ConfigFault {
-                // A fault of a file that is included names that file.
-                wrong: match wrong.strip_prefix(INSIDE) {
-                    Some(inside) => inside.to_owned(),
-                    None => format!("{name}: line {}: {wrong}", at + 1),
-                },
-            })?;
+            if self.lines > LINES_MAX {
+                self.end(&place, format!("there are more than {LINES_MAX} lines"));
+            }
+            if self.over_bound.is_some() {
+                break;
+            }
+            if let Err(wrong) = self.line(text, &place, &mut entries) {
+                entries.push(Entry::Unsupported(format!("{place}: {wrong}")));
+            }
         }
-        Ok(entries)
+        entries
     }
 
-    fn line(&mut self, text: &str, entries: &mut Vec<Entry>) -> Result<(), String> {
+    /// Reads one line. An error is why it is not supported.
+    fn line(&mut self, text: &str, place: &str, entries: &mut Vec<Entry>) -> Result<(), String> {
         if text.contains('\0') {
             return Err("there is a NUL".into());
         }
@@ -83,15 +103,22 @@ impl<'p> Reading<'p> {
         };
         match keyword(&name) {
             Keyword::Host => {
-                if words.iter().any(String::is_empty) {
-                    return Err("a host's name is empty".into());
-                }
-                entries.push(Entry::Host(words));
+                entries.push(if words.iter().any(String::is_empty) {
+                    let wrong = format!("{place}: a host's name is empty");
+                    Entry::Match(vec![Criterion::unsupported(wrong)])
+                } else {
+                    Entry::Host(words)
+                });
             }
-            Keyword::Match => entries.push(Entry::Match(criteria(words)?)),
+            Keyword::Match => {
+                let read = criteria(words, place);
+                let unsupported = |wrong| vec![Criterion::unsupported(format!("{place}: {wrong}"))];
+                entries.push(Entry::Match(read.unwrap_or_else(unsupported)));
+            }
             Keyword::Include => {
                 for pattern in &words {
-                    entries.push(Entry::Include(self.include(pattern)?));
+                    let included = self.include(pattern, place)?;
+                    entries.push(Entry::Include(included));
                 }
             }
             Keyword::IgnoreUnknown => {
@@ -112,25 +139,34 @@ impl<'p> Reading<'p> {
         Ok(())
     }
 
-    fn include(&mut self, pattern: &str) -> Result<Vec<Entry>, String> {
+    fn include(&mut self, pattern: &str, place: &str) -> Result<Vec<Entry>, String> {
         if self.depth >= DEPTH_MAX {
-            return Err(format!(
-                "files include each other more than {DEPTH_MAX} deep"
-            ));
+            let wrong = format!("files include each other more than {DEPTH_MAX} deep");
+            self.end(place, wrong.clone());
+            return Err(wrong);
         }
         self.depth += 1;
         let mut entries = Vec::new();
         for path in include::found(pattern, self.person)? {
-            let read = self.file(&path);
-            entries.extend(read.map_err(|fault| format!("{INSIDE}{}", fault.wrong))?);
+            match self.file(&path) {
+                Ok(read) => entries.push(Entry::Include(read)),
+                Err(fault) => entries.push(Entry::Unsupported(fault.wrong)),
+            }
         }
         self.depth -= 1;
         Ok(entries)
     }
 }
 
-/// What stands before the fault of an included file.
-const INSIDE: &str = "\0";
+impl Criterion {
+    fn unsupported(wrong: String) -> Self {
+        Self {
+            negated: false,
+            kind: Kind::Unsupported(wrong),
+            patterns: Vec::new(),
+        }
+    }
+}
 
 /// The values of an option, as many as it takes.
 fn values(wanted: Wanted, words: Vec<String>) -> Result<Vec<String>, String> {
@@ -161,8 +197,17 @@ fn values(wanted: Wanted, words: Vec<String>) -> Result<Vec<String>, String> {
     Ok(words)
 }
 
+/// Kinds of OpenSSH 9.4 to 10.2 with one argument.
+const NEWER_KINDS: [&str; 5] = [
+    "localnetwork",
+    "tagged",
+    "command",
+    "sessiontype",
+    "version",
+];
+
 /// The conditions of a `Match` line.
-fn criteria(words: Vec<String>) -> Result<Vec<Criterion>, String> {
+fn criteria(words: Vec<String>, place: &str) -> Result<Vec<Criterion>, String> {
     let mut criteria = Vec::new();
     let mut words = words.into_iter();
     while let Some(word) = words.next() {
@@ -182,8 +227,16 @@ fn criteria(words: Vec<String>) -> Result<Vec<Criterion>, String> {
             "originalhost" => Kind::OriginalHost,
             "user" => Kind::User,
             "localuser" => Kind::LocalUser,
-            "exec" => {
-                return Err("Match exec runs a program on this machine, which is not done here; keep such a block in a file that is not read here".into());
+            "exec" => Kind::Unsupported(format!(
+                "{place}: Match exec runs a program on this machine, which is not done here"
+            )),
+            kind if NEWER_KINDS.contains(&kind) => {
+                Kind::Unsupported(format!("{place}: Match {kind} is not evaluated here"))
+            }
+            "final" => {
+                let wrong = format!("{place}: Match final is not evaluated here");
+                criteria.push(Criterion::unsupported(wrong));
+                continue;
             }
             other => return Err(format!("Match {other} is not known here")),
         };

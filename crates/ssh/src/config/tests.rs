@@ -30,7 +30,7 @@ fn the_first_value_counts_and_blocks_are_for_their_hosts() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_line() {
+fn a_line_that_is_not_supported_is_reported_with_its_place() {
     let deep = "x".repeat(10);
     for (text, wrong) in [
         ("Prot 22", "prot is not a keyword of ssh_config"),
@@ -41,18 +41,29 @@ fn what_is_wrong_is_told_with_its_line() {
         ("User a b", "\"b\" is one value too many"),
         ("User \"a", "a quote is not closed"),
         ("\"User\" a", "a line begins with a keyword"),
-        ("Match exec true", "Match exec runs a program"),
-        ("Match final", "Match final is not known"),
-        ("Match host", "Match host has no value"),
-        ("Match user a all", "Match all takes no other criteria"),
-        ("Match all user a", "Match all takes no other criteria"),
+        ("IdentitiesOnly maybe", "maybe is neither yes nor no"),
+        ("Match exec true\nUser a", "Match exec runs a program"),
+        ("Match exec true\nUser a", "below it is User"),
+        ("Match final\nUser a", "Match final is not evaluated"),
+        ("Match tagged x\nUser a", "Match tagged is not evaluated"),
+        ("Match strange\nUser a", "Match strange is not known"),
+        ("Match host\nUser a", "Match host has no value"),
+        (
+            "Match user a all\nUser a",
+            "Match all takes no other criteria",
+        ),
+        (
+            "Match all user a\nUser a",
+            "Match all takes no other criteria",
+        ),
         ("Include ~bob/x", "other users' homes"),
-        ("Include a[bc]", "only * and ? are known"),
+        ("Include a$b", "variables are not read here"),
         ("User a\0b", "there is a NUL"),
-        ("Host \"\"", "a host's name is empty"),
+        ("Host \"\"\nUser a", "a host's name is empty"),
         (deep.as_str(), "the keyword has no value"),
     ] {
-        let fault = Config::of(text, "config", &person()).unwrap_err().wrong;
+        let config = Config::of(text, "config", &person()).unwrap();
+        let fault = config.effective("web", &person()).unwrap_err();
         assert!(
             fault.starts_with("config: line ") && fault.contains(wrong),
             "{text:?}: {fault}"
@@ -61,6 +72,41 @@ fn what_is_wrong_is_told_with_its_line() {
     assert!(Config::of("IgnoreUnknown Foo*,bar\nFooBar 1\nBAR 2", "c", &person()).is_ok());
     let config = Config::of("HostName %p", "c", &person()).unwrap();
     assert!(config.effective("a", &person()).is_err());
+    let long = "\n".repeat(LINES_MAX + 1);
+    let fault = Config::of(&long, "c", &person()).unwrap_err().wrong;
+    assert!(fault.contains("more than 100000 lines"), "{fault}");
+}
+
+#[test]
+fn a_line_that_is_not_supported_is_for_its_hosts_alone() {
+    // The text, a host that it makes unusable, one that it does not.
+    for (text, touched, untouched) in [
+        ("Host a\nProt 1\nHost b\nPort 1", "a", "b"),
+        ("Host a\nPort x\nHost *\nPort 1", "a", "b"),
+        ("Host b\nUser u\nMatch exec true\nUser v", "a", "b"),
+        ("Match host a exec true\nUser v", "a", "b"),
+        ("Match exec true host a\nUser v", "a", "b"),
+        ("Match !exec true\nUser v\nHost a", "a", "none"),
+        (
+            "Host b\nHostName h\nMatch final host h\nHostName i\nHost a\nHostName h",
+            "none",
+            "b",
+        ),
+        ("Host a\nInclude ~bob/x", "a", "b"),
+        (
+            "Host b\nIdentityFile f\nMatch exec true\nIdentityFile f\nMatch host a exec x\nIdentityFile g",
+            "a",
+            "b",
+        ),
+    ] {
+        let config = Config::of(text, "config", &person()).unwrap();
+        for (host, is_usable) in [(touched, false), (untouched, true)] {
+            if host != "none" {
+                let found = config.effective(host, &person());
+                assert_eq!(found.is_ok(), is_usable, "{host}: {text:?}: {found:?}");
+            }
+        }
+    }
 }
 
 #[test]
@@ -78,11 +124,14 @@ fn files_that_include_each_other_come_to_an_end() {
     std::fs::write(folder.join("d/.hidden"), "Prot 1\n").unwrap();
     let read = |text| Config::of(text, "c", &person).map_err(|fault| fault.wrong);
     assert!(read("Include loop").unwrap_err().contains("deep"));
+    let config = read("Include d/*").unwrap();
+    let fault = config.effective("one", &person).unwrap_err();
     assert!(
-        read("Include d/*")
-            .unwrap_err()
-            .contains("two: line 1: prot is not a keyword")
+        fault.contains("two: line 1: prot is not a keyword"),
+        "{fault}"
     );
+    let config = read("Include d/[!t]*").unwrap();
+    assert_eq!(config.effective("one", &person).unwrap().port, 1);
     assert!(read("Include nowhere d/nowhere*").is_ok());
     let config = read("Host x\n Include d/o?e\n User u\n").unwrap();
     assert_eq!(config.names(), ["x", "one"]);

@@ -64,6 +64,16 @@ struct FileText {
     limits: Limits,
 }
 
+impl HostText {
+    /// Returns whether ssh_config says who logs in, and where.
+    fn is_of_ssh_config(&self) -> bool {
+        self.credential.is_none()
+            && self.address.is_none()
+            && self.port.is_none()
+            && self.jump.is_empty()
+    }
+}
+
 #[derive(Deserialize, Default)]
 #[serde(transparent)]
 struct OneOrMore(Vec<PathBuf>);
@@ -209,6 +219,14 @@ impl Reading<'_> {
             }
         }
         for (name, text) in &self.read.hosts {
+            if text.is_of_ssh_config()
+                && let Some(client) = &self.client
+                && let Err(wrong) = client.host(name)
+            {
+                check_name(name)?;
+                unusable.insert(name.clone(), format!("hosts.{name}: {wrong}"));
+                continue;
+            }
             let mut host = self.host(name, text, &credentials)?;
             self.jumps(name, text, &credentials, &mut host)?;
             hosts.insert(name.clone(), Arc::new(host));
@@ -300,7 +318,7 @@ impl Reading<'_> {
     ) -> Result<Host, HostsFault> {
         check_name(name)?;
         let Some(id) = &text.credential else {
-            if text.address.is_some() || text.port.is_some() || !text.jump.is_empty() {
+            if !text.is_of_ssh_config() {
                 return fault(format!(
                     "hosts.{name}: there is no credential; without one, ssh_config says address, port and jump too"
                 ));

@@ -3,7 +3,7 @@
 use std::fs::File;
 
 use super::{Host, Hosts, Place, Proof, Trust, read_key_file};
-use crate::trust::{KnownHosts, filed_as};
+use crate::trust::{FiledNames, KnownHosts};
 
 impl Hosts {
     /// Why logins at this host will fail, as far as that can be told from here; `has` says whether a variable is set.
@@ -46,8 +46,9 @@ impl Hosts {
             Ok(known) => known,
             Err(wrong) => return Some(wrong),
         };
-        let name = filed_as(&host.address, host.port);
-        let (kinds, has_authority) = known.kinds(&name);
+        let names = FiledNames::new(&host.address, host.port);
+        let (kinds, has_authority) = known.host_kinds(&names);
+        let name = names.full;
         if !kinds.is_empty() || has_authority {
             return None;
         }

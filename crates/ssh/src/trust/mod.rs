@@ -34,12 +34,28 @@ pub(crate) struct KnownHosts {
     lines: Vec<Line>,
 }
 
-/// The name under which OpenSSH files a host.
-pub(crate) fn filed_as(address: &str, port: u16) -> String {
-    if port == 22 {
-        address.to_ascii_lowercase()
-    } else {
-        format!("[{}]:{port}", address.to_ascii_lowercase())
+/// The names under which OpenSSH looks a host up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FiledNames {
+    /// The address, with the port unless that is 22.
+    pub full: String,
+    /// The address alone, if `full` has a port: such a line counts for a key that it has.
+    pub without_port: Option<String>,
+}
+
+impl FiledNames {
+    pub fn new(address: &str, port: u16) -> Self {
+        let address = address.to_ascii_lowercase();
+        match port {
+            22 => Self {
+                full: address,
+                without_port: None,
+            },
+            port => Self {
+                full: format!("[{address}]:{port}"),
+                without_port: Some(address),
+            },
+        }
     }
 }
 
@@ -72,8 +88,38 @@ impl KnownHosts {
         Ok(all)
     }
 
+    /// Returns what is said of this key of a host. A line without a port never makes another key a changed one.
+    pub fn judge_host(&self, names: &FiledNames, kind: &str, blob: &[u8]) -> Verdict {
+        let without = |names: &FiledNames| {
+            let name = names.without_port.as_deref()?;
+            Some(self.judge(name, kind, blob)).filter(|verdict| *verdict != Verdict::Changed)
+        };
+        match self.judge(&names.full, kind, blob) {
+            Verdict::Unknown => without(names).unwrap_or(Verdict::Unknown),
+            verdict => verdict,
+        }
+    }
+
+    /// Returns whether a certificate's key may sign for a host, by a line with its port or without.
+    pub fn host_authority(&self, names: &FiledNames, blob: &[u8]) -> Verdict {
+        match (self.authority(&names.full, blob), &names.without_port) {
+            (Verdict::Unknown, Some(name)) => self.authority(name, blob),
+            (verdict, _) => verdict,
+        }
+    }
+
+    /// Returns the types of the keys that a host has, and whether an authority may sign for it. Lines without a port count
+    /// if there are none with it.
+    pub fn host_kinds(&self, names: &FiledNames) -> (Vec<&str>, bool) {
+        let (kinds, certified) = self.kinds(&names.full);
+        match &names.without_port {
+            Some(name) if kinds.is_empty() && !certified => self.kinds(name),
+            _ => (kinds, certified),
+        }
+    }
+
     /// What is said of this key (`blob` as on the wire) of this host.
-    pub fn judge(&self, host: &str, kind: &str, blob: &[u8]) -> Verdict {
+    fn judge(&self, host: &str, kind: &str, blob: &[u8]) -> Verdict {
         let mine = || self.lines.iter().filter(|line| line.is_of(host));
         if self
             .lines
@@ -94,7 +140,7 @@ impl KnownHosts {
     }
 
     /// Whether a certificate's key (`blob`) may sign for this host.
-    pub fn authority(&self, host: &str, blob: &[u8]) -> Verdict {
+    fn authority(&self, host: &str, blob: &[u8]) -> Verdict {
         let mut mine = self
             .lines
             .iter()
@@ -109,7 +155,7 @@ impl KnownHosts {
     }
 
     /// The types of the keys that a host has there, and whether an authority may sign for it.
-    pub fn kinds(&self, host: &str) -> (Vec<&str>, bool) {
+    fn kinds(&self, host: &str) -> (Vec<&str>, bool) {
         let mine = || self.lines.iter().filter(|line| line.is_of(host));
         let kinds = mine()
             .filter(|line| line.mark == Mark::None)

@@ -54,6 +54,31 @@ fn lines_are_read_as_openssh_reads_them() {
     ] {
         assert_eq!(judged(&text, host), expected, "{text} {host}");
     }
-    assert_eq!(filed_as("Web", 22), "web");
-    assert_eq!(filed_as("Web", 2222), "[web]:2222");
+    let names = FiledNames::new("Web", 22);
+    assert_eq!((names.full.as_str(), names.without_port), ("web", None));
+    let names = FiledNames::new("Web", 2222);
+    assert_eq!(names.full, "[web]:2222");
+    assert_eq!(names.without_port.as_deref(), Some("web"));
+}
+
+#[test]
+fn a_line_without_a_port_counts_for_its_own_key() {
+    let line = |names: &str, blob: &str| format!("{names} ssh-ed25519 {blob}\n");
+    let names = FiledNames::new("web", 2222);
+    for (text, expected) in [
+        (line("web", BLOB), Verdict::Known),
+        (line("web", OTHER), Verdict::Unknown),
+        (
+            line("[web]:2222", OTHER) + &line("web", BLOB),
+            Verdict::Changed,
+        ),
+        (format!("@revoked {}", line("web", BLOB)), Verdict::Revoked),
+    ] {
+        let known = KnownHosts {
+            lines: lines(&text).collect(),
+        };
+        let blob = STANDARD.decode(BLOB).unwrap();
+        let verdict = known.judge_host(&names, "ssh-ed25519", &blob);
+        assert_eq!(verdict, expected, "{text}");
+    }
 }

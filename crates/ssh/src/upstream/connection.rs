@@ -19,7 +19,7 @@ use super::login;
 use super::verify::Verifier;
 use crate::forwards::Target;
 use crate::hosts::{Host, Limits, Secret};
-use crate::trust::{KnownHosts, filed_as};
+use crate::trust::{FiledNames, KnownHosts};
 
 /// How much a server may send on a channel before it is read, in bytes.
 const WINDOW_BYTES: u32 = 8 * 1024 * 1024;
@@ -188,7 +188,7 @@ async fn begin<S>(
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let filed = filed_as(&hop.address, hop.port);
+    let filed = FiledNames::new(&hop.address, hop.port);
     let files = hop.known_hosts.as_deref().unwrap_or(way.known_hosts);
     let config = client::Config {
         window_size: WINDOW_BYTES,
@@ -210,11 +210,18 @@ where
 }
 
 /// Types of keys of which the host has a known one come first: a server with several shows the first.
-fn preferred(known: &KnownHosts, filed_as: &str) -> Preferred {
-    let (kinds, certified) = known.kinds(filed_as);
+fn preferred(known: &KnownHosts, filed_as: &FiledNames) -> Preferred {
+    let (kinds, certified) = known.host_kinds(filed_as);
     let mut keys: Vec<Algorithm> = Preferred::DEFAULT.key.iter().cloned().collect();
     let certificates = if certified { keys.clone() } else { Vec::new() };
-    keys.sort_by_key(|key| !kinds.contains(&key.as_str()));
+    keys.sort_by_key(|key| {
+        // A key of RSA is filed under its own name, not under those of its signatures.
+        let filed = match key {
+            Algorithm::Rsa { .. } => "ssh-rsa",
+            other => other.as_str(),
+        };
+        !kinds.contains(&filed)
+    });
     Preferred {
         key: Cow::Owned(keys),
         host_key_certificates: Cow::Owned(certificates),

@@ -13,13 +13,13 @@ use tokio::sync::mpsc;
 
 use super::fault::ConnectFault;
 use crate::hosts::Trust;
-use crate::trust::{KnownHosts, Verdict};
+use crate::trust::{FiledNames, KnownHosts, Verdict};
 
 /// Holds the key of one host against what is known.
 pub(super) struct Verifier {
     pub known: Arc<KnownHosts>,
-    /// The name under which the host's keys are filed.
-    pub filed_as: String,
+    /// The names under which the host's keys are filed.
+    pub filed_as: FiledNames,
     /// Its address, which a certificate has to name.
     pub address: String,
     pub trust: Trust,
@@ -76,8 +76,9 @@ impl Verifier {
         let blob = key.to_bytes().map_err(|_| unreadable())?;
         let kind = key.algorithm();
         let print = key.fingerprint(HashAlg::Sha256);
-        let name = &self.filed_as;
-        match (self.known.judge(name, kind.as_str(), &blob), self.trust) {
+        let name = &self.filed_as.full;
+        let verdict = self.known.judge_host(&self.filed_as, kind.as_str(), &blob);
+        match (verdict, self.trust) {
             (Verdict::Known, _) => Ok(()),
             (Verdict::Unknown, Trust::FirstUse) => match &self.write_to {
                 Some(path) => {
@@ -114,13 +115,28 @@ impl Verifier {
         }
     }
 
+    /// Checks a certificate. One that is of no use leaves its key to be checked as a plain one, as OpenSSH does.
     fn certificate(&self, shown: &Certificate) -> Result<(), ConnectFault> {
-        let name = &self.filed_as;
+        let wrong = match self.certified(shown) {
+            Err(wrong) if wrong.code != "host_key_revoked" => wrong,
+            decided => return decided,
+        };
+        let own = PublicKey::from(shown.public_key().clone());
+        let blob = own.to_bytes().map_err(|_| unreadable())?;
+        let kind = own.algorithm();
+        match self.known.judge_host(&self.filed_as, kind.as_str(), &blob) {
+            Verdict::Known => Ok(()),
+            _ => Err(wrong),
+        }
+    }
+
+    fn certified(&self, shown: &Certificate) -> Result<(), ConnectFault> {
+        let name = &self.filed_as.full;
         let signer = shown.signature_key();
         let blob = PublicKey::from(signer.clone())
             .to_bytes()
             .map_err(|_| unreadable())?;
-        match self.known.authority(name, &blob) {
+        match self.known.host_authority(&self.filed_as, &blob) {
             Verdict::Known => {}
             Verdict::Revoked => return Err(revoked(name)),
             Verdict::Unknown | Verdict::Changed => {
@@ -135,7 +151,7 @@ impl Verifier {
         let own = PublicKey::from(shown.public_key().clone())
             .to_bytes()
             .map_err(|_| unreadable())?;
-        if self.known.judge(name, "", &own) == Verdict::Revoked {
+        if self.known.judge_host(&self.filed_as, "", &own) == Verdict::Revoked {
             return Err(revoked(name));
         }
         let wrong = |why: &str| {

@@ -465,3 +465,129 @@ async fn a_host_of_ssh_config_is_reached_over_its_jumps_with_its_key_and_known_h
         assert!(fault.wrong.contains(wrong), "{text}: {}", fault.wrong);
     }
 }
+
+#[tokio::test]
+async fn an_unsupported_line_leaves_the_other_hosts_usable() {
+    if !has("sshd") {
+        return;
+    }
+    let target = Target::new("");
+    fs::create_dir_all(target.folder.join(".ssh/conf.d")).unwrap();
+    fs::write(
+        target.folder.join(".ssh/conf.d/web"),
+        "Host web\nUser USER\n".replace("USER", &user()),
+    )
+    .unwrap();
+    let text = format!(
+        "Include conf.d/[a-z]*\nHost other odd\nMatch host other exec \"true\"\nUser x\nHost odd\nNewerThanWeKnow yes\nHost *\nHostName 127.0.0.1\nPort {}\nUser {}\nIdentityFile {folder}/user\nUserKnownHostsFile {folder}/known_hosts\nWarnWeakCrypto no\n",
+        target.port,
+        user(),
+        folder = target.folder.display(),
+    );
+    fs::write(target.folder.join("client"), text).unwrap();
+    let person = Person {
+        home: target.folder.clone(),
+        user: "ada".into(),
+        agent: None,
+    };
+    let text = "ssh_config: client\nhosts: { listed: {}, other: {} }\n";
+    let hosts = Hosts::of_person(text, &target.folder, &person).unwrap();
+    let unusable: Vec<String> = hosts
+        .unusable()
+        .map(|(name, why)| format!("{name}: {why}"))
+        .collect();
+    assert_eq!(unusable.len(), 2, "{unusable:?}");
+    assert!(
+        unusable[0].contains("newerthanweknow is not a keyword"),
+        "{unusable:?}"
+    );
+    assert!(
+        unusable[1].contains("line 3: Match exec runs a program"),
+        "{unusable:?}"
+    );
+    let client = Client::new(hosts, None);
+    for host in ["web", "listed"] {
+        drop(client.connect(host).await);
+    }
+    let told = crate::access::refused(&client, "other").await;
+    assert!(told.contains("Match exec runs a program"), "{told}");
+}
+
+#[tokio::test]
+async fn the_key_that_is_known_is_asked_for() {
+    if !has("sshd") || !has("ssh") {
+        return;
+    }
+    let place = crate::target::folder();
+    for name in ["host", "user", "other"] {
+        crate::target::keygen(&place.join(name), &[]);
+    }
+    crate::access::rsa_key(&place.join("host-rsa"), "RFC4716");
+    let ecdsa = Command::new("ssh-keygen")
+        .args(["-q", "-t", "ecdsa", "-N", "", "-f"])
+        .arg(place.join("host-ecdsa"))
+        .status();
+    assert!(ecdsa.unwrap().success());
+    let more = format!(
+        "HostKey {0}/host-rsa\nHostKey {0}/host-ecdsa\n",
+        place.display()
+    );
+    let target = Target::start(place.clone(), &more, None);
+    let key = |name: &str| {
+        let text = fs::read_to_string(place.join(format!("{name}.pub"))).unwrap();
+        let words: Vec<&str> = text.split(' ').take(2).collect();
+        words.join(" ")
+    };
+    let with_port = format!("[127.0.0.1]:{}", target.port);
+    // The names and the key of each line, and whether the host is known by them.
+    let rows: [(&[(&str, &str)], bool); 9] = [
+        (&[(&with_port, "host")], true),
+        (&[(&with_port, "host-rsa")], true),
+        (&[(&with_port, "host-ecdsa")], true),
+        (&[("127.0.0.1", "host")], true),
+        (&[("127.0.0.*", "host")], true),
+        (&[("127.0.0.1", "other")], false),
+        (&[(&with_port, "other"), ("127.0.0.1", "host")], false),
+        (&[(&with_port, "other"), (&with_port, "host-rsa")], false),
+        (&[("[127.0.0.1]:1", "host")], false),
+    ];
+    let config = format!(
+        "Host web\nHostName 127.0.0.1\nPort {}\nUser {}\nIdentityFile {folder}/user\nIdentityAgent none\nUserKnownHostsFile {folder}/known_hosts\nGlobalKnownHostsFile /dev/null\nStrictHostKeyChecking yes\n",
+        target.port,
+        user(),
+        folder = place.display(),
+    );
+    fs::write(place.join("client"), config).unwrap();
+    let mut wrong = Vec::new();
+    for (lines, expected) in rows {
+        let text: String = lines
+            .iter()
+            .map(|(names, name)| format!("{names} {}\n", key(name)))
+            .collect();
+        fs::write(place.join("known_hosts"), &text).unwrap();
+        let theirs = Command::new("ssh")
+            .arg("-F")
+            .arg(place.join("client"))
+            .args(["-o", "BatchMode=yes", "web", "true"])
+            .stdin(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null())
+            .status();
+        let theirs = theirs.unwrap().success();
+        let person = Person {
+            home: place.clone(),
+            user: "ada".into(),
+            agent: None,
+        };
+        let hosts = Hosts::of_person("ssh_config: client\n", &place, &person).unwrap();
+        let client = Client::new(hosts, None);
+        let said = client
+            .call("ssh_connect", serde_json::json!({"host": "web"}))
+            .await
+            .unwrap();
+        let is_in = said["structuredContent"]["session_id"].is_string();
+        if (is_in, theirs) != (expected, expected) {
+            wrong.push(format!("ssh {theirs}, we {is_in}: {text}{said}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
