@@ -156,7 +156,10 @@ pub fn run(args: &SshArgs, places: &Places, out: &mut dyn Write, err: &mut dyn W
             .map(|()| Ok(EXIT_ALLOWED)),
         Command::Hosts(HostsArgs {
             command: HostsCommand::Check { file, json },
-        }) => hosts(file, *json, places, out),
+        }) => {
+            let person = Person::from_environment(crate::places::text_of);
+            hosts(file, *json, &person, out)
+        }
     };
     match done {
         Ok(Ok(code)) => code,
@@ -264,15 +267,10 @@ fn write_forms(line: &str, out: &mut dyn Write) -> io::Result<()> {
 fn hosts(
     file: &Path,
     json: bool,
-    places: &Places,
+    person: &Person,
     out: &mut dyn Write,
 ) -> io::Result<Result<u8, String>> {
-    let person = Person {
-        home: places.home.clone().unwrap_or_default(),
-        user: places.user.clone(),
-        agent: crate::places::named_by("SSH_AUTH_SOCK"),
-    };
-    let hosts = match Hosts::read(file, &person) {
+    let hosts = match Hosts::read(file, person) {
         Ok(hosts) => hosts,
         Err(fault) => return Ok(Err(fault.to_string())),
     };

@@ -38,6 +38,35 @@ pub struct Person {
     pub agent: Option<PathBuf>,
 }
 
+impl Person {
+    /// Returns the person of this process; `variable` reads the environment. Without USER and LOGNAME, the name is the one that
+    /// `/etc/passwd` has for the process's user.
+    #[must_use]
+    pub fn from_environment(variable: impl Fn(&str) -> Option<String>) -> Self {
+        let in_passwd = || {
+            let text = std::fs::read_to_string("/etc/passwd").ok()?;
+            name_in_passwd(&text, rustix::process::getuid().as_raw()).map(str::to_owned)
+        };
+        Self {
+            home: variable("HOME").map(PathBuf::from).unwrap_or_default(),
+            user: variable("USER")
+                .or_else(|| variable("LOGNAME"))
+                .or_else(in_passwd)
+                .unwrap_or_default(),
+            agent: variable("SSH_AUTH_SOCK").map(PathBuf::from),
+        }
+    }
+}
+
+/// Returns the name of a user in a text of passwd(5).
+fn name_in_passwd(text: &str, uid: u32) -> Option<&str> {
+    text.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let (name, number) = (fields.next()?, fields.nth(1)?);
+        (number.parse() == Ok(uid) && !name.is_empty()).then_some(name)
+    })
+}
+
 /// A configuration, read.
 #[derive(Debug, Clone, Default)]
 pub struct Config {

@@ -144,3 +144,11 @@ fn files_that_include_each_other_come_to_an_end() {
     assert_eq!(of("one"), (22, "ada".into()));
     std::fs::remove_dir_all(&home).unwrap();
 }
+
+#[test]
+fn a_user_is_found_by_number() {
+    let text = "# users\nroot:x:0:0:root:/root:/bin/sh\n\n:x:7:7::/:\nada:x:1000:1000::/home/ada:/bin/sh\nada2:x:1000:1::/:\n+::::::\n";
+    for (uid, name) in [(0, Some("root")), (1000, Some("ada")), (7, None), (1, None)] {
+        assert_eq!(name_in_passwd(text, uid), name, "{uid}");
+    }
+}

@@ -66,17 +66,6 @@ pub const OPTIONS: &[OptionDef] = &[
     ),
 ];
 
-/// Returns the person that the environment names.
-fn person(variable: &impl Fn(&str) -> Option<String>) -> Person {
-    Person {
-        home: variable("HOME").map(PathBuf::from).unwrap_or_default(),
-        user: variable("USER")
-            .or_else(|| variable("LOGNAME"))
-            .unwrap_or_default(),
-        agent: variable("SSH_AUTH_SOCK").map(PathBuf::from),
-    }
-}
-
 /// The server.
 #[derive(Debug)]
 pub struct Ssh {
@@ -121,7 +110,7 @@ impl Ssh {
     pub fn guarded(options: &Options, variable: impl Fn(&str) -> Option<String>) -> GuardedFiles {
         let read = options
             .path(HOSTS)
-            .map(|path| Hosts::read(path, &person(&variable)));
+            .map(|path| Hosts::read(path, &Person::from_environment(&variable)));
         let hosts = read.and_then(Result::ok);
         hosts
             .map(|hosts| hosts.guarded().clone())
@@ -141,7 +130,7 @@ impl Ssh {
                 "{HOSTS} is not given: name the file with the hosts"
             ));
         };
-        let person = person(&variable);
+        let person = Person::from_environment(&variable);
         let mut hosts = Hosts::read(path, &person).map_err(|fault| fault.to_string())?;
         let most = setup.options.number(CONNECTIONS_MAX);
         if let Some(most) = most.and_then(|most| usize::try_from(most).ok()) {
