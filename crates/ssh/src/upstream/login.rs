@@ -31,7 +31,7 @@ pub(super) async fn login(
     environment: &crate::Environment,
     given: Option<&Secret>,
 ) -> Result<(), ConnectFault> {
-    let mut login = Login {
+    let mut login = LoginAttempt {
         to,
         user: &credential.user,
         id: &credential.id,
@@ -65,7 +65,7 @@ enum Outcome {
 }
 
 /// One login under way.
-struct Login<'l> {
+struct LoginAttempt<'l> {
     to: &'l mut To,
     user: &'l str,
     /// The credential's name, which certificates carry.
@@ -86,7 +86,7 @@ struct Login<'l> {
     wants_password: bool,
 }
 
-impl Login<'_> {
+impl LoginAttempt<'_> {
     /// Tries all proofs until one is accepted. One that is no key is used once.
     async fn round(&mut self, left: &mut Vec<&Proof>) -> Result<Outcome, ConnectFault> {
         for at in 0..left.len() {
