@@ -7,7 +7,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use gate::Caller;
-use state::counter::{Budget, Counter, Reservation, Spend, Stop, Unit};
+use state::counter::{
+    AccountBudget, BudgetUnit, CounterStore, Reservation, ReserveError, ReserveRequest, SpendAmount,
+};
 use wire::model::Tokens;
 
 use crate::accounts::Accounts;
@@ -72,11 +74,11 @@ impl BudgetRule {
     }
 }
 
-/// All budgets, and who keeps count.
+/// All budgets, and the store of their accounts.
 #[derive(Clone)]
 pub struct Budgets {
     rules: Vec<BudgetRule>,
-    counter: Arc<dyn Counter>,
+    counter: Arc<dyn CounterStore>,
     /// What is reserved for a reply where the request names no most, in tokens.
     reply_tokens: u64,
     prices: Arc<Prices>,
@@ -96,7 +98,7 @@ impl Budgets {
     #[must_use]
     pub fn new(
         rules: Vec<BudgetRule>,
-        counter: Arc<dyn Counter>,
+        counter: Arc<dyn CounterStore>,
         reply_tokens: u64,
         prices: Arc<Prices>,
     ) -> Self {
@@ -115,9 +117,9 @@ impl Budgets {
         Self { accounts, ..self }
     }
 
-    /// Who keeps count.
+    /// Returns the store of the accounts.
     #[must_use]
-    pub fn counter(&self) -> &dyn Counter {
+    pub fn counter(&self) -> &dyn CounterStore {
         self.counter.as_ref()
     }
 
@@ -128,42 +130,42 @@ impl Budgets {
     }
 
     /// Reserves what a call may use on every account that its caller is on.
-    pub(crate) fn reserve(
+    pub(crate) async fn reserve(
         &self,
         request: &ModelRequest,
         route: &Route,
         caller: &Caller,
         now_ms: i64,
-    ) -> Result<Reservation, Stop> {
+    ) -> Result<Reservation, ReserveError> {
         let budgets = self.rules.iter().flat_map(|rule| {
             let accounts = rule.accounts(caller).into_iter();
-            accounts.map(|account| Budget {
+            accounts.map(|account| AccountBudget {
                 account,
                 unit: match rule.most {
-                    Most::Tokens(_) => Unit::Tokens,
-                    Most::Micros(_) => Unit::Micros,
+                    Most::Tokens(_) => BudgetUnit::Tokens,
+                    Most::Micros(_) => BudgetUnit::Micros,
                 },
-                most: match rule.most {
+                limit: match rule.most {
                     Most::Tokens(most) | Most::Micros(most) => most,
                 },
                 window_ms: rule.window_ms,
             })
         });
-        let mut budgets: Vec<Budget> = budgets.collect();
+        let mut budgets: Vec<AccountBudget> = budgets.collect();
         if let Some(accounts) = &self.accounts {
             budgets.extend(accounts.budgets(caller));
         }
-        self.counter
-            .reserve(&budgets, self.cost(request, route), now_ms)
+        let request = ReserveRequest::new(&budgets, self.cost(request, route), now_ms);
+        self.counter.acquire(request).await
     }
 
     /// The most that a call can use. Whichever target serves it, it costs no more than at the dearest.
-    fn cost(&self, request: &ModelRequest, route: &Route) -> Spend {
+    fn cost(&self, request: &ModelRequest, route: &Route) -> SpendAmount {
         let (read, wrote) = most(request, self.reply_tokens);
         let prices = route
             .targets()
             .filter_map(|target| self.prices.estimate(request, target));
-        Spend {
+        SpendAmount {
             tokens: read.saturating_add(wrote),
             micros: prices.max().unwrap_or(0),
             requests: 1,
@@ -172,9 +174,9 @@ impl Budgets {
 }
 
 /// Returns what a call has used, as budgets count it.
-pub(crate) fn spent(tokens: Tokens, cost: Option<u64>) -> Spend {
+pub(crate) fn spent(tokens: Tokens, cost: Option<u64>) -> SpendAmount {
     let (input, output) = (tokens.input.unwrap_or(0), tokens.output.unwrap_or(0));
-    Spend {
+    SpendAmount {
         tokens: input.saturating_add(output),
         micros: cost.unwrap_or(0),
         requests: 1,
@@ -189,27 +191,27 @@ pub(crate) fn settle(reservation: Option<Reservation>, tokens: Tokens, cost: Opt
 }
 
 /// Returns the sentence about a budget that does not let a call pass; none where it says nothing of a budget.
-pub(crate) fn sentence(stop: &Stop) -> Option<String> {
-    let Stop::Spent {
+pub(crate) fn sentence(error: &ReserveError) -> Option<String> {
+    let ReserveError::Exhausted {
         account,
         unit,
-        left,
+        remaining,
         ends_in_ms,
-    } = stop
+    } = error
     else {
         return None;
     };
     let counted = match unit {
-        Unit::Tokens => "tokens",
-        Unit::Micros => "millionths of a dollar",
-        Unit::Requests => "requests",
+        BudgetUnit::Tokens => "tokens",
+        BudgetUnit::Micros => "millionths of a dollar",
+        BudgetUnit::Requests => "requests",
     };
     let end = ends_in_ms.map_or_else(
         || "it does not begin again".to_owned(),
         |ms| format!("it begins again in {} s", ms.div_ceil(1_000)),
     );
     Some(format!(
-        "refused: this call may use more than the budget \"{account}\" has left ({left} {counted}); {end}"
+        "refused: this call may use more than the budget \"{account}\" has left ({remaining} {counted}); {end}"
     ))
 }
 

@@ -1,7 +1,7 @@
-//! Where state lives: the traits that the rest of the house stores things behind, and their embedded implementation.
+//! Where state lives: the traits of stores, and their embedded implementations.
 //!
-//! [`Log`] is an append-only file that would rather stop than lose or tear a record; [`Kv`] keeps tables in one
-//! file with transactions; [`Counter`] keeps exact budgets; [`Spool`] keeps one output of any length as it grows;
+//! [`Log`] is an append-only file that stops rather than lose or tear a record; [`Kv`] keeps tables in one file with
+//! transactions; [`CounterStore`] keeps exact budgets; [`Spool`] keeps one output of any length as it grows;
 //! [`Underway`] keeps notes of work that a kill may cut.
 //!
 //! Invariants, stated as absences:
@@ -11,16 +11,20 @@
 //! - no half-written record is left behind by a write that the operating system reported as short;
 //! - no file here is readable by another user: files are created `0600`, directories `0700`.
 
+#[cfg(any(test, feature = "contract"))]
+pub mod contract;
 pub mod counter;
 pub mod directory;
 pub mod kv;
 pub mod log;
 pub mod spool;
+pub mod store;
 pub mod underway;
 
-pub use counter::{Counter, FileCounter, MemoryCounter, Reservation};
+pub use counter::{CounterStore, FileCounter, MemoryCounter, Reservation};
 pub use directory::{DirectoryError, DirectoryLock};
 pub use kv::{Kv, KvError};
 pub use log::{Composed, FileLog, Log, LogError, SyncPolicy};
 pub use spool::{Spool, SpoolError};
+pub use store::{BoxFuture, StoreUnavailable};
 pub use underway::Underway;

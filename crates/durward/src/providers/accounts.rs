@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ::models::accounts::MasterKey;
 use ::models::{AccountOptions, Accounts};
-use state::Counter;
+use state::CounterStore;
 
 use crate::config::models::Accounts as Configured;
 use crate::config::values::Registration;
@@ -22,7 +22,7 @@ const MASTER: &str = "DURWARD_MASTER_KEY";
 pub(super) fn open(
     own: &Configured,
     places: &Places,
-    counter: Arc<dyn Counter>,
+    counter: Arc<dyn CounterStore>,
 ) -> Result<Arc<Accounts>, Failure> {
     let options = AccountOptions {
         is_open: own.register.value == Registration::Open,

@@ -11,7 +11,7 @@ use ::models::upstream::{
 };
 use ::models::{Budgets, Catalogue, FaceOptions, Prices, Provider};
 use state::underway::Left;
-use state::{Counter, FileCounter, Underway};
+use state::{CounterStore, FileCounter, Underway};
 
 use crate::config::Settings;
 use crate::config::model_clouds::{Cloud, Signing};
@@ -66,7 +66,7 @@ pub fn budgets(settings: &Settings, places: &Places) -> Result<Option<Budgets>, 
     let file = places.state.join(BUDGETS_FILE);
     let counter = FileCounter::open(&file)
         .map_err(|error| Failure::other(format!("the budgets cannot be kept: {error}")))?;
-    let counter: Arc<dyn Counter> = Arc::new(counter);
+    let counter: Arc<dyn CounterStore> = Arc::new(counter);
     let own = models.accounts.as_ref();
     let accounts = own.map(|own| accounts::open(own, places, Arc::clone(&counter)));
     let rules = models.budgets.clone();

@@ -32,4 +32,5 @@ mod policy_lint;
 mod policy_when;
 mod reading_budget;
 mod real_tools;
+mod store_contract;
 mod url_rules;

@@ -2,7 +2,7 @@
 
 use gate::Caller;
 use serde_json::{Value, json};
-use state::counter::{Budget, Unit};
+use state::counter::{AccountBudget, BudgetUnit};
 
 use super::Accounts;
 use super::record::{Limit, Token, User};
@@ -11,7 +11,7 @@ use super::roll::Roll;
 impl Accounts {
     /// The budgets of a caller, from the narrowest to the widest; none for a caller without an account.
     #[must_use]
-    pub(crate) fn budgets(&self, caller: &Caller) -> Vec<Budget> {
+    pub(crate) fn budgets(&self, caller: &Caller) -> Vec<AccountBudget> {
         let Some(id) = caller.token.as_deref() else {
             return Vec::new();
         };
@@ -30,9 +30,9 @@ impl Accounts {
     }
 
     /// The same without a token's own.
-    fn of_user(&self, roll: &Roll, user: &User) -> Vec<Budget> {
+    fn of_user(&self, roll: &Roll, user: &User) -> Vec<AccountBudget> {
         let mut budgets = of_all(&format!("user {}", user.id), &user.budgets);
-        if !budgets.iter().any(|own| own.unit == Unit::Requests)
+        if !budgets.iter().any(|own| own.unit == BudgetUnit::Requests)
             && let Some(most) = self.options.requests_a_minute
         {
             let usual = Limit::requests_a_minute(most);
@@ -44,7 +44,7 @@ impl Accounts {
         budgets
     }
 
-    fn of_team(&self, roll: &Roll, name: &str) -> Vec<Budget> {
+    fn of_team(&self, roll: &Roll, name: &str) -> Vec<AccountBudget> {
         let Some(team) = roll.teams.get(name) else {
             return Vec::new();
         };
@@ -76,18 +76,18 @@ impl Accounts {
         self.told(&of_all(holder, limits), now_ms)
     }
 
-    fn told(&self, budgets: &[Budget], now_ms: i64) -> Value {
-        let one = |budget: &Budget| {
+    fn told(&self, budgets: &[AccountBudget], now_ms: i64) -> Value {
+        let one = |budget: &AccountBudget| {
             let unit = match budget.unit {
-                Unit::Tokens => "tokens",
-                Unit::Requests => "requests",
-                Unit::Micros => "cost_micros",
+                BudgetUnit::Tokens => "tokens",
+                BudgetUnit::Requests => "requests",
+                BudgetUnit::Micros => "cost_micros",
             };
             let of = budget.account.split(' ').next().unwrap_or_default();
             json!({
                 "of": of,
-                unit: budget.most,
-                "used": self.counter.used(budget, now_ms),
+                unit: budget.limit,
+                "used": self.counter.local_usage(budget, now_ms),
                 "window_s": budget.window_ms / 1_000,
                 "ends_in_s": budget.ends_in_ms(now_ms).map(|ms| ms.div_ceil(1_000)),
             })
@@ -96,7 +96,7 @@ impl Accounts {
     }
 }
 
-fn of_all(holder: &str, limits: &[Limit]) -> Vec<Budget> {
+fn of_all(holder: &str, limits: &[Limit]) -> Vec<AccountBudget> {
     limits
         .iter()
         .filter_map(|limit| limit.budget(holder))

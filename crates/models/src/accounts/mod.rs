@@ -24,7 +24,7 @@ use gate::Caller;
 use gate::caller::Proof;
 use gate::identity::{Authenticate, Credential, IdentityFault};
 use state::DirectoryLock;
-use state::counter::Counter;
+use state::counter::CounterStore;
 use state::kv::{Durability, Kv, Table, View as _};
 use zeroize::Zeroizing;
 
@@ -94,7 +94,7 @@ pub struct Accounts {
     seal: Seal,
     digests: Zeroizing<[u8; 32]>,
     random: Random,
-    counter: Arc<dyn Counter>,
+    counter: Arc<dyn CounterStore>,
     roll: RwLock<Roll>,
     /// Held while something is changed: file and memory change in one order.
     changing: Mutex<()>,
@@ -118,7 +118,7 @@ impl Accounts {
     pub fn open(
         (state, keys): (&Path, &Path),
         options: AccountOptions,
-        counter: Arc<dyn Counter>,
+        counter: Arc<dyn CounterStore>,
         random: Random,
     ) -> Result<Self, OpenError> {
         state::directory::create_private(keys).map_err(OpenError::Directory)?;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use state::counter::{Budget, Unit};
+use state::counter::{AccountBudget, BudgetUnit};
 
 /// Most budgets of one level.
 pub const BUDGETS_MAX: usize = 8;
@@ -45,11 +45,11 @@ impl Limit {
     }
 
     /// What it counts and how much of it there is; `None` where not exactly one amount is given.
-    fn amount(&self) -> Option<(Unit, u64)> {
+    fn amount(&self) -> Option<(BudgetUnit, u64)> {
         match (self.tokens, self.requests, self.cost_micros) {
-            (Some(most), None, None) => Some((Unit::Tokens, most)),
-            (None, Some(most), None) => Some((Unit::Requests, most)),
-            (None, None, Some(most)) => Some((Unit::Micros, most)),
+            (Some(most), None, None) => Some((BudgetUnit::Tokens, most)),
+            (None, Some(most), None) => Some((BudgetUnit::Requests, most)),
+            (None, None, Some(most)) => Some((BudgetUnit::Micros, most)),
             _ => None,
         }
     }
@@ -73,17 +73,17 @@ impl Limit {
 
     /// The same as a budget of the counter, on the account of this holder.
     #[must_use]
-    pub fn budget(&self, holder: &str) -> Option<Budget> {
+    pub fn budget(&self, holder: &str) -> Option<AccountBudget> {
         let (unit, most) = self.amount()?;
         let word = match unit {
-            Unit::Tokens => "tokens",
-            Unit::Requests => "requests",
-            Unit::Micros => "cost",
+            BudgetUnit::Tokens => "tokens",
+            BudgetUnit::Requests => "requests",
+            BudgetUnit::Micros => "cost",
         };
-        Some(Budget {
+        Some(AccountBudget {
             account: format!("{holder} {word} {}", self.window_s).into(),
             unit,
-            most,
+            limit: most,
             window_ms: self.window_s.saturating_mul(1_000),
         })
     }
@@ -231,7 +231,7 @@ mod tests {
         let budget = limit.budget("user u_1").unwrap();
         assert_eq!(
             (&*budget.account, budget.unit, budget.window_ms),
-            ("user u_1 requests 60", Unit::Requests, 60_000)
+            ("user u_1 requests 60", BudgetUnit::Requests, 60_000)
         );
     }
 

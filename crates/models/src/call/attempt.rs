@@ -101,9 +101,9 @@ pub(crate) async fn serve(
         revocation,
         flight,
         trail: Trail {
-            left: reservation
+            remaining: reservation
                 .as_ref()
-                .map(Reservation::left)
+                .map(Reservation::remaining)
                 .unwrap_or_default(),
             ..Trail::default()
         },
@@ -302,7 +302,7 @@ impl<'t> Tries<'t> {
     fn whole(mut self, whole: Whole, tokens: Tokens) -> Served {
         let used = self.wasted.with(tokens, self.trail.cost);
         if let Some(reservation) = &self.reservation {
-            self.trail.left = reservation.left_after(spent(used.0, used.1));
+            self.trail.remaining = reservation.remaining_after(spent(used.0, used.1));
         }
         let whole = whole.of(self.terms, self.flight, self.reservation, used);
         drop(self.note);

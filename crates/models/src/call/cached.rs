@@ -52,9 +52,9 @@ pub(crate) async fn answer(
     let trail = Trail {
         target: found.target,
         is_cached: true,
-        left: reservation
+        remaining: reservation
             .as_ref()
-            .map(Reservation::left)
+            .map(Reservation::remaining)
             .unwrap_or_default(),
         cost: terms.prices.find(&leg.target).map(|_| 0),
         ..Trail::default()

@@ -25,7 +25,7 @@ use crate::prices::Prices;
 use crate::provider::{Fault, Trouble};
 use crate::tally::Tally;
 use state::Underway;
-use state::counter::Lefts;
+use state::counter::RemainingBudgets;
 
 pub(crate) use admit::{Admitted, admit, may_ask, origin};
 pub(crate) use attempt::{Served, serve};
@@ -69,8 +69,8 @@ pub(crate) struct Trail {
     pub attempts: u32,
     /// Targets that were passed over because they are spared.
     pub spared: u32,
-    /// What is left of the caller's budgets.
-    pub left: Lefts,
+    /// Remaining amounts of the tightest budgets of the caller.
+    pub remaining: RemainingBudgets,
     /// Hints of the request that the target was not told of.
     pub left_out: Vec<Cow<'static, str>>,
     /// What the reply has cost, in millionths of a dollar, where that is known already.

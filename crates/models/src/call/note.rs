@@ -6,7 +6,10 @@ use std::sync::Arc;
 use gate::journal::{OpId, Usage};
 use gate::{Gate, InFlight, Unfinished};
 use serde::{Deserialize, Serialize};
-use state::counter::{Counter, Held, Reservation, Spend, Unit};
+use state::counter::{
+    BudgetUnit, CounterStore, Reservation, ReservationId, ReservationRecord, ReservedAccount,
+    SpendAmount,
+};
 use state::underway::{Left, NUMBERS, Note};
 use wire::model::Tokens;
 
@@ -21,6 +24,9 @@ struct About {
     method: String,
     provider: String,
     accounts: Vec<(String, i64, u8)>,
+    /// Epoch and number of the reservation; absent in notes of earlier versions.
+    #[serde(default)]
+    reservation: Option<(u64, u64)>,
 }
 
 /// A note that follows its call.
@@ -40,15 +46,20 @@ impl Follow {
     ) -> Option<Self> {
         let underway = terms.underway.as_ref()?;
         let (facts, origin) = flight.about()?;
-        let held = reservation.map_or(&[][..], Reservation::held);
-        let account = |(name, window, unit): &Held| (name.to_string(), *window, number(*unit));
+        let record = reservation.map(Reservation::record);
+        let accounts = record.iter().flat_map(|record| &record.accounts);
+        let account =
+            |own: &ReservedAccount| (own.account.to_string(), own.window, number(own.unit));
         let about = About {
             op: flight.op().to_string(),
             request_id: origin.request_id.clone(),
             run_id: origin.run.as_ref().map(|run| run.as_str().to_owned()),
             method: facts.method.clone(),
             provider: provider.to_owned(),
-            accounts: held.iter().map(account).collect(),
+            accounts: accounts.map(account).collect(),
+            reservation: record
+                .and_then(|record| record.id)
+                .map(|id| (id.epoch, id.number)),
         };
         let written = [0; NUMBERS];
         let text = serde_json::to_vec(&about).ok()?;
@@ -80,16 +91,16 @@ impl Follow {
     }
 }
 
-fn number(unit: Unit) -> u8 {
+fn number(unit: BudgetUnit) -> u8 {
     match unit {
-        Unit::Tokens => 0,
-        Unit::Micros => 1,
-        Unit::Requests => 2,
+        BudgetUnit::Tokens => 0,
+        BudgetUnit::Micros => 1,
+        BudgetUnit::Requests => 2,
     }
 }
 
-fn unit(number: u8) -> Option<Unit> {
-    [Unit::Tokens, Unit::Micros, Unit::Requests]
+fn unit(number: u8) -> Option<BudgetUnit> {
+    [BudgetUnit::Tokens, BudgetUnit::Micros, BudgetUnit::Requests]
         .into_iter()
         .find(|unit| self::number(*unit) == number)
 }
@@ -101,7 +112,7 @@ fn unit(number: u8) -> Option<Unit> {
 /// What the journal says; the rest is settled at the next start.
 pub fn settle_left(
     gate: &Gate,
-    counter: Option<&dyn Counter>,
+    counter: Option<&dyn CounterStore>,
     left: Vec<Left>,
 ) -> Result<usize, gate::journal::JournalError> {
     let mut count = 0;
@@ -130,16 +141,26 @@ pub fn settle_left(
             },
         })?;
         if let Some(counter) = counter {
-            let held = about.accounts.into_iter();
-            let held = held.filter_map(|(name, window, number)| {
-                Some((Arc::from(name), window, unit(number)?))
+            let accounts = about.accounts.into_iter();
+            let accounts = accounts.filter_map(|(name, window, number)| {
+                Some(ReservedAccount {
+                    account: Arc::from(name),
+                    window,
+                    unit: unit(number)?,
+                })
             });
-            let used = Spend {
+            let id = about.reservation;
+            let record = ReservationRecord {
+                id: id.map(|(epoch, number)| ReservationId { epoch, number }),
+                accounts: accounts.collect(),
+                cost: SpendAmount::default(),
+            };
+            let used = SpendAmount {
                 tokens: input.saturating_add(output),
                 micros: cost,
                 requests: 1,
             };
-            counter.charge(&held.collect::<Vec<Held>>(), used);
+            counter.settle(&record, used);
         }
         count += 1;
         drop(one.note);

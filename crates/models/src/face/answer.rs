@@ -302,13 +302,15 @@ fn forward(from: &HeaderMap, to: &mut HeaderMap) {
 fn trace(headers: &mut HeaderMap, trail: &Trail) {
     let tokens = (LIMIT_TOKENS, REMAINING_TOKENS, RESET_TOKENS);
     let requests = (LIMIT_REQUESTS, REMAINING_REQUESTS, RESET_REQUESTS);
-    for (left, (limit, remaining, reset)) in
-        [(trail.left.tokens, tokens), (trail.left.requests, requests)]
-    {
-        let Some(left) = left else { continue };
-        headers.insert(limit, HeaderValue::from(left.most));
-        headers.insert(remaining, HeaderValue::from(left.left));
-        if let Some(ms) = left.ends_in_ms
+    let budgets = [
+        (trail.remaining.tokens, tokens),
+        (trail.remaining.requests, requests),
+    ];
+    for (budget, (limit, remaining, reset)) in budgets {
+        let Some(budget) = budget else { continue };
+        headers.insert(limit, HeaderValue::from(budget.limit));
+        headers.insert(remaining, HeaderValue::from(budget.remaining));
+        if let Some(ms) = budget.ends_in_ms
             && let Ok(text) = HeaderValue::try_from(format!("{}s", ms.div_ceil(1_000)))
         {
             headers.insert(reset, text);

@@ -15,7 +15,7 @@ use gate::inspect::{About, Inspected, Way};
 use gate::{Caller, Gate, Origin, Reason, Refusal};
 use http::{HeaderMap, Method, StatusCode};
 use net::http::server::{Request, Response};
-use state::counter::{Stop, Unit};
+use state::counter::{BudgetUnit, ReserveError};
 use state::{Reservation, Underway};
 use toolkit::breaker::{Breaker, BreakerEvent};
 use toolkit::face::Scope;
@@ -224,7 +224,7 @@ impl Face {
             asked.set_cache_name(cache.and_then(|cache| cache.name(&asked, &caller, headers)));
             asked
         });
-        let reservation = match self.reserve(&caller, &route, asked.message(), &origin) {
+        let reservation = match self.reserve(&caller, &route, asked.message(), &origin).await {
             Ok(reservation) => reservation,
             Err((refusal, sentence)) => return answer.refused_as(&refusal, sentence),
         };
@@ -362,7 +362,7 @@ impl Face {
     }
 
     /// Reserves what the call may use, where that is bounded.
-    fn reserve(
+    async fn reserve(
         &self,
         caller: &Caller,
         route: &Route,
@@ -373,26 +373,27 @@ impl Face {
             return Ok(None);
         };
         let gate = &self.terms.gate;
-        let stop = match budgets.reserve(asked, route, caller, gate.wall_ms()) {
+        let reserved = budgets.reserve(asked, route, caller, gate.wall_ms()).await;
+        let error = match reserved {
             Ok(reservation) => return Ok(Some(reservation)),
-            Err(stop) => stop,
+            Err(error) => error,
         };
-        let (reason, retry_after_ms) = match &stop {
-            Stop::Spent {
-                unit: Unit::Requests,
+        let (reason, retry_after_ms) = match &error {
+            ReserveError::Exhausted {
+                unit: BudgetUnit::Requests,
                 ends_in_ms,
                 ..
             } => (Reason::RateLimit, *ends_in_ms),
-            Stop::Spent { ends_in_ms, .. } => (Reason::BudgetSpent, *ends_in_ms),
-            Stop::Full => (Reason::BudgetSpent, None),
-            Stop::Failed => (Reason::Journal, None),
+            ReserveError::Exhausted { ends_in_ms, .. } => (Reason::BudgetSpent, *ends_in_ms),
+            ReserveError::InvalidAccount | ReserveError::StoreFull => (Reason::BudgetSpent, None),
+            ReserveError::Unavailable(_) => (Reason::Journal, None),
         };
-        tracing::debug!("nothing was reserved: {stop}");
+        tracing::debug!("nothing was reserved: {error}");
         let target = route.targets().next();
         let facts = target.map(|target| call::describe(asked, target, caller, &self.terms.prices));
         let facts = facts.unwrap_or_else(|| Facts::of(caller));
         let refusal = gate.refuse(&facts, origin, reason, retry_after_ms);
-        let sentence = budget::sentence(&stop).filter(|_| refusal.reason == reason);
+        let sentence = budget::sentence(&error).filter(|_| refusal.reason == reason);
         Err((refusal, sentence))
     }
 }

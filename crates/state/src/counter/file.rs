@@ -1,7 +1,7 @@
-//! Accounts that outlive the process: what was settled is appended to a file before anybody is told.
+//! Accounts that outlive the process: each settlement is appended to a file before it returns.
 //!
-//! One line an account and settlement: `ACCOUNT TAB WINDOW TAB USED`. The lines of an account's last window add
-//! up. `kill -9` loses nothing that was settled; a loss of power may lose what the system had not written yet.
+//! A line is `ACCOUNT TAB WINDOW TAB USED`; the lines of an account's latest window add up. `kill -9` loses nothing
+//! that was settled; a loss of power may lose what the system had not written yet.
 
 use std::fmt;
 use std::fs;
@@ -9,35 +9,39 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::ledger::Ledger;
-use super::{Budget, Counter, Held, Reservation, Settle, Spend, Stop};
+use super::ledger::AccountLedger;
+use super::{
+    AccountBudget, CounterStore, Reservation, ReservationRecord, ReserveError, ReserveRequest,
+    SettleOutcome, SettleStore, SpendAmount,
+};
 use crate::directory;
 use crate::log::{FileLog, Log as _, LogError, SyncPolicy};
+use crate::store::{BoxFuture, StoreUnavailable};
 
-/// Longest file that is read, in bytes.
+/// Maximum length of the file, in bytes.
 const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// Beyond this length the file is written anew with one line an account, in bytes.
-const GROWN_BYTES: u64 = 8 * 1024 * 1024;
+/// Length above which the file is rewritten with one line per account, in bytes.
+const REWRITE_BYTES: u64 = 8 * 1024 * 1024;
 
-/// Why accounts cannot be kept.
+/// Error of the file of a [`FileCounter`].
 #[derive(Debug)]
-pub enum CounterError {
+pub enum CounterFileError {
     /// The file cannot be read or written.
     Io(PathBuf, io::Error),
     /// The file cannot be appended to.
     Log(PathBuf, LogError),
-    /// A line is none of ours.
-    Line(PathBuf, usize),
+    /// A line is not an account.
+    InvalidLine(PathBuf, usize),
     /// The file is longer than may be read.
     TooLong(PathBuf),
 }
 
-impl fmt::Display for CounterError {
+impl fmt::Display for CounterFileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Io(path, error) => write!(f, "{}: {error}", path.display()),
             Self::Log(path, error) => write!(f, "{}: {error}", path.display()),
-            Self::Line(path, line) => {
+            Self::InvalidLine(path, line) => {
                 write!(
                     f,
                     "{}:{line}: this is not an account; is it another file?",
@@ -51,78 +55,88 @@ impl fmt::Display for CounterError {
     }
 }
 
-impl std::error::Error for CounterError {}
+impl std::error::Error for CounterFileError {}
 
-/// A counter whose accounts are kept in a file.
+/// Counter that keeps its accounts in a file.
 #[derive(Debug)]
-pub struct FileCounter(Arc<Shared>);
+pub struct FileCounter(Arc<FileAccounts>);
 
 #[derive(Debug)]
-struct Shared {
+struct FileAccounts {
     path: PathBuf,
-    kept: Mutex<Kept>,
+    state: Mutex<FileState>,
 }
 
-struct Kept {
-    ledger: Ledger,
-    /// Absent after a write that failed.
+struct FileState {
+    ledger: AccountLedger,
+    /// `None` after a failed write.
     log: Option<FileLog>,
 }
 
-impl fmt::Debug for Kept {
+impl fmt::Debug for FileState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Kept")
+        f.debug_struct("FileState")
             .field("ledger", &self.ledger)
             .finish_non_exhaustive()
     }
 }
 
 impl FileCounter {
-    /// Reads what was used before, and goes on from there.
+    /// Opens the file, or creates it, and reads what was used before.
     ///
     /// # Errors
-    /// [`CounterError`].
-    pub fn open(path: &Path) -> Result<Self, CounterError> {
+    /// [`CounterFileError`].
+    pub fn open(path: &Path) -> Result<Self, CounterFileError> {
         if let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
             directory::create_private(parent).map_err(|error| {
-                CounterError::Io(path.to_path_buf(), io::Error::other(error.to_string()))
+                CounterFileError::Io(path.to_path_buf(), io::Error::other(error.to_string()))
             })?;
         }
-        // Whoever else keeps these accounts still holds the file.
-        let held = match path.exists() {
+        // Fails if another process has the file.
+        let lock = match path.exists() {
             true => Some(FileLog::open(path, SyncPolicy::Never)),
             false => None,
         };
-        let held = held.transpose();
-        let held = held.map_err(|error| CounterError::Log(path.to_path_buf(), error))?;
-        let mut ledger = Ledger::default();
-        read(path, &mut ledger)?;
-        let log = begun(path, &ledger)?;
-        drop(held);
-        let kept = Kept {
+        let lock = lock.transpose();
+        let lock = lock.map_err(|error| CounterFileError::Log(path.to_path_buf(), error))?;
+        let mut ledger = AccountLedger::default();
+        read_file(path, &mut ledger)?;
+        let log = rewrite_file(path, &ledger)?;
+        drop(lock);
+        let state = FileState {
             ledger,
             log: Some(log),
         };
-        Ok(Self(Arc::new(Shared {
+        Ok(Self(Arc::new(FileAccounts {
             path: path.to_path_buf(),
-            kept: Mutex::new(kept),
+            state: Mutex::new(state),
         })))
     }
 
-    /// Whether the file can be read, or is not there yet. Makes and locks nothing.
+    /// Checks that the file can be read, or does not exist. Creates and locks nothing.
     ///
     /// # Errors
-    /// [`CounterError`], as [`FileCounter::open`] gives it.
-    pub fn check(path: &Path) -> Result<(), CounterError> {
-        read(path, &mut Ledger::default())
+    /// [`CounterFileError`], as [`FileCounter::open`].
+    pub fn check(path: &Path) -> Result<(), CounterFileError> {
+        read_file(path, &mut AccountLedger::default())
+    }
+
+    fn reserve_now(&self, request: &ReserveRequest<'_>) -> Result<Reservation, ReserveError> {
+        let mut state = self.0.lock();
+        if state.log.is_none() && !request.budgets.is_empty() {
+            return Err(ReserveError::Unavailable(self.0.write_failure()));
+        }
+        let (record, remaining) = state.ledger.reserve(request)?;
+        let store = Arc::clone(&self.0) as Arc<dyn SettleStore>;
+        Ok(Reservation::new(store, record, remaining))
     }
 }
 
-fn read(path: &Path, ledger: &mut Ledger) -> Result<(), CounterError> {
-    let io = |error| CounterError::Io(path.to_path_buf(), error);
+fn read_file(path: &Path, ledger: &mut AccountLedger) -> Result<(), CounterFileError> {
+    let io = |error| CounterFileError::Io(path.to_path_buf(), error);
     match fs::metadata(path) {
         Ok(found) if found.len() > FILE_BYTES_MAX => {
-            return Err(CounterError::TooLong(path.to_path_buf()));
+            return Err(CounterFileError::TooLong(path.to_path_buf()));
         }
         Ok(_) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -131,18 +145,18 @@ fn read(path: &Path, ledger: &mut Ledger) -> Result<(), CounterError> {
     let text = fs::read_to_string(path).map_err(io)?;
     let mut lines = text.split_inclusive('\n').enumerate().peekable();
     while let Some((at, line)) = lines.next() {
-        let whole = line.strip_suffix('\n');
-        match (whole.and_then(parse), lines.peek()) {
+        let complete = line.strip_suffix('\n');
+        match (complete.and_then(parse_line), lines.peek()) {
             (Some((name, window, used)), _) => ledger.add(name, window, used),
-            // The process ended in the middle of it: nobody was told.
-            (None, None) if whole.is_none() => {}
-            (None, _) => return Err(CounterError::Line(path.to_path_buf(), at + 1)),
+            // The process ended while it wrote the line: the settlement had not returned.
+            (None, None) if complete.is_none() => {}
+            (None, _) => return Err(CounterFileError::InvalidLine(path.to_path_buf(), at + 1)),
         }
     }
     Ok(())
 }
 
-fn parse(line: &str) -> Option<(&str, i64, u64)> {
+fn parse_line(line: &str) -> Option<(&str, i64, u64)> {
     let mut parts = line.split('\t');
     let found = (
         parts.next()?,
@@ -152,10 +166,10 @@ fn parse(line: &str) -> Option<(&str, i64, u64)> {
     parts.next().is_none().then_some(found)
 }
 
-/// Writes the file anew, one line an account, and opens it to go on.
-fn begun(path: &Path, ledger: &Ledger) -> Result<FileLog, CounterError> {
-    let io = |error| CounterError::Io(path.to_path_buf(), error);
-    let log = |error| CounterError::Log(path.to_path_buf(), error);
+/// Rewrites the file with one line per account, and opens it to append to.
+fn rewrite_file(path: &Path, ledger: &AccountLedger) -> Result<FileLog, CounterFileError> {
+    let io = |error| CounterFileError::Io(path.to_path_buf(), error);
+    let log = |error| CounterFileError::Log(path.to_path_buf(), error);
     let mut name = path.as_os_str().to_owned();
     name.push(".new");
     let new = PathBuf::from(name);
@@ -163,11 +177,11 @@ fn begun(path: &Path, ledger: &Ledger) -> Result<FileLog, CounterError> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(io(error)),
         Ok(()) | Err(_) => {}
     }
-    // Made by the log, so that nobody else may read it.
+    // Created by the log, so that no other user can read it.
     drop(FileLog::create(&new, SyncPolicy::Never).map_err(log)?);
     let mut file = fs::OpenOptions::new().append(true).open(&new).map_err(io)?;
     let mut text = String::new();
-    for (account, window, used) in ledger.used() {
+    for (account, window, used) in ledger.settled_usage() {
         text.push_str(&format!("{account}\t{window}\t{used}\n"));
     }
     file.write_all(text.as_bytes()).map_err(io)?;
@@ -177,68 +191,90 @@ fn begun(path: &Path, ledger: &Ledger) -> Result<FileLog, CounterError> {
     FileLog::open(path, SyncPolicy::Never).map_err(log)
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+impl FileAccounts {
+    fn lock(&self) -> MutexGuard<'_, FileState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
 
-impl Settle for Shared {
-    fn settle(&self, held: &[Held], cost: Spend, used: Spend) {
-        let mut kept = self.lock();
-        kept.ledger.settle(held, cost, used);
-        if used != Spend::default() {
-            self.write_down(&mut kept, held, used);
-        }
+    fn write_failure(&self) -> StoreUnavailable {
+        StoreUnavailable::new(format!("{} cannot be written", self.path.display()))
     }
-}
 
-impl Shared {
-    fn write_down(&self, kept: &mut Kept, held: &[Held], used: Spend) {
-        let Some(log) = &kept.log else {
+    fn append_usage(&self, state: &mut FileState, record: &ReservationRecord, used: SpendAmount) {
+        let Some(log) = &state.log else {
             return;
         };
         let mut lines = String::new();
-        for (account, window, unit) in held {
-            let used = used.of(*unit);
+        for own in &record.accounts {
+            let used = used.of(own.unit);
             if used > 0 {
-                lines.push_str(&format!("{account}\t{window}\t{used}\n"));
+                lines.push_str(&format!("{}\t{}\t{used}\n", own.account, own.window));
             }
         }
         if lines.is_empty() {
             return;
         }
         match log.append(lines.as_bytes()) {
-            // What cannot be written down is the last that is given out.
-            Err(_) => kept.log = None,
-            Ok(length) if length > GROWN_BYTES => {
-                kept.log = None;
-                kept.log = begun(&self.path, &kept.ledger).ok();
+            // Use that cannot be recorded ends all reservations.
+            Err(_) => state.log = None,
+            Ok(length) if length > REWRITE_BYTES => {
+                state.log = None;
+                state.log = rewrite_file(&self.path, &state.ledger).ok();
             }
             Ok(_) => {}
         }
     }
 }
 
-impl Counter for FileCounter {
-    fn reserve(&self, budgets: &[Budget], cost: Spend, now_ms: i64) -> Result<Reservation, Stop> {
-        let mut kept = self.0.lock();
-        if kept.log.is_none() && !budgets.is_empty() {
-            return Err(Stop::Failed);
+impl SettleStore for FileAccounts {
+    fn settle(&self, record: &ReservationRecord, used: SpendAmount) -> SettleOutcome {
+        let mut state = self.lock();
+        let outcome = state.ledger.settle(record, used);
+        if outcome != SettleOutcome::Repeated && used != SpendAmount::default() {
+            self.append_usage(&mut state, record, used);
         }
-        let (held, left) = kept.ledger.reserve(budgets, cost, now_ms)?;
-        let settle = Arc::clone(&self.0) as Arc<dyn Settle>;
-        Ok(Reservation::new(settle, held, cost, left))
+        outcome
+    }
+}
+
+impl SettleStore for FileCounter {
+    fn settle(&self, record: &ReservationRecord, used: SpendAmount) -> SettleOutcome {
+        self.0.settle(record, used)
+    }
+}
+
+impl CounterStore for FileCounter {
+    fn try_local(&self, request: &ReserveRequest<'_>) -> Option<Result<Reservation, ReserveError>> {
+        Some(self.reserve_now(request))
     }
 
-    fn charge(&self, held: &[Held], used: Spend) {
-        let mut kept = self.0.lock();
-        kept.ledger.charge(held, used);
-        self.0.write_down(&mut kept, held, used);
+    fn reserve<'a>(
+        &'a self,
+        request: ReserveRequest<'a>,
+    ) -> BoxFuture<'a, Result<Reservation, ReserveError>> {
+        Box::pin(async move { self.reserve_now(&request) })
     }
 
-    fn used(&self, budget: &Budget, now_ms: i64) -> u64 {
-        self.0.lock().ledger.taken(budget, now_ms)
+    fn local_usage(&self, budget: &AccountBudget, now_ms: i64) -> Option<u64> {
+        let ledger = &mut self.0.lock().ledger;
+        ledger.release_expired(now_ms);
+        Some(ledger.usage(budget, now_ms))
+    }
+
+    fn usage<'a>(
+        &'a self,
+        budget: &'a AccountBudget,
+        now_ms: i64,
+    ) -> BoxFuture<'a, Result<u64, StoreUnavailable>> {
+        Box::pin(async move { Ok(self.local_usage(budget, now_ms).unwrap_or(0)) })
+    }
+
+    fn flush(&self) -> BoxFuture<'_, Result<(), StoreUnavailable>> {
+        let result = match self.0.lock().log {
+            Some(_) => Ok(()),
+            None => Err(self.0.write_failure()),
+        };
+        Box::pin(async { result })
     }
 }
 
@@ -267,49 +303,66 @@ mod tests {
         }
     }
 
-    fn own() -> [Budget; 1] {
-        [Budget {
+    fn own() -> [AccountBudget; 1] {
+        [AccountBudget {
             account: "each key:a".into(),
-            unit: super::super::Unit::Tokens,
-            most: 100,
+            unit: crate::counter::BudgetUnit::Tokens,
+            limit: 100,
             window_ms: 1_000,
         }]
     }
 
+    fn reserve(
+        counter: &FileCounter,
+        budgets: &[AccountBudget],
+        tokens: u64,
+    ) -> Result<Reservation, ReserveError> {
+        counter.reserve_now(&ReserveRequest::new(
+            budgets,
+            SpendAmount::tokens(tokens),
+            0,
+        ))
+    }
+
+    fn usage(counter: &FileCounter, now_ms: i64) -> u64 {
+        counter.local_usage(&own()[0], now_ms).unwrap()
+    }
+
     #[test]
-    fn what_was_settled_is_there_after_a_restart_and_what_was_open_is_not() {
+    fn settled_use_survives_a_restart_and_open_reservations_do_not() {
         let scratch = Scratch::new("restart");
         let counter = FileCounter::open(&scratch.file()).unwrap();
-        counter
-            .reserve(&own(), Spend::tokens(50), 0)
+        reserve(&counter, &own(), 50)
             .unwrap()
-            .settle(Spend::tokens(30));
-        counter
-            .reserve(&own(), Spend::tokens(50), 0)
+            .settle(SpendAmount::tokens(30));
+        reserve(&counter, &own(), 50)
             .unwrap()
-            .settle(Spend::tokens(12));
-        std::mem::forget(counter.reserve(&own(), Spend::tokens(50), 0).unwrap());
-        assert_eq!(counter.used(&own()[0], 0), 92);
+            .settle(SpendAmount::tokens(12));
+        std::mem::forget(reserve(&counter, &own(), 50).unwrap());
+        assert_eq!(usage(&counter, 0), 92);
         drop(counter);
         // The forgotten reservation still holds the first file open; a killed process would not.
         let copy = scratch.0.join("copy");
         fs::copy(scratch.file(), &copy).unwrap();
         let counter = FileCounter::open(&copy).unwrap();
-        assert_eq!(counter.used(&own()[0], 999), 42);
-        assert_eq!(counter.used(&own()[0], 1_000), 0, "another window");
+        assert_eq!(usage(&counter, 999), 42);
+        assert_eq!(usage(&counter, 1_000), 0, "another window");
         assert_eq!(fs::read_to_string(&copy).unwrap(), "each key:a\t0\t42\n");
     }
 
     #[test]
-    fn a_torn_line_at_the_end_is_forgotten_and_one_elsewhere_is_a_fault() {
+    fn a_torn_last_line_is_ignored_and_an_invalid_line_is_an_error() {
         let scratch = Scratch::new("torn");
         fs::write(scratch.file(), "each key:a\t0\t7\neach key:a\t0\t9").unwrap();
         let counter = FileCounter::open(&scratch.file()).unwrap();
-        assert_eq!(counter.used(&own()[0], 0), 7);
+        assert_eq!(usage(&counter, 0), 7);
         drop(counter);
         fs::write(scratch.file(), "oops\neach key:a\t0\t9\n").unwrap();
         let wrong = FileCounter::open(&scratch.file()).unwrap_err();
-        assert!(matches!(wrong, CounterError::Line(_, 1)), "{wrong}");
+        assert!(
+            matches!(wrong, CounterFileError::InvalidLine(_, 1)),
+            "{wrong}"
+        );
         for odd in ["a\tb\t1\n", "a\t1\t-1\n", "a\t1\t1\t1\n"] {
             fs::write(scratch.file(), odd).unwrap();
             assert!(FileCounter::open(&scratch.file()).is_err(), "{odd}");
@@ -317,34 +370,47 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_can_be_written_down_nothing_is_given_out() {
+    fn nothing_is_reserved_once_use_cannot_be_recorded() {
         let scratch = Scratch::new("failed");
         let counter = FileCounter::open(&scratch.file()).unwrap();
-        let held = counter.reserve(&own(), Spend::tokens(10), 0).unwrap();
+        let held = reserve(&counter, &own(), 10).unwrap();
         fs::remove_file(scratch.file()).unwrap();
-        held.settle(Spend::tokens(5));
-        assert_eq!(
-            counter.reserve(&own(), Spend::tokens(1), 0).unwrap_err(),
-            Stop::Failed
-        );
-        assert!(counter.reserve(&[], Spend::tokens(1), 0).is_ok());
+        held.settle(SpendAmount::tokens(5));
+        let error = reserve(&counter, &own(), 1).unwrap_err();
+        assert!(matches!(error, ReserveError::Unavailable(_)), "{error:?}");
+        assert!(reserve(&counter, &[], 1).is_ok());
     }
 
     #[test]
-    fn one_process_keeps_the_accounts() {
+    fn a_reservation_of_an_earlier_process_is_settled_once() {
+        let scratch = Scratch::new("earlier");
+        let counter = FileCounter::open(&scratch.file()).unwrap();
+        let held = reserve(&counter, &own(), 50).unwrap();
+        let record = Arc::clone(held.record());
+        std::mem::forget(held);
+        let copy = scratch.0.join("copy");
+        fs::copy(scratch.file(), &copy).unwrap();
+        let counter = FileCounter::open(&copy).unwrap();
+        let outcomes = [20, 20].map(|used| counter.settle(&record, SpendAmount::tokens(used)));
+        assert_eq!(outcomes, [SettleOutcome::Late, SettleOutcome::Repeated]);
+        assert_eq!(usage(&counter, 0), 20);
+        assert_eq!(fs::read_to_string(&copy).unwrap(), "each key:a\t0\t20\n");
+    }
+
+    #[test]
+    fn only_one_process_opens_the_accounts() {
         let scratch = Scratch::new("locked");
         let first = FileCounter::open(&scratch.file()).unwrap();
         let second = FileCounter::open(&scratch.file()).unwrap_err();
         assert!(
-            matches!(second, CounterError::Log(_, LogError::Locked)),
+            matches!(second, CounterFileError::Log(_, LogError::Locked)),
             "{second}"
         );
-        first
-            .reserve(&own(), Spend::tokens(50), 0)
+        reserve(&first, &own(), 50)
             .unwrap()
-            .settle(Spend::tokens(30));
+            .settle(SpendAmount::tokens(30));
         drop(first);
         let next = FileCounter::open(&scratch.file()).unwrap();
-        assert_eq!(next.used(&own()[0], 0), 30);
+        assert_eq!(usage(&next, 0), 30);
     }
 }

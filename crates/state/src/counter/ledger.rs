@@ -1,30 +1,37 @@
-//! Accounts in memory.
+//! Accounts and open reservations in memory.
 
-use std::collections::HashMap;
+use std::collections::hash_map::RandomState;
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::hash::{BuildHasher as _, Hasher as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{
-    ACCOUNT_BYTES_MAX, ACCOUNTS_MAX, Budget, Counter, Held, Left, Lefts, Reservation, Settle,
-    Spend, Stop,
+    ACCOUNT_BYTES_MAX, ACCOUNTS_MAX, AccountBudget, CLOSED_MAX, CounterStore, RESERVATIONS_MAX,
+    RemainingBudget, RemainingBudgets, Reservation, ReservationId, ReservationRecord, ReserveError,
+    ReserveRequest, ReservedAccount, SettleOutcome, SettleStore, SpendAmount,
 };
+use crate::store::{BoxFuture, StoreUnavailable};
 
-/// One account.
+/// Bits of a reservation's number that are the index of its slot.
+const INDEX_BITS: u32 = 32;
+
+/// Use of one account.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Account {
+struct AccountState {
     window: i64,
     used: u64,
     reserved: u64,
-    /// When its window ends, in milliseconds since 1970; absent where that is not known, or it never ends.
+    /// End of the window, in milliseconds since 1970; `None` if it is not known, or the window never ends.
     ends_ms: Option<i64>,
 }
 
-impl Account {
+impl AccountState {
     fn taken(&self) -> u64 {
         self.used.saturating_add(self.reserved)
     }
 
-    /// The account as it is in a window: what was in an earlier one is over.
-    fn at(&self, window: i64) -> Self {
+    /// Returns the account in `window`: the use of another window does not count.
+    fn in_window(&self, window: i64) -> Self {
         if self.window == window {
             return *self;
         }
@@ -35,354 +42,591 @@ impl Account {
     }
 }
 
-/// All accounts.
+/// Place of a reservation. Its generation changes with each reservation, so a number is used once.
 #[derive(Debug, Default)]
-pub(super) struct Ledger(HashMap<Arc<str>, Account>);
+struct ReservationSlot {
+    generation: u32,
+    open: Option<OpenReservation>,
+}
 
-impl Ledger {
+#[derive(Debug)]
+struct OpenReservation {
+    record: Arc<ReservationRecord>,
+    expires_ms: Option<i64>,
+}
+
+/// The latest closed reservations, at most [`CLOSED_MAX`].
+#[derive(Debug, Default)]
+struct ClosedReservations {
+    ids: HashSet<ReservationId>,
+    order: VecDeque<ReservationId>,
+}
+
+impl ClosedReservations {
+    /// Returns false if the id was there before.
+    fn insert(&mut self, id: ReservationId) -> bool {
+        if !self.ids.insert(id) {
+            return false;
+        }
+        self.order.push_back(id);
+        if self.order.len() > CLOSED_MAX
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.ids.remove(&oldest);
+        }
+        true
+    }
+}
+
+/// All accounts and open reservations of a store.
+#[derive(Debug)]
+pub(super) struct AccountLedger {
+    epoch: u64,
+    accounts: HashMap<Arc<str>, AccountState>,
+    slots: Vec<ReservationSlot>,
+    free: Vec<usize>,
+    /// No open reservation expires before this time.
+    earliest_expiry_ms: Option<i64>,
+    /// Expired reservations that are not settled yet.
+    expired: ClosedReservations,
+    /// Reservations of other epochs that are settled.
+    settled: ClosedReservations,
+}
+
+impl Default for AccountLedger {
+    fn default() -> Self {
+        Self {
+            epoch: RandomState::new().build_hasher().finish(),
+            accounts: HashMap::new(),
+            slots: Vec::new(),
+            free: Vec::new(),
+            earliest_expiry_ms: None,
+            expired: ClosedReservations::default(),
+            settled: ClosedReservations::default(),
+        }
+    }
+}
+
+impl AccountLedger {
     /// Reserves on all accounts or on none.
     pub fn reserve(
         &mut self,
-        budgets: &[Budget],
-        cost: Spend,
-        now_ms: i64,
-    ) -> Result<(Vec<Held>, Lefts), Stop> {
-        let mut least = Lefts::default();
-        for budget in budgets {
-            if budget.account.len() > ACCOUNT_BYTES_MAX || budget.account.contains(['\n', '\t']) {
-                return Err(Stop::Full);
-            }
-            let taken = self.taken(budget, now_ms);
-            let left = budget.most.saturating_sub(taken);
-            let ends_in_ms = budget.ends_in_ms(now_ms);
-            let Some(rest) = left.checked_sub(cost.of(budget.unit)) else {
-                return Err(Stop::Spent {
-                    account: Arc::clone(&budget.account),
-                    unit: budget.unit,
-                    left,
-                    ends_in_ms,
-                });
+        request: &ReserveRequest<'_>,
+    ) -> Result<(Arc<ReservationRecord>, RemainingBudgets), ReserveError> {
+        let ReserveRequest {
+            budgets,
+            cost,
+            now_ms,
+            expires_ms,
+        } = *request;
+        self.release_expired(now_ms);
+        let remaining = self.check_budgets(budgets, cost, now_ms)?;
+        if budgets.is_empty() {
+            let record = ReservationRecord {
+                id: None,
+                accounts: Vec::new(),
+                cost,
             };
-            let left = Left {
-                most: budget.most,
-                left: rest,
-                ends_in_ms,
-            };
-            least.see(budget.unit, left);
+            return Ok((Arc::new(record), remaining));
         }
-        self.make_room(budgets, now_ms)?;
-        let mut held = Vec::with_capacity(budgets.len());
+        self.ensure_capacity(budgets, now_ms)?;
+        let index = match self.free.pop() {
+            Some(index) => index,
+            None if self.slots.len() >= RESERVATIONS_MAX => return Err(ReserveError::StoreFull),
+            None => {
+                self.slots.push(ReservationSlot::default());
+                self.slots.len() - 1
+            }
+        };
+        let mut accounts = Vec::with_capacity(budgets.len());
         for budget in budgets {
-            let window = budget.window(now_ms);
-            let account = self.0.entry(Arc::clone(&budget.account)).or_default();
-            *account = account.at(window);
+            let window = budget.window_at(now_ms);
+            let account = self
+                .accounts
+                .entry(Arc::clone(&budget.account))
+                .or_default();
+            *account = account.in_window(window);
             let ends_in = budget.ends_in_ms(now_ms);
             account.ends_ms = ends_in.map(|ms| now_ms.saturating_add_unsigned(ms));
             account.reserved = account.reserved.saturating_add(cost.of(budget.unit));
-            held.push((Arc::clone(&budget.account), window, budget.unit));
+            accounts.push(ReservedAccount {
+                account: Arc::clone(&budget.account),
+                window,
+                unit: budget.unit,
+            });
         }
-        Ok((held, least))
+        let slot = self.slots.get_mut(index).ok_or(ReserveError::StoreFull)?;
+        let number = u64::from(slot.generation) << INDEX_BITS | u64::try_from(index).unwrap_or(0);
+        let record = Arc::new(ReservationRecord {
+            id: Some(ReservationId {
+                epoch: self.epoch,
+                number,
+            }),
+            accounts,
+            cost,
+        });
+        slot.open = Some(OpenReservation {
+            record: Arc::clone(&record),
+            expires_ms,
+        });
+        if let Some(at) = expires_ms {
+            let earliest = self.earliest_expiry_ms.get_or_insert(at);
+            *earliest = at.min(*earliest);
+        }
+        Ok((record, remaining))
     }
 
-    fn make_room(&mut self, budgets: &[Budget], now_ms: i64) -> Result<(), Stop> {
-        let is_new = |budget: &&Budget| !self.0.contains_key(&budget.account);
+    /// Returns the remaining budgets if all of them allow `cost`.
+    fn check_budgets(
+        &self,
+        budgets: &[AccountBudget],
+        cost: SpendAmount,
+        now_ms: i64,
+    ) -> Result<RemainingBudgets, ReserveError> {
+        let mut tightest = RemainingBudgets::default();
+        for (position, budget) in budgets.iter().enumerate() {
+            if budget.account.len() > ACCOUNT_BYTES_MAX || budget.account.contains(['\n', '\t']) {
+                return Err(ReserveError::InvalidAccount);
+            }
+            // An account that is listed twice is charged twice.
+            let same = budgets.iter().take(position);
+            let same = same.filter(|other| other.account == budget.account);
+            let before = same.map(|other| cost.of(other.unit));
+            let before = before.fold(0_u64, u64::saturating_add);
+            let taken = self.usage(budget, now_ms).saturating_add(before);
+            let remaining = budget.limit.saturating_sub(taken);
+            let ends_in_ms = budget.ends_in_ms(now_ms);
+            let Some(rest) = remaining.checked_sub(cost.of(budget.unit)) else {
+                return Err(ReserveError::Exhausted {
+                    account: Arc::clone(&budget.account),
+                    unit: budget.unit,
+                    remaining,
+                    ends_in_ms,
+                });
+            };
+            let own = RemainingBudget {
+                limit: budget.limit,
+                remaining: rest,
+                ends_in_ms,
+            };
+            tightest.include(budget.unit, own);
+        }
+        Ok(tightest)
+    }
+
+    /// Removes accounts of ended windows if the new ones would exceed [`ACCOUNTS_MAX`].
+    fn ensure_capacity(
+        &mut self,
+        budgets: &[AccountBudget],
+        now_ms: i64,
+    ) -> Result<(), ReserveError> {
+        let is_new = |budget: &&AccountBudget| !self.accounts.contains_key(&budget.account);
         let new = budgets.iter().filter(is_new).count();
-        if self.0.len() + new <= ACCOUNTS_MAX {
+        if self.accounts.len() + new <= ACCOUNTS_MAX {
             return Ok(());
         }
-        let is_over = |account: &Account| account.ends_ms.is_some_and(|end| end <= now_ms);
-        self.0
-            .retain(|_, account| account.reserved > 0 || !is_over(account));
-        if self.0.len() + new <= ACCOUNTS_MAX {
+        let has_ended = |account: &AccountState| account.ends_ms.is_some_and(|end| end <= now_ms);
+        self.accounts
+            .retain(|_, account| account.reserved > 0 || !has_ended(account));
+        if self.accounts.len() + new <= ACCOUNTS_MAX {
             Ok(())
         } else {
-            Err(Stop::Full)
+            Err(ReserveError::StoreFull)
         }
     }
 
-    /// Puts what was used in the place of what was reserved. A window that is over keeps its own.
-    pub fn settle(&mut self, held: &[Held], cost: Spend, used: Spend) {
-        for (name, window, unit) in held {
-            if let Some(account) = self.0.get_mut(name)
-                && account.window == *window
-            {
-                account.reserved = account.reserved.saturating_sub(cost.of(*unit));
-                account.used = account.used.saturating_add(used.of(*unit));
+    /// Releases reservations that have expired. Scans them only if one can have expired.
+    pub fn release_expired(&mut self, now_ms: i64) {
+        if self.earliest_expiry_ms.is_none_or(|at| now_ms < at) {
+            return;
+        }
+        let (mut expired, mut earliest) = (Vec::new(), None::<i64>);
+        for (index, slot) in self.slots.iter_mut().enumerate() {
+            match slot.open.as_ref().and_then(|open| open.expires_ms) {
+                Some(at) if at <= now_ms => {
+                    slot.generation = slot.generation.wrapping_add(1);
+                    expired.extend(slot.open.take());
+                    self.free.push(index);
+                }
+                Some(at) => earliest = Some(earliest.map_or(at, |known| known.min(at))),
+                None => {}
+            }
+        }
+        self.earliest_expiry_ms = earliest;
+        for OpenReservation { record, .. } in expired {
+            self.apply(&record, SpendAmount::default());
+            if let Some(id) = record.id {
+                self.expired.insert(id);
             }
         }
     }
 
-    /// Adds what was used before.
+    /// Settles a reservation once.
+    pub fn settle(&mut self, record: &ReservationRecord, used: SpendAmount) -> SettleOutcome {
+        let Some(id) = record.id else {
+            self.add_usage(record, used);
+            return SettleOutcome::Late;
+        };
+        if id.epoch != self.epoch {
+            if !self.settled.insert(id) {
+                return SettleOutcome::Repeated;
+            }
+            self.add_usage(record, used);
+            return SettleOutcome::Late;
+        }
+        if let Some(open) = self.close_slot(id.number) {
+            self.apply(&open.record, used);
+            return SettleOutcome::Settled;
+        }
+        if self.expired.ids.remove(&id) {
+            self.expired.order.retain(|other| *other != id);
+            self.add_usage(record, used);
+            return SettleOutcome::Late;
+        }
+        SettleOutcome::Repeated
+    }
+
+    /// Closes the slot of an open reservation.
+    fn close_slot(&mut self, number: u64) -> Option<OpenReservation> {
+        let index = usize::try_from(number & u64::from(u32::MAX)).ok()?;
+        let slot = self.slots.get_mut(index)?;
+        if u64::from(slot.generation) != number >> INDEX_BITS {
+            return None;
+        }
+        let open = slot.open.take()?;
+        slot.generation = slot.generation.wrapping_add(1);
+        self.free.push(index);
+        Some(open)
+    }
+
+    /// Replaces the reserved amount by `used`. Accounts that are in a later window by now stay as they are.
+    fn apply(&mut self, record: &ReservationRecord, used: SpendAmount) {
+        for own in &record.accounts {
+            if let Some(account) = self.accounts.get_mut(&own.account)
+                && account.window == own.window
+            {
+                let cost = record.cost.of(own.unit);
+                account.reserved = account.reserved.saturating_sub(cost);
+                account.used = account.used.saturating_add(used.of(own.unit));
+            }
+        }
+    }
+
+    /// Adds use without a reservation.
+    fn add_usage(&mut self, record: &ReservationRecord, used: SpendAmount) {
+        for own in &record.accounts {
+            self.add(&own.account, own.window, used.of(own.unit));
+        }
+    }
+
+    /// Adds use of one account in one window.
     pub fn add(&mut self, name: &str, window: i64, used: u64) {
-        if self.0.len() >= ACCOUNTS_MAX && !self.0.contains_key(name) {
+        if self.accounts.len() >= ACCOUNTS_MAX && !self.accounts.contains_key(name) {
             return;
         }
-        let account = self.0.entry(name.into()).or_default();
+        let account = self.accounts.entry(name.into()).or_default();
         if account.window <= window {
-            *account = account.at(window);
+            *account = account.in_window(window);
             account.used = account.used.saturating_add(used);
         }
     }
 
-    /// Adds what was used without a reservation.
-    pub fn charge(&mut self, held: &[Held], used: Spend) {
-        for (name, window, unit) in held {
-            self.add(name, *window, used.of(*unit));
-        }
+    /// Returns what is used of a budget, reservations included.
+    pub fn usage(&self, budget: &AccountBudget, now_ms: i64) -> u64 {
+        let window = budget.window_at(now_ms);
+        let account = self.accounts.get(&budget.account);
+        account.map_or(0, |account| account.in_window(window).taken())
     }
 
-    pub fn taken(&self, budget: &Budget, now_ms: i64) -> u64 {
-        let window = budget.window(now_ms);
-        let account = self.0.get(&budget.account);
-        account.map_or(0, |account| account.at(window).taken())
-    }
-
-    /// What is used of each account, reservations aside.
-    pub fn used(&self) -> impl Iterator<Item = (&str, i64, u64)> {
-        let used = self.0.iter().filter(|(_, account)| account.used > 0);
+    /// Returns what is used of each account, reservations excluded.
+    pub fn settled_usage(&self) -> impl Iterator<Item = (&str, i64, u64)> {
+        let used = self.accounts.iter().filter(|(_, account)| account.used > 0);
         used.map(|(name, account)| (name.as_ref(), account.window, account.used))
     }
 }
 
-/// A counter that forgets everything at the end of the process.
+/// Counter in memory; it is empty at each start of the process.
 #[derive(Debug, Default)]
-pub struct MemoryCounter(Arc<Shared>);
+pub struct MemoryCounter(Arc<MemoryAccounts>);
 
 #[derive(Debug, Default)]
-struct Shared(Mutex<Ledger>);
+struct MemoryAccounts(Mutex<AccountLedger>);
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Ledger> {
+impl MemoryAccounts {
+    fn lock(&self) -> MutexGuard<'_, AccountLedger> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Settle for Shared {
-    fn settle(&self, held: &[Held], cost: Spend, used: Spend) {
-        self.lock().settle(held, cost, used);
+impl MemoryCounter {
+    /// Reserves on every budget or on none. Never waits.
+    ///
+    /// # Errors
+    /// [`ReserveError`]; nothing is reserved then.
+    pub fn reserve_now(&self, request: &ReserveRequest<'_>) -> Result<Reservation, ReserveError> {
+        let (record, remaining) = self.0.lock().reserve(request)?;
+        let store = Arc::clone(&self.0) as Arc<dyn SettleStore>;
+        Ok(Reservation::new(store, record, remaining))
     }
 }
 
-impl Counter for MemoryCounter {
-    fn reserve(&self, budgets: &[Budget], cost: Spend, now_ms: i64) -> Result<Reservation, Stop> {
-        let (held, left) = self.0.lock().reserve(budgets, cost, now_ms)?;
-        let settle = Arc::clone(&self.0) as Arc<dyn Settle>;
-        Ok(Reservation::new(settle, held, cost, left))
+impl SettleStore for MemoryAccounts {
+    fn settle(&self, record: &ReservationRecord, used: SpendAmount) -> SettleOutcome {
+        self.lock().settle(record, used)
+    }
+}
+
+impl SettleStore for MemoryCounter {
+    fn settle(&self, record: &ReservationRecord, used: SpendAmount) -> SettleOutcome {
+        self.0.settle(record, used)
+    }
+}
+
+impl CounterStore for MemoryCounter {
+    fn try_local(&self, request: &ReserveRequest<'_>) -> Option<Result<Reservation, ReserveError>> {
+        Some(self.reserve_now(request))
     }
 
-    fn charge(&self, held: &[Held], used: Spend) {
-        self.0.lock().charge(held, used);
+    fn reserve<'a>(
+        &'a self,
+        request: ReserveRequest<'a>,
+    ) -> BoxFuture<'a, Result<Reservation, ReserveError>> {
+        Box::pin(async move { self.reserve_now(&request) })
     }
 
-    fn used(&self, budget: &Budget, now_ms: i64) -> u64 {
-        self.0.lock().taken(budget, now_ms)
+    fn local_usage(&self, budget: &AccountBudget, now_ms: i64) -> Option<u64> {
+        let mut ledger = self.0.lock();
+        ledger.release_expired(now_ms);
+        Some(ledger.usage(budget, now_ms))
+    }
+
+    fn usage<'a>(
+        &'a self,
+        budget: &'a AccountBudget,
+        now_ms: i64,
+    ) -> BoxFuture<'a, Result<u64, StoreUnavailable>> {
+        Box::pin(async move { Ok(self.local_usage(budget, now_ms).unwrap_or(0)) })
+    }
+
+    fn flush(&self) -> BoxFuture<'_, Result<(), StoreUnavailable>> {
+        Box::pin(async { Ok(()) })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counter::Unit;
+    use crate::counter::BudgetUnit;
     use proptest::prelude::*;
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    fn budget(account: &str, most: u64, window_ms: u64) -> Budget {
-        Budget {
+    fn budget(account: &str, limit: u64, window_ms: u64) -> AccountBudget {
+        AccountBudget {
             account: account.into(),
-            unit: Unit::Tokens,
-            most,
+            unit: BudgetUnit::Tokens,
+            limit,
             window_ms,
         }
     }
 
+    fn reserve(
+        counter: &MemoryCounter,
+        budgets: &[AccountBudget],
+        tokens: u64,
+        now_ms: i64,
+    ) -> Result<Reservation, ReserveError> {
+        let cost = SpendAmount::tokens(tokens);
+        counter.reserve_now(&ReserveRequest::new(budgets, cost, now_ms))
+    }
+
+    fn usage(counter: &MemoryCounter, budget: &AccountBudget, now_ms: i64) -> u64 {
+        counter.local_usage(budget, now_ms).unwrap()
+    }
+
     #[test]
-    fn what_is_reserved_is_settled_or_given_back() {
+    fn a_reservation_is_settled_or_released() {
         let counter = MemoryCounter::default();
-        let own = budget("a", 100, 0);
-        let first = counter
-            .reserve(std::slice::from_ref(&own), Spend::tokens(60), 0)
-            .unwrap();
-        assert_eq!(first.left().tokens.unwrap().left, 40);
-        let stop = counter
-            .reserve(std::slice::from_ref(&own), Spend::tokens(41), 0)
-            .unwrap_err();
-        assert!(matches!(stop, Stop::Spent { left: 40, .. }), "{stop:?}");
-        drop(
-            counter
-                .reserve(std::slice::from_ref(&own), Spend::tokens(40), 0)
-                .unwrap(),
+        let own = [budget("a", 100, 0)];
+        let first = reserve(&counter, &own, 60, 0).unwrap();
+        assert_eq!(first.remaining().tokens.unwrap().remaining, 40);
+        let error = reserve(&counter, &own, 41, 0).unwrap_err();
+        assert!(
+            matches!(error, ReserveError::Exhausted { remaining: 40, .. }),
+            "{error:?}"
         );
-        let after = first.left_after(Spend::tokens(10)).tokens;
+        drop(reserve(&counter, &own, 40, 0).unwrap());
+        let after = first.remaining_after(SpendAmount::tokens(10)).tokens;
+        assert_eq!(after.map(|own| own.remaining), Some(90));
+        first.settle(SpendAmount::tokens(10));
+        assert_eq!(usage(&counter, &own[0], 0), 10);
+        let next = reserve(&counter, &own, 90, 0).unwrap();
+        next.settle(SpendAmount::tokens(200));
         assert_eq!(
-            after.map(|own| own.left),
-            Some(90),
-            "the reservation is given back"
-        );
-        first.settle(Spend::tokens(10));
-        assert_eq!(counter.used(&own, 0), 10);
-        counter
-            .reserve(std::slice::from_ref(&own), Spend::tokens(90), 0)
-            .unwrap()
-            .settle(Spend::tokens(200));
-        assert_eq!(
-            counter.used(&own, 0),
+            usage(&counter, &own[0], 0),
             210,
-            "more than was reserved counts as well"
+            "use above the reservation counts in full"
         );
-        assert!(
-            counter
-                .reserve(std::slice::from_ref(&own), Spend::tokens(1), 0)
-                .is_err()
-        );
-        assert!(
-            counter
-                .reserve(&[], Spend::tokens(7), 0)
-                .unwrap()
-                .left()
-                .tokens
-                .is_none()
-        );
+        assert!(reserve(&counter, &own, 1, 0).is_err());
+        let unbounded = reserve(&counter, &[], 7, 0).unwrap();
+        assert!(unbounded.remaining().tokens.is_none());
     }
 
     #[test]
     fn nested_budgets_are_reserved_together_or_not_at_all() {
         let counter = MemoryCounter::default();
-        let (key, team) = (budget("key", 100, 0), budget("team", 50, 0));
-        let both = [key.clone(), team.clone()];
-        let held = counter.reserve(&both, Spend::tokens(30), 0).unwrap();
+        let both = [budget("key", 100, 0), budget("team", 50, 0)];
+        let first = reserve(&counter, &both, 30, 0).unwrap();
         assert_eq!(
-            held.left().tokens.unwrap(),
-            Left {
-                most: 50,
-                left: 20,
+            first.remaining().tokens.unwrap(),
+            RemainingBudget {
+                limit: 50,
+                remaining: 20,
                 ends_in_ms: None
             }
         );
-        assert!(counter.reserve(&both, Spend::tokens(30), 0).is_err());
-        assert_eq!((counter.used(&key, 0), counter.used(&team, 0)), (30, 30));
-        held.settle(Spend::tokens(5));
-        assert_eq!((counter.used(&key, 0), counter.used(&team, 0)), (5, 5));
+        assert!(reserve(&counter, &both, 30, 0).is_err());
+        assert_eq!(both.each_ref().map(|own| usage(&counter, own, 0)), [30, 30]);
+        first.settle(SpendAmount::tokens(5));
+        assert_eq!(both.each_ref().map(|own| usage(&counter, own, 0)), [5, 5]);
     }
 
     #[test]
-    fn tokens_and_money_are_reserved_in_one_step_each_on_its_own_accounts() {
+    fn tokens_and_money_are_reserved_in_one_step_on_separate_accounts() {
         let counter = MemoryCounter::default();
-        let money = Budget {
-            unit: Unit::Micros,
+        let money = AccountBudget {
+            unit: BudgetUnit::Micros,
             ..budget("dollars", 100, 0)
         };
-        let both = [budget("tokens", 50, 0), money.clone()];
-        let cost = Spend {
+        let both = [budget("tokens", 50, 0), money];
+        let cost = SpendAmount {
             tokens: 10,
             micros: 90,
             requests: 0,
         };
-        let held = counter.reserve(&both, cost, 0).unwrap();
+        let request = ReserveRequest::new(&both, cost, 0);
+        let first = counter.reserve_now(&request).unwrap();
         assert_eq!(
-            held.left().tokens.unwrap().left,
+            first.remaining().tokens.unwrap().remaining,
             40,
-            "headers tell of tokens"
+            "headers report tokens"
         );
-        let stop = counter.reserve(&both, cost, 0).unwrap_err();
+        let error = counter.reserve_now(&request).unwrap_err();
         assert!(
-            matches!(stop, Stop::Spent { left: 10, .. }),
-            "the money is short: {stop:?}"
+            matches!(error, ReserveError::Exhausted { remaining: 10, .. }),
+            "the money is short: {error:?}"
         );
-        assert_eq!(counter.used(&both[0], 0), 10, "and no token was reserved");
-        held.settle(Spend {
+        assert_eq!(usage(&counter, &both[0], 0), 10, "no token was reserved");
+        first.settle(SpendAmount {
             tokens: 3,
             micros: 7,
             requests: 0,
         });
-        assert_eq!((counter.used(&both[0], 0), counter.used(&money, 0)), (3, 7));
+        assert_eq!(both.each_ref().map(|own| usage(&counter, own, 0)), [3, 7]);
     }
 
     #[test]
-    fn a_window_that_is_over_is_forgotten_and_late_settlements_with_it() {
+    fn an_account_that_is_listed_twice_is_charged_twice() {
+        let counter = MemoryCounter::default();
+        let twice = [budget("a", 10, 0), budget("a", 10, 0)];
+        assert!(reserve(&counter, &twice, 6, 0).is_err());
+        let held = reserve(&counter, &twice, 5, 0).unwrap();
+        assert_eq!(usage(&counter, &twice[0], 0), 10);
+        drop(held);
+        assert_eq!(usage(&counter, &twice[0], 0), 0);
+    }
+
+    #[test]
+    fn an_ended_window_is_removed_and_a_late_settlement_with_it() {
         let counter = MemoryCounter::default();
         let own = [budget("a", 100, 1_000)];
-        let late = counter.reserve(&own, Spend::tokens(100), 999).unwrap();
-        let stop = counter.reserve(&own, Spend::tokens(1), 999).unwrap_err();
-        assert!(
-            matches!(
-                stop,
-                Stop::Spent {
-                    ends_in_ms: Some(1),
-                    ..
-                }
-            ),
-            "{stop:?}"
-        );
-        let next = counter.reserve(&own, Spend::tokens(100), 1_000).unwrap();
-        late.settle(Spend::tokens(100));
-        assert_eq!(counter.used(&own[0], 1_000), 100);
-        next.settle(Spend::tokens(1));
-        assert_eq!(counter.used(&own[0], 1_000), 1);
-        assert_eq!(counter.used(&own[0], -1), 0);
+        let late = reserve(&counter, &own, 100, 999).unwrap();
+        let error = reserve(&counter, &own, 1, 999).unwrap_err();
+        let ends = match error {
+            ReserveError::Exhausted { ends_in_ms, .. } => ends_in_ms,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(ends, Some(1));
+        let next = reserve(&counter, &own, 100, 1_000).unwrap();
+        late.settle(SpendAmount::tokens(100));
+        assert_eq!(usage(&counter, &own[0], 1_000), 100);
+        next.settle(SpendAmount::tokens(1));
+        assert_eq!(usage(&counter, &own[0], 1_000), 1);
+        assert_eq!(usage(&counter, &own[0], -1), 0);
     }
 
     #[test]
-    fn what_a_never_ending_budget_has_used_is_not_forgotten_to_make_room() {
+    fn the_use_of_a_budget_without_end_is_never_removed() {
         let counter = MemoryCounter::default();
         let (forever, day) = (budget("forever", 10, 0), budget("day", 10, 86_400_000));
         let now = 1_000 * 86_400_000;
         for own in [&forever, &day] {
-            let held = counter.reserve(std::slice::from_ref(own), Spend::tokens(7), now);
-            held.unwrap().settle(Spend::tokens(7));
+            let held = reserve(&counter, std::slice::from_ref(own), 7, now);
+            held.unwrap().settle(SpendAmount::tokens(7));
         }
         for n in 0..ACCOUNTS_MAX - 2 {
             let own = [budget(&format!("minute {n}"), 10, 60_000)];
-            drop(counter.reserve(&own, Spend::tokens(1), now).unwrap());
+            drop(reserve(&counter, &own, 1, now).unwrap());
         }
         let one_more = [budget("one more", 10, 60_000)];
-        assert_eq!(
-            counter.reserve(&one_more, Spend::tokens(1), now).map(drop),
-            Err(Stop::Full)
-        );
-        // A minute later the minutes are over, and nothing else is.
-        drop(
-            counter
-                .reserve(&one_more, Spend::tokens(1), now + 60_000)
-                .unwrap(),
-        );
-        let used = [&forever, &day].map(|own| counter.used(own, now + 60_000));
+        let full = reserve(&counter, &one_more, 1, now);
+        assert_eq!(full.map(drop), Err(ReserveError::StoreFull));
+        // A minute later the windows of a minute have ended.
+        drop(reserve(&counter, &one_more, 1, now + 60_000).unwrap());
+        let used = [&forever, &day].map(|own| usage(&counter, own, now + 60_000));
         assert_eq!(used, [7, 7]);
     }
 
     #[test]
-    fn sixty_four_callers_never_exceed_one_budget() {
+    fn open_reservations_are_bounded_and_expired_ones_make_way() {
+        let counter = MemoryCounter::default();
+        let own = [budget("a", u64::MAX, 0)];
+        let request = |now_ms, expires_ms| ReserveRequest {
+            expires_ms,
+            ..ReserveRequest::new(&own, SpendAmount::tokens(1), now_ms)
+        };
+        let first = counter.reserve_now(&request(0, Some(10))).unwrap();
+        let open: Vec<_> = (1..RESERVATIONS_MAX)
+            .map(|_| counter.reserve_now(&request(0, None)).unwrap())
+            .collect();
+        let full = counter.reserve_now(&request(9, None));
+        assert_eq!(full.map(drop), Err(ReserveError::StoreFull));
+        let next = counter.reserve_now(&request(10, None)).unwrap();
+        assert_eq!(
+            counter.settle(first.record(), SpendAmount::default()),
+            SettleOutcome::Late
+        );
+        drop((first, next, open));
+        assert_eq!(usage(&counter, &own[0], 10), 0);
+    }
+
+    #[test]
+    fn sixty_four_threads_never_exceed_one_budget() {
         let counter = Arc::new(MemoryCounter::default());
-        let own = budget("a", 1_000, 0);
-        let (used, most) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
-        let callers: Vec<_> = (0..64_u64)
-            .map(|caller| {
-                let (counter, own) = (Arc::clone(&counter), own.clone());
-                let (used, most) = (Arc::clone(&used), Arc::clone(&most));
-                std::thread::spawn(move || {
+        let own = [budget("a", 1_000, 0)];
+        let (used, peak) = (AtomicU64::new(0), AtomicU64::new(0));
+        std::thread::scope(|scope| {
+            for thread in 0..64_u64 {
+                let (counter, own, used, peak) = (&counter, &own, &used, &peak);
+                scope.spawn(move || {
                     for call in 0..200 {
-                        let Ok(held) =
-                            counter.reserve(std::slice::from_ref(&own), Spend::tokens(20), 0)
-                        else {
+                        let Ok(held) = reserve(counter, own, 20, 0) else {
                             continue;
                         };
-                        most.fetch_max(counter.used(&own, 0), Ordering::SeqCst);
-                        let spends = (caller + call) % 7;
-                        used.fetch_add(spends, Ordering::SeqCst);
-                        held.settle(Spend::tokens(spends));
+                        peak.fetch_max(usage(counter, &own[0], 0), Ordering::SeqCst);
+                        let amount = (thread + call) % 7;
+                        used.fetch_add(amount, Ordering::SeqCst);
+                        held.settle(SpendAmount::tokens(amount));
                     }
-                })
-            })
-            .collect();
-        for caller in callers {
-            caller.join().unwrap();
-        }
-        let used = used.load(Ordering::SeqCst);
+                });
+            }
+        });
+        let (used, peak) = (used.into_inner(), peak.into_inner());
         assert_eq!(
-            counter.used(&own, 0),
+            usage(&counter, &own[0], 0),
             used,
             "nothing is lost and nothing counted twice"
         );
-        assert!(used <= 1_000 && most.load(Ordering::SeqCst) <= 1_000);
+        assert!(used <= 1_000 && peak <= 1_000);
         assert!(used > 900, "the budget can be used up: {used}");
     }
 
@@ -390,23 +634,23 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn accounts_hold_what_was_settled_and_what_is_open(steps in prop::collection::vec((0..4_u8, 0..60_u64, 0..60_u64), 1..80)) {
+        fn an_account_holds_what_is_settled_and_what_is_open(steps in prop::collection::vec((0..4_u8, 0..60_u64, 0..60_u64), 1..80)) {
             let counter = MemoryCounter::default();
             let own = [budget("a", 200, 0), budget("b", 300, 0)];
             let (mut open, mut settled): (Vec<(Reservation, u64)>, u64) = (Vec::new(), 0);
-            for (what, cost, spends) in steps {
-                if what > 0 {
+            for (step, cost, amount) in steps {
+                if step > 0 {
                     let room = 200 - settled - open.iter().map(|(_, cost)| cost).sum::<u64>();
-                    let reserved = counter.reserve(&own, Spend::tokens(cost), 0);
+                    let reserved = reserve(&counter, &own, cost, 0);
                     prop_assert_eq!(reserved.is_ok(), cost <= room);
                     open.extend(reserved.ok().map(|held| (held, cost)));
                 } else if let Some((held, cost)) = open.pop() {
-                    settled += spends.min(cost);
-                    held.settle(Spend::tokens(spends.min(cost)));
+                    settled += amount.min(cost);
+                    held.settle(SpendAmount::tokens(amount.min(cost)));
                 }
                 let taken = settled + open.iter().map(|(_, cost)| cost).sum::<u64>();
-                prop_assert_eq!(counter.used(&own[0], 0), taken);
-                prop_assert_eq!(counter.used(&own[1], 0), taken);
+                prop_assert_eq!(usage(&counter, &own[0], 0), taken);
+                prop_assert_eq!(usage(&counter, &own[1], 0), taken);
             }
         }
     }

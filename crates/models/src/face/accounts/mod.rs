@@ -16,7 +16,7 @@ use http::{Method, StatusCode};
 use net::http::server::{Request, Response};
 use serde_json::Value;
 use state::MemoryCounter;
-use state::counter::{Budget, Counter as _, Spend, Stop, Unit};
+use state::counter::{AccountBudget, BudgetUnit, ReserveError, ReserveRequest, SpendAmount};
 use toolkit::face::{Route, Scope};
 use toolkit::server::BoxFuture;
 use wire::model::Dialect;
@@ -153,25 +153,30 @@ impl AccountsFace {
     }
 
     fn may_register(&self, now_ms: i64) -> Result<(), AccountFault> {
-        let budget = Budget {
+        let budget = AccountBudget {
             account: "register".into(),
-            unit: Unit::Requests,
-            most: REGISTRATIONS_MAX,
+            unit: BudgetUnit::Requests,
+            limit: REGISTRATIONS_MAX,
             window_ms: 60_000,
         };
-        let one = Spend {
+        let one = SpendAmount {
             requests: 1,
-            ..Spend::default()
+            ..SpendAmount::default()
         };
-        match self.registrations.reserve(&[budget], one, now_ms) {
-            Ok(held) => {
-                held.settle(one);
+        let request = ReserveRequest::new(std::slice::from_ref(&budget), one, now_ms);
+        match self.registrations.reserve_now(&request) {
+            Ok(reservation) => {
+                reservation.settle(one);
                 Ok(())
             }
-            Err(Stop::Spent { ends_in_ms, .. }) => Err(AccountFault::TooMany {
+            Err(ReserveError::Exhausted { ends_in_ms, .. }) => Err(AccountFault::TooMany {
                 retry_after_ms: ends_in_ms.unwrap_or(60_000),
             }),
-            Err(Stop::Full | Stop::Failed) => Err(AccountFault::Store),
+            Err(
+                ReserveError::InvalidAccount
+                | ReserveError::StoreFull
+                | ReserveError::Unavailable(_),
+            ) => Err(AccountFault::Store),
         }
     }
 }
