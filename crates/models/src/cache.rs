@@ -1,24 +1,22 @@
-//! Whole replies that are remembered and given again to the same request of the same caller.
+//! Cache of whole replies, returned to the same request of the same caller.
 //!
-//! A request is the same where its endpoint, the model as it was asked for, every member of its body but `stream`, and the headers that go to
-//! the provider are the same, byte by byte. What one caller was told is given to no other, unless both are users of one tenant and the
-//! configuration says that they share. A caller who has brought a key of a provider shares with nobody and nothing is remembered.
+//! Two requests are the same if their endpoint, the requested model, every member of the body but `stream`, and the headers that go to the
+//! provider are the same, byte by byte. Callers do not share replies, unless both are users of one tenant and the configuration says so. A
+//! caller that has brought its own key of a provider is not cached.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::fmt;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use gate::{Caller, closed_set};
 use http::HeaderMap;
 use http::header::CACHE_CONTROL;
+use state::cache::{CacheEntry, CacheKey};
+use state::{CacheStore, MemoryCache};
 use wire::model::{Endpoint, Tokens, members, written_of};
 
 use crate::request::ModelRequest;
 
-/// Longest reply that is remembered, in bytes.
-const REPLY_BYTES_MAX: usize = 1024 * 1024;
-/// What an entry takes beside its reply, about, in bytes.
-const ENTRY_BYTES: usize = 256;
 /// Members of a request that refer to what the provider keeps, or that have it go on by itself: such replies are not remembered.
 const STATEFUL: [&str; 4] = [
     "previous_response_id",
@@ -65,55 +63,34 @@ impl Default for CacheOptions {
     }
 }
 
-/// The name of a request and whoever asks it.
-pub(crate) type Name = [u8; 32];
-
-/// A reply that is remembered.
-#[derive(Debug, Clone)]
-pub(crate) struct Remembered {
-    /// What the provider said, before anything was looked for in it.
-    pub body: Bytes,
-    /// `PROVIDER/MODEL` of who said it.
-    pub target: String,
-    until_ms: i64,
-}
-
-impl Remembered {
-    fn bytes(&self) -> usize {
-        self.body.len() + self.target.len() + ENTRY_BYTES
-    }
-}
-
-#[derive(Debug, Default)]
-struct Kept {
-    replies: HashMap<Name, Remembered>,
-    /// In the order in which they came.
-    order: VecDeque<Name>,
-    bytes: usize,
-}
-
-/// What is remembered.
-#[derive(Debug)]
-pub(crate) struct Cache {
+/// Cache of whole replies.
+pub(crate) struct ResponseCache {
     options: CacheOptions,
-    kept: Mutex<Kept>,
+    store: Arc<dyn CacheStore>,
 }
 
-impl Cache {
+impl fmt::Debug for ResponseCache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResponseCache")
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ResponseCache {
+    /// Creates a cache in memory.
     pub fn new(options: CacheOptions) -> Self {
-        Self {
-            options,
-            kept: Mutex::default(),
-        }
+        let store = Arc::new(MemoryCache::new(options.bytes_max));
+        Self { options, store }
     }
 
-    /// The name of a request of a caller; `None` where its reply is not to be remembered.
-    pub fn name(
+    /// Returns the key of a request of a caller; `None` if its reply is not cached.
+    pub fn key(
         &self,
         request: &ModelRequest,
         caller: &Caller,
         headers: &HeaderMap,
-    ) -> Option<Name> {
+    ) -> Option<CacheKey> {
         let is_declined = headers.get_all(CACHE_CONTROL).iter().any(|value| {
             let text = value.to_str().unwrap_or_default();
             text.contains("no-cache") || text.contains("no-store")
@@ -157,22 +134,21 @@ impl Cache {
             put(name.as_str());
             put(&String::from_utf8_lossy(value.as_bytes()));
         }
-        Some(*hasher.finalize().as_bytes())
+        Some(CacheKey(*hasher.finalize().as_bytes()))
     }
 
-    /// The reply to a request, where one is remembered.
-    pub fn find(&self, name: &Name, now_ms: i64) -> Option<Remembered> {
-        let kept = self.lock();
-        let found = kept.replies.get(name)?;
-        (found.until_ms > now_ms).then(|| found.clone())
+    /// Returns the cached reply to a request.
+    pub async fn find(&self, key: &CacheKey, now_ms: i64) -> Option<CacheEntry> {
+        self.store.find(key, now_ms).await
     }
 
-    /// Remembers a reply, unless it says nothing or is an error.
-    pub fn keep(
+    /// Caches the reply of `target`, unless it is empty or an error.
+    pub fn put(
         &self,
-        name: Name,
+        key: CacheKey,
         endpoint: Endpoint,
-        (body, target): (&Bytes, String),
+        body: &Bytes,
+        target: String,
         now_ms: i64,
     ) {
         let text = std::str::from_utf8(body).unwrap_or_default();
@@ -183,53 +159,21 @@ impl Cache {
         let is_error = members(text)
             .iter()
             .any(|(own, value)| own == "error" && *value != "null");
-        if !says_something || is_error || body.len() > REPLY_BYTES_MAX {
+        if !says_something || is_error {
             return;
         }
         let ttl_ms = i64::try_from(self.options.ttl_ms).unwrap_or(i64::MAX);
-        let reply = Remembered {
-            body: body.clone(),
-            target,
-            until_ms: now_ms.saturating_add(ttl_ms),
+        let entry = CacheEntry {
+            value: body.clone(),
+            source: target,
+            expires_ms: now_ms.saturating_add(ttl_ms),
         };
-        let bytes_max = usize::try_from(self.options.bytes_max).unwrap_or(usize::MAX);
-        let mut kept = self.lock();
-        kept.bytes += reply.bytes();
-        match kept.replies.insert(name, reply) {
-            Some(before) => kept.bytes -= before.bytes(),
-            None => kept.order.push_back(name),
-        }
-        while kept.bytes > bytes_max {
-            let Some(oldest) = kept.order.pop_front() else {
-                break;
-            };
-            if let Some(gone) = kept.replies.remove(&oldest) {
-                kept.bytes -= gone.bytes();
-            }
-        }
+        self.store.put(key, entry);
     }
 
-    /// Forgets what is remembered for long enough.
-    pub fn tidy(&self, now_ms: i64) {
-        let mut kept = self.lock();
-        while let Some(oldest) = kept.order.front().copied() {
-            // One that was renewed stands where it was, and holds up those behind it for a while.
-            if kept
-                .replies
-                .get(&oldest)
-                .is_some_and(|own| own.until_ms > now_ms)
-            {
-                return;
-            }
-            kept.order.pop_front();
-            if let Some(gone) = kept.replies.remove(&oldest) {
-                kept.bytes -= gone.bytes();
-            }
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Removes expired replies.
+    pub fn remove_expired(&self, now_ms: i64) {
+        self.store.remove_expired(now_ms);
     }
 }
 
@@ -247,7 +191,12 @@ pub(crate) const NOTHING: Tokens = Tokens {
 mod tests {
     use super::*;
 
-    fn named(cache: &Cache, body: &str, subject: &str, groups: &[&str]) -> Option<Name> {
+    fn named(
+        cache: &ResponseCache,
+        body: &str,
+        subject: &str,
+        groups: &[&str],
+    ) -> Option<CacheKey> {
         let request =
             ModelRequest::read(Endpoint::Chat, body.as_bytes(), &HeaderMap::new()).unwrap();
         let caller = Caller {
@@ -255,12 +204,12 @@ mod tests {
             groups: groups.iter().map(|group| (*group).into()).collect(),
             ..Caller::default()
         };
-        cache.name(&request, &caller, &HeaderMap::new())
+        cache.key(&request, &caller, &HeaderMap::new())
     }
 
     #[test]
     fn every_member_the_model_and_the_caller_make_the_name() {
-        let cache = Cache::new(CacheOptions::default());
+        let cache = ResponseCache::new(CacheOptions::default());
         let own = |body: &str| named(&cache, body, "a", &["tenant:t"]);
         let plain = r#"{"model":"m","messages":[1],"temperature":0}"#;
         assert!(own(plain).is_some());
@@ -282,7 +231,7 @@ mod tests {
         assert_ne!(own(plain), named(&cache, plain, "b", &["tenant:t"]));
         assert_eq!(own(r#"{"model":"m","stream":true}"#), None);
         assert_eq!(own(r#"{"model":"m","previous_response_id":"r"}"#), None);
-        let shared = Cache::new(CacheOptions {
+        let shared = ResponseCache::new(CacheOptions {
             per: CachePer::Tenant,
             ..CacheOptions::default()
         });
@@ -294,39 +243,49 @@ mod tests {
     }
 
     #[test]
-    fn what_is_remembered_is_bounded_in_time_and_size_and_says_something() {
+    fn a_cached_reply_expires_and_is_neither_empty_nor_an_error() {
         let options = CacheOptions {
             ttl_ms: 1_000,
             bytes_max: 2_000,
             ..CacheOptions::default()
         };
-        let cache = Cache::new(options);
+        let cache = ResponseCache::new(options);
         let reply = |text: &str| {
             Bytes::from(format!(
                 r#"{{"choices":[{{"message":{{"content":"{text}"}}}}]}}"#
             ))
         };
-        let keep = |name: u8, body: &Bytes, now| {
-            cache.keep([name; 32], Endpoint::Chat, (body, "a/b".into()), now);
+        let put = |name: u8, body: &Bytes, now_ms| {
+            cache.put(
+                CacheKey([name; 32]),
+                Endpoint::Chat,
+                body,
+                "a/b".into(),
+                now_ms,
+            );
         };
-        let has = |name: u8, now| cache.find(&[name; 32], now).is_some();
-        keep(1, &reply("hi"), 0);
-        assert_eq!(cache.find(&[1; 32], 999).unwrap().body, reply("hi"));
-        assert!(!has(1, 1_000));
+        let find = |name: u8, now_ms| {
+            let found = cache.store.try_local(&CacheKey([name; 32]), now_ms);
+            found.unwrap().map(|entry| entry.value)
+        };
+        put(1, &reply("hi"), 0);
+        assert_eq!(find(1, 999), Some(reply("hi")));
+        assert_eq!(find(1, 1_000), None);
         for empty in [
             reply(""),
             Bytes::from_static(b"{}"),
             Bytes::from(r#"{"error":{"message":"x"},"choices":[{"message":{"content":"x"}}]}"#),
         ] {
-            keep(2, &empty, 0);
-            assert!(!has(2, 0), "{empty:?}");
+            put(2, &empty, 0);
+            assert_eq!(find(2, 0), None, "{empty:?}");
         }
         let long = reply(&"x".repeat(900));
-        keep(3, &long, 0);
-        keep(4, &long, 0);
-        assert!(!has(1, 0) && !has(3, 0) && has(4, 0), "the oldest goes");
-        cache.tidy(2_000);
-        assert_eq!(cache.lock().bytes, 0);
-        assert!(cache.lock().order.is_empty() && cache.lock().replies.is_empty());
+        put(3, &long, 0);
+        put(4, &long, 0);
+        assert_eq!(
+            [1, 3, 4].map(|name| find(name, 0).is_some()),
+            [false, false, true],
+            "the oldest replies are removed"
+        );
     }
 }

@@ -10,6 +10,7 @@ use gate::inspect::Finding;
 use gate::paths::reach::is_unseen;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue};
+use state::cache::CacheKey;
 use wire::model::translate::{SignatureLookup, SignedThought};
 use wire::model::{
     Body, BodyFault, Endpoint, Form, FormFault, chooses_model, hides, is_form, leads_away,
@@ -47,8 +48,8 @@ pub struct ModelRequest {
     headers: HeaderMap,
     found: Option<Box<Finding>>,
     own_keys: Arc<[OwnKey]>,
-    /// By what its reply is remembered, where it is.
-    cache_name: Option<Box<[u8; 32]>>,
+    /// Key of its reply in the cache; `None` if the reply is not cached.
+    cache_key: Option<Box<CacheKey>>,
     /// Signatures of thoughts that its caller was given.
     signatures: Option<CallerSignatures>,
 }
@@ -204,7 +205,7 @@ impl ModelRequest {
             headers: forwarded,
             found: None,
             own_keys: Arc::default(),
-            cache_name: None,
+            cache_key: None,
             signatures: None,
         })
     }
@@ -246,13 +247,13 @@ impl ModelRequest {
         !self.own_keys.is_empty()
     }
 
-    /// Its reply is remembered by this.
-    pub(crate) fn set_cache_name(&mut self, name: Option<[u8; 32]>) {
-        self.cache_name = name.map(Box::new);
+    /// Sets the key of its reply in the cache.
+    pub(crate) fn set_cache_key(&mut self, key: Option<CacheKey>) {
+        self.cache_key = key.map(Box::new);
     }
 
-    pub(crate) fn cache_name(&self) -> Option<&[u8; 32]> {
-        self.cache_name.as_deref()
+    pub(crate) fn cache_key(&self) -> Option<&CacheKey> {
+        self.cache_key.as_deref()
     }
 
     /// The headers that the caller has set for the provider.

@@ -34,10 +34,11 @@ impl TurnAway {
 impl Gate {
     /// Counts a call against the limits. What is refused later was counted nevertheless: trying what
     /// is forbidden costs as much as doing what is allowed.
-    pub(super) fn within_limits(
+    pub(super) async fn within_limits(
         &self,
         world: &World,
-        (facts, counted): (&Facts, Counted),
+        facts: &Facts,
+        counted: Counted,
         origin: &Origin,
         now_ns: u64,
     ) -> Result<Standing, TurnAway> {
@@ -45,10 +46,12 @@ impl Gate {
             Direction::ToServer => Lane::Calls,
             Direction::ToClient => Lane::ToClient,
         };
-        self.arrive(world, lane, counted, origin, now_ns)
+        self.check_draining(origin)?;
+        let counted = self.counters.arrive(&world.limits, lane, counted, now_ns);
+        counted.await.map_err(TurnAway::from)
     }
 
-    /// How a call is counted.
+    /// Returns the keys that a call is counted by.
     pub(super) fn counted(&self, facts: &Facts) -> Counted {
         self.counters.of(&who(facts))
     }
@@ -61,15 +64,20 @@ impl Gate {
         origin: &Origin,
         now_ns: u64,
     ) -> Result<Standing, TurnAway> {
-        if self.is_draining() && !origin.waited {
-            return Err(TurnAway {
+        self.check_draining(origin)?;
+        self.counters
+            .arrive_now(&world.limits, lane, counted, now_ns)
+            .map_err(TurnAway::from)
+    }
+
+    fn check_draining(&self, origin: &Origin) -> Result<(), TurnAway> {
+        match self.is_draining() && !origin.waited {
+            true => Err(TurnAway {
                 reason: Reason::Draining,
                 retry_after_ms: None,
-            });
+            }),
+            false => Ok(()),
         }
-        self.counters
-            .arrive(&world.limits, lane, counted, now_ns)
-            .map_err(TurnAway::from)
     }
 
     /// Refuses a call before the policy: journalled as the first of its second, or counted.
@@ -171,7 +179,7 @@ impl Gate {
         if decided.escalated {
             let counted = self.counted(&call.facts);
             self.counters
-                .begin_anew(&world.limits, counted, self.mono_ns());
+                .restart_window(&world.limits, counted, self.mono_ns());
         }
     }
 

@@ -40,6 +40,7 @@ use crate::limits::{Counters, Limits};
 use crate::peer::PeerId;
 use crate::policy::Policy;
 use crate::reason::Reason;
+use state::RateStore;
 
 pub use answer::AnswerVerdict;
 pub use by_tool::{OTHER_TOOL, SERVERS_MAX, TOOLS_MAX, ToolCount};
@@ -129,6 +130,13 @@ impl Gate {
         }
     }
 
+    /// Returns the gate with another store of rate limits, which replicas can share.
+    #[must_use]
+    pub fn with_rate_store(mut self, rates: Arc<dyn RateStore>) -> Self {
+        self.counters = Arc::new(Counters::new(rates));
+        self
+    }
+
     /// The questions that wait for a person, and their answers.
     #[must_use]
     pub fn approvals(&self) -> &Approvals {
@@ -172,7 +180,10 @@ impl Gate {
         let counted = self.counted(&call.facts);
         let standing = match call.caller.is_expelled() {
             true => Err(TurnAway::expelled()),
-            false => self.within_limits(&world, (&call.facts, counted), &call.origin, arrived),
+            false => {
+                self.within_limits(&world, &call.facts, counted, &call.origin, arrived)
+                    .await
+            }
         };
         let standing = match standing {
             Ok(standing) => standing,

@@ -5,17 +5,11 @@
 //! been counted belongs to the [`crate::Gate`] and survives a reload. Time is passed in; a clock that is
 //! set back neither refunds a call nor blocks one. Nothing here grows with the number of calls.
 
-mod bucket;
 mod counters;
-mod rate;
-mod steady;
-mod window;
 
 use std::fmt;
 
-pub use counters::{CALLERS_MAX, MARKS_MAX, WINDOWS_MAX};
-pub use rate::Rate;
-pub use window::EXACT_MAX;
+pub use state::rate::CallRate as Rate;
 
 pub(crate) use counters::{Counted, Counters, Lane, Slot, Standing, Stop, Who};
 

@@ -1,18 +1,28 @@
-//! A counter that is implemented outside of `state`, with a server behind messages, keeps the contract of counters.
+//! Contracts of the stores, from another crate: a counter behind messages keeps its contract, and stores that are
+//! slightly wrong break theirs.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::Poll;
 
+use state::cache::{CacheEntry, CacheKey};
 use state::contract::block_on;
+use state::contract::cache::check_cache_store;
 use state::contract::counter::{CounterFixture, check_counter_store, check_counter_threads};
+use state::contract::lease::check_lease_store;
+use state::contract::rate::check_rate_store;
 use state::counter::{
     ACCOUNT_BYTES_MAX, AccountBudget, CounterStore, RemainingBudget, RemainingBudgets, Reservation,
     ReservationId, ReservationRecord, ReserveError, ReserveRequest, ReservedAccount, SettleOutcome,
     SettleStore, SpendAmount,
 };
-use state::{BoxFuture, StoreUnavailable};
+use state::lease::{LeaseError, LeaseRequest, OwnershipLease};
+use state::rate::{RateDecision, RateKey, RateRequest, WindowLimit};
+use state::{
+    BoxFuture, CacheStore, LeaseStore, MemoryCache, MemoryLeases, MemoryRates, RateStore,
+    StoreUnavailable,
+};
 
 /// The far side: all accounts, shared by the processes that connect one after the other.
 #[derive(Default)]
@@ -260,4 +270,189 @@ fn a_counter_that_keeps_cancelled_reservations_breaks_the_contract() {
         violation.check,
         "a cancelled reservation leaves nothing reserved"
     );
+}
+
+/// Rates behind messages: every decision travels. With `counts_twice`, an answer that is lost is asked for again.
+#[derive(Default)]
+struct RemoteRates {
+    rates: MemoryRates,
+    counts_twice: bool,
+}
+
+impl RateStore for RemoteRates {
+    fn key(&self, parts: &[&str]) -> RateKey {
+        self.rates.key(parts)
+    }
+
+    fn try_local(&self, _: &RateRequest) -> Option<RateDecision> {
+        None
+    }
+
+    fn take(&self, request: RateRequest) -> BoxFuture<'_, Result<RateDecision, StoreUnavailable>> {
+        Box::pin(async move {
+            travel().await;
+            let decision = self.rates.take(request).await;
+            if self.counts_twice {
+                let _ = self.rates.take(request).await;
+            }
+            travel().await;
+            decision
+        })
+    }
+
+    fn restart_window(&self, key: RateKey, limit: WindowLimit, now_ns: u64) {
+        self.rates.restart_window(key, limit, now_ns);
+    }
+}
+
+#[test]
+fn rates_behind_messages_keep_the_contract_and_double_counts_break_it() {
+    let make = |counts_twice| {
+        Arc::new(RemoteRates {
+            counts_twice,
+            ..RemoteRates::default()
+        }) as Arc<dyn RateStore>
+    };
+    let report = block_on(check_rate_store(|| make(false), 3));
+    report.unwrap_or_else(|violation| panic!("{violation}"));
+    let violation = block_on(check_rate_store(|| make(true), 3)).unwrap_err();
+    assert_eq!(violation.check, "a burst, then the rate");
+}
+
+/// Cache behind messages. With `ignores_expiry`, it returns entries that have expired.
+struct RemoteCache {
+    cache: MemoryCache,
+    ignores_expiry: bool,
+}
+
+impl CacheStore for RemoteCache {
+    fn try_local(&self, _: &CacheKey, _: i64) -> Option<Option<CacheEntry>> {
+        None
+    }
+
+    fn get<'a>(
+        &'a self,
+        key: &'a CacheKey,
+        now_ms: i64,
+    ) -> BoxFuture<'a, Result<Option<CacheEntry>, StoreUnavailable>> {
+        let now_ms = if self.ignores_expiry {
+            i64::MIN
+        } else {
+            now_ms
+        };
+        Box::pin(async move {
+            travel().await;
+            let found = self.cache.get(key, now_ms).await;
+            travel().await;
+            found
+        })
+    }
+
+    fn put(&self, key: CacheKey, entry: CacheEntry) {
+        self.cache.put(key, entry);
+    }
+
+    fn remove_expired(&self, now_ms: i64) {
+        self.cache.remove_expired(now_ms);
+    }
+
+    fn flush(&self) -> BoxFuture<'_, Result<(), StoreUnavailable>> {
+        self.cache.flush()
+    }
+}
+
+#[test]
+fn a_cache_behind_messages_keeps_the_contract_and_stale_entries_break_it() {
+    let make = |ignores_expiry| {
+        Arc::new(RemoteCache {
+            cache: MemoryCache::new(4 * 1024 * 1024),
+            ignores_expiry,
+        }) as Arc<dyn CacheStore>
+    };
+    let report = block_on(check_cache_store(|| make(false), 3));
+    report.unwrap_or_else(|violation| panic!("{violation}"));
+    let violation = block_on(check_cache_store(|| make(true), 3)).unwrap_err();
+    assert_eq!(
+        violation.check,
+        "an entry is returned as it was stored, until it expires"
+    );
+}
+
+/// Leases behind messages. With `repeats_tokens`, every lease has the same token.
+#[derive(Default)]
+struct RemoteLeases {
+    leases: MemoryLeases,
+    repeats_tokens: bool,
+    tokens: Mutex<HashMap<String, u64>>,
+}
+
+impl RemoteLeases {
+    /// Hides the tokens from the client if they are repeated.
+    fn answer(&self, lease: OwnershipLease) -> OwnershipLease {
+        if !self.repeats_tokens {
+            return lease;
+        }
+        let mut tokens = self.tokens.lock().unwrap();
+        tokens.insert(lease.name.clone(), lease.token);
+        OwnershipLease { token: 1, ..lease }
+    }
+
+    fn known(&self, lease: &OwnershipLease) -> OwnershipLease {
+        let tokens = self.tokens.lock().unwrap();
+        let token = tokens.get(&lease.name).copied();
+        OwnershipLease {
+            token: token.unwrap_or(lease.token),
+            ..lease.clone()
+        }
+    }
+}
+
+impl LeaseStore for RemoteLeases {
+    fn acquire<'a>(
+        &'a self,
+        request: LeaseRequest<'a>,
+    ) -> BoxFuture<'a, Result<OwnershipLease, LeaseError>> {
+        Box::pin(async move {
+            travel().await;
+            let lease = self.leases.acquire(request).await;
+            travel().await;
+            lease.map(|lease| self.answer(lease))
+        })
+    }
+
+    fn renew<'a>(
+        &'a self,
+        lease: &'a OwnershipLease,
+        now_ms: i64,
+        ttl_ms: u64,
+    ) -> BoxFuture<'a, Result<OwnershipLease, LeaseError>> {
+        Box::pin(async move {
+            travel().await;
+            let renewed = self.leases.renew(&self.known(lease), now_ms, ttl_ms).await;
+            renewed.map(|lease| self.answer(lease))
+        })
+    }
+
+    fn release<'a>(&'a self, lease: &'a OwnershipLease) -> BoxFuture<'a, Result<(), LeaseError>> {
+        Box::pin(async move {
+            travel().await;
+            self.leases.release(&self.known(lease)).await
+        })
+    }
+}
+
+#[test]
+fn leases_behind_messages_keep_the_contract_and_repeated_tokens_break_it() {
+    let make = |repeats_tokens| {
+        Arc::new(RemoteLeases {
+            repeats_tokens,
+            ..RemoteLeases::default()
+        }) as Arc<dyn LeaseStore>
+    };
+    for seed in 0..16 {
+        let report = block_on(check_lease_store(|| make(false), seed));
+        report.unwrap_or_else(|violation| panic!("{violation}"));
+    }
+    let violation = block_on(check_lease_store(|| make(true), 3)).unwrap_err();
+    assert_eq!(violation.check, "tokens rise with every lease of a name");
 }

@@ -186,11 +186,11 @@ impl<'t> Tries<'t> {
 
     /// Remembers a reply, where replies are.
     fn remember(&self, request: &ModelRequest, leg: &Leg, body: &Bytes) {
-        let Some((cache, name)) = self.terms.cache.as_ref().zip(request.cache_name()) else {
+        let Some((cache, key)) = self.terms.cache.as_ref().zip(request.cache_key()) else {
             return;
         };
-        let reply = (body, leg.target.name());
-        cache.keep(*name, request.endpoint(), reply, self.terms.gate.wall_ms());
+        let now_ms = self.terms.gate.wall_ms();
+        cache.put(*key, request.endpoint(), body, leg.target.name(), now_ms);
     }
 
     fn note(&mut self, leg: &Leg, trouble: Trouble, since: Instant) {

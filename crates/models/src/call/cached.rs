@@ -1,4 +1,4 @@
-//! A call that is answered by what is remembered of an earlier one.
+//! Calls that are answered from the cache.
 
 use bytes::Bytes;
 use gate::effect::Effect;
@@ -6,10 +6,11 @@ use gate::journal::{ResponseSummary, Status};
 use gate::{Caller, Outcome, Permit};
 use http::HeaderMap;
 use state::Reservation;
+use state::cache::CacheEntry;
 
 use super::{Served, Terms, Trail, Unserved, Whole, describe};
 use crate::budget::settle;
-use crate::cache::{NOTHING, Remembered, Source};
+use crate::cache::{NOTHING, Source};
 use crate::catalogue::Leg;
 use crate::inspect;
 use crate::request::ModelRequest;
@@ -22,35 +23,35 @@ pub(super) fn may_go_to(terms: &Terms, leg: &Leg, caller: &Caller, request: &Mod
     facts.quarantine.is_none() && world.policy.judge(&facts).verdict().effect == Effect::Allow
 }
 
-/// The reply that is remembered for a request, where there is one and the rules let this caller ask the target that said it.
-pub(crate) fn remembered<'l>(
+/// Returns the cached reply to a request, if the rules let this caller ask the target that it came from.
+pub(crate) async fn find_cached<'l>(
     terms: &Terms,
     legs: &'l [Leg],
     caller: &Caller,
     request: &ModelRequest,
-) -> Option<(Remembered, &'l Leg)> {
-    let (cache, name) = terms.cache.as_ref().zip(request.cache_name())?;
-    let found = cache.find(name, terms.gate.wall_ms())?;
+) -> Option<(CacheEntry, &'l Leg)> {
+    let (cache, key) = terms.cache.as_ref().zip(request.cache_key())?;
+    let found = cache.find(key, terms.gate.wall_ms()).await?;
     let at = legs
         .iter()
-        .position(|leg| leg.target.name() == found.target)?;
+        .position(|leg| leg.target.name() == found.source)?;
     let leg = legs.get(at)?;
     // The first one was judged when the call was admitted.
     (at == 0 || may_go_to(terms, leg, caller, request)).then_some((found, leg))
 }
 
-/// Answers a call with what is remembered, and settles it.
+/// Answers a call with a cached reply, and settles it.
 ///
 /// # Errors
 /// Where a rule of `inspect:` does not let the reply pass.
 pub(crate) async fn answer(
     terms: &Terms,
-    (found, leg): (Remembered, &Leg),
+    (found, leg): (CacheEntry, &Leg),
     permit: Permit<ModelRequest>,
     reservation: Option<Reservation>,
 ) -> Result<Served, Box<Unserved>> {
     let trail = Trail {
-        target: found.target,
+        target: found.source,
         is_cached: true,
         remaining: reservation
             .as_ref()
@@ -62,7 +63,7 @@ pub(crate) async fn answer(
     let mut flight = permit.answer_locally();
     settle(reservation, NOTHING, Some(0));
     let provider = leg.target.provider().peer().name();
-    let body: Bytes = match inspect::reply(&terms.gate, provider, found.body, &mut flight).await {
+    let body: Bytes = match inspect::reply(&terms.gate, provider, found.value, &mut flight).await {
         Ok(body) => body,
         Err(fault) => {
             flight.finish(Outcome {

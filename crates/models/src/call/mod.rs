@@ -20,7 +20,7 @@ use toolkit::face::Revocations;
 use wire::model::Tokens;
 
 use crate::budget::Budgets;
-use crate::cache::Cache;
+use crate::cache::ResponseCache;
 use crate::prices::Prices;
 use crate::provider::{Fault, Trouble};
 use crate::tally::Tally;
@@ -29,7 +29,7 @@ use state::counter::RemainingBudgets;
 
 pub(crate) use admit::{Admitted, admit, may_ask, origin};
 pub(crate) use attempt::{Served, serve};
-pub(crate) use cached::{answer, remembered};
+pub(crate) use cached::{answer, find_cached};
 pub(crate) use describe::{describe, of_target};
 pub(crate) use estimate::{ESTIMATED, estimate, is_estimated};
 pub use note::settle_left;
@@ -52,8 +52,8 @@ pub(crate) struct Terms {
     pub prices: Arc<Prices>,
     /// What is open.
     pub revocations: Arc<Revocations>,
-    /// Replies that are remembered, where any are.
-    pub cache: Option<Arc<Cache>>,
+    /// Cache of replies; `None` unless it is configured.
+    pub cache: Option<Arc<ResponseCache>>,
     /// Where streams are noted while they last.
     pub underway: Option<Arc<Underway>>,
 }
@@ -63,7 +63,7 @@ pub(crate) struct Terms {
 pub(crate) struct Trail {
     /// `PROVIDER/MODEL` of the target that answers, or that was tried last.
     pub target: String,
-    /// The reply was remembered.
+    /// The reply is from the cache.
     pub is_cached: bool,
     /// How many targets and keys were tried.
     pub attempts: u32,

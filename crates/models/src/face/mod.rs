@@ -23,7 +23,7 @@ use toolkit::server::BoxFuture;
 use wire::model::{Dialect, Endpoint};
 
 use crate::budget::{self, Budgets};
-use crate::cache::{Cache, CacheOptions};
+use crate::cache::{CacheOptions, ResponseCache};
 use crate::call::{self, Admitted, Served, Terms};
 use crate::catalogue::{Catalogue, Route, Target};
 use crate::inspect;
@@ -111,7 +111,7 @@ impl Face {
     /// The same, with replies that are remembered.
     #[must_use]
     pub fn with_cache(mut self, options: Option<CacheOptions>) -> Self {
-        self.terms.cache = options.map(|options| Arc::new(Cache::new(options)));
+        self.terms.cache = options.map(|options| Arc::new(ResponseCache::new(options)));
         self
     }
 
@@ -221,7 +221,7 @@ impl Face {
         }
         let cache = self.terms.cache.as_ref();
         let asked = asked.map(|mut asked| {
-            asked.set_cache_name(cache.and_then(|cache| cache.name(&asked, &caller, headers)));
+            asked.set_cache_key(cache.and_then(|cache| cache.key(&asked, &caller, headers)));
             asked
         });
         let reservation = match self.reserve(&caller, &route, asked.message(), &origin).await {
@@ -243,7 +243,7 @@ impl Face {
             let (whole, trail) = call::estimate(terms, &legs, permit, reservation);
             return answer.whole(whole, &trail);
         }
-        let served = match call::remembered(terms, &legs, &caller, permit.request()) {
+        let served = match call::find_cached(terms, &legs, &caller, permit.request()).await {
             Some(found) => call::answer(terms, found, permit, reservation)
                 .await
                 .map_err(|own| *own),
@@ -427,7 +427,7 @@ impl toolkit::face::Face<Request, Response> for Face {
         self.terms.revocations.tidy();
         self.signatures.tidy();
         if let Some(cache) = &self.terms.cache {
-            cache.tidy(self.terms.gate.wall_ms());
+            cache.remove_expired(self.terms.gate.wall_ms());
         }
         for provider in self.catalogue.providers() {
             provider.tick();

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use super::tasks::cancel_after;
+use super::tasks::{cancel_after, yield_now};
 use super::{
     CheckResult, ContractReport, ContractViolation, SeededRandom, SeededTasks, block_on, expect,
     expect_eq,
@@ -474,17 +474,4 @@ async fn survives_kill(
         expect_outcome(outcome, expected, "settlement by the successor")?;
     }
     expect_usage(&*store, &own[0], START_MS, 42).await
-}
-
-/// Yields once, so that other tasks run between a reservation and its settlement.
-async fn yield_now() {
-    let mut is_first = true;
-    std::future::poll_fn(move |context| {
-        if std::mem::take(&mut is_first) {
-            context.waker().wake_by_ref();
-            return std::task::Poll::Pending;
-        }
-        std::task::Poll::Ready(())
-    })
-    .await;
 }

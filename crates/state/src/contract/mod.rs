@@ -4,7 +4,10 @@
 //! [`ContractViolation`]. It needs no runtime: it polls its tasks in an order that a seed determines, and passes on
 //! real wakers, so a store that waits for a socket works as well. Time is an argument; nothing sleeps.
 
+pub mod cache;
 pub mod counter;
+pub mod lease;
+pub mod rate;
 mod tasks;
 
 use std::fmt;

@@ -105,3 +105,16 @@ pub(crate) async fn cancel_after<T>(polls: usize, future: impl Future<Output = T
     })
     .await
 }
+
+/// Yields once, so that other tasks run between a reservation and its settlement.
+pub(crate) async fn yield_now() {
+    let mut is_first = true;
+    std::future::poll_fn(move |context| {
+        if std::mem::take(&mut is_first) {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        Poll::Ready(())
+    })
+    .await;
+}

@@ -1,44 +1,44 @@
-//! A sliding window of calls.
+//! Sliding window of calls.
 
 use std::collections::VecDeque;
 
-/// Calls that a window remembers one by one. Beyond it, calls that come within a thousandth of the
-/// window are remembered as one mark that leaves when its last call does: always on the strict side.
+/// Calls that a window keeps one by one. Above it, calls within a thousandth of the window share one mark, which
+/// expires with its last call: never too many calls pass.
 pub const EXACT_MAX: usize = 1_024;
 
-/// When calls were made, as long as they count.
+/// Times of the calls that still count.
 #[derive(Debug, Default)]
-pub(super) struct Window {
-    marks: VecDeque<Mark>,
+pub(super) struct CallWindow {
+    marks: VecDeque<WindowMark>,
     calls: u32,
 }
 
 #[derive(Debug)]
-struct Mark {
+struct WindowMark {
     last_ns: u64,
     calls: u32,
 }
 
-/// How a window changed: marks added and dropped, for whoever counts them over all windows.
+/// Marks that a call has added and removed, for the total over all windows.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Change {
+pub(super) struct MarkChange {
     pub added: usize,
     pub dropped: usize,
 }
 
-impl Window {
-    /// Takes one call in, or says in how many nanoseconds there is room for one. A call counts for
-    /// `window_ns` from its time on. `now_ns` never decreases.
+impl CallWindow {
+    /// Takes one call, or returns the nanoseconds until one is available. A call counts for `window_ns`. `now_ns`
+    /// never decreases.
     pub fn take(
         &mut self,
         now_ns: u64,
         calls_max: u32,
         window_ns: u64,
-    ) -> (Result<(), u64>, Change) {
-        let dropped = self.forget(now_ns, window_ns);
+    ) -> (Result<(), u64>, MarkChange) {
+        let dropped = self.remove_expired(now_ns, window_ns);
         if self.calls >= calls_max {
             let wait = self.wait(now_ns, calls_max, window_ns);
-            return (Err(wait), Change { added: 0, dropped });
+            return (Err(wait), MarkChange { added: 0, dropped });
         }
         self.calls += 1;
         let grain_ns = window_ns / EXACT_MAX as u64;
@@ -47,20 +47,20 @@ impl Window {
             Some(mark) if crowded && same_grain(mark.last_ns, now_ns, grain_ns) => {
                 mark.last_ns = now_ns;
                 mark.calls += 1;
-                (Ok(()), Change { added: 0, dropped })
+                (Ok(()), MarkChange { added: 0, dropped })
             }
             _ => {
-                self.marks.push_back(Mark {
+                self.marks.push_back(WindowMark {
                     last_ns: now_ns,
                     calls: 1,
                 });
-                (Ok(()), Change { added: 1, dropped })
+                (Ok(()), MarkChange { added: 1, dropped })
             }
         }
     }
 
-    /// Drops what no longer counts; says how many marks that were.
-    pub fn forget(&mut self, now_ns: u64, window_ns: u64) -> usize {
+    /// Removes marks that no longer count, and returns their number.
+    pub fn remove_expired(&mut self, now_ns: u64, window_ns: u64) -> usize {
         let mut dropped = 0;
         while let Some(mark) = self.marks.front() {
             if now_ns.saturating_sub(mark.last_ns) < window_ns {
@@ -73,7 +73,7 @@ impl Window {
         dropped
     }
 
-    /// How long until fewer than `calls_max` count.
+    /// Returns the nanoseconds until fewer than `calls_max` count.
     fn wait(&self, now_ns: u64, calls_max: u32, window_ns: u64) -> u64 {
         let mut left = self.calls;
         for mark in &self.marks {
@@ -88,12 +88,12 @@ impl Window {
         window_ns
     }
 
-    /// How many marks it holds.
+    /// Returns the number of marks.
     pub fn marks(&self) -> usize {
         self.marks.len()
     }
 
-    /// When the last call was made.
+    /// Returns the time of the last call.
     pub fn last_ns(&self) -> u64 {
         self.marks.back().map_or(0, |mark| mark.last_ns)
     }

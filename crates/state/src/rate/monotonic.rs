@@ -1,19 +1,19 @@
-//! Time that never goes back, whatever the clock does.
+//! Time that never goes back, even if the clock is set back.
 
-/// Two threads may come here in another order than they read the clock in; up to this the later
-/// reading counts. Beyond it the clock was set back.
+/// Maximum difference between the readings of two threads that arrive out of order; the later reading counts. Above
+/// it, the clock was set back.
 const SKEW_NS_MAX: u64 = 1_000_000_000;
 
-/// Turns readings of a clock into times that never decrease. After a clock was set back, time goes on
-/// from where it stood: what was spent stays spent, and nobody waits for the clock to catch up.
+/// Converts readings of a clock to times that never decrease. After the clock was set back, time goes on from its
+/// latest value: spent calls stay spent, and no caller waits for the clock to catch up.
 #[derive(Debug, Default)]
-pub(super) struct Steady {
+pub(super) struct MonotonicTime {
     latest_ns: u64,
     behind_ns: u64,
 }
 
-impl Steady {
-    /// The time of a reading.
+impl MonotonicTime {
+    /// Returns the time of a reading.
     pub fn at(&mut self, reading_ns: u64) -> u64 {
         let now = reading_ns.saturating_add(self.behind_ns);
         match self.latest_ns.checked_sub(now) {
@@ -30,9 +30,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_goes_on_from_where_it_stood() {
+    fn time_goes_on_from_its_latest_value() {
         let hour = 3_600_000_000_000;
-        let mut steady = Steady::default();
+        let mut steady = MonotonicTime::default();
         let readings = [
             (hour, hour),
             // Another thread's earlier reading.

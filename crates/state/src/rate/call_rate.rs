@@ -1,4 +1,4 @@
-//! So many calls in a time.
+//! Rates of calls.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,26 +8,26 @@ const SECONDS: u64 = 3_600;
 /// Most calls an hour that can be configured: a million a second.
 const PER_HOUR_MAX: u64 = 1_000_000 * SECONDS;
 
-/// A rate of calls, at least one an hour and at most a million a second.
+/// Rate of calls, from one an hour to a million a second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rate {
+pub struct CallRate {
     per_hour: u64,
 }
 
-impl Rate {
-    /// So many calls a second, brought into bounds.
+impl CallRate {
+    /// Returns a rate of calls a second, limited to its bounds.
     #[must_use]
     pub fn per_second(calls: u64) -> Self {
         Self::per_hour(calls.saturating_mul(SECONDS))
     }
 
-    /// So many calls a minute, brought into bounds.
+    /// Returns a rate of calls a minute, limited to its bounds.
     #[must_use]
     pub fn per_minute(calls: u64) -> Self {
         Self::per_hour(calls.saturating_mul(MINUTES))
     }
 
-    /// So many calls an hour, brought into bounds.
+    /// Returns a rate of calls an hour, limited to its bounds.
     #[must_use]
     pub fn per_hour(calls: u64) -> Self {
         Self {
@@ -35,14 +35,14 @@ impl Rate {
         }
     }
 
-    /// Calls an hour.
+    /// Returns the calls an hour.
     #[must_use]
     pub fn calls_per_hour(self) -> u64 {
         self.per_hour
     }
 }
 
-impl fmt::Display for Rate {
+impl fmt::Display for CallRate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (calls, unit) = [(SECONDS, "s"), (MINUTES, "m"), (1, "h")]
             .into_iter()
@@ -52,10 +52,10 @@ impl fmt::Display for Rate {
     }
 }
 
-impl FromStr for Rate {
+impl FromStr for CallRate {
     type Err = String;
 
-    /// Reads `10/s`, `600/m` or `5000/h`. The error continues a sentence that begins with the text.
+    /// Parses `10/s`, `600/m` or `5000/h`. The error continues a sentence that begins with the text.
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || "is not a rate; write 10/s, 600/m or 5000/h".to_owned();
         let (number, unit) = text.split_once('/').ok_or_else(wrong)?;
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_are_read_and_written() {
+    fn rates_are_parsed_and_printed() {
         const WRONG: Result<&str, &str> = Err("is not a rate; write 10/s, 600/m or 5000/h");
         const TOO_MUCH: Result<&str, &str> = Err("is too much; write at most 1000000/s");
         let cases = [
@@ -108,7 +108,7 @@ mod tests {
             ("", WRONG),
         ];
         for (text, expected) in cases {
-            let read = text.parse::<Rate>().map(|rate| rate.to_string());
+            let read = text.parse::<CallRate>().map(|rate| rate.to_string());
             assert_eq!(
                 read.as_deref().map_err(String::as_str),
                 expected,

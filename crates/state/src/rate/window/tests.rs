@@ -6,7 +6,7 @@ const SECOND: u64 = 1_000_000_000;
 
 #[test]
 fn thirty_in_a_minute_and_each_leaves_on_time() {
-    let mut window = Window::default();
+    let mut window = CallWindow::default();
     for call in 0..30 {
         let (taken, _) = window.take(call * SECOND, 30, 60 * SECOND);
         assert_eq!(taken, Ok(()));
@@ -27,7 +27,7 @@ fn thirty_in_a_minute_and_each_leaves_on_time() {
 
 #[test]
 fn memory_is_bounded_however_many_calls_come() {
-    let mut window = Window::default();
+    let mut window = CallWindow::default();
     let mut marks = 0;
     for call in 0..1_000_000_u64 {
         let (taken, change) = window.take(call * 50_000, u32::MAX, 60 * SECOND);
@@ -45,7 +45,7 @@ proptest! {
         window in 1_u64..1_000,
         steps in prop::collection::vec(0_u64..100, 1..300),
     ) {
-        let (mut tested, mut taken, mut now) = (Window::default(), Vec::<u64>::new(), 0);
+        let (mut tested, mut taken, mut now) = (CallWindow::default(), Vec::<u64>::new(), 0);
         for step in steps {
             now += step;
             let within = taken.iter().filter(|at| now - **at < window).count();
@@ -69,7 +69,7 @@ proptest! {
         steps in prop::collection::vec(0_u64..2_000, 4_000..6_000),
     ) {
         let window = 1_024 * 1_000;
-        let (mut tested, mut taken, mut now) = (Window::default(), VecDeque::<u64>::new(), 0);
+        let (mut tested, mut taken, mut now) = (CallWindow::default(), VecDeque::<u64>::new(), 0);
         for step in steps {
             now += step / 3;
             while taken.front().is_some_and(|at| now - at >= window) {
