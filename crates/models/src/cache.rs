@@ -168,7 +168,7 @@ impl ResponseCache {
             source: target,
             expires_ms: now_ms.saturating_add(ttl_ms),
         };
-        self.store.put(key, entry);
+        self.store.insert(key, entry);
     }
 
     /// Removes expired replies.

@@ -16,7 +16,7 @@ use rustix::io::Errno;
 /// Longest wait for a directory lock, in milliseconds.
 pub const LOCK_WAIT_MS_MAX: u64 = 10_000;
 
-/// Wait for a directory lock after which the caller is told, in milliseconds.
+/// Wait for a directory lock after which it is reported, in milliseconds.
 pub const LOCK_TOLD_MS: u64 = 1_000;
 
 /// Permissions that no directory of ours may grant: writing for the group and for others.
@@ -31,7 +31,7 @@ const LOCK_RETRY_MS: u64 = 2;
 /// Name of the lock file inside a directory.
 pub const LOCK_FILE: &str = ".lock";
 
-/// What went wrong with a directory or a file in it.
+/// Error of a directory or a file in it.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum DirectoryError {
@@ -39,7 +39,7 @@ pub enum DirectoryError {
     Busy {
         /// The locked directory.
         directory: PathBuf,
-        /// The number of the process that took the lock, where it left one.
+        /// Number of the process that took the lock, if it left one.
         holder: Option<u32>,
     },
     /// Other users may write in the directory.
@@ -58,13 +58,13 @@ pub enum DirectoryError {
         /// Our user id.
         user: u32,
     },
-    /// The operating system refused.
+    /// The operating system reports an error.
     Io {
-        /// What was being done.
+        /// Action that failed, as a verb.
         action: &'static str,
-        /// With which path.
+        /// Path of the action.
         path: PathBuf,
-        /// The refusal.
+        /// Error of the operating system.
         error: io::Error,
     },
 }
@@ -121,7 +121,7 @@ impl std::error::Error for DirectoryError {
     }
 }
 
-fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> DirectoryError {
+fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> DirectoryError {
     move |error| DirectoryError::Io {
         action,
         path: path.to_path_buf(),
@@ -129,7 +129,7 @@ fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Direct
     }
 }
 
-/// Creates a directory and its missing parents, each `0700`. A directory that exists is left as it is, and checked.
+/// Creates a directory and its missing parents, each `0700`. An existing directory is checked and not changed.
 ///
 /// # Errors
 /// [`DirectoryError::Io`], and as [`check_private`].
@@ -141,22 +141,22 @@ pub fn create_private(directory: &Path) -> Result<(), DirectoryError> {
         .recursive(true)
         .mode(0o700)
         .create(directory)
-        .map_err(failed("create", directory))?;
+        .map_err(io_error("create", directory))?;
     match directory
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty())
     {
-        Some(parent) => sync(parent).map_err(failed("sync", parent)),
+        Some(parent) => sync(parent).map_err(io_error("sync", parent)),
         None => Ok(()),
     }
 }
 
-/// Whether a directory belongs to the user who runs this, and only that user may write in it.
+/// Checks that a directory belongs to the user who runs this, and that only that user may write in it.
 ///
 /// # Errors
-/// [`DirectoryError::Foreign`], [`DirectoryError::Open`], and [`DirectoryError::Io`] where it cannot be looked at.
+/// [`DirectoryError::Foreign`], [`DirectoryError::Open`], and [`DirectoryError::Io`] if it cannot be inspected.
 pub fn check_private(directory: &Path) -> Result<(), DirectoryError> {
-    let found = fs::metadata(directory).map_err(failed("inspect", directory))?;
+    let found = fs::metadata(directory).map_err(io_error("inspect", directory))?;
     let user = rustix::process::geteuid().as_raw();
     if found.uid() != user {
         return Err(DirectoryError::Foreign {
@@ -178,7 +178,7 @@ pub fn check_private(directory: &Path) -> Result<(), DirectoryError> {
 /// Forces the names inside a directory to the disk: a file that was created, renamed or removed stays so after a loss of power.
 ///
 /// # Errors
-/// Whatever the operating system reports.
+/// The error of the operating system.
 pub fn sync(directory: &Path) -> io::Result<()> {
     let directory = if directory.as_os_str().is_empty() {
         Path::new(".")
@@ -189,7 +189,7 @@ pub fn sync(directory: &Path) -> io::Result<()> {
 }
 
 /// Creates a `0600` file with these contents, whole or not at all, and forces it to the disk. An existing file of that name is
-/// replaced. The caller holds the directory's lock where two processes might do this at once.
+/// replaced. The caller holds the lock of the directory if two processes might do this at once.
 ///
 /// # Errors
 /// [`DirectoryError::Io`].
@@ -205,7 +205,7 @@ pub fn replace_private(path: &Path, contents: &[u8], durable: bool) -> Result<()
     let partial = path.with_extension("partial");
     match fs::remove_file(&partial) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            return Err(failed("remove", &partial)(error));
+            return Err(io_error("remove", &partial)(error));
         }
         _ => {}
     }
@@ -218,10 +218,11 @@ pub fn replace_private(path: &Path, contents: &[u8], durable: bool) -> Result<()
         file.write_all(contents)?;
         if durable { file.sync_all() } else { Ok(()) }
     });
-    let written = written.map_err(failed("write", &partial));
-    let placed = written.and_then(|()| fs::rename(&partial, path).map_err(failed("create", path)));
+    let written = written.map_err(io_error("write", &partial));
+    let placed =
+        written.and_then(|()| fs::rename(&partial, path).map_err(io_error("create", path)));
     if placed.is_err() {
-        // Half of it is of use to nobody, and it may be half of a secret.
+        // Half a file is useless, and may be half of a secret.
         drop(fs::remove_file(&partial));
     }
     placed?;
@@ -229,7 +230,7 @@ pub fn replace_private(path: &Path, contents: &[u8], durable: bool) -> Result<()
         return Ok(());
     }
     let parent = path.parent().unwrap_or(Path::new("."));
-    sync(parent).map_err(failed("sync", parent))
+    sync(parent).map_err(io_error("sync", parent))
 }
 
 /// An exclusive lock on a directory among cooperating processes; released when dropped, and by the end of the process.
@@ -238,17 +239,16 @@ pub struct DirectoryLock {
     _file: File,
 }
 
-/// Whom this process tells of waits that nobody else is told of.
+/// Reports waits for locks that the waiting caller does not report.
 static TELL: OnceLock<fn(&Held<'_>)> = OnceLock::new();
 
-/// From now on whoever waits for a lock longer than [`LOCK_TOLD_MS`] is told so, whichever part of this process it is.
-/// To be called once, by the program.
+/// Sets the function that reports every wait for a lock longer than [`LOCK_TOLD_MS`]. Called once, by the program.
 pub fn tell_of_waits(tell: fn(&Held<'_>)) {
-    // A second one would change nothing of what is told.
+    // A second call has no effect.
     let _ = TELL.set(tell);
 }
 
-/// Whom to tell that a lock is held by another process: called once, [`LOCK_TOLD_MS`] after the wait began.
+/// Function that reports a wait; called once, [`LOCK_TOLD_MS`] after the wait began.
 pub type Waiting<'a> = dyn FnMut(&Held<'_>) + 'a;
 
 /// A lock that another process holds.
@@ -256,7 +256,7 @@ pub type Waiting<'a> = dyn FnMut(&Held<'_>) + 'a;
 pub struct Held<'a> {
     /// The locked directory.
     pub directory: &'a Path,
-    /// The number of the process that took the lock, where it left one.
+    /// Number of the process that took the lock, if it left one.
     pub holder: Option<u32>,
 }
 
@@ -275,7 +275,7 @@ impl fmt::Display for Held<'_> {
 }
 
 impl DirectoryLock {
-    /// Takes the lock, waiting at most [`LOCK_WAIT_MS_MAX`] for another holder; [`tell_of_waits`] says who is told of it.
+    /// Acquires the lock, waiting at most [`LOCK_WAIT_MS_MAX`] for another holder. [`tell_of_waits`] sets how a wait is reported.
     ///
     /// # Errors
     /// [`DirectoryError::Busy`] after that wait, [`DirectoryError::Io`] when the lock file cannot be made.
@@ -287,7 +287,7 @@ impl DirectoryLock {
         })
     }
 
-    /// [`DirectoryLock::acquire`], which tells of a wait that takes long.
+    /// Acquires the lock as [`DirectoryLock::acquire`] does, and reports a long wait to `waiting`.
     ///
     /// # Errors
     /// As [`DirectoryLock::acquire`].
@@ -302,7 +302,7 @@ impl DirectoryLock {
         DirectoryLock::acquire_within(directory, spans, waiting)
     }
 
-    /// Takes the lock where nobody holds it at this moment; `None` where somebody does.
+    /// Acquires the lock without waiting; returns `None` if it is held.
     ///
     /// # Errors
     /// [`DirectoryError::Io`] when the lock file cannot be made.
@@ -328,7 +328,7 @@ impl DirectoryLock {
             .truncate(false)
             .mode(0o600)
             .clone();
-        let file = options.open(&path).map_err(failed("open", &path))?;
+        let file = options.open(&path).map_err(io_error("open", &path))?;
         let since = Instant::now();
         let mut told = false;
         loop {
@@ -353,13 +353,13 @@ impl DirectoryLock {
                         holder: holder(&file),
                     });
                 }
-                Err(errno) => return Err(failed("lock", &path)(errno.into())),
+                Err(errno) => return Err(io_error("lock", &path)(errno.into())),
             }
         }
     }
 }
 
-/// Leaves our number in a lock file, for whoever waits. Nothing depends on it, so a full disk is passed over.
+/// Writes our number to a lock file, for those that wait. Nothing depends on it, so a full disk is ignored.
 fn sign(file: &File) {
     let text = format!("{}\n", std::process::id());
     if file.write_all_at(text.as_bytes(), 0).is_ok() {
@@ -451,7 +451,7 @@ mod tests {
     fn a_directory_of_another_user_is_refused() {
         let directory = std::env::temp_dir().join(format!("state-foreign-{}", std::process::id()));
         create_private(&directory).unwrap();
-        // Only root can give a directory away; others look at one that is root's.
+        // Only root can change the owner of a directory; other users inspect one of root.
         let foreign = match std::os::unix::fs::chown(&directory, Some(65_534), None) {
             Ok(()) => directory.clone(),
             Err(_) => PathBuf::from("/usr"),

@@ -1,4 +1,4 @@
-//! Where state lives: the traits of stores, and their embedded implementations.
+//! State: the traits of stores, and their embedded implementations.
 //!
 //! [`Log`] is an append-only file that stops rather than lose or tear a record; [`Kv`] keeps tables in one file with
 //! transactions; [`CounterStore`] keeps exact budgets, [`RateStore`] rate limits,

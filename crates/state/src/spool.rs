@@ -1,6 +1,6 @@
 //! One output as it grows: a private file that is written at its end and read anywhere.
 //!
-//! What was appended can be read at once, also by other holders of the same [`Spool`]; it survives the end of
+//! Appended bytes can be read at once, also by other holders of the same [`Spool`]; it survives the end of
 //! the process, and a loss of power after [`Spool::sync`].
 
 use std::fmt;
@@ -14,10 +14,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Most bytes that one read gives.
 pub const READ_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// What the operating system refused.
+/// Error of the operating system.
 #[derive(Debug)]
 pub struct SpoolError {
-    /// What was being done.
+    /// Action that failed, as a verb.
     pub action: &'static str,
     /// With which file.
     pub path: PathBuf,
@@ -57,7 +57,7 @@ impl Spool {
     /// Makes an empty spool (`0600`).
     ///
     /// # Errors
-    /// [`SpoolError`] where the file cannot be made, or is there already.
+    /// [`SpoolError`] if the file exists or cannot be created.
     pub fn create(path: &Path) -> Result<Self, SpoolError> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create_new(true).mode(0o600);
@@ -67,7 +67,7 @@ impl Spool {
     /// Opens a spool that an earlier process left.
     ///
     /// # Errors
-    /// [`SpoolError`] where the file cannot be opened.
+    /// [`SpoolError`] if the file cannot be opened.
     pub fn open(path: &Path) -> Result<Self, SpoolError> {
         let file = OpenOptions::new().read(true).write(true).open(path);
         Self::of(file, path, "open")
@@ -99,14 +99,14 @@ impl Spool {
     /// Appends these bytes, all or none; gives the length afterwards.
     ///
     /// # Errors
-    /// [`SpoolError`]; what is in the spool stays as it was.
+    /// [`SpoolError`]; the contents do not change.
     pub fn append(&self, bytes: &[u8]) -> Result<u64, SpoolError> {
         let _writing = self.writing.lock();
         let before = self.length.load(Ordering::Acquire);
         if let Err(error) = self.file.write_all_at(bytes, before) {
-            // What was written of them lies behind the length and is overwritten or cut off.
+            // A partial write lies behind the length, and is overwritten or cut off.
             let _ = self.file.set_len(before);
-            return Err(self.failed("write", error));
+            return Err(self.io_error("write", error));
         }
         let after = before.saturating_add(bytes.len() as u64);
         self.length.store(after, Ordering::Release);
@@ -116,14 +116,14 @@ impl Spool {
     /// The bytes from `at` on, at most `bytes_max` and [`READ_BYTES_MAX`]; none at or behind the end.
     ///
     /// # Errors
-    /// [`SpoolError`] where the file cannot be read.
+    /// [`SpoolError`] if the file cannot be read.
     pub fn read(&self, at: u64, bytes_max: usize) -> Result<Vec<u8>, SpoolError> {
         let left = self.length().saturating_sub(at);
         let wanted = usize::try_from(left).unwrap_or(usize::MAX);
         let mut bytes = vec![0; wanted.min(bytes_max).min(READ_BYTES_MAX)];
         self.file
             .read_exact_at(&mut bytes, at)
-            .map_err(|error| self.failed("read", error))?;
+            .map_err(|error| self.io_error("read", error))?;
         Ok(bytes)
     }
 
@@ -134,10 +134,10 @@ impl Spool {
     pub fn sync(&self) -> Result<(), SpoolError> {
         self.file
             .sync_data()
-            .map_err(|error| self.failed("sync", error))
+            .map_err(|error| self.io_error("sync", error))
     }
 
-    fn failed(&self, action: &'static str, error: io::Error) -> SpoolError {
+    fn io_error(&self, action: &'static str, error: io::Error) -> SpoolError {
         SpoolError {
             action,
             path: self.path.clone(),
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_full_disk_leaves_what_was_there() {
-        // Writing to this device fails with "no space left", whatever is written.
+        // Every write to this device fails with "no space left".
         let spool = Spool::open(Path::new("/dev/full")).unwrap();
         let error = spool.append(b"x").unwrap_err();
         assert_eq!(error.error.kind(), io::ErrorKind::StorageFull);

@@ -1,4 +1,4 @@
-//! What all stores share: futures of their methods, and the error of a store that cannot be reached.
+//! Types that all stores share: futures of their methods, and the error of an unavailable store.
 
 use std::fmt;
 use std::pin::Pin;

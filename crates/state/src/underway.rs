@@ -1,8 +1,8 @@
-//! Notes of what is under way, which outlive a kill: work that it cuts can be settled at the next start.
+//! Notes of work under way, which outlive a kill: the next start can settle the work that was cut.
 //!
 //! One file of slots of a fixed size. A slot begins with a mark and the numbers so far, each in a fixed number of
-//! digits, and goes on with what the note is about, which is bytes to this module. `kill -9` loses nothing that was
-//! written; a loss of power may lose what the system had not written yet.
+//! digits, and continues with a text, which is bytes to this module. `kill -9` loses nothing that was
+//! written; a loss of power may lose data that the system had not written yet.
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
@@ -20,7 +20,7 @@ pub const ABOUT_BYTES_MAX: usize = SLOT_BYTES - HEAD_BYTES - LENGTH_DIGITS - 1;
 /// Most notes at once.
 pub const NOTES_MAX: usize = 16_384;
 
-/// Bytes of a slot. What is not written takes no room on the disk.
+/// Bytes of a slot. Unwritten parts take no space on the disk.
 const SLOT_BYTES: usize = 16 * 1024;
 /// Digits of a number.
 const DIGITS: usize = 20;
@@ -55,19 +55,19 @@ pub struct Note {
 /// A note of a process that did not end its work.
 #[derive(Debug)]
 pub struct Left {
-    /// What it is about.
+    /// Text of the note.
     pub about: Vec<u8>,
-    /// The numbers that were written last.
+    /// Numbers that were written last.
     pub numbers: [u64; NUMBERS],
     /// Dropped once it is settled.
     pub note: Note,
 }
 
 impl Underway {
-    /// Opens the file, or makes it, and reads what was left in it. `None` where another process has it.
+    /// Opens the file, or creates it, and returns the notes in it. `None` if another process has it open.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// The error of the operating system.
     pub fn open(path: &Path) -> io::Result<Option<(Arc<Self>, Vec<Left>)>> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).mode(0o600);
@@ -108,7 +108,7 @@ impl Underway {
     /// Makes a note.
     ///
     /// # Errors
-    /// Where it cannot be written, its text is too long, or there are too many.
+    /// An error if the note cannot be written, its text is too long, or there are too many.
     pub fn begin(self: &Arc<Self>, about: &[u8], numbers: [u64; NUMBERS]) -> io::Result<Note> {
         if about.len() > ABOUT_BYTES_MAX {
             return Err(io::Error::other("the note is too long"));
@@ -133,7 +133,7 @@ impl Underway {
         let mut bytes = head(numbers);
         bytes.extend_from_slice(format!("{:0LENGTH_DIGITS$}\n", about.len()).as_bytes());
         bytes.extend_from_slice(about);
-        // Dropped where this fails, the note clears what was written of it.
+        // If this fails, the dropped note clears its slot.
         self.file.write_all_at(&bytes, at(slot))?;
         Ok(note)
     }
@@ -143,7 +143,7 @@ impl Note {
     /// Writes how far the work is.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// The error of the operating system.
     pub fn write(&self, numbers: [u64; NUMBERS]) -> io::Result<()> {
         self.of.file.write_all_at(&head(numbers), at(self.slot))
     }
@@ -174,7 +174,7 @@ fn head(numbers: [u64; NUMBERS]) -> Vec<u8> {
     out
 }
 
-/// Reads a slot; `None` where it is free, or was not written to its end.
+/// Parses a slot; returns `None` if it is free or incomplete.
 fn parse(slot: &[u8]) -> Option<([u64; NUMBERS], Vec<u8>)> {
     if slot.first() != Some(&MARK) {
         return None;

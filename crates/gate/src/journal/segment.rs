@@ -154,7 +154,7 @@ impl Segment {
             start,
             chain: Arc::clone(&chain),
         };
-        let log = FileLog::create(&path, options.sync)?.knowing(Box::new(written));
+        let log = FileLog::create(&path, options.sync)?.with_contents(Box::new(written));
         log.append(&first)?;
         Ok(Segment {
             id: opening.id,
@@ -310,7 +310,7 @@ impl Segment {
     /// Whether this many bytes are where the policy wants them, waiting for a write under way and syncing where it must.
     pub(super) fn is_kept(&self, end_bytes: u64) -> Result<bool, JournalError> {
         for _ in 0..WRITTEN_LOOKS_MAX {
-            let (written_bytes, synced_bytes) = self.log.reached();
+            let (written_bytes, synced_bytes) = self.log.progress();
             // A log that has failed says so itself.
             if self.log.failure().is_some() {
                 return Ok(false);

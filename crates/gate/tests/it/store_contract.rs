@@ -348,8 +348,8 @@ impl CacheStore for RemoteCache {
         })
     }
 
-    fn put(&self, key: CacheKey, entry: CacheEntry) {
-        self.cache.put(key, entry);
+    fn insert(&self, key: CacheKey, entry: CacheEntry) {
+        self.cache.insert(key, entry);
     }
 
     fn remove_expired(&self, now_ms: i64) {

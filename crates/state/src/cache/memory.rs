@@ -70,7 +70,7 @@ impl CacheStore for MemoryCache {
         Box::pin(async move { Ok(self.find_entry(key, now_ms)) })
     }
 
-    fn put(&self, key: CacheKey, entry: CacheEntry) {
+    fn insert(&self, key: CacheKey, entry: CacheEntry) {
         if entry.value.len() > VALUE_BYTES_MAX {
             return;
         }
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn the_oldest_entries_are_removed_above_the_size() {
         let cache = MemoryCache::new(2_000);
-        let put = |name: u8, length: usize, expires_ms| {
+        let insert = |name: u8, length: usize, expires_ms| {
             let value = Bytes::from(vec![b'x'; length]);
             let source = "a/b".to_owned();
             let entry = CacheEntry {
@@ -124,17 +124,17 @@ mod tests {
                 source,
                 expires_ms,
             };
-            cache.put(CacheKey([name; 32]), entry);
+            cache.insert(CacheKey([name; 32]), entry);
         };
         let has = |name: u8| cache.find_entry(&CacheKey([name; 32]), 0).is_some();
-        put(1, 10, 1_000);
-        put(2, 900, 1_000);
-        put(2, 950, 1_000);
+        insert(1, 10, 1_000);
+        insert(2, 900, 1_000);
+        insert(2, 950, 1_000);
         assert!(has(1) && has(2));
-        put(3, 900, 2_000);
+        insert(3, 900, 2_000);
         assert!(!has(1) && !has(2) && has(3));
         assert_eq!(cache.lock().bytes, 900 + 3 + ENTRY_BYTES);
-        put(4, VALUE_BYTES_MAX + 1, 1_000);
+        insert(4, VALUE_BYTES_MAX + 1, 1_000);
         assert!(!has(4) && has(3));
         cache.remove_expired(1_999);
         assert!(has(3));

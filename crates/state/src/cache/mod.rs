@@ -54,7 +54,7 @@ pub trait CacheStore: Send + Sync {
 
     /// Stores an entry in place of an earlier one. Never waits: a shared store queues a bounded number of entries, and
     /// drops those that exceed it.
-    fn put(&self, key: CacheKey, entry: CacheEntry);
+    fn insert(&self, key: CacheKey, entry: CacheEntry);
 
     /// Removes expired entries. Called once a second.
     fn remove_expired(&self, now_ms: i64);

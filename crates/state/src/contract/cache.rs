@@ -56,8 +56,8 @@ fn entry(value: impl Into<Bytes>, source: &str, expires_ms: i64) -> CacheEntry {
     }
 }
 
-async fn put(store: &dyn CacheStore, key: u8, entry: CacheEntry) -> CheckResult {
-    store.put(CacheKey([key; 32]), entry);
+async fn insert(store: &dyn CacheStore, key: u8, entry: CacheEntry) -> CheckResult {
+    store.insert(CacheKey([key; 32]), entry);
     store.flush().await.map_err(|error| error.to_string())
 }
 
@@ -75,7 +75,7 @@ async fn find(store: &dyn CacheStore, key: u8, now_ms: i64) -> Result<Option<Cac
 async fn expires(store: &dyn CacheStore) -> CheckResult {
     let stored = entry("first", "a/b", START_MS + 1_000);
     expect_eq(find(store, 1, START_MS).await?, None, "an empty cache")?;
-    put(store, 1, stored.clone()).await?;
+    insert(store, 1, stored.clone()).await?;
     for now_ms in [START_MS, START_MS + 999] {
         let found = find(store, 1, now_ms).await?;
         expect_eq(found.as_ref(), Some(&stored), "before it expires")?;
@@ -95,7 +95,7 @@ async fn expires(store: &dyn CacheStore) -> CheckResult {
 async fn replaces(store: &dyn CacheStore) -> CheckResult {
     for (value, expires_ms) in [("long", 9_000), ("short", 10), ("again", 2_000)] {
         let stored = entry(value, value, START_MS + expires_ms);
-        put(store, 1, stored.clone()).await?;
+        insert(store, 1, stored.clone()).await?;
         let found = find(store, 1, START_MS).await?;
         expect_eq(found.as_ref(), Some(&stored), "the latest entry")?;
     }
@@ -105,19 +105,19 @@ async fn replaces(store: &dyn CacheStore) -> CheckResult {
 
 async fn is_bounded(store: &dyn CacheStore) -> CheckResult {
     let longest = entry(vec![7; VALUE_BYTES_MAX], "a", START_MS + 1_000);
-    put(store, 1, longest.clone()).await?;
+    insert(store, 1, longest.clone()).await?;
     let found = find(store, 1, START_MS).await?;
     expect(found.as_ref() == Some(&longest), || {
         format!("a value of {VALUE_BYTES_MAX} bytes is not returned as it was stored")
     })?;
     let too_long = entry(vec![7; VALUE_BYTES_MAX + 1], "a", START_MS + 1_000);
-    put(store, 2, too_long).await?;
+    insert(store, 2, too_long).await?;
     expect(find(store, 2, START_MS).await?.is_none(), || {
         "a value above the maximum was stored".into()
     })?;
     for key in 0..=u8::MAX {
         let value = vec![key; 64 * 1024];
-        put(store, key, entry(value, "a", START_MS + 1_000)).await?;
+        insert(store, key, entry(value, "a", START_MS + 1_000)).await?;
     }
     let youngest = find(store, u8::MAX, START_MS).await?;
     expect(youngest.is_some(), || {
@@ -136,7 +136,7 @@ async fn separates_keys(store: &dyn CacheStore, seed: u64) -> CheckResult {
                 if random.below(2) == 0 {
                     let length = usize::try_from(random.below(200)).unwrap_or(0);
                     let source = format!("{number} {length}");
-                    store.put(key, entry(vec![number; length], &source, START_MS + 1_000));
+                    store.insert(key, entry(vec![number; length], &source, START_MS + 1_000));
                 } else if let Some(found) = store.find(&key, START_MS).await {
                     let expected = format!("{number} {}", found.value.len());
                     let is_own = found.value.iter().all(|byte| *byte == number);
@@ -155,7 +155,7 @@ async fn separates_keys(store: &dyn CacheStore, seed: u64) -> CheckResult {
 
 async fn survives_cancellation(store: &dyn CacheStore) -> CheckResult {
     let stored = entry("value", "a", START_MS + 1_000);
-    put(store, 1, stored.clone()).await?;
+    insert(store, 1, stored.clone()).await?;
     let key = CacheKey([1; 32]);
     for polls in 0..64 {
         let outcome = cancel_after(polls, store.get(&key, START_MS)).await;

@@ -31,7 +31,7 @@ pub struct CounterFixture {
     pub store: Arc<dyn CounterStore>,
     /// Makes the store unavailable from then on; `None` if that is impossible.
     pub fail: Option<Box<dyn Fn()>>,
-    /// Ends the process of the store as a kill does, and returns its successor, to which what was settled is known;
+    /// Ends the process of the store like a kill, and returns its successor, which knows all settled use;
     /// `None` if the store does not outlive its process.
     pub restart: Option<Box<dyn Fn() -> Arc<dyn CounterStore>>>,
 }
@@ -282,7 +282,7 @@ async fn spend(
     total
 }
 
-/// Checks that the store counts exactly what the callers have used, within the limit, and that the rest can be used.
+/// Checks that the store counts exactly the use of the callers, within the limit, and that the rest can be used.
 async fn check_total(
     store: &dyn CounterStore,
     budgets: &[AccountBudget],

@@ -69,7 +69,7 @@ async fn own(store: &dyn LeaseStore, owner: &str, now_ms: i64) -> Result<Ownersh
     lease.map_err(|error| format!("{owner} at {now_ms}: {error}"))
 }
 
-fn held(owner: &str, ends_in_ms: u64) -> Result<OwnershipLease, LeaseError> {
+fn held_by(owner: &str, ends_in_ms: u64) -> Result<OwnershipLease, LeaseError> {
     Err(LeaseError::Held {
         owner: owner.to_owned(),
         ends_in_ms,
@@ -80,11 +80,11 @@ async fn excludes(store: &dyn LeaseStore) -> CheckResult {
     let lease = own(store, "a", START_MS).await?;
     expect_eq(lease.expires_ms, START_MS + 1_000, "the end of the lease")?;
     let early = acquire(store, "b", START_MS + 999).await;
-    expect_eq(early, held("a", 1), "before the lease ends")?;
+    expect_eq(early, held_by("a", 1), "before the lease ends")?;
     let lease = store.renew(&lease, START_MS + 999, TTL_MS).await;
     let lease = lease.map_err(|error| error.to_string())?;
     let early = acquire(store, "b", START_MS + 1_998).await;
-    expect_eq(early, held("a", 1), "before the renewed lease ends")?;
+    expect_eq(early, held_by("a", 1), "before the renewed lease ends")?;
     let other = store.acquire(LeaseRequest {
         name: "other",
         owner: "b",
@@ -132,7 +132,7 @@ async fn loses(store: &dyn LeaseStore) -> CheckResult {
     let other = acquire(store, "c", START_MS + 1_001).await;
     expect_eq(
         other,
-        held("b", 999),
+        held_by("b", 999),
         "after the earlier owner has released",
     )?;
     let again = own(store, "b", START_MS + 1_001).await?;

@@ -1,4 +1,4 @@
-//! Contract suites: what every implementation of a store guarantees, as checks that any crate can run in its tests.
+//! Contract suites: the guarantees of every implementation of a store, as checks that any crate can run in its tests.
 //!
 //! A suite takes a function that creates a fresh, empty store, and returns a [`ContractReport`] or the first
 //! [`ContractViolation`]. It needs no runtime: it polls its tasks in an order that a seed determines, and passes on

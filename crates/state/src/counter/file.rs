@@ -1,7 +1,7 @@
 //! Accounts that outlive the process: each settlement is appended to a file before it returns.
 //!
 //! A line is `ACCOUNT TAB WINDOW TAB USED`; the lines of an account's latest window add up. `kill -9` loses nothing
-//! that was settled; a loss of power may lose what the system had not written yet.
+//! that was settled; a loss of power may lose data that the system had not written yet.
 
 use std::fmt;
 use std::fs;
@@ -82,7 +82,7 @@ impl fmt::Debug for FileState {
 }
 
 impl FileCounter {
-    /// Opens the file, or creates it, and reads what was used before.
+    /// Opens the file, or creates it, and reads the earlier use.
     ///
     /// # Errors
     /// [`CounterFileError`].

@@ -26,7 +26,7 @@ struct AccountState {
 }
 
 impl AccountState {
-    fn taken(&self) -> u64 {
+    fn total(&self) -> u64 {
         self.used.saturating_add(self.reserved)
     }
 
@@ -299,7 +299,7 @@ impl AccountLedger {
         Some(open)
     }
 
-    /// Replaces the reserved amount by `used`. Accounts that are in a later window by now stay as they are.
+    /// Replaces the reserved amount by `used`. Accounts that are in a later window by now do not change.
     fn apply(&mut self, record: &ReservationRecord, used: SpendAmount) {
         for own in &record.accounts {
             if let Some(account) = self.accounts.get_mut(&own.account)
@@ -331,14 +331,14 @@ impl AccountLedger {
         }
     }
 
-    /// Returns what is used of a budget, reservations included.
+    /// Returns the use of a budget, reservations included.
     pub fn usage(&self, budget: &AccountBudget, now_ms: i64) -> u64 {
         let window = budget.window_at(now_ms);
         let account = self.accounts.get(&budget.account);
-        account.map_or(0, |account| account.in_window(window).taken())
+        account.map_or(0, |account| account.in_window(window).total())
     }
 
-    /// Returns what is used of each account, reservations excluded.
+    /// Returns the use of each account, reservations excluded.
     pub fn settled_usage(&self) -> impl Iterator<Item = (&str, i64, u64)> {
         let used = self.accounts.iter().filter(|(_, account)| account.used > 0);
         used.map(|(name, account)| (name.as_ref(), account.window, account.used))

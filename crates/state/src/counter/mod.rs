@@ -1,4 +1,4 @@
-//! Exact budgets: a call reserves what it may use, and settles what it has used.
+//! Exact budgets: a call reserves the most that it may use, and settles the amount that it has used.
 //!
 //! [`CounterStore`] is the seam. [`MemoryCounter`] and [`FileCounter`] are the embedded implementations; a store in
 //! another crate implements the same trait and runs [`crate::contract::counter`] in its tests.
@@ -94,11 +94,11 @@ pub trait CounterStore: SettleStore {
         request: ReserveRequest<'a>,
     ) -> BoxFuture<'a, Result<Reservation, ReserveError>>;
 
-    /// Returns what is used of a budget in the window at `now_ms`, reservations included, as far as that is known
+    /// Returns the use of a budget in the window at `now_ms`, reservations included, as far as that is known
     /// without waiting; `None` if it is not.
     fn local_usage(&self, budget: &AccountBudget, now_ms: i64) -> Option<u64>;
 
-    /// Returns what is used of a budget in the window at `now_ms`, reservations included.
+    /// Returns the use of a budget in the window at `now_ms`, reservations included.
     fn usage<'a>(
         &'a self,
         budget: &'a AccountBudget,

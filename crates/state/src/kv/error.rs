@@ -1,4 +1,4 @@
-//! What can go wrong with a database.
+//! Errors of a database.
 
 use std::fmt;
 use std::io;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use crate::directory::DirectoryError;
 
-/// Why a read or a transaction was not done.
+/// Error of a read or a transaction.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum KvError {
@@ -15,18 +15,18 @@ pub enum KvError {
         /// The file.
         path: PathBuf,
     },
-    /// The file is no database, or is damaged.
+    /// The file is not a database, or is damaged.
     Corrupt {
         /// The file.
         path: PathBuf,
-        /// What was found.
+        /// Finding of the storage layer.
         detail: String,
     },
-    /// The operating system refused. The handle takes no more transactions afterwards where a write was lost.
+    /// The operating system reports an error. If a write was lost, the handle takes no more transactions.
     Io {
-        /// What was being done.
+        /// Action that failed, as a verb.
         action: &'static str,
-        /// The refusal.
+        /// Error of the operating system.
         error: io::Error,
     },
     /// An earlier write failed, so nothing is known of the file any more; open it again.
@@ -87,7 +87,7 @@ impl From<DirectoryError> for KvError {
     }
 }
 
-/// The error of the storage layer in our words; `action` is what was being done.
+/// Returns the [`KvError`] of an error of the storage layer during `action`.
 pub(super) fn storage(action: &'static str) -> impl FnOnce(redb::StorageError) -> KvError {
     move |error| match error {
         redb::StorageError::Io(error) => KvError::Io { action, error },

@@ -39,7 +39,7 @@ impl Table {
     }
 }
 
-/// What a committed transaction survives.
+/// Durability of a committed transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
     /// A loss of power: the commit returns when the disk has it.
@@ -53,17 +53,17 @@ pub type Entry = (Vec<u8>, Vec<u8>);
 
 /// Reading, inside a transaction or beside one.
 pub trait View {
-    /// The value under a key.
+    /// Returns the value of a key.
     ///
     /// # Errors
-    /// [`KvError`] where the database cannot be read.
+    /// [`KvError`] if the database cannot be read.
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, KvError>;
 
-    /// At most `entries_max` entries (and [`SCAN_ENTRIES_MAX`]) with keys in `from..to`, by key; an absent
+    /// Returns at most `entries_max` entries (and [`SCAN_ENTRIES_MAX`]) with keys in `from..to`, by key; an absent
     /// `to` means the end.
     ///
     /// # Errors
-    /// [`KvError`] where the database cannot be read.
+    /// [`KvError`] if the database cannot be read.
     fn scan(
         &self,
         table: Table,
@@ -72,10 +72,10 @@ pub trait View {
         entries_max: usize,
     ) -> Result<Vec<Entry>, KvError>;
 
-    /// As [`View::scan`], over the keys that begin with `prefix`.
+    /// Returns entries as [`View::scan`] does, over the keys that begin with `prefix`.
     ///
     /// # Errors
-    /// [`KvError`] where the database cannot be read.
+    /// [`KvError`] if the database cannot be read.
     fn scan_prefix(
         &self,
         table: Table,
@@ -86,10 +86,10 @@ pub trait View {
         self.scan(table, prefix, to.as_deref(), entries_max)
     }
 
-    /// The number of entries in a table.
+    /// Returns the number of entries in a table.
     ///
     /// # Errors
-    /// [`KvError`] where the database cannot be read.
+    /// [`KvError`] if the database cannot be read.
     fn count(&self, table: Table) -> Result<u64, KvError>;
 }
 
@@ -112,8 +112,8 @@ pub struct Snapshot(redb::ReadTransaction);
 pub struct Transaction(redb::WriteTransaction);
 
 impl Kv {
-    /// Opens the database, or makes an empty one (`0600`, in a directory `0700`). What a crash left half
-    /// done is undone first, and the file is checked.
+    /// Opens the database, or creates an empty one (`0600`, in a directory `0700`). Undoes incomplete transactions of a crash
+    /// first, and checks the file.
     ///
     /// # Errors
     /// [`KvError::Busy`], [`KvError::Corrupt`], [`KvError::Io`] or [`KvError::Directory`].
@@ -125,7 +125,7 @@ impl Kv {
             action: "open",
             error,
         };
-        // Made here so that nobody else may read it; the storage layer finds it empty and fills it.
+        // Created here, so that no other user can read it; the storage layer finds it empty and fills it.
         OpenOptions::new()
             .read(true)
             .write(true)
@@ -159,27 +159,27 @@ impl Kv {
     /// Reads the last committed state.
     ///
     /// # Errors
-    /// What `f` gives, and [`KvError`] where no transaction can be begun.
+    /// The error of `f`, and [`KvError`] if no transaction can be begun.
     pub fn read<T, E: From<KvError>>(
         &self,
         f: impl FnOnce(&Snapshot) -> Result<T, E>,
     ) -> Result<T, E> {
         let transaction = self.database.begin_read();
-        let transaction = transaction.map_err(|error| self.begun(error))?;
+        let transaction = transaction.map_err(|error| self.begin_error(error))?;
         f(&Snapshot(transaction))
     }
 
-    /// Runs a transaction and commits it where `f` succeeds; else nothing of it remains.
+    /// Runs a transaction and commits it if `f` succeeds; else nothing of it remains.
     ///
     /// # Errors
-    /// What `f` gives, and [`KvError`] where the transaction cannot be begun or committed.
+    /// The error of `f`, and [`KvError`] if the transaction cannot be begun or committed.
     pub fn write<T, E: From<KvError>>(
         &self,
         durability: Durability,
         f: impl FnOnce(&Transaction) -> Result<T, E>,
     ) -> Result<T, E> {
         let transaction = self.database.begin_write();
-        let mut transaction = transaction.map_err(|error| self.begun(error))?;
+        let mut transaction = transaction.map_err(|error| self.begin_error(error))?;
         let wanted = match durability {
             Durability::Synced => redb::Durability::Immediate,
             Durability::Deferred => redb::Durability::None,
@@ -196,7 +196,7 @@ impl Kv {
         Ok(given)
     }
 
-    fn begun(&self, error: redb::TransactionError) -> KvError {
+    fn begin_error(&self, error: redb::TransactionError) -> KvError {
         match error {
             redb::TransactionError::Storage(error) => {
                 error::storage("begin a transaction in")(error)
@@ -217,10 +217,10 @@ impl Transaction {
     /// Stores a value under a key, in place of the one that was there.
     ///
     /// # Errors
-    /// [`KvError::TooLong`], or where the database cannot be written.
+    /// [`KvError::TooLong`], or an error if the database cannot be written.
     pub fn put(&self, table: Table, key: &[u8], value: &[u8]) -> Result<(), KvError> {
-        bounded("key", key, KEY_BYTES_MAX)?;
-        bounded("value", value, VALUE_BYTES_MAX)?;
+        check_length("key", key, KEY_BYTES_MAX)?;
+        check_length("value", value, VALUE_BYTES_MAX)?;
         let mut open = self
             .0
             .open_table(table.definition())
@@ -229,10 +229,10 @@ impl Transaction {
         Ok(())
     }
 
-    /// Removes a key; `true` where it was there.
+    /// Removes a key; returns whether it existed.
     ///
     /// # Errors
-    /// [`KvError`] where the database cannot be written.
+    /// [`KvError`] if the database cannot be written.
     pub fn remove(&self, table: Table, key: &[u8]) -> Result<bool, KvError> {
         let mut open = self
             .0
@@ -269,7 +269,7 @@ impl View for Transaction {
 }
 
 impl Snapshot {
-    /// The table, where anything was ever stored in it.
+    /// Returns the table, if anything was ever stored in it.
     #[expect(
         clippy::type_complexity,
         reason = "a type of the storage layer, named once"
@@ -346,7 +346,7 @@ fn scan_in(
     Ok(entries)
 }
 
-/// The first key after all that begin with `prefix`; none where that is the end.
+/// Returns the first key after all that begin with `prefix`; `None` if that is the end.
 fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
     let mut after = prefix.to_vec();
     while let Some(last) = after.pop() {
@@ -358,7 +358,7 @@ fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
     None
 }
 
-fn bounded(what: &'static str, bytes: &[u8], bytes_max: usize) -> Result<(), KvError> {
+fn check_length(what: &'static str, bytes: &[u8], bytes_max: usize) -> Result<(), KvError> {
     if bytes.len() <= bytes_max {
         return Ok(());
     }

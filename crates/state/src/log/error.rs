@@ -8,20 +8,20 @@ use std::sync::Arc;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LogError {
-    /// No room: the disk, the quota or the file size limit is exhausted. What had been written was cut off again.
+    /// No room: the disk, the quota or the file size limit is exhausted. The partial record was cut off again.
     Full,
     /// The path no longer names a file.
     Unlinked,
     /// The path names another file than the one that was opened.
     Replaced,
-    /// The file is shorter than what was written to it.
+    /// The file is shorter than its records.
     Truncated {
         /// Length that the file should have, in bytes.
         expected_bytes: u64,
         /// Length that it has, in bytes.
         found_bytes: u64,
     },
-    /// The file is longer than what was written to it: somebody else wrote to it.
+    /// The file is longer than its records: another process wrote to it.
     Grown {
         /// Length that the file should have, in bytes.
         expected_bytes: u64,
@@ -41,7 +41,7 @@ pub enum LogError {
     },
     /// A write failed half-way and the part could not be cut off again: the last line of the file is torn.
     Torn {
-        /// What made the write fail.
+        /// Error of the write.
         cause: Arc<LogError>,
     },
     /// An earlier failure ended this log.
@@ -51,11 +51,11 @@ pub enum LogError {
     },
     /// The operating system refused.
     Io {
-        /// What was being done.
+        /// Action that failed, as a verb.
         action: &'static str,
         /// The kind of refusal.
         kind: io::ErrorKind,
-        /// The operating system's number for it, where it has one.
+        /// Error number of the operating system, if there is one.
         code: Option<i32>,
     },
 }

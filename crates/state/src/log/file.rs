@@ -1,10 +1,10 @@
 //! The embedded log: one file, many appenders, one write at a time.
 //!
-//! Appenders add their record to a shared batch in a short critical section. Whoever finds no write under way leads: it takes
-//! the batch, looks at the path, writes once, and wakes the others of its batch. Records that arrive meanwhile form the next.
+//! Appenders add their record to a shared batch in a short critical section. An appender that finds no write under way
+//! leads: it takes the batch, inspects the path, writes once, and wakes the others of its batch. Records that arrive meanwhile form the next.
 //! Two batches exist at any moment (one being written, one being collected), so two condition variables, taken in turn, wake
-//! exactly those concerned. A record of what has happened already waits in the batch for the next append, and the helper thread
-//! writes it where none comes in time. A batch is bounded by the number of appending threads times [`RECORD_BYTES_MAX`].
+//! exactly those concerned. A record of a past event waits in the batch for the next append, and the helper thread
+//! writes it if none comes in time. A batch is bounded by the number of appending threads times [`RECORD_BYTES_MAX`].
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::queue::Queue;
-use super::shared::{Contents, Shared, panicked};
+use super::shared::{Contents, Shared, poisoned_lock};
 use super::{FileMedium, Log, LogError, Medium, Named, SyncPolicy, sync};
 
 /// Largest record that [`Log::append`] takes, in bytes.
@@ -54,7 +54,7 @@ impl FileLog {
             crate::directory::sync(parent)
                 .map_err(|error| LogError::from_io("sync the directory of", &error))?;
         }
-        FileLog::on(Box::new(medium), policy)
+        FileLog::on_medium(Box::new(medium), policy)
     }
 
     /// Opens an existing file under a lock, to continue behind its last byte. Whether that byte ends a record is the caller's
@@ -63,16 +63,16 @@ impl FileLog {
     /// # Errors
     /// [`LogError::Locked`] when another process writes it; any other [`LogError`] of opening.
     pub fn open(path: &Path, policy: SyncPolicy) -> Result<FileLog, LogError> {
-        FileLog::on(Box::new(FileMedium::open(path)?), policy)
+        FileLog::on_medium(Box::new(FileMedium::open(path)?), policy)
     }
 
     /// A log on any medium; tests give one that fails.
     ///
     /// # Errors
-    /// [`LogError`] when the medium cannot be looked at or the helper thread cannot be started.
-    pub fn on(medium: Box<dyn Medium>, policy: SyncPolicy) -> Result<FileLog, LogError> {
+    /// [`LogError`] if the medium cannot be inspected or the helper thread cannot be started.
+    pub fn on_medium(medium: Box<dyn Medium>, policy: SyncPolicy) -> Result<FileLog, LogError> {
         let len_bytes = match medium
-            .look()
+            .inspect_path()
             .map_err(|error| LogError::from_io("inspect", &error))?
         {
             Named::Ours { len_bytes, .. } => len_bytes,
@@ -102,9 +102,9 @@ impl FileLog {
         })
     }
 
-    /// Has the contents looked into whenever the file was touched by somebody else; without this only its length is known.
+    /// Adds a check of the contents for when another process has touched the file; without it only the length is checked.
     #[must_use]
-    pub fn knowing(self, contents: Box<dyn Contents>) -> FileLog {
+    pub fn with_contents(self, contents: Box<dyn Contents>) -> FileLog {
         // Set once: a log is given its contents before it is shared.
         let _ = self.shared.contents.set(contents);
         self
@@ -112,18 +112,18 @@ impl FileLog {
 
     /// Bytes that have been written, and of those the ones that a sync has covered.
     #[must_use]
-    pub fn reached(&self) -> (u64, u64) {
+    pub fn progress(&self) -> (u64, u64) {
         let queue = self.shared.queue.lock();
         let queue = queue.unwrap_or_else(PoisonError::into_inner);
         (queue.written_bytes, queue.synced_bytes)
     }
 
     /// Appends what `compose` adds to the buffer, in the order in which `compose` is called; it runs inside the critical
-    /// section, so it must be short and must not touch this log. When it fails, what it added is dropped and nothing else
+    /// section, so it must be short and must not touch this log. If it fails, its additions are dropped and nothing else
     /// changes. Returns its value once the record is written (and, under [`SyncPolicy::Every`], synced).
     ///
     /// # Errors
-    /// What `compose` returned, or any [`LogError`] that is final for the log.
+    /// The error of `compose`, or any [`LogError`] that is final for the log.
     pub fn append_with<T, E, F>(&self, compose: F) -> Result<T, E>
     where
         E: From<LogError>,
@@ -132,13 +132,12 @@ impl FileLog {
         self.enqueue(compose).map(|(value, _)| value)
     }
 
-    /// [`FileLog::append_with`] for a record of what has happened already: it is written with the next one, at the latest
-    /// [`LATER_MS`] milliseconds later, and nobody waits for that. What befalls it is for the next one to find out that
-    /// something depends on, or for [`Log::check`]. Under [`SyncPolicy::Never`], where no thread looks after the log, it is
-    /// written at once, without a look at the path.
+    /// Appends a record of a past event without waiting: it is written with the next record, at the latest [`LATER_MS`]
+    /// milliseconds later. The next append that waits, or [`Log::check`], reports a failure. Under [`SyncPolicy::Never`] the
+    /// log has no helper thread, so the record is written at once, without inspecting the path.
     ///
     /// # Errors
-    /// What `compose` returned, or that the log has failed before.
+    /// The error of `compose`, or that the log has failed before.
     pub fn append_later_with<T, E, F>(&self, compose: F) -> Result<T, E>
     where
         E: From<LogError>,
@@ -166,7 +165,7 @@ impl FileLog {
         E: From<LogError>,
         F: FnOnce(&mut Vec<u8>) -> Result<T, E>,
     {
-        if let Some(error) = queue.refused() {
+        if let Some(error) = queue.rejection() {
             return Err(error.into());
         }
         let before = queue.batch.len();
@@ -176,12 +175,12 @@ impl FileLog {
         Ok(value)
     }
 
-    /// [`FileLog::append_with`] in two steps, so that one write serves several records of one thread: what is composed leaves
+    /// [`FileLog::append_with`] in two steps, so that one write serves several records of one thread: a composed record leaves
     /// with the next write, and [`FileLog::finish`] sees to that. It must be called for each, or records that only wait for the
     /// next append wait for longer.
     ///
     /// # Errors
-    /// What `compose` returned, or that the log has failed before.
+    /// The error of `compose`, or that the log has failed before.
     pub fn begin_with<T, E, F>(&self, compose: F) -> Result<(T, Composed), E>
     where
         E: From<LogError>,
@@ -189,20 +188,20 @@ impl FileLog {
     {
         let mut queue = self.shared.lock()?;
         let value = self.compose(&mut queue, compose)?;
-        Ok((value, Self::joined(&mut queue)))
+        Ok((value, Self::join_batch(&mut queue)))
     }
 
-    /// Returns once what was composed is written (and, under [`SyncPolicy::Every`], synced): by whoever wrote since, or now.
+    /// Returns once the composed record is written (and, under [`SyncPolicy::Every`], synced), by another thread or now.
     ///
     /// # Errors
     /// Any [`LogError`] that is final for the log.
     pub fn finish(&self, composed: Composed) -> Result<(), LogError> {
         let queue = self.shared.lock()?;
-        self.followed(queue, composed.batch)?;
-        self.covered(composed.end_bytes)
+        self.await_batch(queue, composed.batch)?;
+        self.await_sync(composed.end_bytes)
     }
 
-    fn joined(queue: &mut Queue) -> Composed {
+    fn join_batch(queue: &mut Queue) -> Composed {
         queue.members = queue.members.saturating_add(1);
         queue.look = true;
         Composed {
@@ -211,7 +210,7 @@ impl FileLog {
         }
     }
 
-    /// [`FileLog::append_with`], which also tells the offset behind what was appended.
+    /// Appends as [`FileLog::append_with`] does, and also returns the offset behind the record.
     fn enqueue<T, E, F>(&self, compose: F) -> Result<(T, u64), E>
     where
         E: From<LogError>,
@@ -219,10 +218,10 @@ impl FileLog {
     {
         let mut queue = self.shared.lock()?;
         let value = self.compose(&mut queue, compose)?;
-        let Composed { batch, end_bytes } = Self::joined(&mut queue);
+        let Composed { batch, end_bytes } = Self::join_batch(&mut queue);
         queue.at_once = queue.at_once.saturating_add(1);
         self.settle(queue, batch)?;
-        self.covered(end_bytes)?;
+        self.await_sync(end_bytes)?;
         Ok((value, end_bytes))
     }
 
@@ -232,7 +231,7 @@ impl FileLog {
             if !queue.crowded {
                 return self.shared.lead(queue);
             }
-            // Others are about to append: whoever comes back first leads for all of them.
+            // Others are about to append: the first to come back leads for all of them.
             drop(queue);
             std::thread::yield_now();
             queue = self.shared.lock()?;
@@ -251,22 +250,26 @@ impl FileLog {
                 break;
             }
         }
-        self.followed(self.shared.lock()?, mine)
+        self.await_batch(self.shared.lock()?, mine)
     }
 
-    /// Returns once the batch `mine` is settled: writes it where nobody writes, else sleeps.
-    fn followed<'a>(&'a self, mut queue: MutexGuard<'a, Queue>, mine: u64) -> Result<(), LogError> {
+    /// Returns once the batch `mine` is settled: writes it if no thread does, else sleeps.
+    fn await_batch<'a>(
+        &'a self,
+        mut queue: MutexGuard<'a, Queue>,
+        mine: u64,
+    ) -> Result<(), LogError> {
         while queue.settled <= mine {
             if !queue.leading {
                 return self.shared.lead(queue);
             }
-            queue = self.follow(queue, mine)?;
+            queue = self.sleep_for_batch(queue, mine)?;
         }
         queue.outcome(mine)
     }
 
     /// Sleeps until the batch `mine` is settled or it is this thread's turn to write it.
-    fn follow<'a>(
+    fn sleep_for_batch<'a>(
         &self,
         mut queue: MutexGuard<'a, Queue>,
         mine: u64,
@@ -274,13 +277,13 @@ impl FileLog {
         let [even, odd] = &self.shared.turns;
         let turn = if mine.is_multiple_of(2) { even } else { odd };
         *queue.waiting(mine) += 1;
-        let mut queue = turn.wait(queue).map_err(|_| panicked())?;
+        let mut queue = turn.wait(queue).map_err(|_| poisoned_lock())?;
         *queue.waiting(mine) -= 1;
         Ok(queue)
     }
 
     /// Under [`SyncPolicy::Every`], waits for a sync that covers `end_bytes`.
-    fn covered(&self, end_bytes: u64) -> Result<(), LogError> {
+    fn await_sync(&self, end_bytes: u64) -> Result<(), LogError> {
         if self.policy != SyncPolicy::Every {
             return Ok(());
         }
@@ -289,16 +292,20 @@ impl FileLog {
             if let Some(error) = &queue.failure {
                 return Err(error.clone());
             }
-            queue = self.shared.synced.wait(queue).map_err(|_| panicked())?;
+            queue = self
+                .shared
+                .synced
+                .wait(queue)
+                .map_err(|_| poisoned_lock())?;
         }
         Ok(())
     }
 
-    /// The error that an append would meet because of an earlier failure, without looking at the file.
+    /// Returns the error that an append would meet because of an earlier failure, without inspecting the file.
     #[must_use]
     pub fn failure(&self) -> Option<LogError> {
         match self.shared.lock() {
-            Ok(queue) => queue.refused(),
+            Ok(queue) => queue.rejection(),
             Err(error) => Some(error),
         }
     }
@@ -306,7 +313,7 @@ impl FileLog {
     /// Syncs, stops the helper thread and lets nothing more in. Closing twice is harmless.
     ///
     /// # Errors
-    /// What the last sync, or an earlier failure, reports.
+    /// The error of the last sync, or an earlier failure.
     pub fn close(&self) -> Result<(), LogError> {
         let synced = match self.policy {
             SyncPolicy::Never => Ok(()),
@@ -350,19 +357,19 @@ impl Log for FileLog {
 
     fn check(&self) -> Result<(), LogError> {
         let mut queue = self.shared.lock()?;
-        if let Some(error) = queue.refused() {
+        if let Some(error) = queue.rejection() {
             return Err(error);
         }
         // While a write is under way the length is in flux, and that write looks for itself.
         if queue.leading {
             return Ok(());
         }
-        let looked = self.shared.look(queue.written_bytes, &queue.batch);
+        let looked = self.shared.inspect_path(queue.written_bytes, &queue.batch);
         looked.inspect_err(|error| queue.fail(error.clone()))
     }
 
     fn sync(&self) -> Result<(), LogError> {
-        let target = self.shared.written_out()?;
+        let target = self.shared.write_pending()?;
         let result = self
             .shared
             .medium

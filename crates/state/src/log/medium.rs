@@ -1,4 +1,4 @@
-//! What a log is written on, narrow enough that a test can make it fail.
+//! Medium of a log, narrow enough that a test can make it fail.
 
 use std::ffi::CString;
 use std::fs::{File, OpenOptions};
@@ -14,18 +14,18 @@ use rustix::io::Errno;
 
 use super::LogError;
 
-/// How long a path that named the file is taken to name it, while nothing has changed at the file itself: what removes,
-/// replaces or renames the file is seen there at once, but for writes that come within [`STAMPED_FOR`]; what moves a directory
-/// above it is not.
+/// Time for which a path is assumed to still name the file, while the file itself has not changed. Removing, replacing or
+/// renaming the file changes it, so that is seen at once, except for writes within [`STAMPED_FOR`]; moving a directory above
+/// it is not.
 const NAMED_FOR: Duration = Duration::from_millis(1);
 
-/// How long after a write whose time of change was looked up the next ones are not looked up.
+/// Time after a write with a known time of change in which the time of further writes is not queried.
 const STAMPED_FOR: Duration = Duration::from_millis(1);
 
-/// Stands for the time of change while our last write's is not known.
+/// Time of change while that of our last write is not known.
 const UNKNOWN: i64 = i64::MIN;
 
-/// What the path of a log names at this moment.
+/// File that the path of a log names at this moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Named {
     /// Nothing.
@@ -36,47 +36,48 @@ pub enum Named {
     Ours {
         /// Length in bytes.
         len_bytes: u64,
-        /// Its time of change, where that is known not to be the one that our last write left: somebody wrote in it, or
-        /// changed its mode, links or times.
+        /// Time of change, if it is known to differ from that of our last write: another process wrote to the file, or changed
+        /// its mode, links or times.
         touched: Option<Stamp>,
     },
 }
 
-/// A file's time of change, in nanoseconds since 1970. Nobody can set it; every write, and every change of the inode, does.
+/// Time of change of a file, in nanoseconds since 1970. No process can set it; every write and every change of the inode
+/// updates it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp(i64);
 
 /// The things that a log does to its file.
 pub trait Medium: Send + Sync {
-    /// Looks at what the path names now.
+    /// Inspects the file that the path names now.
     ///
     /// # Errors
-    /// Whatever the operating system reports, except that the path names nothing.
-    fn look(&self) -> io::Result<Named>;
+    /// The error of the operating system, except that the path names nothing.
+    fn inspect_path(&self) -> io::Result<Named>;
 
-    /// Takes a time of change as known: what it stands for was looked into and is harmless.
+    /// Accepts a time of change: the change was inspected and is harmless.
     fn accept(&self, stamp: Stamp);
 
-    /// Remembers the time of change that our last write has left, so that the next look tells whether somebody else touched
+    /// Records the time of change of our last write, so that the next inspection shows whether another process touched
     /// the file. Of writes that come close behind one another only the first is remembered before this is called.
     fn settle(&self) {}
 
     /// Writes at the end, once; may take less than it was given.
     ///
     /// # Errors
-    /// Whatever the operating system reports.
+    /// The error of the operating system.
     fn write(&self, bytes: &[u8]) -> io::Result<usize>;
 
     /// Cuts the file to a length in bytes.
     ///
     /// # Errors
-    /// Whatever the operating system reports.
+    /// The error of the operating system.
     fn truncate(&self, len_bytes: u64) -> io::Result<()>;
 
-    /// Returns once what was written has reached the disk.
+    /// Returns once all written bytes have reached the disk.
     ///
     /// # Errors
-    /// Whatever the operating system reports.
+    /// The error of the operating system.
     fn sync(&self) -> io::Result<()>;
 }
 
@@ -92,9 +93,9 @@ pub struct FileMedium {
     stamp: AtomicI64,
     /// Until then a write leaves it unknown, in nanoseconds since the log was opened.
     stamped_until: AtomicU64,
-    /// When it was looked at last, in the same.
+    /// Time of the last inspection, in nanoseconds since the log was opened.
     looked: AtomicU64,
-    /// Until then the path is not looked at, in nanoseconds since the log was opened.
+    /// Time until which the path is not inspected, in nanoseconds since the log was opened.
     named_until: AtomicU64,
     opened: Instant,
 }
@@ -151,15 +152,16 @@ impl FileMedium {
         })
     }
 
-    /// Remembers the time of change after a change of our own. Where it cannot be had, the next look finds the file touched.
-    fn changed(&self) {
+    /// Records the time of change after a change by this process. If it cannot be read, the next inspection finds the file
+    /// touched.
+    fn record_change(&self) {
         if let Ok(status) = fstat(&self.file) {
             self.stamp.store(stamp(&status), Ordering::Relaxed);
         }
     }
 
     /// The same for a write, unless one was looked up right before.
-    fn written(&self) {
+    fn record_write(&self) {
         let looked = self.looked.load(Ordering::Relaxed);
         if looked < self.stamped_until.load(Ordering::Relaxed) {
             self.stamp.store(UNKNOWN, Ordering::Relaxed);
@@ -167,7 +169,7 @@ impl FileMedium {
         }
         let until = looked.saturating_add(nanos(STAMPED_FOR));
         self.stamped_until.store(until, Ordering::Relaxed);
-        self.changed();
+        self.record_change();
     }
 }
 
@@ -189,7 +191,7 @@ impl FileMedium {
         }
     }
 
-    /// Looks at the file alone, which takes a third of the time; `None` where the path has to be looked at.
+    /// Inspects the file without its path, in a third of the time; returns `None` if the path has to be inspected.
     fn look_at_file(&self) -> Option<Named> {
         if self.stamp.load(Ordering::Relaxed) == UNKNOWN {
             return self.look_at_length();
@@ -201,8 +203,9 @@ impl FileMedium {
         (is_linked && is_ours).then_some(named)
     }
 
-    /// Looks at the length alone, where there is no time of change to compare with: a third of what the whole status takes, and
-    /// after a file system has told that time, its next write sets it anew to the nanosecond and takes half as long again.
+    /// Returns the length alone, when there is no time of change to compare with: a third of the cost of the whole status. Also,
+    /// once a file system has reported the time of change, its next write updates that to the nanosecond and takes 1.5 times
+    /// as long.
     fn look_at_length(&self) -> Option<Named> {
         let len_bytes = seek(&self.file, SeekFrom::End(0)).ok()?;
         Some(Named::Ours {
@@ -213,7 +216,7 @@ impl FileMedium {
 }
 
 impl Medium for FileMedium {
-    fn look(&self) -> io::Result<Named> {
+    fn inspect_path(&self) -> io::Result<Named> {
         let now = nanos(self.opened.elapsed());
         self.looked.store(now, Ordering::Relaxed);
         if now < self.named_until.load(Ordering::Relaxed)
@@ -239,7 +242,7 @@ impl Medium for FileMedium {
 
     fn settle(&self) {
         if self.stamp.load(Ordering::Relaxed) == UNKNOWN {
-            self.changed();
+            self.record_change();
         }
     }
 
@@ -250,7 +253,7 @@ impl Medium for FileMedium {
                 Err(Errno::INTR) => {}
                 Err(errno) => return Err(errno.into()),
                 Ok(written) => {
-                    self.written();
+                    self.record_write();
                     return Ok(written);
                 }
             }
@@ -259,7 +262,7 @@ impl Medium for FileMedium {
 
     fn truncate(&self, len_bytes: u64) -> io::Result<()> {
         self.file.set_len(len_bytes)?;
-        self.changed();
+        self.record_change();
         Ok(())
     }
 

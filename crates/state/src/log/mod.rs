@@ -1,9 +1,9 @@
 //! An append-only log of bytes.
 //!
-//! [`Log`] is what a writer needs; [`FileLog`] is the embedded implementation: one file, one write per append (concurrent
-//! appends share one), and a look at the path before every write, so that a file which was unlinked, replaced, cut or
-//! written by somebody else is noticed before anything is added to it. What an edit that keeps the length changed is found where
-//! the log was given a way to know its contents ([`Contents`]).
+//! [`Log`] is the interface of a writer; [`FileLog`] is the embedded implementation: one file, one write per append (concurrent
+//! appends share one), and an inspection of the path before every write, so that a file which was unlinked, replaced, cut or
+//! written by another process is noticed before anything is added to it. An edit that keeps the length is found if the
+//! log has a check of its contents ([`Contents`]).
 
 mod error;
 mod file;
@@ -20,7 +20,7 @@ pub use sync::{INTERVAL_MS_DEFAULT, LATER_MS, SyncPolicy};
 
 /// An append-only sequence of bytes, in which a record is either whole or absent.
 pub trait Log: Send + Sync {
-    /// Appends one record as it stands and returns the offset, in bytes, of the byte behind it.
+    /// Appends one record unchanged and returns the offset, in bytes, of the byte behind it.
     ///
     /// # Errors
     /// Any [`LogError`]: the record is then not in the log, and every later append fails too.

@@ -7,11 +7,11 @@ use super::LogError;
 pub(super) struct Queue {
     pub(super) batch: Vec<u8>,
     pub(super) spare: Vec<u8>,
-    /// Records in `batch` that somebody will see written.
+    /// Records in `batch` that an appender waits for or will finish.
     pub(super) members: u32,
     /// Threads that wait for it at this moment.
     pub(super) at_once: u32,
-    /// Whether one of them wants the path looked at first.
+    /// Whether one of them needs the path inspected first.
     pub(super) look: bool,
     /// The last batch had several.
     pub(super) crowded: bool,
@@ -34,7 +34,7 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// The state of a log whose file has this length and is as good as synced.
+    /// Returns the state of a log with a file of this length, all of it synced.
     pub(super) fn starting_at(len_bytes: u64) -> Queue {
         Queue {
             written_bytes: len_bytes,
@@ -44,12 +44,12 @@ impl Queue {
         }
     }
 
-    /// Whether records are collected, and nobody writes or is about to.
+    /// Returns whether records are collected, and no thread writes or is about to.
     pub(super) fn waits_alone(&self) -> bool {
         !self.batch.is_empty() && self.members == 0 && !self.leading
     }
 
-    /// How many sleep for a batch, or for one two before or after it.
+    /// Returns the number of threads that sleep for a batch, or for one two before or after it.
     pub(super) fn waiting(&mut self, batch: u64) -> &mut u32 {
         if batch.is_multiple_of(2) {
             &mut self.waiting_even
@@ -58,7 +58,7 @@ impl Queue {
         }
     }
 
-    /// Remembers a failure outside of a write: what is being collected will not be written.
+    /// Records a failure outside of a write: the batch being collected will not be written.
     pub(super) fn fail(&mut self, error: LogError) {
         if self.failure.is_none() {
             self.failure = Some(error);
@@ -66,7 +66,7 @@ impl Queue {
         }
     }
 
-    /// Remembers that batch `id` could not be written, and settles what was collected meanwhile as failed too.
+    /// Records that batch `id` could not be written, and settles the batch collected meanwhile as failed too.
     pub(super) fn end(&mut self, error: LogError, id: u64) {
         self.failed_batch = if self.failure.is_some() {
             self.failed_batch.min(id)
@@ -77,7 +77,7 @@ impl Queue {
         self.abandon();
     }
 
-    /// Nobody will write what is being collected: settles it as failed.
+    /// Settles the batch being collected as failed, without writing it.
     pub(super) fn abandon(&mut self) {
         self.batch.clear();
         self.look = false;
@@ -85,7 +85,8 @@ impl Queue {
         self.settled = self.collecting;
     }
 
-    /// What the members of a settled batch are told: the first that failed learns why, later ones that the log has failed.
+    /// Returns the result for the members of a settled batch: the cause for the first that failed, that the log has failed for
+    /// later ones.
     pub(super) fn outcome(&self, batch: u64) -> Result<(), LogError> {
         match &self.failure {
             Some(error) if batch == self.failed_batch => Err(error.clone()),
@@ -94,8 +95,8 @@ impl Queue {
         }
     }
 
-    /// The error that a new append meets.
-    pub(super) fn refused(&self) -> Option<LogError> {
+    /// Returns the error that a new append meets.
+    pub(super) fn rejection(&self) -> Option<LogError> {
         self.failure.as_ref().map(LogError::poison)
     }
 }

@@ -1,4 +1,4 @@
-//! What the threads of a file log share, and how one of them writes for all.
+//! State that the threads of a file log share, and how one of them writes for all.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
@@ -10,23 +10,23 @@ use super::{LogError, Medium, Named};
 /// Capacity that an emptied batch may keep, in bytes.
 const BATCH_KEPT_BYTES_MAX: usize = 1 << 18;
 
-/// Whether a log's file still holds what was written to it. Asked only when the file was touched by somebody, so it may read
-/// the whole file.
+/// Check that the file of a log still holds its records. Called only when another process has touched the file, so it may
+/// read the whole file.
 pub trait Contents: Send + Sync {
-    /// Whether the first `len_bytes` bytes of the file are what was written, given what is to be written behind them (empty
-    /// where nothing is). `None`: that cannot be told at this moment.
+    /// Returns whether the first `len_bytes` bytes of the file are as they were written. `next` is about to be written behind
+    /// them, and may be empty. Returns `None` if that is unknown at this moment.
     fn hold(&self, len_bytes: u64, next: &[u8]) -> Option<bool>;
 }
 
 pub(super) struct Shared {
     pub(super) queue: Mutex<Queue>,
-    /// `Queue::settled`, for a look without the lock.
+    /// Copy of `Queue::settled`, read without the lock.
     pub(super) settled: AtomicU64,
     pub(super) turns: [Condvar; 2],
     pub(super) helper: Condvar,
     pub(super) synced: Condvar,
     pub(super) medium: Box<dyn Medium>,
-    /// Whether a thread looks after the log, which settles the medium when nothing comes.
+    /// Whether a helper thread settles the medium when no record comes.
     pub(super) has_helper: bool,
     pub(super) contents: OnceLock<Box<dyn Contents>>,
 }
@@ -46,17 +46,17 @@ impl Shared {
     }
 
     pub(super) fn lock(&self) -> Result<MutexGuard<'_, Queue>, LogError> {
-        self.queue.lock().map_err(|_| panicked())
+        self.queue.lock().map_err(|_| poisoned_lock())
     }
 
-    /// Writes what waits for the next append, unless a write is under way, after which whoever appended behind it writes.
-    /// Returns the length of what is written.
+    /// Writes the records that wait for the next append, unless a write is under way, after which an appender behind it writes
+    /// them. Returns the length of the written file.
     ///
     /// # Errors
     /// The failure that ended the log, now or before.
-    pub(super) fn written_out(&self) -> Result<u64, LogError> {
+    pub(super) fn write_pending(&self) -> Result<u64, LogError> {
         let queue = self.lock()?;
-        if let Some(error) = queue.refused() {
+        if let Some(error) = queue.rejection() {
             return Err(error);
         }
         if !queue.waits_alone() {
@@ -100,7 +100,7 @@ impl Shared {
         result
     }
 
-    /// Wakes the batch that was settled, one leader for the next, and the helper where it sleeps.
+    /// Wakes the settled batch, one leader for the next, and the helper if it sleeps.
     fn wake(&self, mut queue: MutexGuard<'_, Queue>, settled: u64) {
         self.settled.store(queue.settled, Ordering::Release);
         let failed = queue.failure.is_some();
@@ -128,10 +128,10 @@ impl Shared {
         }
     }
 
-    /// One look at the path where a record asks for it, one write; a part that was written is cut off again.
+    /// Inspects the path if a record needs it, then writes once; a partial write is cut off again.
     fn write(&self, batch: &[u8], start_bytes: u64, look: bool) -> Result<(), LogError> {
         if look {
-            self.look(start_bytes, batch)?;
+            self.inspect_path(start_bytes, batch)?;
         }
         let cause = match self.medium.write(batch) {
             Ok(written) if written == batch.len() => {
@@ -151,18 +151,18 @@ impl Shared {
         }
     }
 
-    /// Has the medium remember how our last write left it, unless one is under way.
+    /// Records on the medium the state after our last write, unless one is under way.
     pub(super) fn settle(&self, queue: &Queue) {
         if !queue.leading {
             self.medium.settle();
         }
     }
 
-    pub(super) fn look(&self, expected_bytes: u64, next: &[u8]) -> Result<(), LogError> {
-        let named = self.medium.look();
+    pub(super) fn inspect_path(&self, expected_bytes: u64, next: &[u8]) -> Result<(), LogError> {
+        let named = self.medium.inspect_path();
         match named.map_err(|error| LogError::from_io("inspect", &error))? {
             Named::Ours { len_bytes, touched } if len_bytes == expected_bytes => match touched {
-                Some(stamp) => self.touched(stamp, expected_bytes, next),
+                Some(stamp) => self.check_touched(stamp, expected_bytes, next),
                 None => Ok(()),
             },
             Named::Ours { len_bytes, .. } if len_bytes < expected_bytes => {
@@ -180,8 +180,8 @@ impl Shared {
         }
     }
 
-    /// Somebody touched the file: an edit ends the log, a new link or mode is let be.
-    fn touched(&self, stamp: Stamp, len_bytes: u64, next: &[u8]) -> Result<(), LogError> {
+    /// Handles a file that another process has touched: an edit ends the log, a new link or mode is ignored.
+    fn check_touched(&self, stamp: Stamp, len_bytes: u64, next: &[u8]) -> Result<(), LogError> {
         let Some(contents) = self.contents.get() else {
             return Ok(());
         };
@@ -196,7 +196,7 @@ impl Shared {
     }
 }
 
-pub(super) fn panicked() -> LogError {
+pub(super) fn poisoned_lock() -> LogError {
     LogError::Io {
         action: "go on with",
         kind: std::io::ErrorKind::Other,

@@ -1,4 +1,4 @@
-//! When what was written is forced to the disk, and the thread that does it.
+//! Policy of forcing records to the disk, and the thread that does it.
 
 use std::sync::{MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -10,7 +10,8 @@ use super::shared::Shared;
 /// Interval of [`SyncPolicy::default`], in milliseconds.
 pub const INTERVAL_MS_DEFAULT: u64 = 1_000;
 
-/// When a log is forced to the disk. All three survive the death of the process; they differ in what a loss of power takes.
+/// Policy of forcing a log to the disk. Under all three, records survive the end of the process; they differ in the records
+/// that a loss of power may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SyncPolicy {
     /// On a helper thread, this many milliseconds after the first unforced append: a loss of power takes at most that much.
@@ -32,10 +33,10 @@ impl Default for SyncPolicy {
     }
 }
 
-/// Longest time that a record of what has happened already waits for the next append, in milliseconds.
+/// Longest time that a record of a past event waits for the next append, in milliseconds.
 pub const LATER_MS: u64 = 8;
 
-/// The body of the helper thread: syncs what is written and writes what waits, until told to stop.
+/// Body of the helper thread: syncs written records and writes waiting ones, until the log stops.
 pub(super) fn run(shared: &Shared, pause: Duration) {
     let mut helper = Helper {
         shared,
@@ -56,7 +57,7 @@ struct Helper<'s> {
     /// From the first append that is not synced to its sync.
     pause: Duration,
     unsynced_since: Option<Instant>,
-    /// What was accepted when it last looked.
+    /// Accepted bytes at its last check.
     seen_bytes: u64,
 }
 
@@ -75,8 +76,8 @@ impl<'s> Helper<'s> {
         self.sleep(queue, Some(left))
     }
 
-    /// Sleeps, for so long at most. While others append it looks every now and then whether something waits, so that they
-    /// need not wake it.
+    /// Sleeps, at most for `longest`. While others append, it wakes regularly to check for waiting records, so that they need
+    /// not wake it.
     fn sleep(
         &mut self,
         mut queue: MutexGuard<'s, Queue>,
@@ -87,7 +88,7 @@ impl<'s> Helper<'s> {
         if is_quiet {
             self.shared.settle(&queue);
         }
-        // Whoever waits for a sync waits for this thread to wake.
+        // A thread that waits for a sync waits for this one to wake.
         queue.helper_idle = is_quiet || self.pause.is_zero();
         let later = Duration::from_millis(LATER_MS);
         let step = match longest {
@@ -111,12 +112,12 @@ impl<'s> Helper<'s> {
         queue
     }
 
-    /// Writes what waits for the next append.
+    /// Writes the records that wait for the next append.
     fn write(&self, queue: MutexGuard<'s, Queue>) -> MutexGuard<'s, Queue> {
         if !queue.waits_alone() {
             return queue;
         }
-        // Its failure is the log's, and is met by whoever comes next.
+        // A failure ends the log, and the next append reports it.
         let _ = self.shared.lead(queue);
         self.relock()
     }
@@ -133,7 +134,7 @@ impl<'s> Helper<'s> {
         let mut queue = self.relock();
         match result {
             Ok(()) => queue.synced_bytes = queue.synced_bytes.max(target),
-            // What a failed sync dropped is not written again by the next one, so this log ends here.
+            // Data dropped by a failed sync is not written again by the next one, so this log ends here.
             Err(error) => queue.fail(LogError::from_io("sync", &error)),
         }
         self.shared.synced.notify_all();

@@ -1,8 +1,8 @@
 //! Rate limits: a token bucket for each caller, a sliding window for each of its tools.
 //!
 //! [`RateStore`] is the seam, [`MemoryRates`] the embedded implementation. A request is counted by its bucket first and
-//! by its window after that, in one step. A call that the window rejects has used up its token: trying what is not
-//! allowed costs as much as doing what is.
+//! by its window after that, in one step. A call that the window rejects has used up its token: a rejected
+//! attempt costs as much as a call.
 
 mod bucket;
 mod call_rate;

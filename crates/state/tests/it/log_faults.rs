@@ -210,7 +210,7 @@ fn an_edit_that_keeps_the_length_is_noticed_and_a_new_link_is_let_be() {
     for edited in [false, true] {
         let place = Place::new("edited");
         let remembered = Remembered(place.file(), b"one\n".to_vec());
-        let log = place.log().knowing(Box::new(remembered));
+        let log = place.log().with_contents(Box::new(remembered));
         log.append(b"one\n").unwrap();
         // Time enough for the clock that older kernels stamp files with.
         std::thread::sleep(std::time::Duration::from_millis(20));
@@ -234,7 +234,7 @@ fn an_edit_behind_writes_that_came_together_is_noticed_once_the_log_has_settled(
     let all = b"one\ntwo\nthree\n";
     let log = place
         .log()
-        .knowing(Box::new(Remembered(place.file(), all.to_vec())));
+        .with_contents(Box::new(Remembered(place.file(), all.to_vec())));
     for record in all.split_inclusive(|byte| *byte == b'\n') {
         log.append(record).unwrap();
     }
@@ -312,7 +312,7 @@ struct Faulty {
 struct Shared(Arc<Faulty>);
 
 impl Medium for Shared {
-    fn look(&self) -> io::Result<Named> {
+    fn inspect_path(&self) -> io::Result<Named> {
         Ok(Named::Ours {
             len_bytes: self.0.bytes.lock().unwrap().len() as u64,
             touched: None,
@@ -360,7 +360,7 @@ impl Medium for Shared {
 #[test]
 fn a_short_write_is_cut_back_to_the_last_whole_record_and_ends_the_log() {
     let medium = Shared::default();
-    let log = FileLog::on(Box::new(medium.clone()), SyncPolicy::Never).unwrap();
+    let log = FileLog::on_medium(Box::new(medium.clone()), SyncPolicy::Never).unwrap();
     log.append(b"one\n").unwrap();
     *medium.0.room.lock().unwrap() = Some(2);
     let error = log.append(b"two\n").unwrap_err();
@@ -374,7 +374,7 @@ fn a_short_write_is_cut_back_to_the_last_whole_record_and_ends_the_log() {
 #[test]
 fn a_refused_write_ends_the_log() {
     let medium = Shared::default();
-    let log = FileLog::on(Box::new(medium.clone()), SyncPolicy::Never).unwrap();
+    let log = FileLog::on_medium(Box::new(medium.clone()), SyncPolicy::Never).unwrap();
     *medium.0.room.lock().unwrap() = Some(0);
     let error = log.append(b"one\n").unwrap_err();
     assert_eq!(error, LogError::Full);
@@ -384,7 +384,7 @@ fn a_refused_write_ends_the_log() {
 #[test]
 fn a_part_that_cannot_be_cut_off_is_said_to_be_torn() {
     let medium = Shared::default();
-    let log = FileLog::on(Box::new(medium.clone()), SyncPolicy::Never).unwrap();
+    let log = FileLog::on_medium(Box::new(medium.clone()), SyncPolicy::Never).unwrap();
     *medium.0.room.lock().unwrap() = Some(2);
     medium.0.truncation_fails.store(true, Ordering::Relaxed);
     let error = log.append(b"one\n").unwrap_err();
@@ -401,7 +401,7 @@ fn a_part_that_cannot_be_cut_off_is_said_to_be_torn() {
 fn a_failed_sync_refuses_the_append_that_waits_for_it() {
     let medium = Shared::default();
     medium.0.sync_fails.store(true, Ordering::Relaxed);
-    let log = FileLog::on(Box::new(medium.clone()), SyncPolicy::Every).unwrap();
+    let log = FileLog::on_medium(Box::new(medium.clone()), SyncPolicy::Every).unwrap();
     let error = log.append(b"one\n").unwrap_err();
     assert!(
         matches!(error, LogError::Io { action: "sync", .. }),
@@ -414,7 +414,7 @@ fn a_failed_sync_refuses_the_append_that_waits_for_it() {
 fn a_failed_sync_at_an_interval_ends_the_log() {
     let medium = Shared::default();
     medium.0.sync_fails.store(true, Ordering::Relaxed);
-    let log = FileLog::on(
+    let log = FileLog::on_medium(
         Box::new(medium.clone()),
         SyncPolicy::Interval { interval_ms: 1 },
     )
@@ -436,13 +436,13 @@ fn a_failed_sync_at_an_interval_ends_the_log() {
 #[test]
 fn every_append_is_covered_by_a_sync_and_an_interval_syncs_once() {
     let medium = Shared::default();
-    let log = FileLog::on(Box::new(medium.clone()), SyncPolicy::Every).unwrap();
+    let log = FileLog::on_medium(Box::new(medium.clone()), SyncPolicy::Every).unwrap();
     for appends in 1..=3 {
         log.append(b"one\n").unwrap();
         assert_eq!(medium.0.syncs.load(Ordering::Relaxed), appends);
     }
     let medium = Shared::default();
-    let log = FileLog::on(
+    let log = FileLog::on_medium(
         Box::new(medium.clone()),
         SyncPolicy::Interval {
             interval_ms: 600_000,
@@ -484,7 +484,7 @@ fn concurrent_appends_are_all_there_each_thread_s_in_order() {
         SyncPolicy::Interval { interval_ms: 1 },
     ] {
         let medium = Shared::default();
-        let log = Arc::new(FileLog::on(Box::new(medium.clone()), policy).unwrap());
+        let log = Arc::new(FileLog::on_medium(Box::new(medium.clone()), policy).unwrap());
         let mut ends: Vec<_> = race(&log, 16, 200)
             .into_iter()
             .map(Result::unwrap)
@@ -511,7 +511,8 @@ fn when_the_room_ends_among_many_writers_exactly_the_acknowledged_records_are_th
     for room in [1, 37, 500, 5_000] {
         let medium = Shared::default();
         *medium.0.room.lock().unwrap() = Some(room);
-        let log = Arc::new(FileLog::on(Box::new(medium.clone()), SyncPolicy::Never).unwrap());
+        let log =
+            Arc::new(FileLog::on_medium(Box::new(medium.clone()), SyncPolicy::Never).unwrap());
         let results = race(&log, 16, 200);
         let acknowledged = results.iter().filter(|result| result.is_ok()).count();
         let bytes = medium.0.bytes.lock().unwrap().clone();

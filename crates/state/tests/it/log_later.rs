@@ -38,7 +38,7 @@ impl Counting {
 }
 
 impl Medium for Counting {
-    fn look(&self) -> io::Result<Named> {
+    fn inspect_path(&self) -> io::Result<Named> {
         Ok(Named::Ours {
             len_bytes: self.0.bytes.lock().unwrap().len() as u64,
             touched: None,
@@ -86,7 +86,7 @@ fn soon(what: &str, is_so: impl Fn() -> bool) {
 fn what_is_over_is_written_in_its_place_and_soon() {
     for policy in [SELDOM, SyncPolicy::Every, SyncPolicy::Never] {
         let medium = Counting::default();
-        let log = FileLog::on(Box::new(medium.clone()), policy).unwrap();
+        let log = FileLog::on_medium(Box::new(medium.clone()), policy).unwrap();
         let mut expected = String::new();
         for round in 0..20 {
             log.append(b"decision\n").unwrap();
@@ -108,7 +108,7 @@ fn what_is_over_is_written_in_its_place_and_soon() {
 #[test]
 fn a_log_that_is_closed_or_synced_holds_what_waited() {
     let medium = Counting::default();
-    let log = FileLog::on(Box::new(medium.clone()), SELDOM).unwrap();
+    let log = FileLog::on_medium(Box::new(medium.clone()), SELDOM).unwrap();
     later(&log, "one\n").unwrap();
     log.sync().unwrap();
     assert_eq!(medium.text(), "one\n");
@@ -116,7 +116,7 @@ fn a_log_that_is_closed_or_synced_holds_what_waited() {
     log.close().unwrap();
     assert_eq!(medium.text(), "one\ntwo\n");
     drop(log);
-    let log = FileLog::on(Box::new(medium.clone()), SELDOM).unwrap();
+    let log = FileLog::on_medium(Box::new(medium.clone()), SELDOM).unwrap();
     later(&log, "three\n").unwrap();
     drop(log);
     assert_eq!(medium.text(), "one\ntwo\nthree\n");
@@ -125,12 +125,12 @@ fn a_log_that_is_closed_or_synced_holds_what_waited() {
 #[test]
 fn under_every_what_is_over_is_synced_as_well() {
     let medium = Counting::default();
-    let log = FileLog::on(Box::new(medium.clone()), SyncPolicy::Every).unwrap();
+    let log = FileLog::on_medium(Box::new(medium.clone()), SyncPolicy::Every).unwrap();
     log.append(b"one\n").unwrap();
     let syncs = medium.0.syncs.load(Ordering::Acquire);
     later(&log, "two\n").unwrap();
     soon("it was not synced", || {
-        medium.0.syncs.load(Ordering::Acquire) > syncs && log.reached() == (8, 8)
+        medium.0.syncs.load(Ordering::Acquire) > syncs && log.progress() == (8, 8)
     });
 }
 
@@ -138,7 +138,7 @@ fn under_every_what_is_over_is_synced_as_well() {
 fn records_that_are_begun_together_share_one_write_and_under_every_one_sync() {
     for (policy, most) in [(SyncPolicy::Every, 1), (SELDOM, 0)] {
         let medium = Counting::default();
-        let log = FileLog::on(Box::new(medium.clone()), policy).unwrap();
+        let log = FileLog::on_medium(Box::new(medium.clone()), policy).unwrap();
         let begin = |record: &str| {
             log.begin_with(|batch| {
                 batch.extend_from_slice(record.as_bytes());
@@ -160,7 +160,7 @@ fn records_that_are_begun_together_share_one_write_and_under_every_one_sync() {
 #[test]
 fn a_failure_to_write_what_is_over_meets_the_next_one() {
     let medium = Counting::default();
-    let log = FileLog::on(Box::new(medium.clone()), SELDOM).unwrap();
+    let log = FileLog::on_medium(Box::new(medium.clone()), SELDOM).unwrap();
     log.append(b"one\n").unwrap();
     medium.0.is_full.store(true, Ordering::Release);
     later(&log, "two\n").unwrap();
@@ -174,7 +174,7 @@ fn a_failure_to_write_what_is_over_meets_the_next_one() {
 #[test]
 fn what_waits_is_bounded() {
     let medium = Counting::default();
-    let log = FileLog::on(Box::new(medium.clone()), SELDOM).unwrap();
+    let log = FileLog::on_medium(Box::new(medium.clone()), SELDOM).unwrap();
     let record = "x".repeat(1_023) + "\n";
     let count = 4 * LATER_BYTES_MAX / record.len();
     for _ in 0..count {
@@ -189,7 +189,7 @@ fn what_waits_is_bounded() {
 #[test]
 fn many_threads_keep_the_order_in_which_they_were_taken() {
     let medium = Counting::default();
-    let log = FileLog::on(Box::new(medium.clone()), SyncPolicy::default()).unwrap();
+    let log = FileLog::on_medium(Box::new(medium.clone()), SyncPolicy::default()).unwrap();
     let next = AtomicUsize::new(0);
     let compose = |batch: &mut Vec<u8>| {
         let number = next.fetch_add(1, Ordering::Relaxed);
