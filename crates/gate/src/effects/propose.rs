@@ -5,7 +5,7 @@ use super::{Annotations, OperationSet};
 use crate::words::words;
 
 /// Words of names of tools that read.
-const READS: [&str; 32] = [
+const READS: [&str; 45] = [
     "read",
     "get",
     "list",
@@ -38,6 +38,19 @@ const READS: [&str; 32] = [
     "schema",
     "details",
     "geocode",
+    "reader",
+    "sample",
+    "validate",
+    "filter",
+    "range",
+    "zrange",
+    "names",
+    "rules",
+    "instructions",
+    "mapping",
+    "mappings",
+    "matrix",
+    "isochrone",
 ];
 /// Further words of names of tools that read, with `elevation` and the like: they answer and change nothing.
 const ANSWERS: [&str; 3] = ["ping", "echo", "elevation"];
