@@ -14,6 +14,7 @@ use toolkit::server::{DynToolServer, ToolServer};
 use crate::failure::Failure;
 use crate::local::{self, SystemClock};
 use crate::places::{self, Places};
+use crate::policy::source::ShippedPolicy;
 
 /// Reads options from variables of the environment.
 type FromEnvironment = fn(&dyn Fn(&str) -> Option<OsString>) -> Result<Options, String>;
@@ -27,6 +28,8 @@ pub struct Wired {
     pub about: &'static str,
     /// Whether the paths in its calls are this machine's.
     pub is_local: bool,
+    /// The rules that apply to it if none are configured.
+    pub policy: ShippedPolicy,
     /// The keys that it takes beside `builtin`.
     pub options: &'static [OptionDef],
     /// The key and the word of it with which its options are also taken from the environment, and how they are read.
@@ -53,6 +56,7 @@ pub const ALL: &[Wired] = &[
         name: "echo",
         about: "says back what it is told, adds, and waits; to try out a client, a policy or an approval",
         is_local: true,
+        policy: ShippedPolicy::Starter,
         options: &[],
         environment: None,
         named: |_| GuardedFiles::default(),
@@ -62,6 +66,7 @@ pub const ALL: &[Wired] = &[
         name: "ssh",
         about: "runs commands on SSH hosts, each judged by its program, options and operands",
         is_local: false,
+        policy: ShippedPolicy::Ssh,
         options: ::ssh::OPTIONS,
         environment: None,
         named: |options| ::ssh::Ssh::guarded(options, places::text_of),
@@ -71,6 +76,7 @@ pub const ALL: &[Wired] = &[
         name: "simulation",
         about: "loads pharmacokinetic models of the OSP suite, changes their parameters, and runs them as jobs",
         is_local: true,
+        policy: ShippedPolicy::Starter,
         options: simulation::OPTIONS,
         environment: Some((
             "environment",

@@ -19,7 +19,7 @@ use crate::layout;
 use crate::layout::table::{Column, Long, Table};
 use crate::places::Places;
 use crate::plural::count;
-use crate::policy::source::{self, Protected};
+use crate::policy::source::{PolicySource, Protected, ShippedPolicy};
 use crate::serve::{NOTHING_TO_SERVE, Ready, ServeArgs};
 use crate::tools::start::start;
 
@@ -67,6 +67,7 @@ pub struct CheckArgs {
 
 /// A policy that applies to some server, or to all.
 struct Rules {
+    source: PolicySource,
     rules: usize,
     digest: String,
 }
@@ -209,10 +210,10 @@ fn compiled(
     places: &Places,
     warnings: &mut Vec<String>,
 ) -> Result<Rules, String> {
-    let (file, _) = settings.policy_of(server);
-    let policy = source::of_file(file, Protected::AsRun, places)?;
+    let (source, _) = settings.policy_of(server);
+    let policy = source.load(Protected::AsRun, places)?;
     let own = server.is_none_or(|server| server.policy.is_some());
-    if let (Some(file), true) = (file, own) {
+    if let (PolicySource::File(file), true) = (&source, own) {
         for warning in crate::policy::warnings(&policy) {
             warnings.push(format!(
                 "{}: rule {} \"{}\": {}",
@@ -226,6 +227,7 @@ fn compiled(
     Ok(Rules {
         rules: policy.rules().len(),
         digest: policy.digest().to_owned(),
+        source,
     })
 }
 
@@ -382,6 +384,16 @@ fn print_server(server: &Server, found: &Rules, out: &mut dyn Write) -> io::Resu
             own.origin
         )?;
     }
+    if let PolicySource::Shipped(shipped @ ShippedPolicy::Ssh) = found.source {
+        writeln!(
+            out,
+            "  {:<16} policy {} (durward ssh rules)  {}, digest {}  default",
+            "",
+            shipped.name(),
+            count(found.rules, "rule"),
+            found.digest
+        )?;
+    }
     if let Some(own) = &server.call_timeout {
         writeln!(
             out,
@@ -416,7 +428,8 @@ fn object(settings: &Settings, rows: &[Row], rules: &[Rules], warnings: &[String
                 "line": server.at.line,
                 "transport": server.transport.to_string(),
                 "reached_by": server.summary(),
-                "policy": settings.policy_of(Some(server)).0.map(|file| file.display().to_string()),
+                "policy": found.source.file().map(|file| file.display().to_string()),
+                "policy_source": found.source.label(),
                 "policy_digest": found.digest,
                 "rules": found.rules,
                 "call_timeout": settings.call_timeout_of(Some(server)).to_string(),

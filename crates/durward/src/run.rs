@@ -31,7 +31,7 @@ use crate::local::{self, LocalView, SystemClock};
 use crate::notify;
 use crate::otel::Telemetry;
 use crate::places::Places;
-use crate::policy::source::{self, Protected};
+use crate::policy::source::{PolicySource, Protected};
 use crate::reload::{Asked, ReloadState, Reloader};
 use crate::serve::metrics::Sources;
 
@@ -191,14 +191,11 @@ fn exported(
 }
 
 fn policy_of(plan: &Plan, places: &Places, err: &mut dyn Write) -> Result<Policy, Failure> {
-    if plan.policy.is_none() {
-        let _ = writeln!(
-            err,
-            "durward: no --policy given, the starter policy applies: reads pass, all else needs approval"
-        );
+    if let PolicySource::Shipped(shipped) = &plan.policy {
+        let _ = writeln!(err, "durward: no --policy given, {}", shipped.summary());
     }
-    source::of_file(plan.policy.as_deref(), Protected::AsRun, places)
-        .map_err(Failure::configuration)
+    let policy = plan.policy.load(Protected::AsRun, places);
+    policy.map_err(Failure::configuration)
 }
 
 /// How it ended; a server that could not be started is told of by its command.
@@ -287,11 +284,11 @@ fn record_start(
         gate.record(&Record::Config(&loaded))
             .map_err(Failure::journal)?;
     }
-    let source = plan.policy.as_ref().map(|p| p.display().to_string());
+    let source = plan.policy.label();
     let loaded = Config {
         component: Some(Component::Policy),
         version: Some("v1"),
-        source: Some(source.as_deref().unwrap_or("starter")),
+        source: Some(&source),
         checksum: Some(digest),
         ..Config::of(ConfigEvent::Loaded)
     };

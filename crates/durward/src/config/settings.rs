@@ -3,7 +3,7 @@
 use mcp::federation::Prefix;
 use std::collections::HashMap;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use gate::flow::{Flow, OfServer, Sessions};
@@ -19,6 +19,7 @@ use super::otel::Otel;
 use super::server::Server;
 use super::values::{Links, Listen, Pin, Share, Size, Span, Sync};
 use crate::places::WARN_BELOW_DEFAULT;
+use crate::policy::source::PolicySource;
 use crate::verify::Verify;
 
 /// Where a value came from, strongest first.
@@ -335,16 +336,23 @@ impl Settings {
     }
 
     /// The rules that apply to a server; what the command line or the environment names outranks all.
-    pub fn policy_of<'s>(&'s self, server: Option<&'s Server>) -> (Option<&'s Path>, Origin) {
-        match self.policy.origin {
-            Origin::Flag(_) | Origin::Environment(_) => {}
-            Origin::File(_) | Origin::Default => {
-                if let Some(own) = server.and_then(|server| server.policy.as_ref()) {
-                    return (Some(&own.value), own.origin);
-                }
-            }
+    /// If none is chosen, a built-in server has the rules that are shipped for it.
+    pub fn policy_of(&self, server: Option<&Server>) -> (PolicySource, Origin) {
+        let general = &self.policy;
+        let outranks = matches!(general.origin, Origin::Flag(_) | Origin::Environment(_));
+        let own = server.and_then(|server| server.policy.as_ref());
+        if let (Some(own), false) = (own, outranks) {
+            return (PolicySource::File(own.value.clone()), own.origin);
         }
-        (self.policy.value.as_deref(), self.policy.origin)
+        let source = general.value.clone().map_or_else(
+            || {
+                let builtin = server.and_then(|server| server.builtin.as_ref());
+                let shipped = builtin.map(|builtin| builtin.wired.policy);
+                PolicySource::Shipped(shipped.unwrap_or_default())
+            },
+            PolicySource::File,
+        );
+        (source, general.origin)
     }
 
     /// Which results are labelled how. What has been labelled stays where it is kept.

@@ -10,6 +10,7 @@ use super::section::Reader;
 use super::settings::{Origin, Settings};
 use super::values::Span;
 use crate::places::Places;
+use crate::policy::source::{PolicySource, ShippedPolicy};
 use everything::EVERYTHING;
 
 mod everything;
@@ -522,14 +523,14 @@ fn servers_are_read_in_their_order() {
     assert_eq!(environment, [("TOKEN", "s3cret"), ("PLAIN", "1")]);
     assert_eq!(
         read.policy_of(Some(files)).0,
-        Some(Path::new("/etc/durward/files.json"))
+        PolicySource::File("/etc/durward/files.json".into())
     );
     assert_eq!(read.call_timeout_of(Some(files)).to_string(), "2m");
     assert_eq!(read.processes_max_of(Some(files)), 3);
     let docs = read.server("docs").unwrap();
     assert_eq!(
         read.policy_of(Some(docs)).0,
-        Some(Path::new("/srv/data/policy.json"))
+        PolicySource::File("/srv/data/policy.json".into())
     );
     assert_eq!(read.call_timeout_of(Some(docs)).to_string(), "90s");
     assert_eq!(read.processes_max_of(Some(docs)), 32);
@@ -611,17 +612,29 @@ fn what_looks_like_a_mistake_is_warned_of() {
 }
 
 #[test]
+fn a_built_in_server_has_its_shipped_rules_where_none_are_chosen() {
+    let servers = "servers: { s: { builtin: ssh, hosts: h.yaml }, e: { builtin: echo } }\n";
+    let read = settings(servers).unwrap();
+    let source = |settings: &Settings, name: &str| settings.policy_of(settings.server(name)).0;
+    let shipped = PolicySource::Shipped;
+    assert_eq!(source(&read, "s"), shipped(ShippedPolicy::Ssh));
+    assert_eq!(source(&read, "e"), shipped(ShippedPolicy::Starter));
+    let read = settings(&format!("policy: /p.json\n{servers}")).unwrap();
+    assert_eq!(source(&read, "s"), PolicySource::File("/p.json".into()));
+}
+
+#[test]
 fn the_flag_outranks_the_file_and_the_server() {
     let mut read = settings(EVERYTHING).unwrap();
     read.set_policy(None, Origin::Flag("--policy"));
     assert_eq!(
         read.policy_of(read.server("files")).0,
-        Some(Path::new("/etc/durward/files.json"))
+        PolicySource::File("/etc/durward/files.json".into())
     );
     read.set_policy(Some(Path::new("mine.json")), Origin::Flag("--policy"));
     assert_eq!(
         read.policy_of(read.server("files")).0,
-        Some(Path::new("mine.json"))
+        PolicySource::File("mine.json".into())
     );
 }
 

@@ -8,7 +8,7 @@ use gate::policy::Policy;
 use gate::policy::lint::Warning;
 use serde_json::{Value, json};
 
-use super::source::{self, Protected};
+use super::source::{self, PolicySource, Protected};
 use super::text::Plain;
 use super::{Context, EXIT_FINE, Failure};
 use crate::plural::count;
@@ -43,15 +43,15 @@ pub fn run(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<u8, Failure> {
-    let file = args
-        .file
-        .as_deref()
-        .or_else(|| source::configured(None, context, err));
-    let policy =
-        source::of_file(file, Protected::AsRun, context.places).map_err(Failure::Configuration)?;
+    let source = match &args.file {
+        Some(file) => PolicySource::File(file.clone()),
+        None => source::configured(None, context, err),
+    };
+    let policy = source.load(Protected::AsRun, context.places);
+    let policy = policy.map_err(Failure::Configuration)?;
     let warnings = super::warnings(&policy);
     let found = warnings.len();
-    let file = file.map_or_else(|| "starter policy".to_owned(), |f| f.display().to_string());
+    let file = source.to_string();
     match args.json {
         true => writeln!(out, "{:#}", object(&file, &policy, &warnings))?,
         false => print(&file, &policy, &warnings, out)?,

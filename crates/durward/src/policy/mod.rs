@@ -106,7 +106,7 @@ impl From<io::Error> for Failure {
 /// # Errors
 /// A sentence that names the file, with line and column where the text is at fault.
 pub fn check_file(file: &std::path::Path, places: &Places) -> Result<(), String> {
-    source::of_file(Some(file), source::Protected::AsRun, places).map(drop)
+    source::of_file(file, source::Protected::AsRun, places).map(drop)
 }
 
 /// Runs the command and gives its exit code. A reader that closes the pipe has seen enough.

@@ -1,5 +1,7 @@
-//! The policy that a command is about: a file, or the starter policy.
+//! The policy that a command is about: a file, or a shipped one.
 
+use std::borrow::Cow;
+use std::fmt;
 use std::fs::File;
 use std::io::{Read as _, Write};
 use std::path::{Path, PathBuf};
@@ -28,6 +30,107 @@ pub struct PolicyFile {
     pub policy: Option<PathBuf>,
 }
 
+/// A policy that is built in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ShippedPolicy {
+    /// The starter policy.
+    #[default]
+    Starter,
+    /// The rules for `builtin: ssh`, which read its commands.
+    Ssh,
+}
+
+impl ShippedPolicy {
+    /// Returns its name in messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Starter => "starter policy",
+            Self::Ssh => "shipped SSH rules",
+        }
+    }
+
+    /// Returns its name in the journal.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Starter => "starter",
+            Self::Ssh => "ssh",
+        }
+    }
+
+    /// Returns what it does, in a sentence.
+    pub fn summary(self) -> &'static str {
+        match self {
+            Self::Starter => "the starter policy applies: reads pass, all else needs approval",
+            Self::Ssh => {
+                "the shipped SSH rules apply (durward ssh rules): commands that look pass, changes need approval, secrets are refused"
+            }
+        }
+    }
+
+    fn text(self) -> Cow<'static, str> {
+        match self {
+            Self::Starter => Cow::Borrowed(STARTER_POLICY),
+            Self::Ssh => Cow::Owned(::ssh::rules::policy()),
+        }
+    }
+}
+
+/// Where the rules that apply to a server come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PolicySource {
+    /// A file that someone chose.
+    File(PathBuf),
+    /// No file is named.
+    Shipped(ShippedPolicy),
+}
+
+impl Default for PolicySource {
+    fn default() -> Self {
+        Self::Shipped(ShippedPolicy::Starter)
+    }
+}
+
+impl fmt::Display for PolicySource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(file) => write!(f, "{}", file.display()),
+            Self::Shipped(shipped) => f.write_str(shipped.name()),
+        }
+    }
+}
+
+impl PolicySource {
+    /// Returns the file; `None` for a shipped policy.
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            Self::File(file) => Some(file),
+            Self::Shipped(_) => None,
+        }
+    }
+
+    /// Returns the name that the journal records.
+    pub fn label(&self) -> String {
+        match self {
+            Self::File(file) => file.display().to_string(),
+            Self::Shipped(shipped) => shipped.label().to_owned(),
+        }
+    }
+
+    /// Loads the policy.
+    ///
+    /// # Errors
+    /// A message that names the file, with line and column where the text is at fault.
+    pub fn load(&self, protected: Protected, places: &Places) -> Result<Policy, String> {
+        match self {
+            Self::File(file) => of_file(file, protected, places),
+            Self::Shipped(shipped) => {
+                let name = shipped.name();
+                compile(&shipped.text(), (name, None), protected, places)
+            }
+        }
+    }
+}
+
 /// What the policy takes for protected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protected {
@@ -47,53 +150,56 @@ pub(super) fn load(
     context: &Context<'_>,
     err: &mut dyn Write,
 ) -> Result<Policy, Failure> {
-    let file = file.or_else(|| configured(server, context, err));
-    of_file(file, protected, context.places).map_err(Failure::Configuration)
+    let source = match file {
+        Some(file) => PolicySource::File(file.to_path_buf()),
+        None => configured(server, context, err),
+    };
+    let policy = source.load(protected, context.places);
+    policy.map_err(Failure::Configuration)
 }
 
-/// The policy that the configuration names, told on `err`; so is that it names none.
-pub(super) fn configured<'c>(
+/// Returns the policy that applies by the configuration, and names it on `err`.
+pub(super) fn configured(
     server: Option<&str>,
-    context: &Context<'c>,
+    context: &Context<'_>,
     err: &mut dyn Write,
-) -> Option<&'c Path> {
+) -> PolicySource {
     let settings = context.settings;
     let server = server.and_then(|name| settings.server(name));
-    let (file, _) = settings.policy_of(server);
-    // Where standard error is gone, the answer still stands.
-    let _ = match file {
-        Some(file) => writeln!(
+    let (source, _) = settings.policy_of(server);
+    // The answer is given even if standard error is gone.
+    let _ = match &source {
+        PolicySource::File(file) => writeln!(
             err,
             "durward: no --policy given; using the policy of the configuration, {}",
             file.display()
         ),
-        None => writeln!(err, "durward: no --policy given; using the starter policy"),
+        PolicySource::Shipped(shipped) => {
+            let name = shipped.name();
+            writeln!(err, "durward: no --policy given; using the {name}")
+        }
     };
-    file
+    source
 }
 
-/// Loads the policy in a file, or the starter policy.
+/// Loads the policy in a file.
 ///
 /// # Errors
 /// A message that names the file, with line and column where the text is at fault.
-pub fn of_file(
-    file: Option<&Path>,
-    protected: Protected,
-    places: &Places,
-) -> Result<Policy, String> {
-    match file {
-        Some(file) => compile(&rules(file, places)?, Some(file), protected, places),
-        None => compile(STARTER_POLICY, None, protected, places),
-    }
+pub fn of_file(file: &Path, protected: Protected, places: &Places) -> Result<Policy, String> {
+    let name = file.display().to_string();
+    compile(
+        &rules(file, places)?,
+        (&name, Some(file)),
+        protected,
+        places,
+    )
 }
 
 /// Compiles the text of a policy for this machine.
-///
-/// # Errors
-/// As [`of_file`].
-pub fn compile(
+fn compile(
     text: &str,
-    file: Option<&Path>,
+    (name, file): (&str, Option<&Path>),
     protected: Protected,
     places: &Places,
 ) -> Result<Policy, String> {
@@ -105,10 +211,8 @@ pub fn compile(
         Protected::Nothing => <_>::default(),
     };
     let view = LocalView::new(places);
-    let policy = Policy::load(text, Some(&view), &closed).map_err(|error| {
-        let name = file.map_or_else(|| "starter policy".into(), |f| f.display().to_string());
-        format!("{name}: {error}")
-    })?;
+    let policy = Policy::load(text, Some(&view), &closed);
+    let policy = policy.map_err(|error| format!("{name}: {error}"))?;
     Ok(policy.with_read_only(&read_only, Some(&view)))
 }
 

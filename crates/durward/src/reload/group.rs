@@ -1,9 +1,9 @@
 //! The servers of `durward serve` that one set of rules is for.
 
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::config::{Origin, Settings};
+use crate::policy::source::PolicySource;
 
 /// Their names. Clones are the same group.
 #[derive(Debug, Clone)]
@@ -44,16 +44,16 @@ impl Group {
     ///
     /// # Errors
     /// A sentence, where they would no longer have the same.
-    pub fn policy(&self, settings: &Settings) -> Result<(Option<PathBuf>, Origin), String> {
+    pub fn policy(&self, settings: &Settings) -> Result<(PolicySource, Origin), String> {
         let names = self.names();
-        let mut found: Option<(Option<&Path>, Origin)> = None;
+        let mut found: Option<(PolicySource, Origin)> = None;
         for name in names.iter() {
             let server = settings.server(name);
             if server.is_none() && !self.further.contains(name) {
                 continue;
             }
             let policy = settings.policy_of(server);
-            if found.is_some_and(|found| found.0 != policy.0) {
+            if found.as_ref().is_some_and(|found| found.0 != policy.0) {
                 return Err(format!(
                     "the servers {} had one policy and would now have several\n  hint: restart durward serve to give them rules of their own",
                     names.join(", ")
@@ -61,7 +61,6 @@ impl Group {
             }
             found = Some(policy);
         }
-        let (file, origin) = found.unwrap_or_else(|| settings.policy_of(None));
-        Ok((file.map(Path::to_path_buf), origin))
+        Ok(found.unwrap_or_else(|| settings.policy_of(None)))
     }
 }

@@ -33,7 +33,7 @@ use crate::limits::LimitArgs;
 use crate::local;
 use crate::notices::Notices;
 use crate::places::Places;
-use crate::policy::source::{self, Protected};
+use crate::policy::source::{PolicySource, Protected};
 pub use group::Group;
 pub use state::{ReloadFailure, ReloadState};
 use watch::Watch;
@@ -169,7 +169,7 @@ pub trait Beside: std::fmt::Debug + Send + Sync {
 /// All that a reload brings, ready to be put in force.
 struct Prepared {
     settings: Settings,
-    file: Option<PathBuf>,
+    source: PolicySource,
     policy: Policy,
     limits: Limits,
     approval: gate::approval::Options,
@@ -220,7 +220,9 @@ impl Reloader {
         let world = gate.world();
         let (config_file, policy_file) = (
             settings.file.clone(),
-            policy_of(&asked, &settings).unwrap_or_default(),
+            policy_of(&asked, &settings)
+                .ok()
+                .and_then(|source| source.file().map(Path::to_path_buf)),
         );
         let (sender, requests) = mpsc::channel(REQUESTS_MAX);
         let mut reloader = Self {
@@ -356,7 +358,7 @@ impl Reloader {
     fn put_in_force(&mut self, change: Change, prepared: Prepared) -> Outcome {
         let Prepared {
             settings,
-            file: policy_file,
+            source,
             policy,
             limits,
             approval,
@@ -374,7 +376,7 @@ impl Reloader {
             self.record_configuration(change, &settings);
         }
         if new_policy {
-            let file = policy_file.as_ref().map(|file| file.display().to_string());
+            let file = source.file().map(|file| file.display().to_string());
             let versions = (
                 self.in_force.policy_version,
                 self.in_force.policy_version + 1,
@@ -401,6 +403,7 @@ impl Reloader {
         let restart = needs_restart(&self.asked, &self.in_force.started, &settings);
         self.in_force.policy_digest.clone_from(&digest);
         self.in_force.config_checksum = settings.checksum;
+        let policy_file = source.file().map(Path::to_path_buf);
         self.in_force.policy_file.clone_from(&policy_file);
         self.watch_files(settings.file, policy_file);
         Outcome::Updated {
@@ -485,12 +488,12 @@ async fn due(notices: &Notices, awake_until: Instant) -> bool {
 }
 
 /// The rules that apply by these settings.
-fn policy_of(asked: &Asked, settings: &Settings) -> Result<Option<PathBuf>, String> {
+fn policy_of(asked: &Asked, settings: &Settings) -> Result<PolicySource, String> {
     if let Some(group) = &asked.group {
-        return group.policy(settings).map(|(file, _)| file);
+        return group.policy(settings).map(|(source, _)| source);
     }
     let server = asked.server.as_ref().and_then(|name| settings.server(name));
-    Ok(settings.policy_of(server).0.map(Path::to_path_buf))
+    Ok(settings.policy_of(server).0)
 }
 
 /// Reads and compiles everything anew. Nothing is changed by it.
@@ -508,16 +511,16 @@ fn prepare(asked: &Asked, mut places: Places) -> Result<Prepared, Fault> {
     let limits = asked.limits.over(settings.limits.for_gate());
     let limits = limits.map_err(of_config)?;
     let approval = asked.approval.options(&settings.approval);
-    let file = policy_of(asked, &settings).map_err(of_config)?;
+    let source = policy_of(asked, &settings).map_err(of_config)?;
     // The state stays where it is; what the configuration names may be other files now.
     settings.protect(&mut places);
     let beside = asked.beside.as_ref();
     let beside = beside.map(|beside| Arc::clone(beside).prepare(&settings, &places));
     let beside = beside.transpose().map_err(of_config)?;
-    match source::of_file(file.as_deref(), Protected::AsRun, &places) {
+    match source.load(Protected::AsRun, &places) {
         Ok(policy) => Ok(Prepared {
             settings,
-            file,
+            source,
             policy,
             limits,
             approval,
@@ -525,7 +528,7 @@ fn prepare(asked: &Asked, mut places: Places) -> Result<Prepared, Fault> {
         }),
         Err(message) => Err(Fault {
             component: Component::Policy,
-            file,
+            file: source.file().map(Path::to_path_buf),
             message,
         }),
     }

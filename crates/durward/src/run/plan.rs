@@ -19,6 +19,7 @@ use crate::launch::{Command, HttpFlags, Launch, choose, of_configuration, reache
 use crate::local::Reads;
 use crate::names;
 use crate::places::Places;
+use crate::policy::source::PolicySource;
 use crate::{program, sandbox, screening};
 
 /// What to run, by which rules.
@@ -29,7 +30,7 @@ pub(super) struct Plan {
     pub server: Launch,
     /// Our own certificate, where one is shown to the server.
     pub certificates: Certificates,
-    pub policy: Option<PathBuf>,
+    pub policy: PolicySource,
     pub call_timeout_ms: u64,
     pub tool_timeouts_ms: HashMap<String, u64>,
     pub breaker: toolkit::breaker::Settings,
@@ -73,9 +74,9 @@ impl Plan {
             ),
             None => None,
         };
-        let policy = settings.policy_of(server).0.map(Path::to_path_buf);
+        let policy = settings.policy_of(server).0;
         let command = command(args, server, places).map(|command| Command {
-            policy: policy.clone(),
+            policy: policy.file().map(Path::to_path_buf),
             ..command
         });
         let call_timeout_ms = args.call_timeout.map_or_else(

@@ -50,6 +50,7 @@ use crate::notices::Notices;
 use crate::notify;
 use crate::otel::Telemetry;
 use crate::places::Places;
+use crate::policy::source::PolicySource;
 use crate::program;
 use crate::providers;
 use crate::reload::{Asked, Beside, Group, ReloadState, Reloader};
@@ -399,7 +400,7 @@ async fn bound(place: &Listen) -> Result<Listener, Failure> {
 
 /// A set of rules with its gate, its servers, and the socket at which its questions are answered.
 struct Ruled {
-    file: Option<PathBuf>,
+    source: PolicySource,
     gate: Arc<Gate>,
     state: InstanceState,
     names: String,
@@ -409,7 +410,7 @@ struct Ruled {
 
 impl Ruled {
     fn new(
-        (file, policy): Loaded,
+        (source, policy): Loaded,
         number: usize,
         plan: &Plan,
         (args, places): (&ServeArgs, &Places),
@@ -418,7 +419,7 @@ impl Ruled {
     ) -> Result<Self, Failure> {
         let mut random = [0_u8; 8];
         local::random(&mut random).map_err(|e| Failure::other(format!("no randomness: {e}")))?;
-        record_policy(journal, file.as_deref(), policy.digest())?;
+        record_policy(journal, &source, policy.digest())?;
         let world = World {
             policy,
             version: "v1".into(),
@@ -437,11 +438,11 @@ impl Ruled {
                 journal: check.clone(),
                 certificates: certificates.clone(),
             },
-            names: plan.names(file.as_deref()),
-            group: Group::new(plan.names_with(file.as_deref()), &further),
+            names: plan.names(&source),
+            group: Group::new(plan.names_with(&source), &further),
             // Each set of rules has its own questions, and so its own socket.
             socket: bind_control(places, &format!("serve-{number}"))?,
-            file,
+            source,
         })
     }
 }
@@ -495,7 +496,7 @@ fn modelled(
     let Some(own) = plan.models.take() else {
         return Ok(Modelled::default());
     };
-    let gate = ruled.iter().find(|of| of.file == own.policy);
+    let gate = ruled.iter().find(|of| of.source == own.policy);
     let gate = gate.ok_or_else(|| Failure::other("the models have no policy"))?;
     let mut random = [0_u8; 8];
     local::random(&mut random).map_err(|e| Failure::other(format!("no randomness: {e}")))?;
@@ -539,16 +540,12 @@ fn finish(gates: Vec<Arc<Gate>>, journal: &Journal) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn record_policy(
-    journal: &Journal,
-    file: Option<&std::path::Path>,
-    digest: &str,
-) -> Result<(), Failure> {
-    let source = file.map(|file| file.display().to_string());
+fn record_policy(journal: &Journal, source: &PolicySource, digest: &str) -> Result<(), Failure> {
+    let source = source.label();
     let loaded = Config {
         component: Some(Component::Policy),
         version: Some("v1"),
-        source: Some(source.as_deref().unwrap_or("starter")),
+        source: Some(&source),
         checksum: Some(digest),
         ..Config::of(ConfigEvent::Loaded)
     };
@@ -580,7 +577,7 @@ impl Serving {
         for server in &plan.servers {
             let gate = ruled
                 .iter()
-                .find(|of| of.file == server.policy)
+                .find(|of| of.source == server.policy)
                 .map(|of| Arc::clone(&of.gate))
                 .ok_or_else(|| Failure::other("a server has no policy"))?;
             let means = server

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use mcp::federation::scheme;
@@ -21,6 +21,7 @@ use crate::launch::{Command, HttpFlags, Launch, choose, of_configuration, reache
 use crate::local::Reads;
 use crate::otel::Telemetry;
 use crate::places::Places;
+use crate::policy::source::PolicySource;
 use crate::providers;
 use crate::screening;
 
@@ -61,7 +62,7 @@ pub struct Plan {
 /// Models, made ready.
 pub struct Models {
     /// By which rules they are judged.
-    pub policy: Option<PathBuf>,
+    pub policy: PolicySource,
     pub catalogue: ::models::Catalogue,
     pub options: ::models::FaceOptions,
 }
@@ -69,7 +70,7 @@ pub struct Models {
 /// A server.
 pub struct Planned {
     pub name: String,
-    pub policy: Option<PathBuf>,
+    pub policy: PolicySource,
     pub call_timeout_ms: u64,
     pub tool_timeouts_ms: HashMap<String, u64>,
     pub processes_max: usize,
@@ -204,9 +205,9 @@ impl Plan {
     }
 
     /// The names of the servers with these rules.
-    pub fn names(&self, policy: Option<&Path>) -> String {
+    pub fn names(&self, policy: &PolicySource) -> String {
         let names = self.names_with(policy);
-        let has_models = |models: &Models| models.policy.as_deref() == policy;
+        let has_models = |models: &Models| models.policy == *policy;
         match names.is_empty() && self.models.as_ref().is_some_and(has_models) {
             true => "models".to_owned(),
             false => names.join(", "),
@@ -214,15 +215,15 @@ impl Plan {
     }
 
     /// The same, one by one.
-    pub fn names_with(&self, policy: Option<&Path>) -> Vec<String> {
-        let ruled = |server: &&Planned| server.policy.as_deref() == policy;
+    pub fn names_with(&self, policy: &PolicySource) -> Vec<String> {
+        let ruled = |server: &&Planned| server.policy == *policy;
         let servers = self.servers.iter().filter(ruled);
         servers.map(|server| server.name.clone()).collect()
     }
 
-    /// The files with rules, each once; none is the starter policy.
-    pub fn policies(&self) -> Vec<Option<PathBuf>> {
-        let mut out: Vec<Option<PathBuf>> = Vec::new();
+    /// Returns where rules come from, each source once.
+    pub fn policies(&self) -> Vec<PolicySource> {
+        let mut out: Vec<PolicySource> = Vec::new();
         let servers = self.servers.iter().map(|server| &server.policy);
         let models = self.models.iter().map(|models| &models.policy);
         for policy in servers.chain(models) {
@@ -253,7 +254,7 @@ fn models(args: &ServeArgs, settings: &Settings) -> Result<Option<Models>, Failu
     let catalogue =
         providers::catalogue(settings, args.insecure_http || settings.insecure_http.value)?;
     Ok(catalogue.map(|catalogue| Models {
-        policy: settings.policy_of(None).0.map(Path::to_path_buf),
+        policy: settings.policy_of(None).0,
         catalogue,
         options: providers::options(settings),
     }))
@@ -310,9 +311,9 @@ impl Planned {
                 further.url.as_deref(),
             ),
         };
-        let policy = settings.policy_of(server).0.map(Path::to_path_buf);
+        let policy = settings.policy_of(server).0;
         let command = command.map(|command| Command {
-            policy: policy.clone(),
+            policy: policy.file().map(Path::to_path_buf),
             ..command
         });
         let flags = HttpFlags {

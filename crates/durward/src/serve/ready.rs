@@ -1,7 +1,6 @@
 //! All that is found out before `durward serve` opens a journal or a socket; `durward check` asks the same.
 
 use std::io::Write;
-use std::path::PathBuf;
 
 use gate::identity::KeyRing;
 use state::directory::check_private;
@@ -14,7 +13,7 @@ use crate::config::values::Listen;
 use crate::control::directory::Directory;
 use crate::failure::Failure;
 use crate::places::Places;
-use crate::policy::source::{self, Protected};
+use crate::policy::source::{PolicySource, Protected, ShippedPolicy};
 use crate::providers;
 
 /// What is served, and by which rules: nothing in the configuration stands against it.
@@ -96,11 +95,19 @@ impl Ready {
                 );
             }
         }
-        if self.policies.iter().any(|(file, _)| file.is_none()) {
-            let _ = writeln!(
-                err,
-                "durward: no --policy given, the starter policy applies: reads pass, all else needs approval"
-            );
+        for (source, _) in &self.policies {
+            if let PolicySource::Shipped(shipped) = source {
+                let summary = shipped.summary();
+                let _ = match shipped {
+                    ShippedPolicy::Starter => {
+                        writeln!(err, "durward: no --policy given, {summary}")
+                    }
+                    ShippedPolicy::Ssh => {
+                        let names = self.plan.names(source);
+                        writeln!(err, "durward: {names}: no policy given, {summary}")
+                    }
+                };
+            }
         }
     }
 }
@@ -166,17 +173,16 @@ fn need_keys(plan: &Plan, settings: &Settings, places: &Places) -> Result<(), Fa
     )))
 }
 
-/// A policy, and the file that it came from.
-pub type Loaded = (Option<PathBuf>, gate::policy::Policy);
+/// A policy, and where it came from.
+pub type Loaded = (PolicySource, gate::policy::Policy);
 
 /// Every policy that the plan names. Everything that can be wrong with the rules is said before the
 /// journal begins a segment.
 fn policies(plan: &Plan, places: &Places) -> Result<Vec<Loaded>, Failure> {
     let mut policies = Vec::new();
-    for file in plan.policies() {
-        let policy = source::of_file(file.as_deref(), Protected::AsRun, places)
-            .map_err(Failure::configuration)?;
-        policies.push((file, policy));
+    for source in plan.policies() {
+        let policy = source.load(Protected::AsRun, places);
+        policies.push((source, policy.map_err(Failure::configuration)?));
     }
     Ok(policies)
 }

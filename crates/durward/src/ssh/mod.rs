@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::failure::EXIT_CONFIGURATION;
 use crate::places::Places;
-use crate::policy::source::{self, Protected};
+use crate::policy::source::{self, PolicySource, Protected, ShippedPolicy};
 pub use serve::Level;
 
 /// The command would be allowed, or the file is fine.
@@ -177,8 +177,8 @@ pub fn run(args: &SshArgs, places: &Places, out: &mut dyn Write, err: &mut dyn W
 
 fn check(args: &CheckArgs, places: &Places, out: &mut dyn Write) -> io::Result<Result<u8, String>> {
     let policy = match &args.policy {
-        Some(file) => source::of_file(Some(file), Protected::Nothing, places),
-        None => source::compile(&rules::policy(), None, Protected::Nothing, places),
+        Some(file) => source::of_file(file, Protected::Nothing, places),
+        None => PolicySource::Shipped(ShippedPolicy::Ssh).load(Protected::Nothing, places),
     };
     let policy = match policy {
         Ok(policy) => policy,

@@ -18,7 +18,7 @@ use crate::failure::EXIT_CONFIGURATION;
 use crate::layout;
 use crate::layout::table::{Column, Long, Table};
 use crate::places::Places;
-use crate::policy::source::{self, Protected};
+use crate::policy::source::{PolicySource, Protected};
 use session::{Begin, Session};
 use verdict::Verdict;
 
@@ -136,8 +136,11 @@ pub(crate) fn list(
     policy: Option<&Path>,
     begin: &Begin<'_>,
 ) -> Result<Vec<Listed>, String> {
-    let file = policy.or_else(|| begin.settings.policy_of(Some(server)).0);
-    let rules = source::of_file(file, Protected::AsRun, begin.places)?;
+    let source = match policy {
+        Some(file) => PolicySource::File(file.to_path_buf()),
+        None => begin.settings.policy_of(Some(server)).0,
+    };
+    let rules = source.load(Protected::AsRun, begin.places)?;
     let mut session = Session::begin(&server.name, begin)?;
     let tools = session.tools(&server.name);
     session.end();

@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
-use serde_json::json;
+use mocks::client::Client;
+use serde_json::{Value, json};
 
 use crate::support::components;
 use crate::support::guarded::{LATEST, PATIENCE, Place, end};
+use crate::support::program::binary;
 
 /// A secret that nothing may repeat.
 const CANARY: &str = "canary-5d1f-password";
@@ -104,6 +106,47 @@ pub fn target(place: &Place) -> Sshd {
 
 pub fn has_sshd() -> bool {
     components::installed("/usr/sbin/sshd")
+}
+
+#[test]
+fn without_a_policy_the_shipped_rules_apply() {
+    if !has_sshd() {
+        return;
+    }
+    let place = Place::new();
+    let _sshd = target(&place);
+    let mut args = place.run_args(&[], &[]);
+    let policy = args.iter().position(|arg| arg == "--policy").unwrap();
+    args.drain(policy..=policy + 1);
+    args.pop();
+    args.push("ssh".to_owned());
+    let at = args.iter().position(|arg| arg == "--no-config").unwrap();
+    args.splice(at..=at, ["--config".to_owned(), "durward.yaml".to_owned()]);
+    let mut client = Client::spawn_with(binary(), args, &place.options()).unwrap();
+    client.handshake(LATEST).unwrap();
+    let said = client
+        .call_tool("ssh_connect", json!({"host": "web"}))
+        .unwrap();
+    let session = said.result().unwrap()["structuredContent"]["session_id"].clone();
+    let mut call = |tool: &str, mut arguments: Value| {
+        arguments["session_id"] = session.clone();
+        let said = client.call_tool(tool, arguments).unwrap();
+        format!("{:?}", said.result())
+    };
+    let key = "/etc/ssh/ssh_host_ed25519_key";
+    let refused = call("ssh_cat_file", json!({"path": key}));
+    assert!(refused.contains("ssh-deny-secrets"), "{refused}");
+    let passes = call("ssh_run_command", json!({"command": "hostname"}));
+    assert!(passes.contains(&output("hostname", &[])), "{passes}");
+    let ended = end(client);
+    assert!(
+        ended.stderr.contains("the shipped SSH rules apply"),
+        "{}",
+        ended.stderr
+    );
+    let check = place.durward(&["check", "--config", "durward.yaml", "--json"]);
+    let check: Value = serde_json::from_slice(&check.stdout).unwrap();
+    assert_eq!(check["servers"][0]["policy_source"], "ssh", "{check}");
 }
 
 #[test]
