@@ -50,7 +50,11 @@ impl Paths {
             patterns.extend(compiled);
             if effect != Effect::Allow {
                 let spellings = Pattern::spellings(text, view);
-                targets.extend(spellings.iter().map(|text| Target::of(text)));
+                let spelled = spellings.iter().map(|text| Target::of(text));
+                match effect {
+                    Effect::Hitl => targets.extend(spelled.map(Target::ignoring_file_types)),
+                    Effect::Deny | Effect::Allow => targets.extend(spelled),
+                }
             }
         }
         Ok(Self {
