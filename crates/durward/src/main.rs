@@ -9,6 +9,7 @@ mod builtin;
 mod certificates;
 mod check;
 mod checker;
+mod classes;
 mod cli;
 mod completions;
 mod config;
@@ -126,7 +127,7 @@ fn main() -> ExitCode {
         Command::Logs(args) => logs::run(&args, &journal_of(&places), &mut out, &mut err),
         Command::Reload(args) => control::reload::run(&args, &places, &mut out, &mut err),
         Command::Init(args) => init::run(&args, &source, &places, &mut out, &mut err),
-        Command::Pins(args) => pins::run(&args, &places, &mut out, &mut err),
+        Command::Pins(args) => pins::run(&args, &settings, &places, &mut out, &mut err),
         Command::Approvals(args) => approvals::run(&args, &places, &mut out, &mut err),
         Command::Sim(args) => sim::run(args, &mut out, &mut err),
         Command::Ssh(args) => ssh::run(&args, &places, &mut out, &mut err),

@@ -1,15 +1,13 @@
 //! The questions of `durward init`. An answer that cannot be used is asked for again.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use super::words;
 use super::{First, Reached, name_of};
+use crate::classes::Lines;
 
 /// Most answers that are listened to: whoever gives none that can be used will not.
 const ANSWERS_MAX: usize = 20;
-
-/// The next line of the person; absent at the end of the input.
-pub type Lines<'a> = dyn FnMut() -> Option<io::Result<String>> + 'a;
 
 /// Asks for the first server; `None` where there is to be none yet.
 ///

@@ -16,10 +16,12 @@ use clap::{Args, ValueEnum as _};
 use gate::policy::starter::STARTER_POLICY;
 
 use crate::atomic::{self, Existing};
+use crate::classes::ToolClasses;
 use crate::config;
 use crate::failure::EXIT_CONFIGURATION;
 use crate::install::client::Client;
 use crate::places::Places;
+use crate::tools::start::definitions;
 use words::quoted;
 
 pub const HELP: &str = "\
@@ -30,7 +32,9 @@ Examples:
   durward init --yes --name docs --url https://docs.example/mcp
 
 Writes durward.yaml and policy.json into $XDG_CONFIG_HOME/durward, or to the file of --config and beside it. The policy
-is the starter policy: tools that are known to only read pass, every other tool waits for a person.";
+is the starter policy: tools that are known to only read pass, every other tool waits for a person. At a terminal the
+first server is started once, and you are shown what each of its tools seems to do: accept that, or change it, and it is
+declared in durward.yaml. --accept-classes declares it without asking.";
 
 /// The policy's name beside the configuration.
 const POLICY_NAME: &str = "policy.json";
@@ -52,6 +56,9 @@ pub struct InitArgs {
     /// Replace files that are there; copies FILE.bak-TIME are kept
     #[arg(long)]
     force: bool,
+    /// Start the first server, and declare what its tools seem to do without asking
+    #[arg(long)]
+    accept_classes: bool,
     /// The first server's command
     #[arg(last = true, value_name = "CMD")]
     command: Vec<OsString>,
@@ -125,8 +132,54 @@ fn init(
     config::check_text(&text, &file, places)?;
     create(&folder)?;
     let copies = write_both(&policy, &file, &text)?;
+    if let Some(first) = &first {
+        // The files are written, and a server that cannot be listed yet may be so later.
+        if let Err(why) = classes(args, &first.name, &file, places, err) {
+            let _ = writeln!(
+                err,
+                "warning: no class of a tool was declared: {why}\n  hint: durward pins approve {} --all does it once a client has listed the tools",
+                quoted(&first.name)
+            );
+        }
+    }
     told(&file, &policy, &copies, first.as_ref(), places, out)
         .map_err(|error| format!("cannot write: {error}"))
+}
+
+/// Starts the first server, proposes what its tools do, and declares what a person accepts of that.
+fn classes(
+    args: &InitArgs,
+    name: &str,
+    file: &Path,
+    places: &Places,
+    err: &mut dyn Write,
+) -> Result<(), String> {
+    let input = io::stdin();
+    let asks = !args.yes && input.is_terminal() && io::stderr().is_terminal();
+    if !asks && !args.accept_classes {
+        return Ok(());
+    }
+    let settings = config::load(&config::Source::File(file.to_path_buf()), places)?;
+    let server = settings.named(name, places)?;
+    let tools = definitions(server, &settings, places)?;
+    let tools = tools
+        .iter()
+        .map(|(name, definition)| (name.as_str(), definition.into()));
+    let mut classes = ToolClasses::propose(server, tools);
+    if classes.is_empty() {
+        return Ok(());
+    }
+    if !args.accept_classes {
+        let mut lines = input.lock().lines();
+        if !classes.review(&mut || lines.next(), err)? {
+            return Ok(());
+        }
+    }
+    // The file is new, and needs no backup.
+    if let Some(backup) = classes.declare(file, places)? {
+        drop(fs::remove_file(backup));
+    }
+    Ok(())
 }
 
 /// The first server: from the flags, or asked for.

@@ -1,17 +1,20 @@
 //! Approving what waits, and forgetting.
 
-use std::io::Write;
+use std::io::{self, BufRead as _, IsTerminal as _, Write};
 
 use gate::pins::{Approval, PinFile};
 use mcp::descriptions::hidden::spelled_out;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{ApproveArgs, DONE, Failure, ForgetArgs, TROUBLE, chosen, file, short};
+use super::{ApproveArgs, DONE, Failure, ForgetArgs, TROUBLE, book, chosen, file, short};
+use crate::classes::ToolClasses;
+use crate::config::Settings;
 use crate::local;
 use crate::places::Places;
 
 pub(super) fn approve(
     args: &ApproveArgs,
+    settings: &Settings,
     places: &Places,
     out: &mut dyn Write,
 ) -> Result<u8, Failure> {
@@ -46,7 +49,12 @@ pub(super) fn approve(
                 }
             })
             .collect();
-        writeln!(out, "{:#}", json!({"server": args.server, "tools": tools}))?;
+        let accepted = match args.accept_classes {
+            true => Some(declare(args, settings, places, out)?),
+            false => None,
+        };
+        let printed = json!({"server": args.server, "tools": tools, "classes": accepted});
+        writeln!(out, "{printed:#}")?;
     } else {
         if outcomes.is_empty() {
             writeln!(out, "nothing waits at {}", args.server)?;
@@ -70,8 +78,61 @@ pub(super) fn approve(
                 )?,
             }
         }
+        declare(args, settings, places, out)?;
     }
     Ok(if wrong { TROUBLE } else { DONE })
+}
+
+/// Declares what the approved tools do, as far as that is accepted, and returns the classes that were declared.
+fn declare(
+    args: &ApproveArgs,
+    settings: &Settings,
+    places: &Places,
+    out: &mut dyn Write,
+) -> Result<Value, Failure> {
+    let (Some(server), Some(file)) = (settings.server(&args.server), &settings.file) else {
+        return match args.accept_classes {
+            true => Err(Failure::Said(format!(
+                "the definitions were approved, but no class was declared: durward.yaml has no server \"{}\"",
+                args.server.escape_debug()
+            ))),
+            false => Ok(Value::Null),
+        };
+    };
+    let book = book(places, &args.server)?;
+    let is_chosen = |name: &String| args.all || args.tools.contains(name);
+    let approved = book.tools.iter().filter(|(name, _)| is_chosen(name));
+    let definitions = approved.filter_map(|(name, tool)| {
+        let definition = tool.approved.as_ref().filter(|own| own.by_person)?;
+        Some((name.as_str(), definition.text.as_str().into()))
+    });
+    let mut classes = ToolClasses::propose(server, definitions);
+    if classes.is_empty() {
+        return Ok(classes.to_json());
+    }
+    if !args.accept_classes {
+        let input = io::stdin();
+        if !input.is_terminal() || !io::stdout().is_terminal() {
+            return Ok(Value::Null);
+        }
+        let mut lines = input.lock().lines();
+        let accepted = classes.review(&mut || lines.next(), out);
+        if !accepted.map_err(Failure::Said)? {
+            writeln!(out, "no class was declared")?;
+            return Ok(Value::Null);
+        }
+    }
+    let backup = classes.declare(file, places).map_err(Failure::Said)?;
+    if let (Some(backup), false) = (backup, args.json) {
+        writeln!(
+            out,
+            "{}: declared what the tools of {} do",
+            file.display(),
+            args.server
+        )?;
+        writeln!(out, "{}: backup of the file as it was", backup.display())?;
+    }
+    Ok(classes.to_json())
 }
 
 pub(super) fn forget(

@@ -12,6 +12,7 @@ use std::io::{self, Write};
 use clap::{Args, Subcommand};
 use gate::pins::{Book, PinError, PinFile, servers};
 
+use crate::config::Settings;
 use crate::places::Places;
 
 /// All is well; for `diff`: nothing waits.
@@ -24,7 +25,8 @@ const TROUBLE: u8 = 2;
 /// Shown below the command's help.
 pub const HELP: &str = "\
 The first complete list of a server's tools is pinned. Approve it to let its annotations (readOnlyHint) count in favour of
-its tools; until then they only count against them. A definition that changes later, or a tool that is added,
+its tools; until then they only count against them. At a terminal you are then shown what each tool of a server of
+durward.yaml seems to do, and may declare that (servers.NAME.tools), as it is or with changes. A definition that changes later, or a tool that is added,
 waits until you approve it; with `durward run --pin enforce` it is hidden and cannot be called until then. Running
 instances pick up an approval by themselves.
 
@@ -33,6 +35,7 @@ Examples:
   durward pins diff files           what changed, as a diff
   durward pins approve files --all  approve all definitions of one server
   durward pins propose files        what its tools seem to do, to declare in durward.yaml
+  durward pins approve files --all --accept-classes     approve, and declare what is proposed without asking
 
 Exit codes: 0 done, or nothing waits; 1 something waits (diff) or pins are damaged (list); 2 it could not be done.";
 
@@ -90,6 +93,9 @@ struct ApproveArgs {
     /// Approve only the definition whose digest begins so, as `diff` shows it
     #[arg(long, value_name = "HEX", value_parser = digest)]
     digest: Option<String>,
+    /// Declare the proposed class of each approved tool in durward.yaml without asking
+    #[arg(long)]
+    accept_classes: bool,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -135,11 +141,17 @@ impl From<io::Error> for Failure {
 }
 
 /// Runs the command; gives the exit code.
-pub fn run(args: &PinsArgs, places: &Places, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+pub fn run(
+    args: &PinsArgs,
+    settings: &Settings,
+    places: &Places,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> u8 {
     let outcome = match &args.command {
         Command::List(args) => list::run(args, places, out),
         Command::Diff(args) => diff::run(args, places, out),
-        Command::Approve(args) => approve::approve(args, places, out),
+        Command::Approve(args) => approve::approve(args, settings, places, out),
         Command::Propose(args) => propose::run(args, places, out),
         Command::Forget(args) => approve::forget(args, places, out),
     };

@@ -13,6 +13,7 @@ use state::directory;
 use super::session::Begin;
 use super::{list, object, print};
 use crate::config::Settings;
+use crate::config::server::Server;
 use crate::places::Places;
 
 /// Shows every tool; nothing is called.
@@ -32,6 +33,17 @@ impl Scratch {
         Ok(scratch)
     }
 
+    /// Returns how a session is begun that shows all tools and keeps nothing.
+    fn begin<'a>(&self, settings: &'a Settings, places: &'a Places) -> Begin<'a> {
+        Begin {
+            settings,
+            places,
+            policy: Some(self.policy()),
+            state: Some(self.0.join("state")),
+            flags: &["--pin", "off"],
+        }
+    }
+
     fn policy(&self) -> PathBuf {
         self.0.join("policy.json")
     }
@@ -41,6 +53,20 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         drop(fs::remove_dir_all(&self.0));
     }
+}
+
+/// Starts a server and returns the definitions of its tools by name, as JSON.
+pub(crate) fn definitions(
+    server: &Server,
+    settings: &Settings,
+    places: &Places,
+) -> Result<Vec<(String, String)>, String> {
+    let scratch = Scratch::new(places)?;
+    let tools = list(server, None, &scratch.begin(settings, places))?;
+    let definitions = tools
+        .into_iter()
+        .map(|listed| (listed.name, listed.tool.to_string()));
+    Ok(definitions.collect())
 }
 
 /// What was found.
@@ -64,14 +90,7 @@ pub(crate) fn start(
         failed: Vec::new(),
     };
     for server in &settings.servers {
-        let begin = Begin {
-            settings,
-            places,
-            policy: Some(scratch.policy()),
-            state: Some(scratch.0.join("state")),
-            flags: &["--pin", "off"],
-        };
-        match list(server, policy, &begin) {
+        match list(server, policy, &scratch.begin(settings, places)) {
             Ok(tools) => {
                 if let Some(out) = &mut out {
                     print(&server.name, &tools, *out).or_else(|error| match error.kind() {

@@ -228,3 +228,22 @@ fn at_a_terminal_it_asks_again_and_an_end_leaves_nothing() {
         "{text}"
     );
 }
+
+#[test]
+fn a_newcomer_may_declare_what_the_tools_do() {
+    let world = fresh();
+    let mock = [binary(), "lab", "mock", "files"];
+    let words = ["init", "--yes", "--accept-classes", "--name", "e", "--"];
+    let (code, _, err) = durward(&world, &[&words[..], &mock[..]].concat());
+    assert_eq!(code, 0, "{err}");
+    let text = fs::read_to_string(world.config().join("durward.yaml")).unwrap();
+    assert!(text.contains("read_file: read"), "{text}{err}");
+    assert!(text.contains("write_file: write"), "{text}{err}");
+    let (code, _, err) = durward(&world, &["check", "--strict"]);
+    assert_eq!(code, 0, "{err}");
+    // A server that does not start leaves the files as they are, with a reason.
+    let world = fresh();
+    let (code, _, err) = durward(&world, &[&words[..], &["/bin/false"]].concat());
+    assert_eq!(code, 0, "{err}");
+    assert!(err.contains("no class of a tool was declared"), "{err}");
+}

@@ -4,7 +4,11 @@ use crate::support::guarded::{LATEST, Place, end};
 use serde_json::{Value, json};
 
 fn pins(place: &Place, words: &[&str]) -> (Option<i32>, String, String) {
-    let output = place.durward(&[&["--state-dir", "state", "pins"], words].concat());
+    pins_at(place, &[&["--state-dir", "state", "pins"], words].concat())
+}
+
+fn pins_at(place: &Place, words: &[&str]) -> (Option<i32>, String, String) {
+    let output = place.durward(words);
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (
         output.status.code(),
@@ -140,4 +144,66 @@ fn a_proposal_says_what_each_pinned_tool_seems_to_do() {
     let (code, _, err) = pins(&place, &["propose", "victm"]);
     assert_eq!(code, Some(2));
     assert!(err.contains("there are pins of: victim"), "{err}");
+}
+
+#[test]
+fn approving_declares_what_the_tools_do_where_that_is_accepted() {
+    let place = Place::new();
+    place.write_policy(
+        r#"{"rules":[{"id":"reads","effect":"allow","conditions":{"operations":["read"]}}]}"#,
+    );
+    let mock = ["hostile", "--behaviour", "rug-pull", "--at", "9"];
+    let mut words = place.mock(&mock).into_iter();
+    let program = words.next().unwrap();
+    let arguments: Vec<String> = words.collect();
+    let text = format!(
+        "# mine\npolicy: policy.json\nservers:\n  victim: # a server\n    command: {}\n    args: {}\n",
+        json!(program),
+        json!(arguments)
+    );
+    std::fs::write(place.path("durward.yaml"), &text).unwrap();
+    let mut client = place.guard_configured("durward.yaml", &[], "victim");
+    client.handshake(LATEST).unwrap();
+    client.request("tools/list", json!({})).unwrap();
+    assert_eq!(end(client).code, Some(0));
+    let configured = |words: &[&str]| {
+        pins_at(
+            &place,
+            &[&["--config", "durward.yaml", "--state-dir", "state"], words].concat(),
+        )
+    };
+    // Nothing is asked without a terminal, and nothing declared.
+    let (code, out, err) = configured(&["pins", "approve", "victim", "--all"]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.contains("echo: approved "), "{out}");
+    assert_eq!(
+        std::fs::read_to_string(place.path("durward.yaml")).unwrap(),
+        text
+    );
+    let accept = [
+        "pins",
+        "approve",
+        "victim",
+        "--all",
+        "--accept-classes",
+        "--json",
+    ];
+    let (code, out, err) = configured(&accept);
+    assert_eq!(code, Some(0), "{err}");
+    let said: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(said["classes"]["echo"], "read", "{said}");
+    let written = std::fs::read_to_string(place.path("durward.yaml")).unwrap();
+    for kept in ["# mine\n", "victim: # a server\n", "echo: read"] {
+        assert!(written.contains(kept), "{written}");
+    }
+    assert_eq!(configured(&["check", "--strict"]).0, Some(0));
+    // What is declared is not proposed again.
+    let said: Value = serde_json::from_str(&configured(&accept).1).unwrap();
+    assert_eq!(said["classes"], json!({}));
+    let (code, _, err) = pins(&place, &["approve", "victim", "--all", "--accept-classes"]);
+    assert_eq!(code, Some(2), "{err}");
+    assert!(
+        err.contains("durward.yaml has no server \"victim\""),
+        "{err}"
+    );
 }
