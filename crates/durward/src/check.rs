@@ -20,6 +20,7 @@ use crate::layout::table::{Column, Long, Table};
 use crate::places::Places;
 use crate::plural::count;
 use crate::policy::source::{PolicySource, Protected, ShippedPolicy};
+use crate::policy::unknown_tools;
 use crate::serve::{NOTHING_TO_SERVE, Ready, ServeArgs};
 use crate::tools::start::start;
 
@@ -214,7 +215,14 @@ fn compiled(
     let policy = source.load(Protected::AsRun, places)?;
     let own = server.is_none_or(|server| server.policy.is_some());
     if let (PolicySource::File(file), true) = (&source, own) {
-        for warning in crate::policy::warnings(&policy) {
+        let mut found = crate::policy::warnings(&policy);
+        found.extend(unknown_tools::warnings(
+            &policy,
+            (&source, false),
+            settings,
+            places,
+        ));
+        for warning in found {
             warnings.push(format!(
                 "{}: rule {} \"{}\": {}",
                 file.display(),

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::source::{self, PolicySource, Protected};
 use super::text::Plain;
-use super::{Context, EXIT_FINE, Failure};
+use super::{Context, EXIT_FINE, Failure, unknown_tools};
 use crate::plural::count;
 
 pub const HELP: &str = "\
@@ -21,7 +21,8 @@ Examples:
 
 An invalid policy is refused with line, column and a hint (exit code 16). Rules that are valid but have no effect are
 warnings: a path pattern that no path can match, conditions that contradict each other, a rule that another rule
-always overrides.";
+always overrides, a rule on operations that allows no call of tools which have been listed, because nothing says what
+they do.";
 
 /// Arguments of `durward policy check`.
 #[derive(Debug, Args)]
@@ -49,7 +50,13 @@ pub fn run(
     };
     let policy = source.load(Protected::AsRun, context.places);
     let policy = policy.map_err(Failure::Configuration)?;
-    let warnings = super::warnings(&policy);
+    let mut warnings = super::warnings(&policy);
+    warnings.extend(unknown_tools::warnings(
+        &policy,
+        (&source, args.file.is_some()),
+        context.settings,
+        context.places,
+    ));
     let found = warnings.len();
     let file = source.to_string();
     match args.json {

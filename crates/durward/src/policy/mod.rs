@@ -12,6 +12,7 @@ mod replay;
 mod show;
 pub mod source;
 mod text;
+pub mod unknown_tools;
 
 use std::io::{self, Write};
 

@@ -129,11 +129,17 @@ pub(crate) fn classify(tool: &str, stated: Stated, evidence: &Evidence) -> CallE
 /// Returns what a tool of this name does where nothing else is known.
 #[must_use]
 pub fn of_name(tool: &str) -> CallEffects {
+    of_evidence(tool, &Evidence::default())
+}
+
+/// Returns what a tool of this name does by what else is known of it.
+#[must_use]
+pub fn of_evidence(tool: &str, evidence: &Evidence) -> CallEffects {
     let stated = Stated {
         operation: None,
         side_effects: None,
     };
-    classify(tool, stated, &Evidence::default())
+    classify(tool, stated, evidence)
 }
 
 /// Returns what a call does before its arguments are read.

@@ -75,6 +75,68 @@ pub fn warnings(rules: &[Rule], methods: &[&str]) -> Vec<Warning> {
     out
 }
 
+/// Most names of tools that a warning lists.
+const TOOLS_NAMED_MAX: usize = 5;
+
+/// Tools of one server of which nothing says what they do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownTools {
+    /// The server's name.
+    pub server: String,
+    /// Their names; at least one.
+    pub tools: Vec<String>,
+}
+
+/// Returns a warning for each rule that allows by operations alone and so lets no call of these tools pass.
+#[must_use]
+pub fn unknown_tools(rules: &[Rule], servers: &[UnknownTools]) -> Vec<Warning> {
+    let mut out = Vec::new();
+    for (at, rule) in rules.iter().enumerate() {
+        let c = &rule.conditions;
+        let operations = c
+            .list("operations")
+            .filter(|_| rule.effect == Effect::Allow);
+        let Some(operations) = operations.filter(|_| c.list("tool_name").is_none()) else {
+            continue;
+        };
+        if operations.iter().any(|of| of == Operation::Unknown.label()) {
+            continue;
+        }
+        let is_meant = |unknown: &&UnknownTools| {
+            let named = c.list("backend_id");
+            named.is_none_or(|named| {
+                named
+                    .iter()
+                    .any(|name| !is_literal(name) || *name == unknown.server)
+            })
+        };
+        out.extend(servers.iter().filter(is_meant).map(|unknown| {
+            let UnknownTools { server, tools } = unknown;
+            let shown = tools.iter().take(TOOLS_NAMED_MAX).map(String::as_str);
+            let more = match tools.len() > TOOLS_NAMED_MAX {
+                true => ", ...",
+                false => "",
+            };
+            Warning {
+                number: at + 1,
+                id: rule.id.clone(),
+                message: format!(
+                    "allows no call of {} of \"{server}\", because nothing says what they do: {}{more}",
+                    match tools.len() {
+                        1 => "1 tool".to_owned(),
+                        several => format!("{several} tools"),
+                    },
+                    shown.collect::<Vec<_>>().join(", ")
+                ),
+                hint: format!(
+                    "declare them under servers.{server}.tools in durward.yaml; `durward pins approve {server} --all` proposes how"
+                ),
+            }
+        }));
+    }
+    out
+}
+
 /// The first member of the rule that loads and yet cannot mean what it seems to, because it is written in
 /// the manner of another tool. One such member among good ones is a hole that nobody sees.
 fn misspelt(rule: &Rule) -> Option<(String, String)> {

@@ -2,6 +2,7 @@
 
 use gate::facts::{Fact, Facts, ResourceType};
 use gate::paths::{PathArgument, Role, meanings};
+use gate::policy::lint::{UnknownTools, unknown_tools};
 use gate::policy::{Policy, Tri, lint};
 
 fn warned(rules: &str) -> Vec<(String, String)> {
@@ -374,4 +375,43 @@ fn an_allow_rule_on_names_and_operations_is_named() {
         assert_eq!(warned(&rule("r", "allow", fine)), [], "{fine}");
     }
     assert_eq!(warned(&rule("r", "deny", by_name)), []);
+}
+
+#[test]
+fn a_rule_on_operations_names_the_tools_that_it_lets_no_call_of_pass() {
+    let rules = [
+        rule("bare", "allow", r#""operations":["read"]"#),
+        rule("all", "allow", r#""operations":["read","unknown"]"#),
+        rule(
+            "named",
+            "allow",
+            r#""operations":["read"],"tool_name":"look""#,
+        ),
+        rule(
+            "elsewhere",
+            "allow",
+            r#""operations":["read"],"backend_id":"docs""#,
+        ),
+        rule("asks", "hitl", r#""operations":["write"]"#),
+    ];
+    let text = format!("{{\"rules\":[{}]}}", rules.join(","));
+    let policy = Policy::load(&text, None, &[]).unwrap();
+    let unknown = |tools: &[&str]| UnknownTools {
+        server: "files".into(),
+        tools: tools.iter().map(|tool| (*tool).into()).collect(),
+    };
+    let warnings = unknown_tools(policy.rules(), &[unknown(&["look", "zap"])]);
+    let [warning] = &warnings[..] else {
+        panic!("{warnings:?}");
+    };
+    assert_eq!((warning.number, warning.id.as_str()), (1, "bare"));
+    assert!(
+        warning.message.contains("2 tools of \"files\""),
+        "{warning}"
+    );
+    assert!(warning.message.ends_with("look, zap"), "{warning}");
+    assert!(warning.hint.contains("servers.files.tools"), "{warning}");
+    let many = unknown_tools(policy.rules(), &[unknown(&["a"; 9])]);
+    assert!(many[0].message.ends_with("a, a, a, a, a, ..."), "{many:?}");
+    assert_eq!(unknown_tools(policy.rules(), &[]), []);
 }

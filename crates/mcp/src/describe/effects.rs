@@ -3,7 +3,7 @@
 
 use gate::effects::{
     Annotations, ArgumentSigns, Evidence, OperationSet, is_option_like, is_output_name,
-    is_suspicious_name, propose,
+    is_suspicious_name, of_evidence, propose,
 };
 use gate::facts::{Fact, Facts};
 use gate::paths::Role;
@@ -139,6 +139,23 @@ fn annotations_in(entry: &serde_json::Value) -> Annotations {
         open_world: hint("openWorldHint"),
         approved: false,
     }
+}
+
+/// Returns whether nothing that counts says what a tool with this definition does, so that a rule on operations allows no
+/// call of it. `by_person`: a person approved the definition.
+#[must_use]
+pub fn is_unknown(tool: &str, definition: &str, by_person: bool) -> bool {
+    let entry: serde_json::Value = serde_json::from_str(definition).unwrap_or_default();
+    let schema = entry.get("inputSchema");
+    let evidence = Evidence {
+        annotations: Annotations {
+            approved: by_person,
+            ..annotations_in(&entry)
+        },
+        suspicious_schema: schema.is_some_and(has_suspicious_argument),
+        ..Evidence::default()
+    };
+    of_evidence(tool, &evidence).is_open
 }
 
 /// Returns what a person is proposed to declare of a tool with this definition; `None` where nothing tells what it does.

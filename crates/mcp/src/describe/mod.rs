@@ -29,7 +29,7 @@ mod roles;
 mod schemas;
 mod subscribed;
 pub use address::ELICIT;
-pub use effects::{annotations_of, proposed};
+pub use effects::{annotations_of, is_unknown, proposed};
 pub use names::ArgumentNames;
 pub use outputs::Outputs;
 pub use roles::{ArgumentRoles, Said};
