@@ -11,6 +11,9 @@ const READS: &str = r#"{"version":"1","rules":[
     {"id":"read-work","effect":"allow","conditions":{"operations":["read"],"path_pattern":"/home/me/work/**"}},
     {"id":"no-change","effect":"deny","conditions":{"operations":["write","delete"]}}]}"#;
 
+/// Names of tools that mislead: most begin with a verb that reads.
+const MISLEADING: &str = include_str!("../../../gate/tests/it/misleading_names.txt");
+
 /// Has `durward policy test` judge calls.
 fn judged(world: &World, cases: &[Value]) {
     let file = world.far.join("cases.json");
@@ -28,25 +31,7 @@ fn judged(world: &World, cases: &[Value]) {
 fn tools_whose_names_begin_like_reads_do_not_pass_as_reads() {
     let world = World::new(Some(READS));
     let case = |tool: &str| json!({"tool": tool, "args": {"path": "/home/me/work/x", "replace": "y"}, "expect": "deny"});
-    let tools = [
-        "search_and_replace",
-        "find_replace_all",
-        "find_and_replace_in_files",
-        "search_and_destroy",
-        "find_and_purge",
-        "list_and_wipe",
-        "get_or_create_file",
-        "fetch_and_execute",
-        "get_shell",
-        "find_exec",
-        "list_kill",
-        "read_and_overwrite",
-        "search_replace",
-        "find_truncate",
-        "fetch_and_save",
-        "get_and_chmod",
-    ];
-    let mut cases: Vec<Value> = tools.into_iter().map(case).collect();
+    let mut cases: Vec<Value> = MISLEADING.lines().map(case).collect();
     cases.push(json!({"tool": "read_file", "path": "/home/me/work/x", "expect": "allow"}));
     judged(&world, &cases);
 }
@@ -55,12 +40,7 @@ fn tools_whose_names_begin_like_reads_do_not_pass_as_reads() {
 fn the_starter_policy_asks_about_tools_that_nothing_is_known_of() {
     let world = World::new(None);
     let asks = |tool: &str| json!({"tool": tool, "args": {}, "expect": "hitl"});
-    let tools = "mark_all_notifications_read mark_message_read search_and_destroy find_and_terminate get_rid_of_files \
-        list_item_for_sale check_in_guest check_task check_checklist_item read_and_forward get_and_charge_card \
-        show_dialog_and_block view_increment find_and_ban_user lookup_and_subscribe unsubscribe_list list_and_nuke \
-        read_then_destroy get_followers_and_follow check_out view_and_accept_invite accept_get accept_invite_info \
-        tail_and_rotate stat_and_evict get_token_balance get_data";
-    let mut cases: Vec<Value> = tools.split_whitespace().map(asks).collect();
+    let mut cases: Vec<Value> = MISLEADING.lines().map(asks).collect();
     for name in [
         "output_file",
         "output",
@@ -123,5 +103,34 @@ fn tools_of_unknown_effects_do_not_move_the_parent_of_the_state() {
         json!({"tool": tool, "args": args, "expect": "deny", "rule": "built_in_protected_path"})
     })
     .collect();
+    judged(&world, &cases);
+}
+
+#[test]
+fn a_search_for_a_type_of_files_reads_and_a_search_for_all_files_may_find_secrets() {
+    let world = World::new(None);
+    let case = |tool: &str, pattern: &str, expect: &str| json!({"tool": tool, "args": {"path": "/tmp/c1", "pattern": pattern}, "expect": expect});
+    let cases = [
+        case("search_files", "*.txt", "allow"),
+        case("search_files", "*.rs", "allow"),
+        case("search_files", "*", "hitl"),
+        case("search_files", "id_*", "hitl"),
+        case("search_files", ".env*", "hitl"),
+        case("search_files", "*.key", "hitl"),
+    ];
+    judged(&world, &cases);
+}
+
+#[test]
+fn a_reader_lists_the_directory_that_holds_the_state() {
+    let world = World::new(None);
+    let home = world.home().to_str().unwrap().to_owned();
+    let case =
+        |tool: &str, expect: &str| json!({"tool": tool, "args": {"path": home}, "expect": expect});
+    let cases = [
+        case("list_directory", "allow"),
+        case("get_file_info", "allow"),
+        case("directory_tree", "deny"),
+    ];
     judged(&world, &cases);
 }

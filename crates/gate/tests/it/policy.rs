@@ -859,27 +859,13 @@ fn operations_match_what_is_known_and_keep_off_what_may_be() {
       {"id":"reads","effect":"allow","conditions":{"operations":["read"]}},
       {"id":"no-change","effect":"deny","conditions":{"operations":["write","delete"]}}]}"#,
     );
-    for tool in [
-        "search_and_replace",
-        "find_replace_all",
-        "find_and_replace_in_files",
-        "search_and_destroy",
-        "find_and_purge",
-        "list_and_wipe",
-        "get_or_create_file",
-        "fetch_and_execute",
-        "get_shell",
-        "find_exec",
-        "list_kill",
-        "read_and_overwrite",
-        "search_replace",
-        "find_truncate",
-        "fetch_and_save",
-        "get_and_chmod",
-        "get_weather",
-        "move_file",
-        "bash",
-    ] {
+    let misleading = include_str!("misleading_names.txt").lines();
+    for tool in misleading.chain(["get_weather", "move_file", "bash"]) {
+        if tool == "read_and_forward" {
+            // Its verb says that it sends, which this rule does not refuse.
+            check(&p, tool, &[], Effect::Deny, "default");
+            continue;
+        }
         check(&p, tool, &[], Effect::Deny, "no-change");
     }
     check(&p, "read_file", &[], Effect::Allow, "reads");

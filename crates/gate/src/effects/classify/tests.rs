@@ -23,57 +23,11 @@ fn annotated(read_only: Option<bool>, destructive: Option<bool>, approved: bool)
 }
 
 /// Names that mislead: most begin with a verb that reads.
-const MISLEADING: [&str; 45] = [
-    "search_and_replace",
-    "find_replace_all",
-    "find_and_replace_in_files",
-    "search_and_destroy",
-    "find_and_purge",
-    "list_and_wipe",
-    "get_or_create_file",
-    "fetch_and_execute",
-    "get_shell",
-    "find_exec",
-    "list_kill",
-    "read_and_overwrite",
-    "search_replace",
-    "find_truncate",
-    "fetch_and_save",
-    "get_and_chmod",
-    "mark_all_notifications_read",
-    "mark_message_read",
-    "find_and_terminate",
-    "get_rid_of_files",
-    "list_item_for_sale",
-    "check_in_guest",
-    "check_task",
-    "check_checklist_item",
-    "read_and_forward",
-    "get_and_charge_card",
-    "show_dialog_and_block",
-    "view_increment",
-    "find_and_ban_user",
-    "lookup_and_subscribe",
-    "unsubscribe_list",
-    "list_and_nuke",
-    "read_then_destroy",
-    "get_followers_and_follow",
-    "check_out",
-    "view_and_accept_invite",
-    "accept_get",
-    "accept_invite_info",
-    "tail_and_rotate",
-    "stat_and_evict",
-    "get_token_balance",
-    "get_data",
-    "fire_missiles",
-    "zap",
-    "",
-];
+const MISLEADING: &str = include_str!("../../../tests/it/misleading_names.txt");
 
 #[test]
 fn a_name_alone_makes_no_call_a_read() {
-    for tool in MISLEADING {
+    for tool in MISLEADING.lines().chain([""]) {
         for evidence in [
             Evidence::default(),
             annotated(Some(true), None, false),
