@@ -14,7 +14,7 @@ use toolkit::server::{DynToolServer, ToolServer};
 use crate::failure::Failure;
 use crate::local::{self, SystemClock};
 use crate::places::{self, Places};
-use crate::policy::source::ShippedPolicy;
+use crate::policy_source::ShippedPolicy;
 
 /// Reads options from variables of the environment.
 type FromEnvironment = fn(&dyn Fn(&str) -> Option<OsString>) -> Result<Options, String>;

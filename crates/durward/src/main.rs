@@ -42,6 +42,7 @@ mod pins;
 mod places;
 mod plural;
 mod policy;
+mod policy_source;
 mod program;
 mod providers;
 mod reference;

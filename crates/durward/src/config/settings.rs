@@ -19,7 +19,7 @@ use super::otel::Otel;
 use super::server::Server;
 use super::values::{Links, Listen, Pin, Share, Size, Span, Sync};
 use crate::places::WARN_BELOW_DEFAULT;
-use crate::policy::source::PolicySource;
+use crate::policy_source::PolicySource;
 use crate::verify::Verify;
 
 /// Where a value came from, strongest first.

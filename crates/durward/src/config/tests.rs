@@ -10,7 +10,7 @@ use super::section::Reader;
 use super::settings::{Origin, Settings};
 use super::values::Span;
 use crate::places::Places;
-use crate::policy::source::{PolicySource, ShippedPolicy};
+use crate::policy_source::{PolicySource, ShippedPolicy};
 use everything::EVERYTHING;
 
 mod everything;

@@ -1,7 +1,5 @@
 //! The policy that a command is about: a file, or a shipped one.
 
-use std::borrow::Cow;
-use std::fmt;
 use std::fs::File;
 use std::io::{Read as _, Write};
 use std::path::{Path, PathBuf};
@@ -9,13 +7,13 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use gate::policy::Policy;
 use gate::policy::load::POLICY_BYTES_MAX;
-use gate::policy::starter::STARTER_POLICY;
 use toolkit::files::unreadable;
 
 use super::{Context, Failure};
 use crate::config::is_ours;
 use crate::local::LocalView;
 use crate::places::Places;
+pub use crate::policy_source::{PolicySource, ShippedPolicy};
 
 /// Which policy.
 #[derive(Debug, Args)]
@@ -30,92 +28,7 @@ pub struct PolicyFile {
     pub policy: Option<PathBuf>,
 }
 
-/// A policy that is built in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ShippedPolicy {
-    /// The starter policy.
-    #[default]
-    Starter,
-    /// The rules for `builtin: ssh`, which read its commands.
-    Ssh,
-}
-
-impl ShippedPolicy {
-    /// Returns its name in messages.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Starter => "starter policy",
-            Self::Ssh => "shipped SSH rules",
-        }
-    }
-
-    /// Returns its name in the journal.
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::Starter => "starter",
-            Self::Ssh => "ssh",
-        }
-    }
-
-    /// Returns what it does, in a sentence.
-    pub fn summary(self) -> &'static str {
-        match self {
-            Self::Starter => "the starter policy applies: reads pass, all else needs approval",
-            Self::Ssh => {
-                "the shipped SSH rules apply (durward ssh rules): commands that look pass, changes need approval, secrets are refused"
-            }
-        }
-    }
-
-    fn text(self) -> Cow<'static, str> {
-        match self {
-            Self::Starter => Cow::Borrowed(STARTER_POLICY),
-            Self::Ssh => Cow::Owned(::ssh::rules::policy()),
-        }
-    }
-}
-
-/// Where the rules that apply to a server come from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PolicySource {
-    /// A file that someone chose.
-    File(PathBuf),
-    /// No file is named.
-    Shipped(ShippedPolicy),
-}
-
-impl Default for PolicySource {
-    fn default() -> Self {
-        Self::Shipped(ShippedPolicy::Starter)
-    }
-}
-
-impl fmt::Display for PolicySource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::File(file) => write!(f, "{}", file.display()),
-            Self::Shipped(shipped) => f.write_str(shipped.name()),
-        }
-    }
-}
-
 impl PolicySource {
-    /// Returns the file; `None` for a shipped policy.
-    pub fn file(&self) -> Option<&Path> {
-        match self {
-            Self::File(file) => Some(file),
-            Self::Shipped(_) => None,
-        }
-    }
-
-    /// Returns the name that the journal records.
-    pub fn label(&self) -> String {
-        match self {
-            Self::File(file) => file.display().to_string(),
-            Self::Shipped(shipped) => shipped.label().to_owned(),
-        }
-    }
-
     /// Loads the policy.
     ///
     /// # Errors
