@@ -3,6 +3,11 @@
 //! The table was filled after the words of names were chosen. Half of its servers is held back: words may be changed
 //! because of a tool of the first half, and never because of one of the second.
 
+#![expect(
+    clippy::print_stdout,
+    reason = "the shares are measured, and read by people"
+)]
+
 use gate::effects::{Annotations, Evidence, OperationSet, is_suspicious_name, propose};
 use gate::facts::{Fact, Facts, ResourceType};
 use gate::policy::starter::STARTER_POLICY;
