@@ -50,6 +50,13 @@ pub struct LimitArgs {
         value_name = "SIZE"
     )]
     request_bytes: Option<Size>,
+    /// Journal records that one caller may cause in a minute [default: 16MiB, or 4KiB for each call of --limit-requests]
+    #[arg(
+        help_heading = "Limits",
+        long = "limit-journal-bytes",
+        value_name = "SIZE"
+    )]
+    journal_bytes: Option<Size>,
 }
 
 impl LimitArgs {
@@ -74,6 +81,10 @@ impl LimitArgs {
             request_bytes_max: self
                 .request_bytes
                 .map_or(base.request_bytes_max, |size| size.0),
+            journal_bytes_max: self
+                .journal_bytes
+                .map(|size| size.0)
+                .or(base.journal_bytes_max),
         };
         limits
             .check()
@@ -100,6 +111,7 @@ fn in_the_words_of_the_flags(error: &LimitError) -> String {
         "tool_under_way_max" => ("--limit-tool-concurrency", least, most),
         "response_bytes_max" => ("--limit-response-bytes", least, most),
         "request_bytes_max" => ("--limit-request-bytes", least, most),
+        "journal_bytes_max" => ("--limit-journal-bytes", least, most),
         other => (other, least, most),
     };
     format!("{flag} is out of bounds; it can be {least} to {most}")

@@ -56,6 +56,8 @@ pub enum Reason {
     RateLimit,
     /// One tool was called too often within its window.
     ToolRateLimit,
+    /// The caller has caused as many bytes of journal records as it may in a minute.
+    JournalBytesLimit,
     /// Too many calls are under way.
     UnderWayLimit,
     /// What the caller may use is used up.
@@ -70,7 +72,7 @@ pub enum Reason {
 
 impl Reason {
     /// All, in the order of the reference page.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 31] = [
         Self::DenyRule,
         Self::NoRule,
         Self::ProtectedPath,
@@ -96,6 +98,7 @@ impl Reason {
         Self::Draining,
         Self::RateLimit,
         Self::ToolRateLimit,
+        Self::JournalBytesLimit,
         Self::UnderWayLimit,
         Self::BudgetSpent,
         Self::ApprovalTooLate,
@@ -132,6 +135,7 @@ impl Reason {
             Self::Draining => "draining",
             Self::RateLimit => "rate_limited",
             Self::ToolRateLimit => "tool_rate_limited",
+            Self::JournalBytesLimit => "journal_bytes_limited",
             Self::UnderWayLimit => "too_many_under_way",
             Self::BudgetSpent => "budget_spent",
             Self::ApprovalTooLate => "approval_too_late",
@@ -199,6 +203,9 @@ impl Reason {
             Self::Draining => "refused: shutting down".into(),
             Self::RateLimit => reached("limits.requests on calls and lists of one caller"),
             Self::ToolRateLimit => reached("limits.per_tool on calls of one tool"),
+            Self::JournalBytesLimit => {
+                reached("limits.journal_bytes on journal records of one caller within a minute")
+            }
             Self::UnderWayLimit => reached("limits.concurrency on calls under way at once"),
             Self::BudgetSpent => {
                 "refused: this call may use more than is left of the caller's budget; ask for less, or wait for the next window"
@@ -269,6 +276,7 @@ impl Reason {
             | Self::ApprovalTooManyAsked
             | Self::RateLimit
             | Self::ToolRateLimit
+            | Self::JournalBytesLimit
             | Self::UnderWayLimit
             | Self::BudgetSpent => "The same call can pass later: make fewer calls at a time.",
         }
@@ -281,6 +289,7 @@ impl Reason {
             Self::Draining
             | Self::RateLimit
             | Self::ToolRateLimit
+            | Self::JournalBytesLimit
             | Self::UnderWayLimit
             | Self::PlaceUnsettled
             | Self::Unchecked

@@ -44,6 +44,7 @@ pub fn mcp_error(reason: Reason) -> i32 {
         | Reason::Draining
         | Reason::RateLimit
         | Reason::ToolRateLimit
+        | Reason::JournalBytesLimit
         | Reason::BudgetSpent
         | Reason::PlaceUnsettled
         | Reason::UnderWayLimit => REFUSED,
@@ -76,6 +77,7 @@ pub fn http_status(reason: Reason) -> StatusCode {
         | Reason::ApprovalTooManyAsked
         | Reason::RateLimit
         | Reason::ToolRateLimit
+        | Reason::JournalBytesLimit
         | Reason::BudgetSpent
         | Reason::PlaceUnsettled
         | Reason::UnderWayLimit => StatusCode::TOO_MANY_REQUESTS,

@@ -2,8 +2,8 @@
 
 use gate::approval::{PENDING_LIMIT, REMEMBER_S_MAX, TIMEOUT_S_MAX, TIMEOUT_S_MIN};
 use gate::limits::{
-    CALLS_MAX, REQUEST_BYTES_MAX, REQUEST_BYTES_MIN, RESPONSE_BYTES_MAX, RESPONSE_BYTES_MIN,
-    UNDER_WAY_MAX, WINDOW_MS_MAX, WINDOW_MS_MIN,
+    CALLS_MAX, JOURNAL_BYTES_MAX, JOURNAL_BYTES_MIN, REQUEST_BYTES_MAX, REQUEST_BYTES_MIN,
+    RESPONSE_BYTES_MAX, RESPONSE_BYTES_MIN, UNDER_WAY_MAX, WINDOW_MS_MAX, WINDOW_MS_MIN,
 };
 
 use super::fault::Fault;
@@ -216,6 +216,10 @@ fn read_limits(top: &Section<'_>, settings: &mut Settings) -> Result<(), Fault> 
         &mut limits.request_bytes,
         section.within("request_bytes", size)?,
     );
+    let size = Size(JOURNAL_BYTES_MIN)..=Size(JOURNAL_BYTES_MAX);
+    if let Some(most) = section.within("journal_bytes", size)? {
+        limits.journal_bytes = most.map(Some);
+    }
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! What applies, as rows of key, value and origin.
 
 use super::settings::{Origin, Setting, Settings};
-use super::values::{self, Choice, Span};
+use super::values::{self, Choice, Size, Span};
 
 /// One line of what applies.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -189,6 +189,10 @@ impl Settings {
                 &limits.request_bytes,
                 ToString::to_string,
             ),
+            row("limits.journal_bytes", &limits.journal_bytes, |most| {
+                let derived = || Size(limits.for_gate().journal_bytes());
+                most.unwrap_or_else(derived).to_string()
+            }),
         ]
     }
 }

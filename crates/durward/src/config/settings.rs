@@ -75,6 +75,8 @@ pub struct Limits {
     pub concurrency: Setting<u64>,
     pub response_bytes: Setting<Size>,
     pub request_bytes: Setting<Size>,
+    /// Absent: derived from the rate.
+    pub journal_bytes: Setting<Option<Size>>,
 }
 
 impl Default for Limits {
@@ -90,6 +92,7 @@ impl Default for Limits {
             concurrency: Setting::default(limits.under_way_max.into()),
             response_bytes: Setting::default(Size(limits.response_bytes_max)),
             request_bytes: Setting::default(Size(limits.request_bytes_max)),
+            journal_bytes: Setting::default(limits.journal_bytes_max.map(Size)),
         }
     }
 }
@@ -111,6 +114,7 @@ impl Limits {
                 .map(|most| u32::try_from(most).unwrap_or(u32::MAX)),
             response_bytes_max: self.response_bytes.value.0,
             request_bytes_max: self.request_bytes.value.0,
+            journal_bytes_max: self.journal_bytes.value.map(|size| size.0),
         }
     }
 }

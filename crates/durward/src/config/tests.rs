@@ -171,6 +171,10 @@ fn values_of_the_wrong_kind_are_refused() {
             "line 1, column 27: limits.response_bytes: \"257MiB\" is outside of 1KiB to 256MiB",
         ),
         (
+            "limits: { journal_bytes: 255KiB }",
+            "line 1, column 26: limits.journal_bytes: \"255KiB\" is outside of 256KiB to 1TiB",
+        ),
+        (
             "limits: { per_tool: { then: ask } }",
             "line 1, column 29: limits.per_tool.then: \"ask\" is not one of hitl, refuse",
         ),

@@ -2,7 +2,9 @@
 
 use std::fs;
 
+use crate::serve_callers::{modern_call, reason, two_callers};
 use crate::support::guarded::{LATEST, Place, end};
+use crate::support::serving::{Served, modern, modern_headers};
 use serde_json::json;
 
 /// Most bytes that one refused call may add to the journal.
@@ -73,4 +75,46 @@ fn long_texts_of_a_caller_weigh_little_and_every_reader_takes_them() {
     .unwrap();
     let (_, text, err) = run(&["policy", "replay", "--policy", "other.json", "--json"]);
     assert!(text.contains("undecidable"), "{text} {err:?}");
+}
+
+/// A caller has its bytes of records in a minute, whatever it calls; beyond them its calls leave a count.
+#[test]
+fn calls_of_one_key_with_long_paths_stop_growing_the_journal() {
+    const CALLS: usize = 200;
+    const JOURNAL_BYTES_MAX: u64 = 1024 * 1024;
+    let (place, one, other) = two_callers();
+    let help = place.durward(&["serve", "--help"]);
+    let bounded = ["--limit-journal-bytes", "256KiB"];
+    // A program that has no such limit writes all of it.
+    let flags = match String::from_utf8_lossy(&help.stdout).contains(bounded[0]) {
+        true => &bounded[..],
+        false => &[],
+    };
+    let served = Served::start_in(place, flags);
+    let before = size(&served.place);
+    let long: Vec<String> = (0..60)
+        .map(|path| format!("/{path}/{}", "q".repeat(700)))
+        .collect();
+    let arguments = json!({"text": "x", "paths": long});
+    let params = format!(r#""name":"echo","arguments":{arguments}"#);
+    let mut headers = modern_headers("tools/call", "echo");
+    headers.push(("authorization", &one));
+    let reasons: Vec<_> = (0..CALLS)
+        .map(|id| {
+            let body = modern(&id.to_string(), "tools/call", &params);
+            reason(&served.send("POST", "/mcp/echo", &headers, &body))
+        })
+        .collect();
+    let added = size(&served.place) - before;
+    assert!(
+        added <= JOURNAL_BYTES_MAX,
+        "{added} bytes, {:?}",
+        reasons[0]
+    );
+    let limited = |reason: &&Option<String>| reason.as_deref() == Some("journal_bytes_limited");
+    assert!(!limited(&&reasons[0]), "{:?}", reasons[0]);
+    // Some are earned again while the test runs.
+    let refused = reasons.iter().filter(limited).count();
+    assert!(refused > CALLS / 2, "{refused}");
+    assert_eq!(reason(&modern_call(&served, &other, "900")), None);
 }

@@ -12,7 +12,7 @@ use crate::support::serving::{self, Answer, Served, modern, modern_headers};
 use serde_json::Value;
 
 /// A place with two callers; the values of their `Authorization`.
-fn two_callers() -> (Place, String, String) {
+pub fn two_callers() -> (Place, String, String) {
     let place = Place::new();
     let (one, other) = (key(&place, "one"), key(&place, "other"));
     (place, one, other)
@@ -28,7 +28,7 @@ fn key(place: &Place, name: &str) -> String {
     )
 }
 
-fn modern_call(served: &Served, key: &str, id: &str) -> Answer {
+pub fn modern_call(served: &Served, key: &str, id: &str) -> Answer {
     let mut headers = modern_headers("tools/call", "echo");
     headers.push(("authorization", key));
     let params = r#""name":"echo","arguments":{"text":"x"}"#;
@@ -40,7 +40,7 @@ fn modern_call(served: &Served, key: &str, id: &str) -> Answer {
     )
 }
 
-fn reason(answer: &Answer) -> Option<String> {
+pub fn reason(answer: &Answer) -> Option<String> {
     let answer = answer.json();
     let reason = &told(&answer)["reason"];
     reason.as_str().map(str::to_owned)

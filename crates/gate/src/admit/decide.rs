@@ -267,6 +267,7 @@ impl Decided {
         let op = recorder.next_op(now);
         let write = |record: &Decision<'_>| recorder.begin(now, record);
         let begun = self.with_record(op, world, facts, origin, write)?;
+        recorder.charge(&facts.subject_id, facts.direction, begun.bytes());
         Ok((op, begun))
     }
 

@@ -294,7 +294,10 @@ fn settle(state: &State, outcome: Outcome, now: u64) {
         inspected: &inspected,
     };
     // The call is over; a journal that fails here stops the next one at its decision.
-    drop(state.recorder.write(&Record::Operation(&record)));
+    if let Ok(bytes) = state.recorder.write(&Record::Operation(&record)) {
+        let (caller, direction) = (&state.facts.subject_id, state.facts.direction);
+        state.recorder.charge(caller, direction, bytes);
+    }
     state.recorder.observe(&Observed {
         op: state.op,
         facts,

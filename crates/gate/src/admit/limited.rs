@@ -1,6 +1,8 @@
 //! Where limits meet calls: before the policy (how many, how often), before the send (how many at
 //! once), and what is written of those that are turned away.
 
+use std::borrow::Cow;
+
 use crate::facts::{Direction, Facts, ResourceType};
 use crate::journal::{JournalError, Record};
 use crate::limits::{Counted, Lane, Limits, Slot, Standing, Stop, Who};
@@ -47,13 +49,15 @@ impl Gate {
             Direction::ToClient => Lane::ToClient,
         };
         self.check_draining(origin)?;
-        let counted = self.counters.arrive(&world.limits, lane, counted, now_ns);
-        counted.await.map_err(TurnAway::from)
+        let (counters, limits) = (&self.recorder.counters, &world.limits);
+        let standing = counters.arrive(limits, lane, counted, now_ns).await?;
+        counters.check_journal_bytes(limits, facts.direction, counted, now_ns)?;
+        Ok(standing)
     }
 
     /// Returns the keys that a call is counted by.
     pub(super) fn counted(&self, facts: &Facts) -> Counted {
-        self.counters.of(&who(facts))
+        self.recorder.counters.of(&who(facts))
     }
 
     fn arrive(
@@ -65,7 +69,8 @@ impl Gate {
         now_ns: u64,
     ) -> Result<Standing, TurnAway> {
         self.check_draining(origin)?;
-        self.counters
+        self.recorder
+            .counters
             .arrive_now(&world.limits, lane, counted, now_ns)
             .map_err(TurnAway::from)
     }
@@ -96,7 +101,12 @@ impl Gate {
         let mut written = self.write_tallies(tallies);
         if first && written.is_ok() {
             written = decided
-                .write(&self.recorder, world, facts, origin)
+                .write(
+                    &self.recorder,
+                    world,
+                    &self.affordable(world, facts),
+                    origin,
+                )
                 .map(|op| decided.observe(op, (&self.recorder, world), facts, origin));
         }
         let reason = match written {
@@ -109,8 +119,30 @@ impl Gate {
     pub(super) fn write_tallies(&self, tallies: Vec<Tally>) -> Result<(), JournalError> {
         tallies.iter().try_for_each(|tally| {
             let record = tally.record(self.recorder.next_op(self.wall_ms()));
-            self.recorder.write(&Record::Decision(&record))
+            let bytes = self.recorder.write(&Record::Decision(&record))?;
+            self.recorder
+                .charge(&tally.subject_id, tally.direction, bytes);
+            Ok(())
         })
+    }
+
+    /// Returns the facts that a refusal is recorded with. A caller beyond its bytes of records gets only caller, server and tool
+    /// recorded.
+    fn affordable<'f>(&self, world: &World, facts: &'f Facts) -> Cow<'f, Facts> {
+        let counters = &self.recorder.counters;
+        let (counted, now_ns) = (self.counted(facts), self.mono_ns());
+        match counters.check_journal_bytes(&world.limits, facts.direction, counted, now_ns) {
+            Ok(()) => Cow::Borrowed(facts),
+            Err(_) => Cow::Owned(Facts {
+                direction: facts.direction,
+                method: facts.method.clone(),
+                tool_name: facts.tool_name.clone(),
+                backend_id: facts.backend_id.clone(),
+                resource_type: facts.resource_type,
+                subject_id: facts.subject_id.clone(),
+                ..Facts::default()
+            }),
+        }
     }
 
     /// Takes a place among the calls under way; without one, what could pass is refused after all.
@@ -124,7 +156,7 @@ impl Gate {
             return None;
         }
         let counted = decided.counted.unwrap_or_else(|| self.counted(facts));
-        match self.counters.enter(&world.limits, counted) {
+        match self.recorder.counters.enter(&world.limits, counted) {
             Ok(slot) => Some(slot),
             Err(stop) => {
                 decided.stop(TurnAway::from(stop).reason);
@@ -178,7 +210,8 @@ impl Gate {
     pub(super) fn note_approved<R>(&self, world: &World, call: &Call<R>, decided: &Decided) {
         if decided.escalated {
             let counted = self.counted(&call.facts);
-            self.counters
+            self.recorder
+                .counters
                 .restart_window(&world.limits, counted, self.mono_ns());
         }
     }
@@ -223,6 +256,7 @@ impl From<Stop> for TurnAway {
         let (reason, retry_after_ms) = match stop {
             Stop::Requests { wait_ns } => (Reason::RateLimit, ms(wait_ns)),
             Stop::Tool { wait_ns } => (Reason::ToolRateLimit, ms(wait_ns)),
+            Stop::JournalBytes { wait_ns } => (Reason::JournalBytesLimit, ms(wait_ns)),
             Stop::UnderWay => (Reason::UnderWayLimit, None),
         };
         Self {

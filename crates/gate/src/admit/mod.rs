@@ -40,7 +40,7 @@ use crate::limits::{Counters, Limits};
 use crate::peer::PeerId;
 use crate::policy::Policy;
 use crate::reason::Reason;
-use state::RateStore;
+use state::rate::{MemoryRates, RateStore};
 
 pub use answer::AnswerVerdict;
 pub use by_tool::{OTHER_TOOL, SERVERS_MAX, TOOLS_MAX, ToolCount};
@@ -111,7 +111,6 @@ pub struct Gate {
     recorder: Arc<Recorder>,
     approvals: Arc<Approvals>,
     draining: AtomicBool,
-    counters: Arc<Counters>,
     turned_away: TurnedAway,
 }
 
@@ -119,22 +118,27 @@ impl Gate {
     /// A gate that judges by `world` and writes to `journal`. `random` distinguishes this instance.
     #[must_use]
     pub fn new(world: World, journal: Arc<Journal>, clock: Arc<dyn Clock>, random: u64) -> Self {
-        let approvals = Approvals::new(world.approval, Arc::clone(&clock), random);
-        Self {
-            world: ArcSwap::from_pointee(world),
-            recorder: Arc::new(Recorder::new(journal, clock, random)),
-            approvals: Arc::new(approvals),
-            draining: AtomicBool::new(false),
-            counters: Arc::default(),
-            turned_away: TurnedAway::default(),
-        }
+        Self::with_rate_store(world, journal, clock, random, Arc::<MemoryRates>::default())
     }
 
-    /// Returns the gate with another store of rate limits, which replicas can share.
+    /// As [`Self::new`], with a store of rate limits that replicas can share.
     #[must_use]
-    pub fn with_rate_store(mut self, rates: Arc<dyn RateStore>) -> Self {
-        self.counters = Arc::new(Counters::new(rates));
-        self
+    pub fn with_rate_store(
+        world: World,
+        journal: Arc<Journal>,
+        clock: Arc<dyn Clock>,
+        random: u64,
+        rates: Arc<dyn RateStore>,
+    ) -> Self {
+        let approvals = Approvals::new(world.approval, Arc::clone(&clock), random);
+        let counters = Arc::new(Counters::new(rates));
+        Self {
+            world: ArcSwap::from_pointee(world),
+            recorder: Arc::new(Recorder::new(journal, clock, counters, random)),
+            approvals: Arc::new(approvals),
+            draining: AtomicBool::new(false),
+            turned_away: TurnedAway::default(),
+        }
     }
 
     /// The questions that wait for a person, and their answers.
@@ -295,7 +299,7 @@ impl Gate {
     /// # Errors
     /// What the journal says; the gate then refuses every further call.
     pub fn record(&self, record: &Record<'_>) -> Result<(), JournalError> {
-        self.recorder.write(record)
+        self.recorder.write(record).map(drop)
     }
 
     /// Gives the journal its time (counts of refusals, checkpoints, and a look at whether its file is

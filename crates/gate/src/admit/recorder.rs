@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::clock::Clock;
 use crate::effect::Effect;
+use crate::facts::Direction;
 use crate::journal::{Appending, Decision, Journal, JournalError, OpId, Record};
+use crate::limits::Counters;
 use crate::reason::Reason;
 
 use super::by_tool::ByTool;
@@ -17,6 +19,8 @@ use super::tally::Tally;
 pub(super) struct Recorder {
     pub journal: Arc<Journal>,
     pub clock: Arc<dyn Clock>,
+    /// Counts of callers; bytes of their records are added here.
+    pub counters: Arc<Counters>,
     /// 48 random bits of this instance, so that names from two instances differ.
     instance: u64,
     last: Mutex<(i64, u32)>,
@@ -47,10 +51,16 @@ impl Drop for Open {
 }
 
 impl Recorder {
-    pub fn new(journal: Arc<Journal>, clock: Arc<dyn Clock>, random: u64) -> Self {
+    pub fn new(
+        journal: Arc<Journal>,
+        clock: Arc<dyn Clock>,
+        counters: Arc<Counters>,
+        random: u64,
+    ) -> Self {
         Self {
             journal,
             clock,
+            counters,
             instance: random & 0xffff_ffff_ffff,
             last: Mutex::new((0, 0)),
             failed: AtomicBool::new(false),
@@ -83,11 +93,18 @@ impl Recorder {
         OpId((ms << 80) | (u128::from(count) << 48) | u128::from(self.instance))
     }
 
-    pub fn write(&self, record: &Record<'_>) -> Result<(), JournalError> {
+    /// Writes a record and returns the length of its line, in bytes.
+    pub fn write(&self, record: &Record<'_>) -> Result<u64, JournalError> {
         self.journal
             .append(self.clock.wall_ms(), record)
-            .map(|_| self.tally.count(record))
+            .inspect(|_| self.tally.count(record))
+            .map(|appended| appended.bytes)
             .inspect_err(|error| self.remember(error))
+    }
+
+    /// Adds a record's bytes to what the caller of its call has caused.
+    pub fn charge(&self, subject_id: &str, direction: Direction, bytes: u64) {
+        self.counters.charge(subject_id, direction, bytes);
     }
 
     /// Begins to write a decision, made at `now` on the wall clock.

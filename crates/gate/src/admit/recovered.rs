@@ -28,7 +28,7 @@ impl Gate {
     /// # Errors
     /// What the journal says.
     pub fn settle_unfinished(&self, call: &Unfinished<'_>) -> Result<(), JournalError> {
-        self.recorder.write(&Record::Operation(&Operation {
+        let record = Record::Operation(&Operation {
             op: call.op,
             status: Status::Failure,
             request_id: Some(call.request_id),
@@ -39,6 +39,7 @@ impl Gate {
             transport: Some(Transport::Http),
             usage: call.usage,
             ..Operation::default()
-        }))
+        });
+        self.recorder.write(&record).map(drop)
     }
 }

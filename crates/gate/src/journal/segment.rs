@@ -166,15 +166,15 @@ impl Segment {
         })
     }
 
-    /// Begins to append one body, with a checkpoint before it where one is due. Returns the record's sequence, and what is to be
-    /// finished unless it tells what has happened already.
+    /// Begins to append one body, with a checkpoint before it where one is due. Returns the record's sequence, the length
+    /// of its line, and what is to be finished unless it tells what has happened already.
     pub(super) fn begin(
         &self,
         keys: &Keys,
         now_ms: i64,
         (body, hash): (&[u8], &[u8; 32]),
         weight: Weight,
-    ) -> Result<(u64, Option<Composed>), Declined> {
+    ) -> Result<((u64, u64), Option<Composed>), Declined> {
         let compose = |batch: &mut Vec<u8>| {
             let mut chain = self.chain();
             let after_bytes = chain
@@ -189,18 +189,19 @@ impl Segment {
             if chain.uncovered.wanted(self.options.checkpoints, now_ms) {
                 chain.checkpoint(batch, self.id, keys, (now_ms, self.head()))?;
             }
-            let sequence = chain.sequence;
+            let (sequence, before_bytes) = (chain.sequence, chain.size_bytes);
             chain.push(batch, self.id, body, hash);
+            let bytes = chain.size_bytes.saturating_sub(before_bytes);
             chain.uncovered.add(now_ms, weight == Weight::Refusal);
             chain.unheaded_ms.get_or_insert(now_ms);
-            Ok(sequence)
+            Ok((sequence, bytes))
         };
         if weight == Weight::Afterwards {
-            let sequence = self.log.append_later_with(compose)?;
-            return Ok((sequence, None));
+            let written = self.log.append_later_with(compose)?;
+            return Ok((written, None));
         }
-        let (sequence, composed) = self.log.begin_with(compose)?;
-        Ok((sequence, Some(composed)))
+        let (written, composed) = self.log.begin_with(compose)?;
+        Ok((written, Some(composed)))
     }
 
     /// Writes a checkpoint: where records wait for one and it is due, or at once when `now` is asked for.

@@ -33,6 +33,8 @@ pub struct Appended {
     pub sequence: u64,
     /// The segment.
     pub segment: SegmentId,
+    /// Length of its line, in bytes.
+    pub bytes: u64,
 }
 
 /// A record on its way into the file; dropped, it gets there all the same.
@@ -44,6 +46,11 @@ pub struct Appending {
 }
 
 impl Appending {
+    /// Returns the length of the record's line, in bytes.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.appended.bytes
+    }
+
     /// Returns once the record is in the file, as [`Journal::append`] does.
     ///
     /// # Errors
@@ -264,11 +271,12 @@ impl Journal {
         for _ in 0..ROTATIONS_MAX {
             let segment = self.segment()?;
             match segment.begin(&self.keys, now_ms, (body, &hash), weight) {
-                Ok((sequence, composed)) => {
+                Ok(((sequence, bytes), composed)) => {
                     self.appends.tell();
                     let appended = Appended {
                         sequence,
                         segment: segment.id,
+                        bytes,
                     };
                     return Ok(Appending {
                         segment,

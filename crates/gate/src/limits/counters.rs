@@ -9,7 +9,9 @@ use state::rate::{
     BucketLimit, MemoryRates, RateDecision, RateKey, RateRequest, RateStore, WindowLimit,
 };
 
+use super::byte_bucket::JournalBytes;
 use super::{Limits, Then};
+use crate::facts::Direction;
 
 /// Time after which a caller may try again while the store of rates is unavailable, in nanoseconds.
 const UNAVAILABLE_WAIT_NS: u64 = 1_000_000_000;
@@ -64,6 +66,7 @@ pub(crate) enum Standing {
 pub(crate) enum Stop {
     Requests { wait_ns: u64 },
     Tool { wait_ns: u64 },
+    JournalBytes { wait_ns: u64 },
     UnderWay,
 }
 
@@ -72,6 +75,7 @@ pub(crate) struct Counters {
     rates: Arc<dyn RateStore>,
     /// Calls under way by caller, and by caller and tool, over all sessions. None is 0.
     under_way: Mutex<CallCounts>,
+    journal: Mutex<JournalBytes>,
 }
 
 impl fmt::Debug for Counters {
@@ -102,6 +106,7 @@ impl Counters {
         Self {
             rates,
             under_way: Mutex::default(),
+            journal: Mutex::default(),
         }
     }
 
@@ -127,6 +132,31 @@ impl Counters {
     ) -> Result<Standing, Stop> {
         let request = rate_request(limits, lane, counted, now_ns);
         standing(self.rates.acquire(request).await.ok(), limits)
+    }
+
+    /// Adds the bytes of a record to those that a caller has caused.
+    pub fn charge(&self, subject_id: &str, direction: Direction, bytes: u64) {
+        let caller = self.rates.key(&[subject_id]);
+        self.journal_bytes().charge(caller, direction, bytes);
+    }
+
+    /// Rejects a call of a caller whose records have as many bytes as they may.
+    pub fn check_journal_bytes(
+        &self,
+        limits: &Limits,
+        direction: Direction,
+        Counted { caller, .. }: Counted,
+        now_ns: u64,
+    ) -> Result<(), Stop> {
+        let per_window = limits.journal_bytes();
+        let wait = self
+            .journal_bytes()
+            .wait_ns(caller, direction, now_ns, per_window);
+        wait.map_or(Ok(()), |wait_ns| Err(Stop::JournalBytes { wait_ns }))
+    }
+
+    fn journal_bytes(&self) -> MutexGuard<'_, JournalBytes> {
+        self.journal.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Restarts the window of a tool with a call that a person has approved beyond it.

@@ -5,6 +5,7 @@
 //! been counted belongs to the [`crate::Gate`] and survives a reload. Time is passed in; a clock that is
 //! set back neither refunds a call nor blocks one. Nothing here grows with the number of calls.
 
+mod byte_bucket;
 mod counters;
 
 use std::fmt;
@@ -36,6 +37,17 @@ pub const REQUEST_BYTES: u64 = 16 * 1024 * 1024;
 pub const REQUEST_BYTES_MAX: u64 = 128 * 1024 * 1024;
 /// The least that it can be: an `initialize` of any client is shorter.
 pub const REQUEST_BYTES_MIN: u64 = 64 * 1024;
+
+/// Time in which a caller may cause [`Limits::journal_bytes`] of records, in milliseconds.
+pub const JOURNAL_WINDOW_MS: u64 = 60_000;
+/// Bytes of journal records that one caller may cause per window, unless more calls are configured.
+pub const JOURNAL_BYTES: u64 = 16 * 1024 * 1024;
+/// Bytes of records per call that [`Limits::requests`] allows, where that is more.
+pub const JOURNAL_BYTES_PER_CALL: u64 = 4 * 1024;
+/// Most that can be configured.
+pub const JOURNAL_BYTES_MAX: u64 = 1024 * 1024 * 1024 * 1024;
+/// Least that can be configured: a few of the longest records.
+pub const JOURNAL_BYTES_MIN: u64 = 256 * 1024;
 
 /// What happens to a call beyond a tool's window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -82,6 +94,8 @@ pub struct Limits {
     pub response_bytes_max: u64,
     /// Longest message of a client that is accepted, in bytes.
     pub request_bytes_max: u64,
+    /// Bytes of journal records that one caller may cause per [`JOURNAL_WINDOW_MS`]; `None`: as [`Limits::journal_bytes`] derives.
+    pub journal_bytes_max: Option<u64>,
 }
 
 impl Default for Limits {
@@ -97,6 +111,7 @@ impl Default for Limits {
             tool_under_way_max: None,
             response_bytes_max: RESPONSE_BYTES,
             request_bytes_max: REQUEST_BYTES,
+            journal_bytes_max: None,
         }
     }
 }
@@ -125,6 +140,17 @@ impl fmt::Display for LimitError {
 impl std::error::Error for LimitError {}
 
 impl Limits {
+    /// Returns how many bytes of journal records one caller may cause per [`JOURNAL_WINDOW_MS`]. Unless configured it grows with
+    /// [`Self::requests`], so that raising that one does not make this one stop ordinary calls.
+    #[must_use]
+    pub fn journal_bytes(&self) -> u64 {
+        self.journal_bytes_max.unwrap_or_else(|| {
+            let calls = self.requests.calls_per_hour() / (3_600_000 / JOURNAL_WINDOW_MS);
+            let by_calls = calls.saturating_mul(JOURNAL_BYTES_PER_CALL);
+            by_calls.clamp(JOURNAL_BYTES, JOURNAL_BYTES_MAX)
+        })
+    }
+
     /// Checks every setting against its bounds.
     ///
     /// # Errors
@@ -157,6 +183,12 @@ impl Limits {
                 REQUEST_BYTES_MIN,
                 REQUEST_BYTES_MAX,
             ),
+            (
+                "journal_bytes_max",
+                self.journal_bytes(),
+                JOURNAL_BYTES_MIN,
+                JOURNAL_BYTES_MAX,
+            ),
         ];
         settings
             .into_iter()
@@ -176,11 +208,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn journal_bytes_grow_with_the_calls_unless_they_are_configured() {
+        let mut limits = Limits::default();
+        assert_eq!(limits.journal_bytes(), JOURNAL_BYTES);
+        limits.requests = Rate::per_second(1_000);
+        assert_eq!(limits.journal_bytes(), 60_000 * JOURNAL_BYTES_PER_CALL);
+        limits.requests = Rate::per_second(1_000_000);
+        assert_eq!(limits.check(), Ok(()));
+        limits.journal_bytes_max = Some(JOURNAL_BYTES_MIN);
+        assert_eq!(limits.journal_bytes(), JOURNAL_BYTES_MIN);
+    }
+
+    #[test]
     fn every_setting_has_bounds() {
         let fine = Limits::default();
         assert_eq!(fine.check(), Ok(()));
         type Break = fn(&mut Limits);
-        let broken: [(&str, Break); 12] = [
+        let broken: [(&str, Break); 14] = [
             ("requests_burst", |l| l.requests_burst = 0),
             ("requests_burst", |l| l.requests_burst = CALLS_MAX + 1),
             ("tool_calls_max", |l| l.tool_calls_max = 0),
@@ -195,6 +239,10 @@ mod tests {
             ("response_bytes_max", |l| l.response_bytes_max = u64::MAX),
             ("request_bytes_max", |l| l.request_bytes_max = 1_024),
             ("request_bytes_max", |l| l.request_bytes_max = u64::MAX),
+            ("journal_bytes_max", |l| l.journal_bytes_max = Some(1)),
+            ("journal_bytes_max", |l| {
+                l.journal_bytes_max = Some(u64::MAX);
+            }),
         ];
         for (setting, break_it) in broken {
             let mut limits = fine;

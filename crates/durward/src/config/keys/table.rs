@@ -576,6 +576,13 @@ pub(super) const GENERAL: &[Key] = &[
     )
     .flag("limit-request-bytes"),
     live(
+        "limits.journal_bytes",
+        "size",
+        "16MiB, or 4KiB for each call that `limits.requests.rate` allows in a minute if that is more",
+        "journal records that one caller may cause in a minute, 256KiB to 1TiB",
+    )
+    .flag("limit-journal-bytes"),
+    live(
         "approval.timeout",
         "span of time",
         "50s",

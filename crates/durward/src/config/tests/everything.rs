@@ -62,6 +62,7 @@ limits:
   concurrency: 2
   response_bytes: 64KiB
   request_bytes: 1MiB
+  journal_bytes: 2MiB
 approval: { timeout: 30s, remember: 0s, pending_max: 5, waiting_max: 2, per_minute: 9,
   notify: { bell: false, desktop: true, command: [tell, me], webhook: { url: "https://hooks.example/x", secret: 0123456789abcdef }, arguments: true } }
 journal: { sync: every, verify: report, witness: heads.jsonl, warn_below: 2GiB, retain: 20GiB }
