@@ -5,8 +5,6 @@
 #[derive(Debug, Clone)]
 pub(super) struct Target {
     parts: Vec<String>,
-    /// A file type alone names no name: `*.txt` does not meet `**/id_rsa*`, though `id_rsa.txt` matches both.
-    ignores_file_types: bool,
 }
 
 /// Most components of a pattern, and of a text times those, that are compared: beyond that they may meet.
@@ -18,16 +16,6 @@ impl Target {
         let parts = pattern.split('/').filter(|part| !part.is_empty());
         Self {
             parts: parts.map(str::to_owned).collect(),
-            ignores_file_types: false,
-        }
-    }
-
-    /// The same for a rule that asks: what is matched by its name wherever it lies has to be named by more of a glob
-    /// than the type of its files.
-    pub fn ignoring_file_types(self) -> Self {
-        Self {
-            ignores_file_types: true,
-            ..self
         }
     }
 
@@ -68,17 +56,7 @@ impl Target {
     /// lies has to be named by the glob: below nearly every directory there could be one.
     pub fn meets(&self, glob: &str) -> bool {
         let names: Vec<&str> = glob.split('/').filter(|name| !name.is_empty()).collect();
-        let is_by_name = self.is_by_name();
-        if let (true, true, [.., part], [.., name]) = (
-            is_by_name,
-            self.ignores_file_types,
-            &self.parts[..],
-            &names[..],
-        ) && is_file_type_alone(part, name)
-        {
-            return false;
-        }
-        meet(&self.parts, &names, !is_by_name)
+        meet(&self.parts, &names, !self.is_by_name())
     }
 
     fn is_by_name(&self) -> bool {
@@ -122,25 +100,6 @@ fn meet(parts: &[String], names: &[&str], absorbs: bool) -> bool {
         behind = here;
     }
     behind.first().copied().unwrap_or(false)
-}
-
-/// Returns whether a glob's last name fixes the type of files alone, while the pattern's fixes how names begin:
-/// `*.txt` and `id_rsa*`.
-fn is_file_type_alone(part: &str, name: &str) -> bool {
-    let is_fixed = |text: &str| !text.contains(['*', '?', '[', '{']);
-    let (Some(head), Some(tail)) = (part.strip_suffix('*'), name.strip_prefix('*')) else {
-        return false;
-    };
-    if !is_fixed(head) || !is_fixed(tail) || !tail.starts_with('.') {
-        return false;
-    }
-    // `*.env.txt` names `.env.*`, and so does `*.env`.
-    let mut starts = tail.char_indices().map(|(at, c)| at + c.len_utf8());
-    let overlaps = starts.any(|end| {
-        let start = tail.get(..end).unwrap_or_default();
-        start.contains(char::is_alphanumeric) && head.ends_with(start)
-    });
-    !overlaps && (head.is_empty() || !tail.contains(head))
 }
 
 /// What one character of a component may be.
@@ -265,29 +224,6 @@ mod tests {
                 "{pattern} {place}"
             );
         }
-    }
-
-    #[test]
-    fn a_type_of_files_alone_does_not_meet_names_for_rules_that_ask() {
-        for (pattern, glob, expect) in [
-            ("/**/id_rsa*", "/a/*.txt", false),
-            ("/**/.env.*", "/a/*.txt", false),
-            ("/**/krb5cc*", "/a/**/*.rs", false),
-            ("/**/id_rsa*", "/a/*", true),
-            ("/**/id_rsa*", "/a/id*.txt", true),
-            ("/**/id_rsa*", "/a/*rsa.txt", true),
-            ("/**/.env.*", "/a/*.env.txt", true),
-            ("/**/*.key", "/a/*.key", true),
-            ("/**/.ssh/**", "/a/.ssh/*.txt", true),
-            ("/etc/wireguard/**", "/etc/**/*.conf", true),
-        ] {
-            let target = Target::of(pattern);
-            let asks = target.clone().ignoring_file_types();
-            assert_eq!(asks.meets(glob), expect, "{pattern} {glob}");
-            assert!(!expect || target.meets(glob), "{pattern} {glob}");
-        }
-        // Rules that refuse count every file that may be meant.
-        assert!(Target::of("/**/id_rsa*").meets("/a/*.txt"));
     }
 
     #[test]

@@ -50,11 +50,7 @@ impl Paths {
             patterns.extend(compiled);
             if effect != Effect::Allow {
                 let spellings = Pattern::spellings(text, view);
-                let spelled = spellings.iter().map(|text| Target::of(text));
-                match effect {
-                    Effect::Hitl => targets.extend(spelled.map(Target::ignoring_file_types)),
-                    Effect::Deny | Effect::Allow => targets.extend(spelled),
-                }
+                targets.extend(spellings.iter().map(|text| Target::of(text)));
             }
         }
         Ok(Self {
