@@ -4,7 +4,7 @@
 use std::fs;
 use std::io::BufReader;
 
-use mocks::client::{Client, Message};
+use mcp::client::{Client, Message};
 use serde_json::{Value, json};
 
 use crate::support::components::fastmcp_python;

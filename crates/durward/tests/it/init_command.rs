@@ -232,7 +232,7 @@ fn at_a_terminal_it_asks_again_and_an_end_leaves_nothing() {
 #[test]
 fn a_newcomer_may_declare_what_the_tools_do() {
     let world = fresh();
-    let mock = [binary(), "lab", "mock", "files"];
+    let mock = [lab_binary(), "mock", "files"];
     let words = ["init", "--yes", "--accept-classes", "--name", "e", "--"];
     let (code, _, err) = durward(&world, &[&words[..], &mock[..]].concat());
     assert_eq!(code, 0, "{err}");

@@ -224,7 +224,10 @@ impl Face {
             asked.set_cache_key(cache.and_then(|cache| cache.key(&asked, &caller, headers)));
             asked
         });
-        let reservation = match self.reserve(&caller, &route, asked.message(), &origin).await {
+        let reservation = match self
+            .reserve(&caller, &route, asked.message(), &origin)
+            .await
+        {
             Ok(reservation) => reservation,
             Err((refusal, sentence)) => return answer.refused_as(&refusal, sentence),
         };
