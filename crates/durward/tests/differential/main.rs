@@ -21,6 +21,7 @@ mod judge;
 mod lines;
 mod listed;
 mod place;
+#[expect(dead_code, reason = "only the other tests start the lab")]
 #[path = "../it/support/program.rs"]
 mod program;
 mod same;

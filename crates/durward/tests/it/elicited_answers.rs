@@ -35,7 +35,7 @@ server.run()
 const REFUSED: [&str; 8] = [
     "/etc/passwd",
     "file:///etc/passwd",
-    "/work/../etc/passwd",
+    "/srv/../etc/passwd",
     r#" ["\u002fetc\u002fpasswd"]"#,
     r#"{"a":"/etc/passwd","n":NaN}"#,
     "['/et' 'c/passwd']",

@@ -119,7 +119,7 @@ impl Identities {
                     let offer = Offer::Certificate(Box::new(certificate));
                     all.add(offer, path.display().to_string(), &keys, &listed);
                 }
-                Ok(None) => all.skip(path, "is no certificate of a user"),
+                Ok(None) => all.skip(path, "is not a certificate of a user"),
                 Err(wrong) if sources.skips_unreadable => all.skip(path, &wrong),
                 Err(wrong) => return Err(unreadable(path, &wrong)),
             }
