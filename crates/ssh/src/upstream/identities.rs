@@ -27,7 +27,7 @@ pub(super) enum Offer {
 #[derive(Clone)]
 pub(super) enum Holder {
     /// The agent has it, listed so.
-    Agent(AgentIdentity),
+    Agent(Box<AgentIdentity>),
     /// A file has it.
     File(Arc<PrivateKey>),
 }
@@ -171,7 +171,7 @@ fn holder(of: &Offer, keys: &[ReadKey<'_>], listed: &[AgentIdentity]) -> Result<
             .find(|identity| offer(identity).is_same(wanted))
     };
     if let Some(identity) = at_agent(of).or_else(|| at_agent(&plain)) {
-        return Ok(Holder::Agent(identity.clone()));
+        return Ok(Holder::Agent(Box::new(identity.clone())));
     }
     let mut same = keys
         .iter()
