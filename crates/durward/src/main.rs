@@ -90,8 +90,10 @@ fn main() -> ExitCode {
     };
     // For the test that shows that `make differential` would find a hole in the reader.
     #[cfg(debug_assertions)]
-    if let Ok(syntax) = std::env::var("DURWARD_BLIND_READER")
-        && !gate::paths::reach::blind::stop_reading(&syntax)
+    if let Some(syntax) = places::variable("DURWARD_BLIND_READER")
+        && !syntax
+            .to_str()
+            .is_some_and(gate::paths::reach::blind::stop_reading)
     {
         return ExitCode::from(EXIT_USAGE);
     }

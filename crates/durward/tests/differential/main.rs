@@ -7,6 +7,7 @@
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
+    clippy::indexing_slicing,
     clippy::disallowed_methods,
     clippy::print_stderr,
     reason = "a test that panics has failed; it reads its environment and waits for processes"
