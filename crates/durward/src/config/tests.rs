@@ -172,7 +172,7 @@ fn values_of_the_wrong_kind_are_refused() {
         ),
         (
             "limits: { journal_bytes: 255KiB }",
-            "line 1, column 26: limits.journal_bytes: \"255KiB\" is outside of 256KiB to 1TiB",
+            "line 1, column 26: limits.journal_bytes: \"255KiB\" is outside of 256KiB to 1024GiB",
         ),
         (
             "limits: { per_tool: { then: ask } }",

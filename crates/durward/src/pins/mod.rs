@@ -35,7 +35,7 @@ Examples:
   durward pins diff files           what changed, as a diff
   durward pins approve files --all  approve all definitions of one server
   durward pins propose files        what its tools seem to do, to declare in durward.yaml
-  durward pins approve files --all --accept-classes     approve, and declare what is proposed without asking
+  durward pins approve files --all --accept-classes     approve, and accept the proposed classes
 
 Exit codes: 0 done, or nothing waits; 1 something waits (diff) or pins are damaged (list); 2 it could not be done.";
 

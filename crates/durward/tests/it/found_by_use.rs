@@ -238,7 +238,7 @@ fn p16_help_has_each_option_under_its_heading() {
                 seen += 1;
             }
         }
-        assert_eq!(seen, 12, "{command}: {help}");
+        assert_eq!(seen, 13, "{command}: {help}");
         let positional = help.find("[SERVER]\n").unwrap_or(0);
         assert!(positional < help.find("Limits:").unwrap(), "{command}");
     }

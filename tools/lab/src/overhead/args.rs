@@ -24,7 +24,8 @@ The same over HTTP; {port} is a free port, and a command without prints its addr
     --proxied 'durward-lab mock relay --http 127.0.0.1:{port} --url {direct}'
 
 A client over stdio before a server over HTTP, beside that server itself and a bare bridge
-  durward-lab overhead --topology bridge --direct 'durward-lab mock echo --http 127.0.0.1:0' --rules 1
+  durward-lab overhead --topology bridge --rules 1 \\
+    --direct 'durward-lab mock echo --http 127.0.0.1:0'
 
 A person asked before each call, 8 of them open at once
   durward-lab overhead --direct 'durward-lab mock echo' --rules 4 --path hitl \\

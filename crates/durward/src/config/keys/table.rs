@@ -578,8 +578,8 @@ pub(super) const GENERAL: &[Key] = &[
     live(
         "limits.journal_bytes",
         "size",
-        "16MiB, or 4KiB for each call that `limits.requests.rate` allows in a minute if that is more",
-        "journal records that one caller may cause in a minute, 256KiB to 1TiB",
+        "16MiB",
+        "journal records that one caller may cause in a minute, 256KiB to 1024GiB; the default is 4KiB for each call that `limits.requests.rate` allows in a minute if that is more",
     )
     .flag("limit-journal-bytes"),
     live(

@@ -153,6 +153,7 @@ fn every_key_of_the_catalogue_is_read() {
             "2",
             "64KiB",
             "1MiB",
+            "2MiB",
             "30s",
             "0s",
             "5",
