@@ -295,40 +295,64 @@ fn compare(name: &str) {
 
 #[test]
 fn two_compartments() {
+    if crate::common::is_reference_absent() {
+        return;
+    }
     compare("coreR_simple");
 }
 
 #[test]
 fn rate_parameter_and_observers() {
+    if crate::common::is_reference_absent() {
+        return;
+    }
     compare("ospr_simple");
 }
 
 #[test]
 fn tiny_amounts() {
+    if crate::common::is_reference_absent() {
+        return;
+    }
     compare("simmodel_RemoveBelowAbsTolTest");
 }
 
 #[test]
 fn insulin_dose_response() {
+    if crate::common::is_reference_absent() {
+        return;
+    }
     compare("pi_IR_model_doseResponse");
 }
 
 #[test]
 fn insulin_step() {
+    if crate::common::is_reference_absent() {
+        return;
+    }
     compare("pi_StepIncrease_100nm");
 }
 
 #[test]
 fn platelets() {
+    if crate::common::is_reference_absent() {
+        return;
+    }
     compare("pksim_S1_concentrBased");
 }
 
 #[test]
 fn skin() {
+    if crate::common::is_reference_absent() {
+        return;
+    }
     compare("coreR_not_ok_sim");
 }
 
 #[test]
 fn whole_body() {
+    if crate::common::is_reference_absent() {
+        return;
+    }
     compare("pksim_simple_simulation");
 }

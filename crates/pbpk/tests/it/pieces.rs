@@ -47,6 +47,9 @@ fn a_run_goes_on_from_a_checkpoint_with_the_same_bits() {
 
 #[test]
 fn events_that_replace_formulas_and_values_that_were_set_survive_a_checkpoint() {
+    if crate::common::is_reference_absent() {
+        return;
+    }
     // Six events with assignments; a gallbladder that empties; tables in slope mode that restart the solver.
     for (file, stops) in [
         ("simmodel/POP_EHC_StartTime.xml", [120.0, 600.0]),

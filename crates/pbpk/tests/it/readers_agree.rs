@@ -61,40 +61,64 @@ fn check(name: &str) {
 
 #[test]
 fn whole_body() {
+    if crate::common::is_reference_absent() {
+        return;
+    }
     check("pksim_simple_simulation");
 }
 
 #[test]
 fn skin() {
+    if crate::common::is_reference_absent() {
+        return;
+    }
     check("coreR_not_ok_sim");
 }
 
 #[test]
 fn two_compartments() {
+    if crate::common::is_reference_absent() {
+        return;
+    }
     check("coreR_simple");
 }
 
 #[test]
 fn rate_parameter_and_observers() {
+    if crate::common::is_reference_absent() {
+        return;
+    }
     check("ospr_simple");
 }
 
 #[test]
 fn insulin_dose_response() {
+    if crate::common::is_reference_absent() {
+        return;
+    }
     check("pi_IR_model_doseResponse");
 }
 
 #[test]
 fn insulin_step() {
+    if crate::common::is_reference_absent() {
+        return;
+    }
     check("pi_StepIncrease_100nm");
 }
 
 #[test]
 fn platelets() {
+    if crate::common::is_reference_absent() {
+        return;
+    }
     check("pksim_S1_concentrBased");
 }
 
 #[test]
 fn tiny_amounts() {
+    if crate::common::is_reference_absent() {
+        return;
+    }
     check("simmodel_RemoveBelowAbsTolTest");
 }

@@ -50,6 +50,9 @@ const TIGHT: RunOptions<'_> = RunOptions {
 
 #[test]
 fn a_tight_solution() {
+    if crate::common::is_reference_absent() {
+        return;
+    }
     let i = instance(load("pkml/ospr_simple.pkml"));
     let k1 = found(&i, "R1|k1", &TIGHT);
     for (output, figure, value) in [
@@ -77,6 +80,9 @@ fn a_tight_solution() {
 /// The published tables, each with the tolerance that their own disagreement allows.
 #[test]
 fn the_suites_tables() {
+    if crate::common::is_reference_absent() {
+        return;
+    }
     let i = instance(load("pkml/ospr_simple.pkml"));
     let mut compared = 0;
     // The first was made at tighter tolerances than the file's.
@@ -110,6 +116,9 @@ fn the_suites_tables() {
 
 #[test]
 fn a_parameter_that_is_zero_has_no_scale() {
+    if crate::common::is_reference_absent() {
+        return;
+    }
     let mut i = instance(load("pkml/ospr_simple.pkml"));
     let q = i.structure().model().position("R1|k1").unwrap();
     i.set(q, 0.0).unwrap();

@@ -5,7 +5,7 @@ pub mod asked;
 pub mod cases;
 pub mod corpus;
 
-use std::io::Read;
+use std::io::{Read, Write as _};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -32,6 +32,26 @@ pub fn root() -> PathBuf {
     let start = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let above = start.ancestors().find(|a| a.join("crates").is_dir());
     above.expect("the repository").to_path_buf()
+}
+
+/// Returns whether the reference models are absent, and prints that the calling test skips. With `CI=true` they must be there.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the tests are told by the environment whether they may skip"
+)]
+pub fn is_reference_absent() -> bool {
+    let folder = reference_folder().join("data");
+    if folder.is_dir() {
+        return false;
+    }
+    let is_ci = std::env::var_os("CI").is_some_and(|ci| ci == "true");
+    assert!(!is_ci, "{} is absent", folder.display());
+    let test = std::thread::current();
+    let test = test.name().unwrap_or_default();
+    // Past the capture of libtest, which hides what passing tests print.
+    let mut err = std::io::stderr();
+    let _ = writeln!(err, "skipped: {test} needs ../shared (see CONTRIBUTING.md)");
+    true
 }
 
 pub fn load(relative: &str) -> Model {
