@@ -29,7 +29,10 @@ fn place(has_package: bool) -> Option<Place> {
         let is_ci = std::env::var_os("CI").is_some_and(|ci| ci == "true");
         assert!(!is_ci, "{} is absent", model.display());
         let mut err = std::io::stderr();
-        let _ = writeln!(err, "skipped: models over R need ../shared (see CONTRIBUTING.md)");
+        let _ = writeln!(
+            err,
+            "skipped: models over R need ../shared (see CONTRIBUTING.md)"
+        );
         return None;
     }
     let place = super::place();
