@@ -262,13 +262,17 @@ fn no_way_leads_a_user_to_other_rules() {
     no_way_leads_to_other_rules(true);
 }
 
-/// The ways do lead there where nothing is in between, so the tests above can fail.
+/// Shows that the tests above can fail: unconfined, the ways do lead there. One of them may end Durward before it reloads,
+/// by taking the journal away, so the attack is repeated.
 #[test]
 fn without_confinement_the_ways_lead_to_other_rules() {
-    let home = Home::new(false);
-    let is_forged = || home.judged_by().iter().any(|line| line.contains("forged"));
-    assert!(!is_forged());
-    // The journal may be taken away as well, which ends Durward early.
-    let (results, log) = home.attack(&["--confine", "off"]);
-    assert!(is_forged(), "{results:#?}\n{log}");
+    const ATTACKS_MAX: usize = 10;
+    let is_forged = (0..ATTACKS_MAX).any(|_| {
+        let home = Home::new(false);
+        let is_forged = || home.judged_by().iter().any(|line| line.contains("forged"));
+        assert!(!is_forged());
+        let _ = home.attack(&["--confine", "off"]);
+        is_forged()
+    });
+    assert!(is_forged, "no attack led to other rules");
 }

@@ -8,7 +8,8 @@ use std::io::{BufRead, BufReader};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
-use crate::support::guarded::{Place, binary, eventually, pause};
+use crate::support::guarded::{Place, eventually, pause};
+use crate::support::program::lab_binary;
 use crate::support::served::{Served, Site, ready, stdio_mock};
 use mcp::client::Era;
 use serde_json::{Value, json};
@@ -82,7 +83,7 @@ fn start_site(place: &Place, address: &str) -> Site {
 /// Kills the mocks that count into this place; how many there were.
 fn kill_children(place: &Place) -> usize {
     let count = place.path("count").to_str().unwrap().to_owned();
-    let begins = format!("{}\0lab\0mock\0", binary());
+    let begins = format!("{}\0mock\0", lab_binary());
     let mut killed = 0;
     for entry in fs::read_dir("/proc").unwrap().flatten() {
         let Ok(line) = fs::read_to_string(entry.path().join("cmdline")) else {

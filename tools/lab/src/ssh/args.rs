@@ -68,7 +68,7 @@ pub struct SshLoadArgs {
     /// The host to run commands on, by its name in the server's list [default: by --target-port]
     #[arg(long, value_name = "NAME")]
     target_host: Option<String>,
-    /// A port of `lab mock ssh-target`, which names the host: 2222 to 2228, 2322 to 2328
+    /// A port of `mock ssh-target`, which names the host: 2222 to 2228, 2322 to 2328
     #[arg(long, value_name = "PORT", default_value_t = 2222)]
     target_port: u16,
     /// Hosts of latency_test, the one without a bad line first [default: those of ports 2222 and 2322 to 2325]
