@@ -1,4 +1,4 @@
-//! Any string of any argument: reading it takes no more steps than docs/security.md gives, and one that is not read to its end
+//! Any string of any argument: reading it takes no more steps than docs/what_is_read.md gives, and one that is not read to its end
 //! is never taken for one that was.
 #![no_main]
 

@@ -86,7 +86,7 @@ fn what_exceeds_the_budget_is_undecidable() {
     assert!(exceeded > 0, "no text was too much");
 }
 
-/// Steps for each byte, steps of any call beside those, and the most of any call, as docs/security.md gives them.
+/// Steps for each byte, steps of any call beside those, and the most of any call, as docs/what_is_read.md gives them.
 const DOCUMENTED_STEPS: (u64, u64, u64) = (24, 2 * 1024 * 1024, 16 * 1024 * 1024);
 
 /// What strings are made of that take long to read: each is taken apart, decoded or compared in another way.
