@@ -6,11 +6,11 @@
 use std::fmt;
 use std::sync::Arc;
 
+use dialects::Tokens;
 use gate::Caller;
 use state::counter::{
     AccountBudget, BudgetUnit, CounterStore, Reservation, ReserveError, ReserveRequest, SpendAmount,
 };
-use wire::model::Tokens;
 
 use crate::accounts::Accounts;
 use crate::catalogue::Route;
@@ -218,7 +218,7 @@ pub(crate) fn sentence(error: &ReserveError) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wire::model::Endpoint;
+    use dialects::Endpoint;
 
     fn rule(per: Per, groups: &[&str]) -> BudgetRule {
         BudgetRule {

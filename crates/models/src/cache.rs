@@ -8,12 +8,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use dialects::{Endpoint, Tokens, members, written_of};
 use gate::{Caller, closed_set};
 use http::HeaderMap;
 use http::header::CACHE_CONTROL;
 use state::cache::{CacheEntry, CacheKey};
 use state::{CacheStore, MemoryCache};
-use wire::model::{Endpoint, Tokens, members, written_of};
 
 use crate::request::ModelRequest;
 

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use wire::model::{Endpoint, Tokens};
+use dialects::{Endpoint, Tokens};
 
 use crate::catalogue::Target;
 use crate::request::ModelRequest;

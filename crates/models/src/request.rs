@@ -5,17 +5,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
+use dialects::translate::{SignatureLookup, SignedThought};
+use dialects::{
+    Body, BodyFault, Endpoint, Form, FormFault, chooses_model, hides, is_form, leads_away,
+    names_another,
+};
 use gate::approval::Shown;
 use gate::inspect::Finding;
 use gate::paths::reach::is_unseen;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use state::cache::CacheKey;
-use wire::model::translate::{SignatureLookup, SignedThought};
-use wire::model::{
-    Body, BodyFault, Endpoint, Form, FormFault, chooses_model, hides, is_form, leads_away,
-    names_another,
-};
 
 use crate::key::Key;
 use crate::signatures::CallerSignatures;

@@ -4,9 +4,9 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use dialects::translate::{SignatureLookup, SignedThought};
 use gate::Gate;
 use gate::journal::Digest;
-use wire::model::translate::{SignatureLookup, SignedThought};
 
 /// How long signatures are kept, in milliseconds.
 const KEPT_MS: i64 = 3_600_000;

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use wire::model::Tokens;
+use dialects::Tokens;
 
 use crate::provider::Trouble;
 

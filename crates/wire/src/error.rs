@@ -115,7 +115,7 @@ impl WireError {
     }
 
     /// A member that may be taken for a known one.
-    pub(crate) fn ambiguous_member(at: usize, name: &str, known: &str) -> Self {
+    pub fn ambiguous_member(at: usize, name: &str, known: &str) -> Self {
         let message = "a member name can be read as another; use the protocol's spelling";
         Self::new(WireErrorKind::AmbiguousMember, at, message).with_names(name, known)
     }

@@ -15,7 +15,6 @@ pub mod header;
 pub mod id;
 pub mod jsonrpc;
 pub mod members;
-pub mod model;
 pub mod revision;
 pub mod scan;
 pub mod sse;

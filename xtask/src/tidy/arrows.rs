@@ -19,6 +19,7 @@ enum May {
 const ARROWS: &[(&str, May)] = &[
     ("allocator", May::Use(&[])),
     ("wire", May::Use(&[])),
+    ("dialects", May::Use(&["wire"])),
     ("state", May::Use(&[])),
     ("gate", May::Use(&["state"])),
     ("net", May::Use(&["wire"])),
@@ -27,11 +28,15 @@ const ARROWS: &[(&str, May)] = &[
     ("mcp", May::Use(&["gate", "wire", "net", "toolkit"])),
     (
         "models",
-        May::Use(&["gate", "wire", "net", "state", "toolkit"]),
+        May::Use(&["gate", "wire", "dialects", "net", "state", "toolkit"]),
     ),
     (
         "agents",
-        May::Use(&["gate", "wire", "models", "mcp", "state"]),
+        May::Use(&["gate", "wire", "dialects", "toolkit", "state"]),
+    ),
+    (
+        "admin",
+        May::Use(&["gate", "wire", "state", "toolkit", "mcp", "models"]),
     ),
     ("ssh", May::Use(&["toolkit", "gate", "net", "state"])),
     ("tables", May::Use(&[])),

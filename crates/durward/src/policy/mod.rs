@@ -17,9 +17,9 @@ pub mod unknown_tools;
 use std::io::{self, Write};
 
 use clap::{Args, Subcommand};
+use dialects::Endpoint;
 use gate::policy::Policy;
 use gate::policy::lint::{self, Warning};
-use wire::model::Endpoint;
 
 use crate::config::Settings;
 use crate::failure::EXIT_CONFIGURATION;

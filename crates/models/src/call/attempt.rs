@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use dialects::Tokens;
 use gate::journal::{Micros, Status};
 use gate::{Attempt, Caller, InFlight, Outcome, Pass as _, Permit, Spent};
 use http::header::CONTENT_TYPE;
@@ -11,7 +12,6 @@ use state::Reservation;
 use tokio::time::{Instant, sleep};
 use toolkit::breaker::{BreakerPass, Verdict};
 use toolkit::face::Revocation;
-use wire::model::Tokens;
 
 use super::cached::may_go_to;
 use super::note::Follow;

@@ -1,11 +1,11 @@
 //! Counts the tokens of a request where no target can count them: an estimate, which is marked as one.
 
+use dialects::{Endpoint, read_of};
 use gate::Outcome;
 use gate::Permit;
 use gate::journal::{ResponseSummary, Status};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use state::Reservation;
-use wire::model::{Endpoint, read_of};
 
 use super::{Terms, Trail, Whole};
 use crate::budget::settle;

@@ -13,11 +13,11 @@ mod whole;
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use dialects::Tokens;
 use gate::Gate;
 use gate::journal::Usage;
 use tokio::time::Instant;
 use toolkit::face::Revocations;
-use wire::model::Tokens;
 
 use crate::budget::Budgets;
 use crate::cache::ResponseCache;

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use dialects::Tokens;
 use gate::journal::{OpId, Usage};
 use gate::{Gate, InFlight, Unfinished};
 use serde::{Deserialize, Serialize};
@@ -11,7 +12,6 @@ use state::counter::{
     SpendAmount,
 };
 use state::underway::{Left, NUMBERS, Note};
-use wire::model::Tokens;
 
 use super::Terms;
 

@@ -1,8 +1,8 @@
 //! What is made of the events of a stream: passed on as they are, or said in the caller's dialect.
 
+use dialects::translate::{Format, Front, SignedThought, Translator};
+use dialects::{Said, Tokens, Watch};
 use wire::SseEvent;
-use wire::model::translate::{Format, Front, SignedThought, Translator};
-use wire::model::{Said, Tokens, Watch};
 use wire::sse::push_named_event;
 
 use super::Terms;

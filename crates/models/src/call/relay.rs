@@ -12,6 +12,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
+use dialects::{Endpoint, ErrorText, Said, Tokens, error_event, read_of};
 use gate::journal::{Micros, ResponseSummary, Status};
 use gate::{Attempt, Gate, InFlight, Outcome, PeerId, Spent};
 use http::HeaderMap;
@@ -21,7 +22,6 @@ use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
 use toolkit::breaker::{BreakerPass, Verdict};
 use toolkit::face::Revocation;
 use wire::SseParser;
-use wire::model::{Endpoint, ErrorText, Said, Tokens, error_event, read_of};
 
 use super::attempt::Wasted;
 use super::note::Follow;

@@ -4,15 +4,15 @@ use std::borrow::Cow;
 use std::future::poll_fn;
 
 use bytes::{Bytes, BytesMut};
+use dialects::translate::{self, Format, Front, Stamp, embeddings};
+use dialects::{
+    Endpoint, Tokens, is_error_reply, is_reply, members, of_reply, read_of, written_of,
+};
 use gate::journal::{ResponseSummary, Status};
 use gate::{InFlight, Outcome};
 use http::HeaderMap;
 use state::Reservation;
 use tokio::time::{Instant, timeout_at};
-use wire::model::translate::{self, Format, Front, Stamp, embeddings};
-use wire::model::{
-    Endpoint, Tokens, is_error_reply, is_reply, members, of_reply, read_of, written_of,
-};
 
 use super::{Terms, usage};
 use crate::budget::settle;

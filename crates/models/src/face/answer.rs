@@ -1,13 +1,13 @@
 //! Answers: errors in the words of the dialect, replies with the headers that say how they came.
 
 use bytes::Bytes;
+use dialects::{Dialect, ErrorText, error_body};
 use gate::Refusal;
 use gate::identity::IdentityFault;
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use net::http::server::{Response, ResponseBody, single};
 use toolkit::reasons::http_status;
-use wire::model::{Dialect, ErrorText, error_body};
 
 use crate::call::{ESTIMATED, Relay, Trail, Unserved, Whole};
 

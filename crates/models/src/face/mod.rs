@@ -9,6 +9,7 @@ mod paths;
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use dialects::{Dialect, Endpoint};
 use gate::facts::Facts;
 use gate::identity::IdentityFault;
 use gate::inspect::{About, Inspected, Way};
@@ -20,7 +21,6 @@ use state::{Reservation, Underway};
 use toolkit::breaker::{Breaker, BreakerEvent};
 use toolkit::face::Scope;
 use toolkit::server::BoxFuture;
-use wire::model::{Dialect, Endpoint};
 
 use crate::budget::{self, Budgets};
 use crate::cache::{CacheOptions, ResponseCache};

@@ -1,8 +1,8 @@
 //! Which endpoint a path names. Clients are given a base with or without `/v1`, and add their own.
 
+use dialects::{Dialect, Endpoint};
 use http::HeaderMap;
 use toolkit::face::Route;
-use wire::model::{Dialect, Endpoint};
 
 /// What a path is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Where the text of a stream stands in its events, in each dialect.
 
+use dialects::Endpoint;
 use serde_json::Value;
-use wire::model::Endpoint;
 
 /// Members of a delta that are names of the protocol's and no text of the model's.
 const NAMES: [&str; 7] = [

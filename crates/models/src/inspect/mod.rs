@@ -9,11 +9,11 @@ mod stream;
 use std::borrow::Cow;
 
 use bytes::Bytes;
+use dialects::members;
 use gate::inspect::{About, Finding, InspectedText, Inspection, RULE_PREFIX, Way};
 use gate::{Gate, InFlight, Reason};
 use serde_json::Value;
 use toolkit::reasons::http_status;
-use wire::model::members;
 
 use crate::provider::{Fault, Remedy, Trouble};
 

@@ -7,12 +7,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
+use dialects::Endpoint;
 use gate::facts::Facts;
 use gate::inspect::{About, Finding, Inspection, Pieces, Way};
 use gate::{Gate, InFlight};
 use serde_json::Value;
 use wire::SseParser;
-use wire::model::Endpoint;
 use wire::sse::push_named_event;
 
 use super::leaves::{self, Ended};

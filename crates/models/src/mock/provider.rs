@@ -7,11 +7,11 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
+use dialects::Endpoint;
 use gate::{PeerId, Spent};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use tokio::time::{Instant, Sleep, sleep_until};
 use toolkit::server::BoxFuture;
-use wire::model::Endpoint;
 
 use super::{Api, Manner, Options, Step, answer};
 use crate::provider::{Address, Fault, Offer, Provider, Remedy, Reply, ReplyBody, Sent, Trouble};

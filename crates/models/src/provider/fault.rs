@@ -1,11 +1,11 @@
 //! Why a target did not serve a request, and what helps.
 
 use bytes::Bytes;
+use dialects::{Dialect, ErrorReport, is_error};
 use gate::ClosedSet;
 use http::header::RETRY_AFTER;
 use http::{HeaderMap, HeaderName, StatusCode};
 use toolkit::breaker::Verdict;
-use wire::model::{Dialect, ErrorReport, is_error};
 
 use super::fault_table::FaultClass;
 use crate::key::Key;

@@ -3,8 +3,8 @@
 //! The first row that matches decides; a row matches by status, code and phrase. Errors that no row knows are read by their
 //! status alone ([`FaultClass::of_status`]). Phrases are compared in lower case with the provider's own sentence.
 
+use dialects::ErrorReport;
 use http::StatusCode;
-use wire::model::ErrorReport;
 
 use super::fault::{FaultScope, Remedy, Trouble};
 use FaultClass as C;

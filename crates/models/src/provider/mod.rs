@@ -8,12 +8,12 @@ use std::fmt;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use dialects::Endpoint;
+use dialects::translate::Format;
 use gate::{PeerId, Spent};
 use http::HeaderMap;
 use tokio::time::Instant;
 use toolkit::server::BoxFuture;
-use wire::model::Endpoint;
-use wire::model::translate::Format;
 
 use crate::key::Key;
 use crate::request::ModelRequest;

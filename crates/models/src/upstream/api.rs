@@ -1,9 +1,9 @@
 //! Whose API a provider speaks: where a request goes, how a key is shown, what has to be translated.
 
+use dialects::Endpoint;
+use dialects::translate::{Format, Front, ReasoningField, RequestOptions, Unsupported};
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderName, HeaderValue};
-use wire::model::Endpoint;
-use wire::model::translate::{Format, Front, ReasoningField, RequestOptions, Unsupported};
 
 use super::publisher::{Asked, Publisher};
 use crate::key::Key;
@@ -293,7 +293,7 @@ pub(super) fn escape_byte(byte: u8, out: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wire::model::translate::embeddings::Method;
+    use dialects::translate::embeddings::Method;
 
     #[test]
     fn a_model_is_one_part_of_a_path_whatever_it_is_called() {

@@ -5,9 +5,9 @@ use std::task::{Context, Poll, ready};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use dialects::{Endpoint, ErrorText, error_event, members, message_of, text};
 use net::outbound::http::Reply as HttpReply;
 use wire::eventstream::{Frame, FrameFault, FrameReader};
-use wire::model::{Endpoint, ErrorText, error_event, members, message_of, text};
 use wire::sse::push_named_event;
 
 use crate::provider::{ReplyBody, Trouble};

@@ -14,6 +14,8 @@ use std::fmt;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
+use dialects::translate::{self, Format, Front, RequestOptions, embeddings};
+use dialects::{Body, Dialect, Endpoint};
 use gate::{PeerId, Spent};
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
@@ -23,8 +25,6 @@ use net::outbound::http::{
 };
 use tokio::time::Instant;
 use toolkit::server::BoxFuture;
-use wire::model::translate::{self, Format, Front, RequestOptions, embeddings};
-use wire::model::{Body, Dialect, Endpoint};
 
 pub use api::{Api, OpenAiVariant, Site};
 pub use google::{CREDENTIAL_BYTES_MAX, CredentialFault, GoogleCredential};
@@ -32,7 +32,7 @@ pub use keys::KEYS_MAX;
 pub use publisher::Publisher;
 
 pub use crate::key::Key;
-pub use wire::model::translate::Unsupported;
+pub use dialects::translate::Unsupported;
 
 use crate::provider::{Address, Fault, Offer, Provider, Remedy, RestingKey, Sent, Trouble};
 use crate::request::{Elsewhere, ModelRequest};

@@ -1,7 +1,7 @@
 //! Whose models Google Vertex serves: which part of its API a model has, and how its name stands in the URL.
 
-use wire::model::translate::embeddings::Method;
-use wire::model::{Body, Endpoint};
+use dialects::translate::embeddings::Method;
+use dialects::{Body, Endpoint};
 
 use super::api::{Site, escape};
 

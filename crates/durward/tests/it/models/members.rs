@@ -4,12 +4,12 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
-use serde_json::{Value, json};
-use wire::model::Said;
-use wire::model::translate::{
+use dialects::Said;
+use dialects::translate::{
     Format, Front, Inexpressible, ReasoningField, RequestOptions, Stamp, Translator, Unsupported,
     reply, request,
 };
+use serde_json::{Value, json};
 
 use crate::support::components;
 

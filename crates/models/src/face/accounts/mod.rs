@@ -10,6 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use dialects::Dialect;
 use gate::identity::IdentityFault;
 use gate::{Caller, Gate};
 use http::{Method, StatusCode};
@@ -19,7 +20,6 @@ use state::MemoryCounter;
 use state::counter::{AccountBudget, BudgetUnit, ReserveError, ReserveRequest, SpendAmount};
 use toolkit::face::{Route, Scope};
 use toolkit::server::BoxFuture;
-use wire::model::Dialect;
 
 use super::{Answer, Ids, Told, request_id};
 use crate::accounts::change::{NewUser, Note};

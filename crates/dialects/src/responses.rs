@@ -1,0 +1,37 @@
+//! Responses: the names of a request, and what an event of its stream says.
+
+use super::dialect::Dialect;
+use super::json;
+use super::stream_state::{Said, State};
+use super::usage::Tokens;
+
+/// Reads the data of one event.
+pub(super) fn event(state: &mut State, data: &str) -> Said {
+    // Some servers end as chat completions do.
+    if data.trim() == "[DONE]" {
+        return Said::End;
+    }
+    let members = json::members(data);
+    let Some(kind) = json::member(&members, "type").and_then(json::text) else {
+        return Said::Malformed;
+    };
+    match kind.as_ref() {
+        "response.completed" | "response.incomplete" | "response.failed" => {
+            let response = json::members(json::member(&members, "response").unwrap_or_default());
+            if let Some(usage) = json::member(&response, "usage") {
+                state.tokens.overlay(Tokens::read(Dialect::OpenAi, usage));
+            }
+            state.finished = true;
+            if kind == "response.failed" {
+                Said::Failed
+            } else {
+                Said::End
+            }
+        }
+        "error" => Said::Failed,
+        kind => {
+            state.pieces += u64::from(kind.ends_with(".delta"));
+            Said::Part
+        }
+    }
+}
