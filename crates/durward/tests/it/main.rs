@@ -126,6 +126,7 @@ mod ssh_jobs;
 mod ssh_load;
 mod ssh_masking;
 mod ssh_memory;
+mod ssh_recordings;
 mod ssh_serve;
 mod ssh_server;
 mod support;

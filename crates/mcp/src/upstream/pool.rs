@@ -70,10 +70,6 @@ impl Means {
         }
     }
 
-    fn is_builtin(&self) -> bool {
-        matches!(self, Self::Builtin(_))
-    }
-
     fn is_process(&self) -> bool {
         matches!(self, Self::Command(_))
     }
@@ -311,9 +307,10 @@ impl Pool {
             slot.end();
         }
         let ended = self.places.all_free();
-        if self.means.is_builtin() {
+        if let Means::Builtin(builtin) = &self.means {
             let wait = Duration::from_millis(SETTLE_WAIT_MS_MAX);
             drop(tokio::time::timeout(wait, ended).await);
+            builtin.end();
         } else {
             ended.await;
         }

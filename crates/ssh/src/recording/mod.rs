@@ -9,7 +9,7 @@ mod write;
 use gate::journal::{EntryHash, SegmentId, body_hash, entry_hash};
 
 pub use replay::{Event, Finding, Recording, read};
-pub(crate) use write::Recorder;
+pub(crate) use write::{OpenRecordings, Recorder};
 
 /// The version of asciicast.
 const VERSION: u64 = 2;

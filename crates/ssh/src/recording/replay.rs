@@ -165,7 +165,7 @@ fn event(line: &str) -> Result<(Duration, String, String), &'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Recorder;
+    use super::super::OpenRecordings;
     use super::*;
     use crate::size::Size;
 
@@ -180,7 +180,8 @@ mod tests {
             columns: 80,
             rows: 24,
         };
-        let begun = Recorder::begin(&folder, ("web", "top"), size, 100_000).await;
+        let open = OpenRecordings::default();
+        let begun = open.start(&folder, ("web", "top"), size, 100_000).await;
         let (mut recorder, name) = begun.unwrap();
         for part in [
             b"one\r\n".as_slice(),

@@ -39,6 +39,7 @@ use crate::metrics::Metrics;
 use crate::outputs::Kept;
 use crate::paths;
 use crate::pool::Pool;
+use crate::recording::OpenRecordings;
 use crate::sessions::{Asked, Sessions};
 use crate::tools::{self, Tool};
 
@@ -71,6 +72,7 @@ pub const OPTIONS: &[OptionDef] = &[
 pub struct Ssh {
     tools: Vec<ToolDef>,
     hosts: Arc<Hosts>,
+    recordings: OpenRecordings,
     pool: Arc<Pool>,
     sessions: Sessions,
     outputs: Arc<Kept>,
@@ -89,6 +91,7 @@ impl Ssh {
             tools: tools::all()?,
             pool: Arc::new(Pool::new(Arc::clone(&hosts), environment)),
             hosts,
+            recordings: OpenRecordings::default(),
             sessions: Sessions::default(),
             outputs: Arc::new(Kept::new(None)),
             jobs: Arc::default(),
@@ -381,6 +384,10 @@ impl ToolServer for Ssh {
             let (pool, hosts) = (Arc::clone(&self.pool), Arc::clone(&self.hosts));
             runtime.spawn(async move { jobs.take_up(kept, pool, hosts).await });
         }
+    }
+
+    fn end(&self) {
+        self.recordings.finish_all();
     }
 
     fn session_ended(&self, session: &SessionRef) {

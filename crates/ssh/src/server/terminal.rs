@@ -124,7 +124,7 @@ impl Ssh {
         };
         let about = (session.host.name.as_str(), program);
         let most = self.limits().recording_bytes_max;
-        let begun = Recorder::begin(folder, about, size, most).await;
+        let begun = self.recordings.start(folder, about, size, most).await;
         begun.map(Some).map_err(|error| {
             let wrong =
                 format!("the recording cannot be written, so there is no terminal: {error}");

@@ -125,6 +125,11 @@ impl Builtin {
         self.server.begin();
     }
 
+    /// As [`crate::server::ToolServer::end`].
+    pub fn end(&self) {
+        self.server.end();
+    }
+
     /// Where the ends of jobs are recorded that its calls begin.
     pub fn record_jobs(&self, recorder: JobRecorder) {
         self.server.record_jobs(recorder);

@@ -102,6 +102,10 @@ pub trait ToolServer: Send + Sync {
     /// first call; waits for nothing.
     fn begin(&self) {}
 
+    /// Completes files that must not be left half-written. Called after the last call; the process may end as soon as it
+    /// returns.
+    fn end(&self) {}
+
     /// A session has ended; what was kept for it goes.
     fn session_ended(&self, session: &SessionRef) {
         let _ = session;
@@ -163,6 +167,8 @@ pub trait DynToolServer: Send + Sync {
     ) -> BoxFuture<'static, Result<ResourceAnswer, ResourceFault>>;
     /// As [`ToolServer::begin`].
     fn begin(&self);
+    /// As [`ToolServer::end`].
+    fn end(&self);
     /// As [`ToolServer::session_ended`].
     fn session_ended(&self, session: &SessionRef);
     /// As [`ToolServer::record_jobs`].
@@ -220,6 +226,10 @@ impl<S: ToolServer + 'static> DynToolServer for S {
 
     fn begin(&self) {
         ToolServer::begin(self);
+    }
+
+    fn end(&self) {
+        ToolServer::end(self);
     }
 
     fn session_ended(&self, session: &SessionRef) {
