@@ -14,6 +14,7 @@ pub mod frame;
 pub mod header;
 pub mod id;
 pub mod jsonrpc;
+pub mod lenient;
 pub mod members;
 pub mod revision;
 pub mod scan;

@@ -169,6 +169,7 @@ fn read_serving(top: &Section<'_>, settings: &mut Settings) -> Result<(), Fault>
     let idle = Span(1_000)..=Span(SESSION_IDLE_S_MAX * 1_000);
     let idle = top.within("session_idle", idle)?;
     replace(&mut serving.session_idle, idle);
+    replace(&mut serving.lenient, top.choice("lenient")?);
     if let Some(threads) = top.number("threads", 1..=THREADS_MAX)? {
         serving.threads = threads.map(Some);
     }

@@ -94,6 +94,7 @@ impl Settings {
             row("require_key", &serving.require_key, worded),
             row("share", &serving.share, worded),
             row("session_idle", &serving.session_idle, ToString::to_string),
+            row("lenient", &serving.lenient, worded),
             row("threads", &serving.threads, |threads| {
                 threads.map_or_else(
                     || "one for each processor up to 16".to_owned(),

@@ -198,6 +198,8 @@ pub struct Serving {
     pub require_key: Setting<bool>,
     pub share: Setting<Share>,
     pub session_idle: Setting<Span>,
+    /// Whether requests of clients that write JSON without types are repaired.
+    pub lenient: Setting<bool>,
     /// Absent: what is usual on this machine.
     pub threads: Setting<Option<u64>>,
 }
@@ -212,6 +214,7 @@ impl Default for Serving {
             require_key: Setting::default(false),
             share: Setting::default(Share::Session),
             session_idle: Setting::default(Span(idle_ms)),
+            lenient: Setting::default(false),
             threads: Setting::default(None),
         }
     }

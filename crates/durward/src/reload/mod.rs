@@ -535,12 +535,13 @@ fn prepare(asked: &Asked, mut places: Places) -> Result<Prepared, Fault> {
 }
 
 /// Keys that only `durward serve` looks at.
-const OF_SERVE: [&str; 10] = [
+const OF_SERVE: [&str; 11] = [
     "listen",
     "root",
     "require_key",
     "share",
     "session_idle",
+    "lenient",
     "threads",
     "tls.cert",
     "tls.key",

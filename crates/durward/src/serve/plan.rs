@@ -272,6 +272,7 @@ fn face(args: &ServeArgs, settings: &Settings) -> FaceOptions {
             .search_above
             .value
             .map(|most| usize::try_from(most).unwrap_or(usize::MAX)),
+        is_lenient: settings.serving.lenient.value,
         ..FaceOptions::default()
     }
 }

@@ -64,6 +64,9 @@ pub struct SshServeArgs {
     /// How long a session may be unused before it ends, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 1800, value_parser = clap::value_parser!(u64).range(60..=86_400))]
     session_timeout: u64,
+    /// Repair requests of clients that write "jsonrpc" as a number or initialize without a protocol version
+    #[arg(long)]
+    lenient: bool,
     /// Print the configuration, and serve nothing
     #[arg(long)]
     print: bool,
@@ -107,9 +110,10 @@ impl SshServeArgs {
         };
         let calls = self.calls_per_minute.unwrap_or(calls);
         let listen = std::net::SocketAddr::new(self.bind, self.port);
+        let lenient = if self.lenient { "lenient: true\n" } else { "" };
         let quoted = |path: &Path| serde_json::Value::from(path.to_string_lossy()).to_string();
         format!(
-            "listen: \"{listen}\"\npolicy: {}\nservers:\n  {NAME}:\n    builtin: ssh\n    hosts: {}\n    connections_max: {connections}\nlimits:\n  requests: {{ rate: {calls}/m, burst: {calls} }}\n  per_tool: {{ calls: {calls}, window: 60s, then: refuse }}\n",
+            "listen: \"{listen}\"\n{lenient}policy: {}\nservers:\n  {NAME}:\n    builtin: ssh\n    hosts: {}\n    connections_max: {connections}\nlimits:\n  requests: {{ rate: {calls}/m, burst: {calls} }}\n  per_tool: {{ calls: {calls}, window: 60s, then: refuse }}\n",
             quoted(policy),
             quoted(hosts),
         )

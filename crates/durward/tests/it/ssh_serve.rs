@@ -171,3 +171,32 @@ fn what_it_would_serve_can_be_printed_and_what_is_wrong_is_said() {
         assert_eq!(output.status.code(), Some(0), "{level}");
     }
 }
+
+#[test]
+fn clients_that_write_json_without_types_are_served_if_lenient() {
+    if !has_sshd() {
+        return;
+    }
+    let initialize = r#"{"jsonrpc":2.0,"id":1,"method":"initialize","params":{"capabilities":{},"clientInfo":{"name":"t","version":1.0}}}"#;
+    for is_lenient in [false, true] {
+        let place = Place::new();
+        let _sshd = target(&place);
+        let flags: &[&str] = if is_lenient { &["--lenient"] } else { &[] };
+        let served = Served::spawn(place, &[&SERVE[..], flags].concat());
+        let answer = served.send("POST", "/", &[], initialize);
+        assert_eq!(answer.status == 200, is_lenient, "{}", answer.body);
+        if is_lenient {
+            let answer_json = answer.json();
+            assert_eq!(answer_json["result"]["protocolVersion"], "2024-11-05");
+            let session = answer.header("mcp-session-id").unwrap();
+            let list = r#"{"jsonrpc":2.0,"id":2,"method":"tools/list"}"#;
+            let listed = served.send("POST", "/", &[("mcp-session-id", session)], list);
+            assert!(
+                listed.json()["result"]["tools"].as_array().unwrap().len() > 15,
+                "{}",
+                listed.body
+            );
+        }
+        assert_eq!(served.stop().0, Some(0));
+    }
+}

@@ -59,6 +59,8 @@ pub struct FaceOptions {
     pub search_above: Option<usize>,
     /// How often a silent stream shows that it is alive, in milliseconds.
     pub keep_alive_ms: u64,
+    /// Whether requests that deviate as [`wire::lenient`] says are repaired.
+    pub is_lenient: bool,
 }
 
 impl Default for FaceOptions {
@@ -71,6 +73,7 @@ impl Default for FaceOptions {
             prefix: Prefix::default(),
             search_above: None,
             keep_alive_ms: 15_000,
+            is_lenient: false,
         }
     }
 }

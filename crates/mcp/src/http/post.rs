@@ -123,11 +123,16 @@ impl Face {
             return Err(Box::new(refusal));
         }
         request.take_at_most(request::bytes_max(&self.gate));
-        let read = request.read_whole().await;
-        read.map_err(|fault| {
+        let mut body = request.read_whole().await.map_err(|fault| {
             self.note(Noted::body(fault));
             Box::new(answer::body_fault(fault))
-        })
+        })?;
+        if self.options.is_lenient
+            && let Some(repaired) = wire::lenient::repair(&body.bytes)
+        {
+            body.bytes = repaired.into();
+        }
+        Ok(body)
     }
 
     /// Does what a message asks for.

@@ -53,6 +53,12 @@ pub(super) const GENERAL: &[Key] = &[
     )
     .flag("session-idle"),
     key(
+        "lenient",
+        "true or false",
+        "false",
+        "repair requests of clients that write `\"jsonrpc\": 2.0` as a number or send `initialize` without `protocolVersion`",
+    ),
+    key(
         "threads",
         "1 to 64",
         "one for each processor up to 16",
