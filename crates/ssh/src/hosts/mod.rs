@@ -331,6 +331,24 @@ impl Hosts {
         self.hosts.get(name)
     }
 
+    /// Returns the host that a caller names by name, port and user: the one of this name, or, for another port, the only
+    /// one with the same address and user at that port. The host of this name if there is no such one or several.
+    #[must_use]
+    pub fn resolve(&self, name: &str, port: Option<u64>, user: Option<&str>) -> Option<&Arc<Host>> {
+        let named = self.hosts.get(name)?;
+        let Some(port) = port.filter(|port| *port != u64::from(named.port)) else {
+            return Some(named);
+        };
+        let user = user.unwrap_or(&named.credential.user);
+        let mut others = self.hosts.values().filter(|host| {
+            host.address == named.address
+                && u64::from(host.port) == port
+                && host.credential.user == user
+        });
+        let other = others.next().filter(|_| others.next().is_none());
+        Some(other.unwrap_or(named))
+    }
+
     /// The variables that the file names.
     #[must_use]
     pub fn variables(&self) -> Vec<String> {

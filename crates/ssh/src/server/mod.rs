@@ -159,12 +159,13 @@ impl Ssh {
             return self.sessions.host_of(id);
         }
         let named = text("host").or_else(|| Some(text("job")?.rsplit_once(':')?.0));
-        self.hosts.named(named?).cloned()
+        let port = args.get("port").and_then(Value::as_u64);
+        self.hosts.resolve(named?, port, text("user")).cloned()
     }
 
     async fn connect(&self, args: Args<'_>, by: &SessionRef) -> Result<Answer, Failure> {
         let name = args.text("host")?;
-        let Some(host) = self.hosts.named(name) else {
+        let Some(host) = self.host(args) else {
             if let Some(why) = self.hosts.unusable.get(name) {
                 let wrong = format!("{name} cannot be used: {why}");
                 return Err(Failure::new("unusable_host", wrong));
@@ -190,7 +191,10 @@ impl Ssh {
             .and_then(Value::as_u64)
             .filter(|port| *port != u64::from(host.port))
         {
-            let wrong = format!("{name} has the port {}, not {port}", host.port);
+            let wrong = format!(
+                "{name} has the port {}, not {port}; a host with the same address, this port and the same user is not in the operator's list, or there are several",
+                host.port
+            );
             return Err(Failure::new("other_port", wrong));
         }
         let takes = host.credential.takes_password();
@@ -205,17 +209,17 @@ impl Ssh {
         };
         let session = self
             .sessions
-            .open(by, Arc::clone(host), asked, self.limits())?;
+            .open(by, Arc::clone(&host), asked, self.limits())?;
         // Whether it can be reached is known now, and not at the first command.
         let asked = args.get("timeout_ms").and_then(Value::as_u64);
         let most = self.limits().connect_wait();
         let wait = asked.map_or(most, |ms| most.min(Duration::from_millis(ms)));
         let to = To::from(&*session);
         let slot = tokio::time::timeout(wait, self.slot(&to)).await;
-        let slot = slot.unwrap_or_else(|_| Err(run::late(host, wait)));
+        let slot = slot.unwrap_or_else(|_| Err(run::late(&host, wait)));
         self.metrics.session(&host.name, slot.is_ok());
         match slot {
-            Ok(slot) if host.links == Links::Checked => self.pool.find_home(host, slot).await,
+            Ok(slot) if host.links == Links::Checked => self.pool.find_home(&host, slot).await,
             Ok(_) => {}
             Err(fault) => {
                 let _ = self.disconnect(&session.id, by).await;

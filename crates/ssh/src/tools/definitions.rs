@@ -139,7 +139,7 @@ pub(crate) fn all() -> Result<Vec<ToolDef>, SchemaFault> {
             "host": {"type": "string", "minLength": 1, "maxLength": 253, "description": "The host's name in the operator's list."},
             "password": {"type": "string", "maxLength": 1024, "description": "Only where the host takes the caller's password."},
             "user": {"type": "string", "maxLength": 64, "description": "Only to be sure of the user: another one than the operator's is refused."},
-            "port": {"type": "integer", "minimum": 1, "maximum": 65535, "description": "Only to be sure of the port: another one than the operator's is refused."},
+            "port": {"type": "integer", "minimum": 1, "maximum": 65535, "description": "The port, where the operator lists several hosts with one address. Another one than the operator's is refused."},
             "insecure": {"type": "boolean", "default": false, "description": "Host keys are always checked: true is refused."},
             "timeout_ms": {"type": "integer", "minimum": 1, "maximum": 86_400_000, "description": "Longest wait for the connection; the operator's bound holds beside it."},
             "alone": {"type": "boolean", "default": false, "description": "Make a connection that only this session uses; it is closed with the session."}

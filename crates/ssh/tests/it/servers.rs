@@ -359,6 +359,22 @@ async fn two_ports_with_one_user_are_never_crossed() {
     );
     let client = Client::new(Hosts::of(&text, &one.folder).unwrap(), None);
     let sessions = [client.connect("one").await, client.connect("other").await];
+    // A caller that adds a port gets the listed host there, if there is exactly one.
+    let connect = |name: &str, port: u16| {
+        client.call(
+            "ssh_connect",
+            json!({"host": name, "port": port, "user": user()}),
+        )
+    };
+    let by_port = connect("one", other.port).await.unwrap();
+    let id = by_port["structuredContent"]["session_id"].clone();
+    let listed = client.call("ssh_list_sessions", json!({})).await.unwrap();
+    let listed = listed["structuredContent"]["sessions"].as_array().unwrap();
+    let session = listed.iter().find(|session| session["session_id"] == id);
+    assert_eq!(session.unwrap()["host"], "other", "{listed:?}");
+    // Two hosts are listed at that port.
+    let wrong = connect("other", one.port).await.unwrap();
+    assert!(wrong.to_string().contains("there are several"), "{wrong}");
     // The connection that is open for one key is not used for another.
     let told = refused(&client, "wrong").await;
     assert!(told.contains("refused the key of"), "{told}");
