@@ -5,7 +5,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use crate::command::Error;
+use crate::command::TaskError;
 use crate::docs;
 use crate::finding::Finding;
 
@@ -28,8 +28,8 @@ mod wording;
 mod words;
 
 /// Checks everything, prints every finding in order and returns whether there was none.
-pub(crate) fn run(root: &Path, out: &mut impl Write) -> Result<bool, Error> {
-    let tree = tree::Tree::load(root)?;
+pub(crate) fn run(root: &Path, out: &mut impl Write) -> Result<bool, TaskError> {
+    let tree = tree::SourceTree::load(root)?;
     let packages = metadata::load(root)?;
     let mut findings = check(&tree, &packages);
     findings.extend(docs::check(root)?);
@@ -48,7 +48,7 @@ pub(crate) fn run(root: &Path, out: &mut impl Write) -> Result<bool, Error> {
 }
 
 /// Returns what breaks a rule in one tree.
-fn check(tree: &tree::Tree, packages: &[metadata::Package]) -> Vec<Finding> {
+fn check(tree: &tree::SourceTree, packages: &[metadata::Package]) -> Vec<Finding> {
     let mut findings = arrows::check(tree, packages);
     findings.extend(attributes::check(tree));
     findings.extend(binaries::check(packages));
