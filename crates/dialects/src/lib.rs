@@ -2,7 +2,7 @@
 //!
 //! A body is read and never rewritten: [`Body`] finds the members of the top, refuses names that are repeated or can be
 //! read as one that matters, and replaces single members; every other byte stays. Only if a provider speaks another
-//! dialect than the caller is a body written again ([`translate`]). What comes from a provider is read leniently: every
+//! dialect than the caller is a body written again ([`translate`]). Replies of a provider are read leniently: every
 //! field may be missing.
 
 mod anthropic;

@@ -1,10 +1,9 @@
 //! One dialect in the words of another: requests on their way to a provider, replies on their way back.
 //!
 //! A body is read into a neutral form ([`ask`]), every member of it, and written again. Nothing is dropped in silence:
-//! what the other dialect has no word for is refused by the place where it stands ([`Inexpressible`]), and hints that
-//! change no meaning are named to whoever asks ([`Said`]). A provider's reply is an open world: an unknown reason
-//! counts as the nearest one, an unknown part is left out, and both are named. Only what is no reply at all makes it
-//! unreadable.
+//! a member without a counterpart is refused with its place ([`Inexpressible`]), and hints that change no meaning are
+//! named in the result ([`TranslatedRequest`]). A provider's reply is an open world: an unknown reason counts as the
+//! nearest one, an unknown part is left out, and both are named. Only a body that is not a reply at all is unreadable.
 
 mod arguments;
 mod ask;

@@ -177,7 +177,8 @@ impl ResultIndex {
         self.part_of_result(caller, results_id, |json| serde_json::from_slice(json).ok())
     }
 
-    /// What `read` finds in a result, a [`StoredResult`] as JSON; of large populations a part is found sooner than all is read.
+    /// What `read` finds in a result, a [`StoredResult`] as JSON; of large populations a part is found sooner than all
+    /// is read.
     ///
     /// # Errors
     /// [`KvError`].

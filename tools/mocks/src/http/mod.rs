@@ -1,5 +1,5 @@
-//! Drives [`ProtocolMachine`]s over Streamable HTTP: Legacy sessions with streams that can be resumed, and independent requests
-//! of the stateless revision.
+//! Drives [`ProtocolMachine`]s over Streamable HTTP: Legacy sessions with streams that can be resumed, and independent
+//! requests of the stateless revision.
 //!
 //! A Legacy session is a machine of its own. A Modern request gets a fresh one, so that nothing can leak from one
 //! request into another; a server with misbehaviour over several requests shares one. An answer goes to the stream of

@@ -1,7 +1,7 @@
 //! An MCP server without a transport: a frame goes in, actions come out.
 //!
-//! Both eras are spoken by one [`ProtocolServer`]: Legacy after `initialize` (2024-11-05 to 2025-11-25), Modern (2026-07-28)
-//! for every request with a version in its `_meta`.
+//! Both eras are spoken by one [`ProtocolServer`]: Legacy after `initialize` (2024-11-05 to 2025-11-25), Modern
+//! (2026-07-28) for every request with a version in its `_meta`.
 
 mod dispatch;
 mod era;
