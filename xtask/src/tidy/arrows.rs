@@ -248,14 +248,10 @@ mod tests {
 
     #[test]
     fn faces_do_not_use_each_other() {
-        assert_eq!(
-            findings_of(&[package("mcp", &[]), package("models", &[("mcp", None)])]).len(),
-            1
-        );
-        assert_eq!(
-            findings_of(&[package("mcp", &[]), package("agents", &[("mcp", None)])]).len(),
-            0
-        );
+        for face in ["models", "agents"] {
+            let with = package(face, &[("mcp", None)]);
+            assert_eq!(findings_of(&[package("mcp", &[]), with]).len(), 1, "{face}");
+        }
     }
 
     #[test]
