@@ -17,9 +17,9 @@ impl ListCursor {
         }
     }
 
-    /// As a text for clients.
+    /// Returns the text for clients.
     #[must_use]
-    pub fn to_text(&self) -> String {
+    pub fn to_text(self) -> String {
         format!("{:x}-{}", self.made_ms, hex(&self.name))
     }
 

@@ -48,7 +48,7 @@ pub enum HostileBehaviour {
     Twice,
     /// Never answers the call.
     Never,
-    /// Keeps the answer until the next call is answered.
+    /// Keeps the answer until the next call, whose answer goes first.
     Reorder,
     /// Sends a line that is not JSON, then the answer.
     Garbage,
@@ -144,7 +144,7 @@ pub enum TextField {
     Template,
     /// The tool's description, with a phrase that anyone can read.
     Phrase,
-    /// A second tool with a name that looks like the first one's.
+    /// A second tool whose name looks like the first one's.
     Twin,
 }
 

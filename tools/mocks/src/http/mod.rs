@@ -39,7 +39,7 @@ const LISTENERS_MAX: usize = 4096;
 /// How a server answers a request: as one JSON document if possible, or always as a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum ReplyForm {
-    /// JSON if the answer comes first, else events.
+    /// JSON where the answer comes first, else events.
     #[default]
     Auto,
     /// Always events.

@@ -59,7 +59,7 @@ pub struct SshTargetArgs {
     #[arg(long, value_name = "N", default_value_t = FIRST_PORT)]
     pub port: u16,
     /// The address of all servers: 127.0.0.1, or 10.178.0.20 inside of `durward-lab farm run target`. There is no
-    /// other, so that no other machine is ever loaded.
+    /// other, so that nobody else's machine is ever loaded.
     #[arg(long, value_name = "ADDRESS", default_value_t = LOOPBACK, value_parser = own_address)]
     pub address: IpAddr,
     /// Only this server, with its twin; repeatable [default: all seven]
