@@ -24,6 +24,7 @@ pub(crate) mod sizes;
 mod steps;
 mod survey;
 mod tree;
+mod vocabulary;
 mod wording;
 mod words;
 
@@ -61,6 +62,7 @@ fn check(tree: &tree::SourceTree, packages: &[metadata::Package]) -> Vec<Finding
     findings.extend(steps::check(tree));
     findings.extend(wording::check(tree));
     findings.extend(words::check(tree));
+    findings.extend(vocabulary::check(tree));
     findings.extend(tree.unparsed());
     findings
 }
