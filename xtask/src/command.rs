@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 /// What can stop a task; a finding is not an error.
 #[derive(Debug)]
-pub(crate) enum Error {
+pub(crate) enum TaskError {
     /// Reading or writing a file, or starting a program, failed.
     Io { what: String, source: io::Error },
     /// A program ran and failed.
@@ -16,7 +16,7 @@ pub(crate) enum Error {
     Malformed { what: String, why: String },
 }
 
-impl fmt::Display for Error {
+impl fmt::Display for TaskError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Io { what, source } => write!(f, "{what}: {source}"),
@@ -28,7 +28,7 @@ impl fmt::Display for Error {
     }
 }
 
-impl From<io::Error> for Error {
+impl From<io::Error> for TaskError {
     fn from(source: io::Error) -> Self {
         Self::Io {
             what: "writing the report".to_owned(),
@@ -37,8 +37,8 @@ impl From<io::Error> for Error {
     }
 }
 
-impl Error {
-    /// An I/O error with what was being done.
+impl TaskError {
+    /// Returns an I/O error with what was being done.
     pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let what = what.into();
         |source| Self::Io { what, source }
@@ -47,8 +47,8 @@ impl Error {
 
 /// Runs `program` in `folder` without standard input and returns its standard output.
 ///
-/// The caller's screen width and settings of ours are kept from it: what it says depends on the tree alone.
-pub(crate) fn output(folder: &Path, program: &str, args: &[&str]) -> Result<Vec<u8>, Error> {
+/// It does not inherit the caller's screen width and settings of ours: its output depends on the tree alone.
+pub(crate) fn output(folder: &Path, program: &str, args: &[&str]) -> Result<Vec<u8>, TaskError> {
     let line = || [&[program], args].concat().join(" ");
     let ours = std::env::vars_os().map(|(name, _)| name).filter(|name| {
         name == "COLUMNS" || name == "LINES" || name.to_string_lossy().starts_with("DURWARD_")
@@ -62,7 +62,7 @@ pub(crate) fn output(folder: &Path, program: &str, args: &[&str]) -> Result<Vec<
         .current_dir(folder)
         .stdin(Stdio::null())
         .output()
-        .map_err(|source| Error::Io {
+        .map_err(|source| TaskError::Io {
             what: format!("running `{}`", line()),
             source,
         })?;
@@ -70,7 +70,7 @@ pub(crate) fn output(folder: &Path, program: &str, args: &[&str]) -> Result<Vec<
         return Ok(done.stdout);
     }
     let stderr = String::from_utf8_lossy(&done.stderr).into_owned();
-    Err(Error::Failed {
+    Err(TaskError::Failed {
         program: line(),
         stderr,
     })

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-use crate::command::{self, Error};
+use crate::command::{self, TaskError};
 use crate::finding::Finding;
 use crate::parity::table;
 use crate::test_index::{self, INDEXES};
@@ -17,7 +17,7 @@ pub(crate) struct Page {
     source: PageSource,
 }
 
-/// Where the text of a page is from.
+/// Source of the text of a page.
 #[derive(Clone, Copy, Debug)]
 enum PageSource {
     /// `__docs NAME` of the program that this package builds; no name if the program has one page.
@@ -59,17 +59,17 @@ fn pages() -> Vec<Page> {
 }
 
 /// Writes every page again and names the files that changed. Always `true`: nothing is judged.
-pub(crate) fn write_all(root: &Path, out: &mut impl Write) -> Result<bool, Error> {
+pub(crate) fn write_all(root: &Path, out: &mut impl Write) -> Result<bool, TaskError> {
     write_pages(root, &pages(), |page| print_page(root, page), out)?;
     Ok(true)
 }
 
 /// Compares every page with its source.
-pub(crate) fn check(root: &Path) -> Result<Vec<Finding>, Error> {
+pub(crate) fn check(root: &Path) -> Result<Vec<Finding>, TaskError> {
     compare(root, &pages(), |page| print_page(root, page))
 }
 
-fn print_page(root: &Path, page: Page) -> Result<Vec<u8>, Error> {
+fn print_page(root: &Path, page: Page) -> Result<Vec<u8>, TaskError> {
     match page.source {
         PageSource::Binary { package, name } => {
             let args = ["run", "--quiet", "--package", package, "--", "__docs", name];
@@ -84,9 +84,9 @@ fn print_page(root: &Path, page: Page) -> Result<Vec<u8>, Error> {
 fn write_pages(
     root: &Path,
     pages: &[Page],
-    print: impl Fn(Page) -> Result<Vec<u8>, Error>,
+    print: impl Fn(Page) -> Result<Vec<u8>, TaskError>,
     out: &mut impl Write,
-) -> Result<(), Error> {
+) -> Result<(), TaskError> {
     for &page in pages {
         let path = root.join(page.file);
         let text = print(page)?;
@@ -94,9 +94,9 @@ fn write_pages(
             continue;
         }
         if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).map_err(Error::io(page.file))?;
+            fs::create_dir_all(folder).map_err(TaskError::io(page.file))?;
         }
-        fs::write(&path, text).map_err(Error::io(page.file))?;
+        fs::write(&path, text).map_err(TaskError::io(page.file))?;
         writeln!(out, "{}", page.file)?;
     }
     Ok(())
@@ -105,8 +105,8 @@ fn write_pages(
 fn compare(
     root: &Path,
     pages: &[Page],
-    print: impl Fn(Page) -> Result<Vec<u8>, Error>,
-) -> Result<Vec<Finding>, Error> {
+    print: impl Fn(Page) -> Result<Vec<u8>, TaskError>,
+) -> Result<Vec<Finding>, TaskError> {
     let mut findings = Vec::new();
     for &page in pages {
         let now = print(page)?;
@@ -123,7 +123,7 @@ fn compare(
     Ok(findings)
 }
 
-/// The first line, counted from 1, in which two texts differ.
+/// Returns the first line, counted from 1, in which two texts differ.
 fn first_difference(kept: &[u8], now: &[u8]) -> Option<usize> {
     if kept == now {
         return None;
@@ -190,7 +190,7 @@ mod tests {
     fn a_page_that_cannot_be_printed_is_an_error() {
         let root = folder("unprintable");
         let print = |_: Page| {
-            Err(Error::Failed {
+            Err(TaskError::Failed {
                 program: "durward".into(),
                 stderr: "no such page".into(),
             })

@@ -1,4 +1,4 @@
-//! What a rule found, and where.
+//! A finding of a rule, with its place.
 
 use std::fmt;
 

@@ -35,7 +35,7 @@ fn main() -> ExitCode {
 }
 
 /// Runs the task named on the command line; `false` means that it found something.
-fn run(out: &mut impl Write) -> Result<bool, command::Error> {
+fn run(out: &mut impl Write) -> Result<bool, command::TaskError> {
     let root = root();
     let task = std::env::args().nth(1);
     match task.as_deref() {
@@ -50,7 +50,7 @@ fn run(out: &mut impl Write) -> Result<bool, command::Error> {
     }
 }
 
-/// The repository root: the folder above this package.
+/// Returns the repository root: the folder above this package.
 fn root() -> PathBuf {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     package.parent().unwrap_or(package).to_path_buf()

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::command::Error;
+use crate::command::TaskError;
 
 /// The data of each index, and the page that is printed from it.
 pub(crate) const INDEXES: [(&str, &str); 4] = [
@@ -53,14 +53,14 @@ struct TestedCase {
 }
 
 /// Reads the data at `file` and returns its page.
-pub(crate) fn print(root: &Path, file: &str) -> Result<Vec<u8>, Error> {
-    let text = fs::read_to_string(root.join(file)).map_err(Error::io(file))?;
+pub(crate) fn print(root: &Path, file: &str) -> Result<Vec<u8>, TaskError> {
+    let text = fs::read_to_string(root.join(file)).map_err(TaskError::io(file))?;
     Ok(parse(file, &text)?.to_page(file).into_bytes())
 }
 
 /// Parses the data of an index.
-pub(crate) fn parse(file: &str, text: &str) -> Result<TestIndex, Error> {
-    toml::from_str(text).map_err(|error| Error::Malformed {
+pub(crate) fn parse(file: &str, text: &str) -> Result<TestIndex, TaskError> {
+    toml::from_str(text).map_err(|error| TaskError::Malformed {
         what: file.to_owned(),
         why: error.to_string(),
     })

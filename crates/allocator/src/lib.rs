@@ -1,11 +1,13 @@
 //! The memory of the program: small blocks come from mimalloc, large ones from the system's allocator.
 //!
-//! A call takes some 70 blocks of at most 8 KiB. mimalloc hands each out in a third of the instructions that glibc's `malloc` takes, which is
-//! 0.4 µs of a call over HTTP. Large blocks stay with the system: glibc grows them in place (`mremap`) and gives them back
-//! at once, so that many gigabytes in transit take no memory. `docs/performance.md` has the figures of both.
+//! A call takes some 70 blocks of at most 8 KiB. mimalloc hands each out in a third of the instructions that glibc's
+//! `malloc` takes, which is 0.4 µs of a call over HTTP. Large blocks stay with the system: glibc grows them in place
+//! (`mremap`) and gives them back at once, so that many gigabytes in transit take no memory. `docs/performance.md` has
+//! the figures of both.
 //!
-//! This is the one crate with `unsafe` in it. Its whole argument: which of the two a block belongs to is a function of its [`Layout`] alone
-//! ([`is_small`]), and [`GlobalAlloc`] promises that a block is given back with the layout that it was asked for with.
+//! This is the one crate with `unsafe` in it. Its whole argument: which of the two a block belongs to is a function of
+//! its [`Layout`] alone ([`is_small`]), and [`GlobalAlloc`] promises that a block is given back with the layout that it
+//! was asked for with.
 #![expect(
     unsafe_code,
     reason = "`GlobalAlloc` is unsafe to implement, and mimalloc is called over C's interface"
@@ -16,25 +18,27 @@ use std::ptr;
 
 use libmimalloc_sys::{mi_free, mi_malloc, mi_realloc, mi_zalloc};
 
-/// The largest block in bytes that mimalloc gives: more than an ordinary call needs at once, less than the kernel is worth asking to move.
+/// The largest block in bytes that mimalloc gives: more than an ordinary call needs at once, less than the kernel is
+/// worth asking to move.
 const SMALL: usize = 16 * 1024;
 
 /// The strictest alignment in bytes that mimalloc keeps for a block of any size without being asked to: a word.
 const ALIGNED: usize = size_of::<usize>();
 
-/// Whether a block is mimalloc's: by nothing but its layout.
+/// Returns whether a block is mimalloc's: by nothing but its layout.
 const fn is_small(size: usize, align: usize) -> bool {
     size <= SMALL && align <= ALIGNED
 }
 
 /// The allocator of the program, for `#[global_allocator]`.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Allocator;
+pub struct ProgramAllocator;
 
-// SAFETY: each method hands on to one of two allocators that keep the contract of `GlobalAlloc`, and to the same one for the same layout. mimalloc's
-// blocks are aligned to at least `ALIGNED` (`mi_malloc`: to the machine's word for blocks up to 8 bytes, to 16 for larger ones), hold as many bytes as
-// asked for, and are null where there is no memory; it neither unwinds nor calls back.
-unsafe impl GlobalAlloc for Allocator {
+// SAFETY: each method hands on to one of two allocators that keep the contract of `GlobalAlloc`, and to the same one
+// for the same layout. mimalloc's blocks are aligned to at least `ALIGNED` (`mi_malloc`: to the machine's word for
+// blocks up to 8 bytes, to 16 for larger ones), hold as many bytes as asked for, and are null if there is no memory; it
+// neither unwinds nor calls back.
+unsafe impl GlobalAlloc for ProgramAllocator {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if is_small(layout.size(), layout.align()) {
@@ -76,20 +80,21 @@ unsafe impl GlobalAlloc for Allocator {
             (true, true) => unsafe { mi_realloc(block.cast(), size).cast() },
             // SAFETY: `block` is the system's, by its layout; the result is one as well, by its own.
             (false, false) => unsafe { System.realloc(block, layout, size) },
-            // SAFETY: the caller's promise: `block` has this layout, and `size`, rounded up to the alignment, is no more than `isize::MAX`.
-            _ => unsafe { self.moved(block, layout, size) },
+            // SAFETY: the caller's promise: `block` has this layout, and `size`, rounded up to the alignment, is no
+            // more than `isize::MAX`.
+            _ => unsafe { self.move_block(block, layout, size) },
         }
     }
 }
 
-impl Allocator {
-    /// A block that grew or shrank across the border between the two allocators.
+impl ProgramAllocator {
+    /// Returns a block that grew or shrank across the border between the two allocators.
     ///
     /// # Safety
     ///
     /// As `GlobalAlloc::realloc`.
     #[cold]
-    unsafe fn moved(self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+    unsafe fn move_block(self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         // SAFETY: the caller's promise on `size`; the alignment is that of a layout.
         let wanted = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
         // SAFETY: `realloc` is never called with a size of 0.
@@ -110,7 +115,7 @@ mod tests {
 
     /// All tests of this crate take their own blocks from the allocator as well.
     #[global_allocator]
-    static ALLOCATOR: Allocator = Allocator;
+    static ALLOCATOR: ProgramAllocator = ProgramAllocator;
 
     #[test]
     fn a_block_keeps_its_bytes_when_it_crosses_the_border_and_back() {

@@ -2,11 +2,11 @@
 
 use super::dialect::Dialect;
 use super::json;
-use super::stream_state::{Said, State};
+use super::stream_state::{StreamEvent, StreamState};
 use super::usage::Tokens;
 
 /// Reads the data of one event; its type decides, for the event's name only repeats it.
-pub(super) fn event(state: &mut State, data: &str) -> Said {
+pub(super) fn event(state: &mut StreamState, data: &str) -> StreamEvent {
     let members = json::members(data);
     let kind = json::member(&members, "type").and_then(json::text);
     let usage_in = |raw: Option<&str>| {
@@ -18,25 +18,25 @@ pub(super) fn event(state: &mut State, data: &str) -> Said {
         Some("message_start") => {
             let told = usage_in(json::member(&members, "message"));
             state.tokens.overlay(told.unwrap_or_default());
-            Said::Part
+            StreamEvent::Part
         }
         Some("message_delta") => {
             let mut told = usage_in(Some(data)).unwrap_or_default();
-            // It repeats the input only where a server tool has added to it.
+            // It repeats the input only if a server tool has added to it.
             if told.input < state.tokens.input {
                 told.input = None;
             }
             state.tokens.overlay(told);
             state.finished = true;
-            Said::Part
+            StreamEvent::Part
         }
-        Some("message_stop") => Said::End,
-        Some("error") => Said::Failed,
+        Some("message_stop") => StreamEvent::End,
+        Some("error") => StreamEvent::Failed,
         Some("content_block_delta") => {
             state.pieces += 1;
-            Said::Part
+            StreamEvent::Part
         }
-        Some(_) => Said::Part,
-        None => Said::Malformed,
+        Some(_) => StreamEvent::Part,
+        None => StreamEvent::Malformed,
     }
 }

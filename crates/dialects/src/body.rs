@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::Range;
 
 use super::json;
-use super::write::Object;
+use super::write::ObjectWriter;
 use wire::error::WireError;
 use wire::fold;
 use wire::scan::{Bounds, scan_request};
@@ -22,7 +22,7 @@ pub struct Body {
 /// Why a body is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BodyFault {
-    /// It is not JSON, or a name stands twice or is like a known one.
+    /// It is not JSON, or a name is repeated or is like a known one.
     Wire(WireError),
     /// It is JSON and no object.
     NotAnObject,
@@ -67,13 +67,13 @@ impl Body {
         })
     }
 
-    /// The whole body.
+    /// Returns the whole body.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// The members, with their raw values.
+    /// Returns the members, with their raw values.
     pub fn members(&self) -> impl Iterator<Item = (&str, &str)> {
         self.members.iter().filter_map(|(name, at)| {
             let value = self.text.get(at.clone())?;
@@ -81,32 +81,32 @@ impl Body {
         })
     }
 
-    /// The raw value of a member of the top; `null` is as good as none.
+    /// Returns the raw value of a member of the top; `null` is as good as none.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {
         let raw = self.text.get(self.range(name)?)?;
         (raw != "null").then_some(raw)
     }
 
-    /// A member that is a string.
+    /// Returns a member that is a string.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<Cow<'_, str>> {
         json::text(self.get(name)?)
     }
 
-    /// A member that is a whole number.
+    /// Returns a member that is a whole number.
     #[must_use]
     pub fn number(&self, name: &str) -> Option<u64> {
         json::number(self.get(name)?)
     }
 
-    /// Whether a member is `true`.
+    /// Returns whether a member is `true`.
     #[must_use]
     pub fn is_true(&self, name: &str) -> bool {
         self.get(name) == Some("true")
     }
 
-    /// The body with these members of the top given these raw values, and every other byte as it is.
+    /// Returns the body with these members of the top given these raw values, and every other byte as it is.
     #[must_use]
     pub fn with(&self, edits: &[(&str, &str)]) -> String {
         let added: usize = edits.iter().map(|(n, v)| n.len() + v.len() + 4).sum();
@@ -142,15 +142,17 @@ impl Body {
         String::from_utf8(out).unwrap_or_default()
     }
 
-    /// The body with other members of the top: those of these names are left out, and these are put in front; the values of
-    /// all others are as they came.
+    /// Returns the body with other members of the top: those of these names are left out, and these are put in front;
+    /// the values of all others are as they came.
     #[must_use]
     pub fn without(&self, names: &[&str], added: &[(&str, &str)]) -> String {
         let own = self.members().filter(|(name, _)| {
             !names.contains(name) && !added.iter().any(|(added, _)| added == name)
         });
         let all = added.iter().copied().chain(own);
-        let written = all.fold(Object::new(), |out, (name, value)| out.raw(name, value));
+        let written = all.fold(ObjectWriter::new(), |out, (name, value)| {
+            out.raw(name, value)
+        });
         // Names and values are UTF-8.
         String::from_utf8(written.end()).unwrap_or_default()
     }
@@ -283,9 +285,9 @@ mod tests {
         #[test]
         fn no_bytes_make_a_reader_panic(bytes in prop::collection::vec(any::<u8>(), 0..64), which in 0..5_usize) {
             let endpoint = super::super::Endpoint::ALL[which];
-            let mut watch = super::super::Watch::new(endpoint);
+            let mut watch = super::super::StreamWatch::new(endpoint);
             watch.see(&bytes);
-            if let Ok(body) = Body::read(&bytes, endpoint.known()) {
+            if let Ok(body) = Body::read(&bytes, endpoint.known_members()) {
                 let _ = endpoint.tools_offered(&body);
                 let _ = endpoint.has_images(&body);
             }

@@ -1,6 +1,6 @@
 //! Members by which a provider may answer with another model than the one that is named: OpenRouter, LiteLLM and other
-//! gateways go on to these where the first one fails, and a caller can make it fail. And members that stand within another
-//! one, where no rule reads them, and that a gateway takes for members of the request.
+//! gateways go on to these if the first one fails, and a caller can make it fail. And members within another one, at a
+//! depth that no rule reads, and that a gateway takes for members of the request.
 
 use super::body::Body;
 use super::json;
@@ -8,7 +8,7 @@ use super::offered;
 use wire::fold::{folded, same};
 use wire::scan::Member;
 
-/// Members that such a member may stand in.
+/// Members that may contain such a member.
 const WITHIN: [&str; 5] = [
     "extra_body",
     "provider_options",
@@ -16,7 +16,7 @@ const WITHIN: [&str; 5] = [
     "orq",
     "router_settings_override",
 ];
-/// The members whose members are those of the request, to LiteLLM and the providers behind it.
+/// Members with the request's own members inside, to LiteLLM and the providers behind it.
 const BESIDE: [&str; 4] = [
     "extra_body",
     "generation_config",
@@ -25,9 +25,9 @@ const BESIDE: [&str; 4] = [
 ];
 /// Deepest nesting of them that is read.
 const DEPTH_MAX: usize = 8;
-/// Members that tell a provider, or a gateway behind, which deployment, adapter, address, account or headers it is to use
-/// instead of those that it has for the model: LiteLLM, SGLang, vLLM, llama.cpp, TGI and OpenRouter take them over what they
-/// are configured with.
+/// Members that set for a provider, or a gateway behind, the deployment, adapter, address, account or headers to use
+/// instead of those that it has for the model: LiteLLM, SGLang, vLLM, llama.cpp, TGI and OpenRouter take them over what
+/// they are configured with.
 const AWAY: [&str; 35] = [
     "deployment_id",
     "model_id",
@@ -65,7 +65,7 @@ const AWAY: [&str; 35] = [
     "custom_logit_processor",
     "logits_processors",
 ];
-/// The ends of such names that stand behind a gateway's own, as in `tensorzero::extra_body`.
+/// The ends of such names with a gateway's own prefix, as in `tensorzero::extra_body`.
 const AWAY_ENDS: [&str; 5] = [
     "extrabody",
     "extraheaders",
@@ -73,7 +73,7 @@ const AWAY_ENDS: [&str; 5] = [
     "variantconfig",
     "credentials",
 ];
-/// Members of a tool or plugin that are no settings of its own: what they hold is told to the model, or to a server of tools.
+/// Members of a tool or plugin that are not its own settings: their content goes to the model, or to a server of tools.
 const DESCRIBES: [&str; 12] = [
     "function",
     "custom",
@@ -91,7 +91,8 @@ const DESCRIBES: [&str; 12] = [
 /// Deepest settings of a tool or plugin that are read.
 const SETTINGS_DEPTH_MAX: usize = 4;
 
-/// The member by which a request leaves it to its provider which model answers; `None` where `model` alone says it.
+/// Returns the member by which a request leaves it to its provider which model answers; `None` where `model` alone says
+/// it.
 #[must_use]
 pub fn chooses_model(body: &Body) -> Option<String> {
     within(body, &|name, raw| {
@@ -102,7 +103,7 @@ pub fn chooses_model(body: &Body) -> Option<String> {
     })
 }
 
-/// The member by which a request has a gateway ask elsewhere than it is configured to.
+/// Returns the member by which a request has a gateway ask elsewhere than it is configured to.
 #[must_use]
 pub fn leads_away(body: &Body) -> Option<String> {
     within(body, &|name, raw| {
@@ -116,8 +117,8 @@ pub fn leads_away(body: &Body) -> Option<String> {
     })
 }
 
-/// The member of a tool or plugin by which that asks another model than the one that is named, such as the one that makes its
-/// images.
+/// Returns the member of a tool or plugin by which that asks another model than the one that is named, such as the one
+/// that makes its images.
 #[must_use]
 pub fn names_another(body: &Body) -> Option<String> {
     fn names(raw: &str, depth: usize) -> Option<String> {
@@ -135,7 +136,7 @@ pub fn names_another(body: &Body) -> Option<String> {
     }
     let tools = offered::lists(body).map(|lists| lists.into_iter().map(|raw| ("tools", raw)));
     let plugins = body.members().filter(|(name, _)| same(name, "plugins"));
-    // Where there are more than are read, one of those may.
+    // If there are more than are read, one of the rest may.
     let may = |raw: &str| raw.contains('\\') || raw.to_ascii_lowercase().contains("model");
     let Some(tools) = tools else {
         return body
@@ -157,8 +158,8 @@ pub fn names_another(body: &Body) -> Option<String> {
     None
 }
 
-/// A member that is read at the top of a request, and that stands in one of [`BESIDE`] as well or instead; `known` are those
-/// that are read.
+/// Returns a member that is read at the top of a request, and that is in one of [`BESIDE`] as well or instead; `known`
+/// are those that are read.
 #[must_use]
 pub fn hides(body: &Body, known: &[&str]) -> Option<String> {
     fn is_beside(name: &str) -> bool {
@@ -180,7 +181,7 @@ pub fn hides(body: &Body, known: &[&str]) -> Option<String> {
     beside.find_map(|(_, raw)| find(raw, known, DEPTH_MAX))
 }
 
-/// The first member, also of those within others, that is one; too deep a nesting counts as one.
+/// Returns the first member, also of those within others, that is one; too deep a nesting counts as one.
 fn within(body: &Body, is_one: &dyn Fn(&str, &str) -> bool) -> Option<String> {
     fn find(
         name: &str,
@@ -206,18 +207,18 @@ fn within(body: &Body, is_one: &dyn Fn(&str, &str) -> bool) -> Option<String> {
         .find_map(|(name, raw)| find(name, raw, is_one, DEPTH_MAX))
 }
 
-/// Whether a member of this name lists further models. Of a form, readers take `fallbacks[]` for `fallbacks`.
+/// Returns whether a member of this name lists further models. Of a form, readers take `fallbacks[]` for `fallbacks`.
 fn is_list(name: &str) -> bool {
     let name = name.strip_suffix("[]").unwrap_or(name);
     same(name, "models") || folded(name).collect::<String>().contains("fallback")
 }
 
-/// Whether a value is a text, a list or an object, empty or not.
+/// Returns whether a value is a text, a list or an object, empty or not.
 fn is_holder(raw: &str) -> bool {
     raw.starts_with(['"', '[', '{'])
 }
 
-/// Whether a value may name a model: a number, and yes or no (`disable_fallbacks`), name none.
+/// Returns whether a value may name a model: a number, and yes or no (`disable_fallbacks`), name none.
 fn may_name(raw: &str) -> bool {
     let is_empty = match raw.as_bytes().first() {
         Some(b'"') => json::text(raw).is_some_and(|text| text.is_empty()),

@@ -1,4 +1,4 @@
-//! What is counted where a provider does not tell what was used: an estimate of a quarter of a token for each byte.
+//! Count of tokens for a provider that does not report its usage: an estimate of a quarter of a token for each byte.
 
 use super::body::Body;
 use super::endpoint::Endpoint;
@@ -12,7 +12,7 @@ const DEPTH_MAX: usize = 8;
 const READ: [&str; 5] = ["messages", "input", "system", "instructions", "tools"];
 /// The members of a reply that a model writes.
 const WRITTEN: [&str; 3] = ["choices", "content", "output"];
-/// The members whose strings are text that a model has written.
+/// The members with strings that a model has written.
 const TEXTS: [&str; 6] = [
     "content",
     "text",
@@ -52,7 +52,7 @@ fn tokens(bytes: impl Iterator<Item = usize>) -> u64 {
     u64::try_from(bytes.sum::<usize>().div_ceil(TOKEN_BYTES)).unwrap_or(u64::MAX)
 }
 
-/// The bytes of text in a value; a string counts where its member is one of text.
+/// Returns the bytes of text in a value; a string counts if its member is one of text.
 fn bytes(raw: &str, is_text: bool, depth: usize) -> usize {
     let raw = raw.trim();
     if raw.starts_with('"') {
@@ -90,7 +90,7 @@ mod tests {
         let count = |endpoint: Endpoint, text: &str| {
             read_of(
                 endpoint,
-                &Body::read(text.as_bytes(), endpoint.known()).unwrap(),
+                &Body::read(text.as_bytes(), endpoint.known_members()).unwrap(),
             )
         };
         assert_eq!(

@@ -3,8 +3,8 @@
 use super::dialect::Dialect;
 use super::{body::Body, json, request_members};
 
-/// The members by which some server or other takes the most that a model may write. llama.cpp goes by `n_predict` whatever
-/// stands beside it, and LiteLLM passes on what its provider calls it.
+/// The members by which some server or other takes the most that a model may write. llama.cpp goes by `n_predict`
+/// before all others, and LiteLLM passes on its provider's name.
 pub(super) const MAXIMA: &[&str] = &[
     "max_tokens",
     "max_completion_tokens",
@@ -20,7 +20,7 @@ pub(super) const MAXIMA: &[&str] = &[
     "thinking_budget",
 ];
 
-/// What is asked of a model.
+/// Kind of request to a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Endpoint {
     /// `/v1/chat/completions`.
@@ -66,7 +66,7 @@ impl Endpoint {
         Self::AudioTranslations,
     ];
 
-    /// Whether its replies are passed on as they are, whatever they are made of.
+    /// Returns whether its replies are passed on unchanged, in any format.
     #[must_use]
     pub fn is_passed_through(self) -> bool {
         match self {
@@ -85,7 +85,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether its replies may be something else than JSON: sound, or a text with times.
+    /// Returns whether its replies may be something else than JSON: sound, or a text with times.
     #[must_use]
     pub fn replies_in_any_kind(self) -> bool {
         matches!(
@@ -94,7 +94,7 @@ impl Endpoint {
         )
     }
 
-    /// Whether its requests may be forms, with files in them.
+    /// Returns whether its requests may be forms, with files in them.
     #[must_use]
     pub fn takes_form(self) -> bool {
         matches!(
@@ -125,7 +125,7 @@ impl Endpoint {
         }
     }
 
-    /// Whose words it speaks.
+    /// Returns its dialect.
     #[must_use]
     pub fn dialect(self) -> Dialect {
         match self {
@@ -134,15 +134,15 @@ impl Endpoint {
         }
     }
 
-    /// Whether its replies can be streamed.
+    /// Returns whether its replies can be streamed.
     #[must_use]
     pub fn streams(self) -> bool {
         matches!(self, Self::Chat | Self::Responses | Self::Messages)
     }
 
-    /// The members of a request that the gate reads or writes.
+    /// Returns the members of a request that the gate reads or writes.
     #[must_use]
-    pub fn known(self) -> &'static [&'static str] {
+    pub fn known_members(self) -> &'static [&'static str] {
         match self {
             Self::Chat => request_members::CHAT,
             Self::Responses => request_members::RESPONSES,
@@ -152,7 +152,7 @@ impl Endpoint {
         }
     }
 
-    /// The most tokens that a request lets the model write.
+    /// Returns the most tokens that a request lets the model write.
     #[must_use]
     pub fn max_tokens(self, body: &Body) -> Option<u64> {
         let names = self.maxima().iter();
@@ -162,7 +162,7 @@ impl Endpoint {
         named.chain(within.filter_map(json::number)).max()
     }
 
-    /// The members within others that say so.
+    /// Returns the members within others that say so.
     fn maxima_within(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Chat | Self::Responses | Self::Messages => &[
@@ -174,7 +174,7 @@ impl Endpoint {
         }
     }
 
-    /// The members that say so.
+    /// Returns the members that say so.
     fn maxima(self) -> &'static [&'static str] {
         match self {
             Self::Chat | Self::Responses | Self::Messages => MAXIMA,
@@ -182,7 +182,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether a request names a most that cannot be read here: a provider may read it otherwise.
+    /// Returns whether a request names a most that cannot be read here: a provider may read it otherwise.
     #[must_use]
     pub fn has_unread_max(self, body: &Body) -> bool {
         // Some take a most of none for no bound.
@@ -201,7 +201,7 @@ impl Endpoint {
             || !self.maxima().is_empty() && request_members::has_unknown(body)
     }
 
-    /// How many replies a request asks for; `None` where a provider may read another number.
+    /// Returns how many replies a request asks for; `None` if a provider may read another number.
     #[must_use]
     pub fn replies(self, body: &Body) -> Option<u64> {
         let count = |name: &str| match body.get(name) {
@@ -223,7 +223,7 @@ mod tests {
             {"role":"user","content":"an image"},
             {"role":"tool","content":[{"type":"t\u006fol_result","content":[{"type":"im\u0061ge"}]}]}],
             "tools":[{"type":"function","function":{"name":"get_weather"}},{"name":"search","input_schema":{}},{"type":"web_search"}]}"#;
-        let body = Body::read(text.as_bytes(), Endpoint::Chat.known()).unwrap();
+        let body = Body::read(text.as_bytes(), Endpoint::Chat.known_members()).unwrap();
         assert_eq!(Endpoint::Chat.max_tokens(&body), Some(9));
         assert_eq!(
             Endpoint::Chat.tools_offered(&body).unwrap(),
@@ -231,7 +231,7 @@ mod tests {
         );
         assert_eq!(Endpoint::Chat.has_images(&body), Some(true));
         let plain = r#"{"messages":[{"role":"user","content":[{"type":"text","text":"type: image"}]}],"tools":"no"}"#;
-        let body = Body::read(plain.as_bytes(), Endpoint::Messages.known()).unwrap();
+        let body = Body::read(plain.as_bytes(), Endpoint::Messages.known_members()).unwrap();
         assert_eq!(Endpoint::Messages.has_images(&body), Some(false));
         assert_eq!(Endpoint::Messages.tools_offered(&body), Some(Vec::new()));
         for (most, unread) in [
@@ -242,11 +242,11 @@ mod tests {
             ("1e30", true),
         ] {
             let text = format!(r#"{{"max_completion_tokens":{most}}}"#);
-            let body = Body::read(text.as_bytes(), Endpoint::Chat.known()).unwrap();
+            let body = Body::read(text.as_bytes(), Endpoint::Chat.known_members()).unwrap();
             assert_eq!(Endpoint::Chat.has_unread_max(&body), unread, "{most}");
         }
         for endpoint in [Endpoint::Chat, Endpoint::Responses, Endpoint::Messages] {
-            let read = |text: &str| Body::read(text.as_bytes(), endpoint.known());
+            let read = |text: &str| Body::read(text.as_bytes(), endpoint.known_members());
             for (text, most) in [
                 (r#"{"max_tokens":1,"max_gen_len":900}"#, 900),
                 (r#"{"max_tokens":1,"min_tokens":900}"#, 900),

@@ -22,7 +22,7 @@ pub struct ErrorText<'a> {
     pub request_id: &'a str,
 }
 
-/// The body of an answer that is an error.
+/// Returns the body of an answer that is an error.
 #[must_use]
 pub fn error_body(dialect: Dialect, error: &ErrorText<'_>) -> Vec<u8> {
     let mut out = Vec::with_capacity(256);
@@ -47,7 +47,7 @@ pub fn error_body(dialect: Dialect, error: &ErrorText<'_>) -> Vec<u8> {
     out
 }
 
-/// The event that ends a stream with an error.
+/// Returns the event that ends a stream with an error.
 #[must_use]
 pub fn error_event(endpoint: Endpoint, error: &ErrorText<'_>) -> Vec<u8> {
     let mut out = Vec::with_capacity(320);
@@ -77,7 +77,7 @@ pub fn error_event(endpoint: Endpoint, error: &ErrorText<'_>) -> Vec<u8> {
     out
 }
 
-/// The sentence of a provider's error, where it is one of either dialect.
+/// Returns the sentence of a provider's error, if it is one of either dialect.
 #[must_use]
 pub fn message_of(body: &str) -> Option<String> {
     let members = json::members(body);
@@ -94,7 +94,7 @@ pub fn message_of(body: &str) -> Option<String> {
     Some(message.into_owned())
 }
 
-/// The sentence of an error that stands bare, or in the first entry of a list of what is wrong with a request.
+/// Returns the sentence of an error that is bare, or in the first entry of a list of a request's faults.
 fn sentence(raw: &str) -> Option<String> {
     if let Some(text) = json::text(raw) {
         return Some(text.into_owned());
@@ -117,7 +117,8 @@ fn sentence(raw: &str) -> Option<String> {
     })
 }
 
-/// Whether a whole reply, which came under a status of success, is an error in truth: it has an error, and nothing of a reply.
+/// Returns whether a whole reply, which came under a status of success, is an error in truth: it has an error, and
+/// nothing of a reply.
 #[must_use]
 pub fn is_error_reply(reply: &str) -> bool {
     let own = json::members(reply);
@@ -134,7 +135,7 @@ pub fn is_error_reply(reply: &str) -> bool {
     }
 }
 
-/// Whether a whole reply has what a reply of its endpoint cannot lack.
+/// Returns whether a whole reply has what a reply of its endpoint cannot lack.
 #[must_use]
 pub fn is_reply(endpoint: Endpoint, reply: &str) -> bool {
     let own = json::members(reply);
@@ -148,7 +149,8 @@ pub fn is_reply(endpoint: Endpoint, reply: &str) -> bool {
     }
 }
 
-/// Whether this is an error in the words of a dialect. Some that speak like OpenAI say less than it does; Anthropic's say their type.
+/// Returns whether this is an error in the words of a dialect. Some that speak like OpenAI say less than it does;
+/// Anthropic's say their type.
 #[must_use]
 pub fn is_error(dialect: Dialect, body: &str) -> bool {
     let members = json::members(body);

@@ -1,6 +1,7 @@
 //! The form of an endpoint that takes files: its text fields as a JSON object, and its bytes for the provider.
 //!
-//! A form is read strictly, so that no other reader finds another `model` in it: what could be read in two ways is refused.
+//! A form is read strictly, so that no other reader finds another `model` in it: what could be read in two ways is
+//! refused.
 
 use std::fmt;
 use std::ops::Range;
@@ -18,7 +19,7 @@ const BOUNDARY_BYTES_MAX: usize = 70;
 
 /// A form as it came.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Form {
+pub struct MultipartForm {
     bytes: Vec<u8>,
     kind: String,
     boundary: String,
@@ -63,7 +64,7 @@ impl fmt::Display for FormFault {
 
 impl std::error::Error for FormFault {}
 
-/// Whether a body of this kind is a form.
+/// Returns whether a body of this kind is a form.
 #[must_use]
 pub fn is_form(kind: &str) -> bool {
     let head = kind.split(';').next().unwrap_or_default();
@@ -71,15 +72,15 @@ pub fn is_form(kind: &str) -> bool {
 }
 
 /// One part.
-struct Part<'b> {
+struct FormPart<'b> {
     name: &'b str,
     file: Option<&'b str>,
     content: &'b [u8],
     at: usize,
 }
 
-impl Form {
-    /// Reads a form: itself, and its fields as a JSON object, in which a file is told by its name and length.
+impl MultipartForm {
+    /// Reads a form: itself, and its fields as a JSON object, with the name and length of each file.
     ///
     /// # Errors
     /// [`FormFault`].
@@ -128,8 +129,8 @@ impl Form {
         Ok((form, String::from_utf8(json).map_err(|_| FormFault::Field)?))
     }
 
-    /// The content type that says how it was read. Parameters that were not read are not in it: Go's reader takes
-    /// `boundary*=utf-8''other` (RFC 2231) for the boundary, and would find another form.
+    /// Returns the content type that says how it was read. Parameters that were not read are not in it: Go's reader
+    /// takes `boundary*=utf-8''other` (RFC 2231) for the boundary, and would find another form.
     #[must_use]
     pub fn kind(&self) -> &str {
         &self.kind
@@ -141,7 +142,7 @@ impl Form {
         self.bytes.len()
     }
 
-    /// The form with this `model`, and every other byte as it is; `None` where the name has the boundary in it.
+    /// Returns the form with this `model`, and every other byte unchanged; `None` if the name has the boundary in it.
     #[must_use]
     pub fn with_model(&self, model: &str) -> Option<Vec<u8>> {
         if model.contains(&self.boundary) || model.contains(['\r', '\n']) {
@@ -154,7 +155,7 @@ impl Form {
     }
 }
 
-fn value(part: &Part<'_>) -> Result<String, FormFault> {
+fn value(part: &FormPart<'_>) -> Result<String, FormFault> {
     let mut out = Vec::new();
     if let Some(file) = part.file {
         out.extend_from_slice(b"{\"filename\":");
@@ -172,7 +173,7 @@ fn value(part: &Part<'_>) -> Result<String, FormFault> {
     String::from_utf8(out).map_err(|_| FormFault::Field)
 }
 
-/// A content type with this boundary, in quotes where it needs them.
+/// Returns a content type with this boundary, in quotes if it needs them.
 fn kind_of(boundary: &str) -> String {
     let is_token = |b: u8| b.is_ascii_alphanumeric() || b"'+_-.".contains(&b);
     match boundary.bytes().all(is_token) {
@@ -181,7 +182,7 @@ fn kind_of(boundary: &str) -> String {
     }
 }
 
-/// The boundary that a content type names.
+/// Returns the boundary that a content type names.
 fn boundary(kind: &str) -> Option<String> {
     let mut found = None;
     for parameter in kind.split(';').skip(1) {
@@ -202,9 +203,9 @@ fn boundary(kind: &str) -> Option<String> {
     found
 }
 
-fn parts<'b>(bytes: &'b [u8], boundary: &str) -> Result<Vec<Part<'b>>, FormFault> {
+fn parts<'b>(bytes: &'b [u8], boundary: &str) -> Result<Vec<FormPart<'b>>, FormFault> {
     let mark = format!("\r\n--{boundary}");
-    // The first one stands at the beginning.
+    // The first one is at the beginning.
     let first = mark.get(2..).unwrap_or_default().as_bytes();
     let mut at = match bytes.strip_prefix(first) {
         Some(_) => first.len(),
@@ -231,7 +232,7 @@ fn parts<'b>(bytes: &'b [u8], boundary: &str) -> Result<Vec<Part<'b>>, FormFault
         let head_end = head_end.ok_or(FormFault::Head)?;
         let (head, body) = rest.split_at(head_end);
         let body = body.get(4..).unwrap_or_default();
-        // Wherever the boundary stands, some reader takes it for the end of the part.
+        // At any position some reader takes the boundary for the end of the part.
         let dashes = find(body, first).ok_or(FormFault::Parts)?;
         let length = dashes.checked_sub(2).ok_or(FormFault::Parts)?;
         if !body.get(length..).unwrap_or_default().starts_with(b"\r\n") {
@@ -239,7 +240,7 @@ fn parts<'b>(bytes: &'b [u8], boundary: &str) -> Result<Vec<Part<'b>>, FormFault
         }
         let (name, file) = head_of(head).ok_or(FormFault::Head)?;
         let content_at = head_at + head_end + 4;
-        parts.push(Part {
+        parts.push(FormPart {
             name,
             file,
             content: body.get(..length).unwrap_or_default(),
@@ -249,7 +250,7 @@ fn parts<'b>(bytes: &'b [u8], boundary: &str) -> Result<Vec<Part<'b>>, FormFault
     }
 }
 
-/// Where these bytes stand first.
+/// Returns the first position of these bytes.
 fn find(bytes: &[u8], mark: &[u8]) -> Option<usize> {
     let first = mark.first()?;
     let mut at = 0;
@@ -263,7 +264,7 @@ fn find(bytes: &[u8], mark: &[u8]) -> Option<usize> {
     }
 }
 
-/// The name of a part, and that of its file where it is one.
+/// Returns the name of a part, and that of its file if it is one.
 fn head_of(head: &[u8]) -> Option<(&str, Option<&str>)> {
     let head = std::str::from_utf8(head).ok()?;
     let mut found = None;
@@ -337,9 +338,9 @@ mod tests {
         )
     }
 
-    fn read(parts: &[String]) -> Result<(Form, String), FormFault> {
+    fn read(parts: &[String]) -> Result<(MultipartForm, String), FormFault> {
         let text = format!("{}--xx-1--\r\n", parts.concat());
-        Form::read(KIND, text.as_bytes())
+        MultipartForm::read(KIND, text.as_bytes())
     }
 
     #[test]
@@ -378,12 +379,13 @@ mod tests {
             "multipart/form-data; boundary*0=yy; boundary=xx-1",
             "Multipart/Form-Data;BOUNDARY=\"xx-1\"; charset=utf-16",
         ] {
-            let (form, _) = Form::read(kind, text.as_bytes()).unwrap();
+            let (form, _) = MultipartForm::read(kind, text.as_bytes()).unwrap();
             assert_eq!(form.kind(), KIND, "{kind}");
         }
         let text = text.replace("xx-1", "a=b:c");
         let (form, _) =
-            Form::read("multipart/form-data; boundary=\"a=b:c\"", text.as_bytes()).unwrap();
+            MultipartForm::read("multipart/form-data; boundary=\"a=b:c\"", text.as_bytes())
+                .unwrap();
         assert_eq!(form.kind(), "multipart/form-data; boundary=\"a=b:c\"");
     }
 
@@ -443,7 +445,7 @@ mod tests {
             (KIND, model.as_str(), FormFault::Parts),
         ] {
             assert_eq!(
-                Form::read(kind, text.as_bytes()).unwrap_err(),
+                MultipartForm::read(kind, text.as_bytes()).unwrap_err(),
                 fault,
                 "{text:?}"
             );

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use wire::scan::{Bounds, Member, scan_reply};
 use wire::text::unescape;
 
-/// The members of an object; empty where it is none or is no JSON.
+/// Returns the members of an object; empty if it is none or is no JSON.
 #[must_use]
 pub fn members(raw: &str) -> Vec<Member<'_>> {
     if !raw.trim_start().starts_with('{') {
@@ -14,13 +14,13 @@ pub fn members(raw: &str) -> Vec<Member<'_>> {
     scan_reply(raw.as_bytes(), &Bounds::default()).map_or_else(|_| Vec::new(), |scan| scan.members)
 }
 
-/// Whether this is an object.
+/// Returns whether this is an object.
 #[must_use]
 pub(super) fn is_object(raw: &str) -> bool {
     raw.trim_start().starts_with('{') && scan_reply(raw.as_bytes(), &Bounds::default()).is_ok()
 }
 
-/// The elements of an array; empty where it is none or is no JSON.
+/// Returns the elements of an array; empty if it is none or is no JSON.
 #[must_use]
 pub fn elements(raw: &str) -> Vec<&str> {
     if !raw.trim_start().starts_with('[') {
@@ -30,7 +30,7 @@ pub fn elements(raw: &str) -> Vec<&str> {
     scan.ok().and_then(|scan| scan.batch).unwrap_or_default()
 }
 
-/// The same; `None` where it is an array that has more elements than are read.
+/// Returns the same; `None` for an array with more elements than are read.
 #[must_use]
 pub(super) fn all_elements(raw: &str) -> Option<Vec<&str>> {
     if !raw.trim_start().starts_with('[') {
@@ -39,13 +39,13 @@ pub(super) fn all_elements(raw: &str) -> Option<Vec<&str>> {
     scan_reply(raw.as_bytes(), &Bounds::default()).ok()?.batch
 }
 
-/// The text of a string.
+/// Returns the text of a string.
 #[must_use]
 pub fn text(raw: &str) -> Option<Cow<'_, str>> {
     unescape(raw.trim().strip_prefix('"')?.strip_suffix('"')?)
 }
 
-/// A whole number that is not negative, also where it is spelled `7.0` or `1e3`.
+/// Returns a whole number that is not negative, also if it is spelled `7.0` or `1e3`.
 #[must_use]
 pub fn number(raw: &str) -> Option<u64> {
     let raw = raw.trim();
@@ -62,7 +62,7 @@ pub fn number(raw: &str) -> Option<u64> {
     fits.then_some(number as u64)
 }
 
-/// The raw value of a member.
+/// Returns the raw value of a member.
 pub(super) fn member<'a>(members: &[Member<'a>], name: &str) -> Option<&'a str> {
     let found = members.iter().find(|(own, _)| own == name);
     found

@@ -1,9 +1,9 @@
 //! Bodies of model APIs, without I/O: requests, replies, streams, errors, and their translation.
 //!
-//! A body is looked at and never written anew: [`Body`] finds the members of the top, refuses names that
-//! stand twice or can be read as one that matters, and replaces single members; every other byte stays.
-//! Only where a provider speaks another dialect than the caller is a body written anew ([`translate`]).
-//! What comes from a provider is read leniently: every field may be missing.
+//! A body is read and never rewritten: [`Body`] finds the members of the top, refuses names that are repeated or can be
+//! read as one that matters, and replaces single members; every other byte stays. Only if a provider speaks another
+//! dialect than the caller is a body written again ([`translate`]). Replies of a provider are read leniently: every
+//! field may be missing.
 
 mod anthropic;
 mod body;
@@ -33,9 +33,9 @@ pub use endpoint::Endpoint;
 pub use error::{
     ErrorText, error_body, error_event, is_error, is_error_reply, is_reply, message_of,
 };
-pub use form::{Form, FormFault, is_form};
+pub use form::{FormFault, MultipartForm, is_form};
 pub use json::{elements, members, number, text};
 pub use report::ErrorReport;
-pub use stream_state::Said;
+pub use stream_state::StreamEvent;
 pub use usage::{Tokens, of_reply};
-pub use watch::Watch;
+pub use watch::StreamWatch;

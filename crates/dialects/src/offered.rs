@@ -1,5 +1,5 @@
-//! What a request offers a model and shows it, read as the most lenient provider would: names are compared as
-//! [`fold`](wire::fold) does, and whatever one of several readers could take for an image is one.
+//! Tools and images in a request, read as the most lenient provider would: names are compared as [`fold`](wire::fold)
+//! does, and a part that any of several readers could take for an image is one.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use super::request_members;
 use wire::fold::same;
 use wire::scan::Member;
 
-/// Types of parts that are images, whatever stands beside.
+/// Types of parts that are images, with any other members.
 const IMAGES: [&str; 7] = [
     "image",
     "image_url",
@@ -20,14 +20,14 @@ const IMAGES: [&str; 7] = [
     "image_pil",
     "computer_screenshot",
 ];
-/// Members of parts that are images whatever type stands beside; vLLM wants none.
+/// Members of parts that are images with any type; vLLM wants none.
 const BY_NAME: [&str; 4] = ["image_url", "image_embeds", "image_pil", "image_file"];
 /// Members that say of which kind a file is.
 const KINDS: [&str; 3] = ["format", "mime_type", "media_type"];
 /// Types of tools that are known by their names alone.
 const NAMED: [&str; 2] = ["function", "custom"];
-/// Tools of a provider's own that stand in no list of tools, and what they count as. Providers that do not know one pass over
-/// it, and a gateway takes it to one that does.
+/// A provider's own tools outside of any list of tools, and the names that they count as. Providers that do not know
+/// one ignore it, and a gateway takes it to one that does.
 const BESIDE: [(&str, &str); 9] = [
     ("web_search_options", "web_search"),
     ("mcp_servers", "mcp"),
@@ -39,13 +39,13 @@ const BESIDE: [(&str, &str); 9] = [
     ("compound_custom", "compound_custom"),
     ("vector_store_ids", "file_search"),
 ];
-/// The names of those.
+/// Returns the names of those.
 #[cfg(test)]
 pub(super) fn beside() -> impl Iterator<Item = &'static str> {
     BESIDE.iter().map(|(name, _)| *name)
 }
 
-/// Types of Anthropic's own tools whose name is another than they begin with.
+/// Types of Anthropic's own tools with a name that is not their prefix.
 const NAMED_OTHERWISE: [(&str, &str); 2] = [("text_editor_", "str_replace_"), ("mcp_toolset", "")];
 /// Lists of tools that lie within another member.
 const WITHIN: [(&str, &str); 2] = [
@@ -58,27 +58,27 @@ const PARTS_DEPTH_MAX: usize = 12;
 const TOOLS_DEPTH_MAX: usize = 4;
 
 impl Endpoint {
-    /// The names of the tools that a request offers the model, each by every name that a provider may read; one that
-    /// has no name counts by its type. `None` where they cannot be known.
+    /// Returns the names of the tools that a request offers the model, each by every name that a provider may read; one
+    /// that has no name counts by its type. `None` if they cannot be known.
     #[must_use]
     pub fn tools_offered(self, body: &Body) -> Option<Vec<String>> {
         tools(self, body)
     }
 
-    /// Whether a request shows the model an image. `None` where that cannot be known.
+    /// Returns whether a request shows the model an image. `None` if that cannot be known.
     #[must_use]
     pub fn has_images(self, body: &Body) -> Option<bool> {
         images(self, body)
     }
 }
 
-/// Whether a request refers to a prompt that its provider keeps: nobody here knows what that offers and shows.
+/// Returns whether a request refers to a prompt that its provider keeps: its tools and images are unknown here.
 fn is_kept(endpoint: Endpoint, body: &Body) -> bool {
     endpoint == Endpoint::Responses && body.get("prompt").is_some()
 }
 
-/// The lists of tools of a request: those at its top, and those that items of its input bring along (`additional_tools`,
-/// `tool_search_output`). `None` where there are more items than are read.
+/// Returns the lists of tools of a request: those at its top, and those that items of its input bring along
+/// (`additional_tools`, `tool_search_output`). `None` if there are more items than are read.
 pub(super) fn lists(body: &Body) -> Option<Vec<&str>> {
     const WORDS: [&str; 4] = ["tools", "Tools", "TOOLS", "\\u"];
     let mut lists: Vec<&str> = ["tools", "functions", "additional_tools"]
@@ -105,8 +105,8 @@ pub(super) fn lists(body: &Body) -> Option<Vec<&str>> {
     }
     for item in json::all_elements(input)? {
         let members = json::members(item);
-        // What a server has listed before; the server is offered by itself.
-        let kinds: Vec<&str> = named(&members, "type").collect();
+        // A server's earlier list; the server itself is offered separately.
+        let kinds: Vec<&str> = members_named(&members, "type").collect();
         let is_listing = kinds == ["\"mcp_list_tools\""];
         let own = members.into_iter().filter(|(name, _)| same(name, "tools"));
         lists.extend(own.filter(|_| !is_listing).map(|(_, raw)| raw));
@@ -114,8 +114,8 @@ pub(super) fn lists(body: &Body) -> Option<Vec<&str>> {
     Some(lists)
 }
 
-/// The names of the tools that a request offers: each by every name that a provider may read, one that has none by its
-/// type. `None` where they cannot be known.
+/// Returns the names of the tools that a request offers: each by every name that a provider may read, one that has none
+/// by its type. `None` if they cannot be known.
 fn tools(endpoint: Endpoint, body: &Body) -> Option<Vec<String>> {
     let speaks = matches!(
         endpoint,
@@ -144,15 +144,15 @@ fn tools(endpoint: Endpoint, body: &Body) -> Option<Vec<String>> {
     }
     for plugin in json::all_elements(body.get("plugins").unwrap_or_default())? {
         let ids = json::members(plugin);
-        let ids = named(&ids, "id").filter_map(json::text);
+        let ids = members_named(&ids, "id").filter_map(json::text);
         out.extend(ids.map(Cow::into_owned));
     }
     out.dedup();
     Some(out)
 }
 
-/// The members of this name, as a lenient reader compares names.
-fn named<'m>(members: &'m [Member<'m>], name: &'m str) -> impl Iterator<Item = &'m str> {
+/// Returns the members of this name, as a lenient reader compares names.
+fn members_named<'m>(members: &'m [Member<'m>], name: &'m str) -> impl Iterator<Item = &'m str> {
     let found = members.iter().filter(move |(own, _)| same(own, name));
     found.map(|(_, raw)| *raw)
 }
@@ -161,14 +161,17 @@ fn tool_names(endpoint: Endpoint, tool: &str, depth: usize, out: &mut Vec<String
     let members = json::members(tool);
     let before = out.len();
     let texts = |members: &[Member<'_>], name| -> Vec<String> {
-        let texts = named(members, name).filter_map(json::text);
+        let texts = members_named(members, name).filter_map(json::text);
         texts.map(Cow::into_owned).collect()
     };
     out.extend(texts(&members, "name"));
-    for inner in NAMED.into_iter().flat_map(|name| named(&members, name)) {
+    for inner in NAMED
+        .into_iter()
+        .flat_map(|name| members_named(&members, name))
+    {
         out.extend(texts(&json::members(inner), "name"));
     }
-    for list in named(&members, "tools") {
+    for list in members_named(&members, "tools") {
         for inner in json::all_elements(list)? {
             if depth == 0 {
                 return None;
@@ -193,13 +196,13 @@ fn tool_names(endpoint: Endpoint, tool: &str, depth: usize, out: &mut Vec<String
     Some(())
 }
 
-/// Whether a tool of this type of Anthropic's own has this name.
+/// Returns whether a tool of this type of Anthropic's own has this name.
 fn is_name_of(name: &str, kind: &str) -> bool {
     let is_other = |(begin, own): &(&str, &str)| kind.starts_with(begin) && name.starts_with(own);
     kind.starts_with(name) || NAMED_OTHERWISE.iter().any(is_other)
 }
 
-/// Whether a request shows the model an image. `None` where that cannot be known.
+/// Returns whether a request shows the model an image. `None` if that cannot be known.
 fn images(endpoint: Endpoint, body: &Body) -> Option<bool> {
     if matches!(endpoint, Endpoint::ImageEdits | Endpoint::ImageVariations) {
         return Some(true);
@@ -221,8 +224,8 @@ fn images(endpoint: Endpoint, body: &Body) -> Option<bool> {
     }
 }
 
-/// Whether a part of a message is an image, or has one among its own parts. What is nested too deeply to be read may be
-/// one.
+/// Returns whether a part of a message is an image, or has one among its own parts. A part that is nested too deeply to
+/// be read may be one.
 fn is_image(part: &str, depth: usize) -> bool {
     const WORDS: [&str; 5] = ["image", "Image", "IMAGE", "screenshot", "\\u"];
     if !WORDS.iter().any(|word| part.contains(word)) {
@@ -244,12 +247,12 @@ fn is_image(part: &str, depth: usize) -> bool {
         return true;
     }
     let members = json::members(part);
-    let mut types = named(&members, "type").filter_map(json::text);
+    let mut types = members_named(&members, "type").filter_map(json::text);
     if types.any(|kind| IMAGES.iter().any(|image| same(image, &kind))) {
         return true;
     }
-    // What a model has told a tool is a text to it.
-    let is_call = named(&members, "type").any(|kind| kind == "\"tool_use\"");
+    // The arguments of a tool call are text to it.
+    let is_call = members_named(&members, "type").any(|kind| kind == "\"tool_use\"");
     let is_kind = |inner: &str| {
         let begin = json::text(inner).and_then(|text| Some(text.get(..6)?.to_ascii_lowercase()));
         begin.is_some_and(|begin| begin == "image/")
@@ -266,7 +269,7 @@ mod tests {
     use super::*;
 
     fn body(endpoint: Endpoint, text: &str) -> Body {
-        Body::read(text.as_bytes(), endpoint.known()).unwrap()
+        Body::read(text.as_bytes(), endpoint.known_members()).unwrap()
     }
 
     #[test]
@@ -492,7 +495,10 @@ mod tests {
         for endpoint in [Endpoint::Chat, Endpoint::Responses, Endpoint::Messages] {
             let read = crate::endpoint::MAXIMA.iter().copied().chain(beside());
             for name in read.chain(["background", "deferred", "n"]) {
-                assert!(endpoint.known().contains(&name), "{endpoint:?} {name}");
+                assert!(
+                    endpoint.known_members().contains(&name),
+                    "{endpoint:?} {name}"
+                );
             }
         }
     }

@@ -2,20 +2,20 @@
 
 use super::dialect::Dialect;
 use super::json;
-use super::stream_state::{Said, State};
+use super::stream_state::{StreamEvent, StreamState};
 use super::usage::Tokens;
 
 /// Reads the data of one event.
-pub(super) fn chunk(state: &mut State, data: &str) -> Said {
+pub(super) fn chunk(state: &mut StreamState, data: &str) -> StreamEvent {
     if data.trim() == "[DONE]" {
-        return Said::End;
+        return StreamEvent::End;
     }
     let members = json::members(data);
     if members.is_empty() {
-        return Said::Malformed;
+        return StreamEvent::Malformed;
     }
     if json::member(&members, "error").is_some() {
-        return Said::Failed;
+        return StreamEvent::Failed;
     }
     let choices = json::elements(json::member(&members, "choices").unwrap_or_default());
     for choice in &choices {
@@ -34,20 +34,20 @@ pub(super) fn chunk(state: &mut State, data: &str) -> Said {
         state.tokens.overlay(Tokens::read(Dialect::OpenAi, usage));
         // Some gateways have a choice there all the same, with nothing in it, behind the last that has.
         if choices.is_empty() || state.finished && choices.iter().all(|raw| says_nothing(raw)) {
-            return Said::UsageOnly;
+            return StreamEvent::UsageOnly;
         }
     }
-    Said::Part
+    StreamEvent::Part
 }
 
-/// Whether a choice has neither a part of the reply nor its end.
+/// Returns whether a choice has neither a part of the reply nor its end.
 fn says_nothing(choice: &str) -> bool {
     let members = json::members(choice);
     let delta = json::member(&members, "delta").unwrap_or_default();
     json::member(&members, "finish_reason").is_none() && json::members(delta).is_empty()
 }
 
-/// Whether a delta has something that the model wrote: the role, and the name of a tool, stand before that.
+/// Returns whether a delta has something that the model wrote: the role, and the name of a tool, come before that.
 fn carries(delta: &str) -> bool {
     let members = json::members(delta);
     let is_text = |raw: &str| raw.len() > 2;

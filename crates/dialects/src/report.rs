@@ -1,4 +1,4 @@
-//! Reads what an error of a provider says, in whichever form it has.
+//! Reads an error of a provider, in any form.
 
 use std::borrow::Cow;
 
@@ -29,7 +29,7 @@ pub struct ErrorReport {
 }
 
 impl ErrorReport {
-    /// Reads a body, whatever it is.
+    /// Reads any body.
     #[must_use]
     pub fn read(body: &str) -> Self {
         let mut report = Self::default();
@@ -40,7 +40,7 @@ impl ErrorReport {
             return report;
         }
         if !text.starts_with(['{', '[']) {
-            let plain = shortened(text);
+            let plain = shorten_text(text);
             report.message = Some(plain).filter(|plain| !plain.is_empty());
             return report;
         }
@@ -52,7 +52,7 @@ impl ErrorReport {
         report
     }
 
-    /// Whether it has one of these codes.
+    /// Returns whether it has one of these codes.
     #[must_use]
     pub fn has_code(&self, code: &str) -> bool {
         self.codes.iter().any(|own| own == code)
@@ -85,7 +85,7 @@ impl ErrorReport {
             let mut inner = Self::default();
             match quoted.trim_start().starts_with('{') {
                 true => inner.add(quoted.trim(), depth + 1),
-                false => inner.message = Some(shortened(&quoted)),
+                false => inner.message = Some(shorten_text(&quoted)),
             }
             self.codes.append(&mut inner.codes);
             self.codes.truncate(CODES_MAX);
@@ -132,17 +132,18 @@ fn title(page: &str) -> Option<String> {
     let from = lower.find("<title")?;
     let from = from + lower.get(from..)?.find('>')? + 1;
     let to = from + lower.get(from..)?.find("</title")?;
-    let title = shortened(page.get(from..to)?);
+    let title = shorten_text(page.get(from..to)?);
     (!title.is_empty()).then_some(title)
 }
 
-/// Returns the text on one line, cut where it is long.
-fn shortened(text: &str) -> String {
+/// Returns the text on one line, cut if it is long.
+fn shorten_text(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().take(TEXT_CHARS_MAX).collect();
     words.join(" ").chars().take(TEXT_CHARS_MAX).collect()
 }
 
-/// Returns the wait that a sentence asks for: `Please try again in 1m30.5s`, `retry in 34.07s`, `Try again in 60 seconds`.
+/// Returns the wait that a sentence asks for: `Please try again in 1m30.5s`, `retry in 34.07s`, `Try again in 60
+/// seconds`.
 fn wait_of(message: &str) -> Option<u64> {
     let lower = message.to_ascii_lowercase();
     ["try again in ", "retry in ", "retry after "]

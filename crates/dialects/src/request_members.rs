@@ -1,12 +1,12 @@
-//! The members of a request that are known, with the server that reads each. A member that is not here may offer a tool or
-//! lengthen a reply, so rules that ask for that count it as unknown, never as absent.
+//! The members of a request that are known, with the server that reads each. A member that is not here may offer a tool
+//! or lengthen a reply, so rules that ask for that count it as unknown, never as absent.
 
 use super::body::Body;
 use super::json;
 use wire::fold::same;
 
-/// The members of a request to a model that the gate reads or writes: those of one dialect, and those that are read in each,
-/// because a gateway behind takes one dialect's for another's.
+/// The members of a request to a model that the gate reads or writes: those of one dialect, and those that are read in
+/// each, because a gateway behind takes one dialect's for another's.
 macro_rules! known {
     ($($own:literal),* $(,)?) => {
         &[
@@ -53,8 +53,8 @@ pub(super) const CHAT: &[&str] = known!["messages", "stream_options", "functions
 /// The members of a request that the gate reads or writes.
 pub(super) const RESPONSES: &[&str] = known!["input", "prompt"];
 
-/// Members by the server, or the family of servers, that reads them. None offers a tool, and none makes a reply longer, unless it
-/// is read for that elsewhere.
+/// Members by the server, or the family of servers, that reads them. None offers a tool, and none makes a reply longer,
+/// unless it is read for that elsewhere.
 #[rustfmt::skip]
 const KNOWN: &[(&str, &[&str])] = &[
     ("openai chat completions", &[
@@ -114,7 +114,7 @@ const KNOWN: &[(&str, &[&str])] = &[
     ]),
 ];
 
-/// Whether a request has a member that is not known: a provider may read in it what no rule has read.
+/// Returns whether a request has a member that is not known: a provider may read in it what no rule has read.
 pub(super) fn has_unknown(body: &Body) -> bool {
     body.members().any(|(name, raw)| {
         let is_known = || {
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn what_the_gate_reads_is_known_and_what_nobody_reads_is_not() {
         for endpoint in [Endpoint::Chat, Endpoint::Responses, Endpoint::Messages] {
-            for name in endpoint.known() {
+            for name in endpoint.known_members() {
                 let text = format!("{{\"{name}\":1}}");
                 let body = Body::read(text.as_bytes(), &[]).unwrap();
                 assert!(!has_unknown(&body), "{name}");

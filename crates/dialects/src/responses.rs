@@ -2,18 +2,18 @@
 
 use super::dialect::Dialect;
 use super::json;
-use super::stream_state::{Said, State};
+use super::stream_state::{StreamEvent, StreamState};
 use super::usage::Tokens;
 
 /// Reads the data of one event.
-pub(super) fn event(state: &mut State, data: &str) -> Said {
+pub(super) fn event(state: &mut StreamState, data: &str) -> StreamEvent {
     // Some servers end as chat completions do.
     if data.trim() == "[DONE]" {
-        return Said::End;
+        return StreamEvent::End;
     }
     let members = json::members(data);
     let Some(kind) = json::member(&members, "type").and_then(json::text) else {
-        return Said::Malformed;
+        return StreamEvent::Malformed;
     };
     match kind.as_ref() {
         "response.completed" | "response.incomplete" | "response.failed" => {
@@ -23,15 +23,15 @@ pub(super) fn event(state: &mut State, data: &str) -> Said {
             }
             state.finished = true;
             if kind == "response.failed" {
-                Said::Failed
+                StreamEvent::Failed
             } else {
-                Said::End
+                StreamEvent::End
             }
         }
-        "error" => Said::Failed,
+        "error" => StreamEvent::Failed,
         kind => {
             state.pieces += u64::from(kind.ends_with(".delta"));
-            Said::Part
+            StreamEvent::Part
         }
     }
 }

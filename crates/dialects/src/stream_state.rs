@@ -1,10 +1,10 @@
-//! What is known of a stream, and of one event of it.
+//! State of a stream, and the meaning of one event.
 
 use super::usage::Tokens;
 
-/// What one event says.
+/// Meaning of one event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Said {
+pub enum StreamEvent {
     /// A part of the reply.
     Part,
     /// Nothing but what was used.
@@ -17,9 +17,9 @@ pub enum Said {
     Malformed,
 }
 
-/// What was seen of a stream so far.
+/// State of a stream so far.
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct StreamState {
     pub tokens: Tokens,
     /// The model has said why it stopped, in every choice that has begun.
     pub finished: bool,

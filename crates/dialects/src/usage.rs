@@ -1,15 +1,15 @@
-//! What a reply says of the tokens that were used. Each provider leaves out what it likes.
+//! Usage of tokens in a reply. Each provider omits some members.
 
 use super::dialect::Dialect;
 use super::endpoint::Endpoint;
 use super::json;
 
-/// Tokens, as far as they were told.
+/// Tokens, as far as they were reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tokens {
-    /// What the model read, its cache included.
+    /// Tokens that the model read, its cache included.
     pub input: Option<u64>,
-    /// What it wrote, reasoning included.
+    /// Tokens that it wrote, reasoning included.
     pub output: Option<u64>,
     /// How much of the input came from the provider's cache.
     pub cached: Option<u64>,
@@ -17,12 +17,12 @@ pub struct Tokens {
     pub written: Option<u64>,
     /// How much of the output was reasoning.
     pub reasoning: Option<u64>,
-    /// How many of the tokens read and written were counted here, because the provider did not tell them.
+    /// How many of the tokens read and written were counted here, because the provider did not report them.
     pub counted: Option<u64>,
 }
 
 impl Tokens {
-    /// Takes over what is told later, which counts for more.
+    /// Takes over later reports, which outrank earlier ones.
     pub fn overlay(&mut self, later: Self) {
         self.input = later.input.or(self.input);
         self.output = later.output.or(self.output);
@@ -48,7 +48,7 @@ impl Tokens {
         }
     }
 
-    /// Puts what was counted here in the place of what was not told.
+    /// Replaces missing reports with counts from here.
     #[must_use]
     pub fn or_counted(mut self, input: u64, output: impl FnOnce() -> u64) -> Self {
         let mut count = |told: &mut Option<u64>, tokens: u64| {
@@ -111,7 +111,7 @@ impl Tokens {
     }
 }
 
-/// What a whole reply says it used; nothing where it does not say, or is no JSON.
+/// Returns the usage in a whole reply; nothing without a report, or if it is not JSON.
 #[must_use]
 pub fn of_reply(endpoint: Endpoint, reply: &str) -> Tokens {
     let members = json::members(reply);

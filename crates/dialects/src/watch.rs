@@ -1,31 +1,31 @@
-//! Watching a stream go by: what was used, and whether it has come to its end.
+//! Watch of a passing stream: its usage, and whether it is complete.
 
 use super::endpoint::Endpoint;
-use super::stream_state::{Said, State};
+use super::stream_state::{StreamEvent, StreamState};
 use super::usage::Tokens;
 use super::{anthropic, openai, responses};
 
 /// Watches one stream.
 #[derive(Debug)]
-pub struct Watch {
+pub struct StreamWatch {
     endpoint: Endpoint,
-    state: State,
+    state: StreamState,
 }
 
-impl Watch {
+impl StreamWatch {
     /// Watches a stream of this endpoint.
     #[must_use]
     pub fn new(endpoint: Endpoint) -> Self {
         Self {
             endpoint,
-            state: State::default(),
+            state: StreamState::default(),
         }
     }
 
     /// Looks at the data of an event.
-    pub fn see(&mut self, data: &[u8]) -> Said {
+    pub fn see(&mut self, data: &[u8]) -> StreamEvent {
         let Ok(data) = std::str::from_utf8(data) else {
-            return Said::Malformed;
+            return StreamEvent::Malformed;
         };
         match self.endpoint {
             Endpoint::Messages | Endpoint::CountTokens => anthropic::event(&mut self.state, data),
@@ -34,14 +34,14 @@ impl Watch {
         }
     }
 
-    /// Whether the model has said why it stopped: what is missing then is only the end mark.
+    /// Returns whether the model has given its stop reason: then only the end mark is missing.
     #[must_use]
     pub fn has_finished(&self) -> bool {
         self.state.finished
     }
 
-    /// The mark that ends a stream where the provider left it out; empty where there is none, or its
-    /// absence means that something is missing.
+    /// Returns the end mark of a stream if the provider left it out; empty if there is none, or if its absence means
+    /// that something is missing.
     #[must_use]
     pub fn end_mark(&self) -> &'static [u8] {
         match self.endpoint {
@@ -53,16 +53,16 @@ impl Watch {
         }
     }
 
-    /// What was used so far: as told, and where the output was not told or told as none, one token for each
-    /// part seen.
+    /// Returns the usage so far: as reported, or one token for each part seen if the output was not reported or
+    /// reported as none.
     #[must_use]
-    pub fn used(&self) -> Tokens {
-        used(self.state.tokens, self.state.finished, self.state.pieces)
+    pub fn used_tokens(&self) -> Tokens {
+        estimate_tokens(self.state.tokens, self.state.finished, self.state.pieces)
     }
 }
 
-/// What was used: as told, and where the output was not told or told as none, one token for each part seen.
-pub(super) fn used(told: Tokens, finished: bool, pieces: u64) -> Tokens {
+/// Returns the usage: as reported, or one token for each part seen if the output was not reported or reported as none.
+pub(super) fn estimate_tokens(told: Tokens, finished: bool, pieces: u64) -> Tokens {
     let is_whole = finished && told.output > Some(0);
     let seen = (!is_whole && pieces > 0).then_some(pieces);
     Tokens {
@@ -76,8 +76,8 @@ pub(super) fn used(told: Tokens, finished: bool, pieces: u64) -> Tokens {
 mod tests {
     use super::*;
 
-    fn watched(endpoint: Endpoint, events: &[&str]) -> (Vec<Said>, Watch) {
-        let mut watch = Watch::new(endpoint);
+    fn watch_events(endpoint: Endpoint, events: &[&str]) -> (Vec<StreamEvent>, StreamWatch) {
+        let mut watch = StreamWatch::new(endpoint);
         let said = events
             .iter()
             .map(|data| watch.see(data.as_bytes()))
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn chat_ends_with_its_mark_and_usage_stands_alone() {
-        let (said, watch) = watched(
+        let (said, watch) = watch_events(
             Endpoint::Chat,
             &[
                 r#"{"choices":[{"index":0,"delta":{"role":"assistant"},"finish_reason":null}],"usage":null}"#,
@@ -100,32 +100,35 @@ mod tests {
         assert_eq!(
             said,
             [
-                Said::Part,
-                Said::Part,
-                Said::Part,
-                Said::UsageOnly,
-                Said::End
+                StreamEvent::Part,
+                StreamEvent::Part,
+                StreamEvent::Part,
+                StreamEvent::UsageOnly,
+                StreamEvent::End
             ]
         );
         assert!(watch.has_finished());
         assert_eq!(
-            (watch.used().input, watch.used().output),
+            (watch.used_tokens().input, watch.used_tokens().output),
             (Some(3), Some(1))
         );
-        // A choice with nothing in it may stand beside the usage, but only once the reply has ended.
+        // An empty choice may be beside the usage, but only once the reply has ended.
         let beside = r#"{"choices":[{"index":0,"delta":{}}],"usage":{"completion_tokens":1}}"#;
         let end = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"completion_tokens":1}}"#;
-        let (said, _) = watched(Endpoint::Chat, &[beside, end, beside]);
-        assert_eq!(said, [Said::Part, Said::Part, Said::UsageOnly]);
+        let (said, _) = watch_events(Endpoint::Chat, &[beside, end, beside]);
+        assert_eq!(
+            said,
+            [StreamEvent::Part, StreamEvent::Part, StreamEvent::UsageOnly]
+        );
         for (data, expect) in [
-            ("{oops", Said::Malformed),
-            ("[1]", Said::Malformed),
-            (r#"{"error":{"message":"x"}}"#, Said::Failed),
-            (r#"{"error":null,"choices":[]}"#, Said::Part),
-            ("\u{0}", Said::Malformed),
+            ("{oops", StreamEvent::Malformed),
+            ("[1]", StreamEvent::Malformed),
+            (r#"{"error":{"message":"x"}}"#, StreamEvent::Failed),
+            (r#"{"error":null,"choices":[]}"#, StreamEvent::Part),
+            ("\u{0}", StreamEvent::Malformed),
         ] {
             assert_eq!(
-                Watch::new(Endpoint::Chat).see(data.as_bytes()),
+                StreamWatch::new(Endpoint::Chat).see(data.as_bytes()),
                 expect,
                 "{data}"
             );
@@ -140,7 +143,7 @@ mod tests {
         let end = |index: u64| {
             format!(r#"{{"choices":[{{"index":{index},"delta":{{}},"finish_reason":"stop"}}]}}"#)
         };
-        let mut watch = Watch::new(Endpoint::Chat);
+        let mut watch = StreamWatch::new(Endpoint::Chat);
         for (data, whole) in [
             (part(0), false),
             (part(300), false),
@@ -157,11 +160,11 @@ mod tests {
     #[test]
     fn what_is_cut_counts_by_what_was_seen() {
         let chunk = r#"{"choices":[{"index":0,"delta":{"content":"a"}}]}"#;
-        let (_, watch) = watched(Endpoint::Chat, &[chunk; 5]);
+        let (_, watch) = watch_events(Endpoint::Chat, &[chunk; 5]);
         assert!(!watch.has_finished() && watch.end_mark().is_empty());
-        assert_eq!(watch.used().output, Some(5));
-        assert_eq!(watch.used().counted, Some(5));
-        let used = watch.used().or_counted(7, || 9);
+        assert_eq!(watch.used_tokens().output, Some(5));
+        assert_eq!(watch.used_tokens().counted, Some(5));
+        let used = watch.used_tokens().or_counted(7, || 9);
         assert_eq!(
             (used.input, used.output, used.counted),
             (Some(7), Some(5), Some(12))
@@ -170,7 +173,7 @@ mod tests {
 
     #[test]
     fn messages_say_their_usage_at_both_ends() {
-        let (said, watch) = watched(
+        let (said, watch) = watch_events(
             Endpoint::Messages,
             &[
                 r#"{"type":"message_start","message":{"usage":{"input_tokens":9,"output_tokens":1}}}"#,
@@ -180,18 +183,18 @@ mod tests {
                 r#"{"type":"message_stop"}"#,
             ],
         );
-        assert_eq!(said.last(), Some(&Said::End));
+        assert_eq!(said.last(), Some(&StreamEvent::End));
         assert_eq!(
-            (watch.used().input, watch.used().output),
+            (watch.used_tokens().input, watch.used_tokens().output),
             (Some(9), Some(7))
         );
-        let (said, _) = watched(Endpoint::Messages, &[r#"{"type":"error"}"#, "{}"]);
-        assert_eq!(said, [Said::Failed, Said::Malformed]);
+        let (said, _) = watch_events(Endpoint::Messages, &[r#"{"type":"error"}"#, "{}"]);
+        assert_eq!(said, [StreamEvent::Failed, StreamEvent::Malformed]);
     }
 
     #[test]
     fn responses_end_with_their_last_event() {
-        let (said, watch) = watched(
+        let (said, watch) = watch_events(
             Endpoint::Responses,
             &[
                 r#"{"type":"response.created"}"#,
@@ -199,9 +202,12 @@ mod tests {
                 r#"{"type":"response.completed","response":{"usage":{"input_tokens":2,"output_tokens":3}}}"#,
             ],
         );
-        assert_eq!(said, [Said::Part, Said::Part, Said::End]);
         assert_eq!(
-            (watch.used().input, watch.used().output),
+            said,
+            [StreamEvent::Part, StreamEvent::Part, StreamEvent::End]
+        );
+        assert_eq!(
+            (watch.used_tokens().input, watch.used_tokens().output),
             (Some(2), Some(3))
         );
     }

@@ -4,14 +4,14 @@ use wire::text::push_string;
 
 /// An object under way.
 #[derive(Debug)]
-pub(super) struct Object(Vec<u8>);
+pub(super) struct ObjectWriter(Vec<u8>);
 
-impl Object {
+impl ObjectWriter {
     pub fn new() -> Self {
         Self(b"{".to_vec())
     }
 
-    /// Adds a member whose value is JSON already.
+    /// Adds a member with a value in JSON.
     pub fn raw(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
         if self.0.len() > 1 {
             self.0.push(b',');
@@ -24,11 +24,11 @@ impl Object {
 
     /// Adds a member that is a string.
     pub fn text(self, name: &str, value: &str) -> Self {
-        let quoted = quoted(value);
+        let quoted = quote(value);
         self.raw(name, quoted)
     }
 
-    /// Adds a member whose value is JSON already, where there is one.
+    /// Adds a member with a value in JSON, if there is one.
     pub fn raw_if(self, name: &str, value: Option<impl AsRef<[u8]>>) -> Self {
         match value {
             Some(value) => self.raw(name, value),
@@ -36,14 +36,14 @@ impl Object {
         }
     }
 
-    /// The whole object.
+    /// Returns the whole object.
     pub fn end(mut self) -> Vec<u8> {
         self.0.push(b'}');
         self.0
     }
 }
 
-/// A list of values that are JSON already.
+/// Returns a list of values that are JSON already.
 pub(super) fn list(items: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Vec<u8> {
     let mut out = b"[".to_vec();
     for item in items {
@@ -56,8 +56,8 @@ pub(super) fn list(items: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Vec<u8>
     out
 }
 
-/// A string in JSON.
-pub(super) fn quoted(text: &str) -> Vec<u8> {
+/// Returns a string in JSON.
+pub(super) fn quote(text: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len() + 2);
     push_string(&mut out, text);
     out
@@ -70,7 +70,7 @@ mod tests {
     #[test]
     fn members_and_items_are_parted_by_commas() {
         let empty: [&str; 0] = [];
-        let object = Object::new()
+        let object = ObjectWriter::new()
             .raw("a", list(["1", "2"]))
             .text("b\"", "x\n")
             .raw_if("c", None::<&str>)
@@ -79,6 +79,6 @@ mod tests {
             .end();
         let text = String::from_utf8(object).unwrap();
         assert_eq!(text, r#"{"a":[1,2],"b\"":"x\n","d":null,"e":[]}"#);
-        assert_eq!(Object::new().end(), b"{}");
+        assert_eq!(ObjectWriter::new().end(), b"{}");
     }
 }

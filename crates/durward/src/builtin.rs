@@ -60,7 +60,7 @@ pub const ALL: &[Wired] = &[
         options: &[],
         environment: None,
         named: |_| GuardedFiles::default(),
-        make: |_| made(echo::Echo::new()),
+        make: |_| made(echo::EchoServer::new()),
     },
     Wired {
         name: "ssh",
@@ -84,7 +84,7 @@ pub const ALL: &[Wired] = &[
             simulation::from_environment,
         )),
         named: |_| GuardedFiles::default(),
-        make: |setup| made(simulation::Simulation::new(setup)),
+        make: |setup| made(simulation::SimulationServer::new(setup)),
     },
 ];
 

@@ -74,7 +74,7 @@ use toolkit::files::GuardedFiles;
 
 /// Small blocks are mimalloc's, large ones the system's.
 #[global_allocator]
-static ALLOCATOR: allocator::Allocator = allocator::Allocator;
+static ALLOCATOR: allocator::ProgramAllocator = allocator::ProgramAllocator;
 
 /// The command line cannot be understood; clap ends with the same.
 const EXIT_USAGE: u8 = 2;

@@ -1,8 +1,8 @@
 //! The built-in `echo` server: the smallest whole tool server, to try things out with and to start another
 //! one from.
 //!
-//! A new built-in server is a crate like this one (tools, what they do) and one line of wiring in the
-//! binary. It says nothing back that it was not told, touches nothing, and keeps nothing.
+//! A new built-in server is a crate like this one (tools, what they do) and one line of wiring in the binary. It
+//! returns only its input, touches nothing, and keeps nothing.
 
 mod tools;
 
@@ -17,20 +17,20 @@ use toolkit::server::{
 
 pub use tools::WAIT_MS_MAX;
 
-/// How often `wait` tells how far it is.
+/// Interval of the progress notifications of `wait`.
 const PROGRESS: Duration = Duration::from_secs(1);
 
 /// The server.
 #[derive(Debug)]
-pub struct Echo {
+pub struct EchoServer {
     tools: Vec<ToolDef>,
 }
 
-impl Echo {
-    /// The server.
+impl EchoServer {
+    /// Returns the server.
     ///
     /// # Errors
-    /// [`SchemaFault`] where a schema in this crate is wrong, which its tests rule out.
+    /// [`SchemaFault`] if a schema in this crate is wrong, which its tests rule out.
     pub fn new() -> Result<Self, SchemaFault> {
         Ok(Self {
             tools: tools::all()?,
@@ -38,7 +38,7 @@ impl Echo {
     }
 }
 
-impl ToolServer for Echo {
+impl ToolServer for EchoServer {
     fn identity(&self) -> Identity {
         Identity {
             name: "echo",

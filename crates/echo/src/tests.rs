@@ -8,7 +8,7 @@ use toolkit::trial::Trial;
 use super::*;
 
 fn trial() -> Trial {
-    Trial::new(Arc::new(Echo::new().unwrap()), None).unwrap()
+    Trial::new(Arc::new(EchoServer::new().unwrap()), None).unwrap()
 }
 
 #[tokio::test]

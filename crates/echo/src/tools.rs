@@ -13,7 +13,7 @@ const TEXT_CHARS_MAX: u32 = 1_000_000;
 /// Longest wait, in milliseconds.
 pub const WAIT_MS_MAX: u32 = 600_000;
 
-/// All tools, in the order in which they are listed.
+/// Returns all tools, in the order in which they are listed.
 pub(crate) fn all() -> Result<Vec<ToolDef>, SchemaFault> {
     let number = json!({"type": "number"});
     let echo = ToolDef::new(

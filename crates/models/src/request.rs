@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bytes::Bytes;
 use dialects::translate::{SignatureLookup, SignedThought};
 use dialects::{
-    Body, BodyFault, Endpoint, Form, FormFault, chooses_model, hides, is_form, leads_away,
+    Body, BodyFault, Endpoint, FormFault, MultipartForm, chooses_model, hides, is_form, leads_away,
     names_another,
 };
 use gate::approval::Shown;
@@ -42,7 +42,7 @@ pub struct ModelRequest {
     endpoint: Endpoint,
     body: Body,
     /// The form that the body was read from, where it was one.
-    form: Option<Box<Form>>,
+    form: Option<Box<MultipartForm>>,
     model: String,
     streams: bool,
     headers: HeaderMap,
@@ -159,10 +159,10 @@ impl ModelRequest {
             .and_then(|kind| kind.to_str().ok());
         let kind = kind.filter(|kind| endpoint.takes_form() && is_form(kind));
         let (form, body) = match kind {
-            None => (None, Body::read(body, endpoint.known())),
+            None => (None, Body::read(body, endpoint.known_members())),
             Some(kind) => {
-                let (form, fields) = Form::read(kind, body).map_err(Unreadable::Form)?;
-                let fields = Body::read(fields.as_bytes(), endpoint.known());
+                let (form, fields) = MultipartForm::read(kind, body).map_err(Unreadable::Form)?;
+                let fields = Body::read(fields.as_bytes(), endpoint.known_members());
                 (Some(Box::new(form)), fields)
             }
         };
@@ -456,7 +456,7 @@ fn is_all_judged(endpoint: Endpoint, body: &Body) -> Result<(), Unreadable> {
     if let Some(name) = leads_away(body) {
         return Err(Unreadable::Away(name));
     }
-    if let Some(name) = hides(body, endpoint.known()) {
+    if let Some(name) = hides(body, endpoint.known_members()) {
         return Err(Unreadable::Hidden(name));
     }
     let later = |name: &&str| body.get(name).is_some_and(|raw| raw != "false");

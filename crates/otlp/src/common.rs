@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use crate::protobuf::Message;
+use crate::protobuf::WireMessage;
 
 /// A value of an attribute.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Value {
+pub enum AttributeValue {
     /// Text.
     Text(Cow<'static, str>),
     /// A whole number.
@@ -23,39 +23,39 @@ pub struct Attribute {
     /// The name.
     pub key: Cow<'static, str>,
     /// The value.
-    pub value: Value,
+    pub value: AttributeValue,
 }
 
 impl Attribute {
-    /// A text.
+    /// Returns a text.
     pub fn text(key: impl Into<Cow<'static, str>>, value: impl Into<Cow<'static, str>>) -> Self {
         Self {
             key: key.into(),
-            value: Value::Text(value.into()),
+            value: AttributeValue::Text(value.into()),
         }
     }
 
-    /// A whole number; one beyond what fits is the largest that does.
+    /// Returns a whole number; one beyond what fits is the largest that does.
     pub fn int(key: impl Into<Cow<'static, str>>, value: u64) -> Self {
         Self {
             key: key.into(),
-            value: Value::Int(i64::try_from(value).unwrap_or(i64::MAX)),
+            value: AttributeValue::Int(i64::try_from(value).unwrap_or(i64::MAX)),
         }
     }
 }
 
 /// What all spans and metrics of one process come from.
 #[derive(Debug, Clone, Default)]
-pub struct Resource {
+pub struct ProcessResource {
     /// Its attributes, such as `service.name`.
     pub attributes: Vec<Attribute>,
     /// The program that measures, and its version.
     pub scope: (&'static str, &'static str),
 }
 
-impl Resource {
+impl ProcessResource {
     /// Writes field 1 of `ResourceSpans` or `ResourceMetrics`, and field 2 with the scope and what `write` adds.
-    pub(crate) fn write(&self, out: &mut Message, write: impl FnOnce(&mut Message)) {
+    pub(crate) fn write(&self, out: &mut WireMessage, write: impl FnOnce(&mut WireMessage)) {
         out.message(1, |resource| {
             write_attributes(resource, 1, &self.attributes)
         });
@@ -69,15 +69,15 @@ impl Resource {
     }
 }
 
-pub(crate) fn write_attributes(out: &mut Message, field: u32, attributes: &[Attribute]) {
+pub(crate) fn write_attributes(out: &mut WireMessage, field: u32, attributes: &[Attribute]) {
     for attribute in attributes {
         out.message(field, |pair| {
             pair.bytes(1, attribute.key.as_bytes());
             pair.message(2, |value| match &attribute.value {
-                Value::Text(text) => value.bytes_always(1, text.as_bytes()),
-                Value::Bool(is) => value.varint_always(2, u64::from(*is)),
-                Value::Int(number) => value.varint_always(3, number.cast_unsigned()),
-                Value::Double(number) => value.double_always(4, *number),
+                AttributeValue::Text(text) => value.bytes_always(1, text.as_bytes()),
+                AttributeValue::Bool(is) => value.varint_always(2, u64::from(*is)),
+                AttributeValue::Int(number) => value.varint_always(3, number.cast_unsigned()),
+                AttributeValue::Double(number) => value.double_always(4, *number),
             });
         });
     }

@@ -1,7 +1,7 @@
 //! Metrics: values at one moment, counted since the process began.
 
-use crate::common::{Attribute, Resource, write_attributes};
-use crate::protobuf::Message;
+use crate::common::{Attribute, ProcessResource, write_attributes};
+use crate::protobuf::WireMessage;
 
 /// `AGGREGATION_TEMPORALITY_CUMULATIVE`: counts go on since the start.
 const CUMULATIVE: u64 = 2;
@@ -11,29 +11,29 @@ const CUMULATIVE: u64 = 2;
 pub struct Metric {
     /// The name.
     pub name: String,
-    /// What it says, a sentence.
+    /// Description, a sentence.
     pub about: String,
     /// In UCUM, such as `s`; empty for numbers of things.
     pub unit: String,
     /// The values.
-    pub data: Data,
+    pub data: MetricData,
 }
 
 /// Values of one kind.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Data {
+pub enum MetricData {
     /// Those that go up and down.
-    Gauge(Vec<Point<f64>>),
+    Gauge(Vec<DataPoint<f64>>),
     /// Those that only grow.
-    Sum(Vec<Point<f64>>),
+    Sum(Vec<DataPoint<f64>>),
     /// Distributions.
-    Histogram(Vec<Point<Histogram>>),
+    Histogram(Vec<DataPoint<Histogram>>),
 }
 
 /// A value and its attributes.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Point<V> {
-    /// What it is a value of.
+pub struct DataPoint<V> {
+    /// Attributes of the value.
     pub attributes: Vec<Attribute>,
     /// The value.
     pub value: V,
@@ -50,11 +50,15 @@ pub struct Histogram {
     pub counts: Vec<u64>,
 }
 
-/// The body of a request to `/v1/metrics` (`ExportMetricsServiceRequest`). Times are nanoseconds since 1970: when
-/// counting began, and now.
+/// Returns the body of a request to `/v1/metrics` (`ExportMetricsServiceRequest`). Times are nanoseconds since 1970:
+/// when counting began, and now.
 #[must_use]
-pub fn metrics_request(resource: &Resource, metrics: &[Metric], times_ns: (u64, u64)) -> Vec<u8> {
-    let mut out = Message::default();
+pub fn metrics_request(
+    resource: &ProcessResource,
+    metrics: &[Metric],
+    times_ns: (u64, u64),
+) -> Vec<u8> {
+    let mut out = WireMessage::default();
     out.message(1, |of_resource| {
         resource.write(of_resource, |scoped| {
             for metric in metrics {
@@ -66,18 +70,18 @@ pub fn metrics_request(resource: &Resource, metrics: &[Metric], times_ns: (u64, 
 }
 
 impl Metric {
-    fn write(&self, out: &mut Message, times_ns: (u64, u64)) {
+    fn write(&self, out: &mut WireMessage, times_ns: (u64, u64)) {
         out.bytes(1, self.name.as_bytes());
         out.bytes(2, self.about.as_bytes());
         out.bytes(3, self.unit.as_bytes());
         match &self.data {
-            Data::Gauge(points) => out.message(5, |gauge| numbers(gauge, points, times_ns)),
-            Data::Sum(points) => out.message(7, |sum| {
+            MetricData::Gauge(points) => out.message(5, |gauge| numbers(gauge, points, times_ns)),
+            MetricData::Sum(points) => out.message(7, |sum| {
                 numbers(sum, points, times_ns);
                 sum.varint(2, CUMULATIVE);
                 sum.varint(3, 1);
             }),
-            Data::Histogram(points) => out.message(9, |histogram| {
+            MetricData::Histogram(points) => out.message(9, |histogram| {
                 for point in points {
                     histogram.message(1, |out| point.write(out, times_ns));
                 }
@@ -87,7 +91,7 @@ impl Metric {
     }
 }
 
-fn numbers(out: &mut Message, points: &[Point<f64>], (begun_ns, now_ns): (u64, u64)) {
+fn numbers(out: &mut WireMessage, points: &[DataPoint<f64>], (begun_ns, now_ns): (u64, u64)) {
     for point in points {
         out.message(1, |out| {
             out.fixed64(2, begun_ns);
@@ -98,8 +102,8 @@ fn numbers(out: &mut Message, points: &[Point<f64>], (begun_ns, now_ns): (u64, u
     }
 }
 
-impl Point<Histogram> {
-    fn write(&self, out: &mut Message, (begun_ns, now_ns): (u64, u64)) {
+impl DataPoint<Histogram> {
+    fn write(&self, out: &mut WireMessage, (begun_ns, now_ns): (u64, u64)) {
         out.fixed64(2, begun_ns);
         out.fixed64(3, now_ns);
         let all = self

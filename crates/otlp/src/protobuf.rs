@@ -6,10 +6,10 @@ const LENGTH: u32 = 2;
 
 /// A message as it is written. Fields of value zero are left out, as proto3 has it, unless `always` is in the name.
 #[derive(Debug, Default)]
-pub struct Message(Vec<u8>);
+pub struct WireMessage(Vec<u8>);
 
-impl Message {
-    /// The bytes.
+impl WireMessage {
+    /// Returns the bytes.
     pub fn into_bytes(self) -> Vec<u8> {
         self.0
     }
@@ -72,8 +72,8 @@ impl Message {
     }
 
     /// A message within this one, empty ones included.
-    pub fn message(&mut self, field: u32, write: impl FnOnce(&mut Message)) {
-        let mut inner = Message::default();
+    pub fn message(&mut self, field: u32, write: impl FnOnce(&mut WireMessage)) {
+        let mut inner = WireMessage::default();
         write(&mut inner);
         self.bytes_always(field, &inner.0);
     }
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn the_examples_of_the_encoding_guide() {
-        let mut message = Message::default();
+        let mut message = WireMessage::default();
         message.varint(1, 150);
         message.varint(7, 0);
         message.bytes(2, b"testing");
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn values_of_64_bits() {
-        let mut message = Message::default();
+        let mut message = WireMessage::default();
         message.fixed64(1, 0);
         message.double_always(4, 1.0);
         message.packed64(6, [1, 2].into_iter());
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn the_largest_number_takes_ten_bytes() {
-        let mut message = Message::default();
+        let mut message = WireMessage::default();
         message.varint(1, u64::MAX);
         assert_eq!(message.into_bytes().len(), 11);
     }

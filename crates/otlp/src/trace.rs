@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
-use crate::common::{Attribute, Resource, write_attributes};
-use crate::protobuf::Message;
+use crate::common::{Attribute, ProcessResource, write_attributes};
+use crate::protobuf::WireMessage;
 
-/// What a span is to the other side.
+/// Role of a span towards the other side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum SpanKind {
     /// It answers somebody's request.
     Server,
     /// It waits for somebody's answer.
@@ -16,8 +16,8 @@ pub enum Kind {
 
 /// How it ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Status {
-    /// Nobody says.
+pub enum SpanStatus {
+    /// Unknown.
     Unset,
     /// Well.
     Ok,
@@ -32,12 +32,12 @@ pub struct Span {
     pub trace: u128,
     /// The span; not zero.
     pub id: u64,
-    /// The caller's span, where it is known.
+    /// The caller's span, if it is known.
     pub parent: Option<u64>,
     /// A name with few values.
     pub name: String,
-    /// What it is to the other side.
-    pub kind: Kind,
+    /// Role towards the other side.
+    pub kind: SpanKind,
     /// When it began, in nanoseconds since 1970.
     pub start_ns: u64,
     /// When it ended.
@@ -45,14 +45,14 @@ pub struct Span {
     /// What else is known.
     pub attributes: Vec<Attribute>,
     /// What happened within it.
-    pub events: Vec<Event>,
+    pub events: Vec<SpanEvent>,
     /// How it ended.
-    pub status: Status,
+    pub status: SpanStatus,
 }
 
 /// Something that happened within a span.
 #[derive(Debug, Clone)]
-pub struct Event {
+pub struct SpanEvent {
     /// When, in nanoseconds since 1970.
     pub at_ns: u64,
     /// What.
@@ -61,10 +61,10 @@ pub struct Event {
     pub attributes: Vec<Attribute>,
 }
 
-/// The body of a request to `/v1/traces` (`ExportTraceServiceRequest`).
+/// Returns the body of a request to `/v1/traces` (`ExportTraceServiceRequest`).
 #[must_use]
-pub fn trace_request(resource: &Resource, spans: &[Span]) -> Vec<u8> {
-    let mut out = Message::default();
+pub fn trace_request(resource: &ProcessResource, spans: &[Span]) -> Vec<u8> {
+    let mut out = WireMessage::default();
     out.message(1, |of_resource| {
         resource.write(of_resource, |scoped| {
             for span in spans {
@@ -76,7 +76,7 @@ pub fn trace_request(resource: &Resource, spans: &[Span]) -> Vec<u8> {
 }
 
 impl Span {
-    fn write(&self, out: &mut Message) {
+    fn write(&self, out: &mut WireMessage) {
         out.bytes(1, &self.trace.to_be_bytes());
         out.bytes(2, &self.id.to_be_bytes());
         if let Some(parent) = self.parent {
@@ -84,8 +84,8 @@ impl Span {
         }
         out.bytes(5, self.name.as_bytes());
         let kind = match self.kind {
-            Kind::Server => 2,
-            Kind::Client => 3,
+            SpanKind::Server => 2,
+            SpanKind::Client => 3,
         };
         out.varint(6, kind);
         out.fixed64(7, self.start_ns);
@@ -99,9 +99,9 @@ impl Span {
             });
         }
         match &self.status {
-            Status::Unset => {}
-            Status::Ok => out.message(15, |status| status.varint(3, 1)),
-            Status::Error(why) => out.message(15, |status| {
+            SpanStatus::Unset => {}
+            SpanStatus::Ok => out.message(15, |status| status.varint(3, 1)),
+            SpanStatus::Error(why) => out.message(15, |status| {
                 status.bytes(2, why.as_bytes());
                 status.varint(3, 2);
             }),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use pyo3::prelude::*;
 use solver::compile::{Instance, Structure};
-use solver::fit::{Errors, Observation, Parameter, Problem};
+use solver::fit::{FitParameter, FitProblem, Observation, ResidualModel};
 use solver::path;
 use solver::run::OspVersion;
 use solver::watch::{Question, Watch};
@@ -63,8 +63,8 @@ pub(crate) fn fit(
 ) -> PyResult<Vec<Estimate>> {
     let release = release(osp_version)?;
     let errors = match error {
-        "log" => Errors::Log,
-        "absolute" => Errors::Absolute,
+        "log" => ResidualModel::Log,
+        "absolute" => ResidualModel::Absolute,
         other => {
             return Err(raised(format!(
                 "error is 'log' or 'absolute', not '{other}'"
@@ -85,7 +85,7 @@ fn fitted(
     simulation: &Simulation,
     (data, lloq): (HashMap<String, (Vec<f64>, Vec<f64>)>, HashMap<String, f64>),
     parameters: Bounds,
-    (errors, release): (Errors, OspVersion),
+    (errors, release): (ResidualModel, OspVersion),
     ask: Question<'_>,
 ) -> PyResult<Vec<Estimate>> {
     let model = simulation.model();
@@ -116,20 +116,20 @@ fn fitted(
     for (name, bounds) in &parameters {
         let (low, high) = bounds.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
         let position = path::find_one(model, name).map_err(raised)?;
-        varied.push(Parameter {
+        varied.push(FitParameter {
             position,
             low,
             high,
         });
     }
     let watch = Watch::new(Some(ask));
-    let structure = Structure::watched(Arc::new(model.clone()), outputs, &watch);
-    let mut individual = Instance::watched(&structure.map_err(raised)?, &watch).map_err(raised)?;
+    let structure = Structure::with_watch(Arc::new(model.clone()), outputs, &watch);
+    let mut individual = Instance::with_watch(&structure.map_err(raised)?, &watch).map_err(raised)?;
     for (q, value) in simulation.set() {
         individual.set(*q, *value).map_err(raised)?;
     }
-    let mut problem = Problem::new(&individual, varied, observations, errors).map_err(raised)?;
-    problem.watched(ask);
+    let mut problem = FitProblem::new(&individual, varied, observations, errors).map_err(raised)?;
+    problem.set_watch(ask);
     problem.with_release(release);
     let found = solver::fit::fit(&problem).map_err(raised)?;
     let named = parameters.into_iter().zip(found.estimates);

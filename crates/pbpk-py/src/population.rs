@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
-use solver::population::{Plan, Population as Table};
+use solver::population::{Population as Table, PopulationPlan};
 use solver::run::{OspVersion, RunOptions};
 use solver::watch::{Interrupt, Question, Watch};
 
@@ -212,7 +212,7 @@ impl Done {
         ask: Question<'_>,
     ) -> PyResult<Self> {
         let base = simulation.individual.clone();
-        let bound = Plan::watched(base, table, &Watch::new(Some(ask)));
+        let bound = PopulationPlan::with_watch(base, table, &Watch::new(Some(ask)));
         let (plan, unmatched) = bound.map_err(raised)?;
         let paths = plan.outputs().map(|(path, _)| path.to_owned()).collect();
         let (next, batches) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
@@ -288,7 +288,7 @@ impl Done {
 }
 
 fn batch(
-    plan: &Plan,
+    plan: &PopulationPlan,
     table: &Table,
     (place, rows): (usize, Range<usize>),
     osp_version: OspVersion,

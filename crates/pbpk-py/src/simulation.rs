@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use solver::compile::{Instance, Structure};
-use solver::model::{Kind, Model};
+use solver::model::{Model, QuantityKind};
 use solver::run::{OspVersion, RunOptions};
 use solver::watch::{Question, Watch};
 use solver::{path, read};
@@ -42,16 +42,16 @@ impl Simulation {
         ask: Question<'_>,
     ) -> PyResult<Self> {
         let watch = Watch::new(Some(ask));
-        let options = read::Options::default();
+        let options = read::ReadOptions::default();
         let model = read::file_watched(file, &options, &watch).map_err(raised)?;
         let chosen = match outputs {
             Some(patterns) => found(&model, patterns)?,
             None => selected(&model),
         };
         let model = Arc::new(model);
-        let structure = Structure::watched(Arc::clone(&model), chosen, &watch).map_err(raised)?;
+        let structure = Structure::with_watch(Arc::clone(&model), chosen, &watch).map_err(raised)?;
         Ok(Self {
-            individual: Instance::watched(&structure, &watch).map_err(raised)?,
+            individual: Instance::with_watch(&structure, &watch).map_err(raised)?,
             model,
             set: Vec::new(),
         })
@@ -139,8 +139,8 @@ impl Simulation {
         let model = Arc::clone(&self.model);
         let mut individual = interruptible(py, |ask| {
             let watch = Watch::new(Some(ask));
-            let structure = Structure::watched(model, chosen, &watch).map_err(raised)?;
-            Instance::watched(&structure, &watch).map_err(raised)
+            let structure = Structure::with_watch(model, chosen, &watch).map_err(raised)?;
+            Instance::with_watch(&structure, &watch).map_err(raised)
         })?;
         for (q, value) in &self.set {
             individual.set(*q, *value).map_err(raised)?;
@@ -152,7 +152,7 @@ impl Simulation {
     /// Paths of all parameters, or of those that match the pattern.
     #[pyo3(signature = (pattern="**"))]
     fn get_all_parameter_paths(&self, pattern: &str) -> PyResult<Vec<String>> {
-        let found = path::find_among(&self.model, pattern, |q| q.kind == Kind::Parameter);
+        let found = path::find_among(&self.model, pattern, |q| q.kind == QuantityKind::Parameter);
         let quantities = found.map_err(raised)?;
         let quantities = quantities
             .iter()
@@ -239,10 +239,10 @@ impl Simulation {
         osp_version: Option<&str>,
     ) -> PyResult<Vec<(String, String, String, f64)>> {
         let osp_version = release(osp_version)?;
-        let scheme = solver::sensitivity::Scheme {
+        let scheme = solver::sensitivity::VariationScheme {
             range: variation_range,
             steps: number_of_steps,
-            ..solver::sensitivity::Scheme::default()
+            ..solver::sensitivity::VariationScheme::default()
         };
         let found = found(&self.model, &parameters)?;
         interruptible(py, |ask| self.analysed(&found, &scheme, osp_version, ask))
@@ -261,7 +261,7 @@ impl Simulation {
     fn analysed(
         &self,
         parameters: &[usize],
-        scheme: &solver::sensitivity::Scheme,
+        scheme: &solver::sensitivity::VariationScheme,
         osp_version: OspVersion,
         ask: Question<'_>,
     ) -> PyResult<Vec<(String, String, String, f64)>> {

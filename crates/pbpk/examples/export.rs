@@ -6,7 +6,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let format = arguments.next().ok_or("name a format: sbml or simmodel")?;
     let file = arguments.next().ok_or("name a model file")?;
-    let model = pbpk::read::file(std::path::Path::new(&file), &pbpk::read::Options::default())?;
+    let model = pbpk::read::file(
+        std::path::Path::new(&file),
+        &pbpk::read::ReadOptions::default(),
+    )?;
     let mut out = std::io::BufWriter::new(std::io::stdout());
     match format.as_str() {
         "sbml" => pbpk::export::sbml(&model, None, &mut out)?,

@@ -1,8 +1,8 @@
 //! Longest time between two looks at the cancel flag in every phase, and from a stop at the last look to the end, in
-//! milliseconds: `pauses FILE [MINUTES]`; ends with an error where one is longer than it may be.
+//! milliseconds: `pauses FILE [MINUTES]`; ends with an error if one is too long.
 //!
-//! Every phase is done a few times and the least of its longest pauses counts: what else the machine does at the time is
-//! not what is looked for. A run goes as far as MINUTES.
+//! Every phase is done a few times and the least of its longest pauses counts: what else the machine does at the time
+//! is not what is looked for. A run goes as far as MINUTES.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -11,11 +11,13 @@ use std::time::Instant;
 
 use pbpk::compile::{Instance, Structure};
 use pbpk::export::{pkml_with_values_watched, sbml_watched, simmodel_watched};
-use pbpk::fit::{Errors, Observation, Parameter, Problem, fit};
-use pbpk::model::{Kind, Source};
-use pbpk::population::{Cohort, Column, Distribution, Plan, Population, Varied, run_chunk};
+use pbpk::fit::{FitParameter, FitProblem, Observation, ResidualModel, fit};
+use pbpk::model::{QuantityKind, ValueSource};
+use pbpk::population::{
+    Cohort, Distribution, ParameterColumn, Population, PopulationPlan, VariedParameter, run_chunk,
+};
 use pbpk::run::{RunError, RunOptions, resume, run, run_until};
-use pbpk::sensitivity::{Scheme, figures, of_parameter};
+use pbpk::sensitivity::{VariationScheme, figures, of_parameter};
 use pbpk::steady::{SteadyOptions, steady};
 use pbpk::watch::{Interrupt, Question, Watch};
 
@@ -80,7 +82,8 @@ impl Pauses {
         done
     }
 
-    /// The time from a stop at the last of so many looks, when most has been made that is to be let go of, to the end.
+    /// Returns the time from a stop at the last of so many looks, when most has been made that is to be let go of, to
+    /// the end.
     fn end<T>(&self, looks: usize, work: &mut impl FnMut(Question<'_>) -> Result<T, Fault>) -> f64 {
         let mut least = f64::INFINITY;
         for _ in 0..ROUNDS {
@@ -102,8 +105,8 @@ impl Pauses {
 fn parameters(individual: &Instance) -> Vec<usize> {
     let quantities = individual.structure().model().quantities.iter().enumerate();
     let plain = quantities.filter(|(at, q)| {
-        let is_plain = matches!(q.source, Source::Constant(value) if value != 0.0);
-        q.kind == Kind::Parameter && q.rhs.is_empty() && is_plain && !individual.is_set(*at)
+        let is_plain = matches!(q.source, ValueSource::Constant(value) if value != 0.0);
+        q.kind == QuantityKind::Parameter && q.rhs.is_empty() && is_plain && !individual.is_set(*at)
     });
     plain.map(|(at, _)| at).collect()
 }
@@ -118,7 +121,7 @@ fn main() -> Result<(), Fault> {
     };
     let structure = opened(&pauses, &file)?;
     let individual = pauses.during("fold", |ask| {
-        Ok(Instance::watched(&structure, &Watch::new(Some(ask)))?)
+        Ok(Instance::with_watch(&structure, &Watch::new(Some(ask)))?)
     })?;
     let times = until.map(|t| [t]);
     let times = times.as_ref().map(|t| t.as_slice());
@@ -133,7 +136,7 @@ fn main() -> Result<(), Fault> {
     }
 }
 
-/// The model, read and compiled.
+/// Returns the model, read and compiled.
 fn opened(pauses: &Pauses, file: &str) -> Result<Arc<Structure>, Fault> {
     let path = std::path::Path::new(file);
     let model = pauses.during("read", |ask| {
@@ -143,7 +146,11 @@ fn opened(pauses: &Pauses, file: &str) -> Result<Arc<Structure>, Fault> {
     let model = Arc::new(model);
     pauses.during("compile", |ask| {
         let (model, outputs) = (Arc::clone(&model), model.outputs());
-        Ok(Structure::watched(model, outputs, &Watch::new(Some(ask)))?)
+        Ok(Structure::with_watch(
+            model,
+            outputs,
+            &Watch::new(Some(ask)),
+        )?)
     })
 }
 
@@ -187,7 +194,7 @@ fn runs(pauses: &Pauses, individual: &Instance, times: Option<&[f64]>) -> Result
     Ok(())
 }
 
-/// The parameters by which outputs can be derived: not those that say when something happens.
+/// Returns the parameters by which outputs can be derived: not those that say when something happens.
 fn derivable(individual: &Instance) -> Result<Vec<usize>, Fault> {
     let mut all = parameters(individual);
     all.truncate(MANY);
@@ -213,8 +220,8 @@ fn population(pauses: &Pauses, base: &Instance, times: Option<&[f64]>) -> Result
     let varied = |q: &usize| {
         let value = base.value(*q).unwrap_or(1.0);
         let (a, b) = (value * 0.99, value * 1.01);
-        Varied {
-            column: Column {
+        VariedParameter {
+            column: ParameterColumn {
                 path: quantities
                     .get(*q)
                     .map_or("", |q| q.path.as_str())
@@ -240,7 +247,7 @@ fn population(pauses: &Pauses, base: &Instance, times: Option<&[f64]>) -> Result
     })?;
     let (plan, _) = pauses.during("bind them to the model", |ask| {
         let watch = Watch::new(Some(ask));
-        Ok(Plan::watched(base.clone(), &people, &watch)?)
+        Ok(PopulationPlan::with_watch(base.clone(), &people, &watch)?)
     })?;
     pauses.during("run 50 of them", |ask| {
         let options = options(ask, times);
@@ -258,7 +265,7 @@ fn estimates(pauses: &Pauses, individual: &Instance, times: Option<&[f64]>) -> R
     let first = all.first().copied().ok_or("the model has no parameter")?;
     pauses.during("sensitivity to a parameter", |ask| {
         let options = options(ask, times);
-        let scheme = Scheme::default();
+        let scheme = VariationScheme::default();
         Ok(of_parameter(individual, first, &base, &scheme, &options)?)
     })?;
     pauses.during("fit", |ask| {
@@ -273,15 +280,20 @@ fn estimates(pauses: &Pauses, individual: &Instance, times: Option<&[f64]>) -> R
                 is_censored: false,
             })
         });
-        let parameter = |position| Parameter {
+        let parameter = |position| FitParameter {
             position,
             low: f64::NEG_INFINITY,
             high: f64::INFINITY,
         };
         let fitted = all.iter().rev().take(FITTED).copied().map(parameter);
         let observed = observed.collect();
-        let mut problem = Problem::new(individual, fitted.collect(), observed, Errors::Absolute)?;
-        problem.watched(ask);
+        let mut problem = FitProblem::new(
+            individual,
+            fitted.collect(),
+            observed,
+            ResidualModel::Absolute,
+        )?;
+        problem.set_watch(ask);
         // Whether it finds anything is not what is measured.
         fit(&problem)
             .map_err(|e| writeln!(std::io::stdout(), "{e}"))
@@ -298,7 +310,7 @@ fn estimates(pauses: &Pauses, individual: &Instance, times: Option<&[f64]>) -> R
 
 fn exports(pauses: &Pauses, individual: &Instance, file: &str) -> Result<(), Fault> {
     let model = individual.structure().model();
-    // What a format cannot say is refused, after as much work as it takes to see that.
+    // An inexpressible model is refused, after as much work as it takes to see that.
     pauses.during("export as SimModel", |ask| {
         let mut text = Vec::new();
         simmodel_watched(model, &mut text, &Watch::new(Some(ask))).ok();

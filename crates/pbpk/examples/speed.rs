@@ -1,7 +1,7 @@
 //! Least time of a run, in milliseconds: `speed FILE RUNS [RTOL [ATOL]]` prints one number and the counts, or with
 //! `--csv` as last argument the results.
 
-use pbpk::csv::Series;
+use pbpk::csv::CurveSeries;
 use std::io::Write;
 use std::sync::Arc;
 use std::time::Instant;
@@ -12,7 +12,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let runs: usize = arguments.next().map_or(Ok(100), |n| n.parse())?;
     let rel_tol = arguments.next().map(|n| n.parse()).transpose()?;
     let abs_tol = arguments.next().map(|n| n.parse()).transpose()?;
-    let model = pbpk::read::file(std::path::Path::new(&file), &pbpk::read::Options::default())?;
+    let model = pbpk::read::file(
+        std::path::Path::new(&file),
+        &pbpk::read::ReadOptions::default(),
+    )?;
     let outputs = model.outputs();
     let structure = pbpk::compile::Structure::new(Arc::new(model), outputs)?;
     let individual = pbpk::compile::Instance::new(&structure);
@@ -24,12 +27,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut out = std::io::stdout();
     if arguments.next().is_some_and(|a| a == "--csv") {
         let results = pbpk::run::run(&individual, &options).map_err(|failure| failure.error)?;
-        let series: Vec<Series> = results
+        let series: Vec<CurveSeries> = results
             .paths
             .iter()
             .zip(results.units.iter())
             .enumerate()
-            .map(|(i, (path, unit))| Series {
+            .map(|(i, (path, unit))| CurveSeries {
                 name: path.clone(),
                 unit: unit.clone(),
                 values: results.column(i).collect(),

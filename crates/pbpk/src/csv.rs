@@ -1,8 +1,8 @@
 //! Tables of numbers as text: writes results, reads the result files of the suite.
 //!
 //! Written: UTF-8 without mark, comma, `Time [min]` first, one column `path [unit]` each, fields quoted only where
-//! needed, every number in the shortest form that reads back to the same bits, and `nan`, `inf`, `-inf`.
-//! Read: with or without mark, comment lines starting with `#`, quoted fields, separated by comma, semicolon or tab. Between
+//! needed, every number in the shortest form that reads back to the same bits, and `nan`, `inf`, `-inf`. Read: with or
+//! without mark, comment lines starting with `#`, quoted fields, separated by comma, semicolon or tab. Between
 //! semicolons a comma may be the decimal sign.
 
 use std::borrow::Cow;
@@ -13,7 +13,7 @@ use crate::watch::{Interrupt, Watch};
 
 /// One curve: a value per time, or a single value that holds at all times.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Series {
+pub struct CurveSeries {
     /// Path of the quantity.
     pub name: String,
     /// Unit of the values; empty when dimensionless or unknown.
@@ -22,8 +22,8 @@ pub struct Series {
     pub values: Vec<f64>,
 }
 
-impl Series {
-    /// The value at a row; a single value stands for every row.
+impl CurveSeries {
+    /// Returns the value at a row; a single value is that of every row.
     #[must_use]
     pub fn at(&self, row: usize) -> Option<f64> {
         match self.values.as_slice() {
@@ -35,11 +35,11 @@ impl Series {
 
 /// Curves over common times.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Curves {
+pub struct CurveTable {
     /// Times in minutes.
     pub times: Vec<f64>,
     /// The curves, in column order.
-    pub series: Vec<Series>,
+    pub series: Vec<CurveSeries>,
 }
 
 /// Longest line accepted when reading.
@@ -58,7 +58,7 @@ pub enum CsvError {
     Line {
         /// Its number.
         line: usize,
-        /// What is wrong.
+        /// Fault, for people.
         what: String,
     },
     /// There is no header or no row.
@@ -92,24 +92,24 @@ impl From<io::Error> for CsvError {
     }
 }
 
-/// Writes the times in minutes and one column per curve, named by its path and its unit: `path [unit]`. Every name ends with
-/// a unit, `[]` where there is none, so that whoever reads the table takes all of them off alike.
+/// Writes the times in minutes and one column per curve, named by its path and its unit: `path [unit]`. Every name ends
+/// with a unit, `[]` without one, so that readers strip all of them alike.
 ///
 /// # Errors
-/// Whatever the writer reports.
-pub fn write(out: &mut dyn Write, times: &[f64], series: &[Series]) -> io::Result<()> {
+/// Errors of the writer.
+pub fn write(out: &mut dyn Write, times: &[f64], series: &[CurveSeries]) -> io::Result<()> {
     write_in(out, "min", times, series, &Watch::default())
 }
 
 /// As [`write`], with the times in a unit that [`minutes`] knows; `watch` is asked now and then whether to go on.
 ///
 /// # Errors
-/// Whatever the writer reports, and what the watch says.
+/// Errors of the writer and of the watch.
 pub fn write_in(
     out: &mut dyn Write,
     unit: &str,
     times: &[f64],
-    series: &[Series],
+    series: &[CurveSeries],
     watch: &Watch<'_>,
 ) -> io::Result<()> {
     let mut line = titled("Time", unit);
@@ -135,7 +135,7 @@ pub fn write_in(
     out.write_all(line.as_bytes())
 }
 
-/// The head of a column: `path [unit]`, or the path alone where there is no unit.
+/// Returns the head of a column: `path [unit]`, or the path alone without a unit.
 #[must_use]
 pub fn titled(path: &str, unit: &str) -> String {
     if unit.is_empty() {
@@ -199,20 +199,20 @@ pub fn number(text: &str) -> Option<f64> {
     }
 }
 
-/// A table as it stands in the file.
+/// A table as in the file.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Table {
+pub struct ResultTable {
     /// Comment lines before the header, without `#`.
     pub comments: Vec<String>,
     /// Column names; empty when the first line is already numbers.
     pub header: Vec<String>,
     /// Rows, each as long as the header.
     pub rows: Vec<Vec<String>>,
-    /// Whether a number was written with a decimal comma; it stands in the rows with a point.
+    /// Whether a number was written with a decimal comma; the rows have it with a point.
     pub decimal_commas: bool,
 }
 
-impl Table {
+impl ResultTable {
     /// Position of a column by its exact name, or by its name without the unit.
     #[must_use]
     pub fn column(&self, name: &str) -> Option<usize> {
@@ -222,11 +222,12 @@ impl Table {
     }
 }
 
-/// Reads a table; the separator is the one of tab, semicolon and comma that the first line has most often outside quotes.
+/// Reads a table; the separator is the one of tab, semicolon and comma that the first line has most often outside
+/// quotes.
 ///
 /// # Errors
 /// [`CsvError`] with the line for anything that is not a table.
-pub fn read(source: &mut dyn BufRead) -> Result<Table, CsvError> {
+pub fn read(source: &mut dyn BufRead) -> Result<ResultTable, CsvError> {
     read_watched(source, &Watch::default())
 }
 
@@ -234,7 +235,7 @@ pub fn read(source: &mut dyn BufRead) -> Result<Table, CsvError> {
 ///
 /// # Errors
 /// As [`read`], and [`CsvError::Interrupted`].
-pub fn read_watched(source: &mut dyn BufRead, watch: &Watch<'_>) -> Result<Table, CsvError> {
+pub fn read_watched(source: &mut dyn BufRead, watch: &Watch<'_>) -> Result<ResultTable, CsvError> {
     let mut rows = Vec::new();
     let mut table = each_row(source, watch, |_, fields| {
         rows.push(fields.iter().map(|f| f.clone().into_owned()).collect());
@@ -244,18 +245,18 @@ pub fn read_watched(source: &mut dyn BufRead, watch: &Watch<'_>) -> Result<Table
     Ok(table)
 }
 
-/// Reads a table and gives its rows away one by one, each with what stands before them: a large table is never whole in
-/// memory, and need not be let go of at once.
+/// Reads a table and gives its rows away one by one, each with its header: a large table is never whole in memory, and
+/// need not be freed at once.
 ///
 /// # Errors
 /// As [`read_watched`], and that of `each`.
 pub(crate) fn each_row<E: From<CsvError>>(
     source: &mut dyn BufRead,
     watch: &Watch<'_>,
-    mut each: impl FnMut(&Table, &[Cow<'_, str>]) -> Result<(), E>,
-) -> Result<Table, E> {
+    mut each: impl FnMut(&ResultTable, &[Cow<'_, str>]) -> Result<(), E>,
+) -> Result<ResultTable, E> {
     watch.ask().map_err(CsvError::Interrupted)?;
-    let mut table = Table::default();
+    let mut table = ResultTable::default();
     let (mut number_of_line, mut separator, mut width, mut cells) = (0_usize, None, 0, 0_usize);
     let mut is_empty = true;
     loop {
@@ -310,7 +311,7 @@ pub(crate) fn each_row<E: From<CsvError>>(
     }
 }
 
-/// The separator of a table with this first line; the comma where none stands out.
+/// Returns the separator of a table with this first line; the comma if none stands out.
 fn separator_of(line: &str) -> char {
     let mut counts = [(',', 0_usize), (';', 0), ('\t', 0)];
     let mut quoted = false;
@@ -342,7 +343,7 @@ fn with_points(fields: &mut [Cow<'_, str>]) -> bool {
     any
 }
 
-/// The next record without its line end; a quoted field may run over several lines.
+/// Returns the next record without its line end; a quoted field may run over several lines.
 fn next_line(source: &mut dyn BufRead, count: &mut usize) -> Result<Option<String>, CsvError> {
     let mut bytes = Vec::new();
     loop {
@@ -399,7 +400,7 @@ fn split(text: &str, separator: char) -> Result<Vec<Cow<'_, str>>, String> {
     Ok(fields)
 }
 
-/// Splits `path [unit]` into path and unit; the unit is empty where there is none.
+/// Splits `path [unit]` into path and unit; the unit is empty if there is none.
 #[must_use]
 pub fn split_unit(name: &str) -> (&str, &str) {
     match name.strip_suffix(']').and_then(|n| n.rsplit_once(" [")) {
@@ -410,11 +411,11 @@ pub fn split_unit(name: &str) -> (&str, &str) {
 
 /// The curves of one individual.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Individual {
+pub struct IndividualCurves {
     /// Its number in the file; 0 when the file has no such column.
     pub id: i64,
     /// Its curves, times in minutes, values in the unit of the column.
-    pub curves: Curves,
+    pub curves: CurveTable,
 }
 
 /// Reads results: a time column (in minutes unless it names another unit), optionally `IndividualId`,
@@ -422,7 +423,7 @@ pub struct Individual {
 ///
 /// # Errors
 /// [`CsvError`] if a cell is no number, the time column is missing or its unit is unknown.
-pub fn results(source: &mut dyn BufRead) -> Result<Vec<Individual>, CsvError> {
+pub fn results(source: &mut dyn BufRead) -> Result<Vec<IndividualCurves>, CsvError> {
     results_watched(source, &Watch::default())
 }
 
@@ -433,7 +434,7 @@ pub fn results(source: &mut dyn BufRead) -> Result<Vec<Individual>, CsvError> {
 pub fn results_watched(
     source: &mut dyn BufRead,
     watch: &Watch<'_>,
-) -> Result<Vec<Individual>, CsvError> {
+) -> Result<Vec<IndividualCurves>, CsvError> {
     let mut table = read_watched(source, watch)?;
     let width = table.rows.first().map_or(0, Vec::len);
     if table.header.is_empty() {
@@ -454,7 +455,7 @@ pub fn results_watched(
     let unit = table.header.get(time).map_or("", |h| split_unit(h).1);
     let factor = minutes(unit).ok_or_else(|| bad(1, format!("unknown time unit {unit}")))?;
     let id = table.column("IndividualId");
-    let mut found: Vec<Individual> = Vec::new();
+    let mut found: Vec<IndividualCurves> = Vec::new();
     for (row, fields) in table.rows.iter().enumerate() {
         watch.work(1 + fields.len() / CELLS_OF_A_UNIT)?;
         let line = row + table.comments.len() + 2;
@@ -467,12 +468,12 @@ pub fn results_watched(
         // A cast from float to integer saturates; such an id only groups rows.
         let who = id.and_then(|i| values.get(i)).map_or(0, |v| *v as i64);
         if found.last().is_none_or(|last| last.id != who) {
-            found.push(Individual {
+            found.push(IndividualCurves {
                 id: who,
                 curves: empty_curves(&table.header, time, id),
             });
         }
-        let Some(Individual { curves, .. }) = found.last_mut() else {
+        let Some(IndividualCurves { curves, .. }) = found.last_mut() else {
             continue;
         };
         let others = values
@@ -487,21 +488,21 @@ pub fn results_watched(
     Ok(found)
 }
 
-fn empty_curves(header: &[String], time: usize, id: Option<usize>) -> Curves {
+fn empty_curves(header: &[String], time: usize, id: Option<usize>) -> CurveTable {
     let series = header
         .iter()
         .enumerate()
         .filter(|(i, _)| *i != time && Some(*i) != id)
         .map(|(_, h)| {
             let (name, unit) = split_unit(h);
-            Series {
+            CurveSeries {
                 name: name.to_owned(),
                 unit: unit.to_owned(),
                 values: Vec::new(),
             }
         })
         .collect();
-    Curves {
+    CurveTable {
         times: Vec::new(),
         series,
     }

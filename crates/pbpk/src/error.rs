@@ -24,12 +24,12 @@ pub enum LoadError {
     Xml {
         /// Line, from 1.
         line: u64,
-        /// What was wrong.
+        /// Fault, for people.
         message: String,
     },
     /// A named bound was crossed.
     Limit {
-        /// What was counted, with its unit.
+        /// Name of the bound, with its unit.
         what: &'static str,
         /// The bound.
         limit: u64,
@@ -47,7 +47,7 @@ pub enum LoadError {
     Invalid {
         /// Line, from 1 (0: known only after the whole file was read).
         line: u64,
-        /// What was wrong.
+        /// Fault, for people.
         message: String,
     },
     /// An id that no object in the file has.
@@ -61,7 +61,7 @@ pub enum LoadError {
     UnresolvedPath {
         /// The path as written.
         path: String,
-        /// The object whose formula uses it.
+        /// The object with the formula that uses it.
         used_by: String,
     },
     /// A formula that cannot be understood.
@@ -139,7 +139,7 @@ pub enum SetError {
         /// The most similar paths of the model, best first.
         nearest: Vec<String>,
     },
-    /// The path names several quantities where one was asked for.
+    /// The path names several quantities instead of one.
     Ambiguous {
         /// The path asked for.
         path: String,

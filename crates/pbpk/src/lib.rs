@@ -1,8 +1,9 @@
 //! pbpk: reads Open Systems Pharmacology models (pkml and SimModel xml) and solves them.
 //!
-//! A pure library: it opens no socket, starts no thread (but for populations on the command line) and no process, knows no
-//! async runtime and no clock, and holds no unsafe code. Files are opened only by [`read::file`] and the command line; everything else works on
-//! readers and slices. No number of a run depends on the machine's load or on the number of threads.
+//! A pure library: it opens no socket, starts no thread (but for populations on the command line) and no process, knows
+//! no async runtime and no clock, and holds no unsafe code. Files are opened only by [`read::file`] and the command
+//! line; everything else works on readers and slices. No number of a run depends on the machine's load or on the number
+//! of threads.
 //!
 //! The way of a model: [`read`] → [`model::Model`] → [`compile`] → [`run`].
 

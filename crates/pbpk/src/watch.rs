@@ -46,7 +46,7 @@ pub struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    /// A watch that asks this question, or none.
+    /// Returns a watch that asks this question, or none.
     #[must_use]
     pub fn new(ask: Option<Question<'a>>) -> Self {
         Self {

@@ -25,19 +25,19 @@ macro_rules! kinds {
             /// All of them.
             pub const ALL: &[Self] = &[$(Self::$kind,)*];
 
-            /// The name in errors.
+            /// Returns the name in errors.
             #[must_use]
             pub fn label(self) -> &'static str {
                 match self { $(Self::$kind => stringify!($kind),)* }
             }
 
-            /// The status over HTTP.
+            /// Returns the status over HTTP.
             #[must_use]
             pub fn status(self) -> u16 {
                 match self { $(Self::$kind => $status,)* }
             }
 
-            /// Whether the same call may succeed later without anybody changing anything.
+            /// Returns whether the same call may succeed later without anybody changing anything.
             #[must_use]
             pub fn is_retryable(self) -> bool {
                 match self { $(Self::$kind => $retryable,)* }
@@ -55,13 +55,13 @@ kinds! {
     Forbidden 403 false;
     /// No such simulation, parameter, job, result, chunk or tool.
     NotFound 404 false;
-    /// A name that is taken, or an idempotency key that stands for another request.
+    /// A name that is taken, or an idempotency key of another request.
     Conflict 409 false;
     /// The file is no simulation, or one without anything to simulate.
     UnsupportedModel 400 false;
     /// The file is a simulation with an error in it.
     ModelInvalid 400 false;
-    /// The call changes something and nobody confirmed it.
+    /// The call changes something without a confirmation.
     ConfirmationRequired 428 false;
     /// Too many calls.
     RateLimited 429 true;
@@ -69,7 +69,7 @@ kinds! {
     Busy 429 true;
     /// The tool or option is known and not there in this version.
     NotImplemented 501 false;
-    /// Something that nobody foresaw.
+    /// An unforeseen fault.
     InternalError 500 false;
     /// A back end failed.
     InteropError 502 true;
@@ -89,7 +89,7 @@ kinds! {
 
 /// One thing that is wrong, as clients read it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Detail {
+pub struct FaultDetail {
     /// What is wrong.
     pub issue: String,
     /// Which argument.
@@ -108,14 +108,14 @@ pub struct Detail {
 pub struct Fault {
     /// Its kind.
     pub kind: Kind,
-    /// What was wrong and what to do.
+    /// The fault, and what to do.
     pub message: String,
     /// More about it.
-    pub details: Vec<Detail>,
+    pub details: Vec<FaultDetail>,
 }
 
 impl Fault {
-    /// A fault without details.
+    /// Returns a fault without details.
     #[must_use]
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
         Self {
@@ -125,12 +125,12 @@ impl Fault {
         }
     }
 
-    /// A fault of one argument.
+    /// Returns a fault of one argument.
     #[must_use]
     pub fn of(kind: Kind, field: &str, message: impl Into<String>) -> Self {
         let message = message.into();
         Self {
-            details: vec![Detail {
+            details: vec![FaultDetail {
                 issue: message.clone(),
                 field: Some(field.to_owned()),
                 hint: None,
@@ -141,7 +141,7 @@ impl Fault {
         }
     }
 
-    /// An argument that cannot be used.
+    /// Returns an argument that cannot be used.
     #[must_use]
     pub fn input(field: &str, message: impl Into<String>) -> Self {
         Self::of(Kind::InvalidInput, field, message)
@@ -153,7 +153,7 @@ impl Fault {
         Self::of(Kind::NotFound, field, message)
     }
 
-    /// The same with what to do, in its last detail.
+    /// Returns the same with what to do, in its last detail.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         if let Some(last) = self.details.last_mut() {
@@ -162,7 +162,7 @@ impl Fault {
         self
     }
 
-    /// The same with a word for programs, in its last detail.
+    /// Returns the same with a word for programs, in its last detail.
     #[must_use]
     pub fn code(mut self, code: &str) -> Self {
         if let Some(last) = self.details.last_mut() {
@@ -204,7 +204,7 @@ impl From<Fault> for Failure {
 
 impl From<Unfit> for Fault {
     fn from(unfit: Unfit) -> Self {
-        let detail = |fault: &toolkit::schema::Fault| Detail {
+        let detail = |fault: &toolkit::schema::Fault| FaultDetail {
             issue: fault.wrong.clone(),
             field: Some(fault.member.clone()),
             hint: None,
@@ -346,7 +346,7 @@ impl From<&RunError> for Fault {
     }
 }
 
-/// The envelope of an error over HTTP.
+/// Returns the envelope of an error over HTTP.
 #[must_use]
 pub fn envelope(
     kind: &str,

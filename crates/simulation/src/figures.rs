@@ -2,22 +2,22 @@
 
 use serde_json::Value;
 
-/// What stands for no unit.
+/// Name for no unit.
 pub const UNITLESS: &str = "unitless";
 
-/// A number; what JSON cannot write is null.
+/// Returns a number; what JSON cannot write is null.
 #[must_use]
 pub fn number(value: f64) -> Value {
     serde_json::Number::from_f64(value).map_or(Value::Null, Value::Number)
 }
 
-/// A unit.
+/// Returns a unit.
 #[must_use]
 pub fn unit(unit: &str) -> &str {
     if unit.is_empty() { UNITLESS } else { unit }
 }
 
-/// A whole number, also where it is written with a fraction of 0, which is the same number in JSON.
+/// A whole number, also if it is written with a fraction of 0, which is the same number in JSON.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -26,11 +26,11 @@ mod session;
 mod tools;
 
 pub use environment::from_environment;
-pub use fault::{Detail, Fault, Kind, envelope};
+pub use fault::{Fault, FaultDetail, Kind, envelope};
 pub use jobs::{WORKER_COMMAND, work_for_another};
 pub use options::{BRIDGE, OPTIONS};
-pub use rest::{Calls, Rest, Sent};
-pub use server::Simulation;
+pub use rest::{RestFace, SentContent, ToolCaller};
+pub use server::SimulationServer;
 pub use tools::ToolFault;
 
 /// The engine, as it is called in metadata and capabilities.

@@ -3,11 +3,11 @@
 use pbpk::run::OspVersion;
 use toolkit::options::{OptionDef, OptionKind, Options};
 
-use crate::jobs::{Ospsuite, Settings};
+use crate::jobs::{OspsuiteLauncher, PoolSettings};
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
-/// How long a job may take where its caller does not say, in milliseconds.
+/// Default limit of a job's time, in milliseconds.
 const JOB_TIMEOUT_MS: u64 = 300_000;
 /// Runs at a time.
 const WORKERS: u64 = 2;
@@ -117,16 +117,16 @@ pub enum BridgeVersion {
     V0_5_0,
 }
 
-/// What the options say.
+/// The parsed options.
 #[derive(Debug, Clone, Copy)]
-pub struct Configured {
-    /// What is kept and done at a time.
-    pub settings: Settings,
+pub struct ParsedOptions {
+    /// Limits of storage and of parallel work.
+    pub settings: PoolSettings,
     /// How long a job may take, in milliseconds.
     pub job_timeout_ms: u64,
-    /// How often a run whose worker broke is tried again.
+    /// Retries of a run with a broken worker.
     pub retries: u64,
-    /// Release of OSP whose rules hold where a call names none.
+    /// Default release of OSP.
     pub osp_version: OspVersion,
     /// Release of the bridge that is followed where two differ.
     pub bridge: BridgeVersion,
@@ -138,12 +138,12 @@ pub struct Configured {
 
 /// Reads the options.
 #[must_use]
-pub fn configured(options: &Options) -> Configured {
+pub fn configured(options: &Options) -> ParsedOptions {
     let number = |name: &str, default: u64| options.number(name).unwrap_or(default);
     let count =
         |name: &str, default: u64| usize::try_from(number(name, default)).unwrap_or(usize::MAX);
-    Configured {
-        settings: Settings {
+    ParsedOptions {
+        settings: PoolSettings {
             workers: count("workers", WORKERS),
             kept_ms: number("keep", 7 * DAY_MS),
             results_bytes_max: number("results_bytes", 8 << 30),
@@ -168,11 +168,11 @@ pub fn configured(options: &Options) -> Configured {
 const OSPSUITE: &str = "ospsuite";
 const SUBPROCESS: &str = "subprocess";
 
-/// How R is started, where it solves the models.
+/// How R is started, if it solves the models.
 #[must_use]
-pub fn over_r(options: &Options) -> Option<Ospsuite> {
+pub fn over_r(options: &Options) -> Option<OspsuiteLauncher> {
     let named = options.text("adapter")?;
-    matches!(named, OSPSUITE | SUBPROCESS).then(|| Ospsuite {
+    matches!(named, OSPSUITE | SUBPROCESS).then(|| OspsuiteLauncher {
         rscript: options.text("r_path").unwrap_or("Rscript").into(),
         libraries: options.paths("r_libs").to_vec(),
     })

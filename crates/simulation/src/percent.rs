@@ -1,8 +1,8 @@
-//! Percent-encoding (RFC 3986): how names stand in paths, queries and URIs.
+//! Percent-encoding (RFC 3986): names in paths, queries and URIs.
 
 use std::fmt::Write as _;
 
-/// `%20` and `+` as blanks. What is not spelled right stays as it is.
+/// `%20` and `+` as blanks. Invalid escapes stay unchanged.
 pub(crate) fn decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -27,7 +27,7 @@ pub(crate) fn decoded(text: &str) -> String {
     String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
 }
 
-/// A name with every byte encoded but the unreserved characters and `*`, which stands for itself in patterns.
+/// Returns a name with every byte encoded but the unreserved characters and `*`, which patterns need.
 pub(crate) fn encoded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {

@@ -1,4 +1,4 @@
-//! The server as the protocol sees it: its tools, what it tells the gate of a call, and how a call reaches its tool.
+//! The server as the protocol sees it: its tools, the facts of a call for the gate, and the dispatch of calls.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use toolkit::server::{
 
 use crate::fault::{Fault, Kind};
 use crate::resources;
-use crate::service::{Context, Service};
+use crate::service::{CallContext, SimulationService};
 use crate::session::locked;
 use crate::tools::{self, Tool, ToolFault};
 
@@ -22,28 +22,28 @@ use crate::tools::{self, Tool, ToolFault};
 const TEXT_BYTES_MAX: usize = 256 * 1024;
 
 /// The server.
-pub struct Simulation {
+pub struct SimulationServer {
     tools: Arc<[ToolDef]>,
-    service: Arc<Service>,
+    service: Arc<SimulationService>,
 }
 
-impl Simulation {
-    /// The server. Opens nothing.
+impl SimulationServer {
+    /// Returns the server. Opens nothing.
     ///
     /// # Errors
-    /// [`ToolFault`] where the adapter cannot be used, or a definition in this crate is wrong, which its tests rule out.
+    /// [`ToolFault`] if the adapter cannot be used, or a definition in this crate is wrong, which its tests rule out.
     pub fn new(setup: Setup) -> Result<Self, ToolFault> {
         crate::options::adapter(&setup.options).map_err(ToolFault::new)?;
         Ok(Self {
             tools: tools::definitions()?.into(),
-            service: Service::new(setup),
+            service: SimulationService::new(setup),
         })
     }
 }
 
 /// Has a tool do what a call asks for.
 fn answer(
-    service: &Service,
+    service: &SimulationService,
     tool: &Tool,
     members: &Map<String, Value>,
     (op, session, judged): (OpId, &SessionRef, Option<&str>),
@@ -55,11 +55,11 @@ fn answer(
     }
     tool.check_names(members)?;
     service.sessions.sweep(service.now_ms());
-    let context = Context::new(service, &session.caller, reply)
+    let context = CallContext::new(service, &session.caller, reply)
         .of_groups(&session.groups)
-        .named(op)
+        .with_name(op)
         .judged_for(judged);
-    let mut answer = told((tool.run)(&context, args)?);
+    let mut answer = to_answer((tool.run)(&context, args)?);
     if let Some(shown) = tool.shown {
         let result = Value::Object(answer.structured.take().unwrap_or_default());
         answer.content = shown(&result)?;
@@ -71,8 +71,8 @@ fn answer(
     Ok(answer)
 }
 
-/// A result as clients get it: as data, and as text for those that read only text.
-fn told(value: Value) -> Answer {
+/// Returns a result as clients get it: as data, and as text for those that read only text.
+fn to_answer(value: Value) -> Answer {
     let text = value.to_string();
     let text = match text.len() {
         0..=TEXT_BYTES_MAX => serde_json::to_string_pretty(&value).unwrap_or(text),
@@ -89,7 +89,7 @@ fn told(value: Value) -> Answer {
     }
 }
 
-impl ToolServer for Simulation {
+impl ToolServer for SimulationServer {
     fn identity(&self) -> Identity {
         Identity {
             name: "simulation",
@@ -121,7 +121,7 @@ impl ToolServer for Simulation {
             return Ok(());
         };
         // A call with other arguments is refused.
-        let members = known.taken(args.members());
+        let members = known.accepted_arguments(args.members());
         let args = Args::new(&members);
         let mut state = |id: FactId, value: Fact<Stated>| {
             facts
@@ -152,7 +152,7 @@ impl ToolServer for Simulation {
             state(FactId::EstimatedCost, cost)?;
         }
         let opened = tools::opened(&self.service, tool.name, args, &session.caller);
-        // What a tool opens no file for is about what is loaded, whatever else it is given.
+        // A call that opens no file concerns the loaded simulation.
         if let Some(model) = opened.as_ref().or(path.as_ref()) {
             let model = model.to_string_lossy();
             state(FactId::SimulationModel, Fact::Known((&*model).into()))?;
@@ -197,7 +197,7 @@ impl ToolServer for Simulation {
             },
             () = waits.cancelled() => Outcome::Cancelled,
         };
-        counting.ended(matches!(outcome, Outcome::Done(_)));
+        counting.end(matches!(outcome, Outcome::Done(_)));
         outcome
     }
 

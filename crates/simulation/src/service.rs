@@ -1,4 +1,4 @@
-//! What the tools work with, and what a call is to them.
+//! Service of the tools, and the context of a call.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -12,61 +12,61 @@ use toolkit::options::Setup;
 use toolkit::server::{Args, ReplySink};
 
 use crate::BACKEND;
-use crate::audit::{self, Asked};
+use crate::audit::{self, EventQuery};
 use crate::fault::{Fault, Kind};
-use crate::jobs::{Ended, Keeper, Ospsuite, Pool, Told, probe};
-use crate::metrics::Metrics;
-use crate::models::{Folders, Library};
-use crate::options::{Configured, configured, over_r};
-use crate::session::Sessions;
+use crate::jobs::{EndedJobs, JobPool, OspsuiteInfo, OspsuiteLauncher, ResultKeeper, probe};
+use crate::metrics::CallMetrics;
+use crate::models::{ModelFolders, ModelLibrary};
+use crate::options::{ParsedOptions, configured, over_r};
+use crate::session::SessionStore;
 
 /// How long it is believed what R said of itself.
 const TOLD_FOR: Duration = Duration::from_secs(60);
 
-/// What the tools work with.
-pub struct Service {
+/// State that the tools share.
+pub struct SimulationService {
     /// Where models may lie.
-    pub folders: Folders,
+    pub folders: ModelFolders,
     /// Models that were read.
-    pub library: Arc<Library>,
+    pub library: Arc<ModelLibrary>,
     /// What callers have loaded.
-    pub sessions: Sessions,
-    /// What the options say.
-    pub configured: Configured,
-    /// What is known of jobs that have ended.
-    pub ended: Arc<Ended>,
-    /// What was asked, counted.
-    pub metrics: Metrics,
-    audit: audit::Reader,
+    pub sessions: SessionStore,
+    /// The parsed options.
+    pub configured: ParsedOptions,
+    /// Record of ended jobs.
+    pub ended: Arc<EndedJobs>,
+    /// Counters of requests.
+    pub metrics: CallMetrics,
+    audit: audit::JournalReader,
     setup: Setup,
-    pool: Mutex<Option<Pool>>,
+    pool: Mutex<Option<JobPool>>,
     /// What R said of itself, and when.
-    told: Mutex<Option<(Instant, Told)>>,
+    told: Mutex<Option<(Instant, OspsuiteInfo)>>,
 }
 
 /// One call.
-pub struct Context<'a> {
+pub struct CallContext<'a> {
     /// The server.
-    pub service: &'a Service,
+    pub service: &'a SimulationService,
     /// Who calls.
     pub caller: &'a Arc<str>,
     /// The groups that the caller belongs to.
     pub groups: &'a [Arc<str>],
-    /// Set when nobody waits any more.
+    /// Set when the caller has gone.
     pub cancel: Cancel,
     /// Now, in milliseconds since 1970.
     pub now_ms: i64,
-    /// Its name in the journal, where it has one.
+    /// Its name in the journal, if it has one.
     pub op: Option<OpId>,
     /// The model file that the call was judged for.
     judged: Option<&'a str>,
     reply: RefCell<ReplySink>,
 }
 
-impl<'a> Context<'a> {
-    /// A call of this caller, which is answered there.
+impl<'a> CallContext<'a> {
+    /// Returns a call of this caller, which is answered there.
     #[must_use]
-    pub fn new(service: &'a Service, caller: &'a Arc<str>, reply: ReplySink) -> Self {
+    pub fn new(service: &'a SimulationService, caller: &'a Arc<str>, reply: ReplySink) -> Self {
         Self {
             service,
             caller,
@@ -79,7 +79,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The same for a caller who belongs to these groups.
+    /// Returns the same for a caller who belongs to these groups.
     #[must_use]
     pub fn of_groups(self, groups: &'a [Arc<str>]) -> Self {
         Self { groups, ..self }
@@ -88,7 +88,7 @@ impl<'a> Context<'a> {
     /// Returns the release of OSP that the arguments name, or the server's.
     ///
     /// # Errors
-    /// [`Fault`] where there is no such release.
+    /// [`Fault`] if there is no such release.
     pub fn osp_version(&self, args: Args<'_>) -> Result<OspVersion, Fault> {
         match args.text("ospVersion") {
             Ok(name) => name.parse().map_err(|unknown: UnknownRelease| {
@@ -98,26 +98,26 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The same for a call that was judged for this model file.
+    /// Returns the same for a call that was judged for this model file.
     #[must_use]
     pub fn judged_for(self, judged: Option<&'a str>) -> Self {
         Self { judged, ..self }
     }
 
-    /// The same for a call of this name in the journal.
+    /// Returns the same for a call of this name in the journal.
     #[must_use]
-    pub fn named(self, op: OpId) -> Self {
+    pub fn with_name(self, op: OpId) -> Self {
         Self {
             op: Some(op),
             ..self
         }
     }
 
-    /// Whether this is the model file that the call was judged for: another may have been loaded under the same id, or
-    /// a link may lead elsewhere, since.
+    /// Checks that this is the model file that the call was judged for: another may have been loaded under the same id
+    /// since, or a link may have changed.
     ///
     /// # Errors
-    /// [`Kind::Conflict`] where it is another one.
+    /// [`Kind::Conflict`] if it is another one.
     pub fn is_judged(&self, model: &Path) -> Result<(), Fault> {
         if self.judged == Some(&*model.to_string_lossy()) {
             return Ok(());
@@ -126,35 +126,35 @@ impl<'a> Context<'a> {
         Err(Fault::new(Kind::Conflict, wrong).hint("make the call again"))
     }
 
-    /// Tells the caller how far the call has come.
+    /// Reports the progress of the call to the caller.
     pub fn progress(&self, done: f64, total: Option<f64>, message: &str) {
         self.reply.borrow_mut().progress(done, total, Some(message));
     }
 }
 
 /// The servers of this process by name, for the face that sends what is too large for the result of a tool.
-static SERVED: Mutex<Vec<(Arc<str>, Weak<Service>)>> = Mutex::new(Vec::new());
+static SERVED: Mutex<Vec<(Arc<str>, Weak<SimulationService>)>> = Mutex::new(Vec::new());
 
-/// The server of this name that was made last.
-pub(crate) fn served(peer: &str) -> Option<Arc<Service>> {
+/// Returns the server of this name that was made last.
+pub(crate) fn last_served(peer: &str) -> Option<Arc<SimulationService>> {
     let all = SERVED.lock().unwrap_or_else(PoisonError::into_inner);
     let own = all.iter().rev().filter(|(name, _)| &**name == peer);
     own.filter_map(|(_, service)| service.upgrade()).next()
 }
 
-impl Service {
-    /// What a server of this set-up works with; others find it by its name. Opens nothing.
+impl SimulationService {
+    /// Returns the service of a server with this set-up; others find it by its name. Opens nothing.
     #[must_use]
     pub fn new(setup: Setup) -> Arc<Self> {
         let configured = configured(&setup.options);
         let service = Arc::new(Self {
-            folders: Folders::new(setup.options.paths("models")),
+            folders: ModelFolders::new(setup.options.paths("models")),
             library: Arc::default(),
-            sessions: Sessions::new(configured.simulations_max, configured.idle_ms),
+            sessions: SessionStore::new(configured.simulations_max, configured.idle_ms),
             configured,
             ended: Arc::default(),
-            metrics: Metrics::default(),
-            audit: audit::Reader::default(),
+            metrics: CallMetrics::default(),
+            audit: audit::JournalReader::default(),
             setup,
             pool: Mutex::default(),
             told: Mutex::default(),
@@ -165,16 +165,16 @@ impl Service {
         service
     }
 
-    /// What is kept between calls; opened at the first need.
+    /// Returns the store of results; opened at the first need.
     ///
     /// # Errors
-    /// [`Fault`] where it cannot be opened.
-    pub fn keeper(&self) -> Result<Arc<Keeper>, Fault> {
+    /// [`Fault`] if it cannot be opened.
+    pub fn keeper(&self) -> Result<Arc<ResultKeeper>, Fault> {
         let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(pool) = &*pool {
             return Ok(Arc::clone(pool.keeper()));
         }
-        let opened = Pool::open(
+        let opened = JobPool::open(
             &self.setup,
             self.configured.settings,
             (Arc::clone(&self.library), self.over_r()),
@@ -185,17 +185,17 @@ impl Service {
         Ok(keeper)
     }
 
-    /// How R is started, where it solves the models.
+    /// How R is started, if it solves the models.
     #[must_use]
-    pub fn over_r(&self) -> Option<Ospsuite> {
+    pub fn over_r(&self) -> Option<OspsuiteLauncher> {
         over_r(&self.setup.options)
     }
 
-    /// Whether a worker process can compute; over R, what that says of itself, which is good for a minute.
+    /// Returns whether a worker process can compute; over R, what that says of itself, which is good for a minute.
     ///
     /// # Errors
-    /// What is wrong, as a sentence.
-    pub fn probe(&self) -> Result<Option<Told>, String> {
+    /// The fault, as a sentence.
+    pub fn probe(&self) -> Result<Option<OspsuiteInfo>, String> {
         let Some(how) = self.over_r() else {
             return probe(&self.setup.program, None);
         };
@@ -225,11 +225,11 @@ impl Service {
         Ok(told.map_or(BACKEND, |told| told.name()))
     }
 
-    /// What the journal has of this server's calls, the newest first.
+    /// Returns the journal's events of this server's calls, the newest first.
     ///
     /// # Errors
-    /// [`Fault`] where it cannot be read, is not as it was written, or is being read.
-    pub fn events(&self, asked: &Asked) -> Result<serde_json::Value, Fault> {
+    /// [`Fault`] if it cannot be read, is damaged, or is being read.
+    pub fn events(&self, asked: &EventQuery) -> Result<serde_json::Value, Fault> {
         self.audit
             .events(&self.setup.journal, &self.setup.peer, asked)
     }
@@ -240,10 +240,10 @@ impl Service {
         self.setup.clock.wall_ms()
     }
 
-    /// A name that nobody can guess.
+    /// Returns a name that cannot be guessed.
     ///
     /// # Errors
-    /// [`Fault`] where the system has no randomness.
+    /// [`Fault`] if the system has no randomness.
     pub fn name(&self, prefix: &str) -> Result<String, Fault> {
         let mut bytes = [0; 16];
         (self.setup.random)(&mut bytes).map_err(|error| {

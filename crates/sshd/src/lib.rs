@@ -1,16 +1,18 @@
-//! SSH servers for the tour and for tests, without any rights: commands are run by `/bin/sh` as the user of the process, whatever
-//! user logs in.
+//! SSH servers for the tour and for tests, without any rights: commands are run by `/bin/sh` as the user of the
+//! process, for every login.
 //!
-//! Invariants, as absences: it knows no gate, no policy and no journal; it listens nowhere by itself (the caller gives the
-//! listener); no process of a channel outlives its connection.
+//! Invariants, as absences: it knows no gate, no policy and no journal; it listens nowhere by itself (the caller gives
+//! the listener); no process of a channel outlives its connection.
 
 mod run;
 mod serve;
 mod variant;
 
 pub use russh::keys::PrivateKey;
-pub use serve::{Shared, run};
-pub use variant::{Admits, LINES, Line, SENT_AGAIN, TWIN_PORTS, VARIANTS, Variant};
+pub use serve::{ServerShared, run};
+pub use variant::{
+    AdmissionRule, LINES, LineQuality, SENT_AGAIN, ServerVariant, TWIN_PORTS, VARIANTS,
+};
 
 use std::fs::File;
 use std::io::{self, Read as _};

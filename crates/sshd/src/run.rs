@@ -1,4 +1,4 @@
-//! What runs on a channel: a process of whoever runs the mock. It ends with its connection.
+//! Process of a channel, as the user of the mock. It ends with its connection.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
@@ -15,8 +15,8 @@ use tokio::process::{Child, ChildStdin, Command};
 /// The number of the stream of errors.
 const STDERR: u32 = 1;
 
-/// What is to run.
-pub enum What {
+/// Kind of process to run.
+pub enum RunKind {
     /// A line for the shell.
     Line(Vec<u8>),
     /// A shell with this prompt.
@@ -25,8 +25,8 @@ pub enum What {
     Program(&'static str),
 }
 
-/// The machine's SFTP server, where it has one.
-pub fn sftp_server() -> Option<What> {
+/// Returns the machine's SFTP server, if it has one.
+pub fn sftp_server() -> Option<RunKind> {
     let places = [
         "/usr/lib/openssh/sftp-server",
         "/usr/lib/ssh/sftp-server",
@@ -34,22 +34,22 @@ pub fn sftp_server() -> Option<What> {
         "/usr/libexec/openssh/sftp-server",
     ];
     let found = places.into_iter().find(|place| Path::new(place).exists());
-    found.map(What::Program)
+    found.map(RunKind::Program)
 }
 
-fn command(what: What) -> Command {
+fn command(what: RunKind) -> Command {
     let mut command = match &what {
-        What::Program(program) => Command::new(program),
-        What::Line(_) | What::Shell(_) => Command::new("/bin/sh"),
+        RunKind::Program(program) => Command::new(program),
+        RunKind::Line(_) | RunKind::Shell(_) => Command::new("/bin/sh"),
     };
     match what {
-        What::Line(line) => {
+        RunKind::Line(line) => {
             command.args([OsStr::new("-c"), OsStr::from_bytes(&line)]);
         }
-        What::Shell(prompt) => {
+        RunKind::Shell(prompt) => {
             command.arg("-i").env("PS1", OsString::from(prompt));
         }
-        What::Program(_) => {}
+        RunKind::Program(_) => {}
     }
     command
         .stdin(Stdio::piped())
@@ -61,7 +61,7 @@ fn command(what: What) -> Command {
 }
 
 /// Runs it to its end and says how that was.
-pub async fn run(channel: Channel<Msg>, what: What) {
+pub async fn run(channel: Channel<Msg>, what: RunKind) {
     let (read, write) = channel.split();
     let code = match command(what).spawn() {
         Ok(child) => follow(child, read, &write).await,
@@ -71,7 +71,7 @@ pub async fn run(channel: Channel<Msg>, what: What) {
             Some(127)
         }
     };
-    // Whoever is gone need not be told.
+    // A client that has left needs no exit status.
     if let Some(code) = code {
         let _ = write.exit_status(code).await;
     }
@@ -85,7 +85,7 @@ async fn follow(
     write: &ChannelWriteHalf<Msg>,
 ) -> Option<u32> {
     let group = child.id().and_then(|id| i32::try_from(id).ok());
-    let mut group = Group(group.and_then(Pid::from_raw));
+    let mut group = ProcessGroup(group.and_then(Pid::from_raw));
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let mut outward = write.make_writer();
     let mut errors = write.make_writer_ext(Some(STDERR));
@@ -108,14 +108,14 @@ async fn follow(
         () = hear(read, stdin, &group) => None,
     };
     if ended.is_some() {
-        // What it left behind in its group may go on, as at a real server.
+        // Processes left in its group may go on, as on a real server.
         group.0 = None;
     }
     ended.map(code_of)
 }
 
 /// Passes on what the client sends, until the channel is closed.
-async fn hear(mut read: ChannelReadHalf, mut stdin: Option<ChildStdin>, group: &Group) {
+async fn hear(mut read: ChannelReadHalf, mut stdin: Option<ChildStdin>, group: &ProcessGroup) {
     while let Some(message) = read.wait().await {
         match message {
             ChannelMsg::Data { data } => {
@@ -139,9 +139,9 @@ fn code_of(status: ExitStatus) -> u32 {
 }
 
 /// The processes of a channel; they are killed when it goes.
-struct Group(Option<Pid>);
+struct ProcessGroup(Option<Pid>);
 
-impl Group {
+impl ProcessGroup {
     fn signal(&self, signal: &Sig) {
         let signal = match signal {
             Sig::TERM => Signal::TERM,
@@ -158,7 +158,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         self.signal(&Sig::KILL);
     }

@@ -13,26 +13,26 @@ use russh::{Channel, ChannelId, Disconnect, MethodKind, MethodSet};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-use super::run::{self, What};
-use super::variant::{Admits, Variant};
+use super::run::{self, RunKind};
+use super::variant::{AdmissionRule, ServerVariant};
 
 /// How long a server that restarts does not listen.
 const DOWN: Duration = Duration::from_millis(300);
 
 /// What every connection of a server has in common.
-pub struct Shared {
-    /// What it offers.
-    pub variant: Variant,
+pub struct ServerShared {
+    /// Server variant that it offers.
+    pub variant: ServerVariant,
     /// The key that is let in.
     pub key: PublicKey,
     /// The server's part of the protocol.
     pub config: Arc<Config>,
 }
 
-impl Shared {
+impl ServerShared {
     /// Returns what the connections of a server with these keys share.
     #[must_use]
-    pub fn new(variant: Variant, key: &PrivateKey, host_key: PrivateKey) -> Self {
+    pub fn new(variant: ServerVariant, key: &PrivateKey, host_key: PrivateKey) -> Self {
         Self {
             variant,
             key: key.public_key().clone(),
@@ -41,10 +41,10 @@ impl Shared {
     }
 
     /// Returns the server's part of the protocol.
-    fn config(variant: Variant, host_key: PrivateKey) -> Config {
+    fn config(variant: ServerVariant, host_key: PrivateKey) -> Config {
         let methods: &[MethodKind] = match variant.admits {
-            Admits::KeyOnly => &[MethodKind::PublicKey],
-            Admits::PasswordAndKey | Admits::Nobody => {
+            AdmissionRule::KeyOnly => &[MethodKind::PublicKey],
+            AdmissionRule::PasswordAndKey | AdmissionRule::Nobody => {
                 &[MethodKind::Password, MethodKind::PublicKey]
             }
         };
@@ -60,7 +60,7 @@ impl Shared {
 }
 
 /// Takes connections for ever; a server that restarts drops all of them each time.
-pub async fn run(mut listener: TcpListener, address: SocketAddr, shared: Arc<Shared>) {
+pub async fn run(mut listener: TcpListener, address: SocketAddr, shared: Arc<ServerShared>) {
     let Some(period) = shared.variant.restarts else {
         let (_stop, stopped) = watch::channel(false);
         return accept(&listener, &shared, &stopped).await;
@@ -81,7 +81,11 @@ pub async fn run(mut listener: TcpListener, address: SocketAddr, shared: Arc<Sha
     }
 }
 
-async fn accept(listener: &TcpListener, shared: &Arc<Shared>, stopped: &watch::Receiver<bool>) {
+async fn accept(
+    listener: &TcpListener,
+    shared: &Arc<ServerShared>,
+    stopped: &watch::Receiver<bool>,
+) {
     loop {
         match listener.accept().await {
             Ok((socket, _)) => {
@@ -93,12 +97,16 @@ async fn accept(listener: &TcpListener, shared: &Arc<Shared>, stopped: &watch::R
     }
 }
 
-async fn connection(socket: TcpStream, shared: Arc<Shared>, mut stopped: watch::Receiver<bool>) {
+async fn connection(
+    socket: TcpStream,
+    shared: Arc<ServerShared>,
+    mut stopped: watch::Receiver<bool>,
+) {
     if socket.set_nodelay(true).is_err() {
         return;
     }
     let config = Arc::clone(&shared.config);
-    let client = Client {
+    let client = ClientHandler {
         shared,
         user: String::new(),
         channels: HashMap::new(),
@@ -110,10 +118,10 @@ async fn connection(socket: TcpStream, shared: Arc<Shared>, mut stopped: watch::
     let is_stopped = tokio::select! {
         // How a client's connection ends is the client's matter.
         _ = session => false,
-        () = told(&mut stopped) => true,
+        () = wait_for_restart(&mut stopped) => true,
     };
     if is_stopped {
-        // The session is a task of its own, which goes on until it is told to end.
+        // The session is a task of its own, which runs until it is stopped.
         let why = "the server restarts".to_owned();
         let _ = handle
             .disconnect(Disconnect::ByApplication, why, String::new())
@@ -122,20 +130,20 @@ async fn connection(socket: TcpStream, shared: Arc<Shared>, mut stopped: watch::
 }
 
 /// Waits until the server restarts.
-async fn told(stopped: &mut watch::Receiver<bool>) {
+async fn wait_for_restart(stopped: &mut watch::Receiver<bool>) {
     let _ = stopped.wait_for(|is| *is).await;
 }
 
 /// One client.
-struct Client {
-    shared: Arc<Shared>,
+struct ClientHandler {
+    shared: Arc<ServerShared>,
     user: String,
     /// Channels on which nothing runs yet.
     channels: HashMap<ChannelId, Channel<Msg>>,
 }
 
-impl Client {
-    async fn judged(&mut self, user: &str, is_let_in: bool) -> Auth {
+impl ClientHandler {
+    async fn judge_login(&mut self, user: &str, is_let_in: bool) -> Auth {
         tokio::time::sleep(self.shared.variant.slow).await;
         if is_let_in {
             user.clone_into(&mut self.user);
@@ -147,7 +155,7 @@ impl Client {
     fn begin(
         &mut self,
         id: ChannelId,
-        what: Option<What>,
+        what: Option<RunKind>,
         session: &mut Session,
     ) -> Result<(), russh::Error> {
         match (self.channels.remove(&id), what) {
@@ -161,12 +169,12 @@ impl Client {
     }
 }
 
-impl Handler for Client {
+impl Handler for ClientHandler {
     type Error = russh::Error;
 
     async fn auth_password(&mut self, user: &str, password: &str) -> Result<Auth, Self::Error> {
         let is_let_in = self.shared.variant.takes_password(user, password);
-        Ok(self.judged(user, is_let_in).await)
+        Ok(self.judge_login(user, is_let_in).await)
     }
 
     async fn auth_publickey_offered(
@@ -190,7 +198,7 @@ impl Handler for Client {
     ) -> Result<Auth, Self::Error> {
         let is_let_in =
             self.shared.variant.takes_key(user) && is_same(key.public_key, &self.shared.key);
-        Ok(self.judged(user, is_let_in).await)
+        Ok(self.judge_login(user, is_let_in).await)
     }
 
     async fn channel_open_session(
@@ -219,7 +227,7 @@ impl Handler for Client {
         line: &[u8],
         session: &mut Session,
     ) -> Result<(), Self::Error> {
-        self.begin(channel, Some(What::Line(line.to_vec())), session)
+        self.begin(channel, Some(RunKind::Line(line.to_vec())), session)
     }
 
     async fn shell_request(
@@ -228,7 +236,7 @@ impl Handler for Client {
         session: &mut Session,
     ) -> Result<(), Self::Error> {
         let prompt = self.shared.variant.prompt(&self.user).unwrap_or_default();
-        self.begin(channel, Some(What::Shell(prompt)), session)
+        self.begin(channel, Some(RunKind::Shell(prompt)), session)
     }
 
     async fn subsystem_request(

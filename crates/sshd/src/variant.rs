@@ -1,32 +1,32 @@
-//! What a target offers: seven servers that differ in one thing each, and a twin of each behind a bad line.
+//! Variants of a target: seven servers that differ in one thing each, and a twin of each behind a bad line.
 
 use std::time::Duration;
 
 /// Who is let in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Admits {
-    /// Whoever has a password or the key.
+pub enum AdmissionRule {
+    /// Users with a password or the key.
     PasswordAndKey,
-    /// Whoever has the key.
+    /// Users with the key.
     KeyOnly,
-    /// Nobody.
+    /// No user.
     Nobody,
 }
 
 /// One server.
 #[derive(Debug, Clone, Copy)]
-pub struct Variant {
+pub struct ServerVariant {
     /// Its name in the file of hosts.
     pub name: &'static str,
-    /// What is peculiar about it.
+    /// Its peculiarity, for people.
     pub about: &'static str,
     /// Its user in the file of hosts.
     pub user: &'static str,
     /// Who is let in.
-    pub admits: Admits,
+    pub admits: AdmissionRule,
     /// How long a login takes.
     pub slow: Duration,
-    /// How often it drops all connections and listens anew.
+    /// How often it drops all connections and listens again.
     pub restarts: Option<Duration>,
     /// Root may log in.
     pub root: bool,
@@ -34,7 +34,7 @@ pub struct Variant {
 
 /// A line that is worse than the machine's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Line {
+pub struct LineQuality {
     /// How long a piece is on its way.
     pub delay: Duration,
     /// The delay varies by so much up and down.
@@ -48,51 +48,51 @@ pub const SENT_AGAIN: Duration = Duration::from_millis(200);
 /// How far a twin's port is from its server's.
 pub const TWIN_PORTS: u16 = 100;
 
-const STANDARD: Variant = Variant {
+const STANDARD: ServerVariant = ServerVariant {
     name: "standard",
     about: "password and key",
     user: "testuser",
-    admits: Admits::PasswordAndKey,
+    admits: AdmissionRule::PasswordAndKey,
     slow: Duration::ZERO,
     restarts: None,
     root: false,
 };
 
 /// All servers, in the order of their ports.
-pub const VARIANTS: [Variant; 7] = [
+pub const VARIANTS: [ServerVariant; 7] = [
     STANDARD,
-    Variant {
+    ServerVariant {
         name: "keyonly",
         about: "key only, a password is refused",
-        admits: Admits::KeyOnly,
+        admits: AdmissionRule::KeyOnly,
         ..STANDARD
     },
-    Variant {
+    ServerVariant {
         name: "prompts",
         about: "shells with odd prompts",
         user: "fancyuser",
         ..STANDARD
     },
-    Variant {
+    ServerVariant {
         name: "slowauth",
         about: "a login takes 2 s longer",
         user: "slowuser",
         slow: Duration::from_secs(2),
         ..STANDARD
     },
-    Variant {
+    ServerVariant {
         name: "denyall",
         about: "every login is refused",
-        admits: Admits::Nobody,
+        admits: AdmissionRule::Nobody,
         ..STANDARD
     },
-    Variant {
+    ServerVariant {
         name: "unstable",
         about: "drops all connections every 5 s",
         restarts: Some(Duration::from_secs(5)),
         ..STANDARD
     },
-    Variant {
+    ServerVariant {
         name: "root",
         about: "root may log in",
         user: "root",
@@ -101,8 +101,8 @@ pub const VARIANTS: [Variant; 7] = [
     },
 ];
 
-const fn line(delay_ms: u64, jitter_ms: u64, loss_percent: u8) -> Line {
-    Line {
+const fn line(delay_ms: u64, jitter_ms: u64, loss_percent: u8) -> LineQuality {
+    LineQuality {
         delay: Duration::from_millis(delay_ms),
         jitter: Duration::from_millis(jitter_ms),
         loss_percent,
@@ -110,7 +110,7 @@ const fn line(delay_ms: u64, jitter_ms: u64, loss_percent: u8) -> Line {
 }
 
 /// The lines of the twins, in the same order.
-pub const LINES: [Line; 7] = [
+pub const LINES: [LineQuality; 7] = [
     line(100, 10, 0),
     line(50, 5, 5),
     line(200, 20, 10),
@@ -132,8 +132,8 @@ const USERS: [(&str, &str); 6] = [
     ("slowuser", "$ "),
 ];
 
-impl Variant {
-    /// The prompt of this user, where there is such a user.
+impl ServerVariant {
+    /// Returns the prompt of this user, if there is such a user.
     #[must_use]
     pub fn prompt(&self, user: &str) -> Option<&'static str> {
         if user == "root" {
@@ -143,14 +143,16 @@ impl Variant {
         found.map(|(_, prompt)| *prompt)
     }
 
-    /// Whether this password lets this user in.
+    /// Returns whether this password lets this user in.
     #[must_use]
     pub fn takes_password(&self, user: &str, password: &str) -> bool {
         let right = if user == "root" { "root" } else { PASSWORD };
-        self.admits == Admits::PasswordAndKey && self.prompt(user).is_some() && password == right
+        self.admits == AdmissionRule::PasswordAndKey
+            && self.prompt(user).is_some()
+            && password == right
     }
 
-    /// The password of the user in the file of hosts.
+    /// Returns the password of the user in the file of hosts.
     #[must_use]
     pub fn password(&self) -> &'static str {
         if self.user == "root" {
@@ -160,10 +162,10 @@ impl Variant {
         }
     }
 
-    /// Whether the key lets this user in.
+    /// Returns whether the key lets this user in.
     #[must_use]
     pub fn takes_key(&self, user: &str) -> bool {
-        self.admits != Admits::Nobody && self.prompt(user).is_some()
+        self.admits != AdmissionRule::Nobody && self.prompt(user).is_some()
     }
 }
 

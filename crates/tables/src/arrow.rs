@@ -17,10 +17,10 @@ pub struct Columns<'a> {
     pub numbers: &'a [(String, Vec<f64>)],
 }
 
-/// The columns as one record batch, `IndividualId` first. Not-a-number stays not-a-number; nothing is null.
+/// Returns the columns as one record batch, `IndividualId` first. Not-a-number stays not-a-number; nothing is null.
 ///
 /// # Errors
-/// [`TableError`] where the columns have different lengths.
+/// [`TableError`] if the columns have different lengths.
 pub fn arrow(columns: &Columns<'_>) -> Result<Vec<u8>, TableError> {
     let failed = |e: ArrowError| TableError(format!("cannot write Arrow IPC: {e}"));
     let mut fields = vec![Field::new("IndividualId", DataType::Int64, false)];

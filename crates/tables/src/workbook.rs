@@ -4,12 +4,12 @@ use rust_xlsxwriter::{DocProperties, ExcelDateTime, Format, Workbook, XlsxError}
 
 use crate::TableError;
 
-/// Most rows of a sheet, its header included: what the format allows.
+/// Most rows of a sheet that the format allows, its header included.
 pub const SHEET_ROWS_MAX: usize = 1 << 20;
 
-/// What stands in a cell.
+/// Content of a cell.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Cell {
+pub enum SheetCell {
     /// Text, never taken as a formula.
     Text(String),
     /// A number; the format has none that is not finite, such a cell shows `nan`, `inf` or `-inf` as text.
@@ -18,35 +18,35 @@ pub enum Cell {
 
 /// One sheet: a header and rows below it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Sheet {
+pub struct WorkSheet {
     /// Its name: at most 31 characters.
     pub name: String,
     /// Names of the columns.
     pub header: Vec<String>,
     /// The rows.
-    pub rows: Vec<Vec<Cell>>,
+    pub rows: Vec<Vec<SheetCell>>,
 }
 
-/// The sheets as one xlsx file, headers in bold and kept in view.
+/// Returns the sheets as one xlsx file, headers in bold and kept in view.
 ///
 /// # Errors
 /// [`TableError`] for too many rows or columns, and for a name that a sheet cannot have.
-pub fn workbook(sheets: &[Sheet]) -> Result<Vec<u8>, TableError> {
+pub fn workbook(sheets: &[WorkSheet]) -> Result<Vec<u8>, TableError> {
     let mut book = Workbook::new();
     // Without a fixed date the same table would be other bytes a second later.
-    let created = ExcelDateTime::from_ymd(2000, 1, 1).map_err(failed)?;
+    let created = ExcelDateTime::from_ymd(2000, 1, 1).map_err(workbook_error)?;
     book.set_properties(&DocProperties::new().set_creation_datetime(&created));
     for sheet in sheets {
         write(&mut book, sheet)?;
     }
-    book.save_to_buffer().map_err(failed)
+    book.save_to_buffer().map_err(workbook_error)
 }
 
-fn failed(e: XlsxError) -> TableError {
+fn workbook_error(e: XlsxError) -> TableError {
     TableError(format!("cannot write xlsx: {e}"))
 }
 
-fn write(book: &mut Workbook, sheet: &Sheet) -> Result<(), TableError> {
+fn write(book: &mut Workbook, sheet: &WorkSheet) -> Result<(), TableError> {
     if sheet.rows.len() >= SHEET_ROWS_MAX {
         let rows = sheet.rows.len();
         return Err(TableError(format!(
@@ -55,21 +55,21 @@ fn write(book: &mut Workbook, sheet: &Sheet) -> Result<(), TableError> {
         )));
     }
     let page = book.add_worksheet();
-    page.set_name(&sheet.name).map_err(failed)?;
-    page.set_freeze_panes(1, 0).map_err(failed)?;
+    page.set_name(&sheet.name).map_err(workbook_error)?;
+    page.set_freeze_panes(1, 0).map_err(workbook_error)?;
     let bold = Format::new().set_bold();
     for (c, name) in (0_u16..).zip(&sheet.header) {
         page.write_string_with_format(0, c, name, &bold)
-            .map_err(failed)?;
+            .map_err(workbook_error)?;
     }
     for (r, row) in (1_u32..).zip(&sheet.rows) {
         for (c, cell) in (0_u16..).zip(row) {
             match cell {
-                Cell::Text(text) => page.write_string(r, c, text),
-                Cell::Number(value) if value.is_finite() => page.write_number(r, c, *value),
-                Cell::Number(value) => page.write_string(r, c, not_finite(*value)),
+                SheetCell::Text(text) => page.write_string(r, c, text),
+                SheetCell::Number(value) if value.is_finite() => page.write_number(r, c, *value),
+                SheetCell::Number(value) => page.write_string(r, c, not_finite(*value)),
             }
-            .map_err(failed)?;
+            .map_err(workbook_error)?;
         }
     }
     page.autofit();

@@ -5,11 +5,11 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 /// This thread runs on one core until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Pinned {
+pub(crate) struct CorePin {
     before: CpuSet,
 }
 
-impl Pinned {
+impl CorePin {
     /// Pins the calling thread. Children started from it inherit the core.
     pub(crate) fn to(core: usize) -> Result<Self, LabError> {
         let before = allowed()?;
@@ -30,7 +30,7 @@ impl Pinned {
     }
 }
 
-impl Drop for Pinned {
+impl Drop for CorePin {
     fn drop(&mut self) {
         // A thread that stays pinned is slower, not wrong.
         let _ = sched_setaffinity(None, &self.before);

@@ -21,14 +21,14 @@ pub enum LabError {
         arm: String,
         /// The program that was to run.
         program: String,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
     /// A variant did not answer within its time.
     Silent {
         /// The variant.
         arm: String,
-        /// What it was asked.
+        /// The request that it got.
         asked: String,
         /// How long it had, in milliseconds.
         waited_ms: u64,
@@ -37,38 +37,38 @@ pub enum LabError {
     Broken {
         /// The variant.
         arm: String,
-        /// What happened, with the end of its standard error where there is one.
+        /// The fault, with the end of its standard error if there is one.
         what: String,
     },
     /// A variant answered, but not what was asked for: its times mean nothing.
     Invalid {
         /// The variant.
         arm: String,
-        /// What was wrong with the answer.
+        /// Fault of the answer.
         what: String,
     },
     /// Two measurements that were not made in the same way; the text says what to do.
     Incomparable(String),
-    /// It was asked to stop before anything could be told.
+    /// Stopped before there was a result.
     Aborted,
     /// A file or a directory cannot be used.
     Path {
         /// Which.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
     /// The system refused something else.
     System {
-        /// What was tried.
+        /// The attempted action.
         what: &'static str,
-        /// What it said.
+        /// Error of that action.
         source: io::Error,
     },
 }
 
 impl LabError {
-    /// What the system said of a path.
+    /// Returns the system's error for a path.
     pub(crate) fn path(path: &Path, source: io::Error) -> Self {
         Self::Path {
             path: path.to_path_buf(),
@@ -76,7 +76,7 @@ impl LabError {
         }
     }
 
-    /// The variant that failed, where it was one.
+    /// Returns the variant that failed, if it was one.
     pub(crate) fn arm(&self) -> Option<&str> {
         match self {
             Self::Spawn { arm, .. }
@@ -109,13 +109,13 @@ impl LabError {
     /// Writes it as the one document that `--json` promises.
     pub(crate) fn document(&self, out: &mut dyn io::Write) -> io::Result<()> {
         #[derive(serde::Serialize)]
-        struct Document {
+        struct ErrorDocument {
             format: &'static str,
             kind: &'static str,
             error: String,
             exit_code: u8,
         }
-        let document = Document {
+        let document = ErrorDocument {
             format: "durward-lab-error/1",
             kind: self.kind(),
             error: self.to_string(),
@@ -125,7 +125,7 @@ impl LabError {
         writeln!(out)
     }
 
-    /// The exit code: 2 for a wrong command line, 97 for what was stopped, else 1.
+    /// Returns the exit code: 2 for a wrong command line, 97 for what was stopped, else 1.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Usage(_) => 2,

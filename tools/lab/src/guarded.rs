@@ -1,7 +1,7 @@
 //! Arms that the lab makes itself: a command behind `durward run`, with rules and a state directory that
 //! are gone afterwards.
 
-use crate::Context;
+use crate::LabContext;
 use crate::error::LabError;
 use crate::variant::Variant;
 use serde_json::{Value, json};
@@ -35,15 +35,15 @@ const RAISED_LIMITS: [&str; 14] = [
 
 /// A directory of its own, removed when dropped.
 #[derive(Debug)]
-pub(crate) struct Workshop {
+pub(crate) struct GuardedDirectory {
     root: PathBuf,
     lab_binary: PathBuf,
     guard_binary: PathBuf,
 }
 
-impl Workshop {
+impl GuardedDirectory {
     /// Makes the directory.
-    pub(crate) fn set(context: &Context) -> Result<Self, LabError> {
+    pub(crate) fn set(context: &LabContext) -> Result<Self, LabError> {
         let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         let moment = since.map_or(0, |d| d.as_nanos());
         let name = format!("durward-lab-{}-{moment}", std::process::id());
@@ -57,7 +57,7 @@ impl Workshop {
         })
     }
 
-    /// A place for a file or directory in it.
+    /// Returns a place for a file or directory in it.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.root.join(name)
     }
@@ -74,48 +74,48 @@ impl Workshop {
             .collect()
     }
 
-    /// Where the variant of this name keeps its journal and keys.
+    /// Returns the directory in which the variant of this name keeps its journal and keys.
     pub(crate) fn state(&self, name: &str) -> PathBuf {
         self.file(&format!("state-{}", slug(name)))
     }
 
-    /// A server behind `durward run` with these rules, its journal on.
+    /// Returns a server behind `durward run` with these rules, its journal on.
     pub(crate) fn guard(
         &self,
         name: &str,
         rules: &Value,
-        behind: Behind<'_>,
+        behind: GuardedBackend<'_>,
     ) -> Result<Variant, LabError> {
-        let words = self.guarded(name, &RUN, rules)?;
+        let words = self.guard_command(name, &RUN, rules)?;
         Ok(self.run(name, words, behind))
     }
 
-    /// The same with this configuration, and with these flags of `durward run`.
+    /// Returns the same with this configuration, and with these flags of `durward run`.
     pub(crate) fn guard_configured(
         &self,
         name: &str,
         rules: &Value,
-        behind: Behind<'_>,
+        behind: GuardedBackend<'_>,
         (configuration, flags): (&Value, &[OsString]),
     ) -> Result<Variant, LabError> {
         let before = self.configured(name, configuration)?;
-        let mut words = self.guarded_with(&before, name, &RUN, rules)?;
+        let mut words = self.guard_command_with(&before, name, &RUN, rules)?;
         words.extend(flags.iter().cloned());
         Ok(self.run(name, words, behind))
     }
 
-    fn run(&self, name: &str, mut words: Vec<OsString>, behind: Behind<'_>) -> Variant {
+    fn run(&self, name: &str, mut words: Vec<OsString>, behind: GuardedBackend<'_>) -> Variant {
         match behind {
-            Behind::Command(command) => {
+            GuardedBackend::Command(command) => {
                 words.push("--".into());
                 words.extend(command.iter().cloned());
             }
-            Behind::Url(url) => words.extend(["--url", url].map(OsString::from)),
+            GuardedBackend::Url(url) => words.extend(["--url", url].map(OsString::from)),
         }
         self.placed(name, Variant::new(name, words))
     }
 
-    /// The words that name a configuration file, which is written.
+    /// Returns the words that name a configuration file, which is written.
     fn configured(&self, name: &str, configuration: &Value) -> Result<[OsString; 2], LabError> {
         let file = self.file(&format!("durward-{}.yaml", slug(name)));
         // JSON is YAML.
@@ -124,18 +124,18 @@ impl Workshop {
         Ok(["--config".into(), file.into()])
     }
 
-    /// A server behind `durward serve` with these rules, its journal on; spoken to over HTTP.
+    /// Returns a server behind `durward serve` with these rules, its journal on; spoken to over HTTP.
     pub(crate) fn serve(
         &self,
         name: &str,
         rules: &Value,
-        behind: Behind<'_>,
+        behind: GuardedBackend<'_>,
     ) -> Result<Variant, LabError> {
         let listen = ["serve", "--listen", "127.0.0.1:{port}"];
-        let mut words = self.guarded(name, &listen, rules)?;
+        let mut words = self.guard_command(name, &listen, rules)?;
         let server = match behind {
-            Behind::Command(command) => quoted(command),
-            Behind::Url(url) => url.to_owned(),
+            GuardedBackend::Command(command) => quote_words(command),
+            GuardedBackend::Url(url) => url.to_owned(),
         };
         words.extend(["--server".into(), format!("mock={server}").into()]);
         let arm = Variant::new(name, words).over_http(Some("http://127.0.0.1:{port}/mcp/mock"));
@@ -160,30 +160,30 @@ impl Workshop {
         // With several threads, which connections share one decides over what a call costs.
         let listen = ["serve", "--listen", "127.0.0.1:{port}", "--threads", "1"];
         let before = self.configured(name, &json!({ "servers": servers }))?;
-        let words = self.guarded_with(&before, name, &listen, rules)?;
+        let words = self.guard_command_with(&before, name, &listen, rules)?;
         let arm = Variant::new(name, words).over_http(Some("http://127.0.0.1:{port}/mcp"));
         Ok(self.placed(name, arm))
     }
 
-    /// A variant whose journal and control socket lie in its state directory.
+    /// Returns a variant with its journal and control socket in its state directory.
     fn placed(&self, name: &str, arm: Variant) -> Variant {
         arm.with_journal(self.state(name).join("journal"))
             .with_control(self.state(name).join("run"))
             .at_home_in(self.state(name))
     }
 
-    /// A command of our own binary with rules, a state directory and limits beyond what is asked for.
-    fn guarded(
+    /// Returns a command of our own binary with rules, a state directory and limits beyond what is asked for.
+    fn guard_command(
         &self,
         name: &str,
         command: &[&str],
         rules: &Value,
     ) -> Result<Vec<OsString>, LabError> {
-        self.guarded_with(&["--no-config".into()], name, command, rules)
+        self.guard_command_with(&["--no-config".into()], name, command, rules)
     }
 
-    /// The same with these words in front, which say what is configured.
-    fn guarded_with(
+    /// Returns the same with these words in front, which say what is configured.
+    fn guard_command_with(
         &self,
         configured: &[OsString],
         name: &str,
@@ -201,7 +201,7 @@ impl Workshop {
         Ok(words)
     }
 
-    /// A process between a client over stdio and the first variant over HTTP that only moves frames.
+    /// Returns a process between a client over stdio and the first variant over HTTP that only moves frames.
     pub(crate) fn bridge(&self) -> Variant {
         Variant::new(
             "bare bridge",
@@ -210,9 +210,9 @@ impl Workshop {
     }
 }
 
-/// What stands behind a variant.
+/// Server behind a variant.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Behind<'a> {
+pub(crate) enum GuardedBackend<'a> {
     /// A server that is started and spoken to over stdio.
     Command(&'a [OsString]),
     /// A server over HTTP.
@@ -220,12 +220,12 @@ pub(crate) enum Behind<'a> {
 }
 
 /// Words in one text that is split into the same words again.
-fn quoted(words: &[OsString]) -> String {
+fn quote_words(words: &[OsString]) -> String {
     let quote = |word: &OsString| format!("'{}'", word.to_string_lossy().replace('\'', "'\"'\"'"));
     words.iter().map(quote).collect::<Vec<_>>().join(" ")
 }
 
-/// A name that needs no quotes.
+/// Returns a name that needs no quotes.
 pub(crate) fn slug(name: &str) -> String {
     let mut slug: String = name
         .chars()
@@ -237,7 +237,7 @@ pub(crate) fn slug(name: &str) -> String {
     slug
 }
 
-impl Drop for Workshop {
+impl Drop for GuardedDirectory {
     fn drop(&mut self) {
         // What cannot be removed is small and lies in a directory for temporary files.
         let _ = fs::remove_dir_all(&self.root);

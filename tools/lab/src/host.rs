@@ -5,12 +5,12 @@ use std::fs;
 
 /// What must be known of a machine to judge figures from it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Host {
+pub(crate) struct HostInfo {
     /// The processor's name.
     pub(crate) processor: String,
     /// How many cores this process may use.
     pub(crate) cores: usize,
-    /// The frequency governor, where the system shows one.
+    /// The frequency governor, if the system shows one.
     pub(crate) governor: Option<String>,
     /// The kernel's release.
     pub(crate) kernel: String,
@@ -18,7 +18,7 @@ pub(crate) struct Host {
     pub(crate) memory_mib: u64,
 }
 
-impl Host {
+impl HostInfo {
     /// Reads it from the system; what cannot be read is `unknown`.
     pub(crate) fn read() -> Self {
         let text = |path| fs::read_to_string(path).unwrap_or_default();
@@ -29,7 +29,7 @@ impl Host {
             governor: Some(text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").trim())
                 .filter(|governor| !governor.is_empty())
                 .map(str::to_owned),
-            // What stands behind the hyphen names a build, not a version.
+            // The part behind the hyphen names a build, not a version.
             kernel: text("/proc/sys/kernel/osrelease")
                 .trim()
                 .split('-')
@@ -55,14 +55,14 @@ impl Host {
     }
 }
 
-/// The load averages of 1, 5 and 15 minutes; nothing where the system does not tell.
+/// Returns the load averages of 1, 5 and 15 minutes; `None` if the system does not report them.
 pub(crate) fn load_average() -> Option<[f64; 3]> {
     let text = fs::read_to_string("/proc/loadavg").ok()?;
     let mut numbers = text.split_whitespace().map_while(|word| word.parse().ok());
     Some([numbers.next()?, numbers.next()?, numbers.next()?])
 }
 
-/// The value of the first line `name : value`.
+/// Returns the value of the first line `name : value`.
 fn field(text: &str, name: &str) -> Option<String> {
     text.lines().find_map(|line| {
         let (key, value) = line.split_once(':')?;

@@ -8,16 +8,16 @@ use tokio::signal::unix::{SignalKind, signal};
 /// Whether an end was asked for, for those who wait for an answer: a signal comes to the whole process.
 static ASKED: AtomicBool = AtomicBool::new(false);
 
-/// Whether an end was asked for, of whoever listens.
+/// Returns whether an end was requested in this process.
 pub(crate) fn is_asked() -> bool {
     ASKED.load(Ordering::Acquire)
 }
 
 /// Whether an end was asked for.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Interrupt(Arc<AtomicBool>);
+pub(crate) struct InterruptFlag(Arc<AtomicBool>);
 
-impl Interrupt {
+impl InterruptFlag {
     /// Listens for SIGINT and SIGTERM from now on, on a thread of its own.
     pub(crate) fn listen() -> Result<Self, LabError> {
         let failed = |source| LabError::System {
@@ -50,7 +50,7 @@ impl Interrupt {
         Ok(asked)
     }
 
-    /// Whether an end was asked for.
+    /// Returns whether an end was asked for.
     pub(crate) fn is_set(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }

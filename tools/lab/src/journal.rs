@@ -7,14 +7,14 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-/// The longest line, in bytes: what the journal's own readers accept.
+/// The longest line that the journal's own readers accept, in bytes.
 const LINE_BYTES_MAX: u64 = 1024 * 1024;
 /// How many segments of one journal are read.
 const SEGMENTS_MAX: usize = 100_000;
 
 /// What this knows of a record's body. Absent members are absent facts.
 #[derive(Debug, Clone, Default, Deserialize)]
-pub(crate) struct Body {
+pub(crate) struct RecordBody {
     #[serde(default)]
     pub(crate) time: String,
     #[serde(default)]
@@ -30,12 +30,12 @@ pub(crate) struct Body {
     pub(crate) request_id: Option<String>,
     pub(crate) duration_us: Option<f64>,
     #[serde(flatten)]
-    pub(crate) stages: Stages,
+    pub(crate) stages: StageTimes,
 }
 
 /// The stages of a call, in microseconds, as the operation record has them.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
-pub(crate) struct Stages {
+pub(crate) struct StageTimes {
     #[serde(default)]
     pub(crate) edge_us: f64,
     #[serde(default)]
@@ -52,7 +52,7 @@ pub(crate) struct Stages {
     pub(crate) upstream_us: f64,
 }
 
-impl Stages {
+impl StageTimes {
     /// Their names, in the order in which a call goes through them.
     pub(crate) const NAMES: [&'static str; 7] = [
         "edge_us",
@@ -78,7 +78,7 @@ impl Stages {
     }
 }
 
-/// The segments of a journal in the order in which they were begun; their names begin with the time.
+/// Returns the segments of a journal in the order in which they were begun; their names begin with the time.
 pub(crate) fn segments(directory: &Path) -> Result<Vec<PathBuf>, LabError> {
     let entries = fs::read_dir(directory).map_err(|source| LabError::path(directory, source))?;
     let mut found: Vec<PathBuf> = entries
@@ -93,13 +93,13 @@ pub(crate) fn segments(directory: &Path) -> Result<Vec<PathBuf>, LabError> {
 
 /// Hands the body of every record of a segment to `each`. A last line that is cut off belongs to a writer
 /// that is at work or was killed, and ends the reading.
-pub(crate) fn bodies(segment: &Path, mut each: impl FnMut(Body)) -> Result<(), LabError> {
+pub(crate) fn bodies(segment: &Path, mut each: impl FnMut(RecordBody)) -> Result<(), LabError> {
     #[derive(Deserialize)]
-    struct Record {
-        body: Body,
+    struct JournalRecord {
+        body: RecordBody,
     }
     lines(segment, |number, line| {
-        let record: Record = serde_json::from_slice(line)
+        let record: JournalRecord = serde_json::from_slice(line)
             .map_err(|error| format!("line {number} is not a journal record: {error}"))?;
         each(record.body);
         Ok(())

@@ -2,10 +2,11 @@
 //! with an interval, beside the same call without it.
 //!
 //! Invariants, as absences:
-//! - the lab links neither the gate nor a face: of what it measures it knows what comes out of its pipes;
+//! - the lab links neither the gate nor a face: it knows a measured program by its pipes alone;
 //! - it reads no environment and never exits by itself;
-//! - no time counts whose answer was not checked: a wrong or failed answer is an error, never a fast call;
-//! - no percentile is interpolated (but those that `ssh` prints, which are defined so), and no interval pools the calls of several launches.
+//! - no time counts without a check of its answer: a wrong or failed answer is an error, never a fast call;
+//! - no percentile is interpolated (but those that `ssh` prints, which are defined so), and no interval pools the calls
+//!   of several launches.
 
 mod affinity;
 mod audit;
@@ -63,9 +64,9 @@ Examples:
 
 `durward lab COMMAND --help` has the options and exit codes of each command.";
 
-/// What the lab can do.
+/// Commands of the lab.
 #[derive(Debug, clap::Subcommand)]
-pub enum Args {
+pub enum LabCommand {
     /// Measure what a variant adds to a direct call
     Overhead(Box<OverheadArgs>),
     /// Put a target under load: a tool, a URL, or SSH hosts behind a tool server
@@ -90,12 +91,12 @@ pub enum Args {
     Farm(FarmArgs),
     /// Run a process to test and to measure against
     #[command(subcommand)]
-    Mock(mocks::Args),
+    Mock(mocks::MockCommand),
 }
 
 /// Surroundings of the lab, which the binary reads.
 #[derive(Debug, Clone)]
-pub struct Context {
+pub struct LabContext {
     /// The program of the lab, to start mocks from.
     pub lab_binary: PathBuf,
     /// The `durward` that is measured.
@@ -104,7 +105,7 @@ pub struct Context {
     pub version: &'static str,
     /// The command line as given, for the record of a run.
     pub argv: Vec<String>,
-    /// Whether standard error is a terminal, where progress is told in place.
+    /// Whether standard error is a terminal, on which progress is written in place.
     pub terminal: bool,
     /// The measurement that `gate` and `compare` judge when none is named.
     pub benchmark_result: Option<PathBuf>,
@@ -112,13 +113,13 @@ pub struct Context {
     pub benchmark_baseline: Option<PathBuf>,
 }
 
-impl Args {
-    /// Whether one JSON document is expected on standard output.
+impl LabCommand {
+    /// Returns whether one JSON document is expected on standard output.
     fn is_json(&self) -> bool {
         match self {
             Self::Overhead(args) => args.json,
             Self::Load(args) => match &args.scenarios {
-                Some(load::Scenarios::Ssh(scenario)) => scenario.json,
+                Some(load::LoadCommand::Ssh(scenario)) => scenario.json,
                 None => args.json,
             },
             Self::Scale(args) => args.json,
@@ -135,24 +136,24 @@ impl Args {
 
 /// Runs a command of the lab; gives its exit code: 0 done, 1 failed, 2 wrong usage, 97 stopped, 98 and 99
 /// as [`GateArgs`] says. With `--json` a failure is one document on `out` too, beside its line on `err`.
-pub fn run(args: Args, context: &Context, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+pub fn run(args: LabCommand, context: &LabContext, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     let json = args.is_json();
     let done = match args {
-        Args::Overhead(args) => overhead::run(&args, context, out, err),
-        Args::Load(args) => match &args.scenarios {
-            Some(load::Scenarios::Ssh(scenario)) => ssh::run(scenario, context, out, err),
+        LabCommand::Overhead(args) => overhead::run(&args, context, out, err),
+        LabCommand::Load(args) => match &args.scenarios {
+            Some(load::LoadCommand::Ssh(scenario)) => ssh::run(scenario, context, out, err),
             None => load::run(&args, context, out, err),
         },
-        Args::Scale(args) => scale::run(&args, out),
-        Args::Soak(args) => soak::run(&args, out),
-        Args::Users(args) => users::run(&args, out, err),
-        Args::Standard(args) => standard::run(&args, context, out, err),
-        Args::AuditLatency(args) => audit::run(&args, out),
-        Args::Compare(args) => compare::run(&args, context, out),
-        Args::Gate(args) => compare::gate(&args, context, out),
-        Args::Report(args) => report::run(&args, out),
-        Args::Farm(args) => farm::run(&args, out),
-        Args::Mock(mock) => {
+        LabCommand::Scale(args) => scale::run(&args, out),
+        LabCommand::Soak(args) => soak::run(&args, out),
+        LabCommand::Users(args) => users::run(&args, out, err),
+        LabCommand::Standard(args) => standard::run(&args, context, out, err),
+        LabCommand::AuditLatency(args) => audit::run(&args, out),
+        LabCommand::Compare(args) => compare::run(&args, context, out),
+        LabCommand::Gate(args) => compare::gate(&args, context, out),
+        LabCommand::Report(args) => report::run(&args, out),
+        LabCommand::Farm(args) => farm::run(&args, out),
+        LabCommand::Mock(mock) => {
             return mocks::run(mock).unwrap_or_else(|error| {
                 let _ = writeln!(err, "error: {error}");
                 1
@@ -160,7 +161,7 @@ pub fn run(args: Args, context: &Context, out: &mut dyn Write, err: &mut dyn Wri
         }
     };
     done.unwrap_or_else(|error| {
-        // Whoever closed one of the two does not want to know.
+        // A closed standard error is the caller's choice.
         let _ = writeln!(err, "error: {}", output::plain(&error.to_string()));
         if json {
             let _ = error.document(out);

@@ -24,7 +24,7 @@ struct Cli {
 #[derive(Debug, clap::Subcommand)]
 enum Command {
     #[command(flatten)]
-    Lab(lab::Args),
+    Lab(lab::LabCommand),
     /// Print a shell's completions
     Completions {
         /// The shell
@@ -71,9 +71,9 @@ fn main() -> ExitCode {
 }
 
 /// Returns the surroundings that the library is not to read by itself.
-fn context() -> lab::Context {
+fn context() -> lab::LabContext {
     let lab_binary = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("durward-lab"));
-    lab::Context {
+    lab::LabContext {
         guard_binary: variable(GUARD).map_or_else(|| guard_beside(&lab_binary), PathBuf::from),
         lab_binary,
         version: env!("CARGO_PKG_VERSION"),

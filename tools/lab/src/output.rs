@@ -1,7 +1,7 @@
-//! How a command tells its progress.
+//! Output of a command's progress.
 
-use crate::Context;
-use crate::progress::Kind;
+use crate::LabContext;
+use crate::progress::ProgressKind;
 
 /// Options that every measuring command has.
 #[derive(Debug, Clone, clap::Args)]
@@ -15,12 +15,12 @@ pub struct ProgressFlags {
 }
 
 impl ProgressFlags {
-    /// The kind of progress that is wanted and possible.
-    pub(crate) fn kind(&self, context: &Context) -> Kind {
+    /// Returns the kind of progress that is wanted and possible.
+    pub(crate) fn kind(&self, context: &LabContext) -> ProgressKind {
         match (self.quiet, self.no_tui || !context.terminal) {
-            (true, _) => Kind::Quiet,
-            (false, true) => Kind::Lines,
-            (false, false) => Kind::Rewrite,
+            (true, _) => ProgressKind::Quiet,
+            (false, true) => ProgressKind::Lines,
+            (false, false) => ProgressKind::Rewrite,
         }
     }
 }

@@ -10,7 +10,7 @@ pub(crate) fn allow_all() -> Value {
     })])
 }
 
-/// The paper's four rules.
+/// Returns the paper's four rules.
 pub(crate) fn four() -> Value {
     document(vec![
         allow_read_tmp(),
@@ -29,15 +29,15 @@ pub(crate) fn four() -> Value {
     ])
 }
 
-/// What a rule wants.
+/// Effect of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Effect {
+pub(crate) enum RuleEffect {
     Allow,
     Deny,
     Hitl,
 }
 
-impl Effect {
+impl RuleEffect {
     fn name(self) -> &'static str {
         match self {
             Self::Allow => "allow",
@@ -52,8 +52,8 @@ pub(crate) fn mixed(count: usize) -> Value {
     mixed_behind(allow_read_tmp(), count)
 }
 
-/// The same with a first rule about one tool, whatever its arguments. No answer of a person is remembered.
-pub(crate) fn mixed_for(tool: &str, effect: Effect, count: usize) -> Value {
+/// Returns the same with a first rule about one tool, with any arguments. No answer of a person is remembered.
+pub(crate) fn mixed_for(tool: &str, effect: RuleEffect, count: usize) -> Value {
     let effect = effect.name();
     let first = json!({
         "id": format!("{effect}-the-measured"), "effect": effect, "conditions": { "tool_name": tool },
@@ -120,7 +120,7 @@ mod tests {
             assert_eq!((rules.len(), ids.len()), (count, count));
         }
         assert_eq!(
-            mixed_for("echo", Effect::Hitl, 3)["rules"][0],
+            mixed_for("echo", RuleEffect::Hitl, 3)["rules"][0],
             json!({ "id": "hitl-the-measured", "effect": "hitl", "conditions": { "tool_name": "echo" } })
         );
         let mixed = mixed(50);

@@ -15,7 +15,7 @@ const SHORT_WORDS_MAX: usize = 4;
 
 /// One process of a tree.
 #[derive(Debug, Clone)]
-pub(crate) struct Member {
+pub(crate) struct TreeMember {
     pub(crate) pid: u32,
     /// Its command line, blanks between the words.
     pub(crate) command: String,
@@ -24,7 +24,7 @@ pub(crate) struct Member {
     /// The most it ever was, in KiB.
     pub(crate) high_water_kib: u64,
     pub(crate) threads: u64,
-    /// Open descriptors; 0 where the system does not tell.
+    /// Open descriptors; 0 if the system does not report it.
     pub(crate) descriptors: u64,
     /// Processor time since its start, in microseconds.
     pub(crate) cpu_us: f64,
@@ -32,9 +32,9 @@ pub(crate) struct Member {
     pub(crate) switches: [u64; 2],
 }
 
-impl Member {
-    /// Its program and the words that tell such processes apart, short enough for a table: no options, no
-    /// numbers, nothing behind a `--`, files without their directories.
+impl TreeMember {
+    /// Its program and the words that distinguish such processes, short enough for a table: without options, numbers,
+    /// and words behind a `--`, files without their directories.
     pub(crate) fn short(&self) -> String {
         let file = |word: &'_ str| word.rsplit('/').next().unwrap_or_default().to_owned();
         let mut words = self.command.split(' ').take_while(|word| *word != "--");
@@ -59,7 +59,7 @@ pub(crate) fn terminate(pid: u32) {
     }
 }
 
-/// Whether a command line is that of one of our mocks, and not of a helper that carries it behind a `--`.
+/// Returns whether a command line is that of one of our mocks, and not of a helper that carries it behind a `--`.
 pub(crate) fn is_mock(command: &str) -> bool {
     let mut words = command.split(' ').skip(1);
     words.next() == Some("mock")
@@ -76,12 +76,12 @@ pub(crate) fn kill_tree(pid: u32) {
     }
 }
 
-/// The process and its descendants, itself first.
-pub(crate) fn tree(pid: u32) -> Vec<Member> {
+/// Returns the process and its descendants, itself first.
+pub(crate) fn tree(pid: u32) -> Vec<TreeMember> {
     numbers(pid).into_iter().filter_map(member).collect()
 }
 
-/// The same by their numbers.
+/// Returns the same by their numbers.
 pub(crate) fn numbers(pid: u32) -> Vec<u32> {
     std::iter::once(pid).chain(descendants(pid)).collect()
 }
@@ -109,7 +109,7 @@ fn descendants(pid: u32) -> Vec<u32> {
     found
 }
 
-/// Memory of a process, of shared pages its part only, in KiB; 0 where the system does not tell.
+/// Memory of a process, of shared pages its part only, in KiB; 0 if the system does not report it.
 pub(crate) fn proportional_kib(pid: u32) -> u64 {
     let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("Pss:"));
@@ -117,8 +117,8 @@ pub(crate) fn proportional_kib(pid: u32) -> u64 {
     number.unwrap_or_default()
 }
 
-/// One process by itself; nothing where it has ended.
-pub(crate) fn member(pid: u32) -> Option<Member> {
+/// One process by itself; nothing if it has ended.
+pub(crate) fn member(pid: u32) -> Option<TreeMember> {
     let command = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let number = |name: &str| -> Option<u64> {
@@ -126,7 +126,7 @@ pub(crate) fn member(pid: u32) -> Option<Member> {
         line.split_whitespace().next()?.parse().ok()
     };
     let descriptors = fs::read_dir(format!("/proc/{pid}/fd"));
-    Some(Member {
+    Some(TreeMember {
         pid,
         command: String::from_utf8_lossy(&command)
             .split('\0')
@@ -146,7 +146,7 @@ pub(crate) fn member(pid: u32) -> Option<Member> {
     })
 }
 
-/// Processor time of a process, in microseconds; 0 where the system does not tell. The sum over its living
+/// Processor time of a process, in microseconds; 0 if the system does not report it. The sum over its living
 /// threads is exact, the system's own count is coarse but holds the threads that ended.
 fn cpu_us(pid: u32) -> f64 {
     let threads = fs::read_dir(format!("/proc/{pid}/task"));
@@ -203,7 +203,7 @@ mod tests {
             ("", ""),
         ] {
             let own = member(std::process::id()).unwrap();
-            let member = Member {
+            let member = TreeMember {
                 command: command.into(),
                 ..own
             };

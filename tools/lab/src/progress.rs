@@ -4,24 +4,24 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-/// How often the line of a terminal is written anew at most.
+/// Least interval between two rewrites of the line of a terminal.
 const REWRITE: Duration = Duration::from_millis(100);
 /// How often a line is added elsewhere at most.
 const REPEAT: Duration = Duration::from_secs(1);
 /// How much of a line a terminal is given, in characters: a line that wraps cannot be rewritten.
 const LINE_CHARS_MAX: usize = 110;
 
-/// Where progress is told.
-pub(crate) struct Progress<'a> {
+/// Output of progress.
+pub(crate) struct ProgressOutput<'a> {
     out: &'a mut dyn Write,
-    kind: Kind,
+    kind: ProgressKind,
     last: Option<Instant>,
     open: bool,
 }
 
-/// How progress is told.
+/// Form in which progress is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ProgressKind {
     /// In place.
     Rewrite,
     /// Line by line.
@@ -30,9 +30,9 @@ pub(crate) enum Kind {
     Quiet,
 }
 
-impl<'a> Progress<'a> {
-    /// Tells it to `out`.
-    pub(crate) fn new(out: &'a mut dyn Write, kind: Kind) -> Self {
+impl<'a> ProgressOutput<'a> {
+    /// Writes progress to `out`.
+    pub(crate) fn new(out: &'a mut dyn Write, kind: ProgressKind) -> Self {
         Self {
             out,
             kind,
@@ -41,28 +41,28 @@ impl<'a> Progress<'a> {
         }
     }
 
-    /// Whether a further line would be told now; whoever has to work for it asks first.
+    /// Returns whether a further line would be written now; check it before costly work.
     pub(crate) fn is_due(&self) -> bool {
         let period = match self.kind {
-            Kind::Rewrite => REWRITE,
-            Kind::Lines => REPEAT,
-            Kind::Quiet => return false,
+            ProgressKind::Rewrite => REWRITE,
+            ProgressKind::Lines => REPEAT,
+            ProgressKind::Quiet => return false,
         };
         self.last.is_none_or(|last| last.elapsed() >= period)
     }
 
-    /// Tells where it stands.
+    /// Writes the present state.
     pub(crate) fn always(&mut self, text: &str) {
         self.last = Some(Instant::now());
-        // Progress that nobody reads is not missed.
+        // A failed write of progress is no loss.
         let _ = match self.kind {
-            Kind::Rewrite => {
+            ProgressKind::Rewrite => {
                 let text: String = text.chars().take(LINE_CHARS_MAX).collect();
                 self.open = true;
                 write!(self.out, "\r\x1b[2K{text}").and_then(|()| self.out.flush())
             }
-            Kind::Lines => writeln!(self.out, "{text}"),
-            Kind::Quiet => Ok(()),
+            ProgressKind::Lines => writeln!(self.out, "{text}"),
+            ProgressKind::Quiet => Ok(()),
         };
     }
 
@@ -74,7 +74,7 @@ impl<'a> Progress<'a> {
     }
 }
 
-impl Drop for Progress<'_> {
+impl Drop for ProgressOutput<'_> {
     fn drop(&mut self) {
         self.finish();
     }
@@ -87,12 +87,12 @@ mod tests {
     #[test]
     fn each_kind_writes_its_way() {
         for (kind, expect) in [
-            (Kind::Rewrite, "\r\x1b[2Ka\r\x1b[2Kb\n"),
-            (Kind::Lines, "a\nb\n"),
-            (Kind::Quiet, ""),
+            (ProgressKind::Rewrite, "\r\x1b[2Ka\r\x1b[2Kb\n"),
+            (ProgressKind::Lines, "a\nb\n"),
+            (ProgressKind::Quiet, ""),
         ] {
             let mut out = Vec::new();
-            let mut progress = Progress::new(&mut out, kind);
+            let mut progress = ProgressOutput::new(&mut out, kind);
             progress.always("a");
             progress.always("b");
             assert!(!progress.is_due(), "too early");

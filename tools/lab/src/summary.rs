@@ -1,5 +1,5 @@
-//! What every measurement says in the same words, whichever command made it: `compare`, `gate` and `report` read this
-//! and nothing else of a document that they do not know. Shape: `docs/schemas/summary.json`.
+//! Summary of a measurement, the same for every command: `compare`, `gate` and `report` read this and nothing else of a
+//! document that they do not know. Shape: `docs/schemas/summary.json`.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::error::LabError;
-use crate::judge::Measurement;
+use crate::judge::MeasuredQuantities;
 use crate::run;
 
 /// The name and version of the schema.
@@ -16,43 +16,43 @@ pub(crate) const FORMAT: &str = "durward-lab-summary/1";
 /// The summary of a measurement.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Summary {
+pub(crate) struct MeasurementSummary {
     pub(crate) format: String,
     /// The command that measured: `overhead`, `load`, `standard` or `audit-latency`.
     pub(crate) kind: String,
     /// What must be the same in measurements that are compared.
-    pub(crate) likeness: Vec<Trait>,
+    pub(crate) likeness: Vec<MeasurementTrait>,
     /// Why the generator was the limit, if it was.
     pub(crate) limited: Option<String>,
     /// Why it is not whole, if it is not.
     pub(crate) torn: Option<String>,
-    pub(crate) measurement: Measurement,
+    pub(crate) measurement: MeasuredQuantities,
 }
 
 /// One thing in which measurements can differ.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Trait {
+pub(crate) struct MeasurementTrait {
     pub(crate) what: String,
     pub(crate) value: String,
 }
 
 /// Something that was measured.
-pub(crate) trait Summarised: Serialize {
+pub(crate) trait SummarySource: Serialize {
     /// Its summary.
-    fn summary(&self) -> Summary;
+    fn summary(&self) -> MeasurementSummary;
 }
 
 /// A document with its summary, as it is written.
 #[derive(Debug, Serialize)]
-pub(crate) struct Document<'d, T> {
+pub(crate) struct SummaryDocument<'d, T> {
     #[serde(flatten)]
     figures: &'d T,
-    summary: Summary,
+    summary: MeasurementSummary,
 }
 
-impl<'d, T: Summarised> Document<'d, T> {
-    /// The document of these figures.
+impl<'d, T: SummarySource> SummaryDocument<'d, T> {
+    /// Returns the document of these figures.
     pub(crate) fn of(figures: &'d T) -> Self {
         Self {
             figures,
@@ -67,14 +67,14 @@ impl<'d, T: Summarised> Document<'d, T> {
     }
 }
 
-impl Summary {
-    /// A summary of a whole measurement that nothing limited.
+impl MeasurementSummary {
+    /// Returns a summary of a whole measurement that nothing limited.
     pub(crate) fn of(
         kind: &str,
         likeness: impl IntoIterator<Item = (&'static str, String)>,
-        measurement: Measurement,
+        measurement: MeasuredQuantities,
     ) -> Self {
-        let likeness = likeness.into_iter().map(|(what, value)| Trait {
+        let likeness = likeness.into_iter().map(|(what, value)| MeasurementTrait {
             what: what.to_owned(),
             value,
         });
@@ -91,12 +91,12 @@ impl Summary {
     /// Reads that of a run directory, or of a document by itself.
     pub(crate) fn read(path: &Path) -> Result<Self, LabError> {
         #[derive(Deserialize)]
-        struct Holder {
-            summary: Option<Summary>,
+        struct SummaryHolder {
+            summary: Option<MeasurementSummary>,
         }
         let file = run::summary_file(path)?;
         let wrong = |what: String| LabError::path(&file, io::Error::other(what));
-        let holder: Holder = run::parsed(&file)?;
+        let holder: SummaryHolder = run::parsed(&file)?;
         let summary = holder.summary.ok_or_else(|| {
             wrong("it has no summary: it is not a measurement, or one of an earlier version; measure again".into())
         })?;

@@ -1,4 +1,4 @@
-//! Where a server is, and how it is connected to.
+//! Address of a server, and the connection to it.
 
 use crate::error::LabError;
 use std::fmt;
@@ -12,12 +12,12 @@ const READ_ROUND: Duration = Duration::from_millis(500);
 
 /// An `http://` address.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Url {
+pub(crate) struct HttpUrl {
     authority: String,
     path: String,
 }
 
-impl FromStr for Url {
+impl FromStr for HttpUrl {
     type Err = LabError;
 
     fn from_str(text: &str) -> Result<Self, LabError> {
@@ -47,19 +47,19 @@ impl FromStr for Url {
     }
 }
 
-impl fmt::Display for Url {
+impl fmt::Display for HttpUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "http://{}{}", self.authority, self.path)
     }
 }
 
-impl Url {
+impl HttpUrl {
     /// Host and port as they were given.
     pub(crate) fn authority(&self) -> &str {
         &self.authority
     }
 
-    /// The same server at another path, which begins with a slash.
+    /// Returns the same server at another path, which begins with a slash.
     pub(crate) fn at(&self, path: &str) -> Self {
         Self {
             authority: self.authority.clone(),
@@ -67,7 +67,7 @@ impl Url {
         }
     }
 
-    /// The head of a request but for its last lines.
+    /// Returns the head of a request but for its last lines.
     pub(crate) fn head(&self, method: &str, headers: &[String]) -> Vec<u8> {
         let mut head = format!(
             "{method} {} HTTP/1.1\r\nhost: {}\r\nuser-agent: durward-lab\r\n",
@@ -107,12 +107,12 @@ mod tests {
 
     #[test]
     fn addresses() {
-        let url: Url = "http://localhost:80/a?b=c".parse().unwrap();
+        let url: HttpUrl = "http://localhost:80/a?b=c".parse().unwrap();
         assert_eq!(
             (url.authority.as_str(), url.path.as_str()),
             ("localhost:80", "/a?b=c")
         );
-        let url: Url = "http://h?x".parse().unwrap();
+        let url: HttpUrl = "http://h?x".parse().unwrap();
         assert_eq!(url.path, "/?x");
         for text in [
             "https://h",
@@ -122,7 +122,7 @@ mod tests {
             "http://h/\r\nx",
             "h",
         ] {
-            assert!(text.parse::<Url>().is_err(), "{text}");
+            assert!(text.parse::<HttpUrl>().is_err(), "{text}");
         }
     }
 }

@@ -1,20 +1,20 @@
 //! A variant: a name and the command that is measured under it.
 
 use crate::error::LabError;
-use crate::url::Url;
+use crate::url::HttpUrl;
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// What stands for a free port in an address and in a command.
+/// Placeholder of a free port in an address and in a command.
 const PORT: &str = "{port}";
-/// What stands for the address of the first variant in the command of another.
+/// Placeholder of the first variant's address in the command of another.
 const DIRECT: &str = "{direct}";
 
 /// How a variant is spoken to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Transport {
+pub(crate) enum VariantTransport {
     /// Over its standard input and output.
     #[default]
     Stdio,
@@ -32,17 +32,17 @@ pub(crate) struct Variant {
     command: Vec<OsString>,
     /// Over which transport it is spoken to.
     #[serde(default)]
-    transport: Transport,
-    /// Where it is over HTTP; a command without prints its address.
+    transport: VariantTransport,
+    /// Its address over HTTP; a command without one prints it.
     #[serde(default)]
     url: Option<String>,
-    /// The tool's name behind this variant, where that is another.
+    /// The tool's name behind this variant, if that is another.
     #[serde(skip)]
     tool: Option<String>,
-    /// Where it writes a journal, if it does: its stages are held against the watch.
+    /// Directory of its journal, if it has one: its stages are compared with the watch.
     #[serde(skip)]
     journal: Option<PathBuf>,
-    /// Where it makes its control socket, if that is known: a person can sit there.
+    /// Directory of its control socket, if known: a person can approve calls there.
     #[serde(skip)]
     control: Option<PathBuf>,
     /// The directory that it finds in place of those of the user.
@@ -62,7 +62,7 @@ fn as_text<S: serde::Serializer>(command: &[OsString], to: S) -> Result<S::Ok, S
 /// The longest name of a variant or a phase, in characters.
 const NAME_CHARS_MAX: usize = 80;
 
-/// What is wrong with a name that people and terminals are to read, if anything.
+/// Rejects a name that people and terminals could not read.
 pub(crate) fn check_name(name: &str) -> Result<(), String> {
     if name.is_empty() || name.chars().any(char::is_control) {
         return Err(format!(
@@ -78,12 +78,12 @@ pub(crate) fn check_name(name: &str) -> Result<(), String> {
 }
 
 impl Variant {
-    /// A variant of words that are already apart.
+    /// Returns a variant of words that are already apart.
     pub(crate) fn new(name: impl Into<String>, command: Vec<OsString>) -> Self {
         Self {
             name: name.into(),
             command,
-            transport: Transport::Stdio,
+            transport: VariantTransport::Stdio,
             url: None,
             tool: None,
             journal: None,
@@ -92,17 +92,17 @@ impl Variant {
         }
     }
 
-    /// The same variant, spoken to over HTTP: at an address, in which `{port}` stands for a free port as in the
-    /// command, or at the one that its command prints.
+    /// Returns the same variant, spoken to over HTTP: at an address, with `{port}` for a free port as in the command,
+    /// or at the one that its command prints.
     pub(crate) fn over_http(self, url: Option<&str>) -> Self {
         Self {
-            transport: Transport::Http,
+            transport: VariantTransport::Http,
             url: url.map(str::to_owned),
             ..self
         }
     }
 
-    /// The same variant, behind which the tool that is called has this name.
+    /// Returns the same variant, behind which the tool that is called has this name.
     pub(crate) fn with_tool(self, tool: &str) -> Self {
         Self {
             tool: Some(tool.to_owned()),
@@ -110,27 +110,27 @@ impl Variant {
         }
     }
 
-    /// The tool's name behind this variant, where that is another.
+    /// Returns the tool's name behind this variant, if that is another.
     pub(crate) fn tool(&self) -> Option<&str> {
         self.tool.as_deref()
     }
 
     /// Over which transport it is spoken to.
-    pub(crate) fn transport(&self) -> Transport {
+    pub(crate) fn transport(&self) -> VariantTransport {
         self.transport
     }
 
-    /// Where it is over HTTP, where that is known.
+    /// Returns its address over HTTP, if known.
     pub(crate) fn url(&self) -> Option<&str> {
         self.url.as_deref()
     }
 
-    /// Whether it is to be told a free port.
+    /// Returns whether it needs a free port.
     pub(crate) fn wants_port(&self) -> bool {
         self.mentions(PORT)
     }
 
-    /// Whether it is to be told where the first variant is.
+    /// Returns whether it needs the address of the first variant.
     pub(crate) fn wants_direct(&self) -> bool {
         self.mentions(DIRECT)
     }
@@ -141,7 +141,7 @@ impl Variant {
             || self.url.as_deref().is_some_and(|url| url.contains(what))
     }
 
-    /// The same variant with its port in place.
+    /// Returns the same variant with its port in place.
     pub(crate) fn at_port(&self, port: Option<u16>) -> Self {
         match port {
             Some(port) => self.with(PORT, &port.to_string()),
@@ -149,7 +149,7 @@ impl Variant {
         }
     }
 
-    /// The same variant with the first variant's address in place.
+    /// Returns the same variant with the first variant's address in place.
     pub(crate) fn behind(&self, direct: &str) -> Self {
         self.with(DIRECT, direct)
     }
@@ -166,18 +166,18 @@ impl Variant {
         }
     }
 
-    /// The same variant with more words behind its own.
+    /// Returns the same variant with more words behind its own.
     pub(crate) fn before(mut self, words: &[OsString]) -> Self {
         self.command.extend(words.iter().cloned());
         self
     }
 
-    /// The same variant under another name.
-    pub(crate) fn named(self, name: String) -> Self {
+    /// Returns the same variant under another name.
+    pub(crate) fn with_name(self, name: String) -> Self {
         Self { name, ..self }
     }
 
-    /// The same variant, whose journal lies in this directory.
+    /// Returns the same variant with its journal in this directory.
     pub(crate) fn with_journal(self, directory: PathBuf) -> Self {
         Self {
             journal: Some(directory),
@@ -185,7 +185,7 @@ impl Variant {
         }
     }
 
-    /// The same variant, whose control socket is made in this directory.
+    /// Returns the same variant with its control socket in this directory.
     pub(crate) fn with_control(self, directory: PathBuf) -> Self {
         Self {
             control: Some(directory),
@@ -193,7 +193,7 @@ impl Variant {
         }
     }
 
-    /// The same variant, which looks for nothing of the user's own and finds this directory instead.
+    /// Returns the same variant, which looks for nothing of the user's own and finds this directory instead.
     pub(crate) fn at_home_in(self, directory: PathBuf) -> Self {
         Self {
             home: Some(directory),
@@ -201,17 +201,17 @@ impl Variant {
         }
     }
 
-    /// Where its control socket is.
+    /// Returns the directory of its control socket.
     pub(crate) fn control(&self) -> Option<&Path> {
         self.control.as_deref()
     }
 
-    /// Where it looks for what is the user's own.
+    /// Returns the directory that it takes for the user's home.
     pub(crate) fn home(&self) -> Option<&Path> {
         self.home.as_deref()
     }
 
-    /// Where it writes a journal.
+    /// Returns the directory of its journal.
     pub(crate) fn journal(&self) -> Option<&Path> {
         self.journal.as_deref()
     }
@@ -221,13 +221,17 @@ impl Variant {
         &self.command
     }
 
-    /// A variant of a command line, split as a POSIX shell splits words; nothing is expanded. Over HTTP it is an
-    /// address, an address and behind ` -- ` the command that serves there, or a command that prints its
-    /// address first; with `{port}` in a command, the address is that port's `/mcp`.
-    pub(crate) fn parse(name: &str, line: &str, transport: Transport) -> Result<Self, LabError> {
+    /// Returns a variant of a command line, split as a POSIX shell splits words; nothing is expanded. Over HTTP it is
+    /// an address, an address and behind ` -- ` the command that serves there, or a command that prints its address
+    /// first; with `{port}` in a command, the address is that port's `/mcp`.
+    pub(crate) fn parse(
+        name: &str,
+        line: &str,
+        transport: VariantTransport,
+    ) -> Result<Self, LabError> {
         check_name(name).map_err(LabError::Usage)?;
         let web = line.starts_with("http://") || line.starts_with("https://");
-        if transport == Transport::Stdio {
+        if transport == VariantTransport::Stdio {
             if web {
                 return Err(LabError::Usage(format!(
                     "variant {name} is an address, which --transport http measures: {line}"
@@ -246,8 +250,8 @@ impl Variant {
             Some((url, command)) => (url.trim(), words(name, command)?),
             None => (line.trim(), Vec::new()),
         };
-        // What is wrong with it is said before anything is started.
-        url.replace(PORT, "1").parse::<Url>()?;
+        // Its faults are reported before anything starts.
+        url.replace(PORT, "1").parse::<HttpUrl>()?;
         let arm = Self::new(name, command).over_http(Some(url));
         if arm.command.is_empty() && arm.wants_port() {
             return Err(LabError::Usage(format!(
@@ -317,13 +321,13 @@ mod tests {
         }
         for name in ["", "a\nb", "\u{1b}[31mred", &"x".repeat(81)] {
             assert!(check_name(name).is_err(), "{name:?}");
-            assert!(Variant::parse(name, "true", Transport::Stdio).is_err());
+            assert!(Variant::parse(name, "true", VariantTransport::Stdio).is_err());
         }
     }
 
     #[test]
     fn arms_over_http() {
-        let parse = |line| Variant::parse("a", line, Transport::Http);
+        let parse = |line| Variant::parse("a", line, VariantTransport::Http);
         let arm = parse("http://h:1/x").unwrap();
         assert_eq!((arm.url(), arm.command().len()), (Some("http://h:1/x"), 0));
         let arm = parse("http://127.0.0.1:{port}/x -- serve --at {port} --to {direct}").unwrap();
@@ -344,7 +348,7 @@ mod tests {
         ] {
             assert!(matches!(parse(line), Err(LabError::Usage(_))), "{line}");
         }
-        let stdio = Variant::parse("a", "http://h/", Transport::Stdio);
+        let stdio = Variant::parse("a", "http://h/", VariantTransport::Stdio);
         assert!(matches!(stdio, Err(LabError::Usage(_))));
     }
 

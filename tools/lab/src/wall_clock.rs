@@ -17,13 +17,13 @@ pub(crate) fn pause(long: Duration) {
     }
 }
 
-/// The time now as `20261121T052900Z`, in UTC.
+/// Returns the time now as `20261121T052900Z`, in UTC.
 pub(crate) fn compact() -> String {
     let (date, time) = render(now_ms() / 1_000);
     format!("{}T{}Z", date.replace('-', ""), time.replace(':', ""))
 }
 
-/// A time as `2026-11-21T05:29:00.123Z`.
+/// Returns a time as `2026-11-21T05:29:00.123Z`.
 pub(crate) fn iso(unix_ms: u64) -> String {
     let (date, time) = render(unix_ms / 1_000);
     format!("{date}T{time}.{:03}Z", unix_ms % 1_000)

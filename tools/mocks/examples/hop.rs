@@ -1,5 +1,5 @@
-//! Times `tools/call echo` through any command line: `hop CALLS LAUNCHES CMD [ARG…]`. Prints p50 and
-//! p99 in microseconds, a line per launch. It is the floor a bench stands on, not the bench.
+//! Times `tools/call echo` through any command line: `hop CALLS LAUNCHES CMD [ARG…]`. Prints p50 and p99 in
+//! microseconds, a line per launch. It is the floor of a bench, not the bench.
 
 use mcp::client::{Client, Era};
 use std::{error::Error, io::Write, time::Instant};

@@ -6,7 +6,7 @@ use std::{io::Write, process::ExitCode};
 #[derive(Parser)]
 struct Cli {
     #[command(subcommand)]
-    mock: mocks::Args,
+    mock: mocks::MockCommand,
 }
 
 fn main() -> ExitCode {

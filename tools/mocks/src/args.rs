@@ -1,12 +1,12 @@
 //! The command line of the mocks.
 
-use crate::conformance::Sessions;
-use crate::echo::{Echo, Stall};
-use crate::files::{Files, Roots};
-use crate::hostile::{Behaviour, Hostile, HostileArgs};
-use crate::http::Site;
-use crate::record::Recorded;
-use crate::server::{Machine, Server};
+use crate::conformance::ConformanceSessions;
+use crate::echo::{EchoServer, StallSchedule};
+use crate::files::{FileRoots, FileServer};
+use crate::hostile::{HostileArgs, HostileBehaviour, HostileServer};
+use crate::http::HttpSite;
+use crate::record::RecordedMachine;
+use crate::server::{ProtocolMachine, ProtocolServer};
 use crate::server_args::ServerArgs;
 use crate::ssh::{self, SshTargetArgs};
 use crate::{MockError, bare, http, relay, stdio};
@@ -19,7 +19,7 @@ use std::{
 
 /// A mock to run.
 #[derive(Debug, clap::Subcommand)]
-pub enum Args {
+pub enum MockCommand {
     /// An MCP server that returns what it is given.
     Echo(EchoArgs),
     /// An MCP server with ten file tools, confined to directories.
@@ -120,16 +120,16 @@ pub struct BridgeArgs {
 ///
 /// # Errors
 /// When the mock cannot start, or its standard input or output fails.
-pub fn run(args: Args) -> Result<u8, MockError> {
+pub fn run(args: MockCommand) -> Result<u8, MockError> {
     match args {
-        Args::Echo(args) => {
-            let echo = Echo {
+        MockCommand::Echo(args) => {
+            let echo = EchoServer {
                 delay: Duration::from_micros(args.delay_us),
                 reply_bytes: args.reply_bytes,
                 stall: args
                     .stall_ms
                     .zip(args.stall_every_ms)
-                    .map(|(length, period)| Stall {
+                    .map(|(length, period)| StallSchedule {
                         since: Instant::now(),
                         period: Duration::from_millis(period),
                         length: Duration::from_millis(length),
@@ -138,49 +138,51 @@ pub fn run(args: Args) -> Result<u8, MockError> {
                 announces: args.announce_changes,
             };
             let (eras, count) = (args.server.eras, args.server.counter()?);
-            serve(&args.server, move || Server::new(echo, eras, count.clone()))
+            serve(&args.server, move || {
+                ProtocolServer::new(echo, eras, count.clone())
+            })
         }
-        Args::Files(args) => {
+        MockCommand::Files(args) => {
             let roots = if args.any_root {
-                Roots::any()?
+                FileRoots::any()?
             } else {
-                Roots::beneath(&args.root)?
+                FileRoots::beneath(&args.root)?
             };
-            let files = Files::new(roots).announcing(args.announce_changes);
+            let files = FileServer::new(roots).announcing(args.announce_changes);
             let eras = args.server.eras;
             let count = args.server.counter()?;
             serve(&args.server, move || {
-                Server::new(files.clone(), eras, count.clone())
+                ProtocolServer::new(files.clone(), eras, count.clone())
             })
         }
-        Args::Conformance(args) => {
-            let sessions = Sessions::new(args.server.eras, args.server.counter()?);
+        MockCommand::Conformance(args) => {
+            let sessions = ConformanceSessions::new(args.server.eras, args.server.counter()?);
             serve(&args.server, move || sessions.open())
         }
-        Args::Hostile(args) => hostile(&args),
-        Args::Relay(args) => match (args.http, args.url) {
+        MockCommand::Hostile(args) => hostile(&args),
+        MockCommand::Relay(args) => match (args.http, args.url) {
             (None, _) => relay::run(&args.command),
             (Some(address), None) => bare::front::relay(address, args.command),
             (Some(address), Some(url)) => bare::tunnel::run(address, &url),
         },
-        Args::Bridge(args) => bare::bridge::run(&args.url),
-        Args::SshTarget(args) => ssh::run(&args),
+        MockCommand::Bridge(args) => bare::bridge::run(&args.url),
+        MockCommand::SshTarget(args) => ssh::run(&args),
     }
 }
 
 /// Serves machines of one kind: one over standard input and output, or one a session over HTTP.
-fn serve<M: Machine + 'static>(
+fn serve<M: ProtocolMachine + 'static>(
     args: &ServerArgs,
     open: impl Fn() -> M + Send + Sync + 'static,
 ) -> Result<u8, MockError> {
     let record = args.recorder()?;
-    let open = move || Recorded::new(open(), record.clone());
+    let open = move || RecordedMachine::new(open(), record.clone());
     match args.http {
         None => stdio::serve(&mut open()).map_err(MockError::Stdio),
         Some(address) if args.bare => bare::front::host(address, open()),
         Some(address) => http::run(
             address,
-            Site {
+            HttpSite {
                 open: Box::new(move || Box::new(open())),
                 shared: false,
                 eras: args.eras,
@@ -192,19 +194,19 @@ fn serve<M: Machine + 'static>(
 }
 
 fn hostile(args: &HostileArgs) -> Result<u8, MockError> {
-    let first = Hostile::new(args, args.server.counter()?)?;
+    let first = HostileServer::new(args, args.server.counter()?)?;
     let record = args.server.recorder()?;
-    let open = move || Recorded::new(first.clone(), record.clone());
+    let open = move || RecordedMachine::new(first.clone(), record.clone());
     let Some(address) = args.server.http else {
         return stdio::serve(&mut open()).map_err(MockError::Stdio);
     };
-    let site = Site {
+    let site = HttpSite {
         open: Box::new(move || Box::new(open())),
         // At which call it misbehaves is counted over all requests.
         shared: true,
         eras: args.server.eras,
         form: args.server.replies,
-        ignores_term: args.behaviour == Behaviour::IgnoreTerm,
+        ignores_term: args.behaviour == HostileBehaviour::IgnoreTerm,
     };
     http::run(address, site)
 }

@@ -10,11 +10,11 @@ use std::{
 
 /// Appends one line per received call, before the call acts.
 #[derive(Debug, Clone)]
-pub(crate) struct Count {
+pub(crate) struct CallLog {
     file: Arc<File>,
 }
 
-impl Count {
+impl CallLog {
     /// Opens `path` for appending, creating it.
     pub(crate) fn open(path: &Path) -> Result<Self, MockError> {
         let file = OpenOptions::new().create(true).append(true).open(path);

@@ -9,9 +9,9 @@ pub enum MockError {
     Usage(String),
     /// A file or directory named on the command line cannot be used.
     Path {
-        /// What was named.
+        /// The path as it was given.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
     /// Standard input or output failed.
@@ -20,14 +20,14 @@ pub enum MockError {
     Listen {
         /// The address.
         address: std::net::SocketAddr,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
     /// A child process could not be started.
     Spawn {
         /// The program that was to run.
         program: String,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
     /// The asynchronous runtime could not be built.

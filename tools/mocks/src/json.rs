@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 /// A JSON-RPC message with everything but the routing members left raw.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Envelope<'a> {
+pub(crate) struct RpcEnvelope<'a> {
     #[serde(borrow, default)]
     pub(crate) jsonrpc: Cow<'a, str>,
     /// Present also when it is `null`, so that a null id is not taken for a notification.
@@ -39,17 +39,17 @@ pub(crate) fn quote(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// A JSON document of several lines as one: no string of ours holds a raw newline.
+/// Returns a JSON document of several lines as one: no string of ours holds a raw newline.
 pub(crate) fn one_line(document: &str) -> String {
     document.lines().map(str::trim_start).collect()
 }
 
-/// Whether an id may name a request: a string or a number, in any spelling.
+/// Returns whether an id may name a request: a string or a number, in any spelling.
 pub(crate) fn is_request_id(id: &str) -> bool {
     matches!(id.as_bytes().first(), Some(b'"' | b'-' | b'0'..=b'9'))
 }
 
-/// The members of a tool result with one text part.
+/// Returns the members of a tool result with one text part.
 pub(crate) fn text_result(text: &str, is_error: bool) -> String {
     text_result_raw(&quote(text), is_error)
 }
@@ -83,7 +83,7 @@ mod tests {
             (r#"{"jsonrpc":"2.0","method":"a"}"#, None),
         ];
         for (frame, id) in cases {
-            let envelope: Envelope<'_> = object(frame.as_bytes()).unwrap();
+            let envelope: RpcEnvelope<'_> = object(frame.as_bytes()).unwrap();
             assert_eq!(envelope.id.map(RawValue::get), id, "{frame}");
         }
     }
@@ -91,7 +91,10 @@ mod tests {
     #[test]
     fn arrays_and_duplicates_are_no_envelope() {
         for frame in [r#"["2.0",1,"ping"]"#, r#"{"id":1,"id":2}"#, "1", "", "{"] {
-            assert!(object::<Envelope<'_>>(frame.as_bytes()).is_err(), "{frame}");
+            assert!(
+                object::<RpcEnvelope<'_>>(frame.as_bytes()).is_err(),
+                "{frame}"
+            );
         }
     }
 }

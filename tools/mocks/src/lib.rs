@@ -5,7 +5,7 @@
 //! Invariants, stated as absences:
 //! - nothing here knows the gate, a policy or a journal: a mock is a stranger to what it tests;
 //! - the protocol logic ([`server`], `echo`, `files`, `hostile`) does no transport I/O and reads no
-//!   clock: it turns a frame into [`Action`]s, and only [`stdio`] and `http` perform them;
+//!   clock: it turns a frame into [`MachineAction`]s, and only [`stdio`] and `http` perform them;
 //! - no mock touches a file outside the roots it was given;
 //! - no queue, frame or wait is without a bound.
 
@@ -29,12 +29,14 @@ mod record;
 mod relay;
 mod ssh;
 
-pub use args::{Args, BridgeArgs, ConformanceArgs, EchoArgs, FilesArgs, RelayArgs, run};
+pub use args::{BridgeArgs, ConformanceArgs, EchoArgs, FilesArgs, MockCommand, RelayArgs, run};
 pub use error::MockError;
-pub use hostile::{Ask, Behaviour, Field, HostileArgs, Place, Pull};
+pub use hostile::{
+    ClientQuestion, DuplicatePosition, HostileArgs, HostileBehaviour, RugPull, TextField,
+};
 pub use http::ReplyForm;
 pub use net::blocking::{FRAME_BYTES_MAX, Line, Lines};
-pub use server::{Action, Event, Machine};
+pub use server::{ChangeEvent, MachineAction, ProtocolMachine};
 pub use server_args::ServerArgs;
 pub use ssh::{
     BadLine, LineState, SshTargetArgs, bad_lines as ssh_bad_lines, name_of as ssh_target_name,

@@ -1,7 +1,7 @@
-//! Ports for programs that have to be told one, and for servers that come back where they were.
+//! Ports for programs that have to be given one, and for servers that restart at the same address.
 //!
-//! A port that the kernel gave out and that is free again is anybody's: while another program starts, a connection that somebody
-//! opens may take it. Ports below the kernel's range are taken by nobody who does not ask for them by number.
+//! A port that the kernel gave out and that is free again is free for all: while another program starts, any new
+//! connection may take it. Ports below the kernel's range are only taken by number.
 
 use std::fs::{File, OpenOptions, create_dir_all, read_to_string};
 use std::io;
@@ -16,11 +16,12 @@ const FIRST: u16 = 12_000;
 /// What this process holds: the number to go on with, and the locks of the ports before.
 static HELD: Mutex<(u16, Vec<File>)> = Mutex::new((0, Vec::new()));
 
-/// A port of the loopback address at which nobody listens, and which no other process that asks here gets while this one runs.
+/// Returns a port of the loopback address without a listener, which no other process that asks here gets while this one
+/// runs.
 ///
 /// # Errors
 ///
-/// Where no port is free.
+/// If no port is free.
 pub fn reserved() -> io::Result<u16> {
     let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
     let count = end().saturating_sub(FIRST).max(1);
@@ -43,7 +44,7 @@ pub fn reserved() -> io::Result<u16> {
     Err(io::Error::other("no port is free"))
 }
 
-/// The lowest port that the kernel gives out by itself.
+/// Returns the lowest port that the kernel gives out by itself.
 fn end() -> u16 {
     read_to_string("/proc/sys/net/ipv4/ip_local_port_range")
         .ok()
@@ -51,7 +52,7 @@ fn end() -> u16 {
         .unwrap_or(32_768)
 }
 
-/// The lock of a port, which is held until the process ends, or `None` where another process has it.
+/// Returns the lock of a port, which is held until the process ends, or `None` where another process has it.
 fn lock(port: u16) -> io::Result<Option<File>> {
     let user = rustix::process::getuid().as_raw();
     let folder = std::env::temp_dir().join(format!("durward-ports-{user}"));
@@ -77,7 +78,7 @@ mod tests {
             assert!((FIRST..end()).contains(port), "{port}");
             assert!(!ports[..at].contains(port), "{port}");
             TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).unwrap();
-            // Whoever opens the lock anew finds it held.
+            // A second open finds the lock held.
             assert!(lock(*port).unwrap().is_none(), "{port}");
         }
     }

@@ -1,8 +1,8 @@
-//! A file that gains every frame that a server received, as it came: what a client, or whoever stands
-//! before it, really said.
+//! A file that gains every frame that a server received, as it came: the true bytes of a client, or of a process in
+//! front of it.
 
 use crate::MockError;
-use crate::server::{Action, Event, Machine};
+use crate::server::{ChangeEvent, MachineAction, ProtocolMachine};
 use std::{
     fs::{File, OpenOptions},
     io::Write,
@@ -12,17 +12,17 @@ use std::{
 
 /// Where frames are written down.
 #[derive(Debug, Clone)]
-pub(crate) struct Record {
+pub(crate) struct FrameLog {
     file: Arc<File>,
 }
 
-/// A machine whose frames are written down before it takes them.
-pub(crate) struct Recorded<M> {
+/// A machine that logs each frame before it handles it.
+pub(crate) struct RecordedMachine<M> {
     machine: M,
-    record: Option<Record>,
+    record: Option<FrameLog>,
 }
 
-impl Record {
+impl FrameLog {
     /// Opens `path` for appending, creating it.
     pub(crate) fn open(path: &Path) -> Result<Self, MockError> {
         let file = OpenOptions::new().create(true).append(true).open(path);
@@ -48,34 +48,34 @@ impl Record {
     }
 }
 
-impl<M> Recorded<M> {
-    pub(crate) fn new(machine: M, record: Option<Record>) -> Self {
+impl<M> RecordedMachine<M> {
+    pub(crate) fn new(machine: M, record: Option<FrameLog>) -> Self {
         Self { machine, record }
     }
 }
 
-impl<M: Machine> Machine for Recorded<M> {
-    fn handle(&mut self, frame: &[u8], actions: &mut Vec<Action>) {
+impl<M: ProtocolMachine> ProtocolMachine for RecordedMachine<M> {
+    fn handle(&mut self, frame: &[u8], actions: &mut Vec<MachineAction>) {
         if let Some(Err(_)) = self.record.as_ref().map(|record| record.note(frame)) {
             // A record with a gap would be worse than no server.
-            return actions.push(Action::End(1));
+            return actions.push(MachineAction::End(1));
         }
         self.machine.handle(frame, actions);
     }
 
-    fn event(&mut self, event: &Event, actions: &mut Vec<Action>) {
+    fn event(&mut self, event: &ChangeEvent, actions: &mut Vec<MachineAction>) {
         self.machine.event(event, actions);
     }
 
-    fn mirrored(&self, tool: &str) -> &[(&'static str, &'static str)] {
-        self.machine.mirrored(tool)
+    fn mirrored_parameters(&self, tool: &str) -> &[(&'static str, &'static str)] {
+        self.machine.mirrored_parameters(tool)
     }
 
-    fn end_of_input(&mut self, actions: &mut Vec<Action>) {
+    fn end_of_input(&mut self, actions: &mut Vec<MachineAction>) {
         self.machine.end_of_input(actions);
     }
 
-    fn too_long(&mut self, actions: &mut Vec<Action>) {
+    fn too_long(&mut self, actions: &mut Vec<MachineAction>) {
         self.machine.too_long(actions);
     }
 }

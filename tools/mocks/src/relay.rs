@@ -1,4 +1,5 @@
-//! A bare byte relay: what a process in the middle costs when it does nothing. One thread that never blocks, no framing.
+//! A bare byte relay, to measure the cost of a process in the middle that does nothing. One thread that never blocks,
+//! no framing.
 
 use crate::MockError;
 use rustix::fs::{FileType, fstat};
@@ -24,7 +25,7 @@ type Reader = Box<dyn AsyncRead + Unpin>;
 type Writer = Box<dyn AsyncWrite + Unpin>;
 
 /// A file or a terminal, which no poll helps: its calls block.
-struct Plain(File);
+struct BlockingFile(File);
 
 /// Relays between this process's stdio and a child's until the child's output ends; returns the
 /// child's exit code, or 128 and its signal.
@@ -96,12 +97,12 @@ async fn pump(from: &mut Reader, to: &mut Writer) -> io::Result<()> {
     }
 }
 
-/// A pipe, the socket that some callers give instead, or a plain file.
+/// Returns a pipe, the socket that some callers give instead, or a plain file.
 fn reader(fd: OwnedFd) -> io::Result<Reader> {
     Ok(match FileType::from_raw_mode(fstat(&fd)?.st_mode) {
         FileType::Fifo => Box::new(pipe::Receiver::from_owned_fd(fd)?),
         FileType::Socket => Box::new(socket(fd)?),
-        _ => Box::new(Plain(fd.into())),
+        _ => Box::new(BlockingFile(fd.into())),
     })
 }
 
@@ -109,7 +110,7 @@ fn writer(fd: OwnedFd) -> io::Result<Writer> {
     Ok(match FileType::from_raw_mode(fstat(&fd)?.st_mode) {
         FileType::Fifo => Box::new(pipe::Sender::from_owned_fd(fd)?),
         FileType::Socket => Box::new(socket(fd)?),
-        _ => Box::new(Plain(fd.into())),
+        _ => Box::new(BlockingFile(fd.into())),
     })
 }
 
@@ -119,7 +120,7 @@ fn socket(fd: OwnedFd) -> io::Result<UnixStream> {
     UnixStream::from_std(stream)
 }
 
-impl AsyncRead for Plain {
+impl AsyncRead for BlockingFile {
     fn poll_read(
         mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
@@ -131,7 +132,7 @@ impl AsyncRead for Plain {
     }
 }
 
-impl AsyncWrite for Plain {
+impl AsyncWrite for BlockingFile {
     fn poll_write(
         mut self: Pin<&mut Self>,
         _: &mut Context<'_>,

@@ -4,17 +4,17 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use crate::MockError;
-use crate::count::Count;
+use crate::count::CallLog;
 use crate::http::ReplyForm;
-use crate::record::Record;
-use crate::server::Eras;
+use crate::record::FrameLog;
+use crate::server::RevisionSet;
 
 /// Flags of every mock server.
 #[derive(Debug, clap::Args)]
 pub struct ServerArgs {
     /// Which protocol revisions to speak: those with sessions, 2026-07-28, or both.
-    #[arg(long, value_enum, default_value_t = Eras::Both)]
-    pub eras: Eras,
+    #[arg(long, value_enum, default_value_t = RevisionSet::Both)]
+    pub eras: RevisionSet,
     /// Append one line to FILE for every tools/call that arrives, before it acts.
     #[arg(long, value_name = "FILE")]
     pub count: Option<PathBuf>,
@@ -35,11 +35,11 @@ pub struct ServerArgs {
 }
 
 impl ServerArgs {
-    pub(crate) fn recorder(&self) -> Result<Option<Record>, MockError> {
-        self.record.as_deref().map(Record::open).transpose()
+    pub(crate) fn recorder(&self) -> Result<Option<FrameLog>, MockError> {
+        self.record.as_deref().map(FrameLog::open).transpose()
     }
 
-    pub(crate) fn counter(&self) -> Result<Option<Count>, MockError> {
-        self.count.as_deref().map(Count::open).transpose()
+    pub(crate) fn counter(&self) -> Result<Option<CallLog>, MockError> {
+        self.count.as_deref().map(CallLog::open).transpose()
     }
 }

@@ -1,7 +1,7 @@
-//! Drives a [`Machine`] over standard input and output with blocking calls: one read and one write a
+//! Drives a [`ProtocolMachine`] over standard input and output with blocking calls: one read and one write a
 //! call. Delayed answers are kept in a queue, so that a cancel or another call can overtake them.
 
-use crate::server::{Action, Machine};
+use crate::server::{MachineAction, ProtocolMachine};
 use net::blocking::{FRAME_BYTES_MAX, Line, Lines, pause, poll_one};
 use rustix::event::PollFlags;
 use std::{
@@ -14,16 +14,16 @@ use std::{
 /// How many delayed answers may wait; beyond it, no further frame is read until one has gone.
 const DELAYED_MAX: usize = 4096;
 
-struct Delayed {
+struct DelayedFrame {
     due: Instant,
     id: String,
     frame: Vec<u8>,
 }
 
-struct Driver {
+struct StdioDriver {
     input: File,
     output: File,
-    delayed: Vec<Delayed>,
+    delayed: Vec<DelayedFrame>,
     /// Set once the input has ended but the machine stays.
     linger_until: Option<Instant>,
 }
@@ -32,10 +32,10 @@ struct Driver {
 ///
 /// # Errors
 /// When standard input or output fails otherwise.
-pub fn serve(machine: &mut dyn Machine) -> io::Result<u8> {
+pub fn serve(machine: &mut dyn ProtocolMachine) -> io::Result<u8> {
     let input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
     let output = File::from(io::stdout().as_fd().try_clone_to_owned()?);
-    let mut driver = Driver {
+    let mut driver = StdioDriver {
         input,
         output,
         delayed: Vec::new(),
@@ -47,8 +47,8 @@ pub fn serve(machine: &mut dyn Machine) -> io::Result<u8> {
     }
 }
 
-impl Driver {
-    fn run(&mut self, machine: &mut dyn Machine) -> io::Result<u8> {
+impl StdioDriver {
+    fn run(&mut self, machine: &mut dyn ProtocolMachine) -> io::Result<u8> {
         let mut lines = Lines::new(FRAME_BYTES_MAX);
         let mut actions = Vec::new();
         loop {
@@ -92,29 +92,33 @@ impl Driver {
     /// Performs and empties `actions`; an exit code ends the process.
     fn perform(
         &mut self,
-        machine: &mut dyn Machine,
-        actions: &mut Vec<Action>,
+        machine: &mut dyn ProtocolMachine,
+        actions: &mut Vec<MachineAction>,
     ) -> io::Result<Option<u8>> {
         let mut events = Vec::new();
         loop {
             for action in actions.drain(..) {
                 match action {
-                    Action::Send(mut frame) => {
+                    MachineAction::Send(mut frame) => {
                         frame.push(b'\n');
                         write_all(&mut self.output, &frame)?;
                     }
-                    Action::SendLater { id, after, frame } => {
+                    MachineAction::SendLater { id, after, frame } => {
                         let due = Instant::now() + after;
-                        self.delayed.push(Delayed { due, id, frame });
+                        self.delayed.push(DelayedFrame { due, id, frame });
                     }
-                    Action::Withdraw { id } => self.delayed.retain(|delayed| delayed.id != id),
-                    Action::Publish(event) => events.push(event),
+                    MachineAction::Withdraw { id } => {
+                        self.delayed.retain(|delayed| delayed.id != id)
+                    }
+                    MachineAction::Publish(event) => events.push(event),
                     // One pipe carries every stream.
-                    Action::HangUp => {}
-                    Action::SendRaw(bytes) => write_all(&mut self.output, &bytes)?,
-                    Action::Complain { bytes } => complain(bytes),
-                    Action::Linger(longest) => self.linger_until = Some(Instant::now() + longest),
-                    Action::End(code) => return Ok(Some(code)),
+                    MachineAction::HangUp => {}
+                    MachineAction::SendRaw(bytes) => write_all(&mut self.output, &bytes)?,
+                    MachineAction::Complain { bytes } => complain(bytes),
+                    MachineAction::Linger(longest) => {
+                        self.linger_until = Some(Instant::now() + longest)
+                    }
+                    MachineAction::End(code) => return Ok(Some(code)),
                 }
             }
             if events.is_empty() {
@@ -131,7 +135,7 @@ impl Driver {
             return Ok(());
         }
         let now = Instant::now();
-        let mut due: Vec<Delayed> = self
+        let mut due: Vec<DelayedFrame> = self
             .delayed
             .extract_if(.., |delayed| delayed.due <= now)
             .collect();
@@ -154,7 +158,7 @@ impl Driver {
         }
     }
 
-    /// Stays after the end of input where the machine asked for it.
+    /// Stays after the end of input if the machine asked for it.
     fn linger(&mut self, ended: Option<u8>) -> io::Result<u8> {
         while let (None, Some(until)) = (ended, self.linger_until) {
             self.send_due()?;
@@ -188,7 +192,7 @@ fn write_all(output: &mut File, mut bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// A log flood; that nobody reads it, or that it was closed, is the other side's business.
+/// A log flood; a reader that is absent or has closed it is the other side's fault.
 pub(crate) fn complain(bytes: usize) {
     let line = [b"mock: ".as_slice(), &[b'!'; 121], b"\n"].concat();
     let mut error = io::stderr().lock();

@@ -9,15 +9,15 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::command::{self, Error};
+use crate::command::{self, TaskError};
 use table::{DATA, Paper};
 
 /// The folder of the papers, beside the repository.
 const PAPERS: &str = "../shared/seeds";
 
 /// Checks the table and runs its commands; `false` if a part is missing or a command fails.
-pub(crate) fn run(root: &Path, out: &mut impl Write) -> Result<bool, Error> {
-    let text = fs::read_to_string(root.join(DATA)).map_err(Error::io(DATA))?;
+pub(crate) fn run(root: &Path, out: &mut impl Write) -> Result<bool, TaskError> {
+    let text = fs::read_to_string(root.join(DATA)).map_err(TaskError::io(DATA))?;
     let table = table::parse(&text)?;
     let mut is_sound = true;
     for paper in &table.paper {
@@ -35,7 +35,8 @@ pub(crate) fn run(root: &Path, out: &mut impl Write) -> Result<bool, Error> {
     let target = variable("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
     let binaries = target.join("debug");
     for file in &table.file {
-        fs::write(&file.path, &file.text).map_err(Error::io(format!("writing {}", file.path)))?;
+        fs::write(&file.path, &file.text)
+            .map_err(TaskError::io(format!("writing {}", file.path)))?;
     }
     for line in table.command.values() {
         is_sound &= run_quick(root, &binaries, line, out)?;
@@ -44,7 +45,7 @@ pub(crate) fn run(root: &Path, out: &mut impl Write) -> Result<bool, Error> {
 }
 
 /// Compares the parts of a paper with those of the table. A paper that is not there is skipped, except under `CI=true`.
-fn compare_paper(root: &Path, paper: &Paper, out: &mut impl Write) -> Result<bool, Error> {
+fn compare_paper(root: &Path, paper: &Paper, out: &mut impl Write) -> Result<bool, TaskError> {
     let file = format!("{PAPERS}/{}", paper.file);
     let Ok(text) = fs::read_to_string(root.join(&file)) else {
         let is_required = variable("CI").is_some_and(|ci| ci == "true");
@@ -93,11 +94,11 @@ fn run_quick(
     binaries: &Path,
     line: &str,
     out: &mut impl Write,
-) -> Result<bool, Error> {
+) -> Result<bool, TaskError> {
     let line = table::to_quick(line);
     let path = variable("PATH").unwrap_or_default();
     let paths = std::iter::once(binaries.to_path_buf()).chain(std::env::split_paths(&path));
-    let joined = std::env::join_paths(paths).map_err(|error| Error::Malformed {
+    let joined = std::env::join_paths(paths).map_err(|error| TaskError::Malformed {
         what: "PATH".into(),
         why: error.to_string(),
     })?;
@@ -107,7 +108,7 @@ fn run_quick(
         .env("PATH", joined)
         .stdin(Stdio::null())
         .output()
-        .map_err(Error::io(format!("running {line}")))?;
+        .map_err(TaskError::io(format!("running {line}")))?;
     let word = if done.status.success() {
         "ok"
     } else {

@@ -28,7 +28,7 @@ pub(super) fn parts(text: &str) -> Vec<String> {
     parts
 }
 
-/// Whether the line above is the head of a table.
+/// Returns whether the line above is the head of a table.
 fn is_rule(line: &str) -> bool {
     line.starts_with('|') && line.contains("--") && line.chars().all(|c| "|-: ".contains(c))
 }

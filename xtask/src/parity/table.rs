@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::command::Error;
+use crate::command::TaskError;
 
 /// The data.
 pub(crate) const DATA: &str = "docs/parity.toml";
@@ -80,19 +80,19 @@ struct StateTable {
 }
 
 /// Parses the data.
-pub(crate) fn parse(text: &str) -> Result<ParityTable, Error> {
+pub(crate) fn parse(text: &str) -> Result<ParityTable, TaskError> {
     toml::from_str(text).map_err(|error| malformed(error.to_string()))
 }
 
 /// Returns the page, with its figures from the benchmarks as they are now.
-pub(crate) fn print(root: &Path) -> Result<Vec<u8>, Error> {
-    let read = |file: &str| fs::read_to_string(root.join(file)).map_err(Error::io(file));
+pub(crate) fn print(root: &Path) -> Result<Vec<u8>, TaskError> {
+    let read = |file: &str| fs::read_to_string(root.join(file)).map_err(TaskError::io(file));
     let page = parse(&read(DATA)?)?.to_page(&read(BENCHMARKS)?)?;
     Ok(page.into_bytes())
 }
 
-fn malformed(why: String) -> Error {
-    Error::Malformed {
+fn malformed(why: String) -> TaskError {
+    TaskError::Malformed {
         what: DATA.to_owned(),
         why,
     }
@@ -132,7 +132,7 @@ impl ParityTable {
         faults
     }
 
-    fn to_page(&self, benchmarks: &str) -> Result<String, Error> {
+    fn to_page(&self, benchmarks: &str) -> Result<String, TaskError> {
         let mut page = format!(
             "# Published measurements, repeated\n\n<!-- Printed by `cargo xtask docs` from {DATA}. -->\n\n\
              Every method and table of five published papers, the command that does it here, the paper's figure and ours. Figures of ours are microseconds added to \
@@ -163,7 +163,7 @@ impl ParityTable {
                 let names = part.commands.iter().chain(&part.tests);
                 let named = names.map(|name| format!("`{name}`"));
                 let cell: Vec<String> = named.chain(part.note.clone()).collect();
-                let ours = self.filled(part.ours.as_deref().unwrap_or("–"), benchmarks)?;
+                let ours = self.fill_figures(part.ours.as_deref().unwrap_or("–"), benchmarks)?;
                 let original = part.original.as_deref().unwrap_or("–");
                 let _ = writeln!(
                     page,
@@ -187,7 +187,7 @@ impl ParityTable {
     }
 
     /// Returns the text with each `{NAME}` of a figure replaced by its value.
-    fn filled(&self, text: &str, benchmarks: &str) -> Result<String, Error> {
+    fn fill_figures(&self, text: &str, benchmarks: &str) -> Result<String, TaskError> {
         let mut filled = text.to_owned();
         for (name, source) in &self.figure {
             let mark = format!("{{{name}}}");

@@ -3,58 +3,64 @@
 //! The arrows are the architecture: a crate that is not in a row may not be used there. Dev dependencies are free.
 
 use super::metadata::{Dependency, Package};
-use super::tree::Tree;
+use super::tree::SourceTree;
 use crate::finding::Finding;
 
 const TABLE_FILE: &str = "xtask/src/tidy/arrows.rs";
 
-/// What a crate may use of the workspace.
+/// Crates of the workspace that a crate may use.
 #[derive(Clone, Copy)]
-enum May {
+enum AllowedUse {
     Use(&'static [&'static str]),
     UseAllBut(&'static [&'static str]),
 }
 
 /// Every crate of the house, whether it exists yet or not.
-const ARROWS: &[(&str, May)] = &[
-    ("allocator", May::Use(&[])),
-    ("wire", May::Use(&[])),
-    ("dialects", May::Use(&["wire"])),
-    ("state", May::Use(&[])),
-    ("gate", May::Use(&["state"])),
-    ("net", May::Use(&["wire"])),
-    ("toolkit", May::Use(&["gate", "wire", "state"])),
-    ("echo", May::Use(&["toolkit"])),
-    ("mcp", May::Use(&["gate", "wire", "net", "toolkit"])),
+const ARROWS: &[(&str, AllowedUse)] = &[
+    ("allocator", AllowedUse::Use(&[])),
+    ("wire", AllowedUse::Use(&[])),
+    ("dialects", AllowedUse::Use(&["wire"])),
+    ("state", AllowedUse::Use(&[])),
+    ("gate", AllowedUse::Use(&["state"])),
+    ("net", AllowedUse::Use(&["wire"])),
+    ("toolkit", AllowedUse::Use(&["gate", "wire", "state"])),
+    ("echo", AllowedUse::Use(&["toolkit"])),
+    ("mcp", AllowedUse::Use(&["gate", "wire", "net", "toolkit"])),
     (
         "models",
-        May::Use(&["gate", "wire", "dialects", "net", "state", "toolkit"]),
+        AllowedUse::Use(&["gate", "wire", "dialects", "net", "state", "toolkit"]),
     ),
     (
         "agents",
-        May::Use(&["gate", "wire", "dialects", "toolkit", "state"]),
+        AllowedUse::Use(&["gate", "wire", "dialects", "toolkit", "state"]),
     ),
     (
         "admin",
-        May::Use(&["gate", "wire", "state", "toolkit", "mcp", "models"]),
+        AllowedUse::Use(&["gate", "wire", "state", "toolkit", "mcp", "models"]),
     ),
-    ("ssh", May::Use(&["toolkit", "gate", "net", "state"])),
-    ("tables", May::Use(&[])),
-    ("otlp", May::Use(&[])),
-    ("pbpk", May::Use(&["tables"])),
+    ("ssh", AllowedUse::Use(&["toolkit", "gate", "net", "state"])),
+    ("tables", AllowedUse::Use(&[])),
+    ("otlp", AllowedUse::Use(&[])),
+    ("pbpk", AllowedUse::Use(&["tables"])),
     (
         "simulation",
-        May::Use(&["toolkit", "gate", "pbpk", "state", "net"]),
+        AllowedUse::Use(&["toolkit", "gate", "pbpk", "state", "net"]),
     ),
-    ("stores", May::Use(&["state"])),
-    ("console", May::Use(&["gate", "net", "state", "toolkit"])),
-    ("sshd", May::Use(&[])),
-    ("mocks", May::Use(&["wire", "net", "sshd"])),
-    ("lab", May::Use(&["wire", "net", "mocks"])),
-    ("journal-rate", May::Use(&["gate", "state"])),
-    ("testkit", May::Use(&[])),
-    ("durward", May::UseAllBut(&["lab", "mocks", "journal-rate"])),
-    ("xtask", May::Use(&[])),
+    ("stores", AllowedUse::Use(&["state"])),
+    (
+        "console",
+        AllowedUse::Use(&["gate", "net", "state", "toolkit"]),
+    ),
+    ("sshd", AllowedUse::Use(&[])),
+    ("mocks", AllowedUse::Use(&["wire", "net", "sshd"])),
+    ("lab", AllowedUse::Use(&["wire", "net", "mocks"])),
+    ("journal-rate", AllowedUse::Use(&["gate", "state"])),
+    ("testkit", AllowedUse::Use(&[])),
+    (
+        "durward",
+        AllowedUse::UseAllBut(&["lab", "mocks", "journal-rate"]),
+    ),
+    ("xtask", AllowedUse::Use(&[])),
 ];
 
 /// Crates that only tests may use.
@@ -84,15 +90,15 @@ const BANS: &[(&str, &[&str], &str)] = &[
     ),
 ];
 
-/// The arrows between our crates, and the bans on others'.
-pub(super) fn check(tree: &Tree, packages: &[Package]) -> Vec<Finding> {
+/// Checks the arrows between our crates, and the bans on others'.
+pub(super) fn check(tree: &SourceTree, packages: &[Package]) -> Vec<Finding> {
     packages
         .iter()
         .flat_map(|package| check_package(tree, package, packages))
         .collect()
 }
 
-fn check_package(tree: &Tree, package: &Package, all: &[Package]) -> Vec<Finding> {
+fn check_package(tree: &SourceTree, package: &Package, all: &[Package]) -> Vec<Finding> {
     let name = package.name.as_str();
     let manifest = package.manifest_path.as_str();
     let at =
@@ -116,21 +122,21 @@ fn check_package(tree: &Tree, package: &Package, all: &[Package]) -> Vec<Finding
             continue;
         }
         let is_allowed = match may {
-            May::Use(allowed) => allowed.contains(&dependency.name.as_str()),
-            May::UseAllBut(banned) => !banned.contains(&dependency.name.as_str()),
+            AllowedUse::Use(allowed) => allowed.contains(&dependency.name.as_str()),
+            AllowedUse::UseAllBut(banned) => !banned.contains(&dependency.name.as_str()),
         };
         if ours && !is_allowed {
             let wrong = format!("`{name}` may not use `{}`", dependency.name);
             let remedy = match may {
-                May::Use([]) => {
+                AllowedUse::Use([]) => {
                     "it uses no crate of the workspace: move the code to a crate that may"
                         .to_owned()
                 }
-                May::Use(some) => format!(
+                AllowedUse::Use(some) => format!(
                     "it may use {}: move the code to a crate that may",
                     some.join(", ")
                 ),
-                May::UseAllBut(_) => {
+                AllowedUse::UseAllBut(_) => {
                     "what only tests and measurements need does not ship: move it to `tools`"
                         .to_owned()
                 }
@@ -156,7 +162,8 @@ fn check_package(tree: &Tree, package: &Package, all: &[Package]) -> Vec<Finding
     findings
 }
 
-/// Whether a line of a manifest declares a dependency: `name = …`, `name.workspace = …` or `[dependencies.name]`.
+/// Returns whether a line of a manifest declares a dependency: `name = …`, `name.workspace = …` or
+/// `[dependencies.name]`.
 fn declares(line: &str, name: &str) -> bool {
     let line = line.trim_start();
     let rest = line
@@ -184,14 +191,14 @@ mod tests {
         }
     }
 
-    fn found(packages: &[Package]) -> Vec<String> {
+    fn findings_of(packages: &[Package]) -> Vec<String> {
         let manifest =
             "[dependencies]\nstate.workspace = true\nnet.workspace = true\ntokio = \"1\"\n";
         let files: Vec<(&str, &str)> = packages
             .iter()
             .map(|p| (p.manifest_path.as_str(), manifest))
             .collect();
-        check(&Tree::of(&files), packages)
+        check(&SourceTree::of(&files), packages)
             .iter()
             .map(ToString::to_string)
             .collect()
@@ -200,14 +207,14 @@ mod tests {
     #[test]
     fn an_arrow_that_is_drawn_passes() {
         assert_eq!(
-            found(&[package("state", &[]), package("gate", &[("state", None)])]),
+            findings_of(&[package("state", &[]), package("gate", &[("state", None)])]),
             [""; 0]
         );
     }
 
     #[test]
     fn an_arrow_that_is_not_drawn_is_found_at_its_line() {
-        let found = found(&[package("net", &[]), package("gate", &[("net", None)])]);
+        let found = findings_of(&[package("net", &[]), package("gate", &[("net", None)])]);
         assert_eq!(found.len(), 1);
         assert!(
             found[0].starts_with("crates/gate/Cargo.toml:3: `gate` may not use `net`; "),
@@ -219,11 +226,11 @@ mod tests {
     fn dev_dependencies_are_free_and_build_dependencies_are_not() {
         let net = package("net", &[]);
         assert_eq!(
-            found(&[net.clone(), package("gate", &[("net", Some("dev"))])]).len(),
+            findings_of(&[net.clone(), package("gate", &[("net", Some("dev"))])]).len(),
             0
         );
         assert_eq!(
-            found(&[net, package("gate", &[("net", Some("build"))])]).len(),
+            findings_of(&[net, package("gate", &[("net", Some("build"))])]).len(),
             1
         );
     }
@@ -232,7 +239,7 @@ mod tests {
     fn the_lab_never_links_the_gate_or_a_face() {
         for face in ["gate", "mcp", "models", "agents", "console"] {
             assert_eq!(
-                found(&[package(face, &[]), package("lab", &[(face, None)])]).len(),
+                findings_of(&[package(face, &[]), package("lab", &[(face, None)])]).len(),
                 1,
                 "{face}"
             );
@@ -241,21 +248,17 @@ mod tests {
 
     #[test]
     fn faces_do_not_use_each_other() {
-        assert_eq!(
-            found(&[package("mcp", &[]), package("models", &[("mcp", None)])]).len(),
-            1
-        );
-        assert_eq!(
-            found(&[package("mcp", &[]), package("agents", &[("mcp", None)])]).len(),
-            0
-        );
+        for face in ["models", "agents"] {
+            let with = package(face, &[("mcp", None)]);
+            assert_eq!(findings_of(&[package("mcp", &[]), with]).len(), 1, "{face}");
+        }
     }
 
     #[test]
     fn the_kit_of_the_tests_never_ships() {
         let kit = package("testkit", &[]);
         for name in ["durward", "gate", "lab"] {
-            let with = |kind| found(&[kit.clone(), package(name, &[("testkit", kind)])]);
+            let with = |kind| findings_of(&[kit.clone(), package(name, &[("testkit", kind)])]);
             assert_eq!(with(Some("dev")), [""; 0]);
             for kind in [None, Some("build")] {
                 let found = with(kind);
@@ -298,7 +301,8 @@ mod tests {
         for (name, may, may_not) in allowed {
             for (others, expected) in [(may, 0), (may_not, 1)] {
                 for other in others {
-                    let found = found(&[package(other, &[]), package(name, &[(other, None)])]);
+                    let found =
+                        findings_of(&[package(other, &[]), package(name, &[(other, None)])]);
                     assert_eq!(found.len(), expected, "{name} {other}: {found:?}");
                 }
             }
@@ -309,9 +313,9 @@ mod tests {
     fn the_binary_may_use_everything_but_what_only_measures() {
         const TOOLS: [&str; 3] = ["lab", "mocks", "journal-rate"];
         for tool in TOOLS {
-            let linked = found(&[package(tool, &[]), package("durward", &[(tool, None)])]);
+            let linked = findings_of(&[package(tool, &[]), package("durward", &[(tool, None)])]);
             assert_eq!(linked.len(), 1, "{tool}: {linked:?}");
-            let tested = found(&[
+            let tested = findings_of(&[
                 package(tool, &[]),
                 package("durward", &[(tool, Some("dev"))]),
             ]);
@@ -324,12 +328,12 @@ mod tests {
             .collect();
         let uses: Vec<(&str, Option<&str>)> = all.iter().map(|p| (p.name.as_str(), None)).collect();
         let durward = package("durward", &uses);
-        assert_eq!(found(&[all.clone(), vec![durward]].concat()).len(), 0);
+        assert_eq!(findings_of(&[all.clone(), vec![durward]].concat()).len(), 0);
     }
 
     #[test]
     fn a_crate_outside_the_table_is_found() {
-        let found = found(&[package("helpers", &[])]);
+        let found = findings_of(&[package("helpers", &[])]);
         assert!(
             found[0].contains("`helpers` is not in the table"),
             "{found:?}"
@@ -341,7 +345,7 @@ mod tests {
         for (ours, banned, _) in BANS {
             for name in *banned {
                 assert_eq!(
-                    found(&[package(ours, &[(name, None)])]).len(),
+                    findings_of(&[package(ours, &[(name, None)])]).len(),
                     1,
                     "{ours} {name}"
                 );
@@ -356,7 +360,7 @@ mod tests {
             let mut open = vec![*start];
             let mut seen = Vec::new();
             while let Some(name) = open.pop() {
-                let Some(May::Use(next)) = uses(name) else {
+                let Some(AllowedUse::Use(next)) = uses(name) else {
                     assert_eq!(name, "durward", "an arrow points outside the table");
                     continue;
                 };

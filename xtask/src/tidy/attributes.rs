@@ -1,13 +1,13 @@
 //! Lints are answered with `#[expect(…, reason = …)]`, and nothing is unsafe but the allocator.
 
-use super::tree::Tree;
+use super::tree::SourceTree;
 use crate::finding::Finding;
 
 /// The one file that may have `unsafe` in it: the interface of an allocator cannot be implemented without.
 const UNSAFE_FILE: &str = "crates/allocator/src/lib.rs";
 
 /// `#[allow]`, `#[expect]` without a reason and `unsafe`; in a file that ships, the part that is test code may allow.
-pub(super) fn check(tree: &Tree) -> Vec<Finding> {
+pub(super) fn check(tree: &SourceTree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in tree.rust() {
         let at = |line: &usize, wrong, remedy| Finding::new(file.path, *line, wrong, remedy);
@@ -34,8 +34,8 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
 mod tests {
     use super::*;
 
-    fn found(path: &str, text: &str) -> Vec<String> {
-        check(&Tree::of(&[(path, text)]))
+    fn findings_of(path: &str, text: &str) -> Vec<String> {
+        check(&SourceTree::of(&[(path, text)]))
             .iter()
             .map(ToString::to_string)
             .collect()
@@ -50,11 +50,15 @@ mod tests {
             "fn f() {\n    #[allow(unused)]\n    let x = 1;\n}",
             "struct S {\n    #[allow(dead_code)]\n    x: u8,\n}",
         ] {
-            assert_eq!(found("crates/a/src/lib.rs", text).len(), 1, "{text}");
-            assert_eq!(found("crates/a/tests/it/run.rs", text).len(), 1, "{text}");
+            assert_eq!(findings_of("crates/a/src/lib.rs", text).len(), 1, "{text}");
+            assert_eq!(
+                findings_of("crates/a/tests/it/run.rs", text).len(),
+                1,
+                "{text}"
+            );
         }
         assert_eq!(
-            found(
+            findings_of(
                 "crates/a/src/lib.rs",
                 "#[cfg(test)]\nmod tests {\n    #![allow(missing_docs)]\n}"
             )
@@ -66,11 +70,11 @@ mod tests {
     #[test]
     fn expect_needs_a_reason() {
         assert_eq!(
-            found("crates/a/src/lib.rs", "#[expect(dead_code)]\nfn f() {}").len(),
+            findings_of("crates/a/src/lib.rs", "#[expect(dead_code)]\nfn f() {}").len(),
             1
         );
         assert_eq!(
-            found(
+            findings_of(
                 "crates/a/src/lib.rs",
                 "#[expect(dead_code, reason = \"soon\")]\nfn f() {}"
             )
@@ -82,8 +86,8 @@ mod tests {
     #[test]
     fn unsafe_is_found_everywhere_but_in_the_allocator() {
         let text = "fn f() {\n    unsafe { g() }\n}";
-        assert!(found(UNSAFE_FILE, text).is_empty());
-        assert_eq!(found("crates/allocator/src/other.rs", text).len(), 1);
+        assert!(findings_of(UNSAFE_FILE, text).is_empty());
+        assert_eq!(findings_of("crates/allocator/src/other.rs", text).len(), 1);
         for text in [
             "fn f() {\n    unsafe { g() }\n}",
             "unsafe fn f() {}",
@@ -94,11 +98,11 @@ mod tests {
                 "crates/a/tests/run.rs",
                 "crates/a/fuzz/frame.rs",
             ] {
-                assert_eq!(found(path, text).len(), 1, "{path}: {text}");
+                assert_eq!(findings_of(path, text).len(), 1, "{path}: {text}");
             }
         }
         assert_eq!(
-            found(
+            findings_of(
                 "crates/a/src/lib.rs",
                 "#![forbid(unsafe_code)]\n// unsafe\n"
             )

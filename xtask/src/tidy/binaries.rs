@@ -12,7 +12,7 @@ pub(super) fn check(packages: &[Package]) -> Vec<Finding> {
     if count <= TEST_BINARIES_MAX {
         return Vec::new();
     }
-    // The crates with more than their one are where it went wrong.
+    // The faulty crates are those with more than one.
     packages
         .iter()
         .filter(|package| package.test_binaries() > 1)
@@ -29,11 +29,11 @@ pub(super) fn check(packages: &[Package]) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::metadata::Target;
+    use super::super::metadata::BuildTarget;
     use super::*;
 
     fn package(name: &str, tests: usize) -> Package {
-        let target = |kind: &str| Target {
+        let target = |kind: &str| BuildTarget {
             kind: vec![kind.to_owned()],
         };
         let mut targets = vec![target("lib"), target("bin"), target("example")];

@@ -1,13 +1,14 @@
 //! What each crate opens with: its purpose in `lib.rs`, the house's lints in its manifest.
 
-use super::tree::Tree;
+use super::tree::SourceTree;
 use crate::finding::Finding;
 
-/// The crate that has `unsafe` in it repeats the lints of the workspace, which forbids it to all that take them from there.
+/// The crate that has `unsafe` in it repeats the lints of the workspace, which forbids it to all that take them from
+/// there.
 const OWN_LINTS: &str = "crates/allocator/Cargo.toml";
 
-/// Every crate: a `//!` header on the first line, and `[lints] workspace = true`.
-pub(super) fn check(tree: &Tree) -> Vec<Finding> {
+/// Checks every crate for a `//!` header on the first line, and `[lints] workspace = true`.
+pub(super) fn check(tree: &SourceTree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, text) in tree.texts() {
         // A workspace of its own has lints of its own.
@@ -73,8 +74,8 @@ mod tests {
 
     const GOOD: &str = "[package]\nname = \"a\"\n\n[lints]\nworkspace = true\n";
 
-    fn found(files: &[(&str, &str)]) -> Vec<String> {
-        check(&Tree::of(files))
+    fn findings_of(files: &[(&str, &str)]) -> Vec<String> {
+        check(&SourceTree::of(files))
             .iter()
             .map(ToString::to_string)
             .collect()
@@ -83,14 +84,14 @@ mod tests {
     #[test]
     fn a_crate_with_header_and_lints_passes() {
         assert_eq!(
-            found(&[
+            findings_of(&[
                 ("crates/a/Cargo.toml", GOOD),
                 ("crates/a/src/lib.rs", "//! A.\n")
             ]),
             [""; 0]
         );
         assert_eq!(
-            found(&[("crates/a/Cargo.toml", "lints.workspace = true\n[package]\n")]),
+            findings_of(&[("crates/a/Cargo.toml", "lints.workspace = true\n[package]\n")]),
             [""; 0]
         );
     }
@@ -98,7 +99,7 @@ mod tests {
     #[test]
     fn a_crate_without_a_header_is_found() {
         for root in ["crates/a/src/lib.rs", "crates/a/src/main.rs"] {
-            let found = found(&[("crates/a/Cargo.toml", GOOD), (root, "// A.\n//! Late.\n")]);
+            let found = findings_of(&[("crates/a/Cargo.toml", GOOD), (root, "// A.\n//! Late.\n")]);
             assert_eq!(found.len(), 1, "{root}");
             assert!(found[0].starts_with(&format!("{root}:1: ")), "{found:?}");
         }
@@ -113,12 +114,12 @@ mod tests {
             "[lints.rust]\nworkspace = true\n",
         ] {
             assert_eq!(
-                found(&[("crates/a/Cargo.toml", manifest)]).len(),
+                findings_of(&[("crates/a/Cargo.toml", manifest)]).len(),
                 1,
                 "{manifest}"
             );
         }
-        assert_eq!(found(&[("xtask/Cargo.toml", "[package]\n")]).len(), 1);
-        assert_eq!(found(&[("Cargo.toml", "[workspace]\n")]).len(), 0);
+        assert_eq!(findings_of(&[("xtask/Cargo.toml", "[package]\n")]).len(), 1);
+        assert_eq!(findings_of(&[("Cargo.toml", "[workspace]\n")]).len(), 0);
     }
 }

@@ -1,10 +1,10 @@
-//! The packages of the workspace, as `cargo metadata` tells them.
+//! The packages of the workspace, from `cargo metadata`.
 
 use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::command::{self, Error};
+use crate::command::{self, TaskError};
 
 /// One package of the workspace.
 #[derive(Clone, Debug, Deserialize)]
@@ -13,19 +13,19 @@ pub(crate) struct Package {
     pub(crate) dependencies: Vec<Dependency>,
     /// Relative to the repository root once loaded.
     pub(crate) manifest_path: String,
-    pub(crate) targets: Vec<Target>,
+    pub(crate) targets: Vec<BuildTarget>,
 }
 
 /// Something that cargo builds of a package.
 #[derive(Clone, Debug, Deserialize)]
-pub(crate) struct Target {
+pub(crate) struct BuildTarget {
     pub(crate) kind: Vec<String>,
 }
 
 impl Package {
-    /// How many binaries its integration tests are linked into.
+    /// Returns how many binaries its integration tests are linked into.
     pub(crate) fn test_binaries(&self) -> usize {
-        let is_test = |target: &&Target| target.kind.iter().any(|kind| kind == "test");
+        let is_test = |target: &&BuildTarget| target.kind.iter().any(|kind| kind == "test");
         self.targets.iter().filter(is_test).count()
     }
 }
@@ -39,7 +39,7 @@ pub(crate) struct Dependency {
 }
 
 impl Dependency {
-    /// Whether the shipped crate is built with it: everything but a `dev` dependency.
+    /// Returns whether the shipped crate is built with it: everything but a `dev` dependency.
     pub(crate) fn ships(&self) -> bool {
         self.kind.as_deref() != Some("dev")
     }
@@ -51,7 +51,7 @@ struct Metadata {
 }
 
 /// Asks cargo, offline and without resolving anything.
-pub(crate) fn load(root: &Path) -> Result<Vec<Package>, Error> {
+pub(crate) fn load(root: &Path) -> Result<Vec<Package>, TaskError> {
     let args = [
         "metadata",
         "--no-deps",
@@ -63,11 +63,12 @@ pub(crate) fn load(root: &Path) -> Result<Vec<Package>, Error> {
     parse(&json, &root.to_string_lossy())
 }
 
-fn parse(json: &[u8], root: &str) -> Result<Vec<Package>, Error> {
-    let metadata: Metadata = serde_json::from_slice(json).map_err(|error| Error::Malformed {
-        what: "the output of `cargo metadata`".into(),
-        why: error.to_string(),
-    })?;
+fn parse(json: &[u8], root: &str) -> Result<Vec<Package>, TaskError> {
+    let metadata: Metadata =
+        serde_json::from_slice(json).map_err(|error| TaskError::Malformed {
+            what: "the output of `cargo metadata`".into(),
+            why: error.to_string(),
+        })?;
     let mut packages = metadata.packages;
     for package in &mut packages {
         if let Some(relative) = package.manifest_path.strip_prefix(root) {

@@ -5,7 +5,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use crate::command::Error;
+use crate::command::TaskError;
 use crate::docs;
 use crate::finding::Finding;
 
@@ -24,12 +24,13 @@ pub(crate) mod sizes;
 mod steps;
 mod survey;
 mod tree;
+mod vocabulary;
 mod wording;
 mod words;
 
 /// Checks everything, prints every finding in order and returns whether there was none.
-pub(crate) fn run(root: &Path, out: &mut impl Write) -> Result<bool, Error> {
-    let tree = tree::Tree::load(root)?;
+pub(crate) fn run(root: &Path, out: &mut impl Write) -> Result<bool, TaskError> {
+    let tree = tree::SourceTree::load(root)?;
     let packages = metadata::load(root)?;
     let mut findings = check(&tree, &packages);
     findings.extend(docs::check(root)?);
@@ -48,7 +49,7 @@ pub(crate) fn run(root: &Path, out: &mut impl Write) -> Result<bool, Error> {
 }
 
 /// Returns what breaks a rule in one tree.
-fn check(tree: &tree::Tree, packages: &[metadata::Package]) -> Vec<Finding> {
+fn check(tree: &tree::SourceTree, packages: &[metadata::Package]) -> Vec<Finding> {
     let mut findings = arrows::check(tree, packages);
     findings.extend(attributes::check(tree));
     findings.extend(binaries::check(packages));
@@ -61,6 +62,7 @@ fn check(tree: &tree::Tree, packages: &[metadata::Package]) -> Vec<Finding> {
     findings.extend(steps::check(tree));
     findings.extend(wording::check(tree));
     findings.extend(words::check(tree));
+    findings.extend(vocabulary::check(tree));
     findings.extend(tree.unparsed());
     findings
 }

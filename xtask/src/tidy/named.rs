@@ -1,19 +1,19 @@
 //! Checks that tests, targets and scripts that `docs/tests` and `docs/parity.toml` name exist.
 
-use super::tree::Tree;
+use super::tree::SourceTree;
 use crate::finding::Finding;
 use crate::parity::table::{self, DATA};
 use crate::test_index::{self, INDEXES};
 
 /// Returns names of the data that do not exist.
-pub(super) fn check(tree: &Tree) -> Vec<Finding> {
+pub(super) fn check(tree: &SourceTree) -> Vec<Finding> {
     let files = INDEXES.into_iter().map(|(data, _)| data);
     let mut findings: Vec<Finding> = files.flat_map(|file| missing_tests(tree, file)).collect();
     findings.extend(parity_faults(tree));
     findings
 }
 
-fn parity_faults(tree: &Tree) -> Vec<Finding> {
+fn parity_faults(tree: &SourceTree) -> Vec<Finding> {
     let Some(text) = tree.text(DATA) else {
         return Vec::new();
     };
@@ -34,7 +34,7 @@ fn parity_faults(tree: &Tree) -> Vec<Finding> {
     faults.into_iter().map(finding).collect()
 }
 
-fn missing_tests(tree: &Tree, file: &'static str) -> Vec<Finding> {
+fn missing_tests(tree: &SourceTree, file: &'static str) -> Vec<Finding> {
     let Some(text) = tree.text(file) else {
         return Vec::new();
     };
@@ -56,8 +56,8 @@ fn missing_tests(tree: &Tree, file: &'static str) -> Vec<Finding> {
         .collect()
 }
 
-/// Whether the tree has a test `module::…::test`, or a file of that path.
-fn exists(tree: &Tree, name: &str) -> bool {
+/// Returns whether the tree has a test `module::…::test`, or a file of that path.
+fn exists(tree: &SourceTree, name: &str) -> bool {
     let Some((modules, test)) = name.rsplit_once("::") else {
         return tree.text(name).is_some();
     };
@@ -89,7 +89,7 @@ mod tests {
         let security = data(
             "\"pins::held\",\n\"pins::gone\",\n\"other::held\",\n\"deep::pins::held\",\n\"a::tests::inline\",\n\"scripts/a\",\n\"scripts/b\",\n",
         );
-        let tree = Tree::of(&[
+        let tree = SourceTree::of(&[
             (INDEXES[0].0, security.as_str()),
             (INDEXES[1].0, "title = 1\n"),
             ("crates/a/tests/it/pins.rs", "#[test]\nfn held() {}\n"),

@@ -1,20 +1,20 @@
-//! Files that nothing includes: they look like code and are compiled by nobody.
+//! Files that nothing includes: they look like code and are never compiled.
 
 use std::collections::BTreeSet;
 
-use super::modules::map::Map;
+use super::modules::map::ModuleMap;
 use super::modules::roots;
-use super::tree::Tree;
+use super::tree::SourceTree;
 use crate::finding::Finding;
 
 /// Files that `trybuild` tries to compile one by one, and that must not compile.
 const ALONE: &str = "/tests/ui/fail_";
 
 /// Rust files that no root of any package leads to.
-pub(super) fn check(tree: &Tree) -> Vec<Finding> {
+pub(super) fn check(tree: &SourceTree) -> Vec<Finding> {
     let mut included = BTreeSet::new();
     for (root, _) in roots::all(tree) {
-        included.extend(Map::new(tree, root).files());
+        included.extend(ModuleMap::new(tree, root).files());
     }
     tree.rust_paths()
         .filter(|path| !included.contains(path) && !path.contains(ALONE))
@@ -46,7 +46,7 @@ mod tests {
             ("a/tests/ui/fail_send.rs", ""),
             ("a/tests/ui/twin_send.rs", ""),
         ];
-        let found: Vec<String> = check(&Tree::of(&files))
+        let found: Vec<String> = check(&SourceTree::of(&files))
             .iter()
             .map(ToString::to_string)
             .collect();

@@ -6,7 +6,7 @@ use proc_macro2::{TokenStream, TokenTree};
 use syn::visit::{self, Visit};
 use syn::{Item, UseTree, Visibility};
 
-use super::tree::{Rust, Tree};
+use super::tree::{RustFile, SourceTree};
 use crate::finding::Finding;
 
 /// Faces and tool servers. `lab`, `mocks` and the binary are not bound by this rule.
@@ -23,18 +23,18 @@ const BOUND: [&str; 7] = [
 const REMEDY: &str = "move it to `upstream.rs` or below `upstream/`, where a permit is spent";
 
 /// `net::outbound` outside `upstream` modules, ways to hide it, and ways to hand it on.
-pub(super) fn check(tree: &Tree) -> Vec<Finding> {
+pub(super) fn check(tree: &SourceTree) -> Vec<Finding> {
     tree.shipped()
         .filter(|file| is_bound(file.path))
         .flat_map(|file| check_file(&file))
         .collect()
 }
 
-fn check_file(file: &Rust<'_>) -> Vec<Finding> {
+fn check_file(file: &RustFile<'_>) -> Vec<Finding> {
     let Ok(parsed) = syn::parse_file(file.text) else {
         return Vec::new();
     };
-    let mut watch = Watch {
+    let mut watch = OutboundVisitor {
         upstream: is_upstream(file.path),
         path: file.path,
         findings: Vec::new(),
@@ -63,14 +63,14 @@ fn is_upstream(path: &str) -> bool {
         .any(|part| part == "upstream" || part == "upstream.rs")
 }
 
-struct Watch<'a> {
+struct OutboundVisitor<'a> {
     upstream: bool,
     path: &'a str,
     findings: Vec<Finding>,
 }
 
-impl Watch<'_> {
-    fn found(&mut self, line: usize, wrong: &str) {
+impl OutboundVisitor<'_> {
+    fn add_finding(&mut self, line: usize, wrong: &str) {
         self.findings
             .push(Finding::new(self.path, line, wrong, REMEDY));
     }
@@ -94,7 +94,7 @@ impl Watch<'_> {
                 && (a.as_char(), b.as_char()) == (':', ':')
                 && outbound == "outbound"
             {
-                self.found(
+                self.add_finding(
                     outbound.span().start().line,
                     "`net::outbound` outside an `upstream` module",
                 );
@@ -102,7 +102,7 @@ impl Watch<'_> {
         }
     }
 
-    /// What one `use` names, with the path so far.
+    /// Checks the names of one `use`, with the path so far.
     fn usage(&mut self, tree: &UseTree, prefix: &[String], public: bool) {
         let line = |ident: &syn::Ident| ident.span().start().line;
         match tree {
@@ -115,10 +115,10 @@ impl Watch<'_> {
                 .iter()
                 .for_each(|item| self.usage(item, prefix, public)),
             UseTree::Name(name) => {
-                self.named(&name.ident, prefix, public, false, line(&name.ident))
+                self.check_path(&name.ident, prefix, public, false, line(&name.ident))
             }
             UseTree::Rename(name) => {
-                self.named(&name.ident, prefix, public, true, line(&name.ident))
+                self.check_path(&name.ident, prefix, public, true, line(&name.ident))
             }
             UseTree::Glob(glob) => {
                 let at = glob
@@ -129,13 +129,13 @@ impl Watch<'_> {
                 if is_outbound(prefix) {
                     self.outbound(at, public);
                 } else if prefix.last().is_some_and(|last| last == "net") && !self.upstream {
-                    self.found(at, "`net::*` would bring `outbound` with it");
+                    self.add_finding(at, "`net::*` would bring `outbound` with it");
                 }
             }
         }
     }
 
-    fn named(
+    fn check_path(
         &mut self,
         ident: &syn::Ident,
         prefix: &[String],
@@ -150,20 +150,20 @@ impl Watch<'_> {
         if is_outbound(&full) {
             self.outbound(line, public);
         } else if renamed && full == ["net"] && !self.upstream {
-            self.found(line, "`net` under another name hides what is used of it");
+            self.add_finding(line, "`net` under another name hides what is used of it");
         }
     }
 
     fn outbound(&mut self, line: usize, public: bool) {
         if !self.upstream {
-            self.found(line, "`net::outbound` outside an `upstream` module");
+            self.add_finding(line, "`net::outbound` outside an `upstream` module");
         } else if public {
-            self.found(line, "`net::outbound` is handed on by a public `use`");
+            self.add_finding(line, "`net::outbound` is handed on by a public `use`");
         }
     }
 }
 
-impl<'ast> Visit<'ast> for Watch<'_> {
+impl<'ast> Visit<'ast> for OutboundVisitor<'_> {
     fn visit_item(&mut self, item: &'ast Item) {
         match item {
             Item::Use(of) => {
@@ -171,7 +171,7 @@ impl<'ast> Visit<'ast> for Watch<'_> {
                 self.usage(&of.tree, &[], public);
             }
             Item::ExternCrate(of) if of.ident == "net" && of.rename.is_some() && !self.upstream => {
-                self.found(
+                self.add_finding(
                     of.ident.span().start().line,
                     "`net` under another name hides what is used of it",
                 );
@@ -187,7 +187,7 @@ impl<'ast> Visit<'ast> for Watch<'_> {
                             .collect::<Vec<_>>(),
                     )
                 {
-                    self.found(
+                    self.add_finding(
                         of.ident.span().start().line,
                         "`net::outbound` is handed on by a public alias",
                     );
@@ -208,8 +208,8 @@ fn is_outbound(path: &[String]) -> bool {
 mod tests {
     use super::*;
 
-    fn found(path: &str, text: &str) -> Vec<String> {
-        check(&Tree::of(&[(path, text)]))
+    fn findings_of(path: &str, text: &str) -> Vec<String> {
+        check(&SourceTree::of(&[(path, text)]))
             .iter()
             .map(ToString::to_string)
             .collect()
@@ -232,7 +232,7 @@ mod tests {
     fn naming_it_is_found_in_every_face_and_tool_server() {
         for name in BOUND {
             for way in WAYS {
-                let found = found(
+                let found = findings_of(
                     &format!("crates/{name}/src/session.rs"),
                     &format!("//! S.\n\n{way}\n"),
                 );
@@ -255,13 +255,13 @@ mod tests {
         ] {
             for way in WAYS {
                 assert_eq!(
-                    found(&format!("crates/mcp/src/{path}"), way),
+                    findings_of(&format!("crates/mcp/src/{path}"), way),
                     [""; 0],
                     "{path}: {way}"
                 );
             }
         }
-        assert_eq!(found("crates/mcp/src/upstreams.rs", WAYS[0]).len(), 1);
+        assert_eq!(findings_of("crates/mcp/src/upstreams.rs", WAYS[0]).len(), 1);
     }
 
     #[test]
@@ -272,14 +272,22 @@ mod tests {
             "pub use net::outbound::*;",
             "pub(super) type P = net::outbound::Pipe;",
         ] {
-            assert_eq!(found("crates/mcp/src/upstream.rs", way).len(), 1, "{way}");
+            assert_eq!(
+                findings_of("crates/mcp/src/upstream.rs", way).len(),
+                1,
+                "{way}"
+            );
         }
     }
 
     #[test]
     fn ways_to_hide_it_are_found() {
         for way in ["use net::*;", "use net as n;", "extern crate net as n;"] {
-            assert_eq!(found("crates/mcp/src/session.rs", way).len(), 1, "{way}");
+            assert_eq!(
+                findings_of("crates/mcp/src/session.rs", way).len(),
+                1,
+                "{way}"
+            );
         }
     }
 
@@ -291,7 +299,7 @@ mod tests {
             "crates/durward/src/a.rs",
             "crates/mcp/tests/a.rs",
         ] {
-            assert_eq!(found(path, WAYS[0]), [""; 0], "{path}");
+            assert_eq!(findings_of(path, WAYS[0]), [""; 0], "{path}");
         }
         for text in [
             "use net::stdio::Frame;",
@@ -299,7 +307,11 @@ mod tests {
             "let_it!(outbound);",
             "use net::{self};",
         ] {
-            assert_eq!(found("crates/mcp/src/session.rs", text), [""; 0], "{text}");
+            assert_eq!(
+                findings_of("crates/mcp/src/session.rs", text),
+                [""; 0],
+                "{text}"
+            );
         }
     }
 }

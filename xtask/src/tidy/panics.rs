@@ -1,10 +1,10 @@
 //! Nothing outside tests may panic on purpose: bad input is a feature, and an error is its answer.
 
-use super::tree::Tree;
+use super::tree::SourceTree;
 use crate::finding::Finding;
 
 /// Calls that panic, outside test code. Examples and benches are no tests.
-pub(super) fn check(tree: &Tree) -> Vec<Finding> {
+pub(super) fn check(tree: &SourceTree) -> Vec<Finding> {
     let one = |path: &str, line: usize, what: &str| {
         Finding::new(
             path,
@@ -27,8 +27,8 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
 mod tests {
     use super::*;
 
-    fn found(path: &str, body: &str) -> Vec<String> {
-        check(&Tree::of(&[(path, body)]))
+    fn findings_of(path: &str, body: &str) -> Vec<String> {
+        check(&SourceTree::of(&[(path, body)]))
             .iter()
             .map(ToString::to_string)
             .collect()
@@ -57,7 +57,7 @@ mod tests {
             ("select! { _ = y => unreachable!() }", "`unreachable!`"),
         ];
         for (body, what) in ways {
-            let found = found(
+            let found = findings_of(
                 "crates/a/src/lib.rs",
                 &format!("//! A.\nfn f() {{\n    {body};\n}}\n"),
             );
@@ -82,7 +82,7 @@ mod tests {
             "\"panic!()\".len()",
         ] {
             assert_eq!(
-                found("crates/a/src/lib.rs", &format!("fn f() {{ {body}; }}")),
+                findings_of("crates/a/src/lib.rs", &format!("fn f() {{ {body}; }}")),
                 [""; 0],
                 "{body}"
             );
@@ -100,7 +100,7 @@ mod tests {
             ("crates/a/benches/hot.rs", 1),
             ("xtask/src/main.rs", 1),
         ] {
-            assert_eq!(found(path, body).len(), findings, "{path}");
+            assert_eq!(findings_of(path, body).len(), findings, "{path}");
         }
     }
 
@@ -117,19 +117,19 @@ mod tests {
         ] {
             let body = format!("#[{attribute}] fn f() {{ o.unwrap(); }}");
             assert_eq!(
-                found("crates/a/src/lib.rs", &body).len(),
+                findings_of("crates/a/src/lib.rs", &body).len(),
                 findings,
                 "{attribute}"
             );
             let body = format!("struct S; impl S {{ #[{attribute}] fn f() {{ o.unwrap(); }} }}");
             assert_eq!(
-                found("crates/a/src/lib.rs", &body).len(),
+                findings_of("crates/a/src/lib.rs", &body).len(),
                 findings,
                 "{attribute} in an impl"
             );
         }
         assert_eq!(
-            found(
+            findings_of(
                 "crates/a/src/lib.rs",
                 "#[cfg(test)] mod tests { fn f() { o.unwrap(); } }"
             )

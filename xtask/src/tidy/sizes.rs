@@ -4,8 +4,8 @@ use std::fmt;
 use std::io::Write;
 use std::path::Path;
 
-use super::tree::{Rust, Tree};
-use crate::command::Error;
+use super::tree::{RustFile, SourceTree};
+use crate::command::TaskError;
 
 /// Longest file that the report leaves out, in lines.
 const FILE_LINES_MAX: usize = 500;
@@ -39,8 +39,8 @@ impl fmt::Display for SizeSummary {
 }
 
 /// Prints the longest files and functions, and a summary. Returns true: a size is no finding.
-pub(crate) fn run(root: &Path, out: &mut impl Write) -> Result<bool, Error> {
-    let (long, summary) = measure(&Tree::load(root)?);
+pub(crate) fn run(root: &Path, out: &mut impl Write) -> Result<bool, TaskError> {
+    let (long, summary) = measure(&SourceTree::load(root)?);
     for line in &long {
         writeln!(out, "{line}")?;
     }
@@ -49,7 +49,7 @@ pub(crate) fn run(root: &Path, out: &mut impl Write) -> Result<bool, Error> {
 }
 
 /// Returns a line for each file and function over its limit, longest first, and the summary.
-fn measure(tree: &Tree) -> (Vec<String>, SizeSummary) {
+fn measure(tree: &SourceTree) -> (Vec<String>, SizeSummary) {
     let mut long = Vec::new();
     let mut lines = Vec::new();
     let mut summary = SizeSummary::default();
@@ -75,7 +75,7 @@ fn measure(tree: &Tree) -> (Vec<String>, SizeSummary) {
     (long.into_iter().map(|(_, line)| line).collect(), summary)
 }
 
-fn function_line(file: &Rust<'_>, function: &super::survey::Function) -> String {
+fn function_line(file: &RustFile<'_>, function: &super::survey::FunctionBody) -> String {
     let (name, lines) = (&function.name, function.lines);
     format!(
         "{}:{}: `{name}` has {lines} lines",
@@ -99,7 +99,7 @@ mod tests {
         let body = "        f();\n".repeat(99);
         let long = format!("//! A.\nimpl S {{\n    fn long() {{\n{body}    }}\n}}\n");
         let file = "//\n".repeat(501);
-        let (lines, summary) = measure(&Tree::of(&[
+        let (lines, summary) = measure(&SourceTree::of(&[
             ("crates/a/src/lib.rs", &long),
             ("crates/a/src/file.rs", &file),
             ("crates/a/tests/run.rs", &file),
@@ -113,7 +113,7 @@ mod tests {
         );
         assert_eq!((summary.files, summary.longest), (2, 501));
         assert_eq!(
-            measure(&Tree::default()),
+            measure(&SourceTree::default()),
             (Vec::new(), SizeSummary::default())
         );
     }

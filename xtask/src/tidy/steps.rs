@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
-use super::tree::Tree;
+use super::tree::SourceTree;
 use crate::finding::Finding;
 
 const PAGE: &str = "docs/life_of_a_call.md";
@@ -22,7 +22,7 @@ struct CallStep<'a> {
 }
 
 /// Returns steps that are not in the code, links that lead nowhere, and a wrong count of files.
-pub(super) fn check(tree: &Tree) -> Vec<Finding> {
+pub(super) fn check(tree: &SourceTree) -> Vec<Finding> {
     let Some(page) = tree.text(PAGE) else {
         return Vec::new();
     };
@@ -62,7 +62,11 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-fn fault(tree: &Tree, steps: &BTreeMap<&str, CallStep<'_>>, step: &CallStep<'_>) -> Option<String> {
+fn fault(
+    tree: &SourceTree,
+    steps: &BTreeMap<&str, CallStep<'_>>,
+    step: &CallStep<'_>,
+) -> Option<String> {
     if bodies(tree, step).is_empty() {
         return Some(format!("{} has no function {}", step.file, step.name));
     }
@@ -109,7 +113,7 @@ fn function_of(name: &str) -> &str {
 }
 
 /// Returns the bodies of the functions of this name: several types of a file may have one.
-fn bodies(tree: &Tree, step: &CallStep<'_>) -> Vec<TokenStream> {
+fn bodies(tree: &SourceTree, step: &CallStep<'_>) -> Vec<TokenStream> {
     let tokens = tree.text(step.file).and_then(|text| text.parse().ok());
     let of_type = step.name.rsplit_once("::").map(|(of_type, _)| of_type);
     let mut found = Vec::new();
@@ -155,7 +159,7 @@ fn up_to_braces(tokens: &mut impl Iterator<Item = TokenTree>) -> (Vec<String>, T
     (head, TokenStream::new())
 }
 
-/// Whether a word occurs in the tokens at any depth.
+/// Returns whether a word occurs in the tokens at any depth.
 fn names(tokens: TokenStream, wanted: &str) -> bool {
     tokens.into_iter().any(|token| match token {
         TokenTree::Ident(word) => word == wanted,
@@ -171,17 +175,17 @@ mod tests {
     const CODE: &str = "fn free() { a.named(); }\nimpl<T> Trait for Own<T> { fn run(&self) { if x { self.next() } } fn next(&self) {} }\n\
         impl Other { fn run(&self) {} }\n";
 
-    fn found(rows: &str, count: usize) -> Vec<String> {
+    fn findings_of(rows: &str, count: usize) -> Vec<String> {
         let page = format!("The path has {count} files.\n{rows}");
-        let tree = Tree::of(&[(PAGE, page.as_str()), ("crates/a/src/a.rs", CODE)]);
+        let tree = SourceTree::of(&[(PAGE, page.as_str()), ("crates/a/src/a.rs", CODE)]);
         check(&tree).iter().map(ToString::to_string).collect()
     }
 
     #[test]
     fn a_path_that_the_code_takes_passes() {
         let rows = "| 1 | [`Own::run`](../crates/a/src/a.rs) | – | x |\n| 2 | [`Own::next`](../crates/a/src/a.rs) | 1 | y |\n";
-        assert_eq!(found(rows, 1), [""; 0]);
-        assert_eq!(found(rows, 2).len(), 1, "the count");
+        assert_eq!(findings_of(rows, 1), [""; 0]);
+        assert_eq!(findings_of(rows, 2).len(), 1, "the count");
     }
 
     #[test]
@@ -208,7 +212,7 @@ mod tests {
                 "there is no file crates/b.rs",
             ),
         ] {
-            let found = found(rows, 1);
+            let found = findings_of(rows, 1);
             assert!(
                 found.len() == 1 && found[0].contains(wrong),
                 "{wrong}: {found:?}"

@@ -1,6 +1,6 @@
 //! One pass over a Rust file that notes what the rules ask about.
 //!
-//! Code that is compiled only for tests is passed over, except where a rule binds everywhere.
+//! Code that is compiled only for tests is passed over, except by rules that bind everywhere.
 
 use proc_macro2::{TokenStream, TokenTree};
 use syn::punctuated::Punctuated;
@@ -8,12 +8,12 @@ use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use syn::{Attribute, Block, Expr, ImplItem, Item, Lit, Meta, Signature, Token, TraitItem};
 
-use super::modules::links::{self, Links};
+use super::modules::links::{self, FileLinks};
 
-/// What was seen in one file. Lines count from 1.
+/// Survey of one file. Lines count from 1.
 #[derive(Debug, Default)]
-pub(super) struct Survey {
-    pub(super) functions: Vec<Function>,
+pub(super) struct FileSurvey {
+    pub(super) functions: Vec<FunctionBody>,
     /// Calls that panic, by line, as they are written.
     pub(super) panics: Vec<(usize, String)>,
     /// `#[allow(…)]`.
@@ -25,12 +25,12 @@ pub(super) struct Survey {
     /// Modules in files of their own that are compiled only for tests.
     pub(super) test_modules: Vec<String>,
     /// What binds it to other files, test code included.
-    pub(super) links: Links,
+    pub(super) links: FileLinks,
 }
 
 /// One function with a body.
 #[derive(Debug)]
-pub(super) struct Function {
+pub(super) struct FunctionBody {
     /// Its path inside the file: `Type::name`.
     pub(super) name: String,
     pub(super) line: usize,
@@ -40,14 +40,14 @@ pub(super) struct Function {
 
 /// Why a file could not be parsed.
 #[derive(Debug)]
-pub(super) struct Unparsed {
+pub(super) struct ParseFailure {
     pub(super) line: usize,
     pub(super) why: String,
 }
 
 /// Reads one file.
-pub(super) fn read(text: &str) -> Result<Survey, Unparsed> {
-    let unparsed = |error: syn::Error| Unparsed {
+pub(super) fn read(text: &str) -> Result<FileSurvey, ParseFailure> {
+    let unparsed = |error: syn::Error| ParseFailure {
         line: error.span().start().line,
         why: error.to_string(),
     };
@@ -55,7 +55,7 @@ pub(super) fn read(text: &str) -> Result<Survey, Unparsed> {
         .parse()
         .map_err(|error: proc_macro2::LexError| unparsed(error.into()))?;
     let file = syn::parse_file(text).map_err(unparsed)?;
-    let mut surveyor = Surveyor::default();
+    let mut surveyor = SurveyVisitor::default();
     surveyor.find_unsafe(tokens);
     surveyor.visit_file(&file);
     surveyor.survey.links = links::read(&file);
@@ -63,8 +63,8 @@ pub(super) fn read(text: &str) -> Result<Survey, Unparsed> {
 }
 
 #[derive(Default)]
-struct Surveyor {
-    survey: Survey,
+struct SurveyVisitor {
+    survey: FileSurvey,
     scope: Vec<String>,
 }
 
@@ -75,7 +75,7 @@ const UNWRAPS: [&str; 2] = ["unwrap", "unwrap_err"];
 /// The same, with a message.
 const EXPECTS: [&str; 2] = ["expect", "expect_err"];
 
-impl Surveyor {
+impl SurveyVisitor {
     fn panic(&mut self, line: usize, what: impl Into<String>) {
         self.survey.panics.push((line, what.into()));
     }
@@ -85,7 +85,7 @@ impl Surveyor {
         let end = block.brace_token.span.close().end().line;
         let mut name = self.scope.clone();
         name.push(sig.ident.to_string());
-        self.survey.functions.push(Function {
+        self.survey.functions.push(FunctionBody {
             name: name.join("::"),
             line,
             lines: end + 1 - line,
@@ -150,7 +150,7 @@ impl Surveyor {
     }
 }
 
-impl<'ast> Visit<'ast> for Surveyor {
+impl<'ast> Visit<'ast> for SurveyVisitor {
     fn visit_item(&mut self, item: &'ast Item) {
         if attributes(item).iter().any(is_test_only) {
             if let Item::Mod(module) = item
@@ -230,7 +230,7 @@ impl<'ast> Visit<'ast> for Surveyor {
 
     fn visit_expr_try(&mut self, tried: &'ast syn::ExprTry) {
         match &*tried.expr {
-            // What is followed by `?` returns a result of its own: a parser's `expect("word")?`.
+            // A call followed by `?` returns a result of its own: a parser's `expect("word")?`.
             Expr::MethodCall(call) if call.method == "expect" => {
                 self.visit_expr(&call.receiver);
                 call.args
@@ -258,7 +258,7 @@ impl<'ast> Visit<'ast> for Surveyor {
     }
 }
 
-/// Whether the one argument looks like a message: a parser's own `expect(b':')` is no panic.
+/// Returns whether the one argument looks like a message: a parser's own `expect(b':')` is no panic.
 fn is_message(arguments: &Punctuated<Expr, Token![,]>) -> bool {
     let mut arguments = arguments.iter();
     let (Some(only), None) = (arguments.next(), arguments.next()) else {

@@ -4,32 +4,32 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use super::modules::links::Links;
-use super::survey::{self, Survey};
-use crate::command::{self, Error};
+use super::modules::links::FileLinks;
+use super::survey::{self, FileSurvey};
+use crate::command::{self, TaskError};
 use crate::finding::Finding;
 
 /// Every text file, by its path relative to the root, with `/` between the parts.
 #[derive(Debug, Default)]
-pub(super) struct Tree {
+pub(super) struct SourceTree {
     texts: BTreeMap<String, String>,
-    surveys: BTreeMap<String, Result<Survey, survey::Unparsed>>,
+    surveys: BTreeMap<String, Result<FileSurvey, survey::ParseFailure>>,
     tests: BTreeSet<String>,
 }
 
 /// One Rust file that could be parsed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rust<'a> {
+pub(super) struct RustFile<'a> {
     pub(super) path: &'a str,
     pub(super) text: &'a str,
-    pub(super) survey: &'a Survey,
+    pub(super) survey: &'a FileSurvey,
     /// Whether the whole file is test code.
     pub(super) test: bool,
 }
 
-impl Tree {
+impl SourceTree {
     /// Reads what git tracks or would track; what is ignored is no part of the tree.
-    pub(super) fn load(root: &Path) -> Result<Self, Error> {
+    pub(super) fn load(root: &Path) -> Result<Self, TaskError> {
         let mut texts = BTreeMap::new();
         for name in list(root)? {
             let path = root.join(&name);
@@ -37,7 +37,7 @@ impl Tree {
             if !path.is_file() {
                 continue;
             }
-            let bytes = fs::read(&path).map_err(Error::io(name.as_str()))?;
+            let bytes = fs::read(&path).map_err(TaskError::io(name.as_str()))?;
             if let Ok(text) = String::from_utf8(bytes) {
                 texts.insert(name, text);
             }
@@ -45,7 +45,7 @@ impl Tree {
         Ok(Self::from_texts(texts))
     }
 
-    /// A tree for a test of a rule.
+    /// Returns a tree for a test of a rule.
     #[cfg(test)]
     pub(super) fn of(files: &[(&str, &str)]) -> Self {
         Self::from_texts(
@@ -85,39 +85,39 @@ impl Tree {
         }
     }
 
-    /// Every text file with its path.
+    /// Returns every text file with its path.
     pub(super) fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
         self.texts
             .iter()
             .map(|(path, text)| (path.as_str(), text.as_str()))
     }
 
-    /// The paths of all Rust files, parsed or not.
+    /// Returns the paths of all Rust files, parsed or not.
     pub(super) fn rust_paths(&self) -> impl Iterator<Item = &str> {
         self.surveys.keys().map(String::as_str)
     }
 
-    /// The tree's own copy of the path of a Rust file, where there is such a file.
+    /// Returns the tree's own copy of the path of a Rust file, if there is such a file.
     pub(super) fn rust_path(&self, path: &str) -> Option<&str> {
         let (path, _) = self.surveys.get_key_value(path)?;
         Some(path)
     }
 
-    /// What a Rust file declares and names; none where it cannot be parsed.
-    pub(super) fn links(&self, path: &str) -> Option<&Links> {
+    /// Returns the declarations and names of a Rust file; `None` if it cannot be parsed.
+    pub(super) fn links(&self, path: &str) -> Option<&FileLinks> {
         let survey = self.surveys.get(path)?.as_ref().ok()?;
         Some(&survey.links)
     }
 
-    /// The text of one file.
+    /// Returns the text of one file.
     pub(super) fn text(&self, path: &str) -> Option<&str> {
         self.texts.get(path).map(String::as_str)
     }
 
-    /// Every Rust file that could be parsed.
-    pub(super) fn rust(&self) -> impl Iterator<Item = Rust<'_>> {
+    /// Returns every Rust file that could be parsed.
+    pub(super) fn rust(&self) -> impl Iterator<Item = RustFile<'_>> {
         self.surveys.iter().filter_map(|(path, survey)| {
-            Some(Rust {
+            Some(RustFile {
                 path,
                 text: self.text(path)?,
                 survey: survey.as_ref().ok()?,
@@ -126,12 +126,12 @@ impl Tree {
         })
     }
 
-    /// Every Rust file that is not test code.
-    pub(super) fn shipped(&self) -> impl Iterator<Item = Rust<'_>> {
+    /// Returns every Rust file that is not test code.
+    pub(super) fn shipped(&self) -> impl Iterator<Item = RustFile<'_>> {
         self.rust().filter(|file| !file.test)
     }
 
-    /// The files that could not be parsed; tests may hold such files on purpose.
+    /// Returns the files that could not be parsed; tests may hold such files on purpose.
     pub(super) fn unparsed(&self) -> Vec<Finding> {
         let bad = self
             .surveys
@@ -149,7 +149,7 @@ impl Tree {
         .collect()
     }
 
-    /// The first line, counted from 1, of a file that satisfies `wanted`, or 1.
+    /// Returns the first line, counted from 1, of a file that satisfies `wanted`, or 1.
     pub(super) fn line_of(&self, path: &str, wanted: impl Fn(&str) -> bool) -> usize {
         let line = self
             .text(path)
@@ -158,8 +158,9 @@ impl Tree {
     }
 }
 
-/// The names of all files: from git, or by walking where git cannot be asked (an unpacked archive, a foreign owner).
-fn list(root: &Path) -> Result<Vec<String>, Error> {
+/// Returns the names of all files: from git, or by walking where git cannot be asked (an unpacked archive, a foreign
+/// owner).
+fn list(root: &Path) -> Result<Vec<String>, TaskError> {
     let args = [
         "ls-files",
         "-z",
@@ -181,12 +182,12 @@ fn list(root: &Path) -> Result<Vec<String>, Error> {
 /// What `.gitignore` names, and git itself.
 const IGNORED: [&str; 4] = [".git", ".cache", "target", "runs"];
 
-fn walk(root: &Path, folder: &str, names: &mut Vec<String>) -> Result<(), Error> {
-    let entries = fs::read_dir(root.join(folder)).map_err(Error::io(folder))?;
+fn walk(root: &Path, folder: &str, names: &mut Vec<String>) -> Result<(), TaskError> {
+    let entries = fs::read_dir(root.join(folder)).map_err(TaskError::io(folder))?;
     for entry in entries {
-        let entry = entry.map_err(Error::io(folder))?;
+        let entry = entry.map_err(TaskError::io(folder))?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        let kind = entry.file_type().map_err(Error::io(name.as_str()))?;
+        let kind = entry.file_type().map_err(TaskError::io(name.as_str()))?;
         if folder.is_empty() && IGNORED.contains(&name.as_str()) {
             continue;
         }
@@ -204,7 +205,7 @@ fn walk(root: &Path, folder: &str, names: &mut Vec<String>) -> Result<(), Error>
     Ok(())
 }
 
-/// Where the modules that a file declares are found, with a trailing slash.
+/// Returns the folder of the modules that a file declares, with a trailing slash.
 pub(super) fn module_folder(path: &str) -> String {
     let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
     let folder = if folder.is_empty() {
@@ -218,7 +219,7 @@ pub(super) fn module_folder(path: &str) -> String {
     }
 }
 
-/// Integration tests, and fuzz targets, whose whole job is to fall over.
+/// Returns whether the file is of integration tests or fuzz targets, which are meant to fail.
 fn is_test_folder(path: &str) -> bool {
     let mut folders = path.split('/');
     folders.next_back();
@@ -231,7 +232,7 @@ mod tests {
 
     #[test]
     fn test_code_is_known_by_folder_and_by_declaration() {
-        let tree = Tree::of(&[
+        let tree = SourceTree::of(&[
             (
                 "crates/a/src/lib.rs",
                 "//! A.\n#[cfg(test)]\nmod checks;\nmod deep;\n",
@@ -276,7 +277,7 @@ mod tests {
 
     #[test]
     fn a_file_that_cannot_be_parsed_is_found() {
-        let tree = Tree::of(&[
+        let tree = SourceTree::of(&[
             ("crates/a/src/lib.rs", "//! A.\nfn f( {}\n"),
             ("crates/a/tests/fail.rs", "fn f( {}"),
         ]);

@@ -3,7 +3,7 @@
 //! Pages under `docs/reference` are printed from help, keys and reasons, so those are checked there; messages are
 //! string literals of the sources.
 
-use super::tree::Tree;
+use super::tree::SourceTree;
 use crate::finding::Finding;
 
 /// A word or phrase, and what to write in its place.
@@ -40,14 +40,14 @@ const BANNED: [(&str, &str); 29] = [
 ];
 
 /// Pages and messages.
-pub(super) fn check(tree: &Tree) -> Vec<Finding> {
+pub(super) fn check(tree: &SourceTree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, text) in tree.texts() {
         if !is_page(path) && !is_source(path) {
             continue;
         }
         for (index, line) in text.lines().enumerate() {
-            // Tests are at the end of a file, and nobody but us reads them.
+            // Tests are at the end of a file, and users never read them.
             if is_source(path) && line.trim() == "#[cfg(test)]" {
                 break;
             }
@@ -80,7 +80,7 @@ fn is_source(path: &str) -> bool {
         && path.ends_with(".rs")
 }
 
-/// What stands between quotes on a line of code that is no comment.
+/// Returns the text between quotes on a line of code that is not a comment.
 fn literals(line: &str) -> String {
     if line.trim_start().starts_with("//") {
         return String::new();
@@ -93,7 +93,7 @@ fn literals(line: &str) -> String {
         .join("\n")
 }
 
-/// Whether a line says that something *is no* such thing; "there is no" and "is no longer" are English.
+/// Returns whether a line says that something *is no* such thing; "there is no" and "is no longer" are English.
 fn says_is_no(line: &str) -> bool {
     line.match_indices("is no ").any(|(at, found)| {
         let before = line.get(..at).unwrap_or_default();
@@ -118,33 +118,40 @@ fn has_phrase(line: &str, phrase: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn found(path: &str, text: &str) -> usize {
-        check(&Tree::of(&[(path, text)])).len()
+    fn count_findings(path: &str, text: &str) -> usize {
+        check(&SourceTree::of(&[(path, text)])).len()
     }
 
     #[test]
     fn p17_banned_words_are_found_where_people_read() {
         for (word, _) in BANNED {
             let page = format!("one {word} two\n");
-            assert_eq!(found("docs/a.md", &page), 1, "{word}");
-            assert_eq!(found("docs/reference/commands.md", &page), 1, "{word}");
-            assert_eq!(found("notes/a.md", &page), 0, "{word}");
+            assert_eq!(count_findings("docs/a.md", &page), 1, "{word}");
+            assert_eq!(
+                count_findings("docs/reference/commands.md", &page),
+                1,
+                "{word}"
+            );
+            assert_eq!(count_findings("notes/a.md", &page), 0, "{word}");
             let message = format!("let said = \"one {word} two\";\n");
-            assert_eq!(found("crates/a/src/b.rs", &message), 1, "{word}");
+            assert_eq!(count_findings("crates/a/src/b.rs", &message), 1, "{word}");
             let comment = format!("// \"{word}\"\nlet {}x = 1;\n", word.replace(' ', "_"));
-            assert_eq!(found("crates/a/src/b.rs", &comment), 0, "{word}");
+            assert_eq!(count_findings("crates/a/src/b.rs", &comment), 0, "{word}");
             let name = format!("let key = \"{}\";\n", word.replace(' ', "_"));
-            assert_eq!(found("crates/a/src/b.rs", &name), 0, "{word}");
+            assert_eq!(count_findings("crates/a/src/b.rs", &name), 0, "{word}");
             let test = format!("#[cfg(test)]\nlet said = \"{word}\";\n");
-            assert_eq!(found("crates/a/src/b.rs", &test), 0, "{word}");
+            assert_eq!(count_findings("crates/a/src/b.rs", &test), 0, "{word}");
         }
-        assert_eq!(found("docs/a.md", "recommend, amend and well\n"), 0);
+        assert_eq!(
+            count_findings("docs/a.md", "recommend, amend and well\n"),
+            0
+        );
         for (line, expect) in [
             ("it is no port\n", 1),
             ("There is no port, and it is no longer needed\n", 0),
             ("this noise\n", 0),
         ] {
-            assert_eq!(found("docs/a.md", line), expect, "{line}");
+            assert_eq!(count_findings("docs/a.md", line), expect, "{line}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Words that may not stay in the tree: reminders without an owner, and paths of one machine.
 
-use super::tree::Tree;
+use super::tree::SourceTree;
 use crate::finding::Finding;
 
 /// Put together here so that this file does not find itself.
@@ -17,7 +17,7 @@ const MACHINE_PATHS: [&str; 3] = [
 ];
 
 /// Reminders in what people write, machine paths in every text file.
-pub(super) fn check(tree: &Tree) -> Vec<Finding> {
+pub(super) fn check(tree: &SourceTree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, text) in tree.texts() {
         for (index, line) in text.lines().enumerate() {
@@ -66,7 +66,7 @@ fn has_word(line: &str, word: &str) -> bool {
     })
 }
 
-/// Whether an absolute path starts with `place`; `../work/` and `a/work/` do not.
+/// Returns whether an absolute path starts with `place`; `../work/` and `a/work/` do not.
 fn has_path(line: &str, place: &str) -> bool {
     line.match_indices(place).any(|(at, _)| {
         let before = line.get(..at).and_then(|s| s.chars().next_back());
@@ -80,8 +80,8 @@ fn has_path(line: &str, place: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn found(path: &str, text: &str) -> usize {
-        check(&Tree::of(&[(path, text)])).len()
+    fn count_findings(path: &str, text: &str) -> usize {
+        check(&SourceTree::of(&[(path, text)])).len()
     }
 
     #[test]
@@ -96,23 +96,23 @@ mod tests {
                 "a.py",
             ] {
                 assert_eq!(
-                    found(path, &format!("one\n# {word}: later\n")),
+                    count_findings(path, &format!("one\n# {word}: later\n")),
                     1,
                     "{path} {word}"
                 );
             }
             assert_eq!(
-                found("README.md", &format!("{word}S and a{word}\n")),
+                count_findings("README.md", &format!("{word}S and a{word}\n")),
                 0,
                 "{word}"
             );
             assert_eq!(
-                found("package-lock.json", &format!("\"{word}\"\n")),
+                count_findings("package-lock.json", &format!("\"{word}\"\n")),
                 0,
                 "{word}"
             );
         }
-        assert_eq!(found("scripts/x", "mktemp -d /tmp/a.XXXXXX\n"), 0);
+        assert_eq!(count_findings("scripts/x", "mktemp -d /tmp/a.XXXXXX\n"), 0);
     }
 
     #[test]
@@ -125,13 +125,13 @@ mod tests {
                 "scripts/run",
             ] {
                 assert_eq!(
-                    found(path, &format!("x\n\"{place}main\"\n")),
+                    count_findings(path, &format!("x\n\"{place}main\"\n")),
                     1,
                     "{path} {place}"
                 );
             }
             assert_eq!(
-                found("a.md", &format!("..{place}a b{place}c ${{HOME}}{place}d\n")),
+                count_findings("a.md", &format!("..{place}a b{place}c ${{HOME}}{place}d\n")),
                 0,
                 "{place}"
             );

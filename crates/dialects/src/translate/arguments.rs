@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::ask::Text;
 use crate::json;
-use crate::write::Object;
+use crate::write::ObjectWriter;
 
 /// Follows the arguments of a call as they come.
 #[derive(Debug, Default)]
@@ -38,14 +38,14 @@ impl ArgumentScan {
         }
     }
 
-    /// Whether an object or list has ended.
+    /// Returns whether an object or list has ended.
     pub fn is_whole(&self) -> bool {
         self.is_whole
     }
 }
 
-/// Returns the arguments as an object: as they are where they are one, closed where they were cut off, and else as a text in an
-/// object of its own, so that the tool refuses them and nothing is lost.
+/// Returns the arguments as an object: unchanged if they are one, closed if they were cut off, and else as a text
+/// within an object, so that the tool refuses them and nothing is lost.
 pub(super) fn to_object<'t>(text: &'t Text<'_>) -> Cow<'t, str> {
     let trimmed = text.trim();
     if trimmed.is_empty() {
@@ -57,11 +57,11 @@ pub(super) fn to_object<'t>(text: &'t Text<'_>) -> Cow<'t, str> {
     if let Some(closed) = closed(trimmed) {
         return Cow::Owned(closed);
     }
-    let wrapped = Object::new().text("arguments", text).end();
+    let wrapped = ObjectWriter::new().text("arguments", text).end();
     Cow::Owned(String::from_utf8(wrapped).unwrap_or_default())
 }
 
-/// Closes an object that was cut off, where that makes one of it.
+/// Closes an object that was cut off, if that makes one of it.
 fn closed(text: &str) -> Option<String> {
     let mut scan = ArgumentScan::default();
     scan.read(text);

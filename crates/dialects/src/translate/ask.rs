@@ -1,4 +1,4 @@
-//! A conversation as no dialect words it: what a request asks, and what a reply says.
+//! A conversation in no dialect: requests and replies.
 
 use std::borrow::Cow;
 
@@ -10,14 +10,14 @@ pub(crate) type Text<'a> = Cow<'a, str>;
 
 /// A request. Values that are numbers or schemas are JSON as it came.
 #[derive(Debug, Default)]
-pub(crate) struct Ask<'a> {
-    pub names: Names,
+pub(crate) struct ModelRequest<'a> {
+    pub names: MemberNames,
     pub system: Vec<Text<'a>>,
     /// The texts of the system that a cache is asked to end behind: their number, and the wish in JSON.
     pub system_marks: Vec<(usize, &'a str)>,
-    pub turns: Vec<Turn<'a>>,
-    pub tools: Vec<Tool<'a>>,
-    pub choice: Option<Choice<'a>>,
+    pub turns: Vec<ChatTurn<'a>>,
+    pub tools: Vec<OfferedTool<'a>>,
+    pub choice: Option<ToolChoice<'a>>,
     /// Whether several tools may be called at once.
     pub parallel: Option<bool>,
     pub max_tokens: Option<&'a str>,
@@ -28,17 +28,17 @@ pub(crate) struct Ask<'a> {
     pub presence_penalty: Option<&'a str>,
     pub frequency_penalty: Option<&'a str>,
     pub stop: Vec<Text<'a>>,
-    pub shape: Option<Shape<'a>>,
-    pub effort: Option<Effort>,
+    pub shape: Option<ReplyShape<'a>>,
+    pub effort: Option<ThinkingEffort>,
     /// Who asks, as the caller names its own user.
     pub user: Option<Text<'a>>,
     pub streams: bool,
 }
 
-impl Ask<'_> {
+impl ModelRequest<'_> {
     /// Leaves out where caches are asked to end: only messages know that.
     pub fn drop_cache_marks(&mut self, left_out: &mut LeftOut) {
-        let is_mark = |part: &Part<'_>| matches!(part, Part::CacheMark(_));
+        let is_mark = |part: &ContentPart<'_>| matches!(part, ContentPart::CacheMark(_));
         let mut any = !self.system_marks.is_empty();
         self.system_marks.clear();
         for tool in &mut self.tools {
@@ -48,7 +48,7 @@ impl Ask<'_> {
             any |= turn.parts.iter().any(is_mark);
             turn.parts.retain(|part| !is_mark(part));
             for part in &mut turn.parts {
-                if let Part::Result { parts, .. } = part {
+                if let ContentPart::Result { parts, .. } = part {
                     any |= parts.iter().any(is_mark);
                     parts.retain(|part| !is_mark(part));
                 }
@@ -60,9 +60,9 @@ impl Ask<'_> {
     }
 }
 
-/// What a caller's dialect calls the members that are refused or left out when the request is written.
+/// Names in a caller's dialect of the members that are refused or left out when the request is written.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Names {
+pub(crate) struct MemberNames {
     pub user: &'static str,
     pub parallel: &'static str,
     /// The form of the reply.
@@ -77,7 +77,7 @@ pub(crate) struct Names {
     pub thoughts: &'static str,
 }
 
-impl Default for Names {
+impl Default for MemberNames {
     /// Those of chat completions.
     fn default() -> Self {
         Self {
@@ -94,45 +94,45 @@ impl Default for Names {
 
 /// Who speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Role {
+pub(crate) enum SpeakerRole {
     System,
     User,
     Assistant,
 }
 
-/// What one side says before the other does.
+/// Turn of one side.
 #[derive(Debug)]
-pub(crate) struct Turn<'a> {
-    pub role: Role,
-    pub parts: Vec<Part<'a>>,
-    /// Where it stands in the request, for refusals.
+pub(crate) struct ChatTurn<'a> {
+    pub role: SpeakerRole,
+    pub parts: Vec<ContentPart<'a>>,
+    /// Its place in the request, for refusals.
     pub at: String,
 }
 
 /// A part of what is said.
 #[derive(Debug)]
-pub(crate) enum Part<'a> {
+pub(crate) enum ContentPart<'a> {
     Text(Text<'a>),
-    Image(Source<'a>),
+    Image(FileSource<'a>),
     /// A PDF.
     Document {
         name: Option<Text<'a>>,
-        source: Source<'a>,
+        source: FileSource<'a>,
     },
     /// The model calls a tool.
-    Call(Call<'a>),
-    /// What a tool has said.
+    Call(ToolCall<'a>),
+    /// Result of a tool.
     Result {
         id: Text<'a>,
         failed: bool,
-        parts: Vec<Part<'a>>,
+        parts: Vec<ContentPart<'a>>,
     },
-    /// What the model thought, with the signature of the provider that wrote it.
+    /// Thoughts of the model, with the signature of the provider that wrote them.
     Thinking {
         text: Text<'a>,
         signature: Option<Text<'a>>,
     },
-    /// What it thought, for the provider's eyes only.
+    /// Thoughts that only the provider can read.
     Redacted(Text<'a>),
     /// It says that it will not.
     Refusal(Text<'a>),
@@ -142,7 +142,7 @@ pub(crate) enum Part<'a> {
 
 /// A call of a tool.
 #[derive(Debug)]
-pub(crate) struct Call<'a> {
+pub(crate) struct ToolCall<'a> {
     pub id: Text<'a>,
     pub name: Text<'a>,
     /// Its arguments: an object in JSON.
@@ -151,9 +151,9 @@ pub(crate) struct Call<'a> {
     pub signature: Option<Text<'a>>,
 }
 
-/// Where a file's bytes are.
+/// Source of a file's bytes.
 #[derive(Debug)]
-pub(crate) enum Source<'a> {
+pub(crate) enum FileSource<'a> {
     Url(Text<'a>),
     /// In base64.
     Data {
@@ -162,7 +162,7 @@ pub(crate) enum Source<'a> {
     },
 }
 
-impl<'a> Source<'a> {
+impl<'a> FileSource<'a> {
     /// Reads a URL, which may hold the bytes itself.
     pub fn of_url(url: Text<'a>) -> Self {
         let parted = url.strip_prefix("data:").and_then(|rest| {
@@ -178,7 +178,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// The URL, which may hold the bytes itself.
+    /// Returns the URL, which may hold the bytes itself.
     pub fn url(&self) -> Text<'_> {
         match self {
             Self::Url(url) => Cow::Borrowed(url),
@@ -189,7 +189,7 @@ impl<'a> Source<'a> {
 
 /// A tool that the model may call.
 #[derive(Debug)]
-pub(crate) struct Tool<'a> {
+pub(crate) struct OfferedTool<'a> {
     pub name: Text<'a>,
     pub description: Option<Text<'a>>,
     pub schema: Option<&'a str>,
@@ -200,7 +200,7 @@ pub(crate) struct Tool<'a> {
 
 /// Which tool is to be called.
 #[derive(Debug)]
-pub(crate) enum Choice<'a> {
+pub(crate) enum ToolChoice<'a> {
     Auto,
     Any,
     None,
@@ -209,7 +209,7 @@ pub(crate) enum Choice<'a> {
 
 /// The form that the reply has to have.
 #[derive(Debug)]
-pub(crate) enum Shape<'a> {
+pub(crate) enum ReplyShape<'a> {
     Json,
     Schema {
         name: Option<Text<'a>>,
@@ -220,7 +220,7 @@ pub(crate) enum Shape<'a> {
 
 /// How much the model thinks first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Effort {
+pub(crate) enum ThinkingEffort {
     None,
     Minimal,
     Low,
@@ -230,7 +230,7 @@ pub(crate) enum Effort {
     Max,
 }
 
-impl Effort {
+impl ThinkingEffort {
     pub const ALL: [(Self, &'static str); 7] = [
         (Self::None, "none"),
         (Self::Minimal, "minimal"),
@@ -251,7 +251,7 @@ impl Effort {
         found.map_or("medium", |(_, word)| word)
     }
 
-    /// What comes nearest to a number of tokens to think with.
+    /// Returns the effort nearest to a budget of tokens.
     pub fn of_budget(tokens: u64) -> Self {
         match tokens {
             0..4_096 => Self::Low,
@@ -263,7 +263,7 @@ impl Effort {
 
 /// Why a model stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Stop {
+pub(crate) enum StopReason {
     /// It was done.
     End,
     /// It may write no more.
@@ -278,18 +278,18 @@ pub(crate) enum Stop {
 
 /// A reply.
 #[derive(Debug)]
-pub(crate) struct Reply<'a> {
+pub(crate) struct ModelReply<'a> {
     pub id: Text<'a>,
     pub model: Text<'a>,
-    pub parts: Vec<Part<'a>>,
-    pub stop: Stop,
+    pub parts: Vec<ContentPart<'a>>,
+    pub stop: StopReason,
     pub tokens: Tokens,
     pub left_out: LeftOut,
 }
 
 /// A piece of a stream.
 #[derive(Debug)]
-pub(crate) enum Piece<'a> {
+pub(crate) enum StreamPiece<'a> {
     Start {
         id: Text<'a>,
         model: Text<'a>,
@@ -302,7 +302,7 @@ pub(crate) enum Piece<'a> {
     /// A call begins, without its arguments; `at` counts the calls of the reply.
     Call {
         at: usize,
-        call: Call<'a>,
+        call: ToolCall<'a>,
     },
     /// More of its arguments.
     Arguments {
@@ -314,7 +314,7 @@ pub(crate) enum Piece<'a> {
     Usage(Tokens),
     /// Something that no other dialect can say, by its name.
     LeftOut(Cow<'static, str>),
-    Stop(Stop),
+    Stop(StopReason),
     End,
     /// The provider gives up, for this reason.
     Failed(Option<String>),

@@ -1,7 +1,8 @@
 //! OpenAI's embeddings in the words of Google: texts in, numbers out.
 //!
-//! Vertex has two methods. The older models have `predict`, with all texts in one request; Gemini's have `embedContent` for one text and
-//! `batchEmbedContents` for several. A text that is too long is an error, as it is with OpenAI: both would cut it off in silence.
+//! Vertex has two methods. The older models have `predict`, with all texts in one request; Gemini's have `embedContent`
+//! for one text and `batchEmbedContents` for several. A text that is too long is an error, as it is with OpenAI: both
+//! would cut it off in silence.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,14 +10,14 @@ use base64::engine::general_purpose::STANDARD;
 use super::super::body::Body;
 use super::super::json::{self, member};
 use super::super::usage::Tokens;
-use super::super::write::{Object, list, quoted};
+use super::super::write::{ObjectWriter, list, quote};
 use super::ask::Text;
-use super::fields::{Fields, Inexpressible, LeftOut, Read, wrong};
-use super::{Said, Told};
+use super::fields::{Inexpressible, LeftOut, ObjectFields, Read, wrong};
+use super::{TranslatedReply, TranslatedRequest};
 
 /// The method that a model is asked by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Method {
+pub enum EmbeddingMethod {
     /// `predict`.
     Predict,
     /// `embedContent`.
@@ -25,8 +26,8 @@ pub enum Method {
     EmbedAll,
 }
 
-impl Method {
-    /// The one for a request to a model, which has `embedContent` or only `predict`.
+impl EmbeddingMethod {
+    /// Returns the one for a request to a model, which has `embedContent` or only `predict`.
     #[must_use]
     pub fn of(body: &Body, embeds: bool) -> Self {
         let input = body.get("input").unwrap_or_default();
@@ -37,7 +38,7 @@ impl Method {
         }
     }
 
-    /// As it stands in a URL.
+    /// Returns its name in a URL.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -52,9 +53,9 @@ impl Method {
 ///
 /// # Errors
 /// Where some of it cannot be said there.
-pub fn request(method: Method, body: &str) -> Result<Said, Inexpressible> {
+pub fn request(method: EmbeddingMethod, body: &str) -> Result<TranslatedRequest, Inexpressible> {
     let mut left_out = LeftOut::new();
-    let mut own = Fields::of("", body)?;
+    let mut own = ObjectFields::of("", body)?;
     own.take("model");
     own.neutral(&[("encoding_format", &["\"float\"", "\"base64\""])])?;
     own.hints(&["user"], &mut left_out);
@@ -62,30 +63,32 @@ pub fn request(method: Method, body: &str) -> Result<Said, Inexpressible> {
     let texts = input(&mut own)?;
     own.end()?;
     let body = match method {
-        Method::Predict => {
-            let texts = texts.iter().map(|text| Object::new().text("content", text));
-            let parameters = Object::new()
+        EmbeddingMethod::Predict => {
+            let texts = texts
+                .iter()
+                .map(|text| ObjectWriter::new().text("content", text));
+            let parameters = ObjectWriter::new()
                 .raw_if("outputDimensionality", size)
                 .raw("autoTruncate", "false");
-            Object::new()
-                .raw("instances", list(texts.map(Object::end)))
+            ObjectWriter::new()
+                .raw("instances", list(texts.map(ObjectWriter::end)))
                 .raw("parameters", parameters.end())
                 .end()
         }
-        Method::Embed => texts.first().map_or_else(Vec::new, |text| one(text, size)),
-        Method::EmbedAll => {
+        EmbeddingMethod::Embed => texts.first().map_or_else(Vec::new, |text| one(text, size)),
+        EmbeddingMethod::EmbedAll => {
             let requests = list(texts.iter().map(|text| one(text, size)));
-            Object::new().raw("requests", requests).end()
+            ObjectWriter::new().raw("requests", requests).end()
         }
     };
-    Ok(Said {
+    Ok(TranslatedRequest {
         body,
         left_out: left_out.into_iter().collect(),
     })
 }
 
-/// The texts: one, or a list.
-fn input<'a>(own: &mut Fields<'a>) -> Read<Vec<Text<'a>>> {
+/// Returns the texts: one, or a list.
+fn input<'a>(own: &mut ObjectFields<'a>) -> Read<Vec<Text<'a>>> {
     let Some(raw) = own.take("input") else {
         return wrong("input", "is missing");
     };
@@ -107,22 +110,23 @@ fn input<'a>(own: &mut Fields<'a>) -> Read<Vec<Text<'a>>> {
 }
 
 fn one(text: &str, size: Option<&str>) -> Vec<u8> {
-    let part = Object::new().text("text", text).end();
-    let content = Object::new()
+    let part = ObjectWriter::new().text("text", text).end();
+    let content = ObjectWriter::new()
         .text("role", "user")
         .raw("parts", list([part]));
-    let config = Object::new()
+    let config = ObjectWriter::new()
         .raw_if("outputDimensionality", size)
         .raw("autoTruncate", "false");
-    Object::new()
+    ObjectWriter::new()
         .raw("content", content.end())
         .raw("embedContentConfig", config.end())
         .end()
 }
 
-/// Says a reply; `asked` is the caller's request. `None` where it is none, or has another number of embeddings than there were texts.
+/// Translates a reply; `asked` is the caller's request. `None` if it is not a reply, or has another number of
+/// embeddings than the request had texts.
 #[must_use]
-pub fn reply(text: &str, asked: &Body) -> Option<Told> {
+pub fn reply(text: &str, asked: &Body) -> Option<TranslatedReply> {
     let own = json::members(text);
     let all = |name: &str| json::elements(member(&own, name).unwrap_or_default());
     let inner = |raw| member(&json::members(raw), "embeddings");
@@ -143,22 +147,22 @@ pub fn reply(text: &str, asked: &Body) -> Option<Told> {
         .map(|(index, raw)| {
             let own = json::members(raw);
             let values = numbers(member(&own, "values")?, is_base64)?;
-            let one = Object::new().text("object", "embedding");
+            let one = ObjectWriter::new().text("object", "embedding");
             let one = one.raw("index", index.to_string());
             Some(one.raw("embedding", values).end())
         })
         .collect();
     let read = read_of(&own, &found);
     let count = read.unwrap_or(0).to_string();
-    let usage = Object::new()
+    let usage = ObjectWriter::new()
         .raw("prompt_tokens", &count)
         .raw("total_tokens", &count);
-    let body = Object::new()
+    let body = ObjectWriter::new()
         .text("object", "list")
         .raw("data", list(data?))
         .text("model", &asked.text("model").unwrap_or_default())
         .raw("usage", usage.end());
-    Some(Told {
+    Some(TranslatedReply {
         body: body.end(),
         tokens: Tokens {
             input: read,
@@ -169,7 +173,7 @@ pub fn reply(text: &str, asked: &Body) -> Option<Told> {
     })
 }
 
-/// The tokens that were read: of all together, or of each.
+/// Returns the tokens that were read: of all together, or of each.
 fn read_of(own: &[wire::scan::Member<'_>], found: &[&str]) -> Option<u64> {
     let usage = json::members(member(own, "usageMetadata").unwrap_or_default());
     let each = found.iter().map(|raw| {
@@ -182,7 +186,7 @@ fn read_of(own: &[wire::scan::Member<'_>], found: &[&str]) -> Option<u64> {
     all.or_else(|| each.sum())
 }
 
-/// The numbers of an embedding, as JSON: a list as it came, or 32 bits of each in base64.
+/// Returns the numbers of an embedding, as JSON: a list as it came, or 32 bits of each in base64.
 fn numbers(raw: &str, is_base64: bool) -> Option<Vec<u8>> {
     let all = json::elements(raw);
     let mut bytes = Vec::with_capacity(all.len() * 4);
@@ -192,7 +196,7 @@ fn numbers(raw: &str, is_base64: bool) -> Option<Vec<u8>> {
     }
     (!all.is_empty()).then_some(())?;
     Some(match is_base64 {
-        true => quoted(&STANDARD.encode(bytes)),
+        true => quote(&STANDARD.encode(bytes)),
         false => raw.as_bytes().to_vec(),
     })
 }
@@ -207,7 +211,7 @@ mod tests {
         Body::read(value.to_string().as_bytes(), &["model", "input"]).unwrap()
     }
 
-    fn said(method: Method, value: &Value) -> Value {
+    fn translate_value(method: EmbeddingMethod, value: &Value) -> Value {
         let said = request(method, &value.to_string()).unwrap();
         serde_json::from_slice(&said.body).unwrap()
     }
@@ -227,13 +231,17 @@ mod tests {
             (json!({ "input": "a", "dimensions": "few" }), "dimensions"),
             (json!({ "input": "a", "invented": 1 }), "invented"),
         ] {
-            for method in [Method::Predict, Method::Embed, Method::EmbedAll] {
+            for method in [
+                EmbeddingMethod::Predict,
+                EmbeddingMethod::Embed,
+                EmbeddingMethod::EmbedAll,
+            ] {
                 let fault = request(method, &members.to_string()).unwrap_err();
                 assert_eq!(fault.at, at, "{members}");
             }
         }
         let named = json!({ "input": "a", "user": "ann" });
-        let named = request(Method::Predict, &named.to_string()).unwrap();
+        let named = request(EmbeddingMethod::Predict, &named.to_string()).unwrap();
         assert_eq!(named.left_out, ["user"]);
     }
 
@@ -241,16 +249,22 @@ mod tests {
     fn each_method_has_every_text() {
         let several = json!({ "model": "m", "input": ["a", "b"], "dimensions": 3 });
         assert_eq!(
-            said(Method::Predict, &several),
+            translate_value(EmbeddingMethod::Predict, &several),
             json!({ "instances": [{ "content": "a" }, { "content": "b" }], "parameters": { "outputDimensionality": 3, "autoTruncate": false } })
         );
-        let requests = said(Method::EmbedAll, &several)["requests"].take();
+        let requests = translate_value(EmbeddingMethod::EmbedAll, &several)["requests"].take();
         assert_eq!(requests[1]["content"]["parts"][0]["text"], "b");
         assert_eq!(requests.as_array().unwrap().len(), 2);
-        assert_eq!(Method::of(&body(&several), true), Method::EmbedAll);
+        assert_eq!(
+            EmbeddingMethod::of(&body(&several), true),
+            EmbeddingMethod::EmbedAll
+        );
         let single = body(&json!({ "input": ["a"] }));
-        assert_eq!(Method::of(&single, true), Method::Embed);
-        assert_eq!(Method::of(&single, false), Method::Predict);
+        assert_eq!(EmbeddingMethod::of(&single, true), EmbeddingMethod::Embed);
+        assert_eq!(
+            EmbeddingMethod::of(&single, false),
+            EmbeddingMethod::Predict
+        );
     }
 
     #[test]

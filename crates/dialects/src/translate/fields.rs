@@ -5,16 +5,16 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use super::super::json;
-use super::Unsupported;
+use super::UnsupportedMembers;
 use super::ask::Text;
 use wire::scan::Member;
 
-/// What a request says that cannot be said in another dialect, or cannot be understood.
+/// Part of a request that cannot be translated, or cannot be understood.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inexpressible {
     /// The place in the request, such as `messages[2].name`.
     pub at: String,
-    /// What is wrong with it.
+    /// The reason.
     pub why: Cow<'static, str>,
 }
 
@@ -48,7 +48,7 @@ const NAME_BYTES_MAX: usize = 64;
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct LeftOut {
     names: BTreeSet<Cow<'static, str>>,
-    /// What the other dialect has no word for is left out too, instead of refused.
+    /// Members without a counterpart are left out too, instead of refused.
     drops: bool,
 }
 
@@ -58,14 +58,14 @@ impl LeftOut {
     }
 
     /// Names of a request to a provider that is configured so.
-    pub fn of(unsupported: Unsupported) -> Self {
+    pub fn of(unsupported: UnsupportedMembers) -> Self {
         Self {
-            drops: unsupported == Unsupported::Drop,
+            drops: unsupported == UnsupportedMembers::Drop,
             ..Self::default()
         }
     }
 
-    /// Leaves out what the other dialect has no word for, or refuses it where the provider is configured so. `at` is its place.
+    /// Leaves out a member without a counterpart, or refuses it if the provider is configured so. `at` is its place.
     pub fn drop_or_refuse(&mut self, at: &str) -> Read<()> {
         if !self.drops {
             return wrong(at, NO_COUNTERPART);
@@ -105,8 +105,8 @@ impl IntoIterator for LeftOut {
     }
 }
 
-/// Returns the name under which something unknown is left out: where it was, and what its sender calls it, as far as a header may
-/// have that.
+/// Returns the name under which something unknown is left out: its place, and its sender's name for it, as far as a
+/// header may have that.
 pub(crate) fn unknown(at: &'static str, name: &str) -> Cow<'static, str> {
     let fits = |c: &char| c.is_ascii_alphanumeric() || "_-/:".contains(*c);
     let name: String = name.chars().filter(fits).take(NAME_BYTES_MAX).collect();
@@ -116,7 +116,7 @@ pub(crate) fn unknown(at: &'static str, name: &str) -> Cow<'static, str> {
     }
 }
 
-/// Whether a member changes nothing with this value.
+/// Returns whether a member changes nothing with this value.
 fn is_neutral(raw: &str, values: &[&str]) -> bool {
     let is_zero = || raw.parse::<f64>().is_ok_and(|number| number == 0.0);
     let plain: String = raw.split_ascii_whitespace().collect();
@@ -143,13 +143,13 @@ fn place_name(at: &str) -> String {
 
 /// The members of one object, each of which has to be taken.
 #[derive(Debug)]
-pub(crate) struct Fields<'a> {
+pub(crate) struct ObjectFields<'a> {
     path: String,
     members: Vec<Member<'a>>,
 }
 
-impl<'a> Fields<'a> {
-    /// Reads an object that stands at this place.
+impl<'a> ObjectFields<'a> {
+    /// Reads an object at this place.
     pub fn of(path: impl Into<String>, raw: &'a str) -> Read<Self> {
         let path = path.into();
         if !raw.trim_start().starts_with('{') {
@@ -161,7 +161,7 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// The place of a member.
+    /// Returns the place of a member.
     pub fn at(&self, name: &str) -> String {
         if self.path.is_empty() {
             name.to_owned()
@@ -170,7 +170,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The raw value of a member, which counts as read; `null` is as good as none.
+    /// Returns the raw value of a member, which counts as read; `null` is as good as none.
     pub fn take(&mut self, name: &str) -> Option<&'a str> {
         let at = self.members.iter().position(|(own, _)| own == name)?;
         let (_, raw) = self.members.swap_remove(at);
@@ -187,7 +187,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A text without which nothing can be made of the object.
+    /// Returns a text without which nothing can be made of the object.
     pub fn need(&mut self, name: &str) -> Read<Text<'a>> {
         match self.text(name)? {
             Some(text) => Ok(text),
@@ -213,7 +213,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The elements of a list, each with its place.
+    /// Returns the elements of a list, each with its place.
     pub fn list(&mut self, name: &str) -> Read<Vec<(String, &'a str)>> {
         let Some(raw) = self.take(name) else {
             return Ok(Vec::new());
@@ -228,15 +228,15 @@ impl<'a> Fields<'a> {
             .collect())
     }
 
-    /// The object of a member.
-    pub fn object(&mut self, name: &str) -> Read<Option<Fields<'a>>> {
+    /// Returns the object of a member.
+    pub fn object(&mut self, name: &str) -> Read<Option<ObjectFields<'a>>> {
         match self.take(name) {
-            Some(raw) => Fields::of(self.at(name), raw).map(Some),
+            Some(raw) => ObjectFields::of(self.at(name), raw).map(Some),
             None => Ok(None),
         }
     }
 
-    /// Takes members that change nothing where they have one of these values.
+    /// Takes members that change nothing if they have one of these values.
     pub fn neutral(&mut self, members: &[(&str, &[&str])]) -> Read<()> {
         for (name, values) in members {
             if let Some(raw) = self.take(name)
@@ -248,7 +248,7 @@ impl<'a> Fields<'a> {
         Ok(())
     }
 
-    /// The same; those that do change something are left out, or refused where the provider is configured so.
+    /// Returns the same; those that do change something are left out, or refused if the provider is configured so.
     pub fn optional(&mut self, members: &[(&str, &[&str])], left_out: &mut LeftOut) -> Read<()> {
         for (name, values) in members {
             if let Some(raw) = self.take(name)
@@ -269,7 +269,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Ends the object: members that are not known are left out, or refused where the provider is configured so.
+    /// Ends the object: members that are not known are left out, or refused if the provider is configured so.
     pub fn finish(self, left_out: &mut LeftOut) -> Read<()> {
         for (name, raw) in &self.members {
             if *raw != "null" {

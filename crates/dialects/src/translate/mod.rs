@@ -1,10 +1,9 @@
 //! One dialect in the words of another: requests on their way to a provider, replies on their way back.
 //!
-//! What is said is read into a form that no dialect words ([`ask`]), every member of it, and written anew.
-//! Nothing is dropped in silence: what the other dialect has no word for is refused by the place where it
-//! stands ([`Inexpressible`]), and hints that change no meaning are named to whoever asks ([`Said`]).
-//! A provider's reply is an open world: an unknown reason counts as the nearest one, an unknown part is left out, and both are
-//! named. Only what is no reply at all makes it unreadable.
+//! A body is read into a neutral form ([`ask`]), every member of it, and written again. Nothing is dropped in silence:
+//! a member without a counterpart is refused with its place ([`Inexpressible`]), and hints that change no meaning are
+//! named in the result ([`TranslatedRequest`]). A provider's reply is an open world: an unknown reason counts as the
+//! nearest one, an unknown part is left out, and both are named. Only a body that is not a reply at all is unreadable.
 
 mod arguments;
 mod ask;
@@ -22,7 +21,7 @@ mod tests;
 
 use std::borrow::Cow;
 
-use ask::{Role, Source};
+use ask::{FileSource, SpeakerRole};
 
 use super::dialect::Dialect;
 use super::endpoint::Endpoint;
@@ -34,7 +33,7 @@ pub use stream::Translator;
 
 /// The form in which callers ask what can be translated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Front {
+pub enum CallerForm {
     /// OpenAI's chat completions.
     Chat,
     /// Anthropic's messages.
@@ -43,8 +42,8 @@ pub enum Front {
     Responses,
 }
 
-impl Front {
-    /// That of an endpoint, where its requests can be translated.
+impl CallerForm {
+    /// Returns the form of an endpoint, if its requests can be translated.
     #[must_use]
     pub fn of(endpoint: Endpoint) -> Option<Self> {
         match endpoint {
@@ -58,7 +57,7 @@ impl Front {
 
 /// The form in which a provider of another dialect is asked and answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub enum ProviderForm {
     /// OpenAI's chat completions.
     Chat,
     /// Anthropic's messages.
@@ -67,9 +66,9 @@ pub enum Format {
     Gemini,
 }
 
-/// What becomes of members that a provider's dialect has no word for, and that are no more than a wish.
+/// Treatment of optional members without a counterpart in a provider's dialect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Unsupported {
+pub enum UnsupportedMembers {
     /// They are refused by name.
     Refuse,
     /// They are left out, and named to the caller.
@@ -82,24 +81,24 @@ pub enum Unsupported {
 pub struct RequestOptions<'a> {
     /// The provider's name of the model.
     pub model: &'a str,
-    /// The most tokens of a reply where the caller names none and the dialect wants a number.
+    /// The most tokens of a reply if the caller names none and the dialect wants a number.
     pub max_tokens: u64,
     /// Chat completions: the most tokens are `max_completion_tokens`.
     pub names_completion: bool,
-    /// Chat completions: where the model's thoughts stand.
+    /// Chat completions: the member with the model's thoughts.
     pub thoughts: ReasoningField,
-    /// Chat completions: `user` and `stream_options` are refused. What was used is told unasked.
+    /// Chat completions: `user` and `stream_options` are refused. The usage is reported without a request.
     pub is_strict: bool,
-    /// What becomes of members that the dialect has no word for.
-    pub unsupported: Unsupported,
-    /// Messages: where the signatures of thoughts are found that come back without them.
+    /// Treatment of members without a counterpart.
+    pub unsupported: UnsupportedMembers,
+    /// Messages: lookup of the signatures of thoughts that come back without them.
     pub signatures: Option<&'a dyn SignatureLookup>,
 }
 
 /// A thought with the signature of the provider that had it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignedThought {
-    /// What was thought.
+    /// Text of the thought.
     pub text: String,
     /// The provider's proof that it was its own.
     pub signature: String,
@@ -124,7 +123,7 @@ pub enum ReasoningField {
 
 /// A request in another dialect.
 #[derive(Debug)]
-pub struct Said {
+pub struct TranslatedRequest {
     /// The body.
     pub body: Vec<u8>,
     /// Hints of the request that the other dialect has no word for.
@@ -136,21 +135,21 @@ pub struct Said {
 /// # Errors
 /// Where some of it cannot be said there.
 pub fn request(
-    from: Front,
-    to: Format,
+    from: CallerForm,
+    to: ProviderForm,
     body: &str,
     options: &RequestOptions<'_>,
-) -> Result<Said, Inexpressible> {
+) -> Result<TranslatedRequest, Inexpressible> {
     let mut left_out = LeftOut::of(options.unsupported);
     let mut ask = match from {
-        Front::Chat => chat::read_ask(body, &mut left_out)?,
-        Front::Messages => messages::read_ask(body, &mut left_out)?,
-        Front::Responses => responses::read_ask(body, &mut left_out)?,
+        CallerForm::Chat => chat::read_ask(body, &mut left_out)?,
+        CallerForm::Messages => messages::read_ask(body, &mut left_out)?,
+        CallerForm::Responses => responses::read_ask(body, &mut left_out)?,
     };
     match ask.turns.last() {
-        None if from == Front::Responses => return wrong("input", "has to have an item"),
+        None if from == CallerForm::Responses => return wrong("input", "has to have an item"),
         None => return wrong("messages", "has to have a message"),
-        Some(last) if last.role == Role::Assistant => {
+        Some(last) if last.role == SpeakerRole::Assistant => {
             return wrong(
                 &last.at,
                 "is the assistant's and the last, which one dialect goes on with and the other answers",
@@ -158,23 +157,23 @@ pub fn request(
         }
         Some(_) => {}
     }
-    if to != Format::Messages {
+    if to != ProviderForm::Messages {
         ask.drop_cache_marks(&mut left_out);
     }
     let body = match to {
-        Format::Chat => chat::write_ask(&ask, options, &mut left_out)?,
-        Format::Messages => messages::write_ask(&ask, options, &mut left_out)?,
-        Format::Gemini => gemini::write_ask(&ask, &mut left_out)?,
+        ProviderForm::Chat => chat::write_ask(&ask, options, &mut left_out)?,
+        ProviderForm::Messages => messages::write_ask(&ask, options, &mut left_out)?,
+        ProviderForm::Gemini => gemini::write_ask(&ask, &mut left_out)?,
     };
-    Ok(Said {
+    Ok(TranslatedRequest {
         body,
         left_out: left_out.into_iter().collect(),
     })
 }
 
-/// What a reply is given that its provider may not have given it.
+/// Members that a reply gets if its provider did not set them.
 #[derive(Debug, Clone, Copy)]
-pub struct Stamp<'a> {
+pub struct ReplyStamp<'a> {
     /// When, in seconds since 1970.
     pub created: u64,
     /// The id of a reply that has none of its own.
@@ -185,10 +184,10 @@ pub struct Stamp<'a> {
 
 /// A whole reply in another dialect.
 #[derive(Debug)]
-pub struct Told {
+pub struct TranslatedReply {
     /// The body.
     pub body: Vec<u8>,
-    /// What was used.
+    /// Usage of tokens.
     pub tokens: Tokens,
     /// What of it the other dialect has no word for.
     pub left_out: Vec<Cow<'static, str>>,
@@ -196,36 +195,40 @@ pub struct Told {
     pub signed: Vec<SignedThought>,
 }
 
-/// Returns what a whole reply of this form says it used, whatever else is wrong with it.
+/// Returns the usage in a whole reply of this form, even if other parts are faulty.
 #[must_use]
-pub fn usage_of(from: Format, text: &str) -> Tokens {
+pub fn usage_of(from: ProviderForm, text: &str) -> Tokens {
     let own = json::members(text);
     let read = |name: &str| json::member(&own, name);
     match from {
-        Format::Chat => read("usage").map(|raw| Tokens::read(Dialect::OpenAi, raw)),
-        Format::Messages => read("usage").map(|raw| Tokens::read(Dialect::Anthropic, raw)),
-        Format::Gemini => read("usageMetadata").map(gemini::usage),
+        ProviderForm::Chat => read("usage").map(|raw| Tokens::read(Dialect::OpenAi, raw)),
+        ProviderForm::Messages => read("usage").map(|raw| Tokens::read(Dialect::Anthropic, raw)),
+        ProviderForm::Gemini => read("usageMetadata").map(gemini::usage),
     }
     .unwrap_or_default()
 }
 
-/// Says a whole reply in another dialect; `None` where it is no reply, or says what the
-/// other dialect cannot say.
+/// Translates a whole reply to another dialect; `None` if it is not a reply, or cannot be translated.
 #[must_use]
-pub fn reply(from: Format, to: Front, text: &str, stamp: Stamp<'_>) -> Option<Told> {
+pub fn reply(
+    from: ProviderForm,
+    to: CallerForm,
+    text: &str,
+    stamp: ReplyStamp<'_>,
+) -> Option<TranslatedReply> {
     let mut reply = match from {
-        Format::Chat => chat::read_reply(text, (stamp.id, stamp.created))?,
-        Format::Messages => messages::read_reply(text)?,
-        Format::Gemini => gemini::read_reply(text, stamp.id)?,
+        ProviderForm::Chat => chat::read_reply(text, (stamp.id, stamp.created))?,
+        ProviderForm::Messages => messages::read_reply(text)?,
+        ProviderForm::Gemini => gemini::read_reply(text, stamp.id)?,
     };
     if reply.id.is_empty() {
         reply.id = stamp.id.to_owned().into();
     }
     let signed = reply.parts.iter().filter_map(|part| match part {
-        ask::Part::Thinking {
+        ask::ContentPart::Thinking {
             text,
             signature: Some(signature),
-        } if from == Format::Messages && !signature.is_empty() => Some(SignedThought {
+        } if from == ProviderForm::Messages && !signature.is_empty() => Some(SignedThought {
             text: text.to_string(),
             signature: signature.to_string(),
         }),
@@ -233,11 +236,11 @@ pub fn reply(from: Format, to: Front, text: &str, stamp: Stamp<'_>) -> Option<To
     });
     let signed = signed.collect();
     let body = match to {
-        Front::Chat => chat::write_reply(&reply, stamp.created)?,
-        Front::Messages => messages::write_reply(&reply)?,
-        Front::Responses => responses::write_reply(&reply, stamp)?,
+        CallerForm::Chat => chat::write_reply(&reply, stamp.created)?,
+        CallerForm::Messages => messages::write_reply(&reply)?,
+        CallerForm::Responses => responses::write_reply(&reply, stamp)?,
     };
-    Some(Told {
+    Some(TranslatedReply {
         body,
         tokens: reply.tokens,
         left_out: reply.left_out.into_iter().collect(),

@@ -1,24 +1,24 @@
 //! Reading a content, which every dialect has as a text or as a list of parts.
 
-use super::ask::Part;
-use super::fields::{Fields, Read, wrong};
+use super::ask::ContentPart;
+use super::fields::{ObjectFields, Read, wrong};
 use crate::json;
 
-/// Reads the content under `name`; `part` reads one element of a list, whose elements the dialect calls `called`. None
-/// is as good as an empty one.
+/// Reads the content under `name`; `part` reads one element of a list; the dialect calls its elements `called`. An
+/// absent one is an empty one.
 pub(super) fn read<'a>(
-    own: &mut Fields<'a>,
+    own: &mut ObjectFields<'a>,
     name: &str,
     called: &str,
-    mut part: impl FnMut(Fields<'a>) -> Read<Part<'a>>,
-) -> Read<Vec<Part<'a>>> {
+    mut part: impl FnMut(ObjectFields<'a>) -> Read<ContentPart<'a>>,
+) -> Read<Vec<ContentPart<'a>>> {
     let Some(raw) = own.take(name) else {
         return Ok(Vec::new());
     };
     if let Some(text) = json::text(raw) {
         return Ok(match text.is_empty() {
             true => Vec::new(),
-            false => vec![Part::Text(text)],
+            false => vec![ContentPart::Text(text)],
         });
     }
     let at = own.at(name);
@@ -27,6 +27,6 @@ pub(super) fn read<'a>(
     }
     let elements = json::elements(raw).into_iter().enumerate();
     elements
-        .map(|(number, raw)| part(Fields::of(format!("{at}[{number}]"), raw)?))
+        .map(|(number, raw)| part(ObjectFields::of(format!("{at}[{number}]"), raw)?))
         .collect()
 }

@@ -1,37 +1,37 @@
 //! A stream in the words of another dialect.
 
-use super::super::stream_state::Said;
+use super::super::stream_state::StreamEvent;
 use super::super::usage::Tokens;
-use super::ask::Piece;
+use super::ask::StreamPiece;
 use super::fields::LeftOut;
-use super::{Format, Front, SignedThought, Stamp};
+use super::{CallerForm, ProviderForm, ReplyStamp, SignedThought};
 use super::{chat, gemini, messages, responses};
 use wire::sse::push_remark;
 
 #[derive(Debug)]
-enum Reader {
-    Chat(chat::Reader),
-    Messages(messages::Reader),
-    Gemini(gemini::Reader),
+enum StreamReader {
+    Chat(chat::ChatReader),
+    Messages(messages::MessagesReader),
+    Gemini(gemini::GeminiReader),
 }
 
 #[derive(Debug)]
-enum Writer {
-    Chat(chat::Writer),
-    Messages(messages::Writer),
-    Responses(Box<responses::Writer>),
+enum StreamWriter {
+    Chat(chat::ChatWriter),
+    Messages(messages::MessagesWriter),
+    Responses(Box<responses::ResponsesWriter>),
 }
 
-/// Longest thoughts whose signatures are kept, in bytes.
+/// Longest thoughts with a kept signature, in bytes.
 const SIGNED_BYTES_MAX: usize = 1024 * 1024;
-/// Most blocks of thoughts whose signatures are kept.
+/// Most blocks of thoughts with a kept signature.
 const SIGNED_MAX: usize = 256;
 
 /// Says a stream in another dialect, event by event.
 #[derive(Debug)]
 pub struct Translator {
-    reader: Reader,
-    writer: Writer,
+    reader: StreamReader,
+    writer: StreamWriter,
     tokens: Tokens,
     /// Parts that carry something the model wrote.
     pieces: u64,
@@ -51,19 +51,25 @@ pub struct Translator {
 }
 
 impl Translator {
-    /// A stream that has not begun.
+    /// Returns a stream that has not begun.
     #[must_use]
-    pub fn new(from: Format, to: Front, stamp: Stamp<'_>) -> Self {
+    pub fn new(from: ProviderForm, to: CallerForm, stamp: ReplyStamp<'_>) -> Self {
         Self {
             reader: match from {
-                Format::Chat => Reader::Chat(chat::Reader::new((stamp.id, stamp.created))),
-                Format::Messages => Reader::Messages(messages::Reader::default()),
-                Format::Gemini => Reader::Gemini(gemini::Reader::new(stamp.id)),
+                ProviderForm::Chat => {
+                    StreamReader::Chat(chat::ChatReader::new((stamp.id, stamp.created)))
+                }
+                ProviderForm::Messages => {
+                    StreamReader::Messages(messages::MessagesReader::default())
+                }
+                ProviderForm::Gemini => StreamReader::Gemini(gemini::GeminiReader::new(stamp.id)),
             },
             writer: match to {
-                Front::Chat => Writer::Chat(chat::Writer::new(stamp.created)),
-                Front::Messages => Writer::Messages(messages::Writer::default()),
-                Front::Responses => Writer::Responses(Box::new(responses::Writer::new(stamp))),
+                CallerForm::Chat => StreamWriter::Chat(chat::ChatWriter::new(stamp.created)),
+                CallerForm::Messages => StreamWriter::Messages(messages::MessagesWriter::default()),
+                CallerForm::Responses => {
+                    StreamWriter::Responses(Box::new(responses::ResponsesWriter::new(stamp)))
+                }
             },
             tokens: Tokens::default(),
             pieces: 0,
@@ -71,7 +77,7 @@ impl Translator {
             finished: false,
             failure: None,
             left_out: LeftOut::new(),
-            keeps_signed: from == Format::Messages && to == Front::Chat,
+            keeps_signed: from == ProviderForm::Messages && to == CallerForm::Chat,
             thought: String::new(),
             signed: Vec::new(),
             wants_usage: true,
@@ -79,40 +85,40 @@ impl Translator {
         }
     }
 
-    /// Looks at the data of an event, and writes what is to be passed on. In a stream of chat completions
-    /// what was used goes to whoever wants it.
-    pub fn see(&mut self, data: &[u8], wants_usage: bool, out: &mut Vec<u8>) -> Said {
+    /// Reads the data of an event, and writes its translation. In a stream of chat completions the usage is written if
+    /// `wants_usage` is set.
+    pub fn see(&mut self, data: &[u8], wants_usage: bool, out: &mut Vec<u8>) -> StreamEvent {
         let Ok(data) = std::str::from_utf8(data) else {
-            return Said::Malformed;
+            return StreamEvent::Malformed;
         };
         self.wants_usage = wants_usage;
         let mut pieces = Vec::new();
         let read = match &mut self.reader {
-            Reader::Chat(reader) => reader.read(data, &mut pieces),
-            Reader::Messages(reader) => reader.read(data, &mut pieces),
-            Reader::Gemini(reader) => reader.read(data, &mut pieces),
+            StreamReader::Chat(reader) => reader.read(data, &mut pieces),
+            StreamReader::Messages(reader) => reader.read(data, &mut pieces),
+            StreamReader::Gemini(reader) => reader.read(data, &mut pieces),
         };
         if read.is_none() {
-            return Said::Malformed;
+            return StreamEvent::Malformed;
         }
-        let mut said = Said::Part;
+        let mut said = StreamEvent::Part;
         for piece in &mut pieces {
             match piece {
-                Piece::Start { id, .. } => {
+                StreamPiece::Start { id, .. } => {
                     self.started = true;
                     if id.is_empty() {
                         *id = self.id.clone().into();
                     }
                 }
-                Piece::Usage(tokens) => {
-                    // The end of messages repeats the input only where a server's tool has added to it.
+                StreamPiece::Usage(tokens) => {
+                    // The end of messages repeats the input only if a server's tool has added to it.
                     if tokens.input < self.tokens.input {
                         tokens.input = None;
                     }
                     self.tokens.overlay(*tokens);
                     *tokens = self.tokens;
                 }
-                Piece::Thinking(text) if self.keeps_signed => {
+                StreamPiece::Thinking(text) if self.keeps_signed => {
                     self.pieces += 1;
                     if self.thought.len() + text.len() <= SIGNED_BYTES_MAX {
                         self.thought.push_str(text);
@@ -120,7 +126,7 @@ impl Translator {
                         self.keeps_signed = false;
                     }
                 }
-                Piece::Signature(text) if self.keeps_signed => {
+                StreamPiece::Signature(text) if self.keeps_signed => {
                     self.pieces += 1;
                     self.signed.push(SignedThought {
                         text: std::mem::take(&mut self.thought),
@@ -128,52 +134,62 @@ impl Translator {
                     });
                     self.keeps_signed = self.signed.len() < SIGNED_MAX;
                 }
-                Piece::LeftOut(name) => {
+                StreamPiece::LeftOut(name) => {
                     if self.left_out.insert(name.clone()) {
                         push_remark(out, &format!("left out: {name}"));
                     }
                     continue;
                 }
-                Piece::Stop(_) => self.finished = true,
-                Piece::Failed(why) => {
+                StreamPiece::Stop(_) => self.finished = true,
+                StreamPiece::Failed(why) => {
                     self.failure.clone_from(why);
-                    return Said::Failed;
+                    return StreamEvent::Failed;
                 }
                 // An end without a beginning, or without a reason, is a cut.
-                Piece::End if !self.started || !self.finished => return Said::Malformed,
-                Piece::End => said = Said::End,
+                StreamPiece::End if !self.started || !self.finished => {
+                    return StreamEvent::Malformed;
+                }
+                StreamPiece::End => said = StreamEvent::End,
                 _ => self.pieces += 1,
             }
             self.write(piece, out);
         }
-        if matches!(&self.writer, Writer::Responses(writer) if writer.is_full()) {
-            return Said::Malformed;
+        if matches!(&self.writer, StreamWriter::Responses(writer) if writer.is_full()) {
+            return StreamEvent::Malformed;
         }
         said
     }
 
-    fn write(&mut self, piece: &Piece<'_>, out: &mut Vec<u8>) {
+    fn write(&mut self, piece: &StreamPiece<'_>, out: &mut Vec<u8>) {
         match &mut self.writer {
-            Writer::Chat(writer) => writer.write(piece, self.wants_usage, out),
-            // These have to say what was used, also where nobody has told it.
-            Writer::Messages(writer) => {
-                if matches!(piece, Piece::End) {
-                    let seen = super::super::watch::used(self.tokens, self.finished, self.pieces);
-                    writer.write(&Piece::Usage(seen), out);
+            StreamWriter::Chat(writer) => writer.write(piece, self.wants_usage, out),
+            // These have to report a usage, even if the provider did not.
+            StreamWriter::Messages(writer) => {
+                if matches!(piece, StreamPiece::End) {
+                    let seen = super::super::watch::estimate_tokens(
+                        self.tokens,
+                        self.finished,
+                        self.pieces,
+                    );
+                    writer.write(&StreamPiece::Usage(seen), out);
                 }
                 writer.write(piece, out);
             }
-            Writer::Responses(writer) => {
-                if matches!(piece, Piece::End) {
-                    let seen = super::super::watch::used(self.tokens, self.finished, self.pieces);
-                    writer.write(&Piece::Usage(seen), out);
+            StreamWriter::Responses(writer) => {
+                if matches!(piece, StreamPiece::End) {
+                    let seen = super::super::watch::estimate_tokens(
+                        self.tokens,
+                        self.finished,
+                        self.pieces,
+                    );
+                    writer.write(&StreamPiece::Usage(seen), out);
                 }
                 writer.write(piece, out);
             }
         }
     }
 
-    /// Takes the thoughts of the reply with their signatures; none where there were too many.
+    /// Takes the thoughts of the reply with their signatures; none if there were too many.
     pub fn take_signed(&mut self) -> Vec<SignedThought> {
         let signed = std::mem::take(&mut self.signed);
         match self.keeps_signed {
@@ -182,26 +198,26 @@ impl Translator {
         }
     }
 
-    /// Whether the model has said why it stopped: what is missing then is only the end mark.
+    /// Returns whether the model has given its stop reason: then only the end mark is missing.
     #[must_use]
     pub fn has_finished(&self) -> bool {
         self.finished
     }
 
-    /// Writes the end of a stream whose provider left the end mark out.
+    /// Writes the end of a stream without the provider's end mark.
     pub fn end(&mut self, out: &mut Vec<u8>) {
-        self.write(&Piece::End, out);
+        self.write(&StreamPiece::End, out);
     }
 
-    /// Why the provider gave up, in its own words.
+    /// Returns why the provider gave up, in its own words.
     #[must_use]
     pub fn failure(&self) -> Option<&str> {
         self.failure.as_deref()
     }
 
-    /// What was used so far: as told, and where the output was not told, one token for each part seen.
+    /// Returns the usage so far: as reported, or one token for each part seen if the output was not reported.
     #[must_use]
-    pub fn used(&self) -> Tokens {
-        super::super::watch::used(self.tokens, self.finished, self.pieces)
+    pub fn used_tokens(&self) -> Tokens {
+        super::super::watch::estimate_tokens(self.tokens, self.finished, self.pieces)
     }
 }

@@ -6,47 +6,47 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use super::super::stream_state::Said;
+use super::super::stream_state::StreamEvent;
 use super::{
-    Format, Front, ReasoningField, RequestOptions, SignatureLookup, SignedThought, Stamp,
-    Translator, Unsupported, reply, request,
+    CallerForm, ProviderForm, ReasoningField, ReplyStamp, RequestOptions, SignatureLookup,
+    SignedThought, Translator, UnsupportedMembers, reply, request,
 };
 use wire::sse::SseParser;
 
-const PAIRS: &[(Front, Format, &str)] = &[
+const PAIRS: &[(CallerForm, ProviderForm, &str)] = &[
     (
-        Front::Chat,
-        Format::Messages,
+        CallerForm::Chat,
+        ProviderForm::Messages,
         include_str!("golden/chat_before_messages.json"),
     ),
     (
-        Front::Messages,
-        Format::Chat,
+        CallerForm::Messages,
+        ProviderForm::Chat,
         include_str!("golden/messages_before_chat.json"),
     ),
     (
-        Front::Chat,
-        Format::Gemini,
+        CallerForm::Chat,
+        ProviderForm::Gemini,
         include_str!("golden/chat_before_gemini.json"),
     ),
     (
-        Front::Messages,
-        Format::Gemini,
+        CallerForm::Messages,
+        ProviderForm::Gemini,
         include_str!("golden/messages_before_gemini.json"),
     ),
     (
-        Front::Responses,
-        Format::Messages,
+        CallerForm::Responses,
+        ProviderForm::Messages,
         include_str!("golden/responses_before_messages.json"),
     ),
     (
-        Front::Responses,
-        Format::Chat,
+        CallerForm::Responses,
+        ProviderForm::Chat,
         include_str!("golden/responses_before_chat.json"),
     ),
     (
-        Front::Responses,
-        Format::Gemini,
+        CallerForm::Responses,
+        ProviderForm::Gemini,
         include_str!("golden/responses_before_gemini.json"),
     ),
 ];
@@ -57,11 +57,11 @@ const OPTIONS: RequestOptions<'_> = RequestOptions {
     names_completion: false,
     thoughts: ReasoningField::ReasoningContent,
     is_strict: false,
-    unsupported: Unsupported::Refuse,
+    unsupported: UnsupportedMembers::Refuse,
     signatures: None,
 };
 
-const STAMP: Stamp<'_> = Stamp {
+const STAMP: ReplyStamp<'_> = ReplyStamp {
     created: 7,
     id: "own",
     asked: "",
@@ -71,8 +71,12 @@ fn value(bytes: &[u8]) -> Value {
     serde_json::from_slice(bytes).unwrap_or_else(|_| json!(String::from_utf8_lossy(bytes)))
 }
 
-/// The events that a caller is told of, in short where they are chunks.
-fn told(from: Format, to: Front, events: &[Value]) -> (Vec<Value>, Vec<Said>) {
+/// Returns the events that a caller gets, in short if they are chunks.
+fn translate_events(
+    from: ProviderForm,
+    to: CallerForm,
+    events: &[Value],
+) -> (Vec<Value>, Vec<StreamEvent>) {
     let mut translator = Translator::new(from, to, STAMP);
     let (mut out, mut said) = (Vec::new(), Vec::new());
     for event in events {
@@ -86,28 +90,28 @@ fn told(from: Format, to: Front, events: &[Value]) -> (Vec<Value>, Vec<Said>) {
     let mut told = Vec::new();
     while let Some(event) = parser.next().unwrap() {
         let data = value(event.data);
-        if to != Front::Chat {
+        if to != CallerForm::Chat {
             assert_eq!(data["type"], value(event.name), "the name repeats the type");
         }
-        if to == Front::Responses {
+        if to == CallerForm::Responses {
             assert_eq!(data["sequence_number"], told.len(), "no number is left out");
         }
         told.push(short(data));
     }
     // Gemini has no end mark.
-    if said.last() == Some(&Said::Part) && translator.has_finished() {
+    if said.last() == Some(&StreamEvent::Part) && translator.has_finished() {
         let mut out = Vec::new();
         translator.end(&mut out);
         parser.push(&out);
         while let Some(event) = parser.next().unwrap() {
             told.push(short(value(event.data)));
         }
-        said.push(Said::End);
+        said.push(StreamEvent::End);
     }
     (told, said)
 }
 
-/// A chunk of chat completions without what all of them have; an event of responses without its number, and
+/// Returns a chunk of chat completions without what all of them have; an event of responses without its number, and
 /// without what a response repeats.
 fn short(mut data: Value) -> Value {
     if let Some(event) = data.as_object_mut() {
@@ -144,7 +148,7 @@ fn golden_transcripts() {
             let left_out = case.get("left_out").cloned().unwrap_or(json!([]));
             assert_eq!(json!(asked.left_out), left_out, "{name}");
             let body = case["request"].to_string();
-            let stamp = Stamp {
+            let stamp = ReplyStamp {
                 asked: &body,
                 ..STAMP
             };
@@ -153,9 +157,9 @@ fn golden_transcripts() {
             assert_eq!(value(&answered.body), case["answered"], "{name}");
             assert!(answered.left_out.is_empty(), "{name}");
             if let Some(events) = case["events"].as_array() {
-                let (told, said) = told(*to, *from, events);
+                let (told, said) = translate_events(*to, *from, events);
                 assert_eq!(json!(told), case["told"], "{name}");
-                assert_eq!(said.last(), Some(&Said::End), "{name}");
+                assert_eq!(said.last(), Some(&StreamEvent::End), "{name}");
             }
         }
     }
@@ -163,14 +167,14 @@ fn golden_transcripts() {
 
 #[test]
 fn every_pair_has_a_transcript_of_each_kind_of_reply() {
-    let kinds = |to: Format| match to {
-        Format::Messages => [
+    let kinds = |to: ProviderForm| match to {
+        ProviderForm::Messages => [
             ("tools", "\"type\":\"tool_use\""),
             ("thoughts", "\"type\":\"thinking\""),
             ("a refusal", "\"stop_reason\":\"refusal\""),
             ("a cut", "\"stop_reason\":\"max_tokens\""),
         ],
-        Format::Chat => [
+        ProviderForm::Chat => [
             ("tools", "\"tool_calls\":["),
             ("thoughts", "\"reasoning"),
             (
@@ -179,7 +183,7 @@ fn every_pair_has_a_transcript_of_each_kind_of_reply() {
             ),
             ("a cut", "\"finish_reason\":\"length\""),
         ],
-        Format::Gemini => [
+        ProviderForm::Gemini => [
             ("tools", "\"functionCall\":"),
             ("thoughts", "\"thought\":true"),
             ("a refusal", "\"blockReason\":|\"finishReason\":\"SAFETY\""),
@@ -206,8 +210,8 @@ fn every_pair_has_a_transcript_of_each_kind_of_reply() {
     }
 }
 
-/// The place that is refused in a request with these members beside the usual ones.
-fn refused(from: Front, to: Format, members: &Value) -> String {
+/// Returns the place that is refused in a request with these members beside the usual ones.
+fn refused_member(from: CallerForm, to: ProviderForm, members: &Value) -> String {
     let mut body = json!({
         "model": "m", "max_tokens": 9, "messages": [{ "role": "user", "content": "hello" }],
     });
@@ -279,7 +283,7 @@ fn what_cannot_be_said_to_messages_is_refused_by_name() {
     ];
     for (members, at) in cases {
         assert_eq!(
-            refused(Front::Chat, Format::Messages, &members),
+            refused_member(CallerForm::Chat, ProviderForm::Messages, &members),
             at,
             "{members}"
         );
@@ -288,7 +292,7 @@ fn what_cannot_be_said_to_messages_is_refused_by_name() {
         json!({ "messages": [{ "role": "assistant", "tool_calls": [{ "id": "a", "type": "function", "function": { "name": "f", "arguments": arguments } }] },
             { "role": "tool", "tool_call_id": "a", "content": "x" }] })
     };
-    // What a model once wrote stays in the conversation: its arguments reach the provider in an object.
+    // A model's output stays in the conversation: its arguments reach the provider in an object.
     for (arguments, input) in [
         ("[]", json!({ "arguments": "[]" })),
         ("{\"a\": 1", json!({ "a": 1 })),
@@ -296,7 +300,13 @@ fn what_cannot_be_said_to_messages_is_refused_by_name() {
     ] {
         let mut body = call(arguments);
         body["model"] = json!("m");
-        let said = request(Front::Chat, Format::Messages, &body.to_string(), &OPTIONS).unwrap();
+        let said = request(
+            CallerForm::Chat,
+            ProviderForm::Messages,
+            &body.to_string(),
+            &OPTIONS,
+        )
+        .unwrap();
         assert_eq!(
             value(&said.body)["messages"][0]["content"][0]["input"],
             input,
@@ -305,14 +315,18 @@ fn what_cannot_be_said_to_messages_is_refused_by_name() {
     }
 }
 
-/// A request that drops what the provider has no word for: how it is written, and what was left out.
-fn dropped(from: Front, to: Format, members: &Value) -> (Value, Vec<Cow<'static, str>>) {
+/// Returns a request that drops what the provider has no word for: how it is written, and what was left out.
+fn drop_members(
+    from: CallerForm,
+    to: ProviderForm,
+    members: &Value,
+) -> (Value, Vec<Cow<'static, str>>) {
     let mut body = json!({ "model": "m", "messages": [{ "role": "user", "content": "hello" }] });
     for (name, value) in members.as_object().unwrap() {
         body[name] = value.clone();
     }
     let options = RequestOptions {
-        unsupported: Unsupported::Drop,
+        unsupported: UnsupportedMembers::Drop,
         ..OPTIONS
     };
     let said = request(from, to, &body.to_string(), &options)
@@ -322,8 +336,8 @@ fn dropped(from: Front, to: Format, members: &Value) -> (Value, Vec<Cow<'static,
 
 #[test]
 fn wishes_that_a_provider_cannot_be_told_are_left_out_and_named() {
-    use Format::{Gemini, Messages};
-    use Front::{Chat, Responses};
+    use CallerForm::{Chat, Responses};
+    use ProviderForm::{Gemini, Messages};
     let tool = json!([{ "type": "function", "function": { "name": "f" } }]);
     let cases = [
         (Chat, Messages, json!({ "seed": 1 }), "seed"),
@@ -382,8 +396,8 @@ fn wishes_that_a_provider_cannot_be_told_are_left_out_and_named() {
             "messages.role",
         ),
         (
-            Front::Messages,
-            Format::Chat,
+            CallerForm::Messages,
+            ProviderForm::Chat,
             json!({ "top_k": 5 }),
             "top_k",
         ),
@@ -395,27 +409,30 @@ fn wishes_that_a_provider_cannot_be_told_are_left_out_and_named() {
         ),
     ];
     for (from, to, members, name) in cases {
-        assert_eq!(dropped(from, to, &members).1, [name], "{members}");
+        assert_eq!(drop_members(from, to, &members).1, [name], "{members}");
     }
     // What changes who answers, how often or with what is never left out in silence.
     let options = RequestOptions {
-        unsupported: Unsupported::Drop,
+        unsupported: UnsupportedMembers::Drop,
         ..OPTIONS
     };
     for (from, body) in [
         (Chat, json!({ "n": 2 })),
         (Chat, json!({ "functions": [{ "name": "f" }] })),
         (Chat, json!({ "web_search_options": {} })),
-        (Front::Messages, json!({ "mcp_servers": [{ "url": "x" }] })),
-        (Front::Messages, json!({ "container": "c" })),
+        (
+            CallerForm::Messages,
+            json!({ "mcp_servers": [{ "url": "x" }] }),
+        ),
+        (CallerForm::Messages, json!({ "container": "c" })),
         (Responses, json!({ "previous_response_id": "r" })),
         (Responses, json!({ "conversation": "c" })),
     ] {
         let mut body = body;
         body["messages"] = json!([{ "role": "user", "content": "x" }]);
         body["input"] = json!("x");
-        let to = if from == Front::Messages {
-            Format::Chat
+        let to = if from == CallerForm::Messages {
+            ProviderForm::Chat
         } else {
             Messages
         };
@@ -451,7 +468,13 @@ fn the_signatures_of_a_thought_that_comes_back_are_restored() {
         signatures: Some(&TwoBlocks),
         ..OPTIONS
     };
-    let said = request(Front::Chat, Format::Messages, &body.to_string(), &options).unwrap();
+    let said = request(
+        CallerForm::Chat,
+        ProviderForm::Messages,
+        &body.to_string(),
+        &options,
+    )
+    .unwrap();
     assert!(said.left_out.is_empty(), "{:?}", said.left_out);
     let blocks = &value(&said.body)["messages"][1]["content"];
     assert_eq!(
@@ -463,9 +486,15 @@ fn the_signatures_of_a_thought_that_comes_back_are_restored() {
         json!({ "type": "thinking", "thinking": "yes", "signature": "s2" })
     );
     assert_eq!(blocks[2]["type"], "tool_use");
-    // What is given out says what has to be found again.
+    // The sent reply has the signature that has to be found again.
     let reply = json!({ "content": [{ "type": "thinking", "thinking": "hm", "signature": "s" }, { "type": "text", "text": "y" }], "stop_reason": "end_turn" });
-    let told = super::reply(Format::Messages, Front::Chat, &reply.to_string(), STAMP).unwrap();
+    let told = super::reply(
+        ProviderForm::Messages,
+        CallerForm::Chat,
+        &reply.to_string(),
+        STAMP,
+    )
+    .unwrap();
     assert_eq!(
         told.signed,
         [SignedThought {
@@ -480,7 +509,7 @@ fn the_signatures_of_a_thought_that_comes_back_are_restored() {
         json!({ "type": "content_block_delta", "index": 0, "delta": { "type": "thinking_delta", "thinking": "m" } }),
         json!({ "type": "content_block_delta", "index": 0, "delta": { "type": "signature_delta", "signature": "s" } }),
     ];
-    let mut translator = Translator::new(Format::Messages, Front::Chat, STAMP);
+    let mut translator = Translator::new(ProviderForm::Messages, CallerForm::Chat, STAMP);
     for event in events {
         translator.see(event.to_string().as_bytes(), true, &mut Vec::new());
     }
@@ -496,7 +525,7 @@ fn thoughts_without_a_signature_are_left_out_and_named() {
         { "role": "assistant", "reasoning_content": "alone" },
         { "role": "user", "content": "x" },
     ] });
-    let (body, left_out) = dropped(Front::Chat, Format::Messages, &unsigned);
+    let (body, left_out) = drop_members(CallerForm::Chat, ProviderForm::Messages, &unsigned);
     assert_eq!(left_out, ["reasoning_content"]);
     assert_eq!(
         body["messages"][1]["content"],
@@ -509,9 +538,9 @@ fn thoughts_without_a_signature_are_left_out_and_named() {
         { "role": "assistant", "content": [{ "type": "redacted_thinking", "data": "d" }, { "type": "text", "text": "y" }] },
         { "role": "user", "content": "x" },
     ] });
-    for to in [Format::Chat, Format::Gemini] {
+    for to in [ProviderForm::Chat, ProviderForm::Gemini] {
         assert_eq!(
-            dropped(Front::Messages, to, &redacted).1,
+            drop_members(CallerForm::Messages, to, &redacted).1,
             ["content.redacted_thinking"]
         );
     }
@@ -529,7 +558,7 @@ fn caches_are_asked_for_where_the_provider_has_them() {
         ],
         "tools": [{ "type": "function", "function": { "name": "f" }, "cache_control": mark }],
     });
-    let (body, left_out) = dropped(Front::Chat, Format::Messages, &asked);
+    let (body, left_out) = drop_members(CallerForm::Chat, ProviderForm::Messages, &asked);
     assert!(left_out.is_empty(), "{left_out:?}");
     assert_eq!(body["system"][0]["cache_control"], mark);
     assert_eq!(body["system"][1].get("cache_control"), None);
@@ -538,7 +567,7 @@ fn caches_are_asked_for_where_the_provider_has_them() {
     assert_eq!(body["messages"][2]["content"][0]["cache_control"], mark);
     assert_eq!(body["tools"][0]["cache_control"], mark);
     assert_eq!(
-        dropped(Front::Chat, Format::Gemini, &asked).1,
+        drop_members(CallerForm::Chat, ProviderForm::Gemini, &asked).1,
         ["cache_control"]
     );
 }
@@ -558,7 +587,7 @@ fn files_that_a_tool_returned_follow_its_result() {
             { "type": "text", "text": "go on" },
         ] },
     ] });
-    let (body, left_out) = dropped(Front::Messages, Format::Chat, &asked);
+    let (body, left_out) = drop_members(CallerForm::Messages, ProviderForm::Chat, &asked);
     assert!(left_out.is_empty(), "{left_out:?}");
     let turns = body["messages"].as_array().unwrap();
     let roles: Vec<&str> = turns
@@ -578,7 +607,7 @@ fn files_that_a_tool_returned_follow_its_result() {
         turns[4]["content"][2],
         json!({ "type": "text", "text": "go on" })
     );
-    let (body, _) = dropped(Front::Messages, Format::Gemini, &asked);
+    let (body, _) = drop_members(CallerForm::Messages, ProviderForm::Gemini, &asked);
     let parts = &body["contents"][2]["parts"];
     assert_eq!(parts[0]["functionResponse"]["response"]["output"], "seen");
     assert_eq!(parts[1]["inlineData"]["mimeType"], "image/png");
@@ -636,7 +665,7 @@ fn what_cannot_be_said_to_chat_completions_is_refused_by_name() {
     ];
     for (members, at) in cases {
         assert_eq!(
-            refused(Front::Messages, Format::Chat, &members),
+            refused_member(CallerForm::Messages, ProviderForm::Chat, &members),
             at,
             "{members}"
         );
@@ -670,7 +699,7 @@ fn what_cannot_be_said_to_gemini_is_refused_by_name() {
     ];
     for (members, at) in cases {
         assert_eq!(
-            refused(Front::Chat, Format::Gemini, &members),
+            refused_member(CallerForm::Chat, ProviderForm::Gemini, &members),
             at,
             "{members}"
         );
@@ -758,20 +787,24 @@ fn what_responses_cannot_say_to_others_is_refused_by_name() {
             body[name] = value.clone();
         }
         let said = request(
-            Front::Responses,
-            Format::Messages,
+            CallerForm::Responses,
+            ProviderForm::Messages,
             &body.to_string(),
             &OPTIONS,
         );
         assert_eq!(said.unwrap_err().at, at, "{members}");
     }
     let stored = json!({ "model": "m", "input": "hello", "store": true }).to_string();
-    let said = request(Front::Responses, Format::Chat, &stored, &OPTIONS).unwrap();
+    let said = request(CallerForm::Responses, ProviderForm::Chat, &stored, &OPTIONS).unwrap();
     assert_eq!(said.left_out, ["store"]);
 }
 
-/// The reply to a caller, and the names of what was left out.
-fn replied(from: Format, to: Front, body: &Value) -> Option<(Value, Vec<Cow<'static, str>>)> {
+/// Returns the reply to a caller, and the names of what was left out.
+fn replied(
+    from: ProviderForm,
+    to: CallerForm,
+    body: &Value,
+) -> Option<(Value, Vec<Cow<'static, str>>)> {
     let told = reply(from, to, &body.to_string(), STAMP)?;
     Some((value(&told.body), told.left_out))
 }
@@ -784,7 +817,7 @@ fn reasons_and_parts_of_gemini_that_nobody_knows_are_named_and_the_reply_goes_on
     ];
     for body in none {
         assert!(
-            replied(Format::Gemini, Front::Chat, &body).is_none(),
+            replied(ProviderForm::Gemini, CallerForm::Chat, &body).is_none(),
             "{body}"
         );
     }
@@ -796,24 +829,24 @@ fn reasons_and_parts_of_gemini_that_nobody_knows_are_named_and_the_reply_goes_on
         "INVENTED_TOMORROW",
     ] {
         let body = json!({ "candidates": [{ "content": { "parts": [] }, "finishReason": reason }], "usageMetadata": usage });
-        let (said, left_out) = replied(Format::Gemini, Front::Chat, &body).unwrap();
+        let (said, left_out) = replied(ProviderForm::Gemini, CallerForm::Chat, &body).unwrap();
         assert_eq!(said["choices"][0]["finish_reason"], "stop", "{reason}");
         assert_eq!(said["usage"]["total_tokens"], 500, "{reason}");
         assert_eq!(left_out, [format!("finishReason.{reason}")]);
-        let (_, said) = told(Format::Gemini, Front::Messages, &[body]);
-        assert_eq!(said.last(), Some(&Said::End), "{reason}");
+        let (_, said) = translate_events(ProviderForm::Gemini, CallerForm::Messages, &[body]);
+        assert_eq!(said.last(), Some(&StreamEvent::End), "{reason}");
     }
     let body = json!({ "candidates": [{ "content": { "parts": [
         { "executableCode": { "code": "1" } }, { "text": "one" }, { "inlineData": {} },
     ] }, "finishReason": "STOP" }, {}] });
-    let (said, left_out) = replied(Format::Gemini, Front::Messages, &body).unwrap();
+    let (said, left_out) = replied(ProviderForm::Gemini, CallerForm::Messages, &body).unwrap();
     assert_eq!(said["content"], json!([{ "type": "text", "text": "one" }]));
     assert_eq!(
         left_out,
         ["candidates", "parts.executableCode", "parts.inlineData"]
     );
     let blocked = json!({ "promptFeedback": { "blockReason": "SAFETY" } });
-    let (said, _) = replied(Format::Gemini, Front::Chat, &blocked).unwrap();
+    let (said, _) = replied(ProviderForm::Gemini, CallerForm::Chat, &blocked).unwrap();
     assert_eq!(said["choices"][0]["finish_reason"], "content_filter");
 }
 
@@ -824,13 +857,13 @@ fn reasons_and_blocks_of_messages_that_nobody_knows_are_named_and_the_reply_goes
         json!({ "type": "message" }),
     ] {
         assert!(
-            replied(Format::Messages, Front::Chat, &body).is_none(),
+            replied(ProviderForm::Messages, CallerForm::Chat, &body).is_none(),
             "{body}"
         );
     }
     let paused =
         json!({ "content": [{ "type": "text", "text": "x" }], "stop_reason": "pause_turn" });
-    let (said, left_out) = replied(Format::Messages, Front::Chat, &paused).unwrap();
+    let (said, left_out) = replied(ProviderForm::Messages, CallerForm::Chat, &paused).unwrap();
     assert_eq!(said["choices"][0]["finish_reason"], "stop");
     assert_eq!(left_out, ["stop_reason.pause_turn"]);
     let body = json!({ "content": [
@@ -838,7 +871,7 @@ fn reasons_and_blocks_of_messages_that_nobody_knows_are_named_and_the_reply_goes
         { "type": "web_search_tool_result", "tool_use_id": "s", "content": [] },
         { "type": "text", "text": "found" },
     ], "stop_reason": "end_turn" });
-    let (said, left_out) = replied(Format::Messages, Front::Responses, &body).unwrap();
+    let (said, left_out) = replied(ProviderForm::Messages, CallerForm::Responses, &body).unwrap();
     assert_eq!(said["output"][0]["content"][0]["text"], "found");
     assert_eq!(
         left_out,
@@ -857,10 +890,10 @@ fn reasons_and_blocks_of_messages_that_nobody_knows_are_named_and_the_reply_goes
         json!({ "type": "message_stop" }),
     ];
     let mut out = Vec::new();
-    let mut translator = Translator::new(Format::Messages, Front::Chat, STAMP);
+    let mut translator = Translator::new(ProviderForm::Messages, CallerForm::Chat, STAMP);
     let said = events.map(|event| translator.see(event.to_string().as_bytes(), true, &mut out));
-    assert_eq!(said.last(), Some(&Said::End));
-    assert!(!said.contains(&Said::Malformed));
+    assert_eq!(said.last(), Some(&StreamEvent::End));
+    assert!(!said.contains(&StreamEvent::Malformed));
     let out = String::from_utf8(out).unwrap();
     for name in [
         "content.compaction",
@@ -882,7 +915,9 @@ fn reasons_and_blocks_of_messages_that_nobody_knows_are_named_and_the_reply_goes
 fn tool_calls_are_read_in_every_form_that_servers_send() {
     let chat = |calls: Value, reason: &str| {
         let body = json!({ "id": "r", "choices": [{ "message": { "tool_calls": calls }, "finish_reason": reason }] });
-        replied(Format::Chat, Front::Messages, &body).unwrap().0
+        replied(ProviderForm::Chat, CallerForm::Messages, &body)
+            .unwrap()
+            .0
     };
     let call = |arguments: Value| json!([{ "id": "c", "type": "function", "function": { "name": "f", "arguments": arguments } }]);
     let said = chat(call(json!({ "path": "/etc", "n": 1 })), "tool_calls");
@@ -905,14 +940,18 @@ fn tool_calls_are_read_in_every_form_that_servers_send() {
     assert_eq!(said["stop_reason"], "tool_use");
     assert_eq!(said["content"].as_array().unwrap().len(), 1);
     let legacy = json!({ "id": "r", "choices": [{ "message": { "function_call": { "name": "f", "arguments": "{\"a\":1}" } }, "finish_reason": "function_call" }] });
-    let said = replied(Format::Chat, Front::Messages, &legacy).unwrap().0;
+    let said = replied(ProviderForm::Chat, CallerForm::Messages, &legacy)
+        .unwrap()
+        .0;
     assert_eq!(
         (&said["content"][0]["name"], &said["content"][0]["input"]),
         (&json!("f"), &json!({ "a": 1 }))
     );
-    // A caller whose dialect has a text for it reads the model's own.
+    // A caller with a dialect that has a text for it reads the model's own.
     let body = json!({ "choices": [{ "message": { "tool_calls": call(json!("{\"a\"")) }, "finish_reason": "length" }] });
-    let said = replied(Format::Chat, Front::Responses, &body).unwrap().0;
+    let said = replied(ProviderForm::Chat, CallerForm::Responses, &body)
+        .unwrap()
+        .0;
     assert_eq!(said["output"][0]["arguments"], "{\"a\"");
 }
 
@@ -920,21 +959,23 @@ fn tool_calls_are_read_in_every_form_that_servers_send() {
 fn calls_without_ids_have_other_ids_in_each_reply() {
     let id = |reply: &str| {
         let body = json!({ "id": reply, "choices": [{ "message": { "tool_calls": [{ "function": { "name": "f" } }] }, "finish_reason": "tool_calls" }] });
-        let said = replied(Format::Chat, Front::Messages, &body).unwrap().0;
+        let said = replied(ProviderForm::Chat, CallerForm::Messages, &body)
+            .unwrap()
+            .0;
         said["content"][0]["id"].as_str().unwrap().to_owned()
     };
     assert_ne!(id("r1"), id("r2"));
     assert_eq!(id("r1"), id("r1"));
 }
 
-/// The calls that a caller of messages reads of these deltas of calls: id, name, arguments.
+/// Returns the calls that a caller of messages reads of these deltas of calls: id, name, arguments.
 fn streamed_calls(deltas: &[Value]) -> Vec<(String, String, String)> {
     let delta = |call: &Value| json!({ "id": "r", "choices": [{ "index": 0, "delta": { "tool_calls": [call] } }] });
     let mut events: Vec<Value> = deltas.iter().map(delta).collect();
     events.push(json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": "tool_calls" }] }));
     events.push(json!("[DONE]"));
-    let (told, said) = told(Format::Chat, Front::Messages, &events);
-    assert_eq!(said.last(), Some(&Said::End), "{deltas:?}");
+    let (told, said) = translate_events(ProviderForm::Chat, CallerForm::Messages, &events);
+    assert_eq!(said.last(), Some(&StreamEvent::End), "{deltas:?}");
     let mut calls = std::collections::BTreeMap::new();
     for event in told {
         let index = event["index"].as_u64();
@@ -1008,30 +1049,36 @@ fn a_stream_that_is_cut_or_odd_never_looks_whole() {
     let start = json!({ "id": "c", "model": "m", "choices": [{ "index": 0, "delta": { "content": "a" } }] });
     let done = json!("[DONE]");
     for (events, last) in [
-        (vec![done.clone()], Said::Malformed),
-        (vec![start.clone(), done], Said::Malformed),
-        (vec![start.clone(), json!("{oops")], Said::Malformed),
+        (vec![done.clone()], StreamEvent::Malformed),
+        (vec![start.clone(), done], StreamEvent::Malformed),
+        (vec![start.clone(), json!("{oops")], StreamEvent::Malformed),
         (
             vec![start.clone(), json!({ "error": { "message": "no more" } })],
-            Said::Failed,
+            StreamEvent::Failed,
         ),
         (
             vec![json!({ "choices": [{ "index": 1, "delta": {} }] })],
-            Said::Part,
+            StreamEvent::Part,
         ),
     ] {
-        let (told, said) = told(Format::Chat, Front::Messages, &events);
+        let (told, said) = translate_events(ProviderForm::Chat, CallerForm::Messages, &events);
         assert_eq!(said.last(), Some(&last), "{events:?}");
         assert!(told.iter().all(|event| event["type"] != "message_stop"));
     }
-    let mut translator = Translator::new(Format::Messages, Front::Chat, STAMP);
+    let mut translator = Translator::new(ProviderForm::Messages, CallerForm::Chat, STAMP);
     let mut out = Vec::new();
     let error =
         json!({ "type": "error", "error": { "type": "overloaded_error", "message": "busy" } });
     let said = translator.see(error.to_string().as_bytes(), false, &mut out);
-    assert_eq!((said, translator.failure()), (Said::Failed, Some("busy")));
+    assert_eq!(
+        (said, translator.failure()),
+        (StreamEvent::Failed, Some("busy"))
+    );
     assert!(out.is_empty());
-    assert_eq!(translator.see(b"\xff", false, &mut out), Said::Malformed);
+    assert_eq!(
+        translator.see(b"\xff", false, &mut out),
+        StreamEvent::Malformed
+    );
 }
 
 #[test]
@@ -1042,13 +1089,13 @@ fn what_was_cut_counts_by_what_was_seen_and_usage_goes_to_whoever_wants_it() {
         json!({ "type": "content_block_delta", "index": 0, "delta": { "type": "text_delta", "text": "a" } }),
         json!({ "type": "content_block_delta", "index": 0, "delta": { "type": "text_delta", "text": "b" } }),
     ];
-    let mut translator = Translator::new(Format::Messages, Front::Chat, STAMP);
+    let mut translator = Translator::new(ProviderForm::Messages, CallerForm::Chat, STAMP);
     let mut out = Vec::new();
     for event in &events {
         translator.see(event.to_string().as_bytes(), false, &mut out);
     }
     assert!(!translator.has_finished());
-    let used = translator.used();
+    let used = translator.used_tokens();
     assert_eq!((used.input, used.output), (Some(3), Some(2)));
     let last = json!({ "type": "message_delta", "delta": { "stop_reason": "end_turn" }, "usage": { "output_tokens": 9 } });
     translator.see(last.to_string().as_bytes(), false, &mut out);
@@ -1056,7 +1103,7 @@ fn what_was_cut_counts_by_what_was_seen_and_usage_goes_to_whoever_wants_it() {
     translator.end(&mut out);
     let text = String::from_utf8(out).unwrap();
     assert!(text.ends_with("data: [DONE]\n\n") && !text.contains("usage"));
-    assert_eq!(translator.used().output, Some(9));
+    assert_eq!(translator.used_tokens().output, Some(9));
 }
 
 #[test]

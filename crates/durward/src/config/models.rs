@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use ::models::upstream::Unsupported;
+use ::models::upstream::UnsupportedMembers;
 use ::models::{Alias, BudgetRule, Most, Per, Price, Rotation};
 
 use super::expand::{Secret, Text};
@@ -96,7 +96,7 @@ pub struct Provider {
     /// Of Azure's API.
     pub api_version: Option<String>,
     /// What becomes of members that its dialect has no word for.
-    pub unsupported: Unsupported,
+    pub unsupported: UnsupportedMembers,
     /// In a cloud: where, and with what proof.
     pub cloud: Option<Cloud>,
 }
@@ -412,7 +412,7 @@ fn provider(
         api_version: section.text("api_version")?.map(|found| found.value.value),
         unsupported: section
             .choice("unsupported")?
-            .map_or_else(Unsupported::default, |found| found.value),
+            .map_or_else(UnsupportedMembers::default, |found| found.value),
         cloud,
     })
 }

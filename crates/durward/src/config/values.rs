@@ -290,7 +290,7 @@ impl Choice for models::Per {
     ];
 }
 
-impl Choice for models::upstream::Unsupported {
+impl Choice for models::upstream::UnsupportedMembers {
     const WORDS: &'static [(&'static str, Self)] =
         &[("refuse", Self::Refuse), ("drop", Self::Drop)];
 }

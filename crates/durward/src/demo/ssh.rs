@@ -45,7 +45,7 @@ impl Target {
         });
         // JSON is YAML.
         write_private(&dir.join("ssh_hosts.yaml"), &hosts.to_string())?;
-        let shared = Arc::new(sshd::Shared::new(variant, &key, host_key));
+        let shared = Arc::new(sshd::ServerShared::new(variant, &key, host_key));
         runtime.spawn(sshd::run(listener, address, shared));
         Ok(Self { _runtime: runtime })
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use net::timers::kept;
-use otlp::{Resource, Span, metrics_request, trace_request};
+use otlp::{ProcessResource, Span, metrics_request, trace_request};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::collector::{Collector, Signal};
@@ -24,7 +24,7 @@ pub struct Exporter {
     pub queue: Arc<Queue>,
     pub counts: Arc<Counts>,
     pub collector: Collector,
-    pub resource: Resource,
+    pub resource: ProcessResource,
     /// How often metrics are sent; `None`: never.
     pub interval: Option<Duration>,
     /// When counting began.

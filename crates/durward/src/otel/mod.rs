@@ -16,7 +16,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
 use gate::{Gate, Observed, Observer};
-use otlp::{Attribute, Resource};
+use otlp::{Attribute, ProcessResource};
 use toolkit::measure::Measure;
 
 use crate::config::otel::Otel;
@@ -142,12 +142,12 @@ fn taken<T>(place: &std::sync::Mutex<Option<T>>) -> Option<T> {
 }
 
 /// What every span and metric comes from.
-fn resource(service: &str) -> Result<Resource, Failure> {
+fn resource(service: &str) -> Result<ProcessResource, Failure> {
     let mut random = [0_u8; 16];
     local::random(&mut random).map_err(|e| Failure::other(format!("no randomness: {e}")))?;
     let instance: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
     let version = env!("CARGO_PKG_VERSION");
-    Ok(Resource {
+    Ok(ProcessResource {
         attributes: vec![
             Attribute::text("service.name", service.to_owned()),
             Attribute::text("service.version", version),

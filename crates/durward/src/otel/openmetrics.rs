@@ -2,7 +2,7 @@
 //!
 //! Read is what `crate::serve::metrics` writes; a line that is none of it is passed over.
 
-use otlp::{Attribute, Data, Histogram, Metric, Point};
+use otlp::{Attribute, DataPoint, Histogram, Metric, MetricData};
 
 /// Reads the OpenMetrics text format.
 pub fn read(text: &str) -> Vec<Metric> {
@@ -64,9 +64,9 @@ impl<'t> Family<'t> {
 
     fn metric(self) -> Option<Metric> {
         let data = match self.kind {
-            "counter" => Data::Sum(points(self.samples)),
-            "gauge" | "info" | "unknown" => Data::Gauge(points(self.samples)),
-            "histogram" => Data::Histogram(histograms(self.name, self.samples)),
+            "counter" => MetricData::Sum(points(self.samples)),
+            "gauge" | "info" | "unknown" => MetricData::Gauge(points(self.samples)),
+            "histogram" => MetricData::Histogram(histograms(self.name, self.samples)),
             _ => return None,
         };
         let unit = match self.unit {
@@ -83,8 +83,8 @@ impl<'t> Family<'t> {
     }
 }
 
-fn points(samples: Vec<Sample>) -> Vec<Point<f64>> {
-    let point = |sample: Sample| Point {
+fn points(samples: Vec<Sample>) -> Vec<DataPoint<f64>> {
+    let point = |sample: Sample| DataPoint {
         attributes: attributes(sample.labels),
         value: sample.value,
     };
@@ -96,7 +96,7 @@ fn attributes(labels: Labels) -> Vec<Attribute> {
     labels.into_iter().map(attribute).collect()
 }
 
-fn histograms(family: &str, samples: Vec<Sample>) -> Vec<Point<Histogram>> {
+fn histograms(family: &str, samples: Vec<Sample>) -> Vec<DataPoint<Histogram>> {
     let mut out: Vec<(Labels, Histogram, f64)> = Vec::new();
     for mut sample in samples {
         let end = sample.labels.iter().position(|(name, _)| name == "le");
@@ -121,7 +121,7 @@ fn histograms(family: &str, samples: Vec<Sample>) -> Vec<Point<Histogram>> {
             _ => {}
         }
     }
-    let point = |(labels, value, _)| Point {
+    let point = |(labels, value, _)| DataPoint {
         attributes: attributes(labels),
         value,
     };
@@ -208,33 +208,33 @@ durward_sessions 2
         let names: Vec<&str> = read.iter().map(|metric| metric.name.as_str()).collect();
         let seconds = "durward_call_time_seconds";
         assert_eq!(names, ["durward_decisions", seconds, "durward_sessions"]);
-        let decisions = Point {
+        let decisions = DataPoint {
             attributes: vec![
                 Attribute::text("effect", "deny"),
                 Attribute::text("reason", "a \"b\" \\ c\nd"),
             ],
             value: 3.0,
         };
-        assert_eq!(read[0].data, Data::Sum(vec![decisions]));
+        assert_eq!(read[0].data, MetricData::Sum(vec![decisions]));
         let times = Histogram {
             sum: 40.5,
             bounds: vec![0.5, 1.0],
             counts: vec![1, 0, 3],
         };
-        let times = Point {
+        let times = DataPoint {
             attributes: Vec::new(),
             value: times,
         };
-        assert_eq!(read[1].data, Data::Histogram(vec![times]));
+        assert_eq!(read[1].data, MetricData::Histogram(vec![times]));
         assert_eq!(
             (read[1].unit.as_str(), read[1].about.as_str()),
             ("s", "How long.")
         );
-        let open = Point {
+        let open = DataPoint {
             attributes: Vec::new(),
             value: 2.0,
         };
-        assert_eq!(read[2].data, Data::Gauge(vec![open]));
+        assert_eq!(read[2].data, MetricData::Gauge(vec![open]));
     }
 
     #[test]
@@ -250,7 +250,7 @@ durward_sessions 2
             "{} 1x",
         ] {
             let text = format!("# TYPE a gauge\n{line}\n# EOF\n");
-            let Data::Gauge(points) = &read(&text)[0].data else {
+            let MetricData::Gauge(points) = &read(&text)[0].data else {
                 panic!("{line}");
             };
             assert!(points.is_empty(), "{line}: {points:?}");

@@ -6,7 +6,7 @@ use gate::admit::End;
 use gate::facts::{Direction, FactId, ResourceType, Value};
 use gate::journal::{Micros, OpId, Operation, Status as Outcome};
 use gate::{Observed, Parent};
-use otlp::{Attribute, Event, Kind, Span, Status};
+use otlp::{Attribute, Span, SpanEvent, SpanKind, SpanStatus};
 use ring::digest::{SHA256, digest};
 
 /// Longest text of an attribute, in bytes.
@@ -101,11 +101,11 @@ pub fn of(call: &Observed<'_>, ids: Ids, now_ns: u64) -> Span {
     }
     let why = call.reason().unwrap_or("failed");
     let status = match call.end {
-        End::Refused(_) => Status::Error(why.into()),
+        End::Refused(_) => SpanStatus::Error(why.into()),
         End::Operation(operation) => match operation.status {
-            Outcome::Success => Status::Ok,
-            Outcome::Failure => Status::Error(why.into()),
-            Outcome::Cancelled | Outcome::Aborted => Status::Unset,
+            Outcome::Success => SpanStatus::Ok,
+            Outcome::Failure => SpanStatus::Error(why.into()),
+            Outcome::Cancelled | Outcome::Aborted => SpanStatus::Unset,
         },
     };
     Span {
@@ -113,7 +113,7 @@ pub fn of(call: &Observed<'_>, ids: Ids, now_ns: u64) -> Span {
         id: ids.span,
         parent: ids.parent.map(|parent| parent.span),
         name,
-        kind: Kind::Server,
+        kind: SpanKind::Server,
         start_ns: now_ns.saturating_sub(call.duration.nanos()),
         end_ns: now_ns,
         attributes,
@@ -230,7 +230,7 @@ fn ended(operation: &Operation<'_>, out: &mut Vec<Attribute>) {
 }
 
 /// Tries at one peer after the other. The records say how long each took, not when.
-fn attempts(operation: &Operation<'_>, now_ns: u64, out: &mut Vec<Event>) {
+fn attempts(operation: &Operation<'_>, now_ns: u64, out: &mut Vec<SpanEvent>) {
     for attempt in operation.attempts {
         let mut attributes = vec![
             Attribute::text("durward.peer", bounded(attempt.peer)),
@@ -240,7 +240,7 @@ fn attempts(operation: &Operation<'_>, now_ns: u64, out: &mut Vec<Event>) {
         if let Some(reason) = attempt.reason {
             attributes.push(Attribute::text("durward.reason", reason.as_str()));
         }
-        out.push(Event {
+        out.push(SpanEvent {
             at_ns: now_ns,
             name: "attempt",
             attributes,

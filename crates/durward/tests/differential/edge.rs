@@ -1,6 +1,6 @@
 //! The ways to a server.
 
-use mocks::ambiguous::{Ambiguous, Arguments, Frames, MODERN_META};
+use mocks::ambiguous::{AmbiguousFrame, ArgumentStream, FrameStream, MODERN_META};
 use serde_json::json;
 use wire::Revision;
 use wire::revision::Era;
@@ -121,8 +121,8 @@ impl Way {
     }
 
     /// So many frames of a seed.
-    pub fn frames(&self, seed: u64, count: usize) -> Vec<Ambiguous> {
-        let frames = Frames::new(seed);
+    pub fn frames(&self, seed: u64, count: usize) -> Vec<AmbiguousFrame> {
+        let frames = FrameStream::new(seed);
         let frames = if self.is_modern() {
             frames.modern()
         } else {
@@ -135,8 +135,8 @@ impl Way {
     }
 
     /// So many calls with unusual arguments.
-    pub fn arguments(&self, seed: u64, count: usize) -> Vec<Ambiguous> {
-        let calls = Arguments::new(seed);
+    pub fn arguments(&self, seed: u64, count: usize) -> Vec<AmbiguousFrame> {
+        let calls = ArgumentStream::new(seed);
         let calls = if self.is_modern() {
             calls.modern()
         } else {
@@ -169,7 +169,7 @@ impl Way {
     }
 
     /// Sends the frames, each behind the other; gives how often the server had to be started anew.
-    pub fn drive(self, server: &Server, place: &Place, frames: &[Ambiguous]) -> usize {
+    pub fn drive(self, server: &Server, place: &Place, frames: &[AmbiguousFrame]) -> usize {
         let listening = (self.transport == Transport::Http).then(|| Listening::of(server, place));
         match self.edge {
             Edge::Direct => lines::drive(self, &server.command, place, frames),

@@ -1,14 +1,14 @@
 //! A gate without canonical frames, in the test alone: it judges its own reading of a frame and forwards
 //! the bytes as they came.
 
-use mocks::ambiguous::Ambiguous;
+use mocks::ambiguous::AmbiguousFrame;
 use wire::jsonrpc::{member, string};
 use wire::{Bounds, scan_request};
 
 use crate::written::{is_denied, led};
 
 /// The tool and the paths that this gate reads in a frame: of a call that it allows, else none.
-pub fn call(frame: &Ambiguous) -> Option<(String, Vec<String>)> {
+pub fn call(frame: &AmbiguousFrame) -> Option<(String, Vec<String>)> {
     let scan = scan_request(&frame.bytes, &Bounds::default()).ok()?;
     let text = |raw: &str| string(raw).map(std::borrow::Cow::into_owned);
     if text(member(&scan.members, "method")?)? != "tools/call" {
@@ -28,8 +28,8 @@ pub fn call(frame: &Ambiguous) -> Option<(String, Vec<String>)> {
 
 /// What it forwards: calls that it allows, and whatever it reads as no call. What it cannot read, it
 /// refuses.
-pub fn all(frames: &[Ambiguous]) -> Vec<Ambiguous> {
-    let passes = |frame: &&Ambiguous| {
+pub fn all(frames: &[AmbiguousFrame]) -> Vec<AmbiguousFrame> {
+    let passes = |frame: &&AmbiguousFrame| {
         let Ok(scan) = scan_request(&frame.bytes, &Bounds::default()) else {
             return false;
         };

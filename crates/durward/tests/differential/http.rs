@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use mocks::ambiguous::{Ambiguous, Call};
+use mocks::ambiguous::{AmbiguousFrame, HiddenCall};
 use serde_json::{Value, json};
 use wire::jsonrpc::{member, string};
 use wire::{Bounds, scan_request};
@@ -47,7 +47,7 @@ fn mirrored(frame: &[u8]) -> String {
         is_plain.then_some(text)
     };
     let method = read("method").unwrap_or_else(|| "tools/call".to_owned());
-    let tool = read("name").unwrap_or_else(|| Call::TOOL.to_owned());
+    let tool = read("name").unwrap_or_else(|| HiddenCall::TOOL.to_owned());
     let mut headers = format!("mcp-method: {method}\r\n");
     if method == "tools/call" {
         let _ = write!(headers, "mcp-name: {tool}\r\n");
@@ -160,7 +160,7 @@ pub fn drive(
     server: &Server,
     listening: Option<&Listening>,
     place: &Place,
-    frames: &[Ambiguous],
+    frames: &[AmbiguousFrame],
 ) {
     let upstream = match listening {
         Some(listening) => json!({ "url": listening.url }),
@@ -174,7 +174,7 @@ pub fn drive(
 }
 
 /// Sends the frames in a session of their own.
-pub fn send_all(way: Way, serving: &Serving, frames: &[Ambiguous]) {
+pub fn send_all(way: Way, serving: &Serving, frames: &[AmbiguousFrame]) {
     let headers = serving.open(way, "");
     for frame in frames {
         let mirrors = if way.is_modern() {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use mocks::ambiguous::Ambiguous;
+use mocks::ambiguous::AmbiguousFrame;
 use serde_json::Value;
 
 use crate::edge::{Edge, Way};
@@ -55,7 +55,7 @@ struct Allowed {
 }
 
 /// Judges one run. Without a gate nothing is recorded, and nothing is held against that.
-pub fn judge(place: &Place, way: Way, frames: &[Ambiguous]) -> Verdict {
+pub fn judge(place: &Place, way: Way, frames: &[AmbiguousFrame]) -> Verdict {
     let mut allowed = allowed(place, way.edge, frames);
     let mut verdict = Verdict {
         executed: 0,
@@ -93,7 +93,7 @@ pub fn judge(place: &Place, way: Way, frames: &[Ambiguous]) -> Verdict {
 }
 
 /// What may be executed: what was recorded as allowed, or without a gate what the frames say.
-fn allowed(place: &Place, edge: Edge, frames: &[Ambiguous]) -> Vec<Allowed> {
+fn allowed(place: &Place, edge: Edge, frames: &[AmbiguousFrame]) -> Vec<Allowed> {
     let calls: Vec<(String, Vec<String>)> = match edge {
         Edge::Direct => Vec::new(),
         Edge::Written => frames.iter().filter_map(written::call).collect(),
@@ -125,7 +125,7 @@ fn opened(of: &Value, tool: &str) -> (String, Vec<String>) {
 }
 
 /// The frame whose number stands in one of these places.
-fn frame<'a>(paths: &[String], frames: &'a [Ambiguous]) -> Option<&'a Ambiguous> {
+fn frame<'a>(paths: &[String], frames: &'a [AmbiguousFrame]) -> Option<&'a AmbiguousFrame> {
     let first = frames.first()?.number;
     let numbers = paths.iter().flat_map(|path| {
         path.split(|c: char| !c.is_ascii_digit())

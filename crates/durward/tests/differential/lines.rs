@@ -5,7 +5,7 @@ use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
-use mocks::ambiguous::{Ambiguous, MODERN_META};
+use mocks::ambiguous::{AmbiguousFrame, MODERN_META};
 
 use crate::edge::{Edge, Way};
 use crate::place::Place;
@@ -158,7 +158,7 @@ fn mark(way: Way, id: &str) -> String {
 }
 
 /// Sends the frames; gives how often the process had to be started anew.
-pub fn drive(way: Way, command: &[String], place: &Place, frames: &[Ambiguous]) -> usize {
+pub fn drive(way: Way, command: &[String], place: &Place, frames: &[AmbiguousFrame]) -> usize {
     let mut lines = Lines::open(way, command, place);
     let mut restarts = 0;
     for frame in frames {

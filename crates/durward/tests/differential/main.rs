@@ -33,7 +33,7 @@ mod written;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use mocks::ambiguous::{Ambiguous, Arguments, Frames};
+use mocks::ambiguous::{AmbiguousFrame, ArgumentStream, FrameStream};
 
 use edge::{Edge, Way};
 use judge::Verdict;
@@ -52,16 +52,16 @@ fn wanted() -> (u64, usize) {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     let seed = number("SEED").unwrap_or(u64::from(now.subsec_nanos()));
     let wanted = number("FRAMES").and_then(|n| usize::try_from(n).ok());
-    let wanted = wanted.unwrap_or(8 * Frames::forms()).max(FRAMES_MIN);
+    let wanted = wanted.unwrap_or(8 * FrameStream::forms()).max(FRAMES_MIN);
     eprintln!(
         "{wanted} frames and {} forms of arguments of SEED={seed}",
-        Arguments::forms()
+        ArgumentStream::forms()
     );
     (seed, wanted)
 }
 
 /// Sends the frames to one server by one way.
-fn drive(server: &Server, way: Way, frames: &[Ambiguous]) -> Verdict {
+fn drive(server: &Server, way: Way, frames: &[AmbiguousFrame]) -> Verdict {
     let place = Place::new();
     let restarts = way.drive(server, &place, frames);
     let verdict = judge::judge(&place, way, frames);
@@ -70,7 +70,7 @@ fn drive(server: &Server, way: Way, frames: &[Ambiguous]) -> Verdict {
 }
 
 /// At least three in ten frames reach the tool: else the others prove nothing.
-fn enough(server: &Server, way: Way, verdict: &Verdict, frames: &[Ambiguous]) {
+fn enough(server: &Server, way: Way, verdict: &Verdict, frames: &[AmbiguousFrame]) {
     let (executed, all) = (verdict.executed, frames.len());
     assert!(
         executed * 10 >= all * 3,
@@ -80,7 +80,7 @@ fn enough(server: &Server, way: Way, verdict: &Verdict, frames: &[Ambiguous]) {
 }
 
 /// Drives a server by a way, and adds to `red` what it executed and nobody allowed.
-fn hold(server: &Server, way: Way, frames: &[Ambiguous], red: &mut Vec<String>) {
+fn hold(server: &Server, way: Way, frames: &[AmbiguousFrame], red: &mut Vec<String>) {
     let verdict = drive(server, way, frames);
     enough(server, way, &verdict, frames);
     if !verdict.differences.is_empty() {
@@ -104,7 +104,7 @@ fn servers_execute_a_fair_part_of_the_frames() {
     for server in servers::all() {
         for frames in [
             way.frames(seed, count),
-            way.arguments(seed, Arguments::forms()),
+            way.arguments(seed, ArgumentStream::forms()),
         ] {
             let verdict = drive(&server, way, &frames);
             enough(&server, way, &verdict, &frames);
@@ -138,7 +138,7 @@ fn nothing_is_executed_but_what_was_recorded_as_allowed() {
     for server in servers::all() {
         for way in Way::guarded(&server) {
             hold(&server, way, &way.frames(seed, count), &mut red);
-            let calls = way.arguments(seed, Arguments::forms());
+            let calls = way.arguments(seed, ArgumentStream::forms());
             hold(&server, way, &calls, &mut red);
         }
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use mocks::ambiguous::{Arguments, Call};
+use mocks::ambiguous::{ArgumentStream, HiddenCall};
 use serde_json::{Value, json};
 
 pub use crate::program::binary;
@@ -41,11 +41,14 @@ impl Place {
         let rule = |id: &str, tool: &str| {
             let conditions = json!({
                 "tool_name": tool,
-                "path_pattern": format!("{}/**", Call::ALLOWED),
+                "path_pattern": format!("{}/**", HiddenCall::ALLOWED),
             });
             json!({ "id": id, "effect": "allow", "conditions": conditions })
         };
-        let rules = [rule("note", Call::TOOL), rule("notes", Arguments::TOOL)];
+        let rules = [
+            rule("note", HiddenCall::TOOL),
+            rule("notes", ArgumentStream::TOOL),
+        ];
         let policy = json!({ "version": "1", "default_action": "deny", "rules": rules });
         fs::write(dir.join("policy.json"), policy.to_string()).unwrap();
         Self { dir, blind: None }

@@ -1,13 +1,13 @@
 //! Whether the arguments that a server executed are those that the gate judged.
 
-use mocks::ambiguous::Ambiguous;
+use mocks::ambiguous::AmbiguousFrame;
 use serde_json::Value;
 use wire::jsonrpc::member;
 use wire::{Bounds, scan_request};
 
 /// Whether a line of the book has the arguments of its frame. A server may leave out what its tool does
 /// not know; it may not have anything else.
-pub fn same_arguments(line: &Value, frame: &Ambiguous) -> bool {
+pub fn same_arguments(line: &Value, frame: &AmbiguousFrame) -> bool {
     // A newline makes two frames of one; each was judged for itself.
     let own = frame
         .bytes

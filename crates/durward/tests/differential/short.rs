@@ -1,6 +1,6 @@
 //! The short form, in every test run: few frames, the same each time.
 
-use mocks::ambiguous::{Arguments, Frames};
+use mocks::ambiguous::{ArgumentStream, FrameStream};
 use wire::Revision;
 
 use crate::edge::{Edge, Transport, Way};
@@ -11,7 +11,7 @@ const SEED: u64 = 2_211;
 /// Two frames of each form to every server, by one way.
 fn few_frames(edge: Edge) {
     let way = edge.plainly();
-    let frames = way.frames(SEED, 2 * Frames::forms());
+    let frames = way.frames(SEED, 2 * FrameStream::forms());
     let mut red = Vec::new();
     for server in servers::all() {
         hold(&server, way, &frames, &mut red);
@@ -43,8 +43,8 @@ fn j01_to_j04_requests_without_a_session_in_front_of_several_servers_execute_not
         transport: Transport::Stdio,
         revision: Revision::V2026_07_28,
     };
-    let frames = way.frames(SEED, 2 * Frames::forms());
-    let calls = way.arguments(SEED, Arguments::forms());
+    let frames = way.frames(SEED, 2 * FrameStream::forms());
+    let calls = way.arguments(SEED, ArgumentStream::forms());
     let mut red = Vec::new();
     for server in servers::all() {
         hold(&server, way, &frames, &mut red);
@@ -104,7 +104,7 @@ fn j05_nothing_but_the_arguments_that_were_judged_is_executed() {
             transport,
             revision,
         };
-        let calls = way.arguments(SEED, Arguments::forms());
+        let calls = way.arguments(SEED, ArgumentStream::forms());
         hold(&server, way, &calls, &mut red);
     }
     none(&red);
@@ -119,7 +119,7 @@ fn j05_nothing_but_the_arguments_that_were_judged_is_executed() {
 #[test]
 fn j01_to_j04_with_canonical_frames_switched_off_it_goes_red() {
     let way = Edge::Forwarded.plainly();
-    let frames = way.frames(SEED, 2 * Frames::forms());
+    let frames = way.frames(SEED, 2 * FrameStream::forms());
     for server in servers::all() {
         let reads_otherwise = ["mcp-go", "official Python SDK"].contains(&server.name);
         if !reads_otherwise {

@@ -1,7 +1,7 @@
 //! Frames as `wire` writes them, with no gate between: what a server executes of them is what their
 //! scan says.
 
-use mocks::ambiguous::{Ambiguous, Arguments, Call};
+use mocks::ambiguous::{AmbiguousFrame, ArgumentStream, HiddenCall};
 use serde_json::Value;
 use wire::canonical::NameTree;
 use wire::jsonrpc::{Kind, string};
@@ -15,7 +15,7 @@ const PARAMS: Shape = Shape {
 };
 
 /// The frame as it is written, where nothing of it is refused.
-pub fn written(frame: &Ambiguous) -> Option<Canonical> {
+pub fn written(frame: &AmbiguousFrame) -> Option<Canonical> {
     let mut declared = NameTree::default();
     for name in ["path", "text", "count", "paths", "below", "lines", "flags"] {
         declared.declare(name);
@@ -28,17 +28,17 @@ pub fn written(frame: &Ambiguous) -> Option<Canonical> {
 }
 
 /// Every frame that is not refused, as it is written.
-pub fn all(frames: &[Ambiguous]) -> Vec<Ambiguous> {
-    let written = |frame: &Ambiguous| {
+pub fn all(frames: &[AmbiguousFrame]) -> Vec<AmbiguousFrame> {
+    let written = |frame: &AmbiguousFrame| {
         let bytes = written(frame)?.into_bytes();
         let frame = frame.clone();
-        Some(Ambiguous { bytes, ..frame })
+        Some(AmbiguousFrame { bytes, ..frame })
     };
     frames.iter().filter_map(written).collect()
 }
 
 /// The tool and the paths of a frame that calls one.
-pub fn call(frame: &Ambiguous) -> Option<(String, Vec<String>)> {
+pub fn call(frame: &AmbiguousFrame) -> Option<(String, Vec<String>)> {
     let canonical = written(frame)?;
     let Kind::Request { method, .. } = canonical.envelope().ok()?.kind else {
         return None;
@@ -63,10 +63,10 @@ fn opened(arguments: &Value) -> Vec<String> {
 /// Whether the policy of these runs denies a call that opens these places.
 pub fn is_denied(tool: &str, paths: &[String]) -> bool {
     let is_allowed = |path: &String| {
-        let below = path.strip_prefix(Call::ALLOWED);
+        let below = path.strip_prefix(HiddenCall::ALLOWED);
         below.is_some_and(|below| below.starts_with('/'))
     };
-    ![Call::TOOL, Arguments::TOOL].contains(&tool) || !paths.iter().all(is_allowed)
+    ![HiddenCall::TOOL, ArgumentStream::TOOL].contains(&tool) || !paths.iter().all(is_allowed)
 }
 
 /// Where a path leads to by its text: steps to the same place and up are taken.

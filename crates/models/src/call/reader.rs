@@ -1,7 +1,7 @@
 //! What is made of the events of a stream: passed on as they are, or said in the caller's dialect.
 
-use dialects::translate::{Format, Front, SignedThought, Translator};
-use dialects::{Said, Tokens, Watch};
+use dialects::translate::{CallerForm, ProviderForm, SignedThought, Translator};
+use dialects::{StreamEvent, StreamWatch, Tokens};
 use wire::SseEvent;
 use wire::sse::push_named_event;
 
@@ -13,31 +13,36 @@ use crate::request::ModelRequest;
 #[derive(Debug)]
 pub(super) enum Reader {
     /// Both sides speak one dialect.
-    Same(Watch),
+    Same(StreamWatch),
     Other(Box<Translator>),
 }
 
 impl Reader {
     /// For this request, and a provider that answers in this form where it is not the caller's.
-    pub fn new(terms: &Terms, request: &ModelRequest, format: Option<Format>) -> Self {
-        match (format, Front::of(request.endpoint())) {
+    pub fn new(terms: &Terms, request: &ModelRequest, format: Option<ProviderForm>) -> Self {
+        match (format, CallerForm::of(request.endpoint())) {
             (Some(from), Some(to)) => {
                 let stamp = stamp(terms, request);
                 Self::Other(Box::new(Translator::new(from, to, stamp)))
             }
-            _ => Self::Same(Watch::new(request.endpoint())),
+            _ => Self::Same(StreamWatch::new(request.endpoint())),
         }
     }
 
     /// Looks at an event, and makes ready what is passed on. Usage that stands alone goes to whoever wants it.
-    pub fn see(&mut self, event: &SseEvent<'_>, wants_usage: bool, ready: &mut Vec<u8>) -> Said {
+    pub fn see(
+        &mut self,
+        event: &SseEvent<'_>,
+        wants_usage: bool,
+        ready: &mut Vec<u8>,
+    ) -> StreamEvent {
         match self {
             Self::Same(watch) => {
                 let said = watch.see(event.data);
                 let passes = match said {
-                    Said::Malformed => false,
-                    Said::UsageOnly => wants_usage,
-                    Said::Part | Said::End | Said::Failed => true,
+                    StreamEvent::Malformed => false,
+                    StreamEvent::UsageOnly => wants_usage,
+                    StreamEvent::Part | StreamEvent::End | StreamEvent::Failed => true,
                 };
                 if passes {
                     push_named_event(ready, event.name, event.data);
@@ -86,8 +91,8 @@ impl Reader {
 
     pub fn used(&self) -> Tokens {
         match self {
-            Self::Same(watch) => watch.used(),
-            Self::Other(translator) => translator.used(),
+            Self::Same(watch) => watch.used_tokens(),
+            Self::Other(translator) => translator.used_tokens(),
         }
     }
 }

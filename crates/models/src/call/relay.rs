@@ -12,7 +12,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
-use dialects::{Endpoint, ErrorText, Said, Tokens, error_event, read_of};
+use dialects::{Endpoint, ErrorText, StreamEvent, Tokens, error_event, read_of};
 use gate::journal::{Micros, ResponseSummary, Status};
 use gate::{Attempt, Gate, InFlight, Outcome, PeerId, Spent};
 use http::HeaderMap;
@@ -351,17 +351,17 @@ impl Relay {
                 break;
             }
             match said {
-                Said::Malformed => self.end = Some(Err(Trouble::Malformed)),
-                Said::Failed => {
+                StreamEvent::Malformed => self.end = Some(Err(Trouble::Malformed)),
+                StreamEvent::Failed => {
                     if self.open.is_none() {
                         self.failure = Some(Bytes::copy_from_slice(event.data));
                     }
                     self.end = Some(Err(Trouble::Failed));
                 }
-                Said::End => self.end = Some(Ok(())),
-                Said::UsageOnly | Said::Part => {}
+                StreamEvent::End => self.end = Some(Ok(())),
+                StreamEvent::UsageOnly | StreamEvent::Part => {}
             }
-            self.has_said |= said == Said::Failed && self.watch.passes_on();
+            self.has_said |= said == StreamEvent::Failed && self.watch.passes_on();
         }
         if self.first == First::Awaited && !self.ready.is_empty() {
             self.first = First::Ready;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::future::poll_fn;
 
 use bytes::{Bytes, BytesMut};
-use dialects::translate::{self, Format, Front, Stamp, embeddings};
+use dialects::translate::{self, CallerForm, ProviderForm, ReplyStamp, embeddings};
 use dialects::{
     Endpoint, Tokens, is_error_reply, is_reply, members, of_reply, read_of, written_of,
 };
@@ -104,7 +104,7 @@ impl BadReply {
 pub(super) struct ReplyContext<'r> {
     pub headers: &'r HeaderMap,
     /// The form of the reply, where that is not the caller's.
-    pub format: Option<Format>,
+    pub format: Option<ProviderForm>,
     /// The key that the provider was shown.
     pub key: Option<&'r Key>,
 }
@@ -145,7 +145,7 @@ pub(super) async fn read(
         let read = read_of(endpoint, request.body());
         tokens.or_counted(read, || written_of(endpoint, reply))
     };
-    let said = match (format, Front::of(endpoint)) {
+    let said = match (format, CallerForm::of(endpoint)) {
         (Some(from), Some(to)) => translate::reply(from, to, text, stamp(terms, request)),
         (Some(_), None) if endpoint == Endpoint::Embeddings => {
             embeddings::reply(text, request.body())
@@ -167,8 +167,8 @@ pub(super) async fn read(
 }
 
 /// What a translated reply is given that its provider may not have given it.
-pub(super) fn stamp<'r>(terms: &Terms, request: &'r ModelRequest) -> Stamp<'r> {
-    Stamp {
+pub(super) fn stamp<'r>(terms: &Terms, request: &'r ModelRequest) -> ReplyStamp<'r> {
+    ReplyStamp {
         created: u64::try_from(terms.gate.wall_ms() / 1_000).unwrap_or(0),
         id: request.id(),
         asked: request.body().as_str(),

@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use dialects::Endpoint;
-use dialects::translate::Format;
+use dialects::translate::ProviderForm;
 use gate::{PeerId, Spent};
 use http::HeaderMap;
 use tokio::time::Instant;
@@ -103,7 +103,7 @@ pub struct Reply {
     /// Its headers.
     pub headers: HeaderMap,
     /// The form that it has, where that is not the form in which the caller asks.
-    pub format: Option<Format>,
+    pub format: Option<ProviderForm>,
     /// Hints of the request that the provider was not told of.
     pub left_out: Vec<Cow<'static, str>>,
     /// The key that the provider was shown: nothing that repeats it goes to the caller.

@@ -1,7 +1,9 @@
 //! Whose API a provider speaks: where a request goes, how a key is shown, what has to be translated.
 
 use dialects::Endpoint;
-use dialects::translate::{Format, Front, ReasoningField, RequestOptions, Unsupported};
+use dialects::translate::{
+    CallerForm, ProviderForm, ReasoningField, RequestOptions, UnsupportedMembers,
+};
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
@@ -92,13 +94,15 @@ impl Api {
     }
 
     /// The form in which it is asked what it has no endpoint for.
-    pub(super) fn format(self) -> Format {
+    pub(super) fn format(self) -> ProviderForm {
         match self {
-            Self::OpenAi | Self::Compatible(_) | Self::Azure => Format::Chat,
+            Self::OpenAi | Self::Compatible(_) | Self::Azure => ProviderForm::Chat,
             Self::Anthropic | Self::Bedrock | Self::Vertex(Publisher::Anthropic) => {
-                Format::Messages
+                ProviderForm::Messages
             }
-            Self::Gemini | Self::Vertex(Publisher::Google | Publisher::Embedder) => Format::Gemini,
+            Self::Gemini | Self::Vertex(Publisher::Google | Publisher::Embedder) => {
+                ProviderForm::Gemini
+            }
         }
     }
 
@@ -106,7 +110,7 @@ impl Api {
     pub(super) fn serves(self, endpoint: Endpoint) -> bool {
         match self {
             Self::Vertex(Publisher::Embedder) => endpoint == Endpoint::Embeddings,
-            _ => self.has(endpoint) || Front::of(endpoint).is_some(),
+            _ => self.has(endpoint) || CallerForm::of(endpoint).is_some(),
         }
     }
 
@@ -146,12 +150,12 @@ impl Api {
     /// Where requests to an endpoint go, behind the base; `None` where that depends on the request.
     pub(super) fn path(self, endpoint: Endpoint) -> Option<String> {
         let asked = match (self, self.format()) {
-            (Self::Azure | Self::Bedrock | Self::Vertex(_), _) | (_, Format::Gemini) => {
+            (Self::Azure | Self::Bedrock | Self::Vertex(_), _) | (_, ProviderForm::Gemini) => {
                 return None;
             }
             _ if self.has(endpoint) => endpoint,
-            (_, Format::Chat) => Endpoint::Chat,
-            (_, Format::Messages) => Endpoint::Messages,
+            (_, ProviderForm::Chat) => Endpoint::Chat,
+            (_, ProviderForm::Messages) => Endpoint::Messages,
         };
         Some(format!("/{}", asked.path()))
     }
@@ -190,7 +194,7 @@ impl Api {
     pub(super) fn request_options(
         self,
         model: &str,
-        (max_tokens, unsupported): (u64, Unsupported),
+        (max_tokens, unsupported): (u64, UnsupportedMembers),
     ) -> RequestOptions<'_> {
         RequestOptions {
             model,
@@ -293,13 +297,13 @@ pub(super) fn escape_byte(byte: u8, out: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dialects::translate::embeddings::Method;
+    use dialects::translate::embeddings::EmbeddingMethod;
 
     #[test]
     fn a_model_is_one_part_of_a_path_whatever_it_is_called() {
         let asked = |streams| Asked {
             streams,
-            method: Method::Predict,
+            method: EmbeddingMethod::Predict,
         };
         let gemini =
             |model| Api::Gemini.path_of(Endpoint::Chat, model, asked(false), &Site::default());

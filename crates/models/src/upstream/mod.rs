@@ -14,7 +14,7 @@ use std::fmt;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use dialects::translate::{self, Format, Front, RequestOptions, embeddings};
+use dialects::translate::{self, CallerForm, ProviderForm, RequestOptions, embeddings};
 use dialects::{Body, Dialect, Endpoint};
 use gate::{PeerId, Spent};
 use http::header::{ACCEPT, CONTENT_TYPE};
@@ -32,7 +32,7 @@ pub use keys::KEYS_MAX;
 pub use publisher::Publisher;
 
 pub use crate::key::Key;
-pub use dialects::translate::Unsupported;
+pub use dialects::translate::UnsupportedMembers;
 
 use crate::provider::{Address, Fault, Offer, Provider, Remedy, RestingKey, Sent, Trouble};
 use crate::request::{Elsewhere, ModelRequest};
@@ -61,7 +61,7 @@ pub struct HttpProviderOptions {
     /// The most tokens of a reply where the caller names none, and the API wants a number.
     pub max_tokens: u64,
     /// What becomes of members that its dialect has no word for.
-    pub unsupported: Unsupported,
+    pub unsupported: UnsupportedMembers,
     /// Its keys; none where it wants none.
     pub keys: Vec<Key>,
     /// What its access tokens are got with, where it is shown such.
@@ -78,7 +78,7 @@ struct Written {
     /// Hints that the provider's dialect has no word for.
     left_out: Vec<Cow<'static, str>>,
     /// The form of the reply, where that is not the caller's.
-    format: Option<Format>,
+    format: Option<ProviderForm>,
 }
 
 /// Why a provider cannot be used.
@@ -110,7 +110,7 @@ pub struct HttpProvider {
     offer: Offer,
     api: Api,
     max_tokens: u64,
-    unsupported: Unsupported,
+    unsupported: UnsupportedMembers,
     keys: Keys,
     tokens: Option<Tokens>,
     site: Site,
@@ -265,7 +265,7 @@ impl HttpProvider {
             });
         }
         let (text, to) = (request.body().as_str(), api.format());
-        let said = match Front::of(request.endpoint()) {
+        let said = match CallerForm::of(request.endpoint()) {
             Some(from) => {
                 let options = RequestOptions {
                     signatures: request.signatures(),

@@ -1,6 +1,6 @@
 //! Whose models Google Vertex serves: which part of its API a model has, and how its name stands in the URL.
 
-use dialects::translate::embeddings::Method;
+use dialects::translate::embeddings::EmbeddingMethod;
 use dialects::{Body, Endpoint};
 
 use super::api::{Site, escape};
@@ -10,7 +10,7 @@ use super::api::{Site, escape};
 pub(super) struct Asked {
     pub streams: bool,
     /// How numbers are made of texts, where such are asked for.
-    pub method: Method,
+    pub method: EmbeddingMethod,
 }
 
 /// Who has made a model.
@@ -81,8 +81,8 @@ impl Publisher {
     }
 
     /// The method by which a model makes numbers of the texts of a request, as Google's own library chooses it.
-    pub(super) fn method_of(model: &str, body: &Body) -> Method {
-        Method::of(body, Self::of(model).1.contains("gemini"))
+    pub(super) fn method_of(model: &str, body: &Body) -> EmbeddingMethod {
+        EmbeddingMethod::of(body, Self::of(model).1.contains("gemini"))
     }
 
     /// Where a request goes, behind the host. The versions are those that Google's and Anthropic's own libraries ask for: Gemini's
@@ -194,7 +194,7 @@ mod tests {
         let path = |endpoint, model, streams| {
             let asked = Asked {
                 streams,
-                method: Method::EmbedAll,
+                method: EmbeddingMethod::EmbedAll,
             };
             Publisher::of(model)
                 .0

@@ -1,5 +1,5 @@
-//! A second, independent solver (diffsol) on the same compiled rates agrees with ours on three models of the suite, and on
-//! generated ones.
+//! A second, independent solver (diffsol) on the same compiled rates agrees with ours on three models of the suite, and
+//! on generated ones.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -71,8 +71,8 @@ fn generated_models() {
     generated(0..40);
 }
 
-/// In this model a state dies out: exactly 1.5e-18 is left of it, which the second solver misses by three of its absolute
-/// tolerances.
+/// In this model a state dies out: exactly 1.5e-18 is left of it, which the second solver misses by three of its
+/// absolute tolerances.
 #[test]
 fn a_state_that_dies_out() {
     generated(1_001_401..1_001_402);

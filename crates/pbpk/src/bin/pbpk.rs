@@ -20,7 +20,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let mut out = BufWriter::new(std::io::stdout().lock());
     let code = pbpk::cli::run(cli.args, &mut out, &mut std::io::stderr());
-    // What could not be flushed was reported already, or nobody reads it.
+    // A failed flush was reported already, or has no reader.
     let _ = out.flush();
     ExitCode::from(code)
 }

@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use clap::{Args as _, FromArgMatches as _};
 
 use super::args::{Args, BatchArgs, Command};
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use super::{OK, model};
 
 /// Most commands in a file.
@@ -17,14 +17,14 @@ const COMMANDS_MAX: usize = 100_000;
 const THREADS_MAX: usize = 256;
 
 /// A command of the file.
-struct Item {
+struct BatchItem {
     line: usize,
     text: String,
     args: Args,
 }
 
-/// What a command left.
-struct Done {
+/// Result of a command.
+struct FinishedCommand {
     code: u8,
     out: Vec<u8>,
     err: Vec<u8>,
@@ -34,18 +34,18 @@ pub(super) fn run(
     args: &BatchArgs,
     out: &mut dyn Write,
     err: &mut (dyn Write + Send),
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let name = args.file.display();
     let text = std::fs::read_to_string(&args.file)
-        .map_err(|e| Failure::failed(format!("cannot read {name}: {e}")))?;
+        .map_err(|e| CommandFailure::failure(format!("cannot read {name}: {e}")))?;
     let threads = model::threads(args.threads)?.min(THREADS_MAX);
     // All lines are read before the first is carried out.
     let items = items(&text).map_err(|(line, why)| {
-        Failure::misuse(format!("{name}, line {line}: {why}"))
+        CommandFailure::misuse(format!("{name}, line {line}: {why}"))
             .with_hint("write one command a line, as after 'durward sim'")
     })?;
     let mut failed = 0;
-    let mut show = |item: &Item, done: &Done| -> Result<(), Failure> {
+    let mut show = |item: &BatchItem, done: &FinishedCommand| -> Result<(), CommandFailure> {
         failed += usize::from(done.code != OK);
         let how = if done.code == OK { "done" } else { "failed" };
         writeln!(err, "line {}: {how}: {}", item.line, item.text)?;
@@ -58,8 +58,8 @@ pub(super) fn run(
         for _ in 0..threads.min(items.len()) {
             let (tell, next, items) = (tell.clone(), &next, &items);
             scope.spawn(move || {
-                while let Some((at, item)) = taken(items, next) {
-                    // Nobody listens any more where what was told could not be written.
+                while let Some((at, item)) = take_next(items, next) {
+                    // The receiver is gone if the output could not be written.
                     if tell.send((at, carried_out(item))).is_err() {
                         return;
                     }
@@ -67,7 +67,7 @@ pub(super) fn run(
             });
         }
         drop(tell);
-        // Told in the order of the file, whatever is ready first.
+        // Results are printed in the order of the file.
         let (mut ready, mut shown) = (BTreeMap::new(), 0);
         for (at, done) in told {
             ready.insert(at, done);
@@ -76,29 +76,30 @@ pub(super) fn run(
                 shown += 1;
             }
         }
-        Ok::<(), Failure>(())
+        Ok::<(), CommandFailure>(())
     })?;
     if failed > 0 {
         let message = format!("{failed} of {} commands failed", items.len());
-        return Err(Failure::failed(message));
+        return Err(CommandFailure::failure(message));
     }
     Ok(())
 }
 
-/// The next command that nobody has taken.
-fn taken<'a>(items: &'a [Item], next: &AtomicUsize) -> Option<(usize, &'a Item)> {
+/// Returns the next command that no thread has taken.
+fn take_next<'a>(items: &'a [BatchItem], next: &AtomicUsize) -> Option<(usize, &'a BatchItem)> {
     let at = next.fetch_add(1, Ordering::Relaxed);
     Some((at, items.get(at)?))
 }
 
-fn carried_out(item: &Item) -> Done {
+fn carried_out(item: &BatchItem) -> FinishedCommand {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let code = super::carry_out(&item.args, &mut out, &mut err);
-    Done { code, out, err }
+    FinishedCommand { code, out, err }
 }
 
-/// The commands of a text, or the line that is none and why. Empty lines and those that begin with `#` are left out.
-fn items(text: &str) -> Result<Vec<Item>, (usize, String)> {
+/// Returns the commands of a text, or the line that is none and why. Empty lines and those that begin with `#` are left
+/// out.
+fn items(text: &str) -> Result<Vec<BatchItem>, (usize, String)> {
     let mut items = Vec::new();
     for (i, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
         let text = line.trim();
@@ -109,7 +110,7 @@ fn items(text: &str) -> Result<Vec<Item>, (usize, String)> {
             return Err((i + 1, format!("more than {COMMANDS_MAX} commands")));
         }
         let args = words(text).and_then(parsed).map_err(|why| (i + 1, why))?;
-        items.push(Item {
+        items.push(BatchItem {
             line: i + 1,
             text: text.to_owned(),
             args,

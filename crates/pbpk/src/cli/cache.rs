@@ -1,8 +1,9 @@
-//! Results that are kept for the next time, each under the digest of everything that it depends on: the engine, the model
-//! file, what was set, the outputs, times and tolerances, and for individuals of a population their values.
+//! Results that are kept for the next time, each under the digest of everything that it depends on: the engine, the
+//! model file, what was set, the outputs, times and tolerances, and for individuals of a population their values.
 //!
-//! An entry is written under another name first, so that one with its own name is whole, and ends with a digest of itself:
-//! one that was damaged is taken away and computed again. The oldest entries go when the folder has no more room.
+//! An entry is written under another name first, so that one with its own name is whole, and ends with a digest of
+//! itself: one that was damaged is taken away and computed again. The oldest entries go when the folder has no more
+//! room.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -13,7 +14,7 @@ use std::time::SystemTime;
 use sha2::{Digest as _, Sha256};
 
 use super::args::{CacheArgs, ModelArgs};
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use crate::compile::Instance;
 use crate::run::RunOptions;
 
@@ -27,7 +28,7 @@ const UNTIDIED_PARTS: u64 = 8;
 const MIB: u64 = 1 << 20;
 
 /// A folder of results.
-pub(super) struct Cache {
+pub(super) struct ResultCache {
     folder: PathBuf,
     /// Most bytes in it.
     most: u64,
@@ -37,16 +38,16 @@ pub(super) struct Cache {
 
 /// The digest of everything that a result depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Key([u8; DIGEST_BYTES]);
+pub(super) struct CacheKey([u8; DIGEST_BYTES]);
 
 /// The digest of what the results of a command have in common.
-pub(super) struct Inputs(Sha256);
+pub(super) struct InputDigest(Sha256);
 
 /// Length and time of a file: another one means that it was written again.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Stamp(u64, Option<SystemTime>);
+pub(super) struct FileStamp(u64, Option<SystemTime>);
 
-impl Stamp {
+impl FileStamp {
     /// That of a file now.
     pub(super) fn of(file: &Path) -> io::Result<Self> {
         let about = fs::metadata(file)?;
@@ -54,20 +55,21 @@ impl Stamp {
     }
 }
 
-impl Inputs {
-    /// What the command line says of individual and run; nothing where the model file was written again since `stamp`.
+impl InputDigest {
+    /// Returns the digest of the command line's individual and run; `None` if the model file was written again since
+    /// `stamp`.
     pub(super) fn new(
         args: &ModelArgs,
-        stamp: &Stamp,
+        stamp: &FileStamp,
         instance: &Instance,
         options: &RunOptions<'_>,
     ) -> io::Result<Option<Self>> {
         let model = fs::read(&args.model)?;
-        if Stamp::of(&args.model)? != *stamp {
+        if FileStamp::of(&args.model)? != *stamp {
             return Ok(None);
         }
         let mut all = Self(Sha256::new());
-        let engine = Stamp::of(&std::env::current_exe()?)?;
+        let engine = FileStamp::of(&std::env::current_exe()?)?;
         all.add(format!("{MAGIC:?} {} {engine:?}", env!("CARGO_PKG_VERSION")).as_bytes());
         all.add(&model);
         let structure = instance.structure();
@@ -101,26 +103,26 @@ impl Inputs {
         self.0.update(piece);
     }
 
-    /// The key of one result: its kind, and what it depends on besides.
-    pub(super) fn key(&self, kind: &str, pieces: &[&[u8]]) -> Key {
+    /// Returns the key of one result: its kind, and what it depends on besides.
+    pub(super) fn key(&self, kind: &str, pieces: &[&[u8]]) -> CacheKey {
         let mut all = Self(self.0.clone());
         all.add(kind.as_bytes());
         pieces.iter().for_each(|piece| all.add(piece));
-        Key(all.0.finalize().into())
+        CacheKey(all.0.finalize().into())
     }
 }
 
-impl Cache {
-    /// The folder that was asked for, made where it is not there.
+impl ResultCache {
+    /// Returns the requested folder, made if absent.
     ///
     /// # Errors
     /// A folder that cannot be made or read.
-    pub(super) fn open(args: &CacheArgs) -> Result<Option<Self>, Failure> {
+    pub(super) fn open(args: &CacheArgs) -> Result<Option<Self>, CommandFailure> {
         let Some(folder) = &args.cache else {
             return Ok(None);
         };
         let io = |e: io::Error| {
-            Failure::failed(format!("cannot use {} as a cache: {e}", folder.display()))
+            CommandFailure::failure(format!("cannot use {} as a cache: {e}", folder.display()))
         };
         fs::create_dir_all(folder).map_err(io)?;
         fs::read_dir(folder).map_err(io)?;
@@ -131,7 +133,7 @@ impl Cache {
         }))
     }
 
-    fn file(&self, key: &Key) -> PathBuf {
+    fn file(&self, key: &CacheKey) -> PathBuf {
         let mut name = String::with_capacity(2 * DIGEST_BYTES + SUFFIX.len());
         for byte in key.0 {
             name.push_str(&format!("{byte:02x}"));
@@ -139,8 +141,8 @@ impl Cache {
         self.folder.join(name + SUFFIX)
     }
 
-    /// What is kept under a key, where it is there and whole. What is damaged is taken away.
-    pub(super) fn get(&self, key: &Key) -> Option<Vec<u8>> {
+    /// Returns the result of a key, if it is there and whole. Removes a damaged one.
+    pub(super) fn get(&self, key: &CacheKey) -> Option<Vec<u8>> {
         let file = self.file(key);
         let length = fs::metadata(&file).ok()?.len();
         let entry = (length <= self.most).then(|| fs::read(&file).ok())?;
@@ -155,8 +157,8 @@ impl Cache {
     /// Keeps a result. One that takes more than an eighth of the room is not kept.
     ///
     /// # Errors
-    /// Whatever keeps it from being written; the result itself is not touched by that.
-    pub(super) fn put(&self, key: &Key, result: &[u8]) -> io::Result<()> {
+    /// Failure of the write; the result itself is still valid.
+    pub(super) fn store(&self, key: &CacheKey, result: &[u8]) -> io::Result<()> {
         let length = (MAGIC.len() + 2 * DIGEST_BYTES + result.len()) as u64;
         let share = self.most / UNTIDIED_PARTS;
         if length > share {
@@ -215,7 +217,7 @@ impl Cache {
     }
 }
 
-/// Whether a file of this name is an entry, or one that was not finished.
+/// Returns whether a file of this name is an entry, or one that was not finished.
 fn is_entry(name: &str) -> bool {
     let (digest, rest) = name.split_at_checked(2 * DIGEST_BYTES).unwrap_or_default();
     digest.bytes().all(|b| b.is_ascii_hexdigit())
@@ -223,8 +225,8 @@ fn is_entry(name: &str) -> bool {
         && (rest == SUFFIX || rest.starts_with('.') && rest.ends_with(".tmp"))
 }
 
-/// The result in an entry that is whole and belongs to the key.
-fn content(entry: &[u8], key: &Key) -> Option<Vec<u8>> {
+/// Returns the result in an entry that is whole and belongs to the key.
+fn content(entry: &[u8], key: &CacheKey) -> Option<Vec<u8>> {
     let (body, digest) = entry.split_at_checked(entry.len().checked_sub(DIGEST_BYTES)?)?;
     if Sha256::digest(body).as_slice() != digest {
         return None;

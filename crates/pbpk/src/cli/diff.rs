@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use super::args::{DiffArgs, ModelArgs};
-use super::failure::Failure;
-use super::json::Json;
+use super::failure::CommandFailure;
+use super::json::JsonWriter;
 use super::{explain, model, table};
 use crate::compile::Instance;
-use crate::model::{Kind, Model, Source};
+use crate::model::{Model, QuantityKind, ValueSource};
 
 /// Values of constants that differ by no more than this part count as equal: files hold 15 digits.
 const EQUAL: f64 = 1e-14;
@@ -20,9 +20,9 @@ pub(super) fn run(
     args: &DiffArgs,
     out: &mut dyn Write,
     err: &mut (dyn Write + Send),
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let deadline = model::Deadline::none();
-    let mut open = |file: &std::path::PathBuf| -> Result<Instance, Failure> {
+    let mut open = |file: &std::path::PathBuf| -> Result<Instance, CommandFailure> {
         let args = ModelArgs {
             model: file.clone(),
             params: Vec::new(),
@@ -34,7 +34,7 @@ pub(super) fn run(
     let (first, second) = (open(&args.first)?, open(&args.second)?);
     let rows = differences(&first, &second);
     if args.json {
-        let text = Json::object(|j| {
+        let text = JsonWriter::object(|j| {
             j.list(
                 "differences",
                 rows.iter(),
@@ -123,9 +123,9 @@ fn kind(model: &Model, q: usize) -> String {
         return String::new();
     };
     let kind = match quantity.kind {
-        Kind::Variable => "variable",
-        Kind::Parameter => "parameter",
-        Kind::Observer => "observer",
+        QuantityKind::Variable => "variable",
+        QuantityKind::Parameter => "parameter",
+        QuantityKind::Observer => "observer",
     };
     let state = if quantity.rhs.is_empty() {
         ""
@@ -135,13 +135,13 @@ fn kind(model: &Model, q: usize) -> String {
     format!("{kind}{state}")
 }
 
-/// The texts that define a quantity, without the name of the simulation.
+/// Returns the texts that define a quantity, without the name of the simulation.
 fn formulas(model: &Model, q: usize) -> String {
     let Some(quantity) = model.quantities.get(q) else {
         return String::new();
     };
     let mut texts = Vec::new();
-    if let Source::Formula(f) = quantity.source {
+    if let ValueSource::Formula(f) = quantity.source {
         texts.push(plain(model, f));
     }
     let rates = quantity.rhs.iter();

@@ -1,28 +1,28 @@
-//! `sim explain`: where a value comes from.
+//! `sim explain`: origin of a value.
 
 use std::io::Write;
 
 use super::args::ExplainArgs;
-use super::failure::Failure;
-use super::json::Json;
+use super::failure::CommandFailure;
+use super::json::JsonWriter;
 use super::{model, table};
 use crate::compile::Instance;
-use crate::model::{FormulaKind, Kind, Model, Quantity, Reference, Source};
+use crate::model::{AliasReference, FormulaKind, Model, Quantity, QuantityKind, ValueSource};
 use crate::path;
 
-/// Deepest level that is told.
+/// Deepest level that is printed.
 const DEPTH_MAX: usize = 64;
 
 pub(super) fn run(
     args: &ExplainArgs,
     out: &mut dyn Write,
     err: &mut (dyn Write + Send),
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let deadline = model::Deadline::none();
     let model = model::open(&args.model, &deadline, err)?;
     let position = path::find_one(&model, &args.path)?;
     let instance = model::individual(model, Vec::new(), &args.model, &deadline)?;
-    let mut told = Told {
+    let mut told = ExplanationState {
         instance: &instance,
         depth_max: args.depth.min(DEPTH_MAX),
         seen: Vec::new(),
@@ -31,14 +31,14 @@ pub(super) fn run(
         return Ok(());
     };
     if args.json {
-        let text = Json::object(|j| entry.json(j));
+        let text = JsonWriter::object(|j| entry.json(j));
         return Ok(out.write_all(text.as_bytes())?);
     }
     Ok(entry.lines(0, out)?)
 }
 
-/// What is told of one quantity.
-struct Entry {
+/// Explanation of one quantity.
+struct ExplainedQuantity {
     path: String,
     unit: String,
     value: f64,
@@ -48,11 +48,11 @@ struct Entry {
     rates: Vec<(f64, f64, String)>,
     /// Events that change it, and how.
     events: Vec<(String, String)>,
-    /// What its formulas use.
-    uses: Vec<Entry>,
+    /// Quantities that its formulas use.
+    uses: Vec<ExplainedQuantity>,
 }
 
-impl Entry {
+impl ExplainedQuantity {
     fn lines(&self, depth: usize, out: &mut dyn Write) -> std::io::Result<()> {
         let indent = "  ".repeat(depth);
         let (path, value, nature) = (&self.path, table::short(self.value), self.nature);
@@ -80,7 +80,7 @@ impl Entry {
             .try_for_each(|used| used.lines(depth + 1, out))
     }
 
-    fn json(&self, j: &mut Json) {
+    fn json(&self, j: &mut JsonWriter) {
         j.string("path", &self.path);
         j.number("value", self.value);
         j.string("unit", &self.unit);
@@ -107,22 +107,23 @@ impl Entry {
     }
 }
 
-/// The model, and what was told so far.
-struct Told<'a> {
+/// The model, and the quantities explained so far.
+struct ExplanationState<'a> {
     instance: &'a Instance,
     depth_max: usize,
     seen: Vec<usize>,
 }
 
-impl Told<'_> {
+impl ExplanationState<'_> {
     fn model(&self) -> &Model {
         self.instance.structure().model()
     }
 
-    /// A quantity, its formula, and below that what the formula uses; what was told before is only named.
-    fn quantity(&mut self, q: usize, depth: usize) -> Option<Entry> {
+    /// Returns a quantity, its formula, and below that the quantities of the formula; those explained before are only
+    /// named.
+    fn quantity(&mut self, q: usize, depth: usize) -> Option<ExplainedQuantity> {
         let quantity = self.model().quantities.get(q).cloned()?;
-        let mut entry = Entry {
+        let mut entry = ExplainedQuantity {
             value: self.instance.value(q).unwrap_or(f64::NAN),
             nature: self.nature(q, &quantity),
             path: quantity.path,
@@ -137,7 +138,7 @@ impl Told<'_> {
         }
         self.seen.push(q);
         let mut used = Vec::new();
-        if let (Source::Formula(f), false) = (quantity.source, self.instance.is_set(q)) {
+        if let (ValueSource::Formula(f), false) = (quantity.source, self.instance.is_set(q)) {
             entry.formula = Some(text(self.model(), f));
             used.extend(references(self.model(), f));
         }
@@ -165,9 +166,11 @@ impl Told<'_> {
         ) {
             (true, ..) => "set with --param",
             (_, false, _) => "start value of a state",
-            (_, _, Source::Formula(_)) if quantity.kind == Kind::Variable => "start value",
-            (_, _, Source::Formula(_)) => "formula, at the start",
-            (_, _, Source::Constant(_)) => "value of the file",
+            (_, _, ValueSource::Formula(_)) if quantity.kind == QuantityKind::Variable => {
+                "start value"
+            }
+            (_, _, ValueSource::Formula(_)) => "formula, at the start",
+            (_, _, ValueSource::Constant(_)) => "value of the file",
         }
     }
 
@@ -193,11 +196,11 @@ impl Told<'_> {
     }
 }
 
-/// A formula with paths for its aliases.
+/// Returns a formula with paths for its aliases.
 pub(super) fn text(model: &Model, f: usize) -> String {
-    let path = |reference: &Reference| match reference {
-        Reference::Time => "Time".to_owned(),
-        Reference::Quantity(q) => {
+    let path = |reference: &AliasReference| match reference {
+        AliasReference::Time => "Time".to_owned(),
+        AliasReference::Quantity(q) => {
             let quantity = model.quantities.get(*q);
             quantity.map_or_else(String::new, |q| format!("[{}]", q.path))
         }
@@ -217,12 +220,12 @@ pub(super) fn text(model: &Model, f: usize) -> String {
         }
         Some(FormulaKind::TableWithOffset { table, offset }) => format!(
             "table of {} at Time - {}",
-            path(&Reference::Quantity(*table)),
+            path(&AliasReference::Quantity(*table)),
             path(offset)
         ),
         Some(FormulaKind::TableWithArgument { table, argument }) => format!(
             "table of {} at {}",
-            path(&Reference::Quantity(*table)),
+            path(&AliasReference::Quantity(*table)),
             path(argument)
         ),
         None => String::new(),
@@ -234,8 +237,8 @@ fn references(model: &Model, f: usize) -> Vec<usize> {
         return Vec::new();
     };
     let used = formula.references().filter_map(|r| match r {
-        Reference::Time => None,
-        Reference::Quantity(q) => Some(q),
+        AliasReference::Time => None,
+        AliasReference::Quantity(q) => Some(q),
     });
     used.collect()
 }

@@ -10,14 +10,14 @@ use crate::run::RunFailure;
 use crate::watch::Interrupt;
 
 /// A message, perhaps a hint, and the exit code.
-pub(super) struct Failure {
+pub(super) struct CommandFailure {
     message: String,
     hint: Option<String>,
     code: u8,
 }
 
-impl Failure {
-    /// A request that makes no sense.
+impl CommandFailure {
+    /// Returns a request that makes no sense.
     pub(super) fn misuse(message: String) -> Self {
         Self {
             message,
@@ -27,7 +27,7 @@ impl Failure {
     }
 
     /// Something that did not work.
-    pub(super) fn failed(message: String) -> Self {
+    pub(super) fn failure(message: String) -> Self {
         Self {
             message,
             hint: None,
@@ -37,7 +37,7 @@ impl Failure {
 
     /// Something that could not be written, or that took too long.
     pub(super) fn not_written(e: &io::Error, what: &str) -> Self {
-        Self::failed(match interrupt(e) {
+        Self::failure(match interrupt(e) {
             Some(cause) => format!("{cause} while results were written"),
             None => format!("{what}: {e}"),
         })
@@ -58,18 +58,18 @@ impl Failure {
             .as_ref()
             .map(|h| format!("hint: {h}\n"))
             .unwrap_or_default();
-        // Nobody is left to be told if this fails.
+        // A failed write has no other output.
         let _ = write!(err, "error: {}\n{hint}", self.message);
         self.code
     }
 }
 
-/// What asked the reading or writing to stop, where that is why it failed.
+/// What asked the reading or writing to stop, if that is why it failed.
 pub(super) fn interrupt(e: &io::Error) -> Option<Interrupt> {
     e.get_ref()?.downcast_ref::<Interrupt>().copied()
 }
 
-impl From<io::Error> for Failure {
+impl From<io::Error> for CommandFailure {
     fn from(e: io::Error) -> Self {
         if e.kind() == io::ErrorKind::BrokenPipe {
             return Self {
@@ -82,7 +82,7 @@ impl From<io::Error> for Failure {
     }
 }
 
-impl From<LoadError> for Failure {
+impl From<LoadError> for CommandFailure {
     fn from(e: LoadError) -> Self {
         let hint = match &e {
             LoadError::UnsupportedRoot { .. } => {
@@ -102,7 +102,7 @@ impl From<LoadError> for Failure {
     }
 }
 
-impl From<SetError> for Failure {
+impl From<SetError> for CommandFailure {
     fn from(e: SetError) -> Self {
         let hint = match &e {
             SetError::UnknownPath { .. } => Some(
@@ -118,24 +118,24 @@ impl From<SetError> for Failure {
     }
 }
 
-impl From<CompileError> for Failure {
+impl From<CompileError> for CommandFailure {
     fn from(e: CompileError) -> Self {
-        Self::failed(e.to_string())
+        Self::failure(e.to_string())
     }
 }
 
-impl From<PlanError> for Failure {
+impl From<PlanError> for CommandFailure {
     fn from(e: PlanError) -> Self {
         match e {
             PlanError::Set(e) => e.into(),
             PlanError::Compile(e) => e.into(),
-            PlanError::Interrupted(_) => Self::failed(e.to_string()),
+            PlanError::Interrupted(_) => Self::failure(e.to_string()),
         }
     }
 }
 
-impl From<Box<RunFailure>> for Failure {
+impl From<Box<RunFailure>> for CommandFailure {
     fn from(e: Box<RunFailure>) -> Self {
-        Self::failed(e.to_string())
+        Self::failure(e.to_string())
     }
 }

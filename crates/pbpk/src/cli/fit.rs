@@ -4,28 +4,28 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use super::args::{ErrorModel, FitArgs};
-use super::failure::Failure;
-use super::json::Json;
+use super::failure::CommandFailure;
+use super::json::JsonWriter;
 use super::{model, observed, table};
 use crate::compile::Instance;
 use crate::csv;
-use crate::fit::{Errors, Fit, FitError, Observation, Parameter, Problem, fit};
-use crate::model::{Kind, Model};
+use crate::fit::{FitError, FitParameter, FitProblem, FitResult, Observation, ResidualModel, fit};
+use crate::model::{Model, QuantityKind};
 use crate::path;
-use crate::plot::{self, Fitted, PlotOptions};
+use crate::plot::{self, FittedOutput, PlotOptions};
 use crate::run::OspVersion;
 
 pub(super) fn run(
     args: &FitArgs,
     out: &mut dyn Write,
     err: &mut (dyn Write + Send),
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let deadline = model::Deadline::new(&args.solver)?;
     let unused = !args.solver.times.is_empty() || args.solver.locate_events;
     if unused || args.solver.max_steps.is_some() || args.solver.once_at_start {
         let message =
             "of the options of a run, fit takes --rtol, --atol, --osp-version and --timeout alone";
-        return Err(Failure::misuse(message.to_owned()));
+        return Err(CommandFailure::misuse(message.to_owned()));
     }
     let model = model::open(&args.model, &deadline, err)?;
     let named = (args.of.dv.as_slice(), [].as_slice());
@@ -42,22 +42,22 @@ pub(super) fn run(
     let observations = observations(args, observed, &weights, &individual, err)?;
     let interrupt = || deadline.ask();
     let errors = match args.error {
-        ErrorModel::Log => Errors::Log,
-        ErrorModel::Absolute => Errors::Absolute,
+        ErrorModel::Log => ResidualModel::Log,
+        ErrorModel::Absolute => ResidualModel::Absolute,
     };
-    let problem = Problem::new(
+    let problem = FitProblem::new(
         &individual,
         parameters.clone(),
         observations.clone(),
         errors,
     );
-    let mut problem = problem.map_err(|e| Failure::misuse(e.to_string()))?;
-    problem.watched(&interrupt);
+    let mut problem = problem.map_err(|e| CommandFailure::misuse(e.to_string()))?;
+    problem.set_watch(&interrupt);
     problem.with_tolerances(args.solver.rtol, args.solver.atol);
     problem.with_release(args.solver.osp_version);
     let found = fit(&problem).map_err(|e| match e {
-        FitError::Problem(e) => Failure::misuse(e.to_string()),
-        e => Failure::failed(e.to_string()),
+        FitError::Problem(e) => CommandFailure::misuse(e.to_string()),
+        e => CommandFailure::failure(e.to_string()),
     })?;
     if !found.converged {
         writeln!(err, "warning: the attempts ran out before the fit settled")?;
@@ -71,7 +71,7 @@ pub(super) fn run(
     }
     if let Some(file) = &args.svg {
         let log = args.error == ErrorModel::Log;
-        write(file, drawn(&individual, &observations, &found, log)?)?;
+        write(file, draw_plots(&individual, &observations, &found, log)?)?;
     }
     if args.json {
         return Ok(out.write_all(
@@ -82,22 +82,22 @@ pub(super) fn run(
     if files.any(|f| f.as_os_str() == "-") {
         return Ok(());
     }
-    shown(&individual, &parameters, &found, observations.len(), out)
+    print_fit(&individual, &parameters, &found, observations.len(), out)
 }
 
 /// Path and unit of a quantity.
-fn named(individual: &Instance, q: usize) -> (String, String) {
+fn path_and_unit(individual: &Instance, q: usize) -> (String, String) {
     let quantity = individual.structure().model().quantities.get(q);
     quantity.map_or_else(Default::default, |q| (q.path.clone(), q.unit.clone()))
 }
 
 /// Observed and fitted values, a line each.
-fn as_csv(individual: &Instance, observations: &[Observation], found: &Fit) -> String {
+fn as_csv(individual: &Instance, observations: &[Observation], found: &FitResult) -> String {
     let outputs = individual.structure().outputs();
     let mut text = String::from("Output,Time [min],Observed,Fitted\n");
     for (o, fitted) in observations.iter().zip(&found.fitted) {
         let q = outputs.get(o.output).copied().unwrap_or_default();
-        csv::push_field(&mut text, &named(individual, q).0);
+        csv::push_field(&mut text, &path_and_unit(individual, q).0);
         for number in [o.time, o.value, *fitted] {
             text.push(',');
             csv::push_number(&mut text, number);
@@ -107,21 +107,21 @@ fn as_csv(individual: &Instance, observations: &[Observation], found: &Fit) -> S
     text
 }
 
-/// The plots of how well the curves fit.
-fn drawn(
+/// Returns the plots of how well the curves fit.
+fn draw_plots(
     individual: &Instance,
     observations: &[Observation],
-    found: &Fit,
+    found: &FitResult,
     log: bool,
-) -> Result<String, Failure> {
+) -> Result<String, CommandFailure> {
     let outputs = individual.structure().outputs().iter();
-    let mut all: Vec<Fitted> = outputs
+    let mut all: Vec<FittedOutput> = outputs
         .map(|q| {
-            let (name, unit) = named(individual, *q);
-            Fitted {
+            let (name, unit) = path_and_unit(individual, *q);
+            FittedOutput {
                 name,
                 unit,
-                ..Fitted::default()
+                ..FittedOutput::default()
             }
         })
         .collect();
@@ -137,18 +137,18 @@ fn drawn(
         log,
         time_unit: None,
     };
-    plot::goodness_of_fit(&all, &options).map_err(|e| Failure::failed(e.to_string()))
+    plot::goodness_of_fit(&all, &options).map_err(|e| CommandFailure::failure(e.to_string()))
 }
 
-fn shown(
+fn print_fit(
     individual: &Instance,
-    parameters: &[Parameter],
-    found: &Fit,
+    parameters: &[FitParameter],
+    found: &FitResult,
     observations: usize,
     out: &mut dyn Write,
-) -> Result<(), Failure> {
-    let row = |(p, e): (&Parameter, &crate::fit::Estimate)| {
-        let (path, unit) = named(individual, p.position);
+) -> Result<(), CommandFailure> {
+    let row = |(p, e): (&FitParameter, &crate::fit::ParameterEstimate)| {
+        let (path, unit) = path_and_unit(individual, p.position);
         let start = individual.value(p.position).unwrap_or(f64::NAN);
         let numbers = [start, e.value, e.low, e.high].map(table::short);
         let note = if e.at_bound { "at its bound" } else { "" };
@@ -182,17 +182,17 @@ fn shown(
 
 fn json(
     individual: &Instance,
-    parameters: &[Parameter],
-    found: &Fit,
+    parameters: &[FitParameter],
+    found: &FitResult,
     release: OspVersion,
 ) -> String {
-    Json::object(|j| {
+    JsonWriter::object(|j| {
         j.string("osp_version", release.name());
         j.list(
             "parameters",
             parameters.iter().zip(&found.estimates),
             |j, (p, e)| {
-                let (path, unit) = named(individual, p.position);
+                let (path, unit) = path_and_unit(individual, p.position);
                 j.string("path", &path);
                 j.string("unit", &unit);
                 j.number("start", individual.value(p.position).unwrap_or(f64::NAN));
@@ -213,11 +213,11 @@ fn json(
 /// Returns the observations in base units, each with its output and weight.
 fn observations(
     args: &FitArgs,
-    observed: Vec<observed::Observed>,
+    observed: Vec<observed::OutputObservations>,
     weights: &[(usize, f64)],
     individual: &Instance,
     err: &mut (dyn Write + Send),
-) -> Result<Vec<Observation>, Failure> {
+) -> Result<Vec<Observation>, CommandFailure> {
     let outputs = individual.structure().outputs();
     let mut all = Vec::new();
     let (mut dropped, mut without) = (0_usize, 0_usize);
@@ -265,11 +265,11 @@ fn observations(
 }
 
 /// `PATH=NUMBER`, by position.
-fn weights(args: &FitArgs, model: &Model) -> Result<Vec<(usize, f64)>, Failure> {
+fn weights(args: &FitArgs, model: &Model) -> Result<Vec<(usize, f64)>, CommandFailure> {
     let one = |text: &String| {
-        let (path, value, unit) = path::parse(text).map_err(Failure::misuse)?;
+        let (path, value, unit) = path::parse(text).map_err(CommandFailure::misuse)?;
         if unit.is_some() || !(value > 0.0 && value.is_finite()) {
-            return Err(Failure::misuse(format!(
+            return Err(CommandFailure::misuse(format!(
                 "--weight '{text}': write PATH=NUMBER, above 0"
             )));
         }
@@ -279,9 +279,10 @@ fn weights(args: &FitArgs, model: &Model) -> Result<Vec<(usize, f64)>, Failure> 
 }
 
 /// `PATH` or `PATH=MIN..MAX`.
-fn parameters(args: &FitArgs, model: &Model) -> Result<Vec<Parameter>, Failure> {
+fn parameters(args: &FitArgs, model: &Model) -> Result<Vec<FitParameter>, CommandFailure> {
     let one = |text: &String| {
-        let wrong = || Failure::misuse(format!("--vary '{text}': write PATH or PATH=MIN..MAX"));
+        let wrong =
+            || CommandFailure::misuse(format!("--vary '{text}': write PATH or PATH=MIN..MAX"));
         let bounds = text.rsplit_once('=').filter(|(_, b)| b.contains(".."));
         let (name, low, high) = match bounds {
             Some((name, bounds)) => {
@@ -298,14 +299,14 @@ fn parameters(args: &FitArgs, model: &Model) -> Result<Vec<Parameter>, Failure> 
             }
             None => (text.as_str(), f64::NEG_INFINITY, f64::INFINITY),
         };
-        let found = path::find_among(model, name, |q| q.kind != Kind::Observer)?;
+        let found = path::find_among(model, name, |q| q.kind != QuantityKind::Observer)?;
         match found.as_slice() {
-            [position] => Ok(Parameter {
+            [position] => Ok(FitParameter {
                 position: *position,
                 low,
                 high,
             }),
-            several => Err(Failure::misuse(format!(
+            several => Err(CommandFailure::misuse(format!(
                 "--vary '{name}' names {} quantities; name one",
                 several.len()
             ))),

@@ -4,30 +4,30 @@ use std::collections::HashMap;
 use std::io::Write;
 
 use super::args::IndividualArgs;
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use super::{model, population};
 use crate::compile::Instance;
 use crate::export;
-use crate::model::{Format, Model, Source};
-use crate::population::Plan;
+use crate::model::{Model, ModelFormat, ValueSource};
+use crate::population::PopulationPlan;
 use crate::watch::Watch;
 
 pub(super) fn run(
     args: &IndividualArgs,
     out: &mut dyn Write,
     err: &mut (dyn Write + Send),
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let people = population::read(&args.population, &Watch::default())?;
     let row = people.find(args.id).ok_or_else(|| {
         let name = args.population.display();
         let message = format!("{name} has no individual {}", args.id);
         let hint = format!("its {} ids begin with {}", people.len(), people.id(0));
-        Failure::misuse(message).with_hint(&hint)
+        CommandFailure::misuse(message).with_hint(&hint)
     })?;
     let deadline = model::Deadline::none();
     let opened = model::open(&args.model, &deadline, err)?;
     let base = model::individual(opened.clone(), Vec::new(), &args.model, &deadline)?;
-    let (plan, unmatched) = Plan::new(base, &people)?;
+    let (plan, unmatched) = PopulationPlan::new(base, &people)?;
     for warning in plan.warnings() {
         writeln!(err, "warning: {warning}")?;
     }
@@ -36,7 +36,7 @@ pub(super) fn run(
     }
     let person = plan.individual(&people, row)?;
     let text = match opened.format {
-        Format::Pkml { .. } => pkml(args, &person)?,
+        ModelFormat::Pkml { .. } => pkml(args, &person)?,
         _ => simmodel(opened, &person)?,
     };
     model::to_file(&args.file, &args.model.model, out, |w| w.write_all(&text))
@@ -48,29 +48,29 @@ fn set(person: &Instance) -> impl Iterator<Item = (usize, f64)> {
     numbers.filter(|(q, _)| person.is_set(*q))
 }
 
-/// The text of the model's own file with these values.
-fn pkml(args: &IndividualArgs, person: &Instance) -> Result<Vec<u8>, Failure> {
+/// Returns the text of the model's own file with these values.
+fn pkml(args: &IndividualArgs, person: &Instance) -> Result<Vec<u8>, CommandFailure> {
     let name = args.model.model.display();
     let text = std::fs::read_to_string(&args.model.model)
-        .map_err(|e| Failure::failed(format!("cannot read {name} as text: {e}")))?;
+        .map_err(|e| CommandFailure::failure(format!("cannot read {name} as text: {e}")))?;
     let quantities = &person.structure().model().quantities;
     let values: HashMap<&str, f64> = set(person)
         .filter_map(|(q, value)| Some((quantities.get(q)?.entity_id.as_str(), value)))
         .collect();
     let written = export::pkml_with_values(&text, &values);
     Ok(written
-        .map_err(|e| Failure::failed(e.to_string()))?
+        .map_err(|e| CommandFailure::failure(e.to_string()))?
         .into_bytes())
 }
 
-/// The model with numbers in place of what is set.
-fn simmodel(mut model: Model, person: &Instance) -> Result<Vec<u8>, Failure> {
+/// Returns the model with numbers in place of what is set.
+fn simmodel(mut model: Model, person: &Instance) -> Result<Vec<u8>, CommandFailure> {
     for (q, value) in set(person) {
         if let Some(quantity) = model.quantities.get_mut(q) {
-            quantity.source = Source::Constant(value);
+            quantity.source = ValueSource::Constant(value);
         }
     }
     let mut text = Vec::new();
-    export::simmodel(&model, &mut text).map_err(|e| Failure::failed(e.to_string()))?;
+    export::simmodel(&model, &mut text).map_err(|e| CommandFailure::failure(e.to_string()))?;
     Ok(text)
 }

@@ -1,18 +1,18 @@
-//! `sim info`: what a file holds.
+//! `sim info`: content of a file.
 
 use std::io::Write;
 
 use super::args::InfoArgs;
-use super::failure::Failure;
-use super::json::Json;
+use super::failure::CommandFailure;
+use super::json::JsonWriter;
 use super::model;
-use crate::model::{Format, Kind, Model, Precision};
+use crate::model::{Model, ModelFormat, QuantityKind, TimePrecision};
 
 pub(super) fn run(
     args: &InfoArgs,
     out: &mut dyn Write,
     err: &mut (dyn Write + Send),
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let model = model::open(&args.model, &model::Deadline::none(), err)?;
     let text = if args.json {
         json(&model)
@@ -24,21 +24,21 @@ pub(super) fn run(
 
 fn format(model: &Model) -> String {
     match model.format {
-        Format::Pkml { version } => format!("pkml, version {version}"),
-        Format::SimModel {
+        ModelFormat::Pkml { version } => format!("pkml, version {version}"),
+        ModelFormat::SimModel {
             version: Some(version),
         } => format!("SimModel xml, version {version}"),
-        Format::SimModel { version: None } => "SimModel xml, no version".to_owned(),
+        ModelFormat::SimModel { version: None } => "SimModel xml, no version".to_owned(),
     }
 }
 
 fn counts(model: &Model) -> [(&'static str, usize); 6] {
-    let kind = |kind: Kind| model.quantities.iter().filter(|q| q.kind == kind).count();
+    let kind = |kind: QuantityKind| model.quantities.iter().filter(|q| q.kind == kind).count();
     [
         ("quantities", model.quantities.len()),
         ("states", model.states().len()),
-        ("parameters", kind(Kind::Parameter)),
-        ("observers", kind(Kind::Observer)),
+        ("parameters", kind(QuantityKind::Parameter)),
+        ("observers", kind(QuantityKind::Observer)),
         ("events", model.events.len()),
         (
             "outputs",
@@ -52,7 +52,7 @@ fn counts(model: &Model) -> [(&'static str, usize); 6] {
 }
 
 fn text(model: &Model) -> String {
-    let times = model.grid.sorted(Precision::Single);
+    let times = model.grid.sorted(TimePrecision::Single);
     let s = &model.solver;
     let mut text = format!(
         "name        {}\nformat      {}\n",
@@ -89,9 +89,9 @@ fn text(model: &Model) -> String {
 }
 
 fn json(model: &Model) -> String {
-    let times = model.grid.sorted(Precision::Single);
+    let times = model.grid.sorted(TimePrecision::Single);
     let s = &model.solver;
-    Json::object(|j| {
+    JsonWriter::object(|j| {
         j.string("name", &model.name);
         j.string("format", &format(model));
         for (name, count) in counts(model) {

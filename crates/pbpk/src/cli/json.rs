@@ -4,12 +4,12 @@ use std::fmt::Write;
 
 /// Writes one JSON value after another; commas are set by itself.
 #[derive(Default)]
-pub(super) struct Json {
+pub(super) struct JsonWriter {
     text: String,
     fresh: bool,
 }
 
-impl Json {
+impl JsonWriter {
     pub(super) fn object(build: impl FnOnce(&mut Self)) -> String {
         let mut json = Self {
             text: String::new(),
@@ -37,11 +37,11 @@ impl Json {
 
     fn key(&mut self, key: &str) {
         self.comma();
-        self.quoted(key);
+        self.write_quoted(key);
         self.text.push(':');
     }
 
-    fn quoted(&mut self, text: &str) {
+    fn write_quoted(&mut self, text: &str) {
         self.text.push('"');
         for c in text.chars() {
             match c {
@@ -59,7 +59,7 @@ impl Json {
 
     pub(super) fn string(&mut self, key: &str, value: &str) {
         self.key(key);
-        self.quoted(value);
+        self.write_quoted(value);
     }
 
     /// A number; what JSON cannot say is null.
@@ -87,7 +87,7 @@ impl Json {
         self.braces('[', ']', |json| {
             for value in values {
                 json.comma();
-                json.quoted(value);
+                json.write_quoted(value);
             }
         });
     }
@@ -116,11 +116,11 @@ impl Json {
 
 #[cfg(test)]
 mod tests {
-    use super::Json;
+    use super::JsonWriter;
 
     #[test]
     fn values_are_escaped_and_separated() {
-        let text = Json::object(|j| {
+        let text = JsonWriter::object(|j| {
             j.string("a\"", "x\ny\\");
             j.number("b", f64::NAN);
             j.list("c", [1, 2].into_iter(), |j, n| j.count("n", n));

@@ -30,7 +30,7 @@ use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use args::{Args, Command};
-use failure::Failure;
+use failure::CommandFailure;
 
 /// Everything went well.
 pub const OK: u8 = 0;
@@ -48,7 +48,7 @@ pub fn stop() {
     STOPPED.store(true, Ordering::Relaxed);
 }
 
-/// Whether [`stop`] was called.
+/// Returns whether [`stop`] was called.
 pub fn is_stopped() -> bool {
     STOPPED.load(Ordering::Relaxed)
 }
@@ -76,7 +76,7 @@ fn carry_out(args: &Args, out: &mut dyn Write, err: &mut (dyn Write + Send)) -> 
         Command::Diff(a) => diff::run(a, out, err),
         Command::Export(a) => export::run(a, out, err),
     };
-    match done.and_then(|()| out.flush().map_err(Failure::from)) {
+    match done.and_then(|()| out.flush().map_err(CommandFailure::from)) {
         Ok(()) => OK,
         Err(failure) => failure.report(err),
     }

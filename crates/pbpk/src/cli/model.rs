@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::args::{ModelArgs, OutputArgs, SolverArgs, TimeoutArgs, UnitArgs};
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use crate::compile::{CompileError, Instance, Structure};
-use crate::csv::{self, Curves, Series};
-use crate::model::{Model, Precision};
-use crate::path::{self, Display};
-use crate::read::{self, Options};
+use crate::csv::{self, CurveSeries, CurveTable};
+use crate::model::{Model, TimePrecision};
+use crate::path::{self, DisplayUnit};
+use crate::read::{self, ReadOptions};
 use crate::run::{Results, RunOptions};
 use crate::watch::{Interrupt, Watch};
 
@@ -36,16 +36,16 @@ impl Deadline {
     }
 
     /// That of `--timeout`, with all options of a run checked.
-    pub(super) fn new(args: &SolverArgs) -> Result<Self, Failure> {
+    pub(super) fn new(args: &SolverArgs) -> Result<Self, CommandFailure> {
         check(args)?;
         Self::of(&args.timeout)
     }
 
     /// That of `--timeout`, checked.
-    pub(super) fn of(args: &TimeoutArgs) -> Result<Self, Failure> {
+    pub(super) fn of(args: &TimeoutArgs) -> Result<Self, CommandFailure> {
         let seconds = args.timeout;
         if seconds.is_some_and(|s| !(s > 0.0 && s <= TIMEOUT_SECONDS_MAX)) {
-            return Err(Failure::misuse(
+            return Err(CommandFailure::misuse(
                 "--timeout must be a positive number of seconds".to_owned(),
             ));
         }
@@ -55,7 +55,7 @@ impl Deadline {
         })
     }
 
-    /// Whether the time is over or the process is to end.
+    /// Returns whether the time is over or the process is to end.
     pub(super) fn ask(&self) -> Option<Interrupt> {
         if super::is_stopped() {
             return Some(Interrupt::Cancelled);
@@ -70,10 +70,10 @@ pub(super) fn open(
     args: &ModelArgs,
     deadline: &Deadline,
     err: &mut (dyn Write + Send),
-) -> Result<Model, Failure> {
-    let options = Options {
+) -> Result<Model, CommandFailure> {
+    let options = ReadOptions {
         strict: args.strict,
-        ..Options::default()
+        ..ReadOptions::default()
     };
     let ask = || deadline.ask();
     let model = read::file_watched(&args.model, &options, &Watch::new(Some(&ask)))?;
@@ -88,7 +88,7 @@ pub(super) fn outputs(
     model: &Model,
     args: &OutputArgs,
     err: &mut (dyn Write + Send),
-) -> Result<Vec<usize>, Failure> {
+) -> Result<Vec<usize>, CommandFailure> {
     if !args.outputs.is_empty() {
         let mut chosen = Vec::new();
         for pattern in &args.outputs {
@@ -113,50 +113,52 @@ pub(super) fn outputs(
     Ok(chosen)
 }
 
-/// The individual of the file with the changes of the command line.
+/// Returns the individual of the file with the changes of the command line.
 pub(super) fn individual(
     model: Model,
     outputs: Vec<usize>,
     args: &ModelArgs,
     deadline: &Deadline,
-) -> Result<Instance, Failure> {
+) -> Result<Instance, CommandFailure> {
     let ask = || deadline.ask();
     let watch = Watch::new(Some(&ask));
-    let structure = Structure::watched(Arc::new(model), outputs, &watch)?;
-    let folded = Instance::watched(&structure, &watch);
+    let structure = Structure::with_watch(Arc::new(model), outputs, &watch)?;
+    let folded = Instance::with_watch(&structure, &watch);
     let mut instance = folded.map_err(|cause| CompileError::Interrupted { cause })?;
     for text in &args.params {
-        let (path, value, unit) = path::parse(text).map_err(Failure::misuse)?;
+        let (path, value, unit) = path::parse(text).map_err(CommandFailure::misuse)?;
         path::assign(&mut instance, path, value, unit)?;
     }
     Ok(instance)
 }
 
 /// Refuses numbers that make no sense.
-fn check(args: &SolverArgs) -> Result<(), Failure> {
+fn check(args: &SolverArgs) -> Result<(), CommandFailure> {
     for (name, value) in [("rtol", args.rtol), ("atol", args.atol)] {
         if value.is_some_and(|v| !(v.is_finite() && v > 0.0)) {
-            return Err(Failure::misuse(format!(
+            return Err(CommandFailure::misuse(format!(
                 "--{name} must be a positive number"
             )));
         }
     }
     if let Some(bad) = args.times.iter().find(|t| !(t.is_finite() && **t >= 0.0)) {
-        return Err(Failure::misuse(format!("--times: {bad} is not a time")));
+        return Err(CommandFailure::misuse(format!(
+            "--times: {bad} is not a time"
+        )));
     }
     Ok(())
 }
 
-/// The options of the command line.
+/// Returns the options of the command line.
 pub(super) fn options(args: &SolverArgs) -> RunOptions<'_> {
     RunOptions {
         rel_tol: args.rtol,
         abs_tol: args.atol,
         max_steps: args.max_steps,
         precision: if args.double_times {
-            Precision::Double
+            TimePrecision::Double
         } else {
-            Precision::Single
+            TimePrecision::Single
         },
         times: (!args.times.is_empty()).then_some(args.times.as_slice()),
         locate_events: args.locate_events,
@@ -172,7 +174,7 @@ pub(super) fn run(
     args: &SolverArgs,
     deadline: &Deadline,
     err: &mut (dyn Write + Send),
-) -> Result<Results, Failure> {
+) -> Result<Results, CommandFailure> {
     run_with(instance, &options(args), deadline, err)
 }
 
@@ -182,7 +184,7 @@ pub(super) fn run_with(
     options: &RunOptions<'_>,
     deadline: &Deadline,
     err: &mut (dyn Write + Send),
-) -> Result<Results, Failure> {
+) -> Result<Results, CommandFailure> {
     let begun = Instant::now();
     let interrupt = || deadline.ask();
     let shown = Mutex::new((err, 0_u32));
@@ -192,7 +194,7 @@ pub(super) fn run_with(
         let tenths = (fraction * 10.0) as u32;
         if tenths > shown.1 && begun.elapsed() > QUIET {
             shown.1 = tenths;
-            // Progress that nobody reads is no failure.
+            // A failed write of progress is not a failure.
             let _ = writeln!(shown.0, "{} % done", tenths * 10);
         }
     };
@@ -217,20 +219,22 @@ pub(super) fn run_with(
     Ok(done?)
 }
 
-/// The threads asked for, or as many as the machine has.
-pub(super) fn threads(asked: Option<usize>) -> Result<usize, Failure> {
+/// Returns the threads asked for, or as many as the machine has.
+pub(super) fn threads(asked: Option<usize>) -> Result<usize, CommandFailure> {
     let known = || std::thread::available_parallelism().map_or(1, usize::from);
     match asked.unwrap_or_else(known) {
-        0 => Err(Failure::misuse("--threads must be at least 1".to_owned())),
+        0 => Err(CommandFailure::misuse(
+            "--threads must be at least 1".to_owned(),
+        )),
         threads => Ok(threads),
     }
 }
 
 /// Refuses what is no unit of time.
-pub(super) fn check_units(args: &UnitArgs) -> Result<(), Failure> {
+pub(super) fn check_units(args: &UnitArgs) -> Result<(), CommandFailure> {
     match csv::minutes(&args.time_unit) {
         Some(_) => Ok(()),
-        None => Err(Failure::misuse(format!(
+        None => Err(CommandFailure::misuse(format!(
             "--time-unit: '{}' is not a unit of time that is known here",
             args.time_unit
         ))
@@ -245,7 +249,7 @@ pub(super) fn check_units(args: &UnitArgs) -> Result<(), Failure> {
 pub(super) fn displays(
     instance: &Instance,
     args: &UnitArgs,
-) -> Result<Vec<Option<Display>>, Failure> {
+) -> Result<Vec<Option<DisplayUnit>>, CommandFailure> {
     let outputs = instance.structure().outputs();
     for unit in &args.units {
         if !outputs
@@ -253,7 +257,7 @@ pub(super) fn displays(
             .any(|q| path::display(instance, *q, unit).is_some())
         {
             let message = format!("--unit: '{unit}' fits none of the outputs");
-            return Err(Failure::misuse(message)
+            return Err(CommandFailure::misuse(message)
                 .with_hint("masses of molecules need their molecular weight in the model"));
         }
     }
@@ -264,8 +268,8 @@ pub(super) fn displays(
     Ok(outputs.iter().map(first).collect())
 }
 
-/// The results in these units; times stay in minutes.
-pub(super) fn in_units(mut results: Results, displays: &[Option<Display>]) -> Results {
+/// Returns the results in these units; times stay in minutes.
+pub(super) fn in_units(mut results: Results, displays: &[Option<DisplayUnit>]) -> Results {
     let width = results.paths.len().max(1);
     for row in results.values.chunks_mut(width) {
         for (value, display) in row.iter_mut().zip(displays) {
@@ -284,39 +288,39 @@ pub(super) fn in_units(mut results: Results, displays: &[Option<Display>]) -> Re
 }
 
 /// Results as curves.
-pub(super) fn curves(results: &Results) -> Curves {
+pub(super) fn curves(results: &Results) -> CurveTable {
     let named = results.paths.iter().zip(results.units.iter()).enumerate();
-    let series = named.map(|(i, (path, unit))| Series {
+    let series = named.map(|(i, (path, unit))| CurveSeries {
         name: path.clone(),
         unit: unit.clone(),
         values: results.column(i).collect(),
     });
-    Curves {
+    CurveTable {
         times: results.times.clone(),
         series: series.collect(),
     }
 }
 
-/// Calls `write` with the file named, or with `out` for `-`. The file is there as a whole or not at all, and the model's
-/// own file is never overwritten.
+/// Calls `write` with the file named, or with `out` for `-`. The file is there as a whole or not at all, and the
+/// model's own file is never overwritten.
 pub(super) fn to_file(
     file: &Path,
     model: &Path,
     out: &mut dyn Write,
     write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     if file.as_os_str() == "-" {
         return Ok(write(out)?);
     }
     let real = file.canonicalize().unwrap_or_else(|_| file.to_path_buf());
     if model.canonicalize().is_ok_and(|model| model == real) {
-        return Err(Failure::misuse(format!(
+        return Err(CommandFailure::misuse(format!(
             "{} is the model itself and is not overwritten",
             file.display()
         )));
     }
     let what = format!("cannot write {}", file.display());
-    let io = |e: std::io::Error| Failure::not_written(&e, &what);
+    let io = |e: std::io::Error| CommandFailure::not_written(&e, &what);
     let filled = |file: File| {
         let mut writer = BufWriter::new(file);
         write(&mut writer).and_then(|()| writer.flush())
@@ -331,8 +335,8 @@ pub(super) fn to_file(
     written.map_err(io)
 }
 
-/// A new file in the same folder, with the permissions of the one that it replaces. Nothing where the file is a pipe or a
-/// device, or where the folder takes no other file.
+/// Returns a new file in the same folder, with the permissions of the one that it replaces. `None` if the file is a
+/// pipe or a device, or if the folder takes no other file.
 fn beside(file: &Path) -> Option<(PathBuf, File)> {
     let found = std::fs::metadata(file).ok();
     if found.as_ref().is_some_and(|found| !found.is_file()) {

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufReader, Write};
 use std::path::Path;
 
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use super::model::Deadline;
 use crate::compile::Instance;
 use crate::model::Model;
@@ -13,17 +13,17 @@ use crate::path;
 use crate::watch::Watch;
 
 /// Observations of one output in one individual.
-pub(super) struct Observed {
+pub(super) struct OutputObservations {
     /// Position of the output's quantity.
     pub(super) position: usize,
     unit: String,
-    /// Values in the unit of the table, until [`Observed::in_base`].
+    /// Values in the unit of the table, until [`OutputObservations::in_base`].
     pub(super) points: Vec<ObservedPoint>,
 }
 
-impl Observed {
-    /// The same in base units; a mass is taken for an amount by molecular weight.
-    pub(super) fn in_base(mut self, individual: &Instance) -> Result<Self, Failure> {
+impl OutputObservations {
+    /// Returns the same in base units; a mass is taken for an amount by molecular weight.
+    pub(super) fn in_base(mut self, individual: &Instance) -> Result<Self, CommandFailure> {
         let unit = (!self.unit.is_empty()).then_some(self.unit.as_str());
         let base = |value| path::in_base(individual, self.position, value, unit);
         let zero = base(0.0)?;
@@ -37,22 +37,22 @@ impl Observed {
     }
 }
 
-/// Reads the data; empty cells are left out, warnings go to `err`. `named` says which output the column DV of a NONMEM-like
-/// table is of: `OUTPUT` or `CMT=OUTPUT`; without it, the only output of `chosen`.
+/// Reads the data; empty cells are left out, warnings go to `err`. `named` says which output the column DV of a
+/// NONMEM-like table is of: `OUTPUT` or `CMT=OUTPUT`; without it, the only output of `chosen`.
 pub(super) fn read(
     file: &Path,
     model: &Model,
     (named, chosen): (&[String], &[String]),
     deadline: &Deadline,
     err: &mut (dyn Write + Send),
-) -> Result<Vec<Observed>, Failure> {
+) -> Result<Vec<OutputObservations>, CommandFailure> {
     let ask = || deadline.ask();
     let watch = Watch::new(Some(&ask));
     let name = file.display();
-    let opened =
-        File::open(file).map_err(|e| Failure::failed(format!("cannot read {name}: {e}")))?;
+    let opened = File::open(file)
+        .map_err(|e| CommandFailure::failure(format!("cannot read {name}: {e}")))?;
     let read = observed::read(&mut BufReader::new(opened), &watch);
-    let read = read.map_err(|e| Failure::failed(format!("{name}: {e}")))?;
+    let read = read.map_err(|e| CommandFailure::failure(format!("{name}: {e}")))?;
     for warning in &read.warnings {
         writeln!(err, "warning: {name}: {warning}")?;
     }
@@ -64,7 +64,7 @@ pub(super) fn read(
                 output_of(model, number.as_deref(), named, chosen)?
             }
         };
-        all.push(Observed {
+        all.push(OutputObservations {
             position,
             unit: series.unit,
             points: series.points,
@@ -79,7 +79,7 @@ fn output_of(
     number: Option<&str>,
     named: &[String],
     chosen: &[String],
-) -> Result<usize, Failure> {
+) -> Result<usize, CommandFailure> {
     let of_number = number.and_then(|number| {
         named.iter().find_map(|text| {
             let (before, path) = text.split_once('=')?;
@@ -101,7 +101,7 @@ fn output_of(
             let message = format!("the data do not say which output DV{cmt} is");
             let example = number.map_or("OUTPUT".to_owned(), |number| format!("{number}=OUTPUT"));
             let hint = format!("name it with --dv '{example}'");
-            Err(Failure::misuse(message).with_hint(&hint))
+            Err(CommandFailure::misuse(message).with_hint(&hint))
         }
     }
 }

@@ -3,20 +3,20 @@
 use std::io::Write;
 
 use super::args::ParamsArgs;
-use super::failure::Failure;
-use super::json::Json;
+use super::failure::CommandFailure;
+use super::json::JsonWriter;
 use super::{model, table};
 use crate::compile::Instance;
-use crate::model::{Kind, Model, Quantity, Source};
+use crate::model::{Model, Quantity, QuantityKind, ValueSource};
 use crate::{path, usage};
 
 pub(super) fn run(
     args: &ParamsArgs,
     out: &mut dyn Write,
     err: &mut (dyn Write + Send),
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let model = model::open(&args.model, &model::Deadline::none(), err)?;
-    let chosen = chosen(&model, args)?;
+    let chosen = choose_parameters(&model, args)?;
     let instance = model::individual(model, Vec::new(), &args.model, &model::Deadline::none())?;
     let model = instance.structure().model();
     let listed = || {
@@ -25,7 +25,7 @@ pub(super) fn run(
             .filter_map(|q| Some((*q, model.quantities.get(*q)?)))
     };
     if args.json {
-        let text = Json::object(|j| {
+        let text = JsonWriter::object(|j| {
             j.list("parameters", listed(), |j, (i, q)| {
                 entry(j, &instance, i, q)
             })
@@ -50,15 +50,15 @@ pub(super) fn run(
 }
 
 /// Positions of the parameters to list.
-fn chosen(model: &Model, args: &ParamsArgs) -> Result<Vec<usize>, Failure> {
+fn choose_parameters(model: &Model, args: &ParamsArgs) -> Result<Vec<usize>, CommandFailure> {
     let mut chosen: Vec<usize> = match &args.pattern {
-        Some(pattern) => path::find_among(model, pattern, |q| q.kind == Kind::Parameter)?,
+        Some(pattern) => path::find_among(model, pattern, |q| q.kind == QuantityKind::Parameter)?,
         None => (0..model.quantities.len())
             .filter(|q| {
                 model
                     .quantities
                     .get(*q)
-                    .is_some_and(|q| q.kind == Kind::Parameter)
+                    .is_some_and(|q| q.kind == QuantityKind::Parameter)
             })
             .collect(),
     };
@@ -71,17 +71,17 @@ fn chosen(model: &Model, args: &ParamsArgs) -> Result<Vec<usize>, Failure> {
     Ok(chosen)
 }
 
-/// Where a value comes from.
+/// Returns the origin of a value.
 fn nature(instance: &Instance, i: usize, q: &Quantity) -> &'static str {
     match (instance.is_set(i), q.source, q.rhs.is_empty()) {
         (true, ..) => "set",
         (false, _, false) => "start",
-        (false, Source::Formula(_), true) => "formula",
-        (false, Source::Constant(_), true) => "value",
+        (false, ValueSource::Formula(_), true) => "formula",
+        (false, ValueSource::Constant(_), true) => "value",
     }
 }
 
-fn entry(j: &mut Json, instance: &Instance, i: usize, q: &Quantity) {
+fn entry(j: &mut JsonWriter, instance: &Instance, i: usize, q: &Quantity) {
     j.string("path", &q.path);
     j.number("value", instance.value(i).unwrap_or(f64::NAN));
     j.string("unit", &q.unit);

@@ -3,15 +3,15 @@
 use std::io::Write;
 use std::path::Path;
 
-use tables::{Cell, Sheet};
+use tables::{SheetCell, WorkSheet};
 
 use super::args::PkArgs;
-use super::failure::Failure;
-use super::json::Json;
+use super::failure::CommandFailure;
+use super::json::JsonWriter;
 use super::{model, table};
 use crate::compile::Instance;
-use crate::csv::{self, Series};
-use crate::pk::{Application, Curve, Dosing, Measure, PkValue, UserParameter, analyse};
+use crate::csv::{self, CurveSeries};
+use crate::pk::{Curve, Dosing, DrugApplication, IntervalMeasure, PkValue, UserParameter, analyse};
 use crate::run::OspVersion;
 use crate::units::Dimension;
 
@@ -22,7 +22,7 @@ pub(super) fn run(
     args: &PkArgs,
     out: &mut dyn Write,
     err: &mut (dyn Write + Send),
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let user = args
         .user
         .iter()
@@ -87,9 +87,9 @@ pub(super) fn run(
     )?)
 }
 
-/// The rows as one JSON object.
+/// Returns the rows as one JSON object.
 fn as_json(rows: &[Row], release: OspVersion) -> String {
-    Json::object(|j| {
+    JsonWriter::object(|j| {
         j.string("osp_version", release.name());
         j.list(
             "parameters",
@@ -104,7 +104,7 @@ fn as_json(rows: &[Row], release: OspVersion) -> String {
     })
 }
 
-/// The rows as text, with all digits.
+/// Returns the rows as text, with all digits.
 fn as_csv(rows: &[Row]) -> String {
     let mut text = String::from("Output,Parameter,Value,Unit\n");
     for (output, name, value, unit) in rows {
@@ -121,34 +121,44 @@ fn as_csv(rows: &[Row]) -> String {
 }
 
 /// The rows as a workbook of one sheet.
-fn workbook(file: &Path, args: &PkArgs, rows: &[Row], out: &mut dyn Write) -> Result<(), Failure> {
+fn workbook(
+    file: &Path,
+    args: &PkArgs,
+    rows: &[Row],
+    out: &mut dyn Write,
+) -> Result<(), CommandFailure> {
     let cells = |(output, name, value, unit): &Row| {
-        let text = |t: &String| Cell::Text(t.clone());
-        vec![text(output), text(name), Cell::Number(*value), text(unit)]
+        let text = |t: &String| SheetCell::Text(t.clone());
+        vec![
+            text(output),
+            text(name),
+            SheetCell::Number(*value),
+            text(unit),
+        ]
     };
     let header = ["Output", "Parameter", "Value", "Unit"];
-    let sheet = Sheet {
+    let sheet = WorkSheet {
         name: "PK parameters".to_owned(),
         header: header.map(str::to_owned).to_vec(),
         rows: rows.iter().map(cells).collect(),
     };
-    let bytes = tables::workbook(&[sheet]).map_err(|e| Failure::failed(e.to_string()))?;
+    let bytes = tables::workbook(&[sheet]).map_err(|e| CommandFailure::failure(e.to_string()))?;
     model::to_file(file, &args.model.model, out, |w| w.write_all(&bytes))
 }
 
 fn analysed(
     times: &[f64],
-    series: &Series,
+    series: &CurveSeries,
     dosing: &Dosing,
     user: &[UserParameter],
-) -> Result<Vec<Row>, Failure> {
+) -> Result<Vec<Row>, CommandFailure> {
     let curve = Curve::new(times, &series.values)
-        .map_err(|e| Failure::failed(format!("'{}': {e}", series.name)))?;
+        .map_err(|e| CommandFailure::failure(format!("'{}': {e}", series.name)))?;
     let known = analyse(curve, dosing).values;
     let mut rows: Vec<Row> = known
         .iter()
         .map(|v| {
-            let (value, unit) = shown(v, &series.unit);
+            let (value, unit) = display_value(v, &series.unit);
             (
                 series.name.clone(),
                 v.parameter.name.to_owned(),
@@ -168,11 +178,11 @@ fn analysed(
     Ok(rows)
 }
 
-/// Returns a value of the catalogue and its unit. The catalogue is one of molar concentrations: the highest value and the
-/// area of another output are in the unit of that output, and what rests on a concentration has no unit then.
-fn shown(value: &PkValue, unit: &str) -> (f64, String) {
+/// Returns a value of the catalogue and its unit. The catalogue is one of molar concentrations: the highest value and
+/// the area of another output are in the unit of that output, and what rests on a concentration has no unit then.
+fn display_value(value: &PkValue, unit: &str) -> (f64, String) {
     let own = value.parameter;
-    if unit.is_empty() || Dimension::named(MOLAR).is_some_and(|d| d.base() == unit) {
+    if unit.is_empty() || Dimension::from_name(MOLAR).is_some_and(|d| d.base() == unit) {
         return (value.display(), own.display_unit.to_owned());
     }
     match own.dimension {
@@ -187,9 +197,9 @@ fn shown(value: &PkValue, unit: &str) -> (f64, String) {
 const MOLAR: &str = "Concentration (molar)";
 
 /// Applications of the model, or the one of the command line.
-fn dosing(args: &PkArgs, instance: &Instance, start: f64) -> Result<Dosing, Failure> {
+fn dosing(args: &PkArgs, instance: &Instance, start: f64) -> Result<Dosing, CommandFailure> {
     let dosing = match args.norm_dose {
-        Some(dose) => Dosing::new(vec![Application {
+        Some(dose) => Dosing::new(vec![DrugApplication {
             start,
             dose_per_weight: Some(dose),
             infusion_time: args.infusion,
@@ -205,16 +215,16 @@ fn dosing(args: &PkArgs, instance: &Instance, start: f64) -> Result<Dosing, Fail
         }
     };
     dosing.map_err(|e| {
-        Failure::misuse(e.to_string())
+        CommandFailure::misuse(e.to_string())
             .with_hint("give --norm-dose in µmol/kg and, for infusions, --infusion in minutes")
     })
 }
 
 /// `NAME=MEASURE,START,END`.
-fn definition(text: &str) -> Result<UserParameter, Failure> {
+fn definition(text: &str) -> Result<UserParameter, CommandFailure> {
     let wrong = |what: &str| {
-        let names: Vec<&str> = Measure::NAMES.iter().map(|n| n.0).collect();
-        Failure::misuse(format!("--user '{text}': {what}")).with_hint(&format!(
+        let names: Vec<&str> = IntervalMeasure::NAMES.iter().map(|n| n.0).collect();
+        CommandFailure::misuse(format!("--user '{text}': {what}")).with_hint(&format!(
             "NAME=MEASURE,START,END; measures: {}",
             names.join(" ")
         ))
@@ -223,8 +233,9 @@ fn definition(text: &str) -> Result<UserParameter, Failure> {
     let mut parts = rest.split(',').map(str::trim);
     let measure = parts.next().unwrap_or_default();
     let (measure, threshold) = measure.split_once('>').unwrap_or((measure, ""));
-    let mut measure = Measure::named(measure).ok_or_else(|| wrong("unknown measure"))?;
-    if let Measure::TimeOfThreshold(value) = &mut measure {
+    let mut measure =
+        IntervalMeasure::from_name(measure).ok_or_else(|| wrong("unknown measure"))?;
+    if let IntervalMeasure::TimeOfThreshold(value) = &mut measure {
         *value = threshold
             .parse()
             .map_err(|_| wrong("write Tthreshold>VALUE"))?;

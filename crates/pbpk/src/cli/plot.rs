@@ -3,19 +3,19 @@
 use std::io::Write;
 
 use super::args::PlotArgs;
-use super::failure::Failure;
-use super::observed::Observed;
+use super::failure::CommandFailure;
+use super::observed::OutputObservations;
 use super::{model, observed};
 use crate::compile::Instance;
 use crate::observed::ObservedPoint;
-use crate::path::Display;
-use crate::plot::{self, Overlay, PlotOptions, Points, TerminalOptions, TimeUnit};
+use crate::path::DisplayUnit;
+use crate::plot::{self, MeasuredPoints, PlotOptions, PlotOverlay, TerminalOptions, TimeUnit};
 
 pub(super) fn run(
     args: &PlotArgs,
     out: &mut dyn Write,
     err: &mut (dyn Write + Send),
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     model::check_units(&args.unit)?;
     let deadline = model::Deadline::new(&args.solver)?;
     let model = model::open(&args.model, &deadline, err)?;
@@ -40,7 +40,7 @@ pub(super) fn run(
             outputs.len(),
             plot::SERIES_MAX
         );
-        return Err(Failure::misuse(message)
+        return Err(CommandFailure::misuse(message)
             .with_hint("choose some with --output PATH; * and ** are allowed"));
     }
     let title = args.title.clone().unwrap_or_else(|| model.name.clone());
@@ -48,7 +48,7 @@ pub(super) fn run(
     let displays = model::displays(&instance, &args.unit)?;
     let results = model::run(&instance, &args.solver, &deadline, err)?;
     let curves = model::curves(&model::in_units(results, &displays));
-    let overlay = Overlay {
+    let overlay = PlotOverlay {
         points: points(observed, &instance, &displays, err)?,
         bands: Vec::new(),
     };
@@ -61,7 +61,7 @@ pub(super) fn run(
             _ => None,
         },
     };
-    let failed = |e: plot::PlotError| Failure::failed(e.to_string());
+    let failed = |e: plot::PlotError| CommandFailure::failure(e.to_string());
     match &args.svg {
         Some(file) => {
             let text = plot::svg_with(&curves, &overlay, &options).map_err(failed)?;
@@ -81,13 +81,13 @@ pub(super) fn run(
     }
 }
 
-/// The data as points of the curves that are drawn, in their units.
+/// Returns the data as points of the curves that are drawn, in their units.
 fn points(
-    observed: Vec<Observed>,
+    observed: Vec<OutputObservations>,
     instance: &Instance,
-    displays: &[Option<Display>],
+    displays: &[Option<DisplayUnit>],
     err: &mut (dyn Write + Send),
-) -> Result<Vec<Points>, Failure> {
+) -> Result<Vec<MeasuredPoints>, CommandFailure> {
     let outputs = instance.structure().outputs();
     let quantities = &instance.structure().model().quantities;
     let mut all = Vec::new();
@@ -107,7 +107,7 @@ fn points(
         let data = data.in_base(instance)?;
         let points = || data.points.iter();
         let deviation = |p: &ObservedPoint| p.deviation.map_or(0.0, |sd| shown(sd) - shown(0.0));
-        all.push(Points {
+        all.push(MeasuredPoints {
             name: format!("observed: {name}"),
             curve,
             times: points().map(|p| p.time).collect(),

@@ -16,20 +16,23 @@ use std::sync::{Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use super::args::{MergeArgs, PopulationArgs};
-use super::cache::{Cache, Stamp};
-use super::failure::Failure;
+use super::cache::{FileStamp, ResultCache};
+use super::failure::CommandFailure;
 use super::{model, table};
 use crate::csv;
-use crate::population::{Ageing, Plan, Population, run_chunk};
+use crate::population::{AgeingTables, Population, PopulationPlan, run_chunk};
 use crate::run::{Results, RunOptions};
 use crate::watch::Watch;
-use kept::{Kept, Made};
-use parts::{Digest, Joined, POPULATION, Parts, Shard, ended, stopped, write_pieces};
+use kept::{PartOutcome, PopulationCache};
+use parts::{
+    JoinedTables, POPULATION, RunParts, Shard, WordDigest, folder_failure, interrupt_failure,
+    write_pieces,
+};
 pub(super) use people::read;
 
 /// Most threads.
 const THREADS_MAX: usize = 256;
-/// Progress is told at most this often.
+/// Least interval between two lines of progress.
 const PROGRESS_EVERY: Duration = Duration::from_secs(2);
 /// Most different warnings of runs that are kept.
 const WARNINGS_MAX: usize = 20;
@@ -38,7 +41,7 @@ pub(super) fn run(
     args: &PopulationArgs,
     out: &mut dyn Write,
     err: &mut (dyn Write + Send),
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let deadline = model::Deadline::new(&args.solver)?;
     let threads = model::threads(args.threads)?.min(THREADS_MAX);
     check_percentiles(&args.percentiles)?;
@@ -46,14 +49,14 @@ pub(super) fn run(
     let ask = || deadline.ask();
     let watch = Watch::new(Some(&ask));
     let population = people::population(args, &watch)?;
-    let cache = Cache::open(&args.cache)?;
-    let stamp = Stamp::of(&args.model.model).ok();
+    let cache = ResultCache::open(&args.cache)?;
+    let stamp = FileStamp::of(&args.model.model).ok();
     let model = model::open(&args.model, &deadline, err)?;
     let outputs = model::outputs(&model, &args.output, err)?;
     let base = model::individual(model, outputs, &args.model, &deadline)?;
-    let kept = Kept::new(cache, stamp, args, &base)?;
+    let kept = PopulationCache::new(cache, stamp, args, &base)?;
     let (plan, ageing) = people::bound(args, base, &population, &watch, err)?;
-    let io = |e: io::Error| ended(&e, &format!("cannot write to {}", args.out.display()));
+    let io = |e: io::Error| folder_failure(&e, &format!("cannot write to {}", args.out.display()));
     make_folder(args)?;
     if plan.matched() == 0 && ageing.is_none() {
         writeln!(
@@ -61,7 +64,7 @@ pub(super) fn run(
             "warning: no parameter differs, so all individuals are alike"
         )?;
     }
-    let parts = Parts::open(
+    let parts = RunParts::open(
         &args.out,
         head(&plan),
         inputs(args, &population, ageing.as_ref(), &watch)?,
@@ -69,7 +72,7 @@ pub(super) fn run(
         args.chunk,
         &watch,
     )?;
-    let work = Work {
+    let work = SharedWork {
         args,
         plan: &plan,
         population: &population,
@@ -83,7 +86,7 @@ pub(super) fn run(
     };
     let whole = shard == Shard::WHOLE;
     let mut joined = whole
-        .then(|| Joined::begin(&parts))
+        .then(|| JoinedTables::begin(&parts))
         .transpose()
         .map_err(io)?;
     work.all(threads, joined.as_mut(), err)?;
@@ -102,27 +105,30 @@ pub(super) fn run(
 }
 
 /// The folder for the results.
-fn make_folder(args: &PopulationArgs) -> Result<(), Failure> {
+fn make_folder(args: &PopulationArgs) -> Result<(), CommandFailure> {
     let name = args.out.display();
     if args.out.exists() && !args.out.is_dir() {
         let message = format!("{name} is a file; --out names a folder");
-        return Err(Failure::misuse(message));
+        return Err(CommandFailure::misuse(message));
     }
-    fs::create_dir_all(&args.out).map_err(|e| ended(&e, &format!("cannot write to {name}")))
+    fs::create_dir_all(&args.out)
+        .map_err(|e| folder_failure(&e, &format!("cannot write to {name}")))
 }
 
 /// The last line of a run, or that all of it failed.
 fn summary(
     args: &PopulationArgs,
-    plan: &Plan,
+    plan: &PopulationPlan,
     people: usize,
     failures: usize,
     out: &mut dyn Write,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let (folder, parameters) = (args.out.display(), plan.matched());
     if failures == people {
         let hint = format!("{folder}/failures.csv says why");
-        return Err(Failure::failed(format!("all {people} individuals failed")).with_hint(&hint));
+        return Err(
+            CommandFailure::failure(format!("all {people} individuals failed")).with_hint(&hint),
+        );
     }
     let told = match failures {
         0 => "",
@@ -137,11 +143,11 @@ fn summary(
 }
 
 /// `sim merge`: the parts of several shards as one table.
-pub(super) fn merge(args: &MergeArgs, out: &mut dyn Write) -> Result<(), Failure> {
+pub(super) fn merge(args: &MergeArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
     let deadline = model::Deadline::of(&args.timeout)?;
     let ask = || deadline.ask();
     let watch = Watch::new(Some(&ask));
-    let parts = Parts::gather(&args.out, &args.folders, &watch)?;
+    let parts = RunParts::gather(&args.out, &args.folders, &watch)?;
     let missing = parts.missing();
     if !missing.is_empty() {
         let shown: Vec<String> = missing.iter().take(5).map(usize::to_string).collect();
@@ -151,11 +157,11 @@ pub(super) fn merge(args: &MergeArgs, out: &mut dyn Write) -> Result<(), Failure
             parts.count(),
             shown.join(", ")
         );
-        return Err(Failure::failed(message)
+        return Err(CommandFailure::failure(message)
             .with_hint("run the shards again: each makes only what is not there yet"));
     }
-    let io = |e: io::Error| ended(&e, &format!("cannot write to {}", args.out.display()));
-    let joined = Joined::begin(&parts).map_err(io)?;
+    let io = |e: io::Error| folder_failure(&e, &format!("cannot write to {}", args.out.display()));
+    let joined = JoinedTables::begin(&parts).map_err(io)?;
     let failures = joined.finish(&watch).map_err(io)?;
     Ok(writeln!(
         out,
@@ -165,35 +171,35 @@ pub(super) fn merge(args: &MergeArgs, out: &mut dyn Write) -> Result<(), Failure
     )?)
 }
 
-fn shard(args: &PopulationArgs) -> Result<Shard, Failure> {
+fn shard(args: &PopulationArgs) -> Result<Shard, CommandFailure> {
     let Some(text) = &args.shard else {
         return Ok(Shard::WHOLE);
     };
     Shard::parse(text).ok_or_else(|| {
-        Failure::misuse(format!(
+        CommandFailure::misuse(format!(
             "--shard '{text}': write I/N with I from 1 to N, for example 2/8"
         ))
     })
 }
 
-fn check_percentiles(percent: &[f64]) -> Result<(), Failure> {
+fn check_percentiles(percent: &[f64]) -> Result<(), CommandFailure> {
     match percent.iter().find(|p| !(0.0..=100.0).contains(*p)) {
-        Some(bad) => Err(Failure::misuse(format!(
+        Some(bad) => Err(CommandFailure::misuse(format!(
             "--percentiles: {bad} does not lie between 0 and 100"
         ))),
         None => Ok(()),
     }
 }
 
-/// What is made of the joined results.
+/// Computes the figures of the joined results.
 fn figures(
     args: &PopulationArgs,
-    plan: &Plan,
+    plan: &PopulationPlan,
     population: &Population,
     watch: &Watch<'_>,
 ) -> io::Result<()> {
     let file = args.out.join("results.csv");
-    let results = figures::Source { file: &file, watch };
+    let results = figures::FigureSource { file: &file, watch };
     if !args.percentiles.is_empty() {
         let file = args.out.join("percentiles.csv");
         figures::percentiles(&results, &file, plan, population.len(), &args.percentiles)?;
@@ -211,16 +217,16 @@ fn figures(
     Ok(())
 }
 
-/// A digest of everything that the results depend on.
+/// Returns a digest of everything that the results depend on.
 fn inputs(
     args: &PopulationArgs,
     population: &Population,
-    ageing: Option<&Ageing>,
+    ageing: Option<&AgeingTables>,
     watch: &Watch<'_>,
-) -> Result<u64, Failure> {
+) -> Result<u64, CommandFailure> {
     let name = args.model.model.display();
     let model = fs::read(&args.model.model)
-        .map_err(|e| Failure::failed(format!("cannot read {name}: {e}")))?;
+        .map_err(|e| CommandFailure::failure(format!("cannot read {name}: {e}")))?;
     let s = &args.solver;
     let settings = format!(
         "{} {:?} {} {:?} {} {:?} {:?} {:?} {:?} {} {} {} {} {}",
@@ -239,7 +245,7 @@ fn inputs(
         s.double_times,
         args.chunk
     );
-    let mut digest = Digest::default();
+    let mut digest = WordDigest::default();
     let ageing = ageing.map_or_else(String::new, |a| format!("{a:?}"));
     let heads = format!("{:?}", population.columns);
     for piece in [
@@ -251,7 +257,7 @@ fn inputs(
         digest.bytes(piece);
     }
     for row in 0..population.len() {
-        watch.check().map_err(stopped)?;
+        watch.check().map_err(interrupt_failure)?;
         digest.word(population.id(row).cast_unsigned());
         let numbers = population.row(row).iter();
         numbers.for_each(|number| digest.word(number.to_bits()));
@@ -260,27 +266,27 @@ fn inputs(
 }
 
 /// What all threads share.
-struct Work<'a> {
+struct SharedWork<'a> {
     args: &'a PopulationArgs,
-    plan: &'a Plan,
+    plan: &'a PopulationPlan,
     population: &'a Population,
-    parts: &'a Parts,
+    parts: &'a RunParts,
     shard: Shard,
     deadline: &'a model::Deadline,
-    kept: Option<&'a Kept>,
+    kept: Option<&'a PopulationCache>,
     next: AtomicUsize,
-    failed: Mutex<Option<Failure>>,
+    failed: Mutex<Option<CommandFailure>>,
     warnings: Mutex<BTreeSet<String>>,
 }
 
-impl Work<'_> {
+impl SharedWork<'_> {
     /// Runs all parts that are not there yet; the parts that were done stay when one fails.
     fn all(
         &self,
         threads: usize,
-        mut joined: Option<&mut Joined<'_>>,
+        mut joined: Option<&mut JoinedTables<'_>>,
         err: &mut (dyn Write + Send),
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CommandFailure> {
         let ask = || self.deadline.ask();
         let watch = Watch::new(Some(&ask));
         let (begun, found) = (Instant::now(), self.parts.done(self.shard).0);
@@ -305,18 +311,18 @@ impl Work<'_> {
                     let (done, all) = self.parts.done(self.shard);
                     let fresh = done.saturating_sub(found).max(1) as f64;
                     let left = begun.elapsed().as_secs_f64() / fresh * (all - done) as f64;
-                    // Progress that nobody reads is no failure.
+                    // A failed write of progress is not a failure.
                     let _ = writeln!(err, "{done} of {all} parts done, {left:.0} s left");
                 }
             }
         });
         match self.failed.lock() {
             Ok(mut failed) => failed.take().map_or(Ok(()), Err),
-            Err(_) => Err(Failure::failed("a thread ended early".to_owned())),
+            Err(_) => Err(CommandFailure::failure("a thread ended early".to_owned())),
         }
     }
 
-    /// Tells what was kept, and the warnings of runs.
+    /// Reports the cached parts, and the warnings of runs.
     fn report(&self, err: &mut (dyn Write + Send)) -> io::Result<()> {
         if let Some(kept) = self.kept {
             kept.report(err)?;
@@ -347,14 +353,14 @@ impl Work<'_> {
     }
 
     /// Notes the first failure, which ends all threads.
-    fn fail(&self, failure: Failure) {
+    fn fail(&self, failure: CommandFailure) {
         if let Ok(mut failed) = self.failed.lock() {
             failed.get_or_insert(failure);
         }
     }
 
-    fn not_written(&self, e: &io::Error) -> Failure {
-        ended(e, &format!("cannot write to {}", self.args.out.display()))
+    fn not_written(&self, e: &io::Error) -> CommandFailure {
+        folder_failure(e, &format!("cannot write to {}", self.args.out.display()))
     }
 
     /// Writes the table of individuals, beside the work on them.
@@ -370,14 +376,14 @@ impl Work<'_> {
         }
     }
 
-    fn part(&self, part: usize) -> Result<(), Failure> {
+    fn part(&self, part: usize) -> Result<(), CommandFailure> {
         let interrupt = || self.deadline.ask();
         let options = RunOptions {
             interrupt: Some(&interrupt),
             ..model::options(&self.args.solver)
         };
         let range = self.parts.range(part);
-        let make = || self.made(range.clone(), &options);
+        let make = || self.run_range(range.clone(), &options);
         let mut made = match self.kept {
             Some(kept) => kept.or_make(self.plan, self.population, &range, make)?,
             None => make()?,
@@ -389,13 +395,17 @@ impl Work<'_> {
             }
         }
         let written = self.parts.write(part, &made.rows, &made.failures);
-        written.map_err(|e| Failure::failed(format!("cannot write a part: {e}")))
+        written.map_err(|e| CommandFailure::failure(format!("cannot write a part: {e}")))
     }
 
     /// Runs the individuals of a range of rows.
-    fn made(&self, range: Range<usize>, options: &RunOptions<'_>) -> Result<Made, Failure> {
-        let mut made = Made::default();
-        let mut times = Times::default();
+    fn run_range(
+        &self,
+        range: Range<usize>,
+        options: &RunOptions<'_>,
+    ) -> Result<PartOutcome, CommandFailure> {
+        let mut made = PartOutcome::default();
+        let mut times = TimeTexts::default();
         let ran = run_chunk(
             self.plan,
             self.population,
@@ -414,13 +424,13 @@ impl Work<'_> {
                 }
             },
         );
-        ran.map_err(stopped)?;
+        ran.map_err(interrupt_failure)?;
         Ok(made)
     }
 }
 
 /// Head of the results, as the suite reads it.
-fn head(plan: &Plan) -> String {
+fn head(plan: &PopulationPlan) -> String {
     let mut text = String::from("\u{feff}IndividualId,Time [min]");
     for (path, unit) in plan.outputs() {
         text.push(',');
@@ -432,10 +442,10 @@ fn head(plan: &Plan) -> String {
 
 /// Times as text: those of the individual before, which nearly always are those of the next.
 #[derive(Default)]
-struct Times(Vec<(f64, String)>);
+struct TimeTexts(Vec<(f64, String)>);
 
-impl Times {
-    /// The text of time number `i`.
+impl TimeTexts {
+    /// Returns the text of time number `i`.
     fn text(&mut self, i: usize, time: f64) -> &str {
         let known = self
             .0
@@ -451,7 +461,7 @@ impl Times {
     }
 }
 
-fn rows(text: &mut String, id: i64, results: &Results, times: &mut Times) {
+fn rows(text: &mut String, id: i64, results: &Results, times: &mut TimeTexts) {
     let width = results.paths.len().max(1);
     let id = id.to_string();
     let rows = results.times.iter().zip(results.values.chunks(width));

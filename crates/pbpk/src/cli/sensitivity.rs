@@ -4,14 +4,14 @@ use std::io::Write;
 use std::path::Path;
 
 use super::args::SensitivityArgs;
-use super::failure::Failure;
-use super::json::Json;
+use super::failure::CommandFailure;
+use super::json::JsonWriter;
 use super::{model, table};
 use crate::compile::Instance;
 use crate::csv;
-use crate::model::{Kind, Model};
+use crate::model::{Model, QuantityKind};
 use crate::run::RunOptions;
-use crate::sensitivity::{Scheme, SensitivityError, figures, of_parameter};
+use crate::sensitivity::{SensitivityError, VariationScheme, figures, of_parameter};
 use crate::watch::Watch;
 use crate::{path, usage};
 
@@ -19,17 +19,17 @@ use crate::{path, usage};
 const ROWS_OF_A_UNIT: usize = 8;
 
 /// One line of the result: output, parameter, what was looked at, value.
-type Row = (String, String, At, f64);
+type Row = (String, String, LineSubject, f64);
 
-/// What a line is about.
-enum At {
+/// Subject of a line.
+enum LineSubject {
     /// A kinetic parameter of the output.
     Figure(&'static str),
     /// A time in minutes.
     Time(f64),
 }
 
-impl At {
+impl LineSubject {
     fn text(&self) -> String {
         match self {
             Self::Figure(name) => (*name).to_owned(),
@@ -42,7 +42,7 @@ pub(super) fn run(
     args: &SensitivityArgs,
     out: &mut dyn Write,
     err: &mut (dyn Write + Send),
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let scheme = scheme(args)?;
     let deadline = model::Deadline::new(&args.solver)?;
     let model = model::open(&args.model, &deadline, err)?;
@@ -56,10 +56,10 @@ pub(super) fn run(
     };
     let head = if args.exact { "at [min]" } else { "figure" };
     if let Some(file) = args.csv.as_ref().filter(|_| !args.exact) {
-        written(file, args, &rows, out)?;
+        write_table(file, args, &rows, out)?;
     }
     if args.json {
-        let text = Json::object(|j| {
+        let text = JsonWriter::object(|j| {
             j.string("osp_version", args.solver.osp_version.name());
             j.list(
                 "sensitivities",
@@ -68,8 +68,8 @@ pub(super) fn run(
                     j.string("output", output);
                     j.string("parameter", parameter);
                     match at {
-                        At::Figure(name) => j.string("figure", name),
-                        At::Time(time) => j.number("time_min", *time),
+                        LineSubject::Figure(name) => j.string("figure", name),
+                        LineSubject::Time(time) => j.number("time_min", *time),
                     }
                     j.number("value", *value);
                 },
@@ -97,24 +97,24 @@ pub(super) fn run(
     )?)
 }
 
-fn scheme(args: &SensitivityArgs) -> Result<Scheme, Failure> {
+fn scheme(args: &SensitivityArgs) -> Result<VariationScheme, CommandFailure> {
     let positive = |v: f64| v.is_finite() && v > 0.0;
     if !positive(args.range) || args.steps == 0 {
         let message = "--range must be a positive number, --steps at least 1";
-        return Err(Failure::misuse(message.to_owned()));
+        return Err(CommandFailure::misuse(message.to_owned()));
     }
-    Ok(Scheme {
+    Ok(VariationScheme {
         range: args.range,
         steps: args.steps,
-        ..Scheme::default()
+        ..VariationScheme::default()
     })
 }
 
 /// Positions of the parameters asked for; by default all that the file lets vary and something uses.
-fn parameters(model: &Model, patterns: &[String]) -> Result<Vec<usize>, Failure> {
+fn parameters(model: &Model, patterns: &[String]) -> Result<Vec<usize>, CommandFailure> {
     let mut chosen = Vec::new();
     for pattern in patterns {
-        for q in path::find_among(model, pattern, |q| q.kind != Kind::Observer)? {
+        for q in path::find_among(model, pattern, |q| q.kind != QuantityKind::Observer)? {
             if !chosen.contains(&q) {
                 chosen.push(q);
             }
@@ -126,7 +126,7 @@ fn parameters(model: &Model, patterns: &[String]) -> Result<Vec<usize>, Failure>
             model
                 .quantities
                 .get(*q)
-                .is_some_and(|q| q.kind == Kind::Parameter && q.can_be_varied)
+                .is_some_and(|q| q.kind == QuantityKind::Parameter && q.can_be_varied)
         }));
     }
     Ok(chosen)
@@ -137,19 +137,19 @@ fn path_of(instance: &Instance, q: usize) -> String {
     quantity.map_or_else(String::new, |q| q.path.clone())
 }
 
-/// The suite's scheme: runs with changed values.
+/// Returns the suite's scheme: runs with changed values.
 fn by_scheme(
     args: &SensitivityArgs,
     instance: &Instance,
     parameters: &[usize],
-    scheme: &Scheme,
+    scheme: &VariationScheme,
     deadline: &model::Deadline,
     err: &mut (dyn Write + Send),
-) -> Result<Vec<Row>, Failure> {
+) -> Result<Vec<Row>, CommandFailure> {
     let results = model::run(instance, &args.solver, deadline, err)?;
     let interrupt = || deadline.ask();
     let base = figures(instance, &results, &Watch::new(Some(&interrupt)));
-    let base = base.map_err(|cause| Failure::failed(cause.to_string()))?;
+    let base = base.map_err(|cause| CommandFailure::failure(cause.to_string()))?;
     let options = RunOptions {
         interrupt: Some(&interrupt),
         ..model::options(&args.solver)
@@ -159,7 +159,7 @@ fn by_scheme(
         let path = path_of(instance, q);
         let entries = match of_parameter(instance, q, &base, scheme, &options) {
             Ok(entries) => entries,
-            // Of many parameters those without a scale, or at a bound of the file, are only told.
+            // Of many parameters those without a scale, or at a bound of the file, are only reported.
             Err(e @ (SensitivityError::NoScale { .. } | SensitivityError::Set(_)))
                 if parameters.len() > 1 =>
             {
@@ -168,21 +168,21 @@ fn by_scheme(
             }
             Err(SensitivityError::Run(failure)) => return Err(failure.into()),
             Err(e @ SensitivityError::Interrupted(_)) => {
-                return Err(Failure::failed(e.to_string()));
+                return Err(CommandFailure::failure(e.to_string()));
             }
             Err(SensitivityError::Set(e)) => return Err(e.into()),
-            Err(e) => return Err(Failure::misuse(e.to_string())),
+            Err(e) => return Err(CommandFailure::misuse(e.to_string())),
         };
         rows.extend(entries.into_iter().map(|e| {
             let output = results.paths.get(e.output).cloned().unwrap_or_default();
-            (output, path.clone(), At::Figure(e.figure), e.value)
+            (output, path.clone(), LineSubject::Figure(e.figure), e.value)
         }));
     }
     Ok(rows)
 }
 
-/// Exact derivatives by time, times the parameter and over the peak of the output; rows hold the largest. With `--csv` the
-/// derivatives themselves are written.
+/// Exact derivatives by time, times the parameter and over the peak of the output; rows hold the largest. With `--csv`
+/// the derivatives themselves are written.
 fn exact(
     args: &SensitivityArgs,
     instance: &Instance,
@@ -190,7 +190,7 @@ fn exact(
     deadline: &model::Deadline,
     out: &mut dyn Write,
     err: &mut (dyn Write + Send),
-) -> Result<Vec<Row>, Failure> {
+) -> Result<Vec<Row>, CommandFailure> {
     let options = RunOptions {
         sensitivity_to: parameters,
         ..model::options(&args.solver)
@@ -227,7 +227,7 @@ fn exact(
         let peak = peak.fold(0.0, |peak: f64, v| peak.max(v.abs()));
         for (k, q) in parameters.iter().enumerate() {
             let counted = watch.work(1 + results.times.len() / ROWS_OF_A_UNIT);
-            counted.map_err(|cause| Failure::failed(cause.to_string()))?;
+            counted.map_err(|cause| CommandFailure::failure(cause.to_string()))?;
             let scale = instance.value(*q).unwrap_or(f64::NAN) / peak;
             let largest = results
                 .times
@@ -239,7 +239,7 @@ fn exact(
             rows.push((
                 output.clone(),
                 path_of(instance, *q),
-                At::Time(*time),
+                LineSubject::Time(*time),
                 value * scale,
             ));
         }
@@ -248,12 +248,12 @@ fn exact(
 }
 
 /// The rows as the suite's table.
-fn written(
+fn write_table(
     file: &Path,
     args: &SensitivityArgs,
     rows: &[Row],
     out: &mut dyn Write,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     model::to_file(file, &args.model.model, out, |w| {
         let mut text = String::from("QuantityPath,Parameter,PKParameter,Value\n");
         for (output, parameter, at, value) in rows {

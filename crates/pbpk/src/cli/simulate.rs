@@ -3,12 +3,12 @@
 use std::io::Write;
 
 use super::args::RunArgs;
-use super::cache::{Cache, Inputs, Stamp};
-use super::failure::Failure;
-use super::json::Json;
+use super::cache::{FileStamp, InputDigest, ResultCache};
+use super::failure::CommandFailure;
+use super::json::JsonWriter;
 use super::{model, table};
 use crate::compile::Instance;
-use crate::csv::{self, Curves};
+use crate::csv::{self, CurveTable};
 use crate::run::Results;
 use crate::watch::Watch;
 
@@ -16,11 +16,11 @@ pub(super) fn run(
     args: &RunArgs,
     out: &mut dyn Write,
     err: &mut (dyn Write + Send),
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     model::check_units(&args.unit)?;
     let deadline = model::Deadline::new(&args.solver)?;
-    let cache = Cache::open(&args.cache)?;
-    let stamp = Stamp::of(&args.model.model).ok();
+    let cache = ResultCache::open(&args.cache)?;
+    let stamp = FileStamp::of(&args.model.model).ok();
     let model = model::open(&args.model, &deadline, err)?;
     let outputs = model::outputs(&model, &args.output, err)?;
     let instance = model::individual(model, outputs, &args.model, &deadline)?;
@@ -33,7 +33,7 @@ pub(super) fn run(
         let ask = || deadline.ask();
         let watch = Watch::new(Some(&ask));
         model::to_file(file, &args.model.model, out, |w| {
-            let Curves { times, series } = &curves;
+            let CurveTable { times, series } = &curves;
             csv::write_in(w, &args.unit.time_unit, times, series, &watch)
         })?;
     } else if !args.json {
@@ -56,20 +56,20 @@ pub(super) fn run(
     Ok(())
 }
 
-/// The results of the run: computed, or those of an earlier run with the same inputs.
+/// Returns the results of the run: computed, or those of an earlier run with the same inputs.
 fn results(
     args: &RunArgs,
-    kept: Option<(&Cache, &Stamp)>,
+    kept: Option<(&ResultCache, &FileStamp)>,
     instance: &Instance,
     deadline: &model::Deadline,
     err: &mut (dyn Write + Send),
-) -> Result<Results, Failure> {
+) -> Result<Results, CommandFailure> {
     let Some((cache, stamp)) = kept else {
         return model::run(instance, &args.solver, deadline, err);
     };
     let options = model::options(&args.solver);
-    let inputs = Inputs::new(&args.model, stamp, instance, &options)
-        .map_err(|e| Failure::failed(format!("cannot make the key of the cache: {e}")))?;
+    let inputs = InputDigest::new(&args.model, stamp, instance, &options)
+        .map_err(|e| CommandFailure::failure(format!("cannot make the key of the cache: {e}")))?;
     let key = inputs.map(|inputs| inputs.key("run", &[]));
     let found = key.and_then(|key| cache.get(&key));
     if let Some(found) = found.and_then(|bytes| Results::from_bytes(instance, bytes)) {
@@ -81,7 +81,7 @@ fn results(
     }
     let results = model::run(instance, &args.solver, deadline, err)?;
     if let Some(key) = key
-        && let Err(e) = cache.put(&key, &results.to_bytes())
+        && let Err(e) = cache.store(&key, &results.to_bytes())
     {
         writeln!(err, "warning: the cache cannot be written: {e}")?;
     }
@@ -92,15 +92,15 @@ fn results(
 const SHOWN_MAX: usize = 30;
 
 /// First, highest and last value of an output.
-struct Extent {
+struct OutputExtent {
     first: f64,
     max: f64,
     max_time: f64,
     last: f64,
 }
 
-fn extent(results: &Results, output: usize) -> Extent {
-    let mut extent = Extent {
+fn extent(results: &Results, output: usize) -> OutputExtent {
+    let mut extent = OutputExtent {
         first: f64::NAN,
         max: f64::NAN,
         max_time: f64::NAN,
@@ -119,7 +119,7 @@ fn extent(results: &Results, output: usize) -> Extent {
     extent
 }
 
-/// Prints the outputs with the largest values, in file order; tells how many are left out.
+/// Prints the outputs with the largest values, in file order; reports how many are left out.
 fn summary(
     results: &Results,
     shown: usize,
@@ -133,12 +133,12 @@ fn summary(
         .collect();
     let left = all.len().saturating_sub(shown);
     if left > 0 {
-        let size = |e: &Extent| if e.max.is_nan() { -1.0 } else { e.max.abs() };
+        let size = |e: &OutputExtent| if e.max.is_nan() { -1.0 } else { e.max.abs() };
         all.sort_by(|a, b| size(&b.2).total_cmp(&size(&a.2)));
         all.truncate(shown);
         all.sort_by_key(|a| a.0);
     }
-    let row = |(_, (path, unit), e): &(usize, (&String, &String), Extent)| {
+    let row = |(_, (path, unit), e): &(usize, (&String, &String), OutputExtent)| {
         let numbers = [e.first, e.max, e.max_time / minutes, e.last].map(table::short);
         [(*path).clone(), (*unit).clone()]
             .into_iter()
@@ -158,7 +158,7 @@ fn summary(
 
 fn json(results: &Results) -> String {
     let s = &results.statistics;
-    Json::object(|j| {
+    JsonWriter::object(|j| {
         j.count("times", results.times.len());
         j.list(
             "outputs",
@@ -185,7 +185,7 @@ fn json(results: &Results) -> String {
     })
 }
 
-fn counts(s: &crate::solve::Statistics) -> [(&'static str, usize); 9] {
+fn counts(s: &crate::solve::SolverStatistics) -> [(&'static str, usize); 9] {
     [
         ("steps", s.steps),
         ("rhs", s.rhs),

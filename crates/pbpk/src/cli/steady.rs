@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use super::args::SteadyArgs;
-use super::failure::Failure;
-use super::json::Json;
+use super::failure::CommandFailure;
+use super::json::JsonWriter;
 use super::{model, table};
 use crate::csv;
 use crate::model::Model;
@@ -15,14 +15,14 @@ use crate::steady::{SteadyError, SteadyOptions, steady};
 /// Most states named in a message.
 const NAMED_MAX: usize = 5;
 
-/// A state: its path and unit, where it starts, and where it ends up.
+/// A state: its path and unit, if it starts, and its end value.
 type Row = (String, String, f64, f64);
 
 pub(super) fn run(
     args: &SteadyArgs,
     out: &mut dyn Write,
     err: &mut (dyn Write + Send),
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let defaults = SteadyOptions::default();
     let wanted = SteadyOptions {
         change_max: positive("--change", args.change)?,
@@ -31,13 +31,15 @@ pub(super) fn run(
     };
     if !args.solver.times.is_empty() {
         let message = "--times has no meaning here; --until says how long to run";
-        return Err(Failure::misuse(message.to_owned()));
+        return Err(CommandFailure::misuse(message.to_owned()));
     }
     let deadline = model::Deadline::new(&args.solver)?;
     let model = model::open(&args.model, &deadline, err)?;
     let outputs = model.states();
     if outputs.is_empty() {
-        return Err(Failure::failed("the model has no states".to_owned()));
+        return Err(CommandFailure::failure(
+            "the model has no states".to_owned(),
+        ));
     }
     let ignored = ignored(args, &model, &outputs)?;
     let individual = model::individual(model, outputs.clone(), &args.model, &deadline)?;
@@ -52,10 +54,10 @@ pub(super) fn run(
         quantity.map_or("", |q| q.path.as_str())
     };
     let found = steady(&individual, &ignored, &wanted, &options).map_err(|e| match &e {
-        SteadyError::Run(_) => Failure::failed(e.to_string()),
+        SteadyError::Run(_) => CommandFailure::failure(e.to_string()),
         SteadyError::Changing { outputs, .. } => {
             let named: Vec<&str> = outputs.iter().take(NAMED_MAX).map(|o| path(*o)).collect();
-            Failure::failed(format!("{e}: {}", named.join(", "))).with_hint(
+            CommandFailure::failure(format!("{e}: {}", named.join(", "))).with_hint(
                 "raise --until; --ignore PATH leaves out what only grows, such as amounts excreted",
             )
         }
@@ -77,10 +79,10 @@ pub(super) fn run(
     if args.json {
         return Ok(out.write_all(as_json(found.time, &rows, args.solver.osp_version).as_bytes())?);
     }
-    shown(found.time, &rows, out)
+    print_state(found.time, &rows, out)
 }
 
-fn shown(time: f64, rows: &[Row], out: &mut dyn Write) -> Result<(), Failure> {
+fn print_state(time: f64, rows: &[Row], out: &mut dyn Write) -> Result<(), CommandFailure> {
     writeln!(out, "steady after {} min", table::short(time))?;
     let cells = |(path, unit, start, value): &Row| {
         let numbers = [*start, *value].map(table::short);
@@ -99,7 +101,7 @@ fn shown(time: f64, rows: &[Row], out: &mut dyn Write) -> Result<(), Failure> {
 }
 
 fn as_json(time: f64, rows: &[Row], release: OspVersion) -> String {
-    Json::object(|j| {
+    JsonWriter::object(|j| {
         j.string("osp_version", release.name());
         j.number("time_min", time);
         j.list("states", rows.iter(), |j, (path, unit, start, value)| {
@@ -126,16 +128,22 @@ fn as_csv(rows: &[Row]) -> String {
     text
 }
 
-fn positive(name: &str, value: f64) -> Result<f64, Failure> {
+fn positive(name: &str, value: f64) -> Result<f64, CommandFailure> {
     if value.is_finite() && value > 0.0 {
         Ok(value)
     } else {
-        Err(Failure::misuse(format!("{name} must be a positive number")))
+        Err(CommandFailure::misuse(format!(
+            "{name} must be a positive number"
+        )))
     }
 }
 
 /// Places among the outputs of what `--ignore` names.
-fn ignored(args: &SteadyArgs, model: &Model, outputs: &[usize]) -> Result<Vec<usize>, Failure> {
+fn ignored(
+    args: &SteadyArgs,
+    model: &Model,
+    outputs: &[usize],
+) -> Result<Vec<usize>, CommandFailure> {
     let mut places = Vec::new();
     for pattern in &args.ignore {
         for q in path::find(model, pattern)? {

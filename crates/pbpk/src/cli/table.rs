@@ -45,7 +45,7 @@ pub(super) fn write(
     Ok(())
 }
 
-/// A number with six significant digits.
+/// Returns a number with six significant digits.
 pub(super) fn short(value: f64) -> String {
     if !value.is_finite() {
         return if value.is_nan() {

@@ -4,8 +4,8 @@
     reason = "graph kernel: positions are quantities of one model"
 )]
 
-use super::variant::Stopped;
-use crate::model::{Kind, Model, Reference, Source};
+use super::variant::StopCause;
+use crate::model::{AliasReference, Model, QuantityKind, ValueSource};
 use crate::read::cycle;
 use crate::watch::{Interrupt, Watch};
 
@@ -14,7 +14,7 @@ const REFERENCES_OF_A_UNIT: usize = 16;
 
 /// Dependency graph over all quantities of a model.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Dependencies {
+pub(crate) struct DependencyGraph {
     /// Quantities with a formula, each after all it uses.
     pub(crate) order: Vec<u32>,
     /// Position of a quantity in the order of evaluation, for those with a formula.
@@ -27,8 +27,8 @@ pub(crate) struct Dependencies {
     pub(crate) reads_time: Vec<bool>,
 }
 
-impl Dependencies {
-    /// The graph with `formula_of(q)` the formula that defines quantity q, if any.
+impl DependencyGraph {
+    /// Returns the graph with `formula_of(q)` the formula that defines quantity q, if any.
     ///
     /// # Errors
     /// The quantities of a circle, or that of the watch.
@@ -36,7 +36,7 @@ impl Dependencies {
         model: &Model,
         formula_of: impl Fn(usize) -> Option<usize>,
         watch: &Watch<'_>,
-    ) -> Result<Self, Stopped> {
+    ) -> Result<Self, StopCause> {
         let n = model.quantities.len();
         let mut reads_time = vec![false; n];
         let mut used_start = vec![0_u32; n + 1];
@@ -45,8 +45,8 @@ impl Dependencies {
             if let Some(formula) = formula_of(q).and_then(|f| model.formulas.get(f)) {
                 for reference in formula.references() {
                     match reference {
-                        Reference::Time => reads_time[q] = true,
-                        Reference::Quantity(u) => used.push(u as u32),
+                        AliasReference::Time => reads_time[q] = true,
+                        AliasReference::Quantity(u) => used.push(u as u32),
                     }
                 }
             }
@@ -76,7 +76,7 @@ impl Dependencies {
         }
         if order.len() < n {
             let uses = |q: usize| of(q).iter().map(|u| *u as usize).collect();
-            return Err(Stopped::Circle(cycle::of(n, uses, watch)?));
+            return Err(StopCause::Circle(cycle::of(n, uses, watch)?));
         }
         let mut rank = vec![0; n];
         for (r, &q) in order.iter().enumerate() {
@@ -94,7 +94,7 @@ impl Dependencies {
         })
     }
 
-    /// Quantities whose formula uses q.
+    /// Returns the quantities with a formula that uses q.
     pub(crate) fn users(&self, q: usize) -> &[u32] {
         &self.users[self.user_start[q] as usize..self.user_start[q + 1] as usize]
     }
@@ -115,9 +115,13 @@ impl Dependencies {
         found
     }
 
-    /// All quantities that depend on any of `changed`, without these, in order of evaluation.
+    /// Returns all quantities that depend on any of `changed`, without these, in order of evaluation.
     /// `passes(q)` says whether a change goes through q at all.
-    pub(crate) fn touched(&self, changed: &[usize], passes: impl Fn(usize) -> bool) -> Vec<u32> {
+    pub(crate) fn dependents_of(
+        &self,
+        changed: &[usize],
+        passes: impl Fn(usize) -> bool,
+    ) -> Vec<u32> {
         let mut seen = vec![false; self.rank.len()];
         let mut touched = Vec::new();
         let mut stack: Vec<u32> = changed.iter().map(|q| *q as u32).collect();
@@ -150,7 +154,7 @@ impl Dependencies {
     }
 }
 
-/// The users of each quantity, from where each uses which: where they begin, and their list.
+/// Returns the users of each quantity, from the uses of each: offsets, and their list.
 fn users(
     used_start: &[u32],
     used: &[u32],
@@ -176,17 +180,17 @@ fn users(
     Ok((user_start, users))
 }
 
-/// The formula that the file gives a quantity.
+/// Returns the formula that the file gives a quantity.
 pub(crate) fn own_formula(model: &Model, q: usize) -> Option<usize> {
     model.quantities.get(q).and_then(|q| formula(q.source))
 }
 
-/// Which quantities are constants of the file: parameters and observers with a number or a formula of such alone, unless
-/// `changed`. `order` holds those with a formula, each after what it uses.
+/// Which quantities are constants of the file: parameters and observers with a number or a formula of such alone,
+/// unless `changed`. `order` holds those with a formula, each after what it uses.
 pub(crate) fn constants(model: &Model, order: &[u32], changed: &[bool]) -> Vec<bool> {
     let may_be = |q: usize| {
         let quantity = &model.quantities[q];
-        quantity.kind != Kind::Variable && quantity.rhs.is_empty() && !changed[q]
+        quantity.kind != QuantityKind::Variable && quantity.rhs.is_empty() && !changed[q]
     };
     let mut constant: Vec<bool> = (0..changed.len())
         .map(|q| may_be(q) && own_formula(model, q).is_none())
@@ -200,11 +204,11 @@ pub(crate) fn constants(model: &Model, order: &[u32], changed: &[bool]) -> Vec<b
     constant
 }
 
-/// Whether a formula uses nothing but constants.
+/// Returns whether a formula uses nothing but constants.
 pub(crate) fn uses_only(model: &Model, f: usize, constant: &[bool]) -> bool {
     model.formulas[f].references().all(|r| match r {
-        Reference::Time => false,
-        Reference::Quantity(q) => constant[q],
+        AliasReference::Time => false,
+        AliasReference::Quantity(q) => constant[q],
     })
 }
 
@@ -217,10 +221,10 @@ pub(crate) fn targets(model: &Model) -> Vec<bool> {
     target
 }
 
-/// The formula of a source.
-pub(crate) fn formula(source: Source) -> Option<usize> {
+/// Returns the formula of a source.
+pub(crate) fn formula(source: ValueSource) -> Option<usize> {
     match source {
-        Source::Formula(f) => Some(f),
-        Source::Constant(_) => None,
+        ValueSource::Formula(f) => Some(f),
+        ValueSource::Constant(_) => None,
     }
 }

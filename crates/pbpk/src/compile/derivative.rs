@@ -4,8 +4,8 @@
     reason = "graph kernel: node numbers of one graph"
 )]
 
-use super::graph::{Graph, Id, Node};
-use crate::formula::{Binary, Rule, Unary};
+use super::graph::{ExpressionGraph, GraphNode, Id};
+use crate::formula::{BinaryOperation, OperationRule, UnaryOperation};
 use crate::watch::{Interrupt, Watch};
 
 /// Derivatives by state, ascending; states that are not listed do not matter.
@@ -14,13 +14,13 @@ type Gradient = Vec<(u32, Id)>;
 /// Entries of a gradient that make a unit of work.
 const ENTRIES_OF_A_UNIT: usize = 16;
 
-/// The gradient of each root.
+/// Returns the gradient of each root.
 pub(super) fn gradients(
-    graph: &mut Graph,
+    graph: &mut ExpressionGraph,
     roots: &[Id],
     watch: &Watch<'_>,
 ) -> Result<Vec<Gradient>, Interrupt> {
-    let needed = graph.needed(roots, Graph::on_state);
+    let needed = graph.needed(roots, ExpressionGraph::on_state);
     let mut known: Vec<Option<Gradient>> = vec![None; graph.nodes.len()];
     for id in needed {
         watch.check()?;
@@ -40,58 +40,63 @@ pub(super) fn gradients(
 }
 
 fn gradient<'a>(
-    graph: &mut Graph,
+    graph: &mut ExpressionGraph,
     id: Id,
-    node: &Node,
+    node: &GraphNode,
     of: impl Fn(Id) -> &'a [(u32, Id)],
 ) -> Gradient {
     match *node {
-        Node::Literal(_) | Node::Quantity(_) | Node::Time => Vec::new(),
-        Node::State(i) => vec![(i, graph.one)],
-        Node::Opaque(a) => of(a).to_vec(),
-        Node::Slope(..) => Vec::new(),
-        Node::Table(table, x) => {
-            let slope = graph.add_node(Node::Slope(table, x));
+        GraphNode::Literal(_) | GraphNode::Quantity(_) | GraphNode::Time => Vec::new(),
+        GraphNode::State(i) => vec![(i, graph.one)],
+        GraphNode::Opaque(a) => of(a).to_vec(),
+        GraphNode::Slope(..) => Vec::new(),
+        GraphNode::Table(table, x) => {
+            let slope = graph.add_node(GraphNode::Slope(table, x));
             scaled(graph, slope, of(x))
         }
-        Node::Linear(ref terms, _) => {
+        GraphNode::Linear(ref terms, _) => {
             let parts: Vec<(Id, &[(u32, Id)])> = terms.iter().map(|(c, t)| (*c, of(*t))).collect();
             combined(graph, &parts)
         }
-        Node::Unary(op, _, a) if !of(a).is_empty() => {
+        GraphNode::Unary(op, _, a) if !of(a).is_empty() => {
             let outer = unary(graph, op, id, a);
             outer.map_or_else(Vec::new, |outer| scaled(graph, outer, of(a)))
         }
-        Node::Unary(..) => Vec::new(),
-        Node::Select(rule, c, a, b) => chosen(graph, rule, c, of(a), of(b)),
-        Node::Binary(op, _, a, b) => match op {
-            Binary::Add => combined(graph, &[(graph.one, of(a)), (graph.one, of(b))]),
-            Binary::Subtract => {
+        GraphNode::Unary(..) => Vec::new(),
+        GraphNode::Select(rule, c, a, b) => choose_gradient(graph, rule, c, of(a), of(b)),
+        GraphNode::Binary(op, _, a, b) => match op {
+            BinaryOperation::Add => combined(graph, &[(graph.one, of(a)), (graph.one, of(b))]),
+            BinaryOperation::Subtract => {
                 let minus = graph.literal(-1.0);
                 combined(graph, &[(graph.one, of(a)), (minus, of(b))])
             }
-            Binary::Multiply => combined(graph, &[(b, of(a)), (a, of(b))]),
-            Binary::Divide => {
+            BinaryOperation::Multiply => combined(graph, &[(b, of(a)), (a, of(b))]),
+            BinaryOperation::Divide => {
                 let first = graph.over(graph.one, b);
                 let second = quotient_by_denominator(graph, id, b, of(b));
                 combined(graph, &[(first, of(a)), (second, of(b))])
             }
-            Binary::Power => power(graph, id, a, b, of(a), of(b)),
-            Binary::Min => {
-                let less = graph.binary(Binary::Less, b, a);
-                chosen(graph, Rule::Live, less, of(b), of(a))
+            BinaryOperation::Power => power(graph, id, a, b, of(a), of(b)),
+            BinaryOperation::Min => {
+                let less = graph.binary(BinaryOperation::Less, b, a);
+                choose_gradient(graph, OperationRule::Live, less, of(b), of(a))
             }
-            Binary::Max => {
-                let greater = graph.binary(Binary::Greater, b, a);
-                chosen(graph, Rule::Live, greater, of(b), of(a))
+            BinaryOperation::Max => {
+                let greater = graph.binary(BinaryOperation::Greater, b, a);
+                choose_gradient(graph, OperationRule::Live, greater, of(b), of(a))
             }
             _ => Vec::new(),
         },
     }
 }
 
-/// −(a/b)/b, only where it is used.
-fn quotient_by_denominator(graph: &mut Graph, quotient: Id, b: Id, gradient: &[(u32, Id)]) -> Id {
+/// Returns −(a/b)/b, only if it is used.
+fn quotient_by_denominator(
+    graph: &mut ExpressionGraph,
+    quotient: Id,
+    b: Id,
+    gradient: &[(u32, Id)],
+) -> Id {
     if gradient.is_empty() {
         return graph.zero;
     }
@@ -102,7 +107,7 @@ fn quotient_by_denominator(graph: &mut Graph, quotient: Id, b: Id, gradient: &[(
 
 /// a^b: b·a^(b−1)·a′ + a^b·ln(a)·b′.
 fn power(
-    graph: &mut Graph,
+    graph: &mut ExpressionGraph,
     id: Id,
     a: Id,
     b: Id,
@@ -116,60 +121,64 @@ fn power(
         parts.push((graph.times(b, reduced), of_a));
     }
     if !of_b.is_empty() {
-        let log = graph.unary(Unary::Ln, Rule::Live, a);
+        let log = graph.unary(UnaryOperation::Ln, OperationRule::Live, a);
         parts.push((graph.times(id, log), of_b));
     }
     combined(graph, &parts)
 }
 
-/// The derivative of a function of one operand, by that operand; nothing where it is zero.
-fn unary(graph: &mut Graph, op: Unary, id: Id, a: Id) -> Option<Id> {
+/// Returns the derivative of a function of one operand, by that operand; nothing if it is zero.
+fn unary(graph: &mut ExpressionGraph, op: UnaryOperation, id: Id, a: Id) -> Option<Id> {
     let one = graph.one;
-    let square = |graph: &mut Graph, x: Id| graph.times(x, x);
+    let square = |graph: &mut ExpressionGraph, x: Id| graph.times(x, x);
     Some(match op {
-        Unary::Exp => id,
-        Unary::Ln => graph.over(one, a),
-        Unary::Log10 => {
+        UnaryOperation::Exp => id,
+        UnaryOperation::Ln => graph.over(one, a),
+        UnaryOperation::Log10 => {
             let scale = graph.literal(std::f64::consts::LOG10_E);
             graph.over(scale, a)
         }
-        Unary::Sqrt => {
+        UnaryOperation::Sqrt => {
             let half = graph.literal(0.5);
             graph.over(half, id)
         }
-        Unary::Sin => graph.unary(Unary::Cos, Rule::Live, a),
-        Unary::Cos => {
+        UnaryOperation::Sin => graph.unary(UnaryOperation::Cos, OperationRule::Live, a),
+        UnaryOperation::Cos => {
             let minus = graph.literal(-1.0);
-            let sine = graph.unary(Unary::Sin, Rule::Live, a);
+            let sine = graph.unary(UnaryOperation::Sin, OperationRule::Live, a);
             graph.scaled(minus, sine)
         }
-        Unary::Tan => {
+        UnaryOperation::Tan => {
             let s = square(graph, id);
             graph.plus(one, s)
         }
-        Unary::Sinh => graph.unary(Unary::Cosh, Rule::Live, a),
-        Unary::Cosh => graph.unary(Unary::Sinh, Rule::Live, a),
-        Unary::Tanh => {
+        UnaryOperation::Sinh => graph.unary(UnaryOperation::Cosh, OperationRule::Live, a),
+        UnaryOperation::Cosh => graph.unary(UnaryOperation::Sinh, OperationRule::Live, a),
+        UnaryOperation::Tanh => {
             let s = square(graph, id);
             graph.minus(one, s)
         }
-        Unary::Asin | Unary::Acos => {
+        UnaryOperation::Asin | UnaryOperation::Acos => {
             let s = square(graph, a);
             let rest = graph.minus(one, s);
-            let root = graph.unary(Unary::Sqrt, Rule::Live, rest);
-            let sign = graph.literal(if op == Unary::Asin { 1.0 } else { -1.0 });
+            let root = graph.unary(UnaryOperation::Sqrt, OperationRule::Live, rest);
+            let sign = graph.literal(if op == UnaryOperation::Asin {
+                1.0
+            } else {
+                -1.0
+            });
             graph.over(sign, root)
         }
-        Unary::Atan => {
+        UnaryOperation::Atan => {
             let s = square(graph, a);
             let sum = graph.plus(one, s);
             graph.over(one, sum)
         }
-        Unary::Not => return None,
+        UnaryOperation::Not => return None,
     })
 }
 
-fn scaled(graph: &mut Graph, factor: Id, gradient: &[(u32, Id)]) -> Gradient {
+fn scaled(graph: &mut ExpressionGraph, factor: Id, gradient: &[(u32, Id)]) -> Gradient {
     gradient
         .iter()
         .map(|(state, d)| (*state, graph.times(factor, *d)))
@@ -177,7 +186,7 @@ fn scaled(graph: &mut Graph, factor: Id, gradient: &[(u32, Id)]) -> Gradient {
 }
 
 /// Sum of factor times gradient.
-fn combined(graph: &mut Graph, parts: &[(Id, &[(u32, Id)])]) -> Gradient {
+fn combined(graph: &mut ExpressionGraph, parts: &[(Id, &[(u32, Id)])]) -> Gradient {
     let mut all: Vec<(u32, usize, Id)> = Vec::new();
     for (i, (_, gradient)) in parts.iter().enumerate() {
         all.extend(gradient.iter().map(|(state, d)| (*state, i, *d)));
@@ -194,7 +203,13 @@ fn combined(graph: &mut Graph, parts: &[(Id, &[(u32, Id)])]) -> Gradient {
     sum
 }
 
-fn chosen(graph: &mut Graph, rule: Rule, c: Id, a: &[(u32, Id)], b: &[(u32, Id)]) -> Gradient {
+fn choose_gradient(
+    graph: &mut ExpressionGraph,
+    rule: OperationRule,
+    c: Id,
+    a: &[(u32, Id)],
+    b: &[(u32, Id)],
+) -> Gradient {
     let (mut left, mut right) = (a.iter().peekable(), b.iter().peekable());
     let mut sum = Vec::with_capacity(a.len() + b.len());
     while let Some(state) = [left.peek(), right.peek()]

@@ -1,4 +1,4 @@
-//! A variant's code with its array: what the solver and the run call.
+//! A variant's code with its array, for the solver and the run.
 #![expect(
     clippy::indexing_slicing,
     reason = "numeric kernel: slots are assigned by the emitter below the length of the array"
@@ -7,19 +7,19 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::variant::Variant;
+use super::variant::CompiledVariant;
 
 /// Code and numbers, ready to be evaluated at any time and state.
 #[derive(Debug, Clone)]
-pub struct Engine {
-    pub(super) variant: Arc<Variant>,
+pub struct ModelEngine {
+    pub(super) variant: Arc<CompiledVariant>,
     pub(super) array: Vec<f64>,
     pub(super) states: usize,
 }
 
-impl Engine {
+impl ModelEngine {
     /// Code with the numbers of an individual.
-    pub(crate) fn new(variant: Arc<Variant>, values: &[f64]) -> Self {
+    pub(crate) fn new(variant: Arc<CompiledVariant>, values: &[f64]) -> Self {
         let states = variant.pattern.n();
         let mut engine = Self {
             array: variant.array(),
@@ -33,13 +33,13 @@ impl Engine {
         engine
     }
 
-    pub(crate) fn variant(&self) -> &Arc<Variant> {
+    pub(crate) fn variant(&self) -> &Arc<CompiledVariant> {
         &self.variant
     }
 
     /// Structural pattern of the Jacobian, by column.
     #[must_use]
-    pub fn pattern(&self) -> &crate::solve::Pattern {
+    pub fn pattern(&self) -> &crate::solve::SparsityPattern {
         &self.variant.pattern
     }
 
@@ -74,8 +74,8 @@ impl Engine {
         dy.copy_from_slice(self.block(&self.variant.rates));
     }
 
-    /// Derivatives of the rates, in the order of the pattern. What is not finite counts as zero: it only slows Newton's
-    /// iteration, while the value itself would end it.
+    /// Derivatives of the rates, in the order of the pattern. Values that are not finite count as zero: it only slows
+    /// Newton's iteration, while the value itself would end it.
     pub fn jacobian(&mut self, t: f64, y: &[f64], values: &mut [f64]) {
         self.place(t, y);
         self.variant
@@ -120,7 +120,7 @@ impl Engine {
     }
 }
 
-impl Drop for Engine {
+impl Drop for ModelEngine {
     fn drop(&mut self) {
         self.variant.keep(std::mem::take(&mut self.array));
     }

@@ -6,14 +6,16 @@
 
 use std::hash::{Hash, Hasher};
 
-use crate::formula::{Binary, Rule, Unary, apply_binary, apply_select, apply_unary};
+use crate::formula::{
+    BinaryOperation, OperationRule, UnaryOperation, apply_binary, apply_select, apply_unary,
+};
 
 /// Position of a node; operands have smaller positions.
 pub(super) type Id = u32;
 
 /// An expression over the states, the time and the folded quantities.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Node {
+pub(super) enum GraphNode {
     /// A number, by its bits.
     Literal(u64),
     /// A quantity that does not vary between events.
@@ -21,9 +23,9 @@ pub(super) enum Node {
     Time,
     /// A state as the solver sees it: scaled.
     State(u32),
-    Unary(Unary, Rule, Id),
-    Binary(Binary, Rule, Id, Id),
-    Select(Rule, Id, Id, Id),
+    Unary(UnaryOperation, OperationRule, Id),
+    Binary(BinaryOperation, OperationRule, Id, Id),
+    Select(OperationRule, Id, Id, Id),
     /// A table at x.
     Table(u32, Id),
     /// The derivative of a table at x.
@@ -66,7 +68,7 @@ impl Hasher for NodeHasher {
 }
 
 /// Positions of nodes by the hash of their content: open addressing, at most half full.
-struct Known {
+struct NodeTable {
     /// Hash and position; the hash spares most looks at other nodes.
     places: Vec<(u32, Id)>,
     used: usize,
@@ -75,7 +77,7 @@ struct Known {
 /// A place that holds no node.
 const FREE: Id = Id::MAX;
 
-impl Known {
+impl NodeTable {
     fn with_room(nodes: usize) -> Self {
         let size = (2 * nodes).next_power_of_two().max(1024);
         Self {
@@ -84,14 +86,14 @@ impl Known {
         }
     }
 
-    fn hash(node: &Node) -> u32 {
+    fn hash(node: &GraphNode) -> u32 {
         let mut hasher = NodeHasher::default();
         node.hash(&mut hasher);
         (hasher.finish().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
     }
 
-    /// The place of a node that equals this one, or where it would stand.
-    fn place(&self, nodes: &[Node], node: &Node, hash: u32) -> usize {
+    /// Returns the place of a node that equals this one, or its future place.
+    fn place(&self, nodes: &[GraphNode], node: &GraphNode, hash: u32) -> usize {
         let mask = self.places.len() - 1;
         let mut place = hash as usize & mask;
         loop {
@@ -121,28 +123,28 @@ impl Known {
 }
 
 /// All nodes of one variant.
-pub(super) struct Graph {
-    pub(super) nodes: Vec<Node>,
+pub(super) struct ExpressionGraph {
+    pub(super) nodes: Vec<GraphNode>,
     /// Whether the value can change between events.
     varies: Vec<bool>,
     /// Whether it depends on a state.
     on_state: Vec<bool>,
     /// Whether it may be infinite or no number.
     risky: Vec<bool>,
-    known: Known,
+    known: NodeTable,
     pub(super) zero: Id,
     pub(super) one: Id,
 }
 
-impl Graph {
-    /// An empty graph with room for about so many nodes.
+impl ExpressionGraph {
+    /// Returns an empty graph with room for about so many nodes.
     pub(super) fn with_room(nodes: usize) -> Self {
         let mut graph = Self {
             nodes: Vec::with_capacity(nodes),
             varies: Vec::new(),
             on_state: Vec::new(),
             risky: Vec::new(),
-            known: Known::with_room(nodes),
+            known: NodeTable::with_room(nodes),
             zero: 0,
             one: 0,
         };
@@ -151,7 +153,7 @@ impl Graph {
         graph
     }
 
-    pub(super) fn node(&self, id: Id) -> &Node {
+    pub(super) fn node(&self, id: Id) -> &GraphNode {
         &self.nodes[id as usize]
     }
 
@@ -165,19 +167,19 @@ impl Graph {
 
     pub(super) fn value_of(&self, id: Id) -> Option<f64> {
         match self.node(id) {
-            Node::Literal(bits) => Some(f64::from_bits(*bits)),
+            GraphNode::Literal(bits) => Some(f64::from_bits(*bits)),
             _ => None,
         }
     }
 
     pub(super) fn literal(&mut self, value: f64) -> Id {
-        self.add_node(Node::Literal(value.to_bits()))
+        self.add_node(GraphNode::Literal(value.to_bits()))
     }
 
-    /// The node, new or known.
-    pub(super) fn add_node(&mut self, node: Node) -> Id {
+    /// Returns the node, new or known.
+    pub(super) fn add_node(&mut self, node: GraphNode) -> Id {
         self.known.grow();
-        let hash = Known::hash(&node);
+        let hash = NodeTable::hash(&node);
         let place = self.known.place(&self.nodes, &node, hash);
         let found = self.known.places[place].1;
         if found != FREE {
@@ -187,8 +189,8 @@ impl Graph {
         self.known.places[place] = (hash, next);
         self.known.used += 1;
         let (varies, on_state) = match &node {
-            Node::Time => (true, false),
-            Node::State(_) => (true, true),
+            GraphNode::Time => (true, false),
+            GraphNode::State(_) => (true, true),
             other => {
                 let mut flags = (false, false);
                 operands(other, |id| {
@@ -206,14 +208,18 @@ impl Graph {
         next
     }
 
-    /// See [`Graph::is_risky`].
-    fn risk(&self, node: &Node) -> bool {
+    /// See [`ExpressionGraph::is_risky`].
+    fn risk(&self, node: &GraphNode) -> bool {
         match node {
-            Node::Literal(bits) => !f64::from_bits(*bits).is_finite(),
-            Node::Binary(Binary::Divide | Binary::Power, ..) => true,
-            Node::Unary(op, ..) => !matches!(
+            GraphNode::Literal(bits) => !f64::from_bits(*bits).is_finite(),
+            GraphNode::Binary(BinaryOperation::Divide | BinaryOperation::Power, ..) => true,
+            GraphNode::Unary(op, ..) => !matches!(
                 op,
-                Unary::Sin | Unary::Cos | Unary::Atan | Unary::Tanh | Unary::Not
+                UnaryOperation::Sin
+                    | UnaryOperation::Cos
+                    | UnaryOperation::Atan
+                    | UnaryOperation::Tanh
+                    | UnaryOperation::Not
             ),
             node => {
                 let mut risky = false;
@@ -223,56 +229,63 @@ impl Graph {
         }
     }
 
-    /// An operation as it stands, folded if all its operands are numbers.
-    pub(super) fn unary(&mut self, op: Unary, rule: Rule, a: Id) -> Id {
+    /// Returns an operation, folded if all its operands are numbers.
+    pub(super) fn unary(&mut self, op: UnaryOperation, rule: OperationRule, a: Id) -> Id {
         match self.value_of(a) {
             Some(x) => self.literal(apply_unary(op, rule, x)),
-            None => self.add_node(Node::Unary(op, rule, a)),
+            None => self.add_node(GraphNode::Unary(op, rule, a)),
         }
     }
 
     /// Plain arithmetic, or logic of what is live.
-    pub(super) fn binary(&mut self, op: Binary, a: Id, b: Id) -> Id {
-        self.ruled(op, Rule::Live, a, b)
+    pub(super) fn binary(&mut self, op: BinaryOperation, a: Id, b: Id) -> Id {
+        self.ruled(op, OperationRule::Live, a, b)
     }
 
-    /// A product of values that do not vary: 0 where either is.
+    /// Returns a product of values that do not vary: 0 where either is.
     pub(super) fn folded_product(&mut self, a: Id, b: Id) -> Id {
-        self.ruled(Binary::Multiply, Rule::Either, a, b)
+        self.ruled(BinaryOperation::Multiply, OperationRule::Either, a, b)
     }
 
-    /// An operation as it stands, folded if both operands are numbers, and without factors of one.
-    pub(super) fn ruled(&mut self, op: Binary, rule: Rule, a: Id, b: Id) -> Id {
+    /// Returns an operation, folded if both operands are numbers, and without factors of one.
+    pub(super) fn ruled(&mut self, op: BinaryOperation, rule: OperationRule, a: Id, b: Id) -> Id {
         if let (Some(x), Some(y)) = (self.value_of(a), self.value_of(b)) {
             return self.literal(apply_binary(op, rule, x, y));
         }
         match op {
-            Binary::Multiply if a == self.one => return b,
-            Binary::Multiply | Binary::Divide | Binary::Power if b == self.one => return a,
-            Binary::Add if a == self.zero => return b,
-            Binary::Add | Binary::Subtract if b == self.zero => return a,
+            BinaryOperation::Multiply if a == self.one => return b,
+            BinaryOperation::Multiply | BinaryOperation::Divide | BinaryOperation::Power
+                if b == self.one =>
+            {
+                return a;
+            }
+            BinaryOperation::Add if a == self.zero => return b,
+            BinaryOperation::Add | BinaryOperation::Subtract if b == self.zero => return a,
             _ => {}
         }
-        // Where nothing can be infinite or no number, a product is 0 with its factors by itself.
+        // If nothing can be infinite or NaN, a product is 0 with its factors by itself.
         let rule = match rule {
-            Rule::First if op == Binary::Multiply && !self.is_risky(b) => Rule::Live,
+            OperationRule::First if op == BinaryOperation::Multiply && !self.is_risky(b) => {
+                OperationRule::Live
+            }
             rule => rule,
         };
-        let symmetric = op == Binary::Add || op == Binary::Multiply && rule != Rule::First;
+        let symmetric = op == BinaryOperation::Add
+            || op == BinaryOperation::Multiply && rule != OperationRule::First;
         let (a, b) = if symmetric && a > b { (b, a) } else { (a, b) };
-        self.add_node(Node::Binary(op, rule, a, b))
+        self.add_node(GraphNode::Binary(op, rule, a, b))
     }
 
-    /// Whether the value may be infinite or no number although the states are finite. Quantities that do not vary count as
-    /// finite: they are factors of their own.
+    /// Returns whether the value may be infinite or no number although the states are finite. Quantities that do not
+    /// vary count as finite: they are factors of their own.
     fn is_risky(&self, id: Id) -> bool {
         self.risky[id as usize]
     }
 
-    pub(super) fn select(&mut self, rule: Rule, c: Id, a: Id, b: Id) -> Id {
+    pub(super) fn select(&mut self, rule: OperationRule, c: Id, a: Id, b: Id) -> Id {
         match (self.value_of(c), self.value_of(a), self.value_of(b)) {
             (Some(c), Some(a), Some(b)) => self.literal(apply_select(rule, c, a, b)),
-            (Some(c), ..) if c.is_nan() && rule != Rule::Folded => self.literal(f64::NAN),
+            (Some(c), ..) if c.is_nan() && rule != OperationRule::Folded => self.literal(f64::NAN),
             (Some(c), ..) => {
                 if c == 1.0 {
                     a
@@ -280,11 +293,11 @@ impl Graph {
                     b
                 }
             }
-            _ => self.add_node(Node::Select(rule, c, a, b)),
+            _ => self.add_node(GraphNode::Select(rule, c, a, b)),
         }
     }
 
-    /// All nodes that `roots` need and for which `wanted` holds, in order of evaluation.
+    /// Returns all nodes that `roots` need and for which `wanted` holds, in order of evaluation.
     pub(super) fn needed(&self, roots: &[Id], wanted: impl Fn(&Self, Id) -> bool) -> Vec<Id> {
         let mut seen = vec![false; self.nodes.len()];
         let mut stack: Vec<Id> = roots.to_vec();
@@ -303,20 +316,23 @@ impl Graph {
 }
 
 /// Calls `each` with every operand of a node.
-pub(super) fn operands(node: &Node, mut each: impl FnMut(Id)) {
+pub(super) fn operands(node: &GraphNode, mut each: impl FnMut(Id)) {
     match node {
-        Node::Literal(_) | Node::Quantity(_) | Node::Time | Node::State(_) => {}
-        Node::Unary(_, _, a) | Node::Table(_, a) | Node::Slope(_, a) | Node::Opaque(a) => each(*a),
-        Node::Binary(_, _, a, b) => {
+        GraphNode::Literal(_) | GraphNode::Quantity(_) | GraphNode::Time | GraphNode::State(_) => {}
+        GraphNode::Unary(_, _, a)
+        | GraphNode::Table(_, a)
+        | GraphNode::Slope(_, a)
+        | GraphNode::Opaque(a) => each(*a),
+        GraphNode::Binary(_, _, a, b) => {
             each(*a);
             each(*b);
         }
-        Node::Select(_, c, a, b) => {
+        GraphNode::Select(_, c, a, b) => {
             each(*c);
             each(*a);
             each(*b);
         }
-        Node::Linear(terms, constant) => {
+        GraphNode::Linear(terms, constant) => {
             each(*constant);
             for (coefficient, term) in terms {
                 each(*coefficient);

@@ -13,55 +13,64 @@ use std::hash::BuildHasherDefault;
 use super::graph::NodeHasher;
 use super::program::{Instruction, guarded_sum};
 use crate::formula::{
-    Binary, Rule, Unary, apply_binary, apply_select, apply_unary, divide, multiply,
+    BinaryOperation, OperationRule, UnaryOperation, apply_binary, apply_select, apply_unary,
+    divide, multiply,
 };
-use crate::place::Place;
+use crate::place::SlotIndex;
 use crate::watch::{Interrupt, Watch};
 
 /// Sums with more terms run one by one.
 const TERMS_MAX: usize = 12;
 /// Length of an array of which a 16-bit place is always a place.
-pub(super) const SHORT_SLOTS: usize = <u16 as Place>::COUNT;
+pub(super) const SHORT_SLOTS: usize = <u16 as SlotIndex>::COUNT;
 
 /// Length of the array for so many slots.
 pub(super) fn array_length(slots: usize) -> usize {
     slots.max(SHORT_SLOTS)
 }
 
-/// What the instructions of a group have in common.
+/// Common property of the instructions of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind {
+pub(super) enum GroupKind {
     /// Sums of so many terms.
     Sum(usize),
-    Binary(Binary, Rule),
-    Unary(Unary, Rule),
-    Select(Rule),
+    Binary(BinaryOperation, OperationRule),
+    Unary(UnaryOperation, OperationRule),
+    Select(OperationRule),
     Copy,
     /// Tables, and sums of many terms: run by the general loop.
     Other,
 }
 
-/// Instructions of one kind: where they lie in the code, and the terms of the first among the listed terms.
+/// Instructions of one kind: their positions in the code, and the terms of the first among the listed terms.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Group {
-    pub(super) kind: Kind,
+pub(super) struct InstructionGroup {
+    pub(super) kind: GroupKind,
     pub(super) from: usize,
     pub(super) to: usize,
     terms: usize,
 }
 
-impl Kind {
+impl GroupKind {
     fn of(instruction: &Instruction) -> Self {
         match *instruction {
             Instruction::Linear { start, end, .. } => match (end - start) as usize {
                 n @ 1..=TERMS_MAX => Self::Sum(n),
                 _ => Self::Other,
             },
-            Instruction::Multiply { .. } => Self::Binary(Binary::Multiply, Rule::Live),
-            Instruction::MultiplyUnlessZero { .. } => Self::Binary(Binary::Multiply, Rule::First),
-            Instruction::Divide { .. } => Self::Binary(Binary::Divide, Rule::Live),
-            Instruction::Add { .. } => Self::Binary(Binary::Add, Rule::Live),
-            Instruction::Subtract { .. } => Self::Binary(Binary::Subtract, Rule::Live),
+            Instruction::Multiply { .. } => {
+                Self::Binary(BinaryOperation::Multiply, OperationRule::Live)
+            }
+            Instruction::MultiplyUnlessZero { .. } => {
+                Self::Binary(BinaryOperation::Multiply, OperationRule::First)
+            }
+            Instruction::Divide { .. } => {
+                Self::Binary(BinaryOperation::Divide, OperationRule::Live)
+            }
+            Instruction::Add { .. } => Self::Binary(BinaryOperation::Add, OperationRule::Live),
+            Instruction::Subtract { .. } => {
+                Self::Binary(BinaryOperation::Subtract, OperationRule::Live)
+            }
             Instruction::Binary { op, rule, .. } => Self::Binary(op, rule),
             Instruction::Unary { op, rule, .. } => Self::Unary(op, rule),
             Instruction::Select { rule, .. } => Self::Select(rule),
@@ -72,7 +81,7 @@ impl Kind {
 }
 
 /// Which instructions of a code wait for which.
-struct Waiting {
+struct WaitingInstructions {
     /// How many results of the code each still waits for.
     open: Vec<u32>,
     /// Users of instruction i: from `start[i]` to `start[i + 1]`.
@@ -80,7 +89,7 @@ struct Waiting {
     users: Vec<u32>,
 }
 
-impl Waiting {
+impl WaitingInstructions {
     fn new(code: &[Instruction], terms: &[u32], watch: &Watch<'_>) -> Result<Self, Interrupt> {
         let mut writer: HashMap<u32, usize, BuildHasherDefault<NodeHasher>> = HashMap::default();
         let mut open = vec![0; code.len()];
@@ -127,16 +136,16 @@ pub(super) fn arrange(
     code: &mut Vec<Instruction>,
     terms: &[u32],
     watch: &Watch<'_>,
-) -> Result<Vec<Group>, Interrupt> {
-    let mut waiting = Waiting::new(code, terms, watch)?;
-    let mut ready: BTreeMap<Kind, BinaryHeap<Reverse<usize>>> = BTreeMap::new();
-    let kinds: Vec<Kind> = code.iter().map(Kind::of).collect();
+) -> Result<Vec<InstructionGroup>, Interrupt> {
+    let mut waiting = WaitingInstructions::new(code, terms, watch)?;
+    let mut ready: BTreeMap<GroupKind, BinaryHeap<Reverse<usize>>> = BTreeMap::new();
+    let kinds: Vec<GroupKind> = code.iter().map(GroupKind::of).collect();
     for i in (0..code.len()).filter(|i| waiting.open[*i] == 0) {
         ready.entry(kinds[i]).or_default().push(Reverse(i));
     }
     let (mut arranged, mut groups) = (Vec::with_capacity(code.len()), Vec::new());
     let mut listed = 0;
-    let largest = |ready: &BTreeMap<Kind, BinaryHeap<Reverse<usize>>>| {
+    let largest = |ready: &BTreeMap<GroupKind, BinaryHeap<Reverse<usize>>>| {
         let most = ready.iter().max_by_key(|(_, heap)| heap.len());
         most.filter(|(_, heap)| !heap.is_empty())
             .map(|(kind, _)| *kind)
@@ -150,13 +159,13 @@ pub(super) fn arrange(
                 ready.entry(kinds[next]).or_default().push(Reverse(next));
             });
         }
-        groups.push(Group {
+        groups.push(InstructionGroup {
             kind,
             from,
             to: arranged.len(),
             terms: listed,
         });
-        if let Kind::Sum(n) = kind {
+        if let GroupKind::Sum(n) = kind {
             listed += n * (arranged.len() - from);
         }
     }
@@ -165,62 +174,65 @@ pub(super) fn arrange(
 }
 
 /// The array: a slice, or one so long that 16-bit places need no look at its length.
-pub(super) trait Numbers {
-    fn at(&self, place: impl Place) -> f64;
-    fn put(&mut self, place: impl Place, value: f64);
+pub(super) trait SlotArray {
+    fn at(&self, place: impl SlotIndex) -> f64;
+    fn set(&mut self, place: impl SlotIndex, value: f64);
     fn whole(&mut self) -> &mut [f64];
-    fn row<const LENGTH: usize>(&self, place: impl Place) -> &[f64];
+    fn row<const LENGTH: usize>(&self, place: impl SlotIndex) -> &[f64];
 }
 
-impl Numbers for [f64] {
+impl SlotArray for [f64] {
     #[inline(always)]
-    fn at(&self, place: impl Place) -> f64 {
+    fn at(&self, place: impl SlotIndex) -> f64 {
         self[place.wide()]
     }
     #[inline(always)]
-    fn put(&mut self, place: impl Place, value: f64) {
+    fn set(&mut self, place: impl SlotIndex, value: f64) {
         self[place.wide()] = value;
     }
     fn whole(&mut self) -> &mut [f64] {
         self
     }
     #[inline(always)]
-    fn row<const LENGTH: usize>(&self, place: impl Place) -> &[f64] {
+    fn row<const LENGTH: usize>(&self, place: impl SlotIndex) -> &[f64] {
         &self[place.wide()..][..LENGTH]
     }
 }
 
-impl Numbers for [f64; SHORT_SLOTS] {
+impl SlotArray for [f64; SHORT_SLOTS] {
     #[inline(always)]
-    fn at(&self, place: impl Place) -> f64 {
+    fn at(&self, place: impl SlotIndex) -> f64 {
         self[place.wide()]
     }
     #[inline(always)]
-    fn put(&mut self, place: impl Place, value: f64) {
+    fn set(&mut self, place: impl SlotIndex, value: f64) {
         self[place.wide()] = value;
     }
     fn whole(&mut self) -> &mut [f64] {
         self
     }
     #[inline(always)]
-    fn row<const LENGTH: usize>(&self, place: impl Place) -> &[f64] {
+    fn row<const LENGTH: usize>(&self, place: impl SlotIndex) -> &[f64] {
         &self[place.wide()..][..LENGTH]
     }
 }
 
 /// Places of all operands, group by group.
 #[derive(Debug, Clone)]
-pub(super) struct Lists<P> {
+pub(super) struct OperandLists<P> {
     /// For each instruction its target and operands; for a sum target, constant and first coefficient.
     quads: Vec<[P; 4]>,
     /// Terms of the sums in groups.
     terms: Vec<P>,
 }
 
-impl<P: Place> Lists<P> {
-    pub(super) fn new(code: &[Instruction], groups: &[Group], terms: &[u32]) -> Self {
+impl<P: SlotIndex> OperandLists<P> {
+    pub(super) fn new(code: &[Instruction], groups: &[InstructionGroup], terms: &[u32]) -> Self {
         let mut listed = Vec::new();
-        for group in groups.iter().filter(|g| matches!(g.kind, Kind::Sum(_))) {
+        for group in groups
+            .iter()
+            .filter(|g| matches!(g.kind, GroupKind::Sum(_)))
+        {
             for instruction in &code[group.from..group.to] {
                 if let Instruction::Linear { start, end, .. } = *instruction {
                     let own = &terms[start as usize..end as usize];
@@ -234,53 +246,67 @@ impl<P: Place> Lists<P> {
         }
     }
 
-    /// Runs a group; false where it is one for the general loop.
+    /// Runs a group; false if it is one for the general loop.
     #[inline(always)]
-    pub(super) fn run<R: Numbers + ?Sized>(&self, group: &Group, r: &mut R) -> bool {
+    pub(super) fn run<R: SlotArray + ?Sized>(&self, group: &InstructionGroup, r: &mut R) -> bool {
         let quads = &self.quads[group.from..group.to];
         match group.kind {
-            Kind::Sum(terms) => self.sums(terms, quads, &self.terms[group.terms..], r),
-            Kind::Binary(Binary::Multiply, Rule::Live) => binaries(quads, r, |a, b| a * b),
-            Kind::Binary(Binary::Multiply, Rule::First) => {
-                binaries(quads, r, |a, b| multiply(Rule::First, a, b));
+            GroupKind::Sum(terms) => self.sums(terms, quads, &self.terms[group.terms..], r),
+            GroupKind::Binary(BinaryOperation::Multiply, OperationRule::Live) => {
+                binaries(quads, r, |a, b| a * b)
             }
-            Kind::Binary(Binary::Multiply, Rule::Either) => {
-                binaries(quads, r, |a, b| multiply(Rule::Either, a, b));
+            GroupKind::Binary(BinaryOperation::Multiply, OperationRule::First) => {
+                binaries(quads, r, |a, b| multiply(OperationRule::First, a, b));
             }
-            Kind::Binary(Binary::Divide, Rule::Live) => binaries(quads, r, |a, b| a / b),
-            Kind::Binary(Binary::Divide, Rule::First) => {
-                binaries(quads, r, |a, b| divide(Rule::First, a, b));
+            GroupKind::Binary(BinaryOperation::Multiply, OperationRule::Either) => {
+                binaries(quads, r, |a, b| multiply(OperationRule::Either, a, b));
             }
-            Kind::Binary(Binary::Add, _) => binaries(quads, r, |a, b| a + b),
-            Kind::Binary(Binary::Subtract, _) => binaries(quads, r, |a, b| a - b),
-            Kind::Binary(Binary::Less, Rule::Live) => compare(quads, r, |a, b| a < b),
-            Kind::Binary(Binary::LessOrEqual, Rule::Live) => compare(quads, r, |a, b| a <= b),
-            Kind::Binary(Binary::Greater, Rule::Live) => compare(quads, r, |a, b| a > b),
-            Kind::Binary(Binary::GreaterOrEqual, Rule::Live) => compare(quads, r, |a, b| a >= b),
-            Kind::Binary(Binary::Equal, Rule::Live) => compare(quads, r, |a, b| a == b),
-            Kind::Binary(op, rule) => binaries(quads, r, |a, b| apply_binary(op, rule, a, b)),
-            Kind::Unary(op, rule) => {
+            GroupKind::Binary(BinaryOperation::Divide, OperationRule::Live) => {
+                binaries(quads, r, |a, b| a / b)
+            }
+            GroupKind::Binary(BinaryOperation::Divide, OperationRule::First) => {
+                binaries(quads, r, |a, b| divide(OperationRule::First, a, b));
+            }
+            GroupKind::Binary(BinaryOperation::Add, _) => binaries(quads, r, |a, b| a + b),
+            GroupKind::Binary(BinaryOperation::Subtract, _) => binaries(quads, r, |a, b| a - b),
+            GroupKind::Binary(BinaryOperation::Less, OperationRule::Live) => {
+                compare(quads, r, |a, b| a < b)
+            }
+            GroupKind::Binary(BinaryOperation::LessOrEqual, OperationRule::Live) => {
+                compare(quads, r, |a, b| a <= b)
+            }
+            GroupKind::Binary(BinaryOperation::Greater, OperationRule::Live) => {
+                compare(quads, r, |a, b| a > b)
+            }
+            GroupKind::Binary(BinaryOperation::GreaterOrEqual, OperationRule::Live) => {
+                compare(quads, r, |a, b| a >= b)
+            }
+            GroupKind::Binary(BinaryOperation::Equal, OperationRule::Live) => {
+                compare(quads, r, |a, b| a == b)
+            }
+            GroupKind::Binary(op, rule) => binaries(quads, r, |a, b| apply_binary(op, rule, a, b)),
+            GroupKind::Unary(op, rule) => {
                 for &[to, a, ..] in quads {
-                    r.put(to, apply_unary(op, rule, r.at(a)));
+                    r.set(to, apply_unary(op, rule, r.at(a)));
                 }
             }
-            Kind::Select(rule) => {
+            GroupKind::Select(rule) => {
                 for &[to, c, a, b] in quads {
-                    r.put(to, apply_select(rule, r.at(c), r.at(a), r.at(b)));
+                    r.set(to, apply_select(rule, r.at(c), r.at(a), r.at(b)));
                 }
             }
-            Kind::Copy => {
+            GroupKind::Copy => {
                 for &[to, a, ..] in quads {
-                    r.put(to, r.at(a));
+                    r.set(to, r.at(a));
                 }
             }
-            Kind::Other => return false,
+            GroupKind::Other => return false,
         }
         true
     }
 
     #[inline(always)]
-    fn sums<R: Numbers + ?Sized>(&self, n: usize, quads: &[[P; 4]], terms: &[P], r: &mut R) {
+    fn sums<R: SlotArray + ?Sized>(&self, n: usize, quads: &[[P; 4]], terms: &[P], r: &mut R) {
         match n {
             1 => sums::<1, P, R>(quads, terms, r),
             2 => sums::<2, P, R>(quads, terms, r),
@@ -299,19 +325,19 @@ impl<P: Place> Lists<P> {
 }
 
 #[inline(always)]
-fn binaries<P: Place, R: Numbers + ?Sized>(
+fn binaries<P: SlotIndex, R: SlotArray + ?Sized>(
     quads: &[[P; 4]],
     r: &mut R,
     operation: impl Fn(f64, f64) -> f64,
 ) {
     for &[to, a, b, _] in quads {
-        r.put(to, operation(r.at(a), r.at(b)));
+        r.set(to, operation(r.at(a), r.at(b)));
     }
 }
 
 /// Comparisons of what is live: with not-a-number they give that.
 #[inline(always)]
-fn compare<P: Place, R: Numbers + ?Sized>(
+fn compare<P: SlotIndex, R: SlotArray + ?Sized>(
     quads: &[[P; 4]],
     r: &mut R,
     holds: impl Fn(f64, f64) -> bool,
@@ -329,7 +355,7 @@ fn compare<P: Place, R: Numbers + ?Sized>(
 
 /// Sums of `TERMS` terms each.
 #[inline(always)]
-fn sums<const TERMS: usize, P: Place, R: Numbers + ?Sized>(
+fn sums<const TERMS: usize, P: SlotIndex, R: SlotArray + ?Sized>(
     quads: &[[P; 4]],
     terms: &[P],
     r: &mut R,
@@ -345,6 +371,6 @@ fn sums<const TERMS: usize, P: Place, R: Numbers + ?Sized>(
             let factors = coefficients.iter().zip(terms);
             sum = guarded_sum(r.at(constant), factors.map(|(c, t)| (*c, r.at(*t))));
         }
-        r.put(to, sum);
+        r.set(to, sum);
     }
 }

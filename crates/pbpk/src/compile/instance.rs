@@ -6,12 +6,12 @@
 
 use std::sync::Arc;
 
-use super::fold::Folder;
-use super::refold::Refold;
+use super::fold::FormulaFolder;
+use super::refold::RefoldCode;
 use super::structure::Structure;
-use super::variant::{Key, Replacement};
+use super::variant::{FormulaReplacement, Key};
 use crate::error::SetError;
-use crate::model::{Kind, START, Source};
+use crate::model::{QuantityKind, START, ValueSource};
 use crate::watch::{Interrupt, Watch};
 
 /// A vector with one number per quantity: values of what is constant, start values of the rest.
@@ -26,14 +26,14 @@ pub struct Instance {
 
 /// Quantities that are set together in many individuals, and what depends on them.
 #[derive(Debug, Clone)]
-pub struct Changes {
+pub struct QuantityChanges {
     positions: Vec<usize>,
     touched: Vec<u32>,
     /// Code that computes what is touched, where many individuals are made.
-    code: Option<Arc<Refold>>,
+    code: Option<Arc<RefoldCode>>,
 }
 
-impl Changes {
+impl QuantityChanges {
     /// Changes of these quantities.
     ///
     /// # Errors
@@ -41,7 +41,7 @@ impl Changes {
     pub fn new(base: &Instance, positions: Vec<usize>) -> Result<Self, SetError> {
         let model = &base.structure.model;
         for quantity in positions.iter().filter_map(|q| model.quantities.get(*q)) {
-            if quantity.kind == Kind::Observer {
+            if quantity.kind == QuantityKind::Observer {
                 return Err(SetError::NotSettable {
                     path: quantity.path.clone(),
                     reason: "observers are computed, not set",
@@ -50,7 +50,10 @@ impl Changes {
         }
         let mut set = base.overridden.clone();
         positions.iter().for_each(|q| set[*q] = true);
-        let touched = base.structure.start.touched(&positions, |user| !set[user]);
+        let touched = base
+            .structure
+            .start
+            .dependents_of(&positions, |user| !set[user]);
         Ok(Self {
             positions,
             touched,
@@ -58,13 +61,13 @@ impl Changes {
         })
     }
 
-    /// The quantities that are set.
+    /// Returns the quantities that are set.
     pub(crate) fn positions(&self) -> &[usize] {
         &self.positions
     }
 
-    /// The same changes of an individual, computing only what a run reads: an individual of these is for runs alone, its
-    /// other numbers are not computed anew.
+    /// Returns the same changes of an individual, computing only what a run reads: an individual of these is for runs
+    /// alone, its other numbers are not computed again.
     #[must_use]
     pub(crate) fn for_runs(&self, base: &Instance) -> Self {
         let read = base.structure.read_by_runs();
@@ -74,14 +77,14 @@ impl Changes {
         taken.mark(self);
         Self {
             positions: self.positions.clone(),
-            code: Some(Arc::new(Refold::new(&taken, &touched))),
+            code: Some(Arc::new(RefoldCode::new(&taken, &touched))),
             touched,
         }
     }
 }
 
 impl Instance {
-    /// The individual that the file describes.
+    /// Returns the individual that the file describes.
     #[must_use]
     pub fn new(structure: &Arc<Structure>) -> Self {
         let mut instance = Self::unfolded(structure);
@@ -93,14 +96,14 @@ impl Instance {
     ///
     /// # Errors
     /// That of `watch`.
-    pub fn watched(structure: &Arc<Structure>, watch: &Watch<'_>) -> Result<Self, Interrupt> {
+    pub fn with_watch(structure: &Arc<Structure>, watch: &Watch<'_>) -> Result<Self, Interrupt> {
         watch.ask()?;
         let mut instance = Self::unfolded(structure);
-        instance.fold(&structure.start.order, watch)?;
+        instance.fold_order(&structure.start.order, watch)?;
         Ok(instance)
     }
 
-    /// The individual with the numbers of the file alone.
+    /// Returns the individual with the numbers of the file alone.
     fn unfolded(structure: &Arc<Structure>) -> Self {
         let n = structure.model.quantities.len();
         let mut instance = Self {
@@ -110,20 +113,20 @@ impl Instance {
             constants: structure.constants.clone(),
         };
         for (value, quantity) in instance.values.iter_mut().zip(&structure.model.quantities) {
-            if let Source::Constant(number) = quantity.source {
+            if let ValueSource::Constant(number) = quantity.source {
                 *value = number;
             }
         }
         instance
     }
 
-    /// The shared structure.
+    /// Returns the shared structure.
     #[must_use]
     pub fn structure(&self) -> &Arc<Structure> {
         &self.structure
     }
 
-    /// The number of a quantity: its value, or what it is at the start. A constant formula that compares with
+    /// Returns the number of a quantity: its value, or what it is at the start. A constant formula that compares with
     /// not-a-number is not-a-number here, as the genuine solver shows it, although a run takes the comparison as false.
     #[must_use]
     pub fn value(&self, q: usize) -> Option<f64> {
@@ -132,30 +135,30 @@ impl Instance {
             return Some(value);
         };
         let live = vec![false; self.values.len()];
-        let mut folder = Folder::new(&self.structure.model);
+        let mut folder = FormulaFolder::new(&self.structure.model);
         let shown = folder.evaluate(f, START, &self.values, &live, |q, _| self.formula_of(q));
         Some(if shown.is_nan() { shown } else { value })
     }
 
-    /// The value of a formula at the start; not a number where the model has none at this position.
+    /// Returns the value of a formula at the start; NaN if the model has none at this position.
     #[must_use]
     pub fn formula_value(&self, f: usize) -> f64 {
         if f >= self.structure.model.formulas.len() {
             return f64::NAN;
         }
-        let mut folder = Folder::new(&self.structure.model);
+        let mut folder = FormulaFolder::new(&self.structure.model);
         folder.evaluate(f, START, &self.values, &self.constants, |q, _| {
             self.formula_of(q)
         })
     }
 
-    /// All numbers, by position.
+    /// Returns all numbers, by position.
     #[must_use]
     pub fn values(&self) -> &[f64] {
         &self.values
     }
 
-    /// Whether the quantity was set.
+    /// Returns whether the quantity was set.
     #[must_use]
     pub fn is_set(&self, q: usize) -> bool {
         self.overridden.get(q).copied().unwrap_or(false)
@@ -169,21 +172,21 @@ impl Instance {
         }
     }
 
-    /// Computes everything anew; the same numbers as folding only what a change touches.
+    /// Computes everything again; the same numbers as folding only what a change touches.
     pub fn fold_all(&mut self) {
         let structure = Arc::clone(&self.structure);
         self.fold_unasked(&structure.start.order);
     }
 
     fn fold_unasked(&mut self, order: &[u32]) {
-        // Nobody says that it should stop.
-        let _ = self.fold(order, &Watch::default());
+        // It cannot be interrupted.
+        let _ = self.fold_order(order, &Watch::default());
     }
 
-    /// Computes these anew; where `watch` ends it, some are not.
-    fn fold(&mut self, order: &[u32], watch: &Watch<'_>) -> Result<(), Interrupt> {
+    /// Computes these again; where `watch` ends it, some are not.
+    fn fold_order(&mut self, order: &[u32], watch: &Watch<'_>) -> Result<(), Interrupt> {
         let structure = Arc::clone(&self.structure);
-        let mut folder = Folder::new(&structure.model);
+        let mut folder = FormulaFolder::new(&structure.model);
         for &q in order {
             let q = q as usize;
             watch.check()?;
@@ -197,7 +200,8 @@ impl Instance {
         Ok(())
     }
 
-    /// Sets a quantity to a number in base units and folds what depends on it. For a state or variable it is the start value.
+    /// Sets a quantity to a number in base units and folds what depends on it. For a state or variable it is the start
+    /// value.
     ///
     /// # Errors
     /// [`SetError`]: observers, numbers that are none, numbers outside the bounds of the file.
@@ -210,7 +214,7 @@ impl Instance {
             });
         };
         let path = || quantity.path.clone();
-        if quantity.kind == Kind::Observer {
+        if quantity.kind == QuantityKind::Observer {
             return Err(SetError::NotSettable {
                 path: path(),
                 reason: "observers are computed, not set",
@@ -236,19 +240,23 @@ impl Instance {
         Ok(())
     }
 
-    /// Sets all quantities of `changes` in one pass: the same numbers as setting one after another. Bounds of the file are not
-    /// looked at, as the suite does not in populations.
+    /// Sets all quantities of `changes` in one pass: the same numbers as setting one after another. Bounds of the file
+    /// are not looked at, as the suite does not in populations.
     ///
     /// # Errors
     /// [`SetError::NotANumber`]; the individual is then unusable.
-    pub fn set_all(&mut self, changes: &Changes, values: &[f64]) -> Result<(), SetError> {
+    pub fn set_all(&mut self, changes: &QuantityChanges, values: &[f64]) -> Result<(), SetError> {
         self.take(changes, values)?;
         self.fold_unasked(&changes.touched);
         Ok(())
     }
 
     /// What [`Instance::set_all`] sets, before anything that depends on it is computed by [`Instance::follow`].
-    pub(crate) fn take(&mut self, changes: &Changes, values: &[f64]) -> Result<(), SetError> {
+    pub(crate) fn take(
+        &mut self,
+        changes: &QuantityChanges,
+        values: &[f64],
+    ) -> Result<(), SetError> {
         for (&q, &value) in changes.positions.iter().zip(values) {
             if value.is_nan() {
                 return Err(SetError::NotANumber {
@@ -262,7 +270,7 @@ impl Instance {
     }
 
     /// Notes what changes set.
-    fn mark(&mut self, changes: &Changes) {
+    fn mark(&mut self, changes: &QuantityChanges) {
         for &q in &changes.positions {
             self.overridden[q] = true;
             self.constants[q] = false;
@@ -274,15 +282,19 @@ impl Instance {
     }
 
     /// Computes what depends on `changes` that were taken; where `watch` ends it, the individual is unusable.
-    pub(crate) fn follow(&mut self, changes: &Changes, watch: &Watch<'_>) -> Result<(), Interrupt> {
+    pub(crate) fn follow(
+        &mut self,
+        changes: &QuantityChanges,
+        watch: &Watch<'_>,
+    ) -> Result<(), Interrupt> {
         match &changes.code {
             Some(code) => code.run(self, watch),
-            None => self.fold(&changes.touched, watch),
+            None => self.fold_order(&changes.touched, watch),
         }
     }
 
-    /// A copy with room for these changes.
-    pub(crate) fn copied_for(&self, changes: &Changes) -> Self {
+    /// Returns a copy with room for these changes.
+    pub(crate) fn copied_for(&self, changes: &QuantityChanges) -> Self {
         let room = changes.code.as_ref().map_or(0, |code| code.room());
         let mut values = Vec::with_capacity(self.values.len() + room);
         values.extend_from_slice(&self.values);
@@ -294,7 +306,7 @@ impl Instance {
         }
     }
 
-    /// The numbers, to be given back.
+    /// Returns the numbers, to be given back.
     pub(super) fn take_values(&mut self) -> Vec<f64> {
         std::mem::take(&mut self.values)
     }
@@ -312,8 +324,8 @@ impl Instance {
         self.constants[q] = self.is_constant(q);
         let structure = Arc::clone(&self.structure);
         match structure.model.quantities[q].source {
-            Source::Constant(value) => self.values[q] = value,
-            Source::Formula(_) => self.fold_unasked(&[q as u32]),
+            ValueSource::Constant(value) => self.values[q] = value,
+            ValueSource::Formula(_) => self.fold_unasked(&[q as u32]),
         }
         self.refold(q);
     }
@@ -322,14 +334,14 @@ impl Instance {
         let touched = self
             .structure
             .start
-            .touched(&[q], |user| !self.overridden[user]);
+            .dependents_of(&[q], |user| !self.overridden[user]);
         for &user in &touched {
             self.constants[user as usize] = self.is_constant(user as usize);
         }
         self.fold_unasked(&touched);
     }
 
-    /// Whether a quantity is a constant of the file, as far as those before it are known.
+    /// Returns whether a quantity is a constant of the file, as far as those before it are known.
     fn is_constant(&self, q: usize) -> bool {
         self.structure.constants[q]
             && !self.overridden[q]
@@ -342,7 +354,7 @@ impl Instance {
     pub(crate) fn key(&self) -> Key {
         let set =
             (0..self.values.len()).filter(|q| self.overridden[*q] && self.structure.needs_code[*q]);
-        set.map(|q| (q, Replacement::Set)).collect()
+        set.map(|q| (q, FormulaReplacement::Set)).collect()
     }
 
     /// Constants of the file, without what was set and what depends on it.

@@ -3,15 +3,17 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::graph::{Graph, Id, Node};
-use super::variant::Class;
-use crate::formula::{Binary, Body, Expr, Known, Regime, Rule, Unary};
-use crate::model::{Formula, FormulaKind, Model, Reference, Table};
+use super::graph::{ExpressionGraph, GraphNode, Id};
+use super::variant::QuantityClass;
+use crate::formula::{
+    BinaryOperation, Expr, FormulaBody, FormulaRegime, KnownExtent, OperationRule, UnaryOperation,
+};
+use crate::model::{AliasReference, BoundFormula, FormulaKind, Model, PointTable};
 use crate::watch::{Interrupt, Watch};
 
 /// Whether sums and products may be regrouped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(super) enum RegroupMode {
     /// Regrouped, for rates: equal up to the last digits.
     Regrouped,
     /// Exactly as written, for conditions and outputs.
@@ -19,9 +21,9 @@ pub(super) enum Mode {
 }
 
 /// Everything of a variant that is being lowered.
-pub(super) struct Lowering<'a> {
+pub(super) struct VariantLowering<'a> {
     pub(super) model: &'a Model,
-    pub(super) classes: &'a [Class],
+    pub(super) classes: &'a [QuantityClass],
     /// The formula that defines a quantity in this variant.
     pub(super) formulas: &'a [Option<usize>],
     /// Constants of the file, and quantities that the user set.
@@ -34,17 +36,17 @@ pub(super) struct Lowering<'a> {
     /// Constants in formulas with logic, or that are 0 by more than a factor: setting them changes the rules.
     pub(super) in_logic: Vec<usize>,
     pub(super) watch: &'a Watch<'a>,
-    pub(super) graph: Graph,
-    pub(super) tables: Vec<Arc<Table>>,
-    table_ids: HashMap<*const Table, u32>,
+    pub(super) graph: ExpressionGraph,
+    pub(super) tables: Vec<Arc<PointTable>>,
+    table_ids: HashMap<*const PointTable, u32>,
     regrouped: Vec<Option<Id>>,
     faithful: Vec<Option<Id>>,
 }
 
-impl<'a> Lowering<'a> {
+impl<'a> VariantLowering<'a> {
     pub(super) fn new(
         model: &'a Model,
-        classes: &'a [Class],
+        classes: &'a [QuantityClass],
         formulas: &'a [Option<usize>],
         constants: &'a [bool],
         set: &'a [bool],
@@ -62,7 +64,7 @@ impl<'a> Lowering<'a> {
             numbers: None,
             watch,
             in_logic: Vec::new(),
-            graph: Graph::with_room(text_nodes(model)),
+            graph: ExpressionGraph::with_room(text_nodes(model)),
             tables: Vec::new(),
             table_ids: HashMap::new(),
             regrouped: vec![None; n],
@@ -70,18 +72,18 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    fn memo(&mut self, mode: Mode) -> &mut Vec<Option<Id>> {
+    fn memo(&mut self, mode: RegroupMode) -> &mut Vec<Option<Id>> {
         match mode {
-            Mode::Regrouped => &mut self.regrouped,
-            Mode::Faithful => &mut self.faithful,
+            RegroupMode::Regrouped => &mut self.regrouped,
+            RegroupMode::Faithful => &mut self.faithful,
         }
     }
 
-    /// The value of a quantity. Quantities it depends on are lowered first, with a stack of our own.
+    /// Returns the value of a quantity. Quantities it depends on are lowered first, with a stack of our own.
     ///
     /// # Errors
     /// That of the watch.
-    pub(super) fn quantity(&mut self, q: usize, mode: Mode) -> Result<Id, Interrupt> {
+    pub(super) fn quantity(&mut self, q: usize, mode: RegroupMode) -> Result<Id, Interrupt> {
         let mut stack = vec![q];
         while let Some(&top) = stack.last() {
             if self.memo(mode).get(top).copied().flatten().is_some() {
@@ -103,8 +105,8 @@ impl<'a> Lowering<'a> {
     }
 
     /// What must be lowered before quantity q.
-    fn missing(&mut self, q: usize, mode: Mode) -> Vec<usize> {
-        if self.classes.get(q) != Some(&Class::Varying) {
+    fn missing(&mut self, q: usize, mode: RegroupMode) -> Vec<usize> {
+        if self.classes.get(q) != Some(&QuantityClass::Varying) {
             return Vec::new();
         }
         let formula = self
@@ -117,8 +119,8 @@ impl<'a> Lowering<'a> {
             return Vec::new();
         };
         let used = formula.references().filter_map(|r| match r {
-            Reference::Time => None,
-            Reference::Quantity(u) => Some(u),
+            AliasReference::Time => None,
+            AliasReference::Quantity(u) => Some(u),
         });
         let used: Vec<usize> = used.collect();
         used.into_iter()
@@ -126,10 +128,10 @@ impl<'a> Lowering<'a> {
             .collect()
     }
 
-    fn quantity_now(&mut self, q: usize, mode: Mode) -> Result<Id, Interrupt> {
+    fn quantity_now(&mut self, q: usize, mode: RegroupMode) -> Result<Id, Interrupt> {
         Ok(match self.classes.get(q).copied() {
-            Some(Class::State(i)) => {
-                let state = self.graph.add_node(Node::State(i));
+            Some(QuantityClass::State(i)) => {
+                let state = self.graph.add_node(GraphNode::State(i));
                 let scale = self
                     .model
                     .quantities
@@ -141,36 +143,38 @@ impl<'a> Lowering<'a> {
                 let scale = self.graph.literal(scale);
                 self.graph.scaled(scale, state)
             }
-            Some(Class::Varying) => match self.formulas.get(q).copied().flatten() {
+            Some(QuantityClass::Varying) => match self.formulas.get(q).copied().flatten() {
                 Some(f) => {
                     let id = self.formula(f, mode)?;
-                    if mode == Mode::Regrouped {
-                        self.graph.sealed(id)
+                    if mode == RegroupMode::Regrouped {
+                        self.graph.seal_sum(id)
                     } else {
                         id
                     }
                 }
-                None => self.graph.add_node(Node::Quantity(q as u32)),
+                None => self.graph.add_node(GraphNode::Quantity(q as u32)),
             },
-            Some(Class::Constant) | None => self.graph.add_node(Node::Quantity(q as u32)),
+            Some(QuantityClass::Constant) | None => {
+                self.graph.add_node(GraphNode::Quantity(q as u32))
+            }
         })
     }
 
-    fn reference(&mut self, reference: Reference, mode: Mode) -> Result<Id, Interrupt> {
+    fn reference(&mut self, reference: AliasReference, mode: RegroupMode) -> Result<Id, Interrupt> {
         match reference {
-            Reference::Time => Ok(self.graph.add_node(Node::Time)),
-            Reference::Quantity(q) => self.quantity(q, mode),
+            AliasReference::Time => Ok(self.graph.add_node(GraphNode::Time)),
+            AliasReference::Quantity(q) => self.quantity(q, mode),
         }
     }
 
-    /// The value of a formula.
+    /// Returns the value of a formula.
     ///
     /// # Errors
     /// That of the watch.
-    pub(super) fn formula(&mut self, f: usize, mode: Mode) -> Result<Id, Interrupt> {
+    pub(super) fn formula(&mut self, f: usize, mode: RegroupMode) -> Result<Id, Interrupt> {
         self.watch.check()?;
         let model = self.model;
-        let Some(Formula { kind, .. }) = model.formulas.get(f) else {
+        let Some(BoundFormula { kind, .. }) = model.formulas.get(f) else {
             return Ok(self.graph.literal(f64::NAN));
         };
         match kind {
@@ -183,7 +187,7 @@ impl<'a> Lowering<'a> {
                     } else {
                         0
                     };
-                    known.push((node, self.known(reference)));
+                    known.push((node, self.known_extent(reference)));
                 }
                 if body.nodes.iter().any(is_logic) {
                     self.note_constants(arguments);
@@ -193,17 +197,22 @@ impl<'a> Lowering<'a> {
                     return Ok(self.graph.zero);
                 }
                 // A formula of constants alone follows the rules of a run.
-                if known.iter().all(|(_, known)| *known == Known::Constant) {
-                    known.iter_mut().for_each(|(_, known)| *known = Known::Live);
+                if known
+                    .iter()
+                    .all(|(_, known)| *known == KnownExtent::Constant)
+                {
+                    known
+                        .iter_mut()
+                        .for_each(|(_, known)| *known = KnownExtent::Live);
                 }
                 Ok(self.body(body, &known, mode))
             }
             FormulaKind::Table(table) => {
-                let time = self.graph.add_node(Node::Time);
+                let time = self.graph.add_node(GraphNode::Time);
                 Ok(self.table(table, time))
             }
             FormulaKind::TableWithOffset { table, offset } => {
-                let time = self.graph.add_node(Node::Time);
+                let time = self.graph.add_node(GraphNode::Time);
                 let offset = self.reference(*offset, mode)?;
                 let x = self.graph.minus(time, offset);
                 self.table_of(
@@ -225,13 +234,13 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// The table of a quantity with this formula at x; without a table, the quantity's value.
+    /// Returns the table of a quantity with this formula at x; without a table, the quantity's value.
     fn table_of(
         &mut self,
         q: usize,
         formula: Option<usize>,
         x: Id,
-        mode: Mode,
+        mode: RegroupMode,
     ) -> Result<Id, Interrupt> {
         let model = self.model;
         let formula = formula.and_then(|f| model.formulas.get(f));
@@ -241,28 +250,30 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    fn table(&mut self, table: &Arc<Table>, x: Id) -> Id {
+    fn table(&mut self, table: &Arc<PointTable>, x: Id) -> Id {
         let tables = &mut self.tables;
         let id = *self.table_ids.entry(Arc::as_ptr(table)).or_insert_with(|| {
             tables.push(Arc::clone(table));
             (tables.len() - 1) as u32
         });
-        self.graph.add_node(Node::Table(id, x))
+        self.graph.add_node(GraphNode::Table(id, x))
     }
 
-    /// How much of a reference is known before the run.
-    fn known(&self, reference: Reference) -> Known {
+    /// Returns how much of a reference is known before the run.
+    fn known_extent(&self, reference: AliasReference) -> KnownExtent {
         match reference {
-            Reference::Quantity(q) if self.constants.get(q) == Some(&true) => Known::Constant,
-            _ => Known::Live,
+            AliasReference::Quantity(q) if self.constants.get(q) == Some(&true) => {
+                KnownExtent::Constant
+            }
+            _ => KnownExtent::Live,
         }
     }
 
-    /// Whether constants of the file make the formula 0 in a way that its code does not.
-    fn is_zero(&mut self, body: &Body, arguments: &[Reference]) -> bool {
+    /// Returns whether constants of the file make the formula 0 in a way that its code does not.
+    fn is_zero(&mut self, body: &FormulaBody, arguments: &[AliasReference]) -> bool {
         let constants = self.constants;
         let position = |i: usize| match arguments.get(i) {
-            Some(Reference::Quantity(q)) if constants.get(*q) == Some(&true) => Some(*q),
+            Some(AliasReference::Quantity(q)) if constants.get(*q) == Some(&true) => Some(*q),
             _ => None,
         };
         if !body.may_be_zero(|i| position(i).is_some()) {
@@ -270,7 +281,7 @@ impl<'a> Lowering<'a> {
         }
         let numbers = self.numbers();
         let number = |i: usize| position(i).and_then(|q| numbers.get(q).copied());
-        body.regime(number) == Regime::Zero
+        body.regime(number) == FormulaRegime::Zero
     }
 
     /// Numbers of the constants of the file, computed at the first call.
@@ -280,107 +291,122 @@ impl<'a> Lowering<'a> {
             .get_or_insert_with(|| super::fold::constants(model, order, constants))
     }
 
-    fn note_constants(&mut self, arguments: &[Reference]) {
+    fn note_constants(&mut self, arguments: &[AliasReference]) {
         for reference in arguments {
-            if let Reference::Quantity(q) = *reference
-                && self.known(*reference) == Known::Constant
+            if let AliasReference::Quantity(q) = *reference
+                && self.known_extent(*reference) == KnownExtent::Constant
             {
                 self.in_logic.push(q);
             }
         }
     }
 
-    fn body(&mut self, body: &Body, arguments: &[(Id, Known)], mode: Mode) -> Id {
+    fn body(
+        &mut self,
+        body: &FormulaBody,
+        arguments: &[(Id, KnownExtent)],
+        mode: RegroupMode,
+    ) -> Id {
         let plan = body.plan();
-        let mut values: Vec<(Value, Known)> = Vec::with_capacity(plan.len());
+        let mut values: Vec<(LoweredValue, KnownExtent)> = Vec::with_capacity(plan.len());
         for (i, node) in plan.iter().enumerate() {
             let (value, known) = match *node {
-                Expr::Number(value) => (Value::Node(self.graph.literal(value)), Known::Constant),
+                Expr::Number(value) => (
+                    LoweredValue::Node(self.graph.literal(value)),
+                    KnownExtent::Constant,
+                ),
                 Expr::Argument(i) => {
                     let argument = arguments.get(i as usize).copied();
-                    let (id, known) = argument.unwrap_or((0, Known::Live));
-                    (Value::Node(id), known)
+                    let (id, known) = argument.unwrap_or((0, KnownExtent::Live));
+                    (LoweredValue::Node(id), known)
                 }
                 Expr::Unary(op, a) => {
-                    let (id, known) = self.taken(&mut values, a);
+                    let (id, known) = self.take_node(&mut values, a);
                     let rule = match op {
-                        Unary::Not => Rule::known(known),
-                        _ => Rule::Live,
+                        UnaryOperation::Not => OperationRule::rule_for(known),
+                        _ => OperationRule::Live,
                     };
                     let id = self.graph.unary(op, rule, id);
-                    (Value::Node(id), known.max(Known::Folded))
+                    (LoweredValue::Node(id), known.max(KnownExtent::Folded))
                 }
-                Expr::Binary(op @ (Binary::Add | Binary::Subtract), a, b)
-                    if mode == Mode::Regrouped =>
+                Expr::Binary(op @ (BinaryOperation::Add | BinaryOperation::Subtract), a, b)
+                    if mode == RegroupMode::Regrouped =>
                 {
                     let (b, known_b) = take(&mut values, b);
                     let (a, known_a) = take(&mut values, a);
-                    let known = known_a.max(known_b).max(Known::Folded);
+                    let known = known_a.max(known_b).max(KnownExtent::Folded);
                     (self.sum(op, a, b), known)
                 }
                 Expr::Binary(op, a, b) => {
                     let whole = body.is_whole_product(i);
                     // A constant 0 over anything counts like the constant itself.
                     let by_number = match plan.get(b as usize) {
-                        Some(Expr::Binary(Binary::Divide, above, _)) => {
+                        Some(Expr::Binary(BinaryOperation::Divide, above, _)) => {
                             whole
-                                && op == Binary::Multiply
-                                && known_of(&values, *above) == Known::Constant
+                                && op == BinaryOperation::Multiply
+                                && known_of(&values, *above) == KnownExtent::Constant
                         }
                         _ => false,
                     };
-                    let a = self.taken(&mut values, a);
-                    let b = self.taken(&mut values, b);
-                    let known = a.1.max(b.1).max(Known::Folded);
+                    let a = self.take_node(&mut values, a);
+                    let b = self.take_node(&mut values, b);
+                    let known = a.1.max(b.1).max(KnownExtent::Folded);
                     (self.operation(op, [a, b], (whole, by_number), mode), known)
                 }
                 Expr::Select(c, a, b) => {
-                    let (c, known) = self.taken(&mut values, c);
-                    let (a, known_a) = self.taken(&mut values, a);
-                    let (b, known_b) = self.taken(&mut values, b);
-                    let rule = Rule::known(known.max(known_b));
-                    let known = known.max(known_a).max(known_b).max(Known::Folded);
+                    let (c, known) = self.take_node(&mut values, c);
+                    let (a, known_a) = self.take_node(&mut values, a);
+                    let (b, known_b) = self.take_node(&mut values, b);
+                    let rule = OperationRule::rule_for(known.max(known_b));
+                    let known = known.max(known_a).max(known_b).max(KnownExtent::Folded);
                     let id = match mode {
-                        Mode::Faithful => self.graph.select(rule, c, a, b),
-                        Mode::Regrouped => self.graph.choose(rule, c, a, b),
+                        RegroupMode::Faithful => self.graph.select(rule, c, a, b),
+                        RegroupMode::Regrouped => self.graph.choose(rule, c, a, b),
                     };
-                    (Value::Node(id), known)
+                    (LoweredValue::Node(id), known)
                 }
             };
             values.push((value, known));
         }
         let root = plan.len().saturating_sub(1);
-        self.taken(&mut values, root as u32).0
+        self.take_node(&mut values, root as u32).0
     }
 
     /// An operation that is no regrouped sum; `whole` says that the formula is one product, `by_number` that the second
     /// operand counts as a constant.
     fn operation(
         &mut self,
-        op: Binary,
-        [(a, known_a), (b, known_b)]: [(Id, Known); 2],
+        op: BinaryOperation,
+        [(a, known_a), (b, known_b)]: [(Id, KnownExtent); 2],
         (whole, by_number): (bool, bool),
-        mode: Mode,
-    ) -> Value {
-        if mode == Mode::Regrouped
-            && op == Binary::Multiply
+        mode: RegroupMode,
+    ) -> LoweredValue {
+        if mode == RegroupMode::Regrouped
+            && op == BinaryOperation::Multiply
             && let Some(term) = self.term(a, b)
         {
             return term;
         }
-        let counted = if by_number { Known::Constant } else { known_b };
-        let rule = Rule::of(op, known_a, counted, whole);
+        let counted = if by_number {
+            KnownExtent::Constant
+        } else {
+            known_b
+        };
+        let rule = OperationRule::of(op, known_a, counted, whole);
         // Constants of a sum are multiplied plainly.
-        let plain = !whole && known_a.max(known_b) != Known::Live;
-        let mode = if plain { Mode::Faithful } else { mode };
-        Value::Node(self.binary(op, rule, a, b, mode))
+        let plain = !whole && known_a.max(known_b) != KnownExtent::Live;
+        let mode = if plain { RegroupMode::Faithful } else { mode };
+        LoweredValue::Node(self.binary(op, rule, a, b, mode))
     }
 
-    /// A sum grows by another term; it becomes a node only when something else uses it, so that a long one is built once.
-    fn sum(&mut self, op: Binary, a: Value, b: Value) -> Value {
+    /// A sum grows by another term; it becomes a node only when something else uses it, so that a long one is built
+    /// once.
+    fn sum(&mut self, op: BinaryOperation, a: LoweredValue, b: LoweredValue) -> LoweredValue {
         let b = match b {
-            Value::Sum(mut terms, constant) if terms.len() == 1 && constant == self.graph.zero => {
-                if op == Binary::Subtract {
+            LoweredValue::Sum(mut terms, constant)
+                if terms.len() == 1 && constant == self.graph.zero =>
+            {
+                if op == BinaryOperation::Subtract {
                     let minus = self.graph.literal(-1.0);
                     for (coefficient, _) in &mut terms {
                         *coefficient = self.graph.folded_product(minus, *coefficient);
@@ -388,18 +414,18 @@ impl<'a> Lowering<'a> {
                 }
                 let (mut all, constant) = self.parts(a);
                 all.extend(terms);
-                return Value::Sum(all, constant);
+                return LoweredValue::Sum(all, constant);
             }
             b => self.node(b),
         };
         let graph = &mut self.graph;
-        if let Value::Node(a) = a
+        if let LoweredValue::Node(a) = a
             && !graph.varies(a)
             && !graph.varies(b)
         {
-            return Value::Node(graph.binary(op, a, b));
+            return LoweredValue::Node(graph.binary(op, a, b));
         }
-        let b = if op == Binary::Subtract {
+        let b = if op == BinaryOperation::Subtract {
             let minus = graph.literal(-1.0);
             graph.scaled(minus, b)
         } else {
@@ -407,48 +433,59 @@ impl<'a> Lowering<'a> {
         };
         let (mut terms, mut constant) = self.parts(a);
         self.graph.gather(b, &mut terms, &mut constant);
-        Value::Sum(terms, constant)
+        LoweredValue::Sum(terms, constant)
     }
 
     /// Terms and constant of a value.
-    fn parts(&self, value: Value) -> (Vec<(Id, Id)>, Id) {
+    fn parts(&self, value: LoweredValue) -> (Vec<(Id, Id)>, Id) {
         match value {
-            Value::Sum(terms, constant) => (terms, constant),
-            Value::Node(node) => self.graph.parts(node),
+            LoweredValue::Sum(terms, constant) => (terms, constant),
+            LoweredValue::Node(node) => self.graph.parts(node),
         }
     }
 
-    fn node(&mut self, value: Value) -> Id {
+    fn node(&mut self, value: LoweredValue) -> Id {
         match value {
-            Value::Node(id) => id,
-            Value::Sum(terms, constant) => self.graph.linear(terms, constant),
+            LoweredValue::Node(id) => id,
+            LoweredValue::Sum(terms, constant) => self.graph.linear(terms, constant),
         }
     }
 
-    /// A product of what does not vary and a state, not yet a node: mostly it is about to be added to others.
-    fn term(&self, a: Id, b: Id) -> Option<Value> {
+    /// Returns a product of what does not vary and a state, not yet a node: mostly it is about to be added to others.
+    fn term(&self, a: Id, b: Id) -> Option<LoweredValue> {
         let graph = &self.graph;
-        let is_state = |id: Id| matches!(graph.node(id), Node::State(_));
+        let is_state = |id: Id| matches!(graph.node(id), GraphNode::State(_));
         let (factor, state) = match (graph.varies(a), graph.varies(b)) {
             (false, true) if is_state(b) => (a, b),
             (true, false) if is_state(a) => (b, a),
             _ => return None,
         };
-        (factor != graph.one).then(|| Value::Sum(vec![(factor, state)], graph.zero))
+        (factor != graph.one).then(|| LoweredValue::Sum(vec![(factor, state)], graph.zero))
     }
 
-    /// The node of a value; each value of a body is used once.
-    fn taken(&mut self, values: &mut [(Value, Known)], i: u32) -> (Id, Known) {
+    /// Returns the node of a value; each value of a body is used once.
+    fn take_node(
+        &mut self,
+        values: &mut [(LoweredValue, KnownExtent)],
+        i: u32,
+    ) -> (Id, KnownExtent) {
         let (value, known) = take(values, i);
         (self.node(value), known)
     }
 
-    fn binary(&mut self, op: Binary, rule: Rule, a: Id, b: Id, mode: Mode) -> Id {
+    fn binary(
+        &mut self,
+        op: BinaryOperation,
+        rule: OperationRule,
+        a: Id,
+        b: Id,
+        mode: RegroupMode,
+    ) -> Id {
         let graph = &mut self.graph;
         match (mode, op) {
-            (Mode::Regrouped, Binary::Multiply) => graph.times(a, b),
-            (Mode::Regrouped, Binary::Divide) => graph.over(a, b),
-            (Mode::Regrouped, Binary::Power) => graph.power(a, b),
+            (RegroupMode::Regrouped, BinaryOperation::Multiply) => graph.times(a, b),
+            (RegroupMode::Regrouped, BinaryOperation::Divide) => graph.over(a, b),
+            (RegroupMode::Regrouped, BinaryOperation::Power) => graph.power(a, b),
             _ => graph.ruled(op, rule, a, b),
         }
     }
@@ -464,27 +501,28 @@ fn text_nodes(model: &Model) -> usize {
 }
 
 /// Value of a node of a body: a node of the graph, or a sum under way.
-enum Value {
+enum LoweredValue {
     Node(Id),
     /// Terms with their coefficients, and the constant.
     Sum(Vec<(Id, Id)>, Id),
 }
 
-fn known_of(values: &[(Value, Known)], i: u32) -> Known {
-    values.get(i as usize).map_or(Known::Live, |v| v.1)
+fn known_of(values: &[(LoweredValue, KnownExtent)], i: u32) -> KnownExtent {
+    values.get(i as usize).map_or(KnownExtent::Live, |v| v.1)
 }
 
 /// Takes a value out; its knowledge stays.
-fn take(values: &mut [(Value, Known)], i: u32) -> (Value, Known) {
+fn take(values: &mut [(LoweredValue, KnownExtent)], i: u32) -> (LoweredValue, KnownExtent) {
     match values.get_mut(i as usize) {
-        Some((value, known)) => (std::mem::replace(value, Value::Node(0)), *known),
-        None => (Value::Node(0), Known::Live),
+        Some((value, known)) => (std::mem::replace(value, LoweredValue::Node(0)), *known),
+        None => (LoweredValue::Node(0), KnownExtent::Live),
     }
 }
 
 fn is_logic(node: &Expr) -> bool {
     matches!(
         node,
-        Expr::Unary(Unary::Not, _) | Expr::Binary(Binary::And | Binary::Or, ..)
+        Expr::Unary(UnaryOperation::Not, _)
+            | Expr::Binary(BinaryOperation::And | BinaryOperation::Or, ..)
     )
 }

@@ -7,11 +7,14 @@
 use multiversion::multiversion;
 use std::sync::Arc;
 
-use super::graph::{Graph, Id, Node};
-use super::groups::{self, Group, Lists, Numbers, SHORT_SLOTS};
-use crate::formula::{Binary, Rule, Unary, apply_binary, apply_select, apply_unary, multiply};
-use crate::model::Table;
-use crate::place::Place;
+use super::graph::{ExpressionGraph, GraphNode, Id};
+use super::groups::{self, InstructionGroup, OperandLists, SHORT_SLOTS, SlotArray};
+use crate::formula::{
+    BinaryOperation, OperationRule, UnaryOperation, apply_binary, apply_select, apply_unary,
+    multiply,
+};
+use crate::model::PointTable;
+use crate::place::SlotIndex;
 use crate::watch::{Interrupt, Watch};
 
 /// One instruction; numbers are slots of the array.
@@ -30,7 +33,7 @@ pub(super) enum Instruction {
         a: u32,
         b: u32,
     },
-    /// 0 where a is 0, whatever b is.
+    /// 0 if a is 0, for any b.
     MultiplyUnlessZero {
         to: u32,
         a: u32,
@@ -53,20 +56,20 @@ pub(super) enum Instruction {
     },
     Binary {
         to: u32,
-        op: Binary,
-        rule: Rule,
+        op: BinaryOperation,
+        rule: OperationRule,
         a: u32,
         b: u32,
     },
     Unary {
         to: u32,
-        op: Unary,
-        rule: Rule,
+        op: UnaryOperation,
+        rule: OperationRule,
         a: u32,
     },
     Select {
         to: u32,
-        rule: Rule,
+        rule: OperationRule,
         c: u32,
         a: u32,
         b: u32,
@@ -88,19 +91,27 @@ pub(super) enum Instruction {
 }
 
 impl Instruction {
-    /// An operator with its rule.
-    pub(super) fn binary(to: u32, op: Binary, rule: Rule, a: u32, b: u32) -> Self {
+    /// Returns an operator with its rule.
+    pub(super) fn binary(
+        to: u32,
+        op: BinaryOperation,
+        rule: OperationRule,
+        a: u32,
+        b: u32,
+    ) -> Self {
         match (op, rule) {
-            (Binary::Multiply, Rule::Live) => Self::Multiply { to, a, b },
-            (Binary::Multiply, Rule::First) => Self::MultiplyUnlessZero { to, a, b },
-            (Binary::Divide, Rule::Live) => Self::Divide { to, a, b },
-            (Binary::Add, _) => Self::Add { to, a, b },
-            (Binary::Subtract, _) => Self::Subtract { to, a, b },
+            (BinaryOperation::Multiply, OperationRule::Live) => Self::Multiply { to, a, b },
+            (BinaryOperation::Multiply, OperationRule::First) => {
+                Self::MultiplyUnlessZero { to, a, b }
+            }
+            (BinaryOperation::Divide, OperationRule::Live) => Self::Divide { to, a, b },
+            (BinaryOperation::Add, _) => Self::Add { to, a, b },
+            (BinaryOperation::Subtract, _) => Self::Subtract { to, a, b },
             _ => Self::Binary { to, op, rule, a, b },
         }
     }
 
-    /// The slot that it writes.
+    /// Returns the slot that it writes.
     pub(super) fn to(&self) -> u32 {
         let [to, ..] = self.quad();
         to
@@ -135,8 +146,8 @@ impl Instruction {
         }
     }
 
-    /// Calls `each` with every slot that it reads and that a program can write: coefficients do not vary. A slot may come
-    /// several times.
+    /// Calls `each` with every slot that it reads and that a program can write: coefficients do not vary. A slot may
+    /// come several times.
     pub(super) fn reads(&self, terms: &[u32], mut each: impl FnMut(u32)) {
         match *self {
             Self::Linear {
@@ -166,25 +177,25 @@ impl Instruction {
 
 /// Code for some roots.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Program {
+pub(crate) struct CompiledProgram {
     pub(super) code: Vec<Instruction>,
     pub(super) terms: Vec<u32>,
-    groups: Vec<Group>,
-    lists: Places,
+    groups: Vec<InstructionGroup>,
+    lists: OperandPlaces,
 }
 
 /// The places of a program's operands, as narrow as its array allows.
 #[derive(Debug, Clone, Default)]
-enum Places {
-    /// Not listed: the code runs as it stands.
+enum OperandPlaces {
+    /// Not listed: the code runs in order.
     #[default]
     None,
-    Short(Lists<u16>),
-    Wide(Lists<u32>),
+    Short(OperandLists<u16>),
+    Wide(OperandLists<u32>),
 }
 
-impl Program {
-    /// Code that runs as it stands.
+impl CompiledProgram {
+    /// Returns code that runs in order.
     pub(super) fn of(code: Vec<Instruction>) -> Self {
         Self {
             code,
@@ -201,30 +212,30 @@ impl Program {
     pub(super) fn list(&mut self, slots: usize) {
         let (code, groups, terms) = (&self.code, &self.groups, &self.terms);
         self.lists = if slots <= SHORT_SLOTS {
-            Places::Short(Lists::new(code, groups, terms))
+            OperandPlaces::Short(OperandLists::new(code, groups, terms))
         } else {
-            Places::Wide(Lists::new(code, groups, terms))
+            OperandPlaces::Wide(OperandLists::new(code, groups, terms))
         };
     }
 
     /// Runs the code.
-    pub(crate) fn run(&self, r: &mut [f64], tables: &[Arc<Table>]) {
+    pub(crate) fn run(&self, r: &mut [f64], tables: &[Arc<PointTable>]) {
         match &self.lists {
-            Places::None => run(&self.code, &self.terms, r, tables),
-            Places::Wide(lists) => self.grouped(lists, r, tables),
-            Places::Short(lists) => match r.first_chunk_mut::<SHORT_SLOTS>() {
+            OperandPlaces::None => run(&self.code, &self.terms, r, tables),
+            OperandPlaces::Wide(lists) => self.group_operands(lists, r, tables),
+            OperandPlaces::Short(lists) => match r.first_chunk_mut::<SHORT_SLOTS>() {
                 Some(r) => short(self, lists, r, tables),
-                None => self.grouped(lists, r, tables),
+                None => self.group_operands(lists, r, tables),
             },
         }
     }
 
     #[inline(always)]
-    fn grouped<P: Place, R: Numbers + ?Sized>(
+    fn group_operands<P: SlotIndex, R: SlotArray + ?Sized>(
         &self,
-        lists: &Lists<P>,
+        lists: &OperandLists<P>,
         r: &mut R,
-        tables: &[Arc<Table>],
+        tables: &[Arc<PointTable>],
     ) {
         for group in &self.groups {
             if !lists.run(group, r) {
@@ -235,14 +246,20 @@ impl Program {
     }
 }
 
-/// As [`Program::grouped`], also for processors with 256-bit registers: their instructions need fewer copies.
+/// As [`CompiledProgram::group_operands`], also for processors with 256-bit registers: their instructions need fewer
+/// copies.
 #[multiversion(targets("x86_64+avx2"))]
-fn short(program: &Program, lists: &Lists<u16>, r: &mut [f64; SHORT_SLOTS], tables: &[Arc<Table>]) {
-    program.grouped(lists, r, tables);
+fn short(
+    program: &CompiledProgram,
+    lists: &OperandLists<u16>,
+    r: &mut [f64; SHORT_SLOTS],
+    tables: &[Arc<PointTable>],
+) {
+    program.group_operands(lists, r, tables);
 }
 
 /// Runs code one instruction after another.
-fn run(code: &[Instruction], all_terms: &[u32], r: &mut [f64], tables: &[Arc<Table>]) {
+fn run(code: &[Instruction], all_terms: &[u32], r: &mut [f64], tables: &[Arc<PointTable>]) {
     for instruction in code {
         match *instruction {
             Instruction::Linear {
@@ -267,7 +284,7 @@ fn run(code: &[Instruction], all_terms: &[u32], r: &mut [f64], tables: &[Arc<Tab
             }
             Instruction::Multiply { to, a, b } => r[to as usize] = r[a as usize] * r[b as usize],
             Instruction::MultiplyUnlessZero { to, a, b } => {
-                r[to as usize] = multiply(Rule::First, r[a as usize], r[b as usize])
+                r[to as usize] = multiply(OperationRule::First, r[a as usize], r[b as usize])
             }
             Instruction::Divide { to, a, b } => r[to as usize] = r[a as usize] / r[b as usize],
             Instruction::Add { to, a, b } => r[to as usize] = r[a as usize] + r[b as usize],
@@ -292,16 +309,16 @@ fn run(code: &[Instruction], all_terms: &[u32], r: &mut [f64], tables: &[Arc<Tab
     }
 }
 
-/// A sum in which a factor 0 makes its product 0, whatever the other is: only looked at where the plain sum is no number.
+/// Returns a sum in which a factor 0 makes its product 0, for any other factor: only checked if the plain sum is NaN.
 #[cold]
 pub(super) fn guarded_sum(constant: f64, factors: impl Iterator<Item = (f64, f64)>) -> f64 {
-    let products = factors.map(|(c, t)| multiply(Rule::Either, c, t));
+    let products = factors.map(|(c, t)| multiply(OperationRule::Either, c, t));
     products.fold(constant, |sum, product| sum + product)
 }
 
 /// Assigns slots to nodes as programs need them, so that what is used together lies together.
-pub(super) struct Emitter<'a> {
-    graph: &'a Graph,
+pub(super) struct CodeEmitter<'a> {
+    graph: &'a ExpressionGraph,
     watch: &'a Watch<'a>,
     slots: Vec<u32>,
     next: u32,
@@ -317,9 +334,9 @@ const NONE: u32 = u32::MAX;
 /// Terms of a sum that make a unit of work.
 const TERMS_OF_A_UNIT: usize = 16;
 
-impl<'a> Emitter<'a> {
-    /// An emitter whose first slots are the time and the states.
-    pub(super) fn new(graph: &'a Graph, states: u32, watch: &'a Watch<'a>) -> Self {
+impl<'a> CodeEmitter<'a> {
+    /// Returns an emitter with the time and the states as first slots.
+    pub(super) fn new(graph: &'a ExpressionGraph, states: u32, watch: &'a Watch<'a>) -> Self {
         let mut emitter = Self {
             graph,
             watch,
@@ -332,8 +349,8 @@ impl<'a> Emitter<'a> {
         };
         for (id, node) in graph.nodes.iter().enumerate() {
             match node {
-                Node::Time => emitter.slots[id] = 0,
-                Node::State(i) => emitter.slots[id] = i + 1,
+                GraphNode::Time => emitter.slots[id] = 0,
+                GraphNode::State(i) => emitter.slots[id] = i + 1,
                 _ => {}
             }
         }
@@ -351,7 +368,7 @@ impl<'a> Emitter<'a> {
         first
     }
 
-    /// The slot of a node, new if it has none; values that do not vary are noted for the prologue.
+    /// Returns the slot of a node, new if it has none; values that do not vary are noted for the prologue.
     pub(super) fn slot(&mut self, id: Id) -> u32 {
         let known = self.slots[id as usize];
         if known != NONE {
@@ -366,8 +383,8 @@ impl<'a> Emitter<'a> {
     fn settle(&mut self, id: Id, slot: u32) {
         self.slots[id as usize] = slot;
         match self.graph.node(id) {
-            Node::Literal(bits) => self.literals.push((slot, f64::from_bits(*bits))),
-            Node::Quantity(q) => self.inputs.push((slot, *q)),
+            GraphNode::Literal(bits) => self.literals.push((slot, f64::from_bits(*bits))),
+            GraphNode::Quantity(q) => self.inputs.push((slot, *q)),
             _ if !self.graph.varies(id) => self.constants.push(id),
             _ => {}
         }
@@ -376,8 +393,8 @@ impl<'a> Emitter<'a> {
     /// Puts the value of a coefficient into a slot of its sum.
     fn coefficient(&mut self, id: Id, slot: u32) {
         match self.graph.node(id) {
-            Node::Literal(bits) => self.literals.push((slot, f64::from_bits(*bits))),
-            Node::Quantity(q) => self.inputs.push((slot, *q)),
+            GraphNode::Literal(bits) => self.literals.push((slot, f64::from_bits(*bits))),
+            GraphNode::Quantity(q) => self.inputs.push((slot, *q)),
             _ if self.slots[id as usize] == NONE => self.settle(id, slot),
             _ => self.copies.push((slot, id)),
         }
@@ -387,15 +404,15 @@ impl<'a> Emitter<'a> {
     ///
     /// # Errors
     /// That of the watch, as of all that follow.
-    pub(super) fn program(&mut self, roots: &[Id]) -> Result<Program, Interrupt> {
-        let needed = self.graph.needed(roots, Graph::varies);
+    pub(super) fn program(&mut self, roots: &[Id]) -> Result<CompiledProgram, Interrupt> {
+        let needed = self.graph.needed(roots, ExpressionGraph::varies);
         let mut program = self.emit(&needed)?;
         program.groups = groups::arrange(&mut program.code, &program.terms, self.watch)?;
         Ok(program)
     }
 
-    /// As [`Emitter::program`], with the values of the roots side by side: also the first of their slots.
-    pub(super) fn block(&mut self, roots: &[Id]) -> Result<(Program, u32), Interrupt> {
+    /// As [`CodeEmitter::program`], with the values of the roots side by side: also the first of their slots.
+    pub(super) fn block(&mut self, roots: &[Id]) -> Result<(CompiledProgram, u32), Interrupt> {
         let first = self.new_slots(roots.len());
         let mut copied = Vec::new();
         for (slot, &root) in (first..).zip(roots) {
@@ -405,7 +422,7 @@ impl<'a> Emitter<'a> {
                 copied.push((slot, root));
             }
         }
-        let needed = self.graph.needed(roots, Graph::varies);
+        let needed = self.graph.needed(roots, ExpressionGraph::varies);
         let mut program = self.emit(&needed)?;
         for (to, root) in copied {
             let a = self.slot(root);
@@ -416,7 +433,7 @@ impl<'a> Emitter<'a> {
     }
 
     /// Code for everything noted that does not vary; last, when all programs are emitted.
-    pub(super) fn prologue(&mut self) -> Result<Program, Interrupt> {
+    pub(super) fn prologue(&mut self) -> Result<CompiledProgram, Interrupt> {
         let roots = std::mem::take(&mut self.constants);
         let needed = self.graph.needed(&roots, |graph, id| !graph.varies(id));
         let mut program = self.emit(&needed)?;
@@ -427,8 +444,8 @@ impl<'a> Emitter<'a> {
         Ok(program)
     }
 
-    fn emit(&mut self, nodes: &[Id]) -> Result<Program, Interrupt> {
-        let mut program = Program::default();
+    fn emit(&mut self, nodes: &[Id]) -> Result<CompiledProgram, Interrupt> {
+        let mut program = CompiledProgram::default();
         for &id in nodes {
             let before = program.terms.len();
             let instruction = self.instruction(id, &mut program.terms);
@@ -439,16 +456,16 @@ impl<'a> Emitter<'a> {
         Ok(program)
     }
 
-    /// The instruction that computes a node; nothing for what is given.
+    /// Returns the instruction that computes a node; nothing for what is given.
     fn instruction(&mut self, id: Id, terms: &mut Vec<u32>) -> Option<Instruction> {
         let graph = self.graph;
         Some(match graph.node(id) {
-            Node::Time | Node::State(_) => return None,
-            Node::Literal(_) | Node::Quantity(_) => {
+            GraphNode::Time | GraphNode::State(_) => return None,
+            GraphNode::Literal(_) | GraphNode::Quantity(_) => {
                 self.slot(id);
                 return None;
             }
-            Node::Unary(op, rule, a) => {
+            GraphNode::Unary(op, rule, a) => {
                 let a = self.slot(*a);
                 Instruction::Unary {
                     to: self.slot(id),
@@ -457,8 +474,8 @@ impl<'a> Emitter<'a> {
                     a,
                 }
             }
-            Node::Binary(op, rule, a, b) => self.binary(id, *op, *rule, *a, *b),
-            Node::Select(rule, c, a, b) => {
+            GraphNode::Binary(op, rule, a, b) => self.binary(id, *op, *rule, *a, *b),
+            GraphNode::Select(rule, c, a, b) => {
                 let (c, a, b) = (self.slot(*c), self.slot(*a), self.slot(*b));
                 Instruction::Select {
                     to: self.slot(id),
@@ -468,7 +485,7 @@ impl<'a> Emitter<'a> {
                     b,
                 }
             }
-            Node::Table(table, x) => {
+            GraphNode::Table(table, x) => {
                 let x = self.slot(*x);
                 Instruction::Table {
                     to: self.slot(id),
@@ -476,7 +493,7 @@ impl<'a> Emitter<'a> {
                     x,
                 }
             }
-            Node::Slope(table, x) => {
+            GraphNode::Slope(table, x) => {
                 let x = self.slot(*x);
                 Instruction::Slope {
                     to: self.slot(id),
@@ -484,14 +501,14 @@ impl<'a> Emitter<'a> {
                     x,
                 }
             }
-            Node::Opaque(a) => {
+            GraphNode::Opaque(a) => {
                 let a = self.slot(*a);
                 Instruction::Copy {
                     to: self.slot(id),
                     a,
                 }
             }
-            Node::Linear(sum, constant) => {
+            GraphNode::Linear(sum, constant) => {
                 let constant = self.slot(*constant);
                 let start = terms.len() as u32;
                 let first = self.new_slots(sum.len());
@@ -510,7 +527,14 @@ impl<'a> Emitter<'a> {
         })
     }
 
-    fn binary(&mut self, id: Id, op: Binary, rule: Rule, a: Id, b: Id) -> Instruction {
+    fn binary(
+        &mut self,
+        id: Id,
+        op: BinaryOperation,
+        rule: OperationRule,
+        a: Id,
+        b: Id,
+    ) -> Instruction {
         let (a, b) = (self.slot(a), self.slot(b));
         Instruction::binary(self.slot(id), op, rule, a, b)
     }

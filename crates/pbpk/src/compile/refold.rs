@@ -1,6 +1,7 @@
 //! What changes touch, as flat code: an individual of a population is folded without a look at the nodes of formulas.
 //!
-//! What of an operand is known before the run decides on rules, and that is the same in all individuals of the same changes.
+//! What of an operand is known before the run decides on rules, and that is the same in all individuals of the same
+//! changes.
 #![expect(
     clippy::indexing_slicing,
     reason = "numeric kernel: positions are quantities of one model, operands precede their users in a body"
@@ -11,9 +12,9 @@ use std::sync::Arc;
 
 use super::fold::table;
 use super::instance::Instance;
-use super::program::{Instruction, Program};
-use crate::formula::{Body, Expr, Known, Regime, Rule};
-use crate::model::{FormulaKind, Reference, START, Table};
+use super::program::{CompiledProgram, Instruction};
+use crate::formula::{Expr, FormulaBody, FormulaRegime, KnownExtent, OperationRule};
+use crate::model::{AliasReference, FormulaKind, PointTable, START};
 use crate::watch::{Interrupt, Watch};
 
 /// Instructions that run without a look at the watch, and the rest of a formula.
@@ -21,15 +22,15 @@ const CODE_UNASKED: usize = 512;
 
 /// Code over one number per quantity, with room behind them.
 #[derive(Debug)]
-pub(super) struct Refold {
-    pieces: Vec<Program>,
+pub(super) struct RefoldCode {
+    pieces: Vec<CompiledProgram>,
     /// Numbers of the slots behind the quantities: room for what is in between, and the numbers of texts.
     behind: Vec<f64>,
-    tables: Vec<Arc<Table>>,
+    tables: Vec<Arc<PointTable>>,
 }
 
-impl Refold {
-    /// The code for these quantities, in their order, of an individual that has taken the changes, whatever the numbers.
+impl RefoldCode {
+    /// Returns the code for these quantities, in their order, of an individual with the changes, for any numbers.
     pub(super) fn new(taken: &Instance, touched: &[u32]) -> Self {
         let model = taken.structure().model();
         let formulas = touched.iter().filter_map(|q| taken.formula_of(*q as usize));
@@ -37,7 +38,7 @@ impl Refold {
             FormulaKind::Explicit { body, .. } => body.plan().len(),
             _ => 1,
         });
-        let mut writer = Writer {
+        let mut writer = RefoldWriter {
             taken,
             room: nodes.max().unwrap_or(0),
             numbers: Vec::new(),
@@ -61,12 +62,12 @@ impl Refold {
         }
     }
 
-    /// How many slots lie behind the quantities.
+    /// Returns how many slots lie behind the quantities.
     pub(super) fn room(&self) -> usize {
         self.behind.len()
     }
 
-    /// Computes the quantities anew.
+    /// Computes the quantities again.
     pub(super) fn run(
         &self,
         individual: &mut Instance,
@@ -85,10 +86,10 @@ impl Refold {
     }
 }
 
-/// Where a value lies, and how much of it is known.
-type Value = (u32, Known);
+/// Slot of a value, and how much of it is known.
+type Value = (u32, KnownExtent);
 
-struct Writer<'a> {
+struct RefoldWriter<'a> {
     taken: &'a Instance,
     /// Slots for what is in between.
     room: usize,
@@ -96,15 +97,15 @@ struct Writer<'a> {
     /// Slots of numbers, by their bits.
     slots: HashMap<u64, u32>,
     code: Vec<Instruction>,
-    pieces: Vec<Program>,
-    tables: Vec<Arc<Table>>,
+    pieces: Vec<CompiledProgram>,
+    tables: Vec<Arc<PointTable>>,
 }
 
-impl Writer<'_> {
+impl RefoldWriter<'_> {
     fn close(&mut self) {
         if !self.code.is_empty() {
             let code = std::mem::take(&mut self.code);
-            self.pieces.push(Program::of(code));
+            self.pieces.push(CompiledProgram::of(code));
         }
     }
 
@@ -124,16 +125,18 @@ impl Writer<'_> {
         })
     }
 
-    /// The slot for what is in between at this place.
+    /// Returns the slot for what is in between at this place.
     fn between(&self, i: usize) -> u32 {
         (self.taken.values().len() + i) as u32
     }
 
-    fn reference(&mut self, reference: Reference) -> Value {
+    fn reference(&mut self, reference: AliasReference) -> Value {
         match reference {
-            Reference::Time => (self.number(START), Known::Live),
-            Reference::Quantity(q) if self.taken.constants()[q] => (q as u32, Known::Constant),
-            Reference::Quantity(q) => (q as u32, Known::Live),
+            AliasReference::Time => (self.number(START), KnownExtent::Live),
+            AliasReference::Quantity(q) if self.taken.constants()[q] => {
+                (q as u32, KnownExtent::Constant)
+            }
+            AliasReference::Quantity(q) => (q as u32, KnownExtent::Live),
         }
     }
 
@@ -174,26 +177,26 @@ impl Writer<'_> {
         self.code.push(Instruction::Copy { to, a });
     }
 
-    fn table(&mut self, to: u32, table: &Arc<Table>, x: u32) {
+    fn table(&mut self, to: u32, table: &Arc<PointTable>, x: u32) {
         self.tables.push(Arc::clone(table));
         let table = (self.tables.len() - 1) as u32;
         self.code.push(Instruction::Table { to, table, x });
     }
 
-    /// As [`Body::evaluate_known`].
-    fn body(&mut self, whole: u32, body: &Body, arguments: &[Reference]) {
+    /// As [`FormulaBody::evaluate_known`].
+    fn body(&mut self, whole: u32, body: &FormulaBody, arguments: &[AliasReference]) {
         if let Some(value) = body.as_number() {
             let a = self.number(value);
             self.copy(whole, a);
             return;
         }
         let regime = body.regime(|i| match arguments.get(i) {
-            Some(Reference::Quantity(q)) if self.taken.constants()[*q] => {
+            Some(AliasReference::Quantity(q)) if self.taken.constants()[*q] => {
                 Some(self.taken.values()[*q])
             }
             _ => None,
         });
-        if regime == Regime::Zero {
+        if regime == FormulaRegime::Zero {
             let a = self.number(0.0);
             self.copy(whole, a);
             return;
@@ -207,32 +210,32 @@ impl Writer<'_> {
                 self.between(i)
             };
             let value = match *node {
-                Expr::Number(value) => (self.number(value), Known::Constant),
+                Expr::Number(value) => (self.number(value), KnownExtent::Constant),
                 Expr::Argument(i) => {
                     let (at, known) = self.reference(arguments[i as usize]);
                     match regime {
-                        Regime::Constant => (at, Known::Live),
-                        Regime::Zero | Regime::Mixed => (at, known),
+                        FormulaRegime::Constant => (at, KnownExtent::Live),
+                        FormulaRegime::Zero | FormulaRegime::Mixed => (at, known),
                     }
                 }
                 Expr::Unary(op, a) => {
                     let (a, known) = values[a as usize];
-                    let known = known.max(Known::Folded);
-                    let rule = Rule::known(known);
+                    let known = known.max(KnownExtent::Folded);
+                    let rule = OperationRule::rule_for(known);
                     self.code.push(Instruction::Unary { to, op, rule, a });
                     (to, known)
                 }
                 Expr::Binary(op, a, b) => {
                     let (a, b) = (values[a as usize], values[b as usize]);
-                    let rule = Rule::of(op, a.1, b.1, false);
+                    let rule = OperationRule::of(op, a.1, b.1, false);
                     let code = Instruction::binary(to, op, rule, a.0, b.0);
                     self.code.push(code);
-                    (to, a.1.max(b.1).max(Known::Folded))
+                    (to, a.1.max(b.1).max(KnownExtent::Folded))
                 }
                 Expr::Select(c, a, b) => {
                     let [c, a, b] = [c, a, b].map(|i| values[i as usize]);
-                    let known = c.1.max(a.1).max(b.1).max(Known::Folded);
-                    let rule = Rule::known(c.1.max(b.1));
+                    let known = c.1.max(a.1).max(b.1).max(KnownExtent::Folded);
+                    let rule = OperationRule::rule_for(c.1.max(b.1));
                     let (c, a, b) = (c.0, a.0, b.0);
                     self.code.push(Instruction::Select { to, rule, c, a, b });
                     (to, known)

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use super::dependencies::{self, Dependencies};
-use super::variant::{Key, Stopped, Variant};
+use super::dependencies::{self, DependencyGraph};
+use super::variant::{CompiledVariant, Key, StopCause};
 use crate::formula::Expr;
-use crate::model::{Formula, FormulaKind, Model, Reference, Table};
+use crate::model::{AliasReference, BoundFormula, FormulaKind, Model, PointTable};
 use crate::watch::{Interrupt, Watch};
 
 /// Most variants kept; beyond it the oldest is forgotten and compiled again when needed.
@@ -47,7 +47,7 @@ impl std::error::Error for CompileError {}
 
 /// Paths and base units of outputs.
 #[derive(Debug, Clone)]
-pub(crate) struct Titles {
+pub(crate) struct OutputTitles {
     pub(crate) paths: Arc<[String]>,
     pub(crate) units: Arc<[String]>,
 }
@@ -59,22 +59,22 @@ pub struct Structure {
     pub(crate) outputs: Vec<usize>,
     pub(crate) states: Vec<usize>,
     /// The graph of start values.
-    pub(crate) start: Dependencies,
-    pub(crate) base: Arc<Variant>,
+    pub(crate) start: DependencyGraph,
+    pub(crate) base: Arc<CompiledVariant>,
     /// Quantities that depend on a state.
     pub(crate) on_state: Vec<bool>,
     /// Constants of the file.
     pub(crate) constants: Vec<bool>,
-    /// Quantities that become code of their own when the user sets them: those with a formula that varies or that an event
-    /// can make vary, and those on which logic in varying formulas depends.
+    /// Quantities that become code of their own when the user sets them: those with a formula that varies or that an
+    /// event can make vary, and those on which logic in varying formulas depends.
     pub(crate) needs_code: Vec<bool>,
     /// Formulas of values, rates and assignments that compare the time with something: their values may jump there.
     pub(crate) time_comparisons: Vec<usize>,
-    /// What is added to states before they are compared with 0: see `run::negative`.
+    /// Addends of states before the comparison with 0: see `run::negative`.
     pub(crate) lifts: OnceLock<Vec<f64>>,
     /// Paths and base units of the outputs, which all results share.
-    titles: OnceLock<Titles>,
-    variants: Mutex<HashMap<Key, Arc<Variant>>>,
+    titles: OnceLock<OutputTitles>,
+    variants: Mutex<HashMap<Key, Arc<CompiledVariant>>>,
 }
 
 impl Structure {
@@ -83,14 +83,14 @@ impl Structure {
     /// # Errors
     /// [`CompileError`].
     pub fn new(model: Arc<Model>, outputs: Vec<usize>) -> Result<Arc<Self>, CompileError> {
-        Self::watched(model, outputs, &Watch::default())
+        Self::with_watch(model, outputs, &Watch::default())
     }
 
     /// As [`Structure::new`], asking `watch` now and then whether to go on.
     ///
     /// # Errors
     /// [`CompileError`].
-    pub fn watched(
+    pub fn with_watch(
         model: Arc<Model>,
         outputs: Vec<usize>,
         watch: &Watch<'_>,
@@ -100,10 +100,10 @@ impl Structure {
         }
         let states = model.states();
         let stopped = |stopped| match stopped {
-            Stopped::Circle(circle) => CompileError::Cycle {
+            StopCause::Circle(circle) => CompileError::Cycle {
                 paths: paths(&model, &circle),
             },
-            Stopped::Interrupted(cause) => CompileError::Interrupted { cause },
+            StopCause::Interrupted(cause) => CompileError::Interrupted { cause },
         };
         let own = |q: usize| {
             model
@@ -111,8 +111,8 @@ impl Structure {
                 .get(q)
                 .and_then(|q| dependencies::formula(q.source))
         };
-        let start = Dependencies::new(&model, own, watch).map_err(stopped)?;
-        let base = Variant::compile(&model, &states, &outputs, &Key::new(), watch);
+        let start = DependencyGraph::new(&model, own, watch).map_err(stopped)?;
+        let base = CompiledVariant::compile(&model, &states, &outputs, &Key::new(), watch);
         let base = Arc::new(base.map_err(stopped)?);
         let ask = || {
             watch
@@ -148,7 +148,7 @@ impl Structure {
         }))
     }
 
-    /// The model.
+    /// Returns the model.
     #[must_use]
     pub fn model(&self) -> &Model {
         &self.model
@@ -161,14 +161,14 @@ impl Structure {
     }
 
     /// Paths and base units of the outputs.
-    pub(crate) fn titles(&self) -> &Titles {
+    pub(crate) fn titles(&self) -> &OutputTitles {
         self.titles.get_or_init(|| {
             let quantities = || {
                 self.outputs
                     .iter()
                     .filter_map(|q| self.model.quantities.get(*q))
             };
-            Titles {
+            OutputTitles {
                 paths: quantities().map(|q| q.path.clone()).collect(),
                 units: quantities().map(|q| q.unit.clone()).collect(),
             }
@@ -198,8 +198,12 @@ impl Structure {
         ]
     }
 
-    /// The variant with these replacements, compiled if it is new.
-    pub(crate) fn variant(&self, key: &Key, watch: &Watch<'_>) -> Result<Arc<Variant>, Stopped> {
+    /// Returns the variant with these replacements, compiled if it is new.
+    pub(crate) fn variant(
+        &self,
+        key: &Key,
+        watch: &Watch<'_>,
+    ) -> Result<Arc<CompiledVariant>, StopCause> {
         if key.is_empty() {
             return Ok(Arc::clone(&self.base));
         }
@@ -211,7 +215,7 @@ impl Structure {
         {
             return Ok(Arc::clone(known));
         }
-        let fresh = Arc::new(Variant::compile(
+        let fresh = Arc::new(CompiledVariant::compile(
             &self.model,
             &self.states,
             &self.outputs,
@@ -226,14 +230,15 @@ impl Structure {
         Ok(fresh)
     }
 
-    /// Whether the code may read this table during a run: it does so from the start, or an event may make it so.
-    pub(crate) fn may_read(&self, table: &Arc<Table>) -> bool {
+    /// Returns whether the code may read this table during a run: it does so from the start, or an event may make it
+    /// so.
+    pub(crate) fn may_read(&self, table: &Arc<PointTable>) -> bool {
         let mut assignments = self.model.events.iter().flat_map(|e| &e.assignments);
         assignments.any(|a| !a.as_value) || self.base.tables.iter().any(|t| Arc::ptr_eq(t, table))
     }
 
-    /// Which quantities a run may read: states, outputs, what rates, events and tables use, and all that these depend on,
-    /// whatever an event replaces.
+    /// Returns for each quantity whether a run may read it: states, outputs, what rates, events and tables use, and all
+    /// that these depend on, for all replacements.
     pub(crate) fn read_by_runs(&self) -> Vec<bool> {
         let model = &*self.model;
         let assignments = || model.events.iter().flat_map(|e| &e.assignments);
@@ -244,7 +249,7 @@ impl Structure {
             .chain(assignments().map(|a| a.formula))
             .chain(self.time_comparisons.iter().copied())
             .filter_map(|f| model.formulas.get(f));
-        let reads_table = |f: &&Formula| {
+        let reads_table = |f: &&BoundFormula| {
             let kind = &f.kind;
             matches!(
                 kind,
@@ -252,10 +257,10 @@ impl Structure {
             )
         };
         let tables = model.formulas.iter().filter(reads_table);
-        let used = formulas.chain(tables).flat_map(Formula::references);
+        let used = formulas.chain(tables).flat_map(BoundFormula::references);
         let used = used.filter_map(|r| match r {
-            Reference::Time => None,
-            Reference::Quantity(q) => Some(q),
+            AliasReference::Time => None,
+            AliasReference::Quantity(q) => Some(q),
         });
         let mut roots = self.states.clone();
         roots.extend(&self.outputs);
@@ -278,10 +283,12 @@ impl Structure {
 
 /// See [`Structure::time_comparisons`].
 fn time_comparisons(model: &Model) -> Vec<usize> {
-    let compares = |formula: &Formula| match &formula.kind {
+    let compares = |formula: &BoundFormula| match &formula.kind {
         FormulaKind::Explicit { body, arguments } => {
             let is_time = |i: u32| match body.nodes.get(i as usize) {
-                Some(Expr::Argument(a)) => arguments.get(*a as usize) == Some(&Reference::Time),
+                Some(Expr::Argument(a)) => {
+                    arguments.get(*a as usize) == Some(&AliasReference::Time)
+                }
                 _ => false,
             };
             body.nodes.iter().any(|node| match *node {
@@ -307,14 +314,19 @@ fn time_comparisons(model: &Model) -> Vec<usize> {
 }
 
 /// See [`Structure::needs_code`].
-fn needs_code(model: &Model, start: &Dependencies, base: &Variant, targets: &[bool]) -> Vec<bool> {
+fn needs_code(
+    model: &Model,
+    start: &DependencyGraph,
+    base: &CompiledVariant,
+    targets: &[bool],
+) -> Vec<bool> {
     let n = targets.len();
     let moved = base
         .dependencies
         .reach(n, |q| targets.get(q).copied().unwrap_or(false));
     let mut needs: Vec<bool> = (0..n)
         .map(|q| {
-            let varies = base.classes.get(q) == Some(&super::Class::Varying);
+            let varies = base.classes.get(q) == Some(&super::QuantityClass::Varying);
             varies || moved.get(q) == Some(&true) && dependencies::own_formula(model, q).is_some()
         })
         .collect();

@@ -9,11 +9,11 @@
 
 use std::ops::Range;
 
-use super::engine::Engine;
+use super::engine::ModelEngine;
 use super::instance::Instance;
-use super::program::{Instruction, Program};
-use crate::compile::{Folder, Reading};
-use crate::formula::{Binary, slope, slopes};
+use super::program::{CompiledProgram, Instruction};
+use crate::compile::{FormulaFolder, TableReading};
+use crate::formula::{BinaryOperation, slope, slopes};
 use crate::model::START;
 use crate::watch::{Interrupt, Watch};
 
@@ -26,9 +26,9 @@ const SPARSE_PART: usize = 4;
 /// Numbers of a row that make a unit of work.
 const NUMBERS_OF_A_UNIT: usize = 256;
 
-/// What is known of a slot's derivatives.
+/// Knowledge of a slot's derivatives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kept {
+enum SlotKnowledge {
     /// All are 0.
     None,
     /// A list: from and to.
@@ -39,21 +39,21 @@ enum Kept {
 
 /// Derivatives by `width` parameters.
 #[derive(Debug, Clone)]
-pub(crate) struct Tangents {
+pub(crate) struct TangentState {
     width: usize,
     /// A row for each quantity: derivatives of its number.
     quantities: Vec<f64>,
     moved: Vec<bool>,
     /// A row for each slot of the engine.
     rows: Vec<f64>,
-    kept: Vec<Kept>,
+    kept: Vec<SlotKnowledge>,
     entries: Vec<(u32, f64)>,
     /// The row under way, and whether anything was added to it.
     sum: Vec<f64>,
     any: bool,
 }
 
-impl Tangents {
+impl TangentState {
     /// Derivatives of an individual's numbers at the start by these quantities, each taken as set to its number.
     ///
     /// # Errors
@@ -84,13 +84,13 @@ impl Tangents {
             let own = super::own_formula(structure.model(), q);
             own.filter(|_| !set[q])
         };
-        let mut folder = Folder::new(structure.model());
-        for u in structure.start.touched(parameters, |user| !set[user]) {
+        let mut folder = FormulaFolder::new(structure.model());
+        for u in structure.start.dependents_of(parameters, |user| !set[user]) {
             let u = u as usize;
             watch.work(1 + width / NUMBERS_OF_A_UNIT)?;
             if let Some(f) = own(u) {
                 let (values, constants) = (instance.values(), instance.constants());
-                tangents.fold(&mut folder, u, f, START, values, constants, |q, _| own(q));
+                tangents.fold_quantity(&mut folder, u, f, START, values, constants, |q, _| own(q));
                 // A parameter with a formula follows that for all others, and itself for itself.
                 if let Some(k) = parameters.iter().position(|p| *p == u) {
                     tangents.quantities[u * width + k] = 1.0;
@@ -111,7 +111,7 @@ impl Tangents {
         &self.quantities[q * self.width..(q + 1) * self.width]
     }
 
-    /// Whether any derivative of a quantity's number is not 0.
+    /// Returns whether any derivative of a quantity's number is not 0.
     pub(crate) fn moves(&self, q: usize) -> bool {
         self.moved[q]
     }
@@ -123,15 +123,15 @@ impl Tangents {
     }
 
     /// Derivatives of the number that a quantity gets from formula f.
-    pub(crate) fn fold(
+    pub(crate) fn fold_quantity(
         &mut self,
-        folder: &mut Folder<'_>,
+        folder: &mut FormulaFolder<'_>,
         q: usize,
         f: usize,
         t: f64,
         values: &[f64],
         constants: &[bool],
-        table_of: impl Fn(usize, Reading) -> Option<usize>,
+        table_of: impl Fn(usize, TableReading) -> Option<usize>,
     ) {
         let width = self.width;
         self.sum.fill(0.0);
@@ -152,11 +152,15 @@ impl Tangents {
         self.quantities[q * width..(q + 1) * width].copy_from_slice(&self.sum);
     }
 
-    /// Takes over the derivatives of all quantities for the code of `engine`, whose numbers are loaded.
+    /// Takes over the derivatives of all quantities for the code of `engine` with its numbers loaded.
     ///
     /// # Errors
     /// That of `watch`.
-    pub(crate) fn load(&mut self, engine: &Engine, watch: &Watch<'_>) -> Result<(), Interrupt> {
+    pub(crate) fn load(
+        &mut self,
+        engine: &ModelEngine,
+        watch: &Watch<'_>,
+    ) -> Result<(), Interrupt> {
         let width = self.width;
         let variant = &engine.variant;
         self.rows.clear();
@@ -165,20 +169,20 @@ impl Tangents {
             self.rows.resize(self.rows.len() + width, 0.0);
         }
         self.kept.clear();
-        self.kept.resize(variant.slots, Kept::None);
+        self.kept.resize(variant.slots, SlotKnowledge::None);
         self.entries.clear();
         for &(slot, q) in &variant.inputs {
             let (slot, q) = (slot as usize, q as usize);
             if self.moved[q] {
                 let row = &self.quantities[q * width..(q + 1) * width];
                 self.rows[slot * width..(slot + 1) * width].copy_from_slice(row);
-                self.kept[slot] = Kept::Row;
+                self.kept[slot] = SlotKnowledge::Row;
             }
         }
         self.run(&variant.prologue, engine, watch)?;
         for slot in 0..variant.slots {
             watch.work(1 + width / NUMBERS_OF_A_UNIT)?;
-            if self.kept[slot] != Kept::Row {
+            if self.kept[slot] != SlotKnowledge::Row {
                 continue;
             }
             let row = &self.rows[slot * width..(slot + 1) * width];
@@ -187,16 +191,16 @@ impl Tangents {
                 let from = self.entries.len() as u32;
                 let listed = row.iter().enumerate().filter(|(_, d)| **d != 0.0);
                 self.entries.extend(listed.map(|(k, d)| (k as u32, *d)));
-                self.kept[slot] = Kept::List(from, self.entries.len() as u32);
+                self.kept[slot] = SlotKnowledge::List(from, self.entries.len() as u32);
             }
         }
         Ok(())
     }
 
     /// Takes over the derivatives of the scaled states, a row each.
-    fn place(&mut self, engine: &Engine, states: &[f64]) {
+    fn place(&mut self, engine: &ModelEngine, states: &[f64]) {
         self.rows[self.width..(engine.states + 1) * self.width].copy_from_slice(states);
-        self.kept[1..=engine.states].fill(Kept::Row);
+        self.kept[1..=engine.states].fill(SlotKnowledge::Row);
     }
 
     /// Derivatives of the rates, a row each, where `engine` was evaluated just now.
@@ -205,7 +209,7 @@ impl Tangents {
     /// That of `watch`, as of all that follow.
     pub(crate) fn rates(
         &mut self,
-        engine: &Engine,
+        engine: &ModelEngine,
         states: &[f64],
         out: &mut [f64],
         watch: &Watch<'_>,
@@ -219,7 +223,7 @@ impl Tangents {
     /// Derivatives of the outputs, a row each, where `engine` gave these outputs just now.
     pub(crate) fn outputs(
         &mut self,
-        engine: &Engine,
+        engine: &ModelEngine,
         states: &[f64],
         out: &mut [f64],
         watch: &Watch<'_>,
@@ -233,7 +237,7 @@ impl Tangents {
     /// Derivatives of the value of an assignment, where `engine` gave that value just now.
     pub(crate) fn assignment(
         &mut self,
-        engine: &Engine,
+        engine: &ModelEngine,
         event: usize,
         assignment: usize,
         states: &[f64],
@@ -254,14 +258,14 @@ impl Tangents {
         for (row, slot) in out.chunks_exact_mut(self.width).zip(slots) {
             let slot = slot as usize;
             match self.kept[slot] {
-                Kept::None => row.fill(0.0),
-                Kept::List(from, to) => {
+                SlotKnowledge::None => row.fill(0.0),
+                SlotKnowledge::List(from, to) => {
                     row.fill(0.0);
                     for &(k, d) in &self.entries[from as usize..to as usize] {
                         row[k as usize] = d;
                     }
                 }
-                Kept::Row => {
+                SlotKnowledge::Row => {
                     row.copy_from_slice(&self.rows[slot * self.width..(slot + 1) * self.width]);
                 }
             }
@@ -273,15 +277,15 @@ impl Tangents {
     fn add(&mut self, factor: f64, slot: u32) {
         let slot = slot as usize;
         match self.kept[slot] {
-            Kept::None => {}
+            SlotKnowledge::None => {}
             _ if factor == 0.0 || !factor.is_finite() => {}
-            Kept::List(from, to) => {
+            SlotKnowledge::List(from, to) => {
                 self.any = true;
                 for &(k, d) in &self.entries[from as usize..to as usize] {
                     self.sum[k as usize] += factor * d;
                 }
             }
-            Kept::Row => {
+            SlotKnowledge::Row => {
                 self.any = true;
                 let row = &self.rows[slot * self.width..(slot + 1) * self.width];
                 add(&mut self.sum, factor, row);
@@ -292,20 +296,20 @@ impl Tangents {
     fn store(&mut self, to: u32) {
         let to = to as usize;
         if !self.any {
-            self.kept[to] = Kept::None;
+            self.kept[to] = SlotKnowledge::None;
             return;
         }
         self.rows[to * self.width..(to + 1) * self.width].copy_from_slice(&self.sum);
-        self.kept[to] = Kept::Row;
+        self.kept[to] = SlotKnowledge::Row;
         self.sum.fill(0.0);
         self.any = false;
     }
 
-    /// Follows a program whose numbers stand in the engine's array.
+    /// Differentiates a program over the engine's array.
     fn run(
         &mut self,
-        program: &Program,
-        engine: &Engine,
+        program: &CompiledProgram,
+        engine: &ModelEngine,
         watch: &Watch<'_>,
     ) -> Result<(), Interrupt> {
         let r = engine.array.as_slice();
@@ -338,14 +342,18 @@ impl Tangents {
                 }
                 Instruction::Multiply { to, a, b }
                 | Instruction::MultiplyUnlessZero { to, a, b } => {
-                    self.both(Binary::Multiply, at, (to, a, b))
+                    self.both(BinaryOperation::Multiply, at, (to, a, b))
                 }
-                Instruction::Divide { to, a, b } => self.both(Binary::Divide, at, (to, a, b)),
-                Instruction::Add { to, a, b } => self.both(Binary::Add, at, (to, a, b)),
-                Instruction::Subtract { to, a, b } => self.both(Binary::Subtract, at, (to, a, b)),
+                Instruction::Divide { to, a, b } => {
+                    self.both(BinaryOperation::Divide, at, (to, a, b))
+                }
+                Instruction::Add { to, a, b } => self.both(BinaryOperation::Add, at, (to, a, b)),
+                Instruction::Subtract { to, a, b } => {
+                    self.both(BinaryOperation::Subtract, at, (to, a, b))
+                }
                 Instruction::Binary { to, op, a, b, .. } => self.both(op, at, (to, a, b)),
                 Instruction::Unary { to, op, a, .. } => {
-                    if self.kept[a as usize] != Kept::None {
+                    if self.kept[a as usize] != SlotKnowledge::None {
                         self.add(slope(op, at(a), at(to)), a);
                     }
                     to
@@ -355,7 +363,7 @@ impl Tangents {
                     to
                 }
                 Instruction::Table { to, table, x } => {
-                    if self.kept[x as usize] != Kept::None {
+                    if self.kept[x as usize] != SlotKnowledge::None {
                         self.add(engine.variant.tables[table as usize].derivative(at(x)), x);
                     }
                     to
@@ -371,8 +379,15 @@ impl Tangents {
         Ok(())
     }
 
-    fn both(&mut self, op: Binary, at: impl Fn(u32) -> f64, (to, a, b): (u32, u32, u32)) -> u32 {
-        if self.kept[a as usize] != Kept::None || self.kept[b as usize] != Kept::None {
+    fn both(
+        &mut self,
+        op: BinaryOperation,
+        at: impl Fn(u32) -> f64,
+        (to, a, b): (u32, u32, u32),
+    ) -> u32 {
+        if self.kept[a as usize] != SlotKnowledge::None
+            || self.kept[b as usize] != SlotKnowledge::None
+        {
             let (by_a, by_b) = slopes(op, at(a), at(b), at(to));
             self.add(by_a, a);
             self.add(by_b, b);

@@ -7,24 +7,24 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use super::dependencies::{self, Dependencies};
+use super::dependencies::{self, DependencyGraph};
 use super::derivative;
-use super::graph::{Graph, Id};
+use super::graph::{ExpressionGraph, Id};
 use super::groups::array_length;
-use super::lower::{Lowering, Mode};
-use super::program::{Emitter, Program};
-use crate::model::{Kind, Model, Reference, Table};
-use crate::solve::Pattern;
-use crate::solve::lu::Symbolic;
+use super::lower::{RegroupMode, VariantLowering};
+use super::program::{CodeEmitter, CompiledProgram};
+use crate::model::{AliasReference, Model, PointTable, QuantityKind};
+use crate::solve::SparsityPattern;
+use crate::solve::lu::SymbolicFactors;
 use crate::watch::{Interrupt, Watch};
-use crate::words::{Damaged, Words};
+use crate::words::{DamagedBytes, WordBuffer};
 
 /// Most arrays that are kept for the next engines.
 const SPARE_ARRAYS_MAX: usize = 16;
 
 /// What replaces a quantity's own formula.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
-pub(crate) enum Replacement {
+pub(crate) enum FormulaReplacement {
     /// A number that the user set.
     #[default]
     Set,
@@ -34,9 +34,13 @@ pub(crate) enum Replacement {
     Formula(usize),
 }
 
-impl Replacement {
+impl FormulaReplacement {
     /// Writes or reads it; formulas lie below a bound.
-    pub(crate) fn pass(&mut self, words: &mut Words, formulas: usize) -> Result<(), Damaged> {
+    pub(crate) fn pass(
+        &mut self,
+        words: &mut WordBuffer,
+        formulas: usize,
+    ) -> Result<(), DamagedBytes> {
         let mut word = match *self {
             Self::Set => 0,
             Self::Constant => 1,
@@ -52,19 +56,19 @@ impl Replacement {
     }
 }
 
-/// All replacements, ascending by quantity: what a variant is known by.
-pub(crate) type Key = Vec<(usize, Replacement)>;
+/// All replacements, ascending by quantity: the key of a variant.
+pub(crate) type Key = Vec<(usize, FormulaReplacement)>;
 
 /// Why no code was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Stopped {
+pub(crate) enum StopCause {
     /// The quantities of a circle.
     Circle(Vec<usize>),
     /// The caller asked to stop.
     Interrupted(Interrupt),
 }
 
-impl From<Interrupt> for Stopped {
+impl From<Interrupt> for StopCause {
     fn from(cause: Interrupt) -> Self {
         Self::Interrupted(cause)
     }
@@ -72,7 +76,7 @@ impl From<Interrupt> for Stopped {
 
 /// How a quantity behaves between events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Class {
+pub(crate) enum QuantityClass {
     /// Does not change.
     Constant,
     /// Integrated; its number in the solver's vector.
@@ -84,7 +88,7 @@ pub(crate) enum Class {
 /// Code of an assignment.
 #[derive(Debug, Clone)]
 pub(crate) struct AssignmentCode {
-    pub(crate) program: Program,
+    pub(crate) program: CompiledProgram,
     pub(crate) slot: u32,
     /// Depends on nothing that can change during a run: formula and value are the same thing.
     pub(crate) is_static: bool,
@@ -92,37 +96,37 @@ pub(crate) struct AssignmentCode {
 
 /// Compiled code and what belongs to it.
 #[derive(Debug, Default)]
-pub(crate) struct Variant {
-    pub(crate) classes: Vec<Class>,
+pub(crate) struct CompiledVariant {
+    pub(crate) classes: Vec<QuantityClass>,
     /// The formula that defines a quantity; nothing for states, variables and numbers.
     pub(crate) formulas: Vec<Option<usize>>,
-    pub(crate) dependencies: Dependencies,
+    pub(crate) dependencies: DependencyGraph,
     pub(crate) slots: usize,
     pub(crate) literals: Vec<(u32, f64)>,
     pub(crate) inputs: Vec<(u32, u32)>,
-    pub(crate) tables: Vec<Arc<Table>>,
-    pub(crate) prologue: Program,
-    pub(crate) rhs: Program,
+    pub(crate) tables: Vec<Arc<PointTable>>,
+    pub(crate) prologue: CompiledProgram,
+    pub(crate) rhs: CompiledProgram,
     /// Slots of the rates, state by state.
     pub(crate) rates: Range<u32>,
-    pub(crate) jacobian: Program,
+    pub(crate) jacobian: CompiledProgram,
     pub(crate) jacobian_slots: Vec<u32>,
-    pub(crate) pattern: Pattern,
-    pub(crate) conditions: Program,
+    pub(crate) pattern: SparsityPattern,
+    pub(crate) conditions: CompiledProgram,
     pub(crate) condition_slots: Vec<u32>,
     pub(crate) assignments: Vec<Vec<AssignmentCode>>,
-    pub(crate) outputs: Program,
+    pub(crate) outputs: CompiledProgram,
     /// Slots of the outputs' values.
     pub(crate) values: Range<u32>,
     /// Arrays of engines that are done.
     spare: Mutex<Vec<Vec<f64>>>,
-    symbolic: OnceLock<Arc<Symbolic>>,
+    symbolic: OnceLock<Arc<SymbolicFactors>>,
     /// Constants of the file that decide on the rules of what varies.
     pub(crate) in_logic: Vec<usize>,
 }
 
-impl Variant {
-    /// An array for this code: all zero as far as there are slots.
+impl CompiledVariant {
+    /// Returns an array for this code: all zero as far as there are slots.
     pub(crate) fn array(&self) -> Vec<f64> {
         let spare = self
             .spare
@@ -146,34 +150,34 @@ impl Variant {
         }
     }
 
-    /// The analysis of the Jacobian's pattern, made at the first call.
+    /// Returns the analysis of the Jacobian's pattern, made at the first call.
     ///
     /// # Errors
     /// That of `watch`.
-    pub(crate) fn symbolic(&self, watch: &Watch<'_>) -> Result<Arc<Symbolic>, Interrupt> {
+    pub(crate) fn symbolic(&self, watch: &Watch<'_>) -> Result<Arc<SymbolicFactors>, Interrupt> {
         if let Some(known) = self.symbolic.get() {
             return Ok(Arc::clone(known));
         }
-        let made = Symbolic::analyse_asking(&self.pattern, &mut || watch.check())?;
+        let made = SymbolicFactors::analyse_asking(&self.pattern, &mut || watch.check())?;
         Ok(Arc::clone(self.symbolic.get_or_init(|| Arc::new(made))))
     }
 
     /// Compiles the model with the replacements of `key`.
     ///
     /// # Errors
-    /// [`Stopped`].
+    /// [`StopCause`].
     pub(crate) fn compile(
         model: &Model,
         states: &[usize],
         outputs: &[usize],
         key: &Key,
         watch: &Watch<'_>,
-    ) -> Result<Self, Stopped> {
+    ) -> Result<Self, StopCause> {
         let formulas = formulas(model, states, key);
-        let dependencies = Dependencies::new(model, |q| formulas[q], watch)?;
+        let dependencies = DependencyGraph::new(model, |q| formulas[q], watch)?;
         let classes = classes(model, states, &formulas, &dependencies);
         let (set, constants) = constants(model, &dependencies, key);
-        let mut lowering = Lowering::new(
+        let mut lowering = VariantLowering::new(
             model,
             &classes,
             &formulas,
@@ -182,8 +186,8 @@ impl Variant {
             &dependencies.order,
             watch,
         );
-        let roots = Roots::new(&mut lowering, model, states, outputs)?;
-        let Lowering {
+        let roots = VariantRoots::new(&mut lowering, model, states, outputs)?;
+        let VariantLowering {
             graph,
             tables,
             in_logic,
@@ -207,12 +211,12 @@ impl Variant {
     /// Writes the code of all roots; what does not vary comes last, into the prologue.
     fn emit(
         &mut self,
-        graph: &Graph,
-        roots: Roots,
+        graph: &ExpressionGraph,
+        roots: VariantRoots,
         is_static: Vec<Vec<bool>>,
         watch: &Watch<'_>,
     ) -> Result<(), Interrupt> {
-        let mut emitter = Emitter::new(graph, roots.rates.len() as u32, watch);
+        let mut emitter = CodeEmitter::new(graph, roots.rates.len() as u32, watch);
         let rates;
         (self.rhs, rates) = emitter.block(&roots.rates)?;
         self.rates = rates..rates + roots.rates.len() as u32;
@@ -231,7 +235,7 @@ impl Variant {
                 is_static,
             })
         };
-        self.assignments = grouped(&roots.assignments, is_static, one)?;
+        self.assignments = group_roots(&roots.assignments, is_static, one)?;
         let outputs;
         (self.outputs, outputs) = emitter.block(&roots.outputs)?;
         self.values = outputs..outputs + roots.outputs.len() as u32;
@@ -258,19 +262,19 @@ impl Variant {
 }
 
 /// The expressions of which a variant's code is made.
-struct Roots {
+struct VariantRoots {
     rates: Vec<Id>,
     /// In the order of the pattern.
     jacobian: Vec<Id>,
-    pattern: Pattern,
+    pattern: SparsityPattern,
     conditions: Vec<Id>,
     assignments: Vec<Vec<Id>>,
     outputs: Vec<Id>,
 }
 
-impl Roots {
+impl VariantRoots {
     fn new(
-        lowering: &mut Lowering<'_>,
+        lowering: &mut VariantLowering<'_>,
         model: &Model,
         states: &[usize],
         outputs: &[usize],
@@ -281,7 +285,7 @@ impl Roots {
         let (conditions, assignments) = event_roots(lowering, model)?;
         let outputs = outputs
             .iter()
-            .map(|q| lowering.quantity(*q, Mode::Faithful))
+            .map(|q| lowering.quantity(*q, RegroupMode::Faithful))
             .collect::<Result<_, _>>()?;
         Ok(Self {
             rates,
@@ -294,10 +298,10 @@ impl Roots {
     }
 }
 
-/// What the user set, and the constants of the file that are left.
-fn constants(model: &Model, dependencies: &Dependencies, key: &Key) -> (Vec<bool>, Vec<bool>) {
+/// Returns the values set by the user, and the remaining constants of the file.
+fn constants(model: &Model, dependencies: &DependencyGraph, key: &Key) -> (Vec<bool>, Vec<bool>) {
     let mut set = vec![false; model.quantities.len()];
-    for (q, _) in key.iter().filter(|(_, r)| *r == Replacement::Set) {
+    for (q, _) in key.iter().filter(|(_, r)| *r == FormulaReplacement::Set) {
         set[*q] = true;
     }
     let mut changed = dependencies::targets(model);
@@ -308,10 +312,10 @@ fn constants(model: &Model, dependencies: &Dependencies, key: &Key) -> (Vec<bool
 
 /// Conditions and assignments, event by event, exactly as written.
 fn event_roots(
-    lowering: &mut Lowering<'_>,
+    lowering: &mut VariantLowering<'_>,
     model: &Model,
 ) -> Result<(Vec<Id>, Vec<Vec<Id>>), Interrupt> {
-    let mut root = |f: usize| lowering.formula(f, Mode::Faithful);
+    let mut root = |f: usize| lowering.formula(f, RegroupMode::Faithful);
     let conditions = model.events.iter().map(|e| root(e.condition));
     let conditions = conditions.collect::<Result<_, _>>()?;
     let assignments = model
@@ -323,7 +327,7 @@ fn event_roots(
 }
 
 /// Applies `each` to every root with its flag, event by event.
-fn grouped<T>(
+fn group_roots<T>(
     roots: &[Vec<Id>],
     flags: Vec<Vec<bool>>,
     mut each: impl FnMut((&Id, bool)) -> Result<T, Interrupt>,
@@ -335,10 +339,10 @@ fn grouped<T>(
         .collect()
 }
 
-/// The formula that defines each quantity between events.
+/// Returns the formula that defines each quantity between events.
 fn formulas(model: &Model, states: &[usize], key: &Key) -> Vec<Option<usize>> {
     let own = |q: &crate::model::Quantity| {
-        if q.kind == Kind::Variable {
+        if q.kind == QuantityKind::Variable {
             None
         } else {
             dependencies::formula(q.source)
@@ -350,8 +354,8 @@ fn formulas(model: &Model, states: &[usize], key: &Key) -> Vec<Option<usize>> {
     }
     for &(q, replacement) in key {
         formulas[q] = match replacement {
-            Replacement::Constant | Replacement::Set => None,
-            Replacement::Formula(f) => Some(f),
+            FormulaReplacement::Constant | FormulaReplacement::Set => None,
+            FormulaReplacement::Formula(f) => Some(f),
         };
     }
     formulas
@@ -361,32 +365,32 @@ fn classes(
     model: &Model,
     states: &[usize],
     formulas: &[Option<usize>],
-    dependencies: &Dependencies,
-) -> Vec<Class> {
+    dependencies: &DependencyGraph,
+) -> Vec<QuantityClass> {
     let n = model.quantities.len();
     let mut is_state = vec![false; n];
     for &q in states {
         is_state[q] = true;
     }
     let varies = dependencies.reach(n, |q| is_state[q] || dependencies.reads_time[q]);
-    let mut classes: Vec<Class> = (0..n)
+    let mut classes: Vec<QuantityClass> = (0..n)
         .map(|q| {
             if varies[q] && formulas[q].is_some() {
-                Class::Varying
+                QuantityClass::Varying
             } else {
-                Class::Constant
+                QuantityClass::Constant
             }
         })
         .collect();
     for (i, &q) in states.iter().enumerate() {
-        classes[q] = Class::State(i as u32);
+        classes[q] = QuantityClass::State(i as u32);
     }
     classes
 }
 
-/// The rate of each state, as the solver sees it: scaled.
+/// Returns the rate of each state, as the solver sees it: scaled.
 fn rates(
-    lowering: &mut Lowering<'_>,
+    lowering: &mut VariantLowering<'_>,
     model: &Model,
     states: &[usize],
 ) -> Result<Vec<Id>, Interrupt> {
@@ -396,7 +400,7 @@ fn rates(
         let mut terms = Vec::new();
         let mut constant = lowering.graph.zero;
         for term in &quantity.rhs {
-            let value = lowering.formula(term.formula, Mode::Regrouped)?;
+            let value = lowering.formula(term.formula, RegroupMode::Regrouped)?;
             let factor = lowering.graph.literal(term.factor / quantity.scale);
             let value = lowering.graph.scaled(factor, value);
             lowering.graph.gather(value, &mut terms, &mut constant);
@@ -407,7 +411,7 @@ fn rates(
 }
 
 /// Row-wise gradients to a column-wise pattern and the roots in its order.
-fn by_column(gradients: &[Vec<(u32, Id)>]) -> (Pattern, Vec<Id>) {
+fn by_column(gradients: &[Vec<(u32, Id)>]) -> (SparsityPattern, Vec<Id>) {
     let n = gradients.len();
     let mut columns: Vec<Vec<(usize, Id)>> = vec![Vec::new(); n];
     for (row, gradient) in gradients.iter().enumerate() {
@@ -415,7 +419,7 @@ fn by_column(gradients: &[Vec<(u32, Id)>]) -> (Pattern, Vec<Id>) {
             columns[column as usize].push((row, id));
         }
     }
-    let mut pattern = Pattern {
+    let mut pattern = SparsityPattern {
         col_ptr: vec![0],
         row_idx: Vec::new(),
     };
@@ -433,15 +437,15 @@ fn by_column(gradients: &[Vec<(u32, Id)>]) -> (Pattern, Vec<Id>) {
 /// For each assignment, whether its formula depends on nothing that a run can change.
 fn static_assignments(
     model: &Model,
-    classes: &[Class],
-    dependencies: &Dependencies,
+    classes: &[QuantityClass],
+    dependencies: &DependencyGraph,
 ) -> Vec<Vec<bool>> {
     let target = dependencies::targets(model);
     let moved = dependencies.reach(classes.len(), |q| target[q]);
     let fixed = |f: usize| {
         model.formulas[f].references().all(|r| match r {
-            Reference::Time => false,
-            Reference::Quantity(q) => classes[q] == Class::Constant && !moved[q],
+            AliasReference::Time => false,
+            AliasReference::Quantity(q) => classes[q] == QuantityClass::Constant && !moved[q],
         })
     };
     model

@@ -1,8 +1,8 @@
 //! Models as files of other formats.
 //!
-//! Invariants: what a format cannot say is refused with the object's path, never left out or bent; numbers
-//! are written in the shortest form that reads back to the same bits; nothing is read or run. A text is whole before the
-//! first byte of it is written, so that a refusal or an interruption leaves no half of one behind.
+//! Invariants: a model that a format cannot express is refused with the object's path, never left out or bent; numbers
+//! are written in the shortest form that reads back to the same bits; nothing is read or run. A text is whole before
+//! the first byte of it is written, so that a refusal or an interruption leaves no half of one behind.
 
 mod pkml;
 mod sbml;
@@ -66,7 +66,7 @@ impl fmt::Display for ExportError {
 impl std::error::Error for ExportError {}
 
 /// Counts text that was made.
-fn made(bytes: usize, watch: &Watch<'_>) -> Result<(), Interrupt> {
+fn count_text(bytes: usize, watch: &Watch<'_>) -> Result<(), Interrupt> {
     watch.work(1 + bytes / BYTES_OF_A_UNIT)
 }
 

@@ -1,20 +1,20 @@
 //! A `.pkml` file with other numbers: the text as it is, but for the values of some entities.
 //!
-//! Everything that we do not read stays too: building blocks, display units, tags. A changed entity keeps its formula and
-//! gets `value` and `isFixedValue="1"`, as the suite marks a value that a person set.
+//! Everything that we do not read stays too: building blocks, display units, tags. A changed entity keeps its formula
+//! and gets `value` and `isFixedValue="1"`, as the suite marks a value that a person set.
 
 use std::collections::HashMap;
 
 use memchr::{memchr, memmem};
 
-use super::{ExportError, made};
+use super::{ExportError, count_text};
 use crate::watch::{Interrupt, Watch};
 
-/// The text with these values, by entity id. Only entities of the model itself are changed, those of building blocks are
-/// left alone.
+/// Returns the text with these values, by entity id. Only entities of the model itself are changed, those of building
+/// blocks are left alone.
 ///
 /// # Errors
-/// [`ExportError::Unsupported`] where the text holds no entity with an id, or it has two.
+/// [`ExportError::Unsupported`] if the text has no entity with an id, or two.
 pub fn pkml_with_values(text: &str, values: &HashMap<&str, f64>) -> Result<String, ExportError> {
     pkml_with_values_watched(text, values, &Watch::default())
 }
@@ -30,12 +30,12 @@ pub fn pkml_with_values_watched(
 ) -> Result<String, ExportError> {
     watch.ask()?;
     let model = model_part(text, watch)?;
-    let model = model.ok_or_else(|| refused("the file", "it has no model".to_owned()))?;
+    let model = model.ok_or_else(|| refusal("the file", "it has no model".to_owned()))?;
     let mut written = String::with_capacity(text.len() + 64 * values.len());
     let (mut copied, mut at) = (0, model.start);
     let mut met = HashMap::with_capacity(values.len());
     while let Some(tag) = next_tag(text, at).filter(|t| t.start < model.end) {
-        made(tag.end - at, watch)?;
+        count_text(tag.end - at, watch)?;
         at = tag.end;
         let body = text.get(tag.clone()).unwrap_or_default();
         let Some((id, value)) = attribute(body, "id").and_then(|id| values.get_key_value(id))
@@ -43,7 +43,7 @@ pub fn pkml_with_values_watched(
             continue;
         };
         if met.insert(*id, ()).is_some() {
-            return Err(refused(
+            return Err(refusal(
                 id,
                 "two entities of the file have this id".to_owned(),
             ));
@@ -53,7 +53,7 @@ pub fn pkml_with_values_watched(
         copied = tag.end;
     }
     if let Some(id) = values.keys().find(|id| !met.contains_key(*id)) {
-        return Err(refused(
+        return Err(refusal(
             id,
             "the file has no entity with this id".to_owned(),
         ));
@@ -62,15 +62,15 @@ pub fn pkml_with_values_watched(
     Ok(written)
 }
 
-fn refused(object: &str, what: String) -> ExportError {
+fn refusal(object: &str, what: String) -> ExportError {
     ExportError::unsupported("pkml", object, what)
 }
 
-/// Where the element `Model` lies.
+/// Returns the range of the element `Model`.
 fn model_part(text: &str, watch: &Watch<'_>) -> Result<Option<std::ops::Range<usize>>, Interrupt> {
     let mut at = 0;
     while let Some(tag) = next_tag(text, at) {
-        made(tag.end - at, watch)?;
+        count_text(tag.end - at, watch)?;
         at = tag.end;
         let body = text.get(tag.clone()).unwrap_or_default();
         if name(body) == "Model" && !body.ends_with("/>") {
@@ -82,7 +82,7 @@ fn model_part(text: &str, watch: &Watch<'_>) -> Result<Option<std::ops::Range<us
     Ok(None)
 }
 
-/// The next start tag from a byte on, comments, sections of plain text and instructions left out.
+/// Returns the next start tag from a byte on, comments, sections of plain text and instructions left out.
 fn next_tag(text: &str, from: usize) -> Option<std::ops::Range<usize>> {
     let bytes = text.as_bytes();
     let mut at = from;
@@ -168,15 +168,15 @@ mod tests {
     const TEXT: &str = "<S><B><P id=\"a\" value=\"9\"/></B>\n<Model id='m'><!-- <P id=\"a\"/> --><P id=\"a\" name='x > y' \
         value=\"1\" isFixedValue=\"0\" formula=\"f\" />\n<P id=\"b\"><Info id=\"c\"/></P></Model><P id=\"b\"/></S>";
 
-    fn written(values: &[(&'static str, f64)]) -> Result<String, String> {
+    fn write_values(values: &[(&'static str, f64)]) -> Result<String, String> {
         let values = values.iter().copied().collect();
         pkml_with_values(TEXT, &values).map_err(|e| e.to_string())
     }
 
     #[test]
     fn nothing_but_the_values_of_the_model_changes() {
-        assert_eq!(written(&[]), Ok(TEXT.to_owned()));
-        let changed = written(&[("a", 0.1), ("b", 2.0)]).unwrap_or_default();
+        assert_eq!(write_values(&[]), Ok(TEXT.to_owned()));
+        let changed = write_values(&[("a", 0.1), ("b", 2.0)]).unwrap_or_default();
         let expected = TEXT
             .replace(
                 "name='x > y' value=\"1\" isFixedValue=\"0\" formula=\"f\" />",
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn an_id_that_is_missing_or_not_one_entitys_is_named() {
-        assert!(written(&[("z", 1.0)]).is_err_and(|e| e.contains("'z'")));
+        assert!(write_values(&[("z", 1.0)]).is_err_and(|e| e.contains("'z'")));
         let twice = TEXT.replace("id=\"b\"><", "id=\"a\"><");
         let values = HashMap::from([("a", 1.0)]);
         assert!(pkml_with_values(&twice, &values).is_err_and(|e| e.to_string().contains("two")));

@@ -4,11 +4,11 @@
 //! conditionals, parameters or numbers.
 
 use super::xml::{escape, number};
-use super::{ExportError, made};
-use crate::formula::{Binary, Body, Expr, Unary};
+use super::{ExportError, count_text};
+use crate::formula::{BinaryOperation, Expr, FormulaBody, UnaryOperation};
 use crate::model::{
-    Format, Formula, FormulaKind, Interval, Kind, Model, Precision, Quantity, Reference, RhsTerm,
-    Source,
+    AliasReference, BoundFormula, FormulaKind, Model, ModelFormat, OutputInterval, Quantity,
+    QuantityKind, RhsTerm, TimePrecision, ValueSource,
 };
 use crate::watch::{Interrupt, Watch};
 use std::collections::{BTreeMap, HashSet};
@@ -18,7 +18,7 @@ use std::io::Write;
 const FORMAT: &str = "simmodel xml";
 
 /// The document under construction. Ids: time 0, quantities from 1 in model order, formulas after them.
-struct Document<'a> {
+struct SimModelDocument<'a> {
     model: &'a Model,
     watch: &'a Watch<'a>,
     out: String,
@@ -33,8 +33,8 @@ struct Document<'a> {
 /// Writes a model.
 ///
 /// # Errors
-/// [`ExportError::Unsupported`] names a quantity whose rate takes a table times a factor, or text that XML
-/// cannot hold; [`ExportError::Io`].
+/// [`ExportError::Unsupported`] names a quantity with a table times a factor in its rate, or text that XML cannot hold;
+/// [`ExportError::Io`].
 pub fn simmodel(model: &Model, out: &mut dyn Write) -> Result<(), ExportError> {
     simmodel_watched(model, out, &Watch::default())
 }
@@ -51,7 +51,7 @@ pub fn simmodel_watched(
     watch.ask()?;
     if !model
         .grid
-        .sorted(Precision::Double)
+        .sorted(TimePrecision::Double)
         .iter()
         .any(|t| *t > 0.0)
     {
@@ -59,7 +59,7 @@ pub fn simmodel_watched(
         return Err(ExportError::unsupported(FORMAT, &model.name, what));
     }
     let formulas = model.quantities.len() + 1;
-    let mut document = Document {
+    let mut document = SimModelDocument {
         model,
         watch,
         out: String::new(),
@@ -91,15 +91,15 @@ fn flag(value: bool) -> u8 {
     u8::from(value)
 }
 
-impl Document<'_> {
+impl SimModelDocument<'_> {
     fn push(&mut self, text: std::fmt::Arguments<'_>) {
         // Writing to a string cannot fail.
         let _ = self.out.write_fmt(text);
     }
 
     /// Counts what was written since the text had this length.
-    fn made(&self, since: usize) -> Result<(), Interrupt> {
-        made(self.out.len().saturating_sub(since), self.watch)
+    fn count_text(&self, since: usize) -> Result<(), Interrupt> {
+        count_text(self.out.len().saturating_sub(since), self.watch)
     }
 
     fn formula_id(&self, position: usize) -> usize {
@@ -134,16 +134,16 @@ impl Document<'_> {
                 self.out.push_str("</AssignmentList>");
             }
             self.out.push_str("</Event>\n");
-            self.made(since)?;
+            self.count_text(since)?;
         }
         self.out.push_str("</EventList>\n");
         Ok(())
     }
 
-    /// Id of the formula of a condition. The genuine library takes no arithmetic and no state as a condition, and a bare
-    /// time compared with a state ends its process.
+    /// Id of the formula of a condition. The genuine library takes no arithmetic and no state as a condition, and a
+    /// bare time compared with a state ends its process.
     fn condition(&mut self, f: usize) -> Result<usize, ExportError> {
-        let Some(Formula {
+        let Some(BoundFormula {
             kind: FormulaKind::Explicit { body, arguments },
             ..
         }) = self.model.formulas.get(f)
@@ -156,20 +156,20 @@ impl Document<'_> {
         };
         let reads_state = |nodes: &[Expr], i: u32| self.reads_state(nodes, i, arguments);
         let written = body.with_differences(|nodes, a, b| {
-            let time = Some(Reference::Time);
+            let time = Some(AliasReference::Time);
             argument(nodes, a) == time && reads_state(nodes, b)
                 || argument(nodes, b) == time && reads_state(nodes, a)
         });
         let root = written.nodes.len().saturating_sub(1) as u32;
         let accepted = match written.nodes.last() {
-            Some(Expr::Number(_) | Expr::Select(..) | Expr::Unary(Unary::Not, _)) => true,
+            Some(Expr::Number(_) | Expr::Select(..) | Expr::Unary(UnaryOperation::Not, _)) => true,
             Some(Expr::Binary(op, ..)) => {
-                op.is_comparison() || matches!(op, Binary::And | Binary::Or)
+                op.is_comparison() || matches!(op, BinaryOperation::And | BinaryOperation::Or)
             }
             Some(Expr::Argument(_)) => match argument(&written.nodes, root) {
-                Some(Reference::Quantity(q)) => {
+                Some(AliasReference::Quantity(q)) => {
                     let quantity = self.model.quantities.get(q);
-                    quantity.is_some_and(|q| q.kind == Kind::Parameter && q.rhs.is_empty())
+                    quantity.is_some_and(|q| q.kind == QuantityKind::Parameter && q.rhs.is_empty())
                 }
                 _ => false,
             },
@@ -187,13 +187,13 @@ impl Document<'_> {
         Ok(self.add(text)?)
     }
 
-    /// Whether a node of a body follows a state.
-    fn reads_state(&self, nodes: &[Expr], node: u32, arguments: &[Reference]) -> bool {
+    /// Returns whether a node of a body follows a state.
+    fn reads_state(&self, nodes: &[Expr], node: u32, arguments: &[AliasReference]) -> bool {
         let mut open = vec![node];
         while let Some(i) = open.pop() {
             match nodes.get(i as usize).copied() {
                 Some(Expr::Argument(a)) => {
-                    if let Some(Reference::Quantity(q)) = arguments.get(a as usize)
+                    if let Some(AliasReference::Quantity(q)) = arguments.get(a as usize)
                         && self.on_state.get(*q) == Some(&true)
                     {
                         return true;
@@ -212,16 +212,16 @@ impl Document<'_> {
         let model = self.model;
         // A parameter with a rate is a variable to this format.
         let list_of = |q: &Quantity| match q.kind {
-            Kind::Parameter if !q.rhs.is_empty() => Kind::Variable,
+            QuantityKind::Parameter if !q.rhs.is_empty() => QuantityKind::Variable,
             kind => kind,
         };
         for (kind, list) in [
-            (Kind::Variable, "VariableList"),
-            (Kind::Observer, "ObserverList"),
-            (Kind::Parameter, "ParameterList"),
+            (QuantityKind::Variable, "VariableList"),
+            (QuantityKind::Observer, "ObserverList"),
+            (QuantityKind::Parameter, "ParameterList"),
         ] {
             let is_empty = !model.quantities.iter().any(|q| list_of(q) == kind);
-            if is_empty && kind != Kind::Parameter {
+            if is_empty && kind != QuantityKind::Parameter {
                 continue;
             }
             self.push(format_args!("<{list}>\n"));
@@ -233,9 +233,9 @@ impl Document<'_> {
             {
                 let since = self.out.len();
                 self.quantity(i, q, kind)?;
-                self.made(since)?;
+                self.count_text(since)?;
             }
-            if kind == Kind::Parameter {
+            if kind == QuantityKind::Parameter {
                 self.solver_parameters();
             }
             self.push(format_args!("</{list}>\n"));
@@ -243,10 +243,12 @@ impl Document<'_> {
         Ok(())
     }
 
-    fn quantity(&mut self, i: usize, q: &Quantity, kind: Kind) -> Result<(), ExportError> {
+    fn quantity(&mut self, i: usize, q: &Quantity, kind: QuantityKind) -> Result<(), ExportError> {
         let path = match self.model.format {
-            Format::Pkml { .. } => format!("{}{}{}", self.model.name, self.model.delimiter, q.path),
-            Format::SimModel { .. } => q.path.clone(),
+            ModelFormat::Pkml { .. } => {
+                format!("{}{}{}", self.model.name, self.model.delimiter, q.path)
+            }
+            ModelFormat::SimModel { .. } => q.path.clone(),
         };
         let (path, name, unit) = (
             escape(FORMAT, &path)?,
@@ -259,22 +261,22 @@ impl Document<'_> {
             escape(FORMAT, &q.entity_id)?
         };
         let tag = match kind {
-            Kind::Variable => "V",
-            Kind::Observer => "Observer",
-            Kind::Parameter => "P",
+            QuantityKind::Variable => "V",
+            QuantityKind::Observer => "Observer",
+            QuantityKind::Parameter => "P",
         };
         let source = match (q.source, kind) {
-            (Source::Constant(value), Kind::Observer) => {
-                let body = Body::number(value);
+            (ValueSource::Constant(value), QuantityKind::Observer) => {
+                let body = FormulaBody::number(value);
                 let text = explicit(&body, "", &[])?;
                 let id = self.add(text)?;
                 format!("formulaId=\"{id}\"")
             }
-            (Source::Constant(value), _) => format!("value=\"{}\"", number(value)),
-            (Source::Formula(f), Kind::Variable) => {
+            (ValueSource::Constant(value), _) => format!("value=\"{}\"", number(value)),
+            (ValueSource::Formula(f), QuantityKind::Variable) => {
                 format!("initialValueFormulaId=\"{}\"", self.formula_id(f))
             }
-            (Source::Formula(f), _) => format!("formulaId=\"{}\"", self.formula_id(f)),
+            (ValueSource::Formula(f), _) => format!("formulaId=\"{}\"", self.formula_id(f)),
         };
         self.push(format_args!(
             "<{tag} id=\"{}\" entityId=\"{entity}\" name=\"{name}\" path=\"{path}\" unit=\"{unit}\" persistable=\"{}\" {source}",
@@ -282,15 +284,15 @@ impl Document<'_> {
             flag(q.persistable)
         ));
         match kind {
-            Kind::Variable => self.rates(q),
-            Kind::Parameter => {
+            QuantityKind::Variable => self.rates(q),
+            QuantityKind::Parameter => {
                 self.push(format_args!(
                     " canBeVaried=\"{}\"/>\n",
                     flag(q.can_be_varied)
                 ));
                 Ok(())
             }
-            Kind::Observer => {
+            QuantityKind::Observer => {
                 self.out.push_str("/>\n");
                 Ok(())
             }
@@ -325,7 +327,7 @@ impl Document<'_> {
         if let Some(id) = self.factors.get(&key) {
             return Ok(*id);
         }
-        let Some(Formula {
+        let Some(BoundFormula {
             kind: FormulaKind::Explicit { body, arguments },
             ..
         }) = self.model.formulas.get(term.formula)
@@ -345,7 +347,7 @@ impl Document<'_> {
     }
 
     fn add(&mut self, text: String) -> Result<usize, Interrupt> {
-        made(text.len(), self.watch)?;
+        count_text(text.len(), self.watch)?;
         let id = self.next;
         self.next += 1;
         self.extra.push((id, text));
@@ -391,7 +393,7 @@ impl Document<'_> {
                     reference(*argument)
                 )),
             }
-            self.made(since)?;
+            self.count_text(since)?;
         }
         for (id, text) in std::mem::take(&mut self.extra) {
             self.watch.check()?;
@@ -454,7 +456,7 @@ impl Document<'_> {
     /// Intervals and single times; an interval of one point is a single time to the genuine library.
     fn grid(&mut self) -> Result<(), Interrupt> {
         let grid = &self.model.grid;
-        let (intervals, single): (Vec<&Interval>, Vec<&Interval>) =
+        let (intervals, single): (Vec<&OutputInterval>, Vec<&OutputInterval>) =
             grid.intervals.iter().partition(|i| i.points >= 2);
         let single = single.into_iter().map(|i| i.start);
         let times: Vec<f64> = single.chain(grid.times.iter().copied()).collect();
@@ -491,11 +493,11 @@ fn on_state(model: &Model, watch: &Watch<'_>) -> Result<Vec<bool>, Interrupt> {
     for (q, quantity) in model.quantities.iter().enumerate() {
         watch.check()?;
         let formula = match quantity.source {
-            Source::Formula(f) => model.formulas.get(f),
-            Source::Constant(_) => None,
+            ValueSource::Formula(f) => model.formulas.get(f),
+            ValueSource::Constant(_) => None,
         };
         for reference in formula.iter().flat_map(|f| f.references()) {
-            if let Reference::Quantity(used) = reference
+            if let AliasReference::Quantity(used) = reference
                 && let Some(users) = users.get_mut(used)
             {
                 users.push(q);
@@ -505,7 +507,7 @@ fn on_state(model: &Model, watch: &Watch<'_>) -> Result<Vec<bool>, Interrupt> {
     // Variables that nothing changes are states to the genuine library all the same.
     let variables = model.quantities.iter().enumerate();
     let variables = variables
-        .filter(|(_, q)| q.kind == Kind::Variable)
+        .filter(|(_, q)| q.kind == QuantityKind::Variable)
         .map(|(i, _)| i);
     let mut open: Vec<usize> = model.states().into_iter().chain(variables).collect();
     while let Some(q) = open.pop() {
@@ -519,15 +521,19 @@ fn on_state(model: &Model, watch: &Watch<'_>) -> Result<Vec<bool>, Interrupt> {
     Ok(marked)
 }
 
-fn reference(reference: Reference) -> usize {
+fn reference(reference: AliasReference) -> usize {
     match reference {
-        Reference::Time => 0,
-        Reference::Quantity(q) => q + 1,
+        AliasReference::Time => 0,
+        AliasReference::Quantity(q) => q + 1,
     }
 }
 
-/// The content of an explicit formula: `factor` stands before the body.
-fn explicit(body: &Body, factor: &str, arguments: &[Reference]) -> Result<String, ExportError> {
+/// Returns the content of an explicit formula: `factor` precedes the body.
+fn explicit(
+    body: &FormulaBody,
+    factor: &str,
+    arguments: &[AliasReference],
+) -> Result<String, ExportError> {
     let names = names(&body.aliases);
     let text = body.text_with(&names);
     let text = if factor.is_empty() {
@@ -552,7 +558,7 @@ fn explicit(body: &Body, factor: &str, arguments: &[Reference]) -> Result<String
     Ok(out)
 }
 
-/// The aliases, with others for those that the genuine parser refuses.
+/// Returns the aliases, with others for those that the genuine parser refuses.
 fn names(aliases: &[String]) -> Vec<String> {
     let mut names: Vec<String> = Vec::with_capacity(aliases.len());
     let all: HashSet<&str> = aliases.iter().map(String::as_str).collect();
@@ -560,7 +566,7 @@ fn names(aliases: &[String]) -> Vec<String> {
     for (i, alias) in aliases.iter().enumerate() {
         let mut name = alias.clone();
         let mut n = i;
-        while !Body::is_plain_name(&name)
+        while !FormulaBody::is_plain_name(&name)
             || taken.contains(&name)
             || name != *alias && all.contains(name.as_str())
         {
@@ -573,7 +579,7 @@ fn names(aliases: &[String]) -> Vec<String> {
     names
 }
 
-/// A number within an equation; the language has no negative infinity of its own.
+/// Returns a number within an equation; the language has no negative infinity of its own.
 fn equation_number(value: f64) -> String {
     if value.is_nan() {
         "NaN".to_owned()

@@ -30,7 +30,7 @@ pub(super) fn escape(format: &'static str, text: &str) -> Result<String, ExportE
     Ok(out)
 }
 
-/// A number that reads back to the same bits; `NaN`, `INF`, `-INF`.
+/// Returns a number that reads back to the same bits; `NaN`, `INF`, `-INF`.
 pub(super) fn number(value: f64) -> String {
     if value.is_nan() {
         "NaN".to_owned()

@@ -8,19 +8,19 @@ use super::PRODUCTS_OF_A_UNIT;
 use crate::watch::{Interrupt, Watch};
 
 /// The lower factor of Cholesky, after scaling the diagonal to 1, with the scales.
-struct Factor {
+struct CholeskyFactor {
     l: Vec<f64>,
     scale: Vec<f64>,
 }
 
 /// A symmetric matrix, row by row.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Symmetric {
+pub(super) struct SymmetricMatrix {
     n: usize,
     a: Vec<f64>,
 }
 
-impl Symmetric {
+impl SymmetricMatrix {
     pub(super) fn zero(n: usize) -> Self {
         Self {
             n,
@@ -58,8 +58,8 @@ impl Symmetric {
         }
     }
 
-    /// Its factor; nothing where the matrix is not positive definite.
-    fn factor(&self, watch: &Watch<'_>) -> Result<Option<Factor>, Interrupt> {
+    /// Its factor; nothing if the matrix is not positive definite.
+    fn factor(&self, watch: &Watch<'_>) -> Result<Option<CholeskyFactor>, Interrupt> {
         let n = self.n;
         let scale: Vec<f64> = (0..n).map(|i| self.at(i, i).sqrt()).collect();
         if scale.iter().any(|s| !(s.is_finite() && *s > 0.0)) {
@@ -81,10 +81,10 @@ impl Symmetric {
                 }
             }
         }
-        Ok(Some(Factor { l, scale }))
+        Ok(Some(CholeskyFactor { l, scale }))
     }
 
-    /// The solution of `A·x = b`; nothing where the matrix is not positive definite.
+    /// Returns the solution of `A·x = b`; nothing if the matrix is not positive definite.
     pub(super) fn solve(
         &self,
         b: &[f64],
@@ -94,7 +94,7 @@ impl Symmetric {
         Ok(factor.map(|factor| factor.solve(b)))
     }
 
-    /// The inverse; nothing where the matrix is not positive definite.
+    /// Returns the inverse; nothing if the matrix is not positive definite.
     pub(super) fn inverse(&self, watch: &Watch<'_>) -> Result<Option<Self>, Interrupt> {
         let Some(factor) = self.factor(watch)? else {
             return Ok(None);
@@ -112,7 +112,7 @@ impl Symmetric {
     }
 }
 
-impl Factor {
+impl CholeskyFactor {
     fn solve(&self, b: &[f64]) -> Vec<f64> {
         let (l, scale, n) = (&self.l, &self.scale, self.scale.len());
         let mut x: Vec<f64> = b.iter().zip(scale).map(|(b, s)| b / s).collect();
@@ -133,12 +133,12 @@ impl Factor {
 
 #[cfg(test)]
 mod tests {
-    use super::Symmetric;
+    use super::SymmetricMatrix;
     use crate::watch::Watch;
 
     #[test]
     fn inverse_times_matrix_is_one() {
-        let mut m = Symmetric::zero(3);
+        let mut m = SymmetricMatrix::zero(3);
         for (i, j, v) in [
             (0, 0, 4e6),
             (1, 0, 2e3),
@@ -156,7 +156,7 @@ mod tests {
                 assert!((sum - one).abs() < 1e-9, "{i} {j}: {sum}");
             }
         }
-        let mut singular = Symmetric::zero(2);
+        let mut singular = SymmetricMatrix::zero(2);
         for (i, j) in [(0, 0), (1, 0), (1, 1)] {
             singular.add(i, j, 1.0);
         }

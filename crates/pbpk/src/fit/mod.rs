@@ -1,8 +1,8 @@
 //! Parameters from observed data: nonlinear least squares by Levenberg and Marquardt on exact derivatives.
 //!
-//! Source: J. J. Moré, "The Levenberg-Marquardt algorithm", LNM 630 (1978); intervals from the linearised model at the end
-//! (D. M. Bates, D. G. Watts, "Nonlinear regression analysis", 1988, §2.3). Parameters that are positive are fitted by their
-//! logarithms, so that a step never makes one negative and its interval lies above 0.
+//! Source: J. J. Moré, "The Levenberg-Marquardt algorithm", LNM 630 (1978); intervals from the linearised model at the
+//! end (D. M. Bates, D. G. Watts, "Nonlinear regression analysis", 1988, §2.3). Parameters that are positive are fitted
+//! by their logarithms, so that a step never makes one negative and its interval lies above 0.
 #![expect(
     clippy::indexing_slicing,
     reason = "numeric kernel: rows are observations, columns parameters of one problem"
@@ -12,8 +12,8 @@ mod matrix;
 mod problem;
 mod student;
 
-use matrix::Symmetric;
-pub use problem::{Errors, Observation, Parameter, Problem, ProblemError};
+use matrix::SymmetricMatrix;
+pub use problem::{FitParameter, FitProblem, Observation, ProblemError, ResidualModel};
 
 use crate::run::RunError;
 use crate::watch::{Interrupt, Watch};
@@ -25,7 +25,7 @@ const PRODUCTS_OF_A_UNIT: usize = 1024;
 const ATTEMPTS_MAX: usize = 200;
 /// Most runs of the model that a fit takes.
 pub const RUNS_MAX: usize = ATTEMPTS_MAX + 1;
-/// Damping at the beginning, its factors after success and failure, and where nothing helps any more.
+/// Damping at the beginning, its factors after success and failure, and its last value.
 const DAMPING_START: f64 = 1e-3;
 const DAMPING_LOWER: f64 = 0.1;
 const DAMPING_HIGHER: f64 = 4.0;
@@ -37,10 +37,10 @@ const OUTSIDE: f64 = 0.05;
 
 /// One fitted parameter, in base units.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Estimate {
+pub struct ParameterEstimate {
     /// Its value.
     pub value: f64,
-    /// 95 % interval; not a number at a bound, infinite where the data do not determine the parameter.
+    /// 95 % interval; not a number at a bound, infinite if the data do not determine the parameter.
     pub low: f64,
     /// Upper end.
     pub high: f64,
@@ -48,11 +48,11 @@ pub struct Estimate {
     pub at_bound: bool,
 }
 
-/// What a fit found.
+/// Result of a fit.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Fit {
+pub struct FitResult {
     /// In the order of the problem's parameters.
-    pub estimates: Vec<Estimate>,
+    pub estimates: Vec<ParameterEstimate>,
     /// Sum of the squared, weighted residuals.
     pub sum_of_squares: f64,
     /// Standard deviation of the residuals.
@@ -99,7 +99,7 @@ impl From<Interrupt> for FitError {
 }
 
 /// Residuals and their derivatives at a point.
-struct Point {
+struct ResidualPoint {
     at: Vec<f64>,
     residuals: Vec<f64>,
     /// Row by row, one for each residual.
@@ -108,8 +108,8 @@ struct Point {
     cost: f64,
 }
 
-impl Point {
-    fn new(problem: &Problem<'_>, at: Vec<f64>) -> Result<Self, FitError> {
+impl ResidualPoint {
+    fn new(problem: &FitProblem<'_>, at: Vec<f64>) -> Result<Self, FitError> {
         let (fitted, residuals, jacobian) = problem.residuals(&at)?;
         let cost = residuals.iter().map(|r| r * r).sum();
         Ok(Self {
@@ -122,9 +122,9 @@ impl Point {
     }
 
     /// `JᵀJ`.
-    fn normal_matrix(&self, watch: &Watch<'_>) -> Result<Symmetric, Interrupt> {
+    fn normal_matrix(&self, watch: &Watch<'_>) -> Result<SymmetricMatrix, Interrupt> {
         let n = self.at.len();
-        let mut matrix = Symmetric::zero(n);
+        let mut matrix = SymmetricMatrix::zero(n);
         for row in self.jacobian.chunks_exact(n.max(1)) {
             watch.work(1 + n * n / PRODUCTS_OF_A_UNIT)?;
             for i in 0..n {
@@ -153,12 +153,12 @@ impl Point {
 ///
 /// # Errors
 /// [`FitError`]. A run that fails on the way only shortens the step.
-pub fn fit(problem: &Problem<'_>) -> Result<Fit, FitError> {
+pub fn fit(problem: &FitProblem<'_>) -> Result<FitResult, FitError> {
     problem.check().map_err(FitError::Problem)?;
     let watch = Watch::new(problem.interrupt());
     watch.ask()?;
     let bounds = problem.bounds();
-    let mut point = Point::new(problem, problem.start())?;
+    let mut point = ResidualPoint::new(problem, problem.start())?;
     let (mut damping, mut runs, mut converged) = (DAMPING_START, 1, point.cost == 0.0);
     for _ in 0..ATTEMPTS_MAX {
         if converged {
@@ -179,7 +179,7 @@ pub fn fit(problem: &Problem<'_>) -> Result<Fit, FitError> {
         let trial = match trial {
             Some(at) if at != point.at => {
                 runs += 1;
-                match Point::new(problem, at) {
+                match ResidualPoint::new(problem, at) {
                     Ok(next) => Some(next),
                     Err(FitError::Run(_)) => None,
                     Err(e) => return Err(e),
@@ -218,12 +218,12 @@ fn free(at: &[f64], slope: &[f64], bounds: &[(f64, f64)]) -> Vec<usize> {
 }
 
 fn summary(
-    problem: &Problem<'_>,
-    point: &Point,
+    problem: &FitProblem<'_>,
+    point: &ResidualPoint,
     bounds: &[(f64, f64)],
     (runs, converged): (usize, bool),
     watch: &Watch<'_>,
-) -> Result<Fit, Interrupt> {
+) -> Result<FitResult, Interrupt> {
     let n = point.at.len();
     let inside = |i: &usize| point.at[*i] > bounds[*i].0 && point.at[*i] < bounds[*i].1;
     let free: Vec<usize> = (0..n).filter(inside).collect();
@@ -231,8 +231,8 @@ fn summary(
     let sigma = (point.cost / degrees.max(1) as f64).sqrt();
     let inverse = point.normal_matrix(watch)?.part(&free).inverse(watch)?;
     let width = student::quantile(1.0 - OUTSIDE / 2.0, degrees) * sigma;
-    let mut estimates: Vec<Estimate> = (0..n)
-        .map(|i| Estimate {
+    let mut estimates: Vec<ParameterEstimate> = (0..n)
+        .map(|i| ParameterEstimate {
             value: problem.value(i, point.at[i]),
             low: f64::NAN,
             high: f64::NAN,
@@ -256,7 +256,7 @@ fn summary(
             correlation[i * n + j] = both / (spread(a) * spread(b));
         }
     }
-    Ok(Fit {
+    Ok(FitResult {
         estimates,
         sum_of_squares: point.cost,
         sigma,

@@ -1,4 +1,4 @@
-//! What is fitted to what.
+//! Parameters, data and residuals of a fit.
 #![expect(
     clippy::indexing_slicing,
     reason = "numeric kernel: rows are observations, columns parameters of one problem"
@@ -7,13 +7,13 @@
 use std::fmt;
 
 use super::FitError;
-use crate::compile::{Changes, Instance};
+use crate::compile::{Instance, QuantityChanges};
 use crate::error::SetError;
 use crate::run::{OspVersion, RunError, RunOptions, run};
 
 /// A parameter to be fitted.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Parameter {
+pub struct FitParameter {
     /// Its quantity.
     pub position: usize,
     /// Bounds in base units; infinite for none.
@@ -33,14 +33,14 @@ pub struct Observation {
     pub value: f64,
     /// Factor of its residual.
     pub weight: f64,
-    /// Whether the true value only lies below `value`, the limit of quantification: the residual is 0 where the model lies
+    /// Whether the true value only lies below `value`, the limit of quantification: the residual is 0 if the model lies
     /// below it too.
     pub is_censored: bool,
 }
 
 /// How residuals are formed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Errors {
+pub enum ResidualModel {
     /// Differences of logarithms.
     Log,
     /// Differences.
@@ -48,13 +48,13 @@ pub enum Errors {
 }
 
 /// Parameters, data, and the individual at which the fit starts.
-pub struct Problem<'a> {
+pub struct FitProblem<'a> {
     individual: &'a Instance,
-    parameters: Vec<Parameter>,
+    parameters: Vec<FitParameter>,
     observations: Vec<Observation>,
-    errors: Errors,
+    errors: ResidualModel,
     positions: Vec<usize>,
-    changes: Changes,
+    changes: QuantityChanges,
     times: Vec<f64>,
     /// For each parameter whether it is fitted by its logarithm.
     by_log: Vec<bool>,
@@ -86,7 +86,7 @@ pub enum ProblemError {
     Bounds {
         /// The parameter's path.
         path: String,
-        /// Where it starts.
+        /// Start value.
         start: f64,
     },
     /// An observation that is no number, or not positive where logarithms are compared.
@@ -134,19 +134,20 @@ impl fmt::Display for ProblemError {
 
 impl std::error::Error for ProblemError {}
 
-impl<'a> Problem<'a> {
-    /// A problem whose parameters start at the individual's values.
+impl<'a> FitProblem<'a> {
+    /// Returns a problem with the individual's values as start values.
     ///
     /// # Errors
     /// [`ProblemError::Set`] for a quantity that cannot be set.
     pub fn new(
         individual: &'a Instance,
-        parameters: Vec<Parameter>,
+        parameters: Vec<FitParameter>,
         observations: Vec<Observation>,
-        errors: Errors,
+        errors: ResidualModel,
     ) -> Result<Self, ProblemError> {
         let positions: Vec<usize> = parameters.iter().map(|p| p.position).collect();
-        let changes = Changes::new(individual, positions.clone()).map_err(ProblemError::Set)?;
+        let changes =
+            QuantityChanges::new(individual, positions.clone()).map_err(ProblemError::Set)?;
         let mut times: Vec<f64> = observations.iter().map(|o| o.time).collect();
         times.sort_by(f64::total_cmp);
         times.dedup();
@@ -173,7 +174,7 @@ impl<'a> Problem<'a> {
     }
 
     /// Asks this question during the fit.
-    pub fn watched(&mut self, interrupt: crate::watch::Question<'a>) {
+    pub fn set_watch(&mut self, interrupt: crate::watch::Question<'a>) {
         self.interrupt = Some(interrupt);
     }
 
@@ -186,7 +187,7 @@ impl<'a> Problem<'a> {
         self.tolerances = (relative, absolute);
     }
 
-    /// Release of the OSP solver whose rules the runs follow.
+    /// Sets the release of the OSP solver for the rules of the runs.
     pub fn with_release(&mut self, release: OspVersion) {
         self.release = release;
     }
@@ -227,7 +228,7 @@ impl<'a> Problem<'a> {
             o.value.is_finite()
                 && o.time.is_finite()
                 && o.time >= 0.0
-                && (o.value > 0.0 || self.errors == Errors::Absolute)
+                && (o.value > 0.0 || self.errors == ResidualModel::Absolute)
         };
         match self.observations.iter().find(|o| !usable(o)) {
             Some(o) => Err(ProblemError::Observation {
@@ -242,12 +243,12 @@ impl<'a> Problem<'a> {
         if self.by_log[i] { value.ln() } else { value }
     }
 
-    /// The value of a parameter in base units.
+    /// Returns the value of a parameter in base units.
     pub(super) fn value(&self, i: usize, inner: f64) -> f64 {
         if self.by_log[i] { inner.exp() } else { inner }
     }
 
-    /// Where the fit starts.
+    /// Returns the start values of the fit.
     pub(super) fn start(&self) -> Vec<f64> {
         let value = |q: usize| self.individual.value(q).unwrap_or(f64::NAN);
         let positions = self.positions.iter().enumerate();
@@ -256,7 +257,7 @@ impl<'a> Problem<'a> {
 
     /// Bounds of the fit.
     pub(super) fn bounds(&self) -> Vec<(f64, f64)> {
-        let bound = |(i, p): (usize, &Parameter)| {
+        let bound = |(i, p): (usize, &FitParameter)| {
             let low = if self.by_log[i] && p.low <= 0.0 {
                 f64::NEG_INFINITY
             } else {
@@ -301,8 +302,8 @@ impl<'a> Problem<'a> {
             let value = results.values[place];
             let (residual, slope) = match self.errors {
                 _ if o.is_censored && value <= o.value => (0.0, 0.0),
-                Errors::Log => (value.ln() - o.value.ln(), 1.0 / value),
-                Errors::Absolute => (value - o.value, 1.0),
+                ResidualModel::Log => (value.ln() - o.value.ln(), 1.0 / value),
+                ResidualModel::Absolute => (value - o.value, 1.0),
             };
             if !residual.is_finite() {
                 return Err(FitError::Run(RunError::NotComparable {

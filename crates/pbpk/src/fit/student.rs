@@ -2,8 +2,9 @@
 
 use crate::units::normal;
 
-/// The value below which Student's t lies with probability p, by its expansion in the normal one: good to 1e-3 from 4
-/// degrees of freedom on. Source: M. Abramowitz, I. A. Stegun, "Handbook of mathematical functions" (1964), 26.7.5.
+/// Returns the value below which Student's t lies with probability p, by its expansion in the normal one: good to 1e-3
+/// from 4 degrees of freedom on. Source: M. Abramowitz, I. A. Stegun, "Handbook of mathematical functions" (1964),
+/// 26.7.5.
 pub(super) fn quantile(p: f64, degrees: usize) -> f64 {
     let z = normal::quantile(p);
     let n = degrees.max(1) as f64;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Binary, Unary, parser, plan};
+use super::{BinaryOperation, UnaryOperation, parser, plan};
 
 /// One node; operands are positions of earlier nodes in the same body.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -12,16 +12,16 @@ pub enum Expr {
     /// The quantity behind the alias of this position.
     Argument(u32),
     /// A function of one operand.
-    Unary(Unary, u32),
+    Unary(UnaryOperation, u32),
     /// A function or operator of two operands.
-    Binary(Binary, u32, u32),
-    /// Condition, value where it is exactly 1, value elsewhere.
+    Binary(BinaryOperation, u32, u32),
+    /// Condition, value if it is exactly 1, value otherwise.
     Select(u32, u32, u32),
 }
 
 /// A parsed formula and the names of its arguments.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Body {
+pub struct FormulaBody {
     /// Operands before users; the last node is the value.
     pub nodes: Vec<Expr>,
     /// The aliases, by argument position.
@@ -38,7 +38,7 @@ pub struct Body {
 pub enum FormulaError {
     /// Nothing, or an operand missing, or a sign in the wrong place.
     Unexpected {
-        /// What was met.
+        /// Unexpected text.
         found: String,
         /// Character position, from 1.
         column: usize,
@@ -78,7 +78,7 @@ pub enum FormulaError {
     },
     /// More text, nodes or nesting than the bounds allow.
     TooLarge {
-        /// What was counted.
+        /// Name of the bound.
         what: &'static str,
         /// The bound.
         limit: usize,
@@ -86,7 +86,7 @@ pub enum FormulaError {
 }
 
 impl FormulaError {
-    /// The same with another place.
+    /// Returns the same with another place.
     pub(super) fn at_column(mut self, column_of: impl Fn(usize) -> usize) -> Self {
         match &mut self {
             Self::Unexpected { column, .. }
@@ -137,7 +137,7 @@ impl fmt::Display for FormulaError {
 
 impl std::error::Error for FormulaError {}
 
-impl Body {
+impl FormulaBody {
     /// Longest text accepted, in bytes.
     pub const TEXT_BYTES_MAX: usize = 1 << 20;
     /// Deepest nesting of brackets, conditionals and signs accepted.
@@ -151,15 +151,15 @@ impl Body {
         Self::with_aliases(text, aliases.to_vec())
     }
 
-    /// As [`Body::parse`], keeping the aliases.
+    /// As [`FormulaBody::parse`], keeping the aliases.
     ///
     /// # Errors
-    /// As [`Body::parse`].
+    /// As [`FormulaBody::parse`].
     pub fn with_aliases(text: &str, aliases: Vec<String>) -> Result<Self, FormulaError> {
         parser::parse(text, aliases)
     }
 
-    /// A body of these nodes, operands before their users and each used once.
+    /// Returns a body of these nodes, operands before their users and each used once.
     pub(super) fn new(nodes: Vec<Expr>, aliases: Vec<String>) -> Self {
         let plan = plan::plan(&nodes);
         let whole_product = plan::whole_product(&plan);
@@ -180,19 +180,19 @@ impl Body {
         }
     }
 
-    /// A body that is one number.
+    /// Returns a body that is one number.
     #[must_use]
     pub fn number(value: f64) -> Self {
         Self::new(vec![Expr::Number(value)], Vec::new())
     }
 
-    /// The nodes as they are evaluated: like [`Body::nodes`], with every product in order.
+    /// Returns the nodes as they are evaluated: like [`FormulaBody::nodes`], with every product in order.
     #[must_use]
     pub fn plan(&self) -> &[Expr] {
         &self.plan
     }
 
-    /// The number, if the body is nothing else.
+    /// Returns the number, if the body is nothing else.
     #[must_use]
     pub fn as_number(&self) -> Option<f64> {
         match self.nodes.as_slice() {
@@ -201,32 +201,37 @@ impl Body {
         }
     }
 
-    /// Whether a node of the plan is a product or quotient of a formula that is one product as a whole.
+    /// Returns whether a node of the plan is a product or quotient of a formula that is one product as a whole.
     #[must_use]
     pub fn is_whole_product(&self, node: usize) -> bool {
         self.whole_product.get(node) == Some(&true)
     }
 
-    /// Whether the text uses the alias at this position.
+    /// Returns whether the text uses the alias at this position.
     #[must_use]
     pub fn uses(&self, alias: usize) -> bool {
         self.used.get(alias) == Some(&true)
     }
 
-    /// Whether the genuine parser takes this as a name: no sign of the language, no blank, no word of the language.
+    /// Returns whether the genuine parser takes this as a name: no sign of the language, no blank, no word of the
+    /// language.
     #[must_use]
     pub fn is_plain_name(name: &str) -> bool {
         let forbidden = |c: char| c.is_whitespace() || "+-*\\/^.,<>=!()[]{}'\"?:&|;".contains(c);
         !name.is_empty() && !name.contains(forbidden) && !parser::is_reserved(name)
     }
 
-    /// This body compared with 1: true where the body is.
+    /// Returns this body compared with 1: true if the body is.
     #[must_use]
     pub fn equals_one(&self) -> Self {
         let mut nodes = self.nodes.clone();
         let root = to_u32(nodes.len().saturating_sub(1));
         nodes.push(Expr::Number(1.0));
-        nodes.push(Expr::Binary(Binary::Equal, root, root.saturating_add(1)));
+        nodes.push(Expr::Binary(
+            BinaryOperation::Equal,
+            root,
+            root.saturating_add(1),
+        ));
         Self::new(nodes, self.aliases.clone())
     }
 
@@ -241,7 +246,7 @@ impl Body {
                 Expr::Number(_) | Expr::Argument(_) => *node,
                 Expr::Unary(op, a) => Expr::Unary(op, at(a)),
                 Expr::Binary(op, a, b) if op.is_comparison() && wanted(&self.nodes, a, b) => {
-                    nodes.push(Expr::Binary(Binary::Subtract, at(a), at(b)));
+                    nodes.push(Expr::Binary(BinaryOperation::Subtract, at(a), at(b)));
                     nodes.push(Expr::Number(0.0));
                     let zero = to_u32(nodes.len() - 1);
                     Expr::Binary(op, zero.saturating_sub(1), zero)
@@ -263,12 +268,16 @@ impl Body {
         let argument = to_u32(aliases.len());
         aliases.push(alias.to_owned());
         nodes.push(Expr::Argument(argument));
-        nodes.push(Expr::Binary(Binary::Multiply, root, root.saturating_add(1)));
+        nodes.push(Expr::Binary(
+            BinaryOperation::Multiply,
+            root,
+            root.saturating_add(1),
+        ));
         Self::new(nodes, aliases)
     }
 }
 
-/// Positions fit: texts are bounded to [`Body::TEXT_BYTES_MAX`] bytes.
+/// Positions fit: texts are bounded to [`FormulaBody::TEXT_BYTES_MAX`] bytes.
 pub(super) fn to_u32(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }

@@ -4,52 +4,52 @@
     reason = "numeric kernel: operands precede their users by construction"
 )]
 
-use super::{Binary, Body, Expr, Known, Unary};
+use super::{BinaryOperation, Expr, FormulaBody, KnownExtent, UnaryOperation};
 
-/// The derivative of a function at x, where it has the value f.
+/// Returns the derivative of a function at x, if it has the value f.
 #[must_use]
-pub fn slope(op: Unary, x: f64, f: f64) -> f64 {
+pub fn slope(op: UnaryOperation, x: f64, f: f64) -> f64 {
     match op {
-        Unary::Acos => -1.0 / (1.0 - x * x).sqrt(),
-        Unary::Asin => 1.0 / (1.0 - x * x).sqrt(),
-        Unary::Atan => 1.0 / (1.0 + x * x),
-        Unary::Cos => -x.sin(),
-        Unary::Cosh => x.sinh(),
-        Unary::Exp => f,
-        Unary::Ln => 1.0 / x,
-        Unary::Log10 => std::f64::consts::LOG10_E / x,
-        Unary::Not => 0.0,
-        Unary::Sin => x.cos(),
-        Unary::Sinh => x.cosh(),
-        Unary::Sqrt => 0.5 / f,
-        Unary::Tan => 1.0 + f * f,
-        Unary::Tanh => 1.0 - f * f,
+        UnaryOperation::Acos => -1.0 / (1.0 - x * x).sqrt(),
+        UnaryOperation::Asin => 1.0 / (1.0 - x * x).sqrt(),
+        UnaryOperation::Atan => 1.0 / (1.0 + x * x),
+        UnaryOperation::Cos => -x.sin(),
+        UnaryOperation::Cosh => x.sinh(),
+        UnaryOperation::Exp => f,
+        UnaryOperation::Ln => 1.0 / x,
+        UnaryOperation::Log10 => std::f64::consts::LOG10_E / x,
+        UnaryOperation::Not => 0.0,
+        UnaryOperation::Sin => x.cos(),
+        UnaryOperation::Sinh => x.cosh(),
+        UnaryOperation::Sqrt => 0.5 / f,
+        UnaryOperation::Tan => 1.0 + f * f,
+        UnaryOperation::Tanh => 1.0 - f * f,
     }
 }
 
-/// The derivatives of an operator by its operands, where it has the value f. Truths do not change smoothly: 0.
+/// Returns the derivatives of an operator by its operands, if it has the value f. Truths do not change smoothly: 0.
 #[must_use]
-pub fn slopes(op: Binary, a: f64, b: f64, f: f64) -> (f64, f64) {
+pub fn slopes(op: BinaryOperation, a: f64, b: f64, f: f64) -> (f64, f64) {
     match op {
-        Binary::Add => (1.0, 1.0),
-        Binary::Subtract => (1.0, -1.0),
-        Binary::Multiply => (b, a),
-        Binary::Divide => (1.0 / b, -f / b),
-        Binary::Power if b == 2.0 => (2.0 * a, f * a.ln()),
-        Binary::Power => (b * a.powf(b - 1.0), f * a.ln()),
-        Binary::Min if a < b => (1.0, 0.0),
-        Binary::Max if a > b => (1.0, 0.0),
-        Binary::Min | Binary::Max => (0.0, 1.0),
+        BinaryOperation::Add => (1.0, 1.0),
+        BinaryOperation::Subtract => (1.0, -1.0),
+        BinaryOperation::Multiply => (b, a),
+        BinaryOperation::Divide => (1.0 / b, -f / b),
+        BinaryOperation::Power if b == 2.0 => (2.0 * a, f * a.ln()),
+        BinaryOperation::Power => (b * a.powf(b - 1.0), f * a.ln()),
+        BinaryOperation::Min if a < b => (1.0, 0.0),
+        BinaryOperation::Max if a > b => (1.0, 0.0),
+        BinaryOperation::Min | BinaryOperation::Max => (0.0, 1.0),
         _ => (0.0, 0.0),
     }
 }
 
-impl Body {
-    /// Calls `each` with the argument and the derivative by it, for every place in the text where it stands; an argument
-    /// may come several times. What is not finite is left out.
+impl FormulaBody {
+    /// Calls `each` with the argument and the derivative by it, for every occurrence in the text; an argument may come
+    /// several times. Values that are not finite are left out.
     pub fn gradient(
         &self,
-        scratch: &mut Vec<(f64, Known)>,
+        scratch: &mut Vec<(f64, KnownExtent)>,
         argument: impl Fn(usize) -> (f64, bool),
         mut each: impl FnMut(usize, f64),
     ) {
@@ -87,8 +87,8 @@ impl Body {
         }
     }
 
-    /// Arguments of comparisons in which one of them is `wanted`: where those are the time, all others say when the value
-    /// jumps.
+    /// Arguments of comparisons in which one of them is `wanted`: where those are the time, all others say when the
+    /// value jumps.
     #[must_use]
     pub fn compared_with(&self, wanted: impl Fn(usize) -> bool) -> Vec<usize> {
         let mut found = Vec::new();
@@ -140,7 +140,7 @@ mod tests {
             "a/b/a*3",
             "NOT(a>b)*a",
         ] {
-            let body = Body::parse(text, &names).unwrap();
+            let body = FormulaBody::parse(text, &names).unwrap();
             let at = |x: [f64; 2]| body.evaluate(&mut Vec::new(), |i| x[i]);
             let x = [1.3, 2.1];
             let mut found = [0.0; 2];
@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn comparisons_with_the_time_are_found() {
         let names = ["t", "start", "dose", "other"].map(str::to_owned);
-        let body = Body::parse("(t-start>=0 AND other<2) ? dose : 0", &names).unwrap();
+        let body = FormulaBody::parse("(t-start>=0 AND other<2) ? dose : 0", &names).unwrap();
         assert_eq!(body.compared_with(|i| i == 0), [1]);
     }
 }

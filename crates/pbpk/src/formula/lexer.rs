@@ -3,20 +3,20 @@
 
 use std::borrow::Cow;
 
-/// One token and the byte of the cleaned text where it starts.
+/// One token and its first byte in the cleaned text.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Token<'a> {
-    pub(super) kind: Kind<'a>,
+    pub(super) kind: TokenKind<'a>,
     pub(super) at: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Kind<'a> {
+pub(super) enum TokenKind<'a> {
     /// A number that was not followed by letters.
     Number(f64),
     /// A name with its spaces removed.
     Name(&'a str),
-    Sign(Sign),
+    Sign(OperatorSign),
     /// The words AND, OR, NOT or their signs.
     And,
     Or,
@@ -26,7 +26,7 @@ pub(super) enum Kind<'a> {
 
 /// Operators, brackets, `?`, `:`, `;`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sign {
+pub(super) enum OperatorSign {
     Plus,
     Minus,
     Times,
@@ -45,7 +45,7 @@ pub(super) enum Sign {
     Colon,
 }
 
-impl Sign {
+impl OperatorSign {
     fn text(self) -> &'static str {
         match self {
             Self::Plus => "+",
@@ -68,7 +68,7 @@ impl Sign {
     }
 }
 
-impl Kind<'_> {
+impl TokenKind<'_> {
     pub(super) fn describe(&self) -> String {
         match self {
             Self::Number(value) => format!("number {value}"),
@@ -83,14 +83,14 @@ impl Kind<'_> {
 }
 
 /// A text without the spaces that separate nothing, and with points for commas.
-pub(super) struct Clean<'a> {
+pub(super) struct CleanText<'a> {
     original: &'a str,
     pub(super) text: Cow<'a, str>,
     /// For each byte of the text the character position in the original, from 1; only where spaces were removed.
     columns: Option<Vec<usize>>,
 }
 
-impl<'a> Clean<'a> {
+impl<'a> CleanText<'a> {
     pub(super) fn new(original: &'a str) -> Self {
         if original.chars().any(char::is_whitespace) {
             let (text, columns) = without_spaces(original);
@@ -112,7 +112,7 @@ impl<'a> Clean<'a> {
         }
     }
 
-    /// The character position in the original, from 1, of this byte of the cleaned text.
+    /// Returns the character position in the original, from 1, of this byte of the cleaned text.
     pub(super) fn column(&self, at: usize) -> usize {
         let end = || self.original.chars().count() + 1;
         match &self.columns {
@@ -125,8 +125,8 @@ impl<'a> Clean<'a> {
     }
 }
 
-/// All tokens of a cleaned text, ended by [`Kind::End`]. A word that could be a number or a logical word is a name where
-/// `is_alias` says so.
+/// Returns all tokens of a cleaned text, ended by [`TokenKind::End`]. A word that could be a number or a logical word
+/// is a name where `is_alias` says so.
 pub(super) fn tokens(text: &str, is_alias: impl Fn(&str) -> bool) -> Vec<Token<'_>> {
     let mut out = Vec::with_capacity(text.len() / 3 + 2);
     let mut at = 0;
@@ -142,13 +142,13 @@ pub(super) fn tokens(text: &str, is_alias: impl Fn(&str) -> bool) -> Vec<Token<'
         at += used.max(1);
     }
     out.push(Token {
-        kind: Kind::End,
+        kind: TokenKind::End,
         at: usize::MAX,
     });
     out
 }
 
-/// The text without the spaces that separate nothing, and where each of its bytes stood.
+/// Returns the text without the spaces that separate nothing, and where each of its bytes stood.
 fn without_spaces(text: &str) -> (String, Vec<usize>) {
     let all: Vec<char> = text.chars().collect();
     let (mut kept, mut columns) = (
@@ -160,7 +160,7 @@ fn without_spaces(text: &str) -> (String, Vec<usize>) {
         columns.extend(std::iter::repeat_n(at + 1, c.len_utf8()));
     };
     let is_part = |c: &&char| !c.is_whitespace() && !"+-*/^()<>=?:;!&|".contains(**c);
-    // The part of a word that stands left of the present place, spaces removed.
+    // The part of a word left of the present place, spaces removed.
     let mut left = String::new();
     let mut at = 0;
     while let Some(&c) = all.get(at) {
@@ -188,51 +188,55 @@ fn without_spaces(text: &str) -> (String, Vec<usize>) {
     (kept, columns)
 }
 
-fn logical(word: &str) -> Option<Kind<'static>> {
-    let known = [("AND", Kind::And), ("OR", Kind::Or), ("NOT", Kind::Not)];
+fn logical(word: &str) -> Option<TokenKind<'static>> {
+    let known = [
+        ("AND", TokenKind::And),
+        ("OR", TokenKind::Or),
+        ("NOT", TokenKind::Not),
+    ];
     let found = known
         .into_iter()
         .find(|(name, _)| word.eq_ignore_ascii_case(name));
     found.map(|(_, kind)| kind)
 }
 
-/// The sign at the beginning of these bytes, with its length.
-fn sign(bytes: &[u8]) -> Option<(Kind<'static>, usize)> {
+/// Returns the sign at the beginning of these bytes, with its length.
+fn sign(bytes: &[u8]) -> Option<(TokenKind<'static>, usize)> {
     let first = *bytes.first()?;
     let next = bytes.get(1).copied();
     let (sign, length) = match (first, next) {
-        (b'&', Some(b'&')) => return Some((Kind::And, 2)),
-        (b'|', Some(b'|')) => return Some((Kind::Or, 2)),
-        (b'&', _) => return Some((Kind::And, 1)),
-        (b'|', _) => return Some((Kind::Or, 1)),
+        (b'&', Some(b'&')) => return Some((TokenKind::And, 2)),
+        (b'|', Some(b'|')) => return Some((TokenKind::Or, 2)),
+        (b'&', _) => return Some((TokenKind::And, 1)),
+        (b'|', _) => return Some((TokenKind::Or, 1)),
         // The sign ¬.
-        (0xc2, Some(0xac)) => return Some((Kind::Not, 2)),
-        (b'<', Some(b'=')) => (Sign::LessOrEqual, 2),
-        (b'>', Some(b'=')) => (Sign::GreaterOrEqual, 2),
-        (b'<', Some(b'>')) | (b'!', Some(b'=')) => (Sign::NotEqual, 2),
-        (b'=', Some(b'=')) => (Sign::Equal, 2),
-        (b'*', Some(b'*')) => (Sign::Power, 2),
-        (b'!', _) => return Some((Kind::Not, 1)),
-        (b'+', _) => (Sign::Plus, 1),
-        (b'-', _) => (Sign::Minus, 1),
-        (b'*', _) => (Sign::Times, 1),
-        (b'/', _) => (Sign::Over, 1),
-        (b'^', _) => (Sign::Power, 1),
-        (b'(', _) => (Sign::Open, 1),
-        (b')', _) => (Sign::Close, 1),
-        (b';', _) => (Sign::Semicolon, 1),
-        (b'<', _) => (Sign::Less, 1),
-        (b'>', _) => (Sign::Greater, 1),
-        (b'=', _) => (Sign::Equal, 1),
-        (b'?', _) => (Sign::Question, 1),
-        (b':', _) => (Sign::Colon, 1),
+        (0xc2, Some(0xac)) => return Some((TokenKind::Not, 2)),
+        (b'<', Some(b'=')) => (OperatorSign::LessOrEqual, 2),
+        (b'>', Some(b'=')) => (OperatorSign::GreaterOrEqual, 2),
+        (b'<', Some(b'>')) | (b'!', Some(b'=')) => (OperatorSign::NotEqual, 2),
+        (b'=', Some(b'=')) => (OperatorSign::Equal, 2),
+        (b'*', Some(b'*')) => (OperatorSign::Power, 2),
+        (b'!', _) => return Some((TokenKind::Not, 1)),
+        (b'+', _) => (OperatorSign::Plus, 1),
+        (b'-', _) => (OperatorSign::Minus, 1),
+        (b'*', _) => (OperatorSign::Times, 1),
+        (b'/', _) => (OperatorSign::Over, 1),
+        (b'^', _) => (OperatorSign::Power, 1),
+        (b'(', _) => (OperatorSign::Open, 1),
+        (b')', _) => (OperatorSign::Close, 1),
+        (b';', _) => (OperatorSign::Semicolon, 1),
+        (b'<', _) => (OperatorSign::Less, 1),
+        (b'>', _) => (OperatorSign::Greater, 1),
+        (b'=', _) => (OperatorSign::Equal, 1),
+        (b'?', _) => (OperatorSign::Question, 1),
+        (b':', _) => (OperatorSign::Colon, 1),
         _ => return None,
     };
-    Some((Kind::Sign(sign), length))
+    Some((TokenKind::Sign(sign), length))
 }
 
-/// A number, a name or one of the logical words at the beginning of a text, with its length.
-fn word<'a>(text: &'a str, is_alias: &impl Fn(&str) -> bool) -> (Kind<'a>, usize) {
+/// Returns a number, a name or one of the logical words at the beginning of a text, with its length.
+fn word<'a>(text: &'a str, is_alias: &impl Fn(&str) -> bool) -> (TokenKind<'a>, usize) {
     let bytes = text.as_bytes();
     let mut length = 0;
     while let Some(rest) = bytes.get(length..)
@@ -247,16 +251,17 @@ fn word<'a>(text: &'a str, is_alias: &impl Fn(&str) -> bool) -> (Kind<'a>, usize
     let word = text.get(..length).unwrap_or_default();
     let numeric = word.starts_with(|c: char| c.is_ascii_digit() || c == '.');
     let kind = if numeric && !is_alias(word) {
-        word.parse().map_or(Kind::Name(word), Kind::Number)
+        word.parse()
+            .map_or(TokenKind::Name(word), TokenKind::Number)
     } else {
         logical(word)
             .filter(|_| !is_alias(word))
-            .unwrap_or(Kind::Name(word))
+            .unwrap_or(TokenKind::Name(word))
     };
     (kind, length)
 }
 
-/// The sign in `1E-3`: the text so far is a number and an `e`, and a digit follows.
+/// Returns the sign in `1E-3`: the text so far is a number and an `e`, and a digit follows.
 fn is_exponent_sign(text: &str, at: usize) -> bool {
     let bytes = text.as_bytes();
     if !matches!(bytes.get(at), Some(b'+' | b'-'))

@@ -3,7 +3,7 @@
 /// One operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[expect(missing_docs, reason = "the names are the functions of the language")]
-pub enum Unary {
+pub enum UnaryOperation {
     Acos,
     Asin,
     Atan,
@@ -23,7 +23,7 @@ pub enum Unary {
 /// Two operands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[expect(missing_docs, reason = "the names are the operators of the language")]
-pub enum Binary {
+pub enum BinaryOperation {
     Add,
     Subtract,
     Multiply,
@@ -41,10 +41,10 @@ pub enum Binary {
     Max,
 }
 
-impl Unary {
-    /// The function of this name, any case. `LOG` is the natural logarithm.
+impl UnaryOperation {
+    /// Returns the function of this name, any case. `LOG` is the natural logarithm.
     #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         let mut upper = [0; WORD_BYTES_MAX];
         Some(match uppercase(name, &mut upper)? {
             "ACOS" => Self::Acos,
@@ -65,7 +65,7 @@ impl Unary {
         })
     }
 
-    /// The name as written in formulas.
+    /// Returns the name as written in formulas.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -87,8 +87,8 @@ impl Unary {
     }
 }
 
-impl Binary {
-    /// Whether it compares two numbers.
+impl BinaryOperation {
+    /// Returns whether it compares two numbers.
     #[must_use]
     pub fn is_comparison(self) -> bool {
         matches!(
@@ -102,9 +102,9 @@ impl Binary {
         )
     }
 
-    /// The two-operand function of this name, any case.
+    /// Returns the two-operand function of this name, any case.
     #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         let mut upper = [0; WORD_BYTES_MAX];
         Some(match uppercase(name, &mut upper)? {
             "MIN" => Self::Min,
@@ -122,7 +122,7 @@ impl Binary {
         })
     }
 
-    /// The sign between the operands, or nothing for `MIN` and `MAX`.
+    /// Returns the sign between the operands, or nothing for `MIN` and `MAX`.
     #[must_use]
     pub fn sign(self) -> Option<&'static str> {
         Some(match self {
@@ -147,7 +147,7 @@ impl Binary {
 /// Length of the longest function's name.
 const WORD_BYTES_MAX: usize = 5;
 
-/// The word in capitals; nothing where it is longer than every function's name.
+/// Returns the word in capitals; nothing if it is longer than every function's name.
 fn uppercase<'a>(name: &str, room: &'a mut [u8; WORD_BYTES_MAX]) -> Option<&'a str> {
     let room = room.get_mut(..name.len())?;
     room.copy_from_slice(name.as_bytes());

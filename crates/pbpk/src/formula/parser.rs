@@ -1,16 +1,16 @@
-//! Tokens to a [`Body`]: conditional, OR, AND, NOT, comparison, sum, product, power, from loosest to tightest.
+//! Tokens to a [`FormulaBody`]: conditional, OR, AND, NOT, comparison, sum, product, power, from loosest to tightest.
 
 use std::collections::HashMap;
 
 use super::body::to_u32;
-use super::lexer::{self, Clean, Kind, Sign, Token};
-use super::{Binary, Body, Expr, FormulaError, Unary};
+use super::lexer::{self, CleanText, OperatorSign, Token, TokenKind};
+use super::{BinaryOperation, Expr, FormulaBody, FormulaError, UnaryOperation};
 
-pub(super) fn parse(text: &str, aliases: Vec<String>) -> Result<Body, FormulaError> {
-    if text.len() > Body::TEXT_BYTES_MAX {
+pub(super) fn parse(text: &str, aliases: Vec<String>) -> Result<FormulaBody, FormulaError> {
+    if text.len() > FormulaBody::TEXT_BYTES_MAX {
         return Err(FormulaError::TooLarge {
             what: "bytes of formula text",
-            limit: Body::TEXT_BYTES_MAX,
+            limit: FormulaBody::TEXT_BYTES_MAX,
         });
     }
     if let Some(alias) = aliases.iter().find(|alias| is_reserved(alias)) {
@@ -18,16 +18,16 @@ pub(super) fn parse(text: &str, aliases: Vec<String>) -> Result<Body, FormulaErr
             name: alias.clone(),
         });
     }
-    let clean = Clean::new(text);
+    let clean = CleanText::new(text);
     let nodes = nodes(&clean.text, &aliases).map_err(|e| e.at_column(|at| clean.column(at)))?;
-    Ok(Body::new(nodes, aliases))
+    Ok(FormulaBody::new(nodes, aliases))
 }
 
-/// The nodes of a cleaned text; the columns of errors are bytes of that text.
+/// Returns the nodes of a cleaned text; the columns of errors are bytes of that text.
 fn nodes(text: &str, aliases: &[String]) -> Result<Vec<Expr>, FormulaError> {
-    let known = Aliases::new(aliases);
+    let known = AliasTable::new(aliases);
     let tokens = lexer::tokens(text, |word| known.position(word).is_some());
-    let mut parser = Parser {
+    let mut parser = FormulaParser {
         nodes: Vec::with_capacity(tokens.len()),
         tokens,
         at: 0,
@@ -36,7 +36,7 @@ fn nodes(text: &str, aliases: &[String]) -> Result<Vec<Expr>, FormulaError> {
     };
     parser.conditional()?;
     match parser.peek().kind {
-        Kind::End => Ok(parser.nodes),
+        TokenKind::End => Ok(parser.nodes),
         _ => Err(parser.unexpected()),
     }
 }
@@ -45,12 +45,12 @@ fn nodes(text: &str, aliases: &[String]) -> Result<Vec<Expr>, FormulaError> {
 const LISTED_MAX: usize = 8;
 
 /// Aliases by name; of equal ones the first.
-struct Aliases<'a> {
+struct AliasTable<'a> {
     list: &'a [String],
     by_name: HashMap<&'a str, usize>,
 }
 
-impl<'a> Aliases<'a> {
+impl<'a> AliasTable<'a> {
     fn new(list: &'a [String]) -> Self {
         let many = list.len() > LISTED_MAX;
         let named = list.iter().enumerate().rev().filter(|_| many);
@@ -69,33 +69,33 @@ impl<'a> Aliases<'a> {
     }
 }
 
-struct Parser<'a> {
+struct FormulaParser<'a> {
     tokens: Vec<Token<'a>>,
     at: usize,
     depth: usize,
-    aliases: Aliases<'a>,
+    aliases: AliasTable<'a>,
     nodes: Vec<Expr>,
 }
 
 type Node = Result<u32, FormulaError>;
 
 const END: Token<'static> = Token {
-    kind: Kind::End,
+    kind: TokenKind::End,
     at: usize::MAX,
 };
 
-impl<'a> Parser<'a> {
+impl<'a> FormulaParser<'a> {
     fn peek(&self) -> Token<'a> {
         self.tokens.get(self.at).copied().unwrap_or(END)
     }
 
-    fn take(&mut self, sign: Sign) -> bool {
-        let here = self.peek().kind == Kind::Sign(sign);
+    fn take(&mut self, sign: OperatorSign) -> bool {
+        let here = self.peek().kind == TokenKind::Sign(sign);
         self.at += usize::from(here);
         here
     }
 
-    fn expect(&mut self, sign: Sign) -> Result<(), FormulaError> {
+    fn expect(&mut self, sign: OperatorSign) -> Result<(), FormulaError> {
         if self.take(sign) {
             Ok(())
         } else {
@@ -116,17 +116,17 @@ impl<'a> Parser<'a> {
         to_u32(self.nodes.len() - 1)
     }
 
-    fn binary(&mut self, op: Binary, a: u32, b: u32) -> u32 {
+    fn binary(&mut self, op: BinaryOperation, a: u32, b: u32) -> u32 {
         self.push(Expr::Binary(op, a, b))
     }
 
     /// Runs `inner` one level deeper, so that hostile nesting cannot exhaust the stack.
     fn nested(&mut self, inner: impl FnOnce(&mut Self) -> Node) -> Node {
         self.depth += 1;
-        if self.depth > Body::DEPTH_MAX {
+        if self.depth > FormulaBody::DEPTH_MAX {
             return Err(FormulaError::TooLarge {
                 what: "levels of nesting",
-                limit: Body::DEPTH_MAX,
+                limit: FormulaBody::DEPTH_MAX,
             });
         }
         let node = inner(self);
@@ -136,40 +136,40 @@ impl<'a> Parser<'a> {
 
     fn conditional(&mut self) -> Node {
         let condition = self.either()?;
-        if !self.take(Sign::Question) {
+        if !self.take(OperatorSign::Question) {
             return Ok(condition);
         }
         let then = self.nested(Self::conditional)?;
-        self.expect(Sign::Colon)?;
+        self.expect(OperatorSign::Colon)?;
         let otherwise = self.nested(Self::conditional)?;
         Ok(self.push(Expr::Select(condition, then, otherwise)))
     }
 
     fn either(&mut self) -> Node {
         let mut left = self.both()?;
-        while self.peek().kind == Kind::Or {
+        while self.peek().kind == TokenKind::Or {
             self.at += 1;
             let right = self.both()?;
-            left = self.binary(Binary::Or, left, right);
+            left = self.binary(BinaryOperation::Or, left, right);
         }
         Ok(left)
     }
 
     fn both(&mut self) -> Node {
         let mut left = self.negation()?;
-        while self.peek().kind == Kind::And {
+        while self.peek().kind == TokenKind::And {
             self.at += 1;
             let right = self.negation()?;
-            left = self.binary(Binary::And, left, right);
+            left = self.binary(BinaryOperation::And, left, right);
         }
         Ok(left)
     }
 
     fn negation(&mut self) -> Node {
-        if self.peek().kind == Kind::Not {
+        if self.peek().kind == TokenKind::Not {
             self.at += 1;
             let operand = self.nested(Self::negation)?;
-            return Ok(self.push(Expr::Unary(Unary::Not, operand)));
+            return Ok(self.push(Expr::Unary(UnaryOperation::Not, operand)));
         }
         self.comparison()
     }
@@ -177,12 +177,12 @@ impl<'a> Parser<'a> {
     fn comparison(&mut self) -> Node {
         let left = self.sum()?;
         let op = match self.peek().kind {
-            Kind::Sign(Sign::Less) => Binary::Less,
-            Kind::Sign(Sign::LessOrEqual) => Binary::LessOrEqual,
-            Kind::Sign(Sign::Greater) => Binary::Greater,
-            Kind::Sign(Sign::GreaterOrEqual) => Binary::GreaterOrEqual,
-            Kind::Sign(Sign::Equal) => Binary::Equal,
-            Kind::Sign(Sign::NotEqual) => Binary::NotEqual,
+            TokenKind::Sign(OperatorSign::Less) => BinaryOperation::Less,
+            TokenKind::Sign(OperatorSign::LessOrEqual) => BinaryOperation::LessOrEqual,
+            TokenKind::Sign(OperatorSign::Greater) => BinaryOperation::Greater,
+            TokenKind::Sign(OperatorSign::GreaterOrEqual) => BinaryOperation::GreaterOrEqual,
+            TokenKind::Sign(OperatorSign::Equal) => BinaryOperation::Equal,
+            TokenKind::Sign(OperatorSign::NotEqual) => BinaryOperation::NotEqual,
             _ => return Ok(left),
         };
         self.at += 1;
@@ -192,19 +192,19 @@ impl<'a> Parser<'a> {
 
     /// A leading minus means zero minus the first product.
     fn sum(&mut self) -> Node {
-        let mut left = if self.take(Sign::Minus) {
+        let mut left = if self.take(OperatorSign::Minus) {
             let zero = self.push(Expr::Number(0.0));
             let operand = self.product()?;
-            self.binary(Binary::Subtract, zero, operand)
+            self.binary(BinaryOperation::Subtract, zero, operand)
         } else {
-            self.take(Sign::Plus);
+            self.take(OperatorSign::Plus);
             self.product()?
         };
         loop {
-            let op = if self.take(Sign::Plus) {
-                Binary::Add
-            } else if self.take(Sign::Minus) {
-                Binary::Subtract
+            let op = if self.take(OperatorSign::Plus) {
+                BinaryOperation::Add
+            } else if self.take(OperatorSign::Minus) {
+                BinaryOperation::Subtract
             } else {
                 return Ok(left);
             };
@@ -216,10 +216,10 @@ impl<'a> Parser<'a> {
     fn product(&mut self) -> Node {
         let mut left = self.power()?;
         loop {
-            let op = if self.take(Sign::Times) {
-                Binary::Multiply
-            } else if self.take(Sign::Over) {
-                Binary::Divide
+            let op = if self.take(OperatorSign::Times) {
+                BinaryOperation::Multiply
+            } else if self.take(OperatorSign::Over) {
+                BinaryOperation::Divide
             } else {
                 return Ok(left);
             };
@@ -230,47 +230,47 @@ impl<'a> Parser<'a> {
 
     /// Right-associative; a sign before an operand inside a product or exponent negates that operand.
     fn power(&mut self) -> Node {
-        if self.take(Sign::Minus) {
+        if self.take(OperatorSign::Minus) {
             let zero = self.push(Expr::Number(0.0));
             let operand = self.nested(Self::power)?;
-            return Ok(self.binary(Binary::Subtract, zero, operand));
+            return Ok(self.binary(BinaryOperation::Subtract, zero, operand));
         }
         let base = self.operand()?;
-        if !self.take(Sign::Power) {
+        if !self.take(OperatorSign::Power) {
             return Ok(base);
         }
         let exponent = self.nested(Self::power)?;
-        Ok(self.binary(Binary::Power, base, exponent))
+        Ok(self.binary(BinaryOperation::Power, base, exponent))
     }
 
     fn operand(&mut self) -> Node {
         let Token { kind, at: column } = self.peek();
         match kind {
-            Kind::Number(value) => {
+            TokenKind::Number(value) => {
                 self.at += 1;
                 Ok(self.push(Expr::Number(value)))
             }
-            Kind::Sign(Sign::Open) => {
+            TokenKind::Sign(OperatorSign::Open) => {
                 self.at += 1;
                 let inner = self.nested(Self::conditional)?;
-                self.expect(Sign::Close)?;
+                self.expect(OperatorSign::Close)?;
                 Ok(inner)
             }
-            Kind::Name(name) => {
+            TokenKind::Name(name) => {
                 self.at += 1;
                 self.name(name, column)
             }
-            Kind::And | Kind::Or => {
+            TokenKind::And | TokenKind::Or => {
                 self.at += 1;
-                let op = if kind == Kind::And {
-                    Binary::And
+                let op = if kind == TokenKind::And {
+                    BinaryOperation::And
                 } else {
-                    Binary::Or
+                    BinaryOperation::Or
                 };
                 self.two(op, kind.describe(), column)
             }
             // NOT is a logical operator: it has no place inside arithmetic without brackets.
-            Kind::Not | Kind::Sign(_) | Kind::End => Err(self.unexpected()),
+            TokenKind::Not | TokenKind::Sign(_) | TokenKind::End => Err(self.unexpected()),
         }
     }
 
@@ -279,7 +279,7 @@ impl<'a> Parser<'a> {
         if let Some(i) = self.aliases.position(name) {
             return Ok(self.push(Expr::Argument(to_u32(i))));
         }
-        if self.peek().kind == Kind::Sign(Sign::Open) {
+        if self.peek().kind == TokenKind::Sign(OperatorSign::Open) {
             return self.call(name, column);
         }
         match constant(name) {
@@ -292,10 +292,10 @@ impl<'a> Parser<'a> {
     }
 
     fn call(&mut self, name: &str, column: usize) -> Node {
-        if let Some(op) = Unary::named(name) {
-            self.expect(Sign::Open)?;
+        if let Some(op) = UnaryOperation::from_name(name) {
+            self.expect(OperatorSign::Open)?;
             let operand = self.nested(Self::conditional)?;
-            if !self.take(Sign::Close) {
+            if !self.take(OperatorSign::Close) {
                 return Err(FormulaError::Operands {
                     name: name.to_owned(),
                     wanted: 1,
@@ -304,7 +304,7 @@ impl<'a> Parser<'a> {
             }
             return Ok(self.push(Expr::Unary(op, operand)));
         }
-        match Binary::named(name) {
+        match BinaryOperation::from_name(name) {
             Some(op) => self.two(op, name.to_owned(), column),
             None if name.eq_ignore_ascii_case("RND") || name.eq_ignore_ascii_case("SRND") => {
                 Err(FormulaError::Random { column })
@@ -316,10 +316,10 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn two(&mut self, op: Binary, name: String, column: usize) -> Node {
-        self.expect(Sign::Open)?;
+    fn two(&mut self, op: BinaryOperation, name: String, column: usize) -> Node {
+        self.expect(OperatorSign::Open)?;
         let a = self.nested(Self::conditional)?;
-        if !self.take(Sign::Semicolon) {
+        if !self.take(OperatorSign::Semicolon) {
             return Err(FormulaError::Operands {
                 name,
                 wanted: 2,
@@ -327,7 +327,7 @@ impl<'a> Parser<'a> {
             });
         }
         let b = self.nested(Self::conditional)?;
-        if !self.take(Sign::Close) {
+        if !self.take(OperatorSign::Close) {
             return Err(FormulaError::Operands {
                 name,
                 wanted: 2,
@@ -338,15 +338,15 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Whether a word of the language, in any case, has this name.
+/// Returns whether a word of the language, in any case, has this name.
 pub(super) fn is_reserved(name: &str) -> bool {
     const LONGEST: usize = "INFINITY".len();
     if name.len() > LONGEST {
         return false;
     }
     constant(name).is_some()
-        || Unary::named(name).is_some()
-        || Binary::named(name).is_some()
+        || UnaryOperation::from_name(name).is_some()
+        || BinaryOperation::from_name(name).is_some()
         || ["RND", "SRND"].iter().any(|f| name.eq_ignore_ascii_case(f))
 }
 

@@ -1,77 +1,81 @@
 //! Products in the order in which the genuine solver multiplies them.
 //!
-//! A chain of factors is multiplied from left to right; the numbers of the text are first multiplied among themselves and
-//! stand where the first of them stood. `a*b/c` is a·(b/c), `a/b/c` is a/(b·c).
+//! A chain of factors is multiplied from left to right; the numbers of the text are first multiplied among themselves,
+//! at the position of the first. `a*b/c` is a·(b/c), `a/b/c` is a/(b·c).
 #![expect(
     clippy::indexing_slicing,
     reason = "operands precede their users by construction"
 )]
 
 use super::body::to_u32;
-use super::{Binary, Expr};
+use super::{BinaryOperation, Expr};
 
 /// One factor: a node of the plan (or 1) over the product of others.
 #[derive(Debug, Clone, Default)]
-struct Factor {
+struct PlanFactor {
     above: Option<u32>,
     below: Vec<u32>,
 }
 
 /// A product under way.
 #[derive(Debug, Clone, Default)]
-struct Chain {
-    /// Product of the numbers in the text, and how many factors stand before it.
+struct ProductChain {
+    /// Product of the numbers in the text, and the number of factors before it.
     number: Option<(f64, usize)>,
-    factors: Vec<Factor>,
+    factors: Vec<PlanFactor>,
 }
 
-enum Form {
+enum PlanForm {
     Node(u32),
-    Chain(Chain),
+    Chain(ProductChain),
 }
 
-struct Plan {
+struct EvaluationPlan {
     nodes: Vec<Expr>,
 }
 
-/// The nodes of a body with its products in order.
+/// Returns the nodes of a body with its products in order.
 pub(super) fn plan(nodes: &[Expr]) -> Vec<Expr> {
-    let in_order =
-        |node: &Expr| !matches!(node, Expr::Binary(Binary::Multiply | Binary::Divide, ..));
+    let in_order = |node: &Expr| {
+        !matches!(
+            node,
+            Expr::Binary(BinaryOperation::Multiply | BinaryOperation::Divide, ..)
+        )
+    };
     if nodes.iter().all(in_order) {
         return nodes.to_vec();
     }
-    let mut plan = Plan {
+    let mut plan = EvaluationPlan {
         nodes: Vec::with_capacity(nodes.len()),
     };
-    let mut forms: Vec<Option<Form>> = Vec::with_capacity(nodes.len());
+    let mut forms: Vec<Option<PlanForm>> = Vec::with_capacity(nodes.len());
     for node in nodes {
-        let mut take = |i: u32| forms[i as usize].take().unwrap_or(Form::Node(i));
+        let mut take = |i: u32| forms[i as usize].take().unwrap_or(PlanForm::Node(i));
         let form = match *node {
-            Expr::Number(value) => Form::Chain(Chain {
+            Expr::Number(value) => PlanForm::Chain(ProductChain {
                 number: Some((value, 0)),
                 factors: Vec::new(),
             }),
-            Expr::Argument(_) => Form::Node(plan.push(*node)),
-            Expr::Binary(Binary::Multiply, a, b) => times(take(a), take(b)),
-            Expr::Binary(Binary::Divide, a, b) => {
+            Expr::Argument(_) => PlanForm::Node(plan.push(*node)),
+            Expr::Binary(BinaryOperation::Multiply, a, b) => times(take(a), take(b)),
+            Expr::Binary(BinaryOperation::Divide, a, b) => {
                 let (a, b) = (take(a), take(b));
                 plan.over(a, b)
             }
             Expr::Unary(op, a) => {
                 let a = take(a);
                 let a = plan.settle(a);
-                Form::Node(plan.push(Expr::Unary(op, a)))
+                PlanForm::Node(plan.push(Expr::Unary(op, a)))
             }
             Expr::Binary(op, a, b) => {
                 let (a, b) = (take(a), take(b));
                 let (a, b) = (plan.settle(a), plan.settle(b));
-                Form::Node(plan.push(Expr::Binary(op, a, b)))
+                PlanForm::Node(plan.push(Expr::Binary(op, a, b)))
             }
             Expr::Select(c, a, b) => {
                 let (c, a, b) = (take(c), take(a), take(b));
                 let (c, a, b) = (plan.settle(c), plan.settle(a), plan.settle(b));
-                Form::Node(plan.push(Expr::Select(c, a, b)))
+                PlanForm::Node(plan.push(Expr::Select(c, a, b)))
             }
         };
         forms.push(Some(form));
@@ -82,12 +86,12 @@ pub(super) fn plan(nodes: &[Expr]) -> Vec<Expr> {
     plan.nodes
 }
 
-fn chain(form: Form) -> Chain {
+fn chain(form: PlanForm) -> ProductChain {
     match form {
-        Form::Chain(chain) => chain,
-        Form::Node(node) => Chain {
+        PlanForm::Chain(chain) => chain,
+        PlanForm::Node(node) => ProductChain {
             number: None,
-            factors: vec![Factor {
+            factors: vec![PlanFactor {
                 above: Some(node),
                 below: Vec::new(),
             }],
@@ -95,7 +99,7 @@ fn chain(form: Form) -> Chain {
     }
 }
 
-fn times(a: Form, b: Form) -> Form {
+fn times(a: PlanForm, b: PlanForm) -> PlanForm {
     let (mut a, b) = (chain(a), chain(b));
     a.number = match (a.number, b.number) {
         (Some((x, at)), Some((y, _))) => Some((x * y, at)),
@@ -103,7 +107,7 @@ fn times(a: Form, b: Form) -> Form {
         (None, number) => number.map(|(y, at)| (y, a.factors.len() + at)),
     };
     a.factors.extend(b.factors);
-    Form::Chain(a)
+    PlanForm::Chain(a)
 }
 
 /// Which nodes of a plan are products and quotients of a formula that is one product as a whole.
@@ -112,8 +116,8 @@ pub(super) fn whole_product(plan: &[Expr]) -> Vec<bool> {
     let mut open: Vec<usize> = plan.len().checked_sub(1).into_iter().collect();
     while let Some(node) = open.pop() {
         match plan[node] {
-            Expr::Binary(Binary::Multiply, a, b) => open.extend([a as usize, b as usize]),
-            Expr::Binary(Binary::Divide, a, _) => open.push(a as usize),
+            Expr::Binary(BinaryOperation::Multiply, a, b) => open.extend([a as usize, b as usize]),
+            Expr::Binary(BinaryOperation::Divide, a, _) => open.push(a as usize),
             _ => continue,
         }
         of_root[node] = true;
@@ -121,47 +125,47 @@ pub(super) fn whole_product(plan: &[Expr]) -> Vec<bool> {
     of_root
 }
 
-impl Plan {
+impl EvaluationPlan {
     fn push(&mut self, node: Expr) -> u32 {
         self.nodes.push(node);
         to_u32(self.nodes.len() - 1)
     }
 
-    fn over(&mut self, a: Form, b: Form) -> Form {
+    fn over(&mut self, a: PlanForm, b: PlanForm) -> PlanForm {
         let mut a = chain(a);
-        if let Form::Chain(Chain {
+        if let PlanForm::Chain(ProductChain {
             number: Some((divisor, _)),
             factors,
         }) = &b
             && factors.is_empty()
         {
-            // The exact quotient where it exists; a number over zero is its product with infinity.
+            // The exact quotient if it exists; a number over zero is its product with infinity.
             let (number, at) = a.number.unwrap_or((1.0, a.factors.len()));
             if a.factors.is_empty() {
                 a.number = Some((number / divisor, at));
-                return Form::Chain(a);
+                return PlanForm::Chain(a);
             }
             if *divisor == 0.0 || !divisor.is_finite() {
                 a.number = Some((number * (1.0 / divisor), at));
-                return Form::Chain(a);
+                return PlanForm::Chain(a);
             }
         }
         let below = self.settle(b);
         match a.factors.last_mut() {
             Some(last) => last.below.push(below),
-            None => a.factors.push(Factor {
+            None => a.factors.push(PlanFactor {
                 above: None,
                 below: vec![below],
             }),
         }
-        Form::Chain(a)
+        PlanForm::Chain(a)
     }
 
-    /// The node that holds the value; it is the newest unless the form was a node already.
-    fn settle(&mut self, form: Form) -> u32 {
+    /// Returns the node that holds the value; it is the newest unless the form was a node already.
+    fn settle(&mut self, form: PlanForm) -> u32 {
         let chain = match form {
-            Form::Node(node) => return node,
-            Form::Chain(chain) => chain,
+            PlanForm::Node(node) => return node,
+            PlanForm::Chain(chain) => chain,
         };
         let number = chain
             .number
@@ -169,7 +173,7 @@ impl Plan {
         let (number, place) = number.unzip();
         let mut product = None;
         let mut number = number.map(|n| self.push(Expr::Number(n)));
-        for (i, Factor { above, below }) in chain.factors.into_iter().enumerate() {
+        for (i, PlanFactor { above, below }) in chain.factors.into_iter().enumerate() {
             let above = match above {
                 Some(node) => {
                     if place == Some(i) {
@@ -184,9 +188,9 @@ impl Plan {
             };
             let divisor = below
                 .into_iter()
-                .reduce(|a, b| self.push(Expr::Binary(Binary::Multiply, a, b)));
+                .reduce(|a, b| self.push(Expr::Binary(BinaryOperation::Multiply, a, b)));
             let factor = match divisor {
-                Some(divisor) => self.push(Expr::Binary(Binary::Divide, above, divisor)),
+                Some(divisor) => self.push(Expr::Binary(BinaryOperation::Divide, above, divisor)),
                 None => above,
             };
             product = self.times(product, Some(factor));
@@ -197,7 +201,7 @@ impl Plan {
 
     fn times(&mut self, a: Option<u32>, b: Option<u32>) -> Option<u32> {
         match (a, b) {
-            (Some(a), Some(b)) => Some(self.push(Expr::Binary(Binary::Multiply, a, b))),
+            (Some(a), Some(b)) => Some(self.push(Expr::Binary(BinaryOperation::Multiply, a, b))),
             (a, b) => a.or(b),
         }
     }
@@ -205,13 +209,13 @@ impl Plan {
 
 #[cfg(test)]
 mod tests {
-    use crate::formula::Body;
+    use crate::formula::FormulaBody;
 
-    /// The value with `a` = 0, `b` = 0, `c` = 2 and `n` no number, all of them changing in time.
+    /// Returns the value with `a` = 0, `b` = 0, `c` = 2 and `n` no number, all of them changing in time.
     fn value(text: &str) -> f64 {
         let names = ["a", "b", "c", "n"].map(str::to_owned);
-        let body =
-            Body::parse(text, &names).unwrap_or_else(|e| Body::number(e.to_string().len() as f64));
+        let body = FormulaBody::parse(text, &names)
+            .unwrap_or_else(|e| FormulaBody::number(e.to_string().len() as f64));
         body.evaluate(&mut Vec::new(), |i| [0.0, 0.0, 2.0, f64::NAN][i])
     }
 

@@ -2,36 +2,36 @@
 
 use std::fmt;
 
-use super::{Binary, Body, Expr, Unary};
+use super::{BinaryOperation, Expr, FormulaBody, UnaryOperation};
 
 /// How tightly a node binds; higher binds tighter.
 fn binding(node: &Expr) -> u8 {
     match node {
         Expr::Select(..) => 0,
-        Expr::Binary(Binary::Or, ..) => 1,
-        Expr::Binary(Binary::And, ..) => 2,
-        Expr::Unary(Unary::Not, _) => 3,
+        Expr::Binary(BinaryOperation::Or, ..) => 1,
+        Expr::Binary(BinaryOperation::And, ..) => 2,
+        Expr::Unary(UnaryOperation::Not, _) => 3,
         Expr::Binary(
-            Binary::Less
-            | Binary::LessOrEqual
-            | Binary::Greater
-            | Binary::GreaterOrEqual
-            | Binary::Equal
-            | Binary::NotEqual,
+            BinaryOperation::Less
+            | BinaryOperation::LessOrEqual
+            | BinaryOperation::Greater
+            | BinaryOperation::GreaterOrEqual
+            | BinaryOperation::Equal
+            | BinaryOperation::NotEqual,
             ..,
         ) => 4,
-        Expr::Binary(Binary::Add | Binary::Subtract, ..) => 5,
-        Expr::Binary(Binary::Multiply | Binary::Divide, ..) => 6,
-        Expr::Binary(Binary::Power, ..) => 7,
+        Expr::Binary(BinaryOperation::Add | BinaryOperation::Subtract, ..) => 5,
+        Expr::Binary(BinaryOperation::Multiply | BinaryOperation::Divide, ..) => 6,
+        Expr::Binary(BinaryOperation::Power, ..) => 7,
         Expr::Number(value) if *value < 0.0 => 5,
         Expr::Number(_)
         | Expr::Argument(_)
         | Expr::Unary(..)
-        | Expr::Binary(Binary::Min | Binary::Max, ..) => 9,
+        | Expr::Binary(BinaryOperation::Min | BinaryOperation::Max, ..) => 9,
     }
 }
 
-/// Takes the text of an operand (each is used once), in brackets where it binds looser than `least`.
+/// Takes the text of an operand (each is used once), in brackets if it binds looser than `least`.
 fn part(nodes: &[Expr], texts: &mut [String], i: u32, least: u8) -> String {
     let text = texts
         .get_mut(i as usize)
@@ -43,11 +43,11 @@ fn part(nodes: &[Expr], texts: &mut [String], i: u32, least: u8) -> String {
     }
 }
 
-impl Body {
-    /// The text with these names for the arguments, built bottom-up so that depth costs no stack.
+impl FormulaBody {
+    /// Returns the text with these names for the arguments, built bottom-up so that depth costs no stack.
     ///
-    /// It is what the genuine parser reads too: a conditional within a conditional stands in brackets, no sign follows an
-    /// operator, and `NOT` within arithmetic stands in brackets.
+    /// It is what the genuine parser reads too: a conditional within a conditional is in brackets, no sign follows an
+    /// operator, and `NOT` within arithmetic is in brackets.
     #[must_use]
     pub fn text_with(&self, aliases: &[String]) -> String {
         let mut texts: Vec<String> = Vec::with_capacity(self.nodes.len());
@@ -60,7 +60,11 @@ impl Body {
                 Expr::Binary(op, a, b) => match op.sign() {
                     None => format!(
                         "{}({};{})",
-                        if op == Binary::Min { "MIN" } else { "MAX" },
+                        if op == BinaryOperation::Min {
+                            "MIN"
+                        } else {
+                            "MAX"
+                        },
                         operand(a, 0),
                         operand(b, 0)
                     ),
@@ -69,14 +73,21 @@ impl Body {
                         let above = own.saturating_add(1);
                         let mut text = operand(
                             a,
-                            if op == Binary::Power || own == 4 {
+                            if op == BinaryOperation::Power || own == 4 {
                                 above
                             } else {
                                 own
                             },
                         );
                         text.push_str(sign);
-                        text.push_str(&operand(b, if op == Binary::Power { own } else { above }));
+                        text.push_str(&operand(
+                            b,
+                            if op == BinaryOperation::Power {
+                                own
+                            } else {
+                                above
+                            },
+                        ));
                         text
                     }
                 },
@@ -105,7 +116,7 @@ fn number(value: f64) -> String {
     }
 }
 
-impl fmt::Display for Body {
+impl fmt::Display for FormulaBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text_with(&self.aliases))
     }

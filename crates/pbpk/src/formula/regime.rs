@@ -1,27 +1,29 @@
 //! The three ways in which the genuine solver takes a formula.
 //!
 //! A formula that lists nothing but constants of the file is computed once, by the rules of a run. A formula that is 0
-//! whatever its live arguments are is 0. In every other formula the parts made of constants are folded first, by the
-//! rules of [`super::Rule::Folded`].
+//! for all values of its live arguments is 0. In every other formula the parts made of constants are folded first, by
+//! the rules of [`super::OperationRule::Folded`].
 #![expect(
     clippy::indexing_slicing,
     reason = "operands precede their users by construction"
 )]
 
-use super::{Binary, Body, Expr, Rule, Unary, apply_binary, apply_unary};
+use super::{
+    BinaryOperation, Expr, FormulaBody, OperationRule, UnaryOperation, apply_binary, apply_unary,
+};
 
 /// How the genuine solver takes a formula as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Regime {
+pub enum FormulaRegime {
     /// Every alias is a constant of the file: computed once, by the rules of a run.
     Constant,
-    /// A constant makes the formula 0, whatever the rest is.
+    /// A constant makes the formula 0, for any rest.
     Zero,
     /// Parts made of constants are folded, the rest is live.
     Mixed,
 }
 
-/// What is known of a node before the run.
+/// Knowledge of a node before the run.
 #[derive(Debug, Clone, Copy, Default)]
 struct KnownNode {
     /// The number of a constant or of a part made of numbers of the text alone.
@@ -48,16 +50,17 @@ impl KnownNode {
     }
 }
 
-impl Body {
-    /// Returns the regime of the formula; `constant(i)` is the number behind alias `i` where that is a constant of the file.
+impl FormulaBody {
+    /// Returns the regime of the formula; `constant(i)` is the number behind alias `i` if that is a constant of the
+    /// file.
     #[must_use]
-    pub fn regime(&self, constant: impl Fn(usize) -> Option<f64>) -> Regime {
+    pub fn regime(&self, constant: impl Fn(usize) -> Option<f64>) -> FormulaRegime {
         if (0..self.aliases.len()).all(|i| constant(i).is_some()) {
-            Regime::Constant
+            FormulaRegime::Constant
         } else if self.is_zero(constant) {
-            Regime::Zero
+            FormulaRegime::Zero
         } else {
-            Regime::Mixed
+            FormulaRegime::Mixed
         }
     }
 
@@ -77,15 +80,17 @@ impl Body {
             known.push(match *node {
                 Expr::Number(value) => (value == 0.0, false),
                 Expr::Argument(a) => (constant(a as usize), false),
-                Expr::Unary(Unary::Not, a) => (is_known(a), is_known(a)),
-                Expr::Unary(..) | Expr::Binary(Binary::Power, ..) => (false, false),
-                Expr::Binary(Binary::Multiply, a, b) => {
+                Expr::Unary(UnaryOperation::Not, a) => (is_known(a), is_known(a)),
+                Expr::Unary(..) | Expr::Binary(BinaryOperation::Power, ..) => (false, false),
+                Expr::Binary(BinaryOperation::Multiply, a, b) => {
                     let more = at(a) == (true, true) || at(b) == (true, true);
                     (at(a).0 || at(b).0, more)
                 }
-                Expr::Binary(Binary::Divide, a, _) => at(a),
-                Expr::Binary(Binary::Add, a, b) => (at(a).0 && at(b).0, at(a).0 && at(b).0),
-                Expr::Binary(Binary::And, a, b) => {
+                Expr::Binary(BinaryOperation::Divide, a, _) => at(a),
+                Expr::Binary(BinaryOperation::Add, a, b) => {
+                    (at(a).0 && at(b).0, at(a).0 && at(b).0)
+                }
+                Expr::Binary(BinaryOperation::And, a, b) => {
                     let any = is_known(a) || is_known(b);
                     (any, any)
                 }
@@ -99,12 +104,12 @@ impl Body {
         known.last() == Some(&(true, true))
     }
 
-    /// Whether the formula is 0 whatever the arguments are that are no constants.
+    /// Returns whether the formula is 0 for all values of the arguments that are not constants.
     fn is_zero(&self, constant: impl Fn(usize) -> Option<f64>) -> bool {
         let plan = self.plan();
         let may_be = matches!(
             plan.last(),
-            Some(Expr::Unary(Unary::Not, _) | Expr::Binary(..) | Expr::Select(..))
+            Some(Expr::Unary(UnaryOperation::Not, _) | Expr::Binary(..) | Expr::Select(..))
         );
         if !may_be {
             return false;
@@ -135,30 +140,32 @@ impl Body {
     }
 }
 
-fn unary(op: Unary, a: KnownNode) -> KnownNode {
+fn unary(op: UnaryOperation, a: KnownNode) -> KnownNode {
     match a.number {
-        Some(x) if a.literal => KnownNode::literal(apply_unary(op, Rule::Folded, x)),
-        Some(x) if op == Unary::Not => KnownNode::zero(apply_unary(op, Rule::Live, x) == 0.0),
+        Some(x) if a.literal => KnownNode::literal(apply_unary(op, OperationRule::Folded, x)),
+        Some(x) if op == UnaryOperation::Not => {
+            KnownNode::zero(apply_unary(op, OperationRule::Live, x) == 0.0)
+        }
         _ => KnownNode::default(),
     }
 }
 
-fn binary(op: Binary, a: KnownNode, b: KnownNode) -> KnownNode {
+fn binary(op: BinaryOperation, a: KnownNode, b: KnownNode) -> KnownNode {
     let both = a.number.zip(b.number);
     if let Some((x, y)) = both
         && a.literal
         && b.literal
     {
-        return KnownNode::literal(apply_binary(op, Rule::Folded, x, y));
+        return KnownNode::literal(apply_binary(op, OperationRule::Folded, x, y));
     }
     KnownNode::zero(match op {
-        Binary::Add => a.zero && b.zero,
+        BinaryOperation::Add => a.zero && b.zero,
         // The text's own number is added with the other sign.
-        Binary::Subtract if b.literal => a.zero && b.zero,
-        Binary::Multiply => a.zero || b.zero,
-        Binary::Divide => a.zero || b.literal && b.number.is_some_and(f64::is_infinite),
-        Binary::Power => false,
-        Binary::And => a.number == Some(0.0) || b.number == Some(0.0),
-        _ => both.is_some_and(|(x, y)| apply_binary(op, Rule::Live, x, y) == 0.0),
+        BinaryOperation::Subtract if b.literal => a.zero && b.zero,
+        BinaryOperation::Multiply => a.zero || b.zero,
+        BinaryOperation::Divide => a.zero || b.literal && b.number.is_some_and(f64::is_infinite),
+        BinaryOperation::Power => false,
+        BinaryOperation::And => a.number == Some(0.0) || b.number == Some(0.0),
+        _ => both.is_some_and(|(x, y)| apply_binary(op, OperationRule::Live, x, y) == 0.0),
     })
 }

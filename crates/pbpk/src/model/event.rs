@@ -2,20 +2,20 @@
 
 /// Tested at output and switch times, in file order; each event sees the changes of those before it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Event {
+pub struct ModelEvent {
     /// Path or id, for messages.
     pub name: String,
-    /// Position of the condition's formula; it fires where the value is exactly 1.
+    /// Position of the condition's formula; it fires if the value is exactly 1.
     pub condition: usize,
     /// Fires at most once in a run.
     pub one_time: bool,
-    /// What it changes, in order.
-    pub assignments: Vec<Assignment>,
+    /// Its changes, in order.
+    pub assignments: Vec<EventAssignment>,
 }
 
 /// One change of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Assignment {
+pub struct EventAssignment {
     /// Position of the quantity changed.
     pub target: usize,
     /// Position of the new formula.

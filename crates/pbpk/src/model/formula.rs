@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::Table;
-use crate::formula::Body;
+use super::PointTable;
+use crate::formula::FormulaBody;
 
 /// What an alias means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Reference {
+pub enum AliasReference {
     /// The simulation time, in minutes.
     Time,
     /// The quantity at this position.
@@ -16,10 +16,10 @@ pub enum Reference {
 
 /// A formula as one object uses it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Formula {
+pub struct BoundFormula {
     /// The file's id or name, for messages.
     pub name: String,
-    /// What it computes.
+    /// Kind of computation.
     pub kind: FormulaKind,
 }
 
@@ -29,47 +29,51 @@ pub enum FormulaKind {
     /// A text with one reference per alias of the body.
     Explicit {
         /// The parsed text, shared between users.
-        body: Arc<Body>,
+        body: Arc<FormulaBody>,
         /// One per alias.
-        arguments: Vec<Reference>,
+        arguments: Vec<AliasReference>,
     },
     /// A table over time.
-    Table(Arc<Table>),
+    Table(Arc<PointTable>),
     /// The table formula of another quantity, at t minus an offset.
     TableWithOffset {
-        /// The quantity whose formula is a table; without a table it counts with its plain value.
+        /// The quantity with a table as formula; without a table it counts with its plain value.
         table: usize,
         /// The offset, in minutes.
-        offset: Reference,
+        offset: AliasReference,
     },
     /// The table formula of another quantity, at the value of a third.
     TableWithArgument {
-        /// The quantity whose formula is a table; without a table it counts with its plain value.
+        /// The quantity with a table as formula; without a table it counts with its plain value.
         table: usize,
-        /// Where the table is read.
-        argument: Reference,
+        /// Argument of the table.
+        argument: AliasReference,
     },
 }
 
-impl Formula {
+impl BoundFormula {
     /// Everything the formula uses; what it lists and its text does not use is left out. A quantity may come twice.
-    pub fn references(&self) -> impl Iterator<Item = Reference> + '_ {
+    pub fn references(&self) -> impl Iterator<Item = AliasReference> + '_ {
         let (text, more) = match &self.kind {
             FormulaKind::Explicit { body, arguments } => {
                 (Some((&body.nodes, arguments)), [None, None, None])
             }
-            FormulaKind::Table(_) => (None, [Some(Reference::Time), None, None]),
+            FormulaKind::Table(_) => (None, [Some(AliasReference::Time), None, None]),
             FormulaKind::TableWithOffset { table, offset } => (
                 None,
                 [
-                    Some(Reference::Quantity(*table)),
+                    Some(AliasReference::Quantity(*table)),
                     Some(*offset),
-                    Some(Reference::Time),
+                    Some(AliasReference::Time),
                 ],
             ),
             FormulaKind::TableWithArgument { table, argument } => (
                 None,
-                [Some(Reference::Quantity(*table)), Some(*argument), None],
+                [
+                    Some(AliasReference::Quantity(*table)),
+                    Some(*argument),
+                    None,
+                ],
             ),
         };
         let used = text.into_iter().flat_map(|(nodes, arguments)| {
@@ -81,7 +85,7 @@ impl Formula {
         used.chain(more.into_iter().flatten())
     }
 
-    /// The number, if the formula uses nothing else.
+    /// Returns the number, if the formula uses nothing else.
     #[must_use]
     pub fn as_number(&self) -> Option<f64> {
         match &self.kind {

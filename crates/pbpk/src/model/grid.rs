@@ -1,11 +1,11 @@
 //! Output times: intervals and single times, in minutes.
 
-/// Where every run starts, in minutes, whatever the first output time is.
+/// Start of every run, in minutes, independent of the first output time.
 pub const START: f64 = 0.0;
 
 /// An equidistant interval, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Interval {
+pub struct OutputInterval {
     /// First time.
     pub start: f64,
     /// Last time.
@@ -14,8 +14,8 @@ pub struct Interval {
     pub points: usize,
 }
 
-impl Interval {
-    /// The interval of `resolution` points per minute, rounded half to even, and at least both ends.
+impl OutputInterval {
+    /// Returns the interval of `resolution` points per minute, rounded half to even, and at least both ends.
     #[must_use]
     pub fn with_resolution(start: f64, end: f64, resolution: f64) -> Self {
         let count = (resolution * (end - start)).round_ties_even() + 1.0;
@@ -31,7 +31,7 @@ impl Interval {
 
 /// How nearly equal output times are recognised as one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Precision {
+pub enum TimePrecision {
     /// Equal in single precision: the genuine solver's default.
     #[default]
     Single,
@@ -41,18 +41,18 @@ pub enum Precision {
 
 /// All output times of a simulation.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Grid {
+pub struct OutputGrid {
     /// Intervals, in file order.
-    pub intervals: Vec<Interval>,
+    pub intervals: Vec<OutputInterval>,
     /// Single times, in file order.
     pub times: Vec<f64>,
 }
 
-impl Grid {
+impl OutputGrid {
     /// Most output times accepted.
     pub const TIMES_MAX: usize = 4_000_000;
 
-    /// The times that occur, in file order, with repetitions.
+    /// Returns the times that occur, in file order, with repetitions.
     fn all(&self) -> Vec<f64> {
         let mut all = Vec::new();
         for interval in &self.intervals {
@@ -77,13 +77,13 @@ impl Grid {
         all
     }
 
-    /// Whether there are more than [`Grid::TIMES_MAX`] times.
+    /// Returns whether there are more than [`OutputGrid::TIMES_MAX`] times.
     #[must_use]
     pub fn is_too_large(&self) -> bool {
         self.all().len() > Self::TIMES_MAX
     }
 
-    /// How many times are negative or not finite: [`Grid::sorted`] drops them.
+    /// Returns how many times are negative or not finite: [`OutputGrid::sorted`] drops them.
     #[must_use]
     pub fn unusable(&self) -> usize {
         self.all()
@@ -92,19 +92,19 @@ impl Grid {
             .count()
     }
 
-    /// The output times in ascending order, without duplicates and without unusable ones.
+    /// Returns the output times in ascending order, without duplicates and without unusable ones.
     #[must_use]
-    pub fn sorted(&self, precision: Precision) -> Vec<f64> {
+    pub fn sorted(&self, precision: TimePrecision) -> Vec<f64> {
         let mut times = self.all();
         times.retain(|t| t.is_finite() && *t >= 0.0);
         // Stable: of times equal in single precision the first of the file stays.
         match precision {
-            Precision::Single => {
+            TimePrecision::Single => {
                 times.sort_by(|a, b| (*a as f32).total_cmp(&(*b as f32)));
                 times.dedup_by(|later, first| *later as f32 == *first as f32);
                 times.sort_by(f64::total_cmp);
             }
-            Precision::Double => {
+            TimePrecision::Double => {
                 times.sort_by(f64::total_cmp);
                 times.dedup();
             }

@@ -10,16 +10,16 @@ mod quantity;
 mod settings;
 mod table;
 
-pub use event::{Assignment, Event};
-pub use formula::{Formula, FormulaKind, Reference};
-pub use grid::{Grid, Interval, Precision, START};
-pub use quantity::{Kind, Quantity, RhsTerm, Source};
+pub use event::{EventAssignment, ModelEvent};
+pub use formula::{AliasReference, BoundFormula, FormulaKind};
+pub use grid::{OutputGrid, OutputInterval, START, TimePrecision};
+pub use quantity::{Quantity, QuantityKind, RhsTerm, ValueSource};
 pub use settings::SolverSettings;
-pub use table::Table;
+pub use table::PointTable;
 
 /// Which kind of file a model was read from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub enum ModelFormat {
     /// Exchange file of PK-Sim and MoBi, with its version.
     Pkml {
         /// 3 to 19.
@@ -37,28 +37,28 @@ pub enum Format {
 pub struct Model {
     /// The simulation's name.
     pub name: String,
-    /// Where it came from.
-    pub format: Format,
+    /// Format of its file.
+    pub format: ModelFormat,
     /// Between the elements of a path: `|` or `/`.
     pub delimiter: char,
     /// All quantities, in file order.
     pub quantities: Vec<Quantity>,
     /// All formulas; a formula shared in a pkml file appears once per user, with a shared body.
-    pub formulas: Vec<Formula>,
+    pub formulas: Vec<BoundFormula>,
     /// Events, in file order: the order in which they are tested.
-    pub events: Vec<Event>,
+    pub events: Vec<ModelEvent>,
     /// Output times, in minutes.
-    pub grid: Grid,
+    pub grid: OutputGrid,
     /// Solver settings of the file.
     pub solver: SolverSettings,
     /// Paths that the file selects for output; empty: no selection was made.
     pub selections: Vec<String>,
-    /// What the reader had to decide or pass over.
+    /// Decisions and omissions of the reader.
     pub warnings: Vec<String>,
 }
 
 impl Model {
-    /// The position of the quantity with exactly this full path.
+    /// Returns the position of the quantity with exactly this full path.
     #[must_use]
     pub fn position(&self, path: &str) -> Option<usize> {
         self.quantities.iter().position(|q| q.path == path)
@@ -80,7 +80,7 @@ impl Model {
         }
         let is_state = |(i, q): &(usize, &Quantity)| {
             !q.rhs.is_empty()
-                || (q.kind == Kind::Variable && assigned.get(*i).copied().unwrap_or(false))
+                || (q.kind == QuantityKind::Variable && assigned.get(*i).copied().unwrap_or(false))
         };
         self.quantities
             .iter()

@@ -1,8 +1,8 @@
 //! Quantities: variables, parameters and observers.
 
-/// What a quantity is.
+/// Kind of a quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum QuantityKind {
     /// A molecule amount, concentration or other variable; a state if it has a rate or an event assigns it.
     Variable,
     /// A parameter; a state if it has a rate.
@@ -11,9 +11,9 @@ pub enum Kind {
     Observer,
 }
 
-/// Where the value (of a variable: the start value) comes from.
+/// Source of the value (of a variable: the start value).
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Source {
+pub enum ValueSource {
     /// A number, in base units.
     Constant(f64),
     /// The formula at this position.
@@ -38,10 +38,10 @@ pub struct Quantity {
     pub path: String,
     /// Last element of the path.
     pub name: String,
-    /// What it is.
-    pub kind: Kind,
+    /// Kind of the quantity.
+    pub kind: QuantityKind,
     /// Value, or start value of a variable or state.
-    pub source: Source,
+    pub source: ValueSource,
     /// Terms of the rate dy/dt; empty for everything that has none.
     pub rhs: Vec<RhsTerm>,
     /// The solver works on value / scale.
@@ -65,9 +65,9 @@ pub struct Quantity {
 }
 
 impl Quantity {
-    /// A quantity of this kind, path and value, with everything else at its default.
+    /// Returns a quantity of this kind, path and value, with everything else at its default.
     #[must_use]
-    pub fn new(kind: Kind, path: String, name: String, source: Source) -> Self {
+    pub fn new(kind: QuantityKind, path: String, name: String, source: ValueSource) -> Self {
         Self {
             entity_id: String::new(),
             path,

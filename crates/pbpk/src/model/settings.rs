@@ -22,7 +22,7 @@ pub struct SolverSettings {
 }
 
 impl Default for SolverSettings {
-    /// The suite's usual values.
+    /// Returns the suite's usual values.
     fn default() -> Self {
         Self {
             abs_tol: 1e-10,
@@ -41,7 +41,8 @@ impl SolverSettings {
     /// Most internal steps per output interval that are accepted.
     pub const STEPS_MAX: u64 = 1_000_000_000;
 
-    /// Sets the setting of this name (as in either file format, any case, spaces ignored); unknown names are passed over.
+    /// Sets the setting of this name (as in either file format, any case, spaces ignored); unknown names are passed
+    /// over.
     ///
     /// # Errors
     /// A text, if the value is no usable number for that setting.

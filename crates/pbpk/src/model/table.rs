@@ -6,21 +6,22 @@
 
 /// Points with strictly increasing x.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Table {
+pub struct PointTable {
     x: Vec<f64>,
     y: Vec<f64>,
     restart: Vec<bool>,
     slope_mode: bool,
 }
 
-impl Table {
+impl PointTable {
     /// Most points accepted.
     pub const POINTS_MAX: usize = 1 << 20;
 
-    /// A table of `(x, y, restart the solver there)`; `slope_mode` gives slopes instead of values.
+    /// Returns a table of `(x, y, restart the solver there)`; `slope_mode` gives slopes instead of values.
     ///
     /// # Errors
-    /// No point (or fewer than two in slope mode), too many, an x that is no number, or x not increasing; the text says which.
+    /// No point (or fewer than two in slope mode), too many, an x that is no number, or x not increasing; the text says
+    /// which.
     pub fn new(points: &[(f64, f64, bool)], slope_mode: bool) -> Result<Self, String> {
         let least = if slope_mode { 2 } else { 1 };
         if points.len() < least {
@@ -59,7 +60,7 @@ impl Table {
             .map(|((x, y), r)| (*x, *y, *r))
     }
 
-    /// Whether the table gives slopes.
+    /// Returns whether the table gives slopes.
     #[must_use]
     pub fn slope_mode(&self) -> bool {
         self.slope_mode
@@ -75,7 +76,7 @@ impl Table {
         (self.y[i] - self.y[i - 1]) / (self.x[i] - self.x[i - 1])
     }
 
-    /// What the formula gives at `x`: the value, or the slope in slope mode (0 outside). Not-a-number stays so.
+    /// Returns the value at `x`, or the slope in slope mode (0 outside); NaN for NaN.
     #[must_use]
     pub fn value(&self, x: f64) -> f64 {
         if x.is_nan() {
@@ -95,7 +96,7 @@ impl Table {
         }
     }
 
-    /// Derivative of [`Table::value`] by x.
+    /// Derivative of [`PointTable::value`] by x.
     #[must_use]
     pub fn derivative(&self, x: f64) -> f64 {
         match self.segment(x) {
@@ -120,8 +121,8 @@ impl Table {
         points.map(|i| self.x[i]).collect()
     }
 
-    /// Where the solver restarts and events are tested: the first x, flagged points, and in slope mode where a slope of
-    /// exactly 0 ends.
+    /// Returns the places at which the solver restarts and events are tested: the first x, flagged points, and in slope
+    /// mode the end of a slope of exactly 0.
     #[must_use]
     pub fn restarts(&self) -> Vec<f64> {
         let ends_zero = |i: usize| {
@@ -131,7 +132,8 @@ impl Table {
         self.at(|i| i == 0 || self.restart[i] || (self.slope_mode && ends_zero(i)))
     }
 
-    /// Where the slope changes: the solver restarts there, so that no step goes over a kink, but no event is tested.
+    /// Returns the places at which the slope changes: the solver restarts there, so that no step goes over a kink, but
+    /// no event is tested.
     #[must_use]
     pub fn kinks(&self) -> Vec<f64> {
         self.at(|i| {

@@ -1,8 +1,8 @@
 //! Observed data: tables of measured values, wide or one row per record.
 //!
-//! A wide table has a column `Time [unit]` and a column `path [unit]` for each output; a column `SD` or `LLOQ` belongs to the
-//! output before it. A table with the columns `TIME` and `DV` is read like one of NONMEM. Units are not converted here: that
-//! takes a model.
+//! A wide table has a column `Time [unit]` and a column `path [unit]` for each output; a column `SD` or `LLOQ` belongs
+//! to the output before it. A table with the columns `TIME` and `DV` is read like one of NONMEM. Units are not
+//! converted here: that takes a model.
 
 mod cell;
 mod nonmem;
@@ -11,7 +11,7 @@ mod wide;
 use std::fmt;
 use std::io::BufRead;
 
-use crate::csv::{self, CsvError, Table};
+use crate::csv::{self, CsvError, ResultTable};
 use crate::watch::Watch;
 
 /// One measured value.
@@ -19,7 +19,7 @@ use crate::watch::Watch;
 pub struct ObservedPoint {
     /// Time in minutes.
     pub time: f64,
-    /// The value, in the unit of its series; where it is censored, the limit of quantification.
+    /// The value, in the unit of its series; if it is censored, the limit of quantification.
     pub value: f64,
     /// Standard deviation, in the same unit.
     pub deviation: Option<f64>,
@@ -27,19 +27,19 @@ pub struct ObservedPoint {
     pub is_censored: bool,
 }
 
-/// What a series was measured of.
+/// Measured output of a series.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ObservedOutput {
     /// The output of this path.
     Path(String),
-    /// The column `DV` of a NONMEM-like table, with the compartment of `CMT` where there is one.
+    /// The column `DV` of a NONMEM-like table, with the compartment of `CMT` if there is one.
     Compartment(Option<String>),
 }
 
 /// Values of one output in one individual.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ObservedSeries {
-    /// What was measured.
+    /// The measured output.
     pub output: ObservedOutput,
     /// Unit of the values; empty for base units.
     pub unit: String,
@@ -103,7 +103,7 @@ pub fn read(source: &mut dyn BufRead, watch: &Watch<'_>) -> Result<ObservedData,
 }
 
 /// Line of a row of the table, for messages.
-fn line_of(table: &Table, row: usize) -> usize {
+fn line_of(table: &ResultTable, row: usize) -> usize {
     row + table.comments.len() + 2
 }
 
@@ -114,14 +114,14 @@ fn wrong(line: usize, what: impl Into<String>) -> CsvError {
     }
 }
 
-/// Position of the column of this name, whatever the case of its letters and its unit.
-fn column(table: &Table, name: &str) -> Option<usize> {
+/// Returns the position of the column of this name, ignoring case and unit.
+fn column(table: &ResultTable, name: &str) -> Option<usize> {
     let is = |head: &String| csv::split_unit(head.trim()).0.eq_ignore_ascii_case(name);
     table.header.iter().position(is)
 }
 
 /// Minutes in the unit of the time column.
-fn minutes(table: &Table, time: usize) -> Result<f64, CsvError> {
+fn minutes(table: &ResultTable, time: usize) -> Result<f64, CsvError> {
     let unit = table
         .header
         .get(time)

@@ -2,15 +2,15 @@
 //!
 //! Records of doses are counted and left out: a model has its own applications.
 
-use super::cell::{Cell, cell, point};
+use super::cell::{MeasuredCell, cell, point};
 use super::{
     ObservedData, ObservedOutput, ObservedPoint, ObservedSeries, column, line_of, minutes, wrong,
 };
-use crate::csv::{self, CELLS_OF_A_UNIT, CsvError, Table};
+use crate::csv::{self, CELLS_OF_A_UNIT, CsvError, ResultTable};
 use crate::watch::Watch;
 
-/// Whether the table has the columns of NONMEM and no column of an output.
-pub(super) fn is_one(table: &Table) -> bool {
+/// Returns whether the table has the columns of NONMEM and no column of an output.
+pub(super) fn is_one(table: &ResultTable) -> bool {
     let has_path = table.header.iter().any(|head| head.contains('|'));
     !has_path && column(table, "TIME").is_some() && column(table, "DV").is_some()
 }
@@ -30,7 +30,7 @@ struct RecordColumns {
 }
 
 impl RecordColumns {
-    fn new(table: &Table) -> Result<Self, CsvError> {
+    fn new(table: &ResultTable) -> Result<Self, CsvError> {
         let named = |name: &str| column(table, name);
         let needed = |name: &str| named(name).ok_or_else(|| wrong(1, format!("no column {name}")));
         Ok(Self {
@@ -49,11 +49,11 @@ impl RecordColumns {
 }
 
 /// One row.
-struct Record<'a> {
+struct NonmemRecord<'a> {
     id: &'a str,
     compartment: Option<&'a str>,
     is_dose: bool,
-    /// The value, where the row has one.
+    /// The value, if the row has one.
     observed: Option<ObservedPoint>,
 }
 
@@ -63,7 +63,7 @@ impl RecordColumns {
         &self,
         fields: &'a [String],
         (line, factor): (usize, f64),
-    ) -> Result<Record<'a>, CsvError> {
+    ) -> Result<NonmemRecord<'a>, CsvError> {
         let text = |at: Option<usize>| {
             let text = at.and_then(|at| fields.get(at)).map_or("", |f| f.trim());
             if text == "." { "" } else { text }
@@ -79,7 +79,7 @@ impl RecordColumns {
         let event = number(self.event)?.unwrap_or(0.0);
         let has_amount = number(self.amount)?.is_some_and(|amount| amount > 0.0);
         let compartment = Some(text(self.compartment)).filter(|text| !text.is_empty());
-        let mut record = Record {
+        let mut record = NonmemRecord {
             id: text(self.id),
             compartment,
             is_dose: has_amount || event == 1.0 || event == 4.0,
@@ -87,15 +87,15 @@ impl RecordColumns {
         };
         let value = text(Some(self.value));
         let value = cell(value).ok_or_else(|| not_a_number(value))?;
-        if event != 0.0 || is_set(self.missing)? || value == Cell::Missing {
+        if event != 0.0 || is_set(self.missing)? || value == MeasuredCell::Missing {
             return Ok(record);
         }
         let time =
             number(Some(self.time))?.ok_or_else(|| wrong(line, "an observation without a time"))?;
         let limit = number(self.limit)?;
         let value = match (value, is_set(self.below)?, limit) {
-            (Cell::Number(_), true, Some(limit)) => Cell::Below(limit),
-            (Cell::Number(value), true, None) => Cell::Below(value),
+            (MeasuredCell::Number(_), true, Some(limit)) => MeasuredCell::Below(limit),
+            (MeasuredCell::Number(value), true, None) => MeasuredCell::Below(value),
             (value, _, _) => value,
         };
         let observed = point(time * factor, value, limit, number(self.deviation)?);
@@ -104,13 +104,13 @@ impl RecordColumns {
     }
 }
 
-/// Unit of a column, empty where its head names none.
-fn unit(table: &Table, at: usize) -> &str {
+/// Unit of a column, empty if its head names none.
+fn unit(table: &ResultTable, at: usize) -> &str {
     let head = table.header.get(at).map_or("", |head| head.trim());
     csv::split_unit(head).1
 }
 
-pub(super) fn read(table: &Table, watch: &Watch<'_>) -> Result<ObservedData, CsvError> {
+pub(super) fn read(table: &ResultTable, watch: &Watch<'_>) -> Result<ObservedData, CsvError> {
     let columns = RecordColumns::new(table)?;
     let factor = minutes(table, columns.time)?;
     let mut data = ObservedData::default();

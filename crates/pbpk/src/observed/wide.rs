@@ -2,7 +2,7 @@
 
 use super::cell::{cell, point};
 use super::{ObservedData, ObservedOutput, ObservedSeries, column, line_of, minutes, wrong};
-use crate::csv::{self, CELLS_OF_A_UNIT, CsvError, Table};
+use crate::csv::{self, CELLS_OF_A_UNIT, CsvError, ResultTable};
 use crate::watch::Watch;
 
 /// A column of values with those that belong to it.
@@ -12,7 +12,7 @@ struct ValueColumn {
     limit: Option<usize>,
 }
 
-/// What a column beside the values holds.
+/// Returns whether a column beside the values has deviations.
 fn is_deviation(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     ["sd", "error", "stdev"]
@@ -25,7 +25,7 @@ fn is_limit(name: &str) -> bool {
     name == "lloq" || name.ends_with(" lloq")
 }
 
-pub(super) fn read(table: &Table, watch: &Watch<'_>) -> Result<ObservedData, CsvError> {
+pub(super) fn read(table: &ResultTable, watch: &Watch<'_>) -> Result<ObservedData, CsvError> {
     let time = column(table, "Time").ok_or_else(|| wrong(1, "no column named Time"))?;
     let factor = minutes(table, time)?;
     let id = column(table, "IndividualId");

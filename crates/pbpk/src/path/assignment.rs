@@ -8,7 +8,7 @@ use crate::units::{Dimension, Unit, with_base};
 
 /// What an assignment changed.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Assigned {
+pub struct AssignmentEffect {
     /// The quantity's path.
     pub path: String,
     /// Its number before, in base units.
@@ -59,8 +59,8 @@ fn number(text: &str) -> Option<f64> {
     }
 }
 
-/// Sets every quantity that `path` names; the value is in `unit`, or in base units without one. A mass is taken for an amount
-/// by molecular weight. All are checked before the first is changed.
+/// Sets every quantity that `path` names; the value is in `unit`, or in base units without one. A mass is taken for an
+/// amount by molecular weight. All are checked before the first is changed.
 ///
 /// # Errors
 /// [`SetError`].
@@ -69,7 +69,7 @@ pub fn assign(
     path: &str,
     value: f64,
     unit: Option<&str>,
-) -> Result<Vec<Assigned>, SetError> {
+) -> Result<Vec<AssignmentEffect>, SetError> {
     let structure = std::sync::Arc::clone(instance.structure());
     let model = structure.model();
     let mut changes = Vec::new();
@@ -85,7 +85,7 @@ pub fn assign(
     for (position, quantity, value) in changes {
         let before = trial.value(position).unwrap_or(f64::NAN);
         trial.set(position, value)?;
-        assigned.push(Assigned {
+        assigned.push(AssignmentEffect {
             path: quantity.path.clone(),
             before,
             after: value,
@@ -95,7 +95,7 @@ pub fn assign(
     Ok(assigned)
 }
 
-/// A value in base units.
+/// Returns a value in base units.
 ///
 /// # Errors
 /// [`SetError::Unit`] if the unit does not belong to the quantity.
@@ -109,20 +109,20 @@ pub fn to_base(quantity: &Quantity, value: f64, unit: Option<&str>) -> Result<f6
         None => Err(SetError::Unit {
             path: quantity.path.clone(),
             unit: name.to_owned(),
-            accepted: accepted(quantity),
+            accepted: accepted_units(quantity),
         }),
     }
 }
 
-/// The dimension that the file names, or those whose base unit is the quantity's.
+/// Returns the dimension that the file names, or those with the quantity's base unit.
 pub(super) fn dimensions(quantity: &Quantity) -> Vec<Dimension> {
-    match quantity.dimension.as_deref().and_then(Dimension::named) {
+    match quantity.dimension.as_deref().and_then(Dimension::from_name) {
         Some(dimension) => vec![dimension],
         None => with_base(&quantity.unit).collect(),
     }
 }
 
-fn accepted(quantity: &Quantity) -> Vec<String> {
+fn accepted_units(quantity: &Quantity) -> Vec<String> {
     let mut names: Vec<String> = dimensions(quantity)
         .into_iter()
         .flat_map(Dimension::units)

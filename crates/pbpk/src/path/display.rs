@@ -5,7 +5,8 @@ use crate::compile::Instance;
 use crate::error::SetError;
 use crate::units::{Dimension, Unit};
 
-/// Dimensions of amounts of substance and the same of masses: one is the other times the molecular weight, all in base units.
+/// Dimensions of amounts of substance and the same of masses: one is the other times the molecular weight, all in base
+/// units.
 const OF_MASS: [(&str, &str); 3] = [
     ("Amount", "Mass"),
     ("Concentration (molar)", "Concentration (mass)"),
@@ -15,19 +16,19 @@ const MOLECULAR_WEIGHT: &str = "Molecular weight";
 
 /// From base units to a unit: `(value · weight − offset) / factor`.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Display {
+pub struct DisplayUnit {
     unit: Unit,
     weight: f64,
 }
 
-impl Display {
-    /// The unit.
+impl DisplayUnit {
+    /// Returns the unit.
     #[must_use]
     pub fn unit(&self) -> &'static str {
         self.unit.name
     }
 
-    /// A value in this unit.
+    /// Returns a value in this unit.
     #[must_use]
     pub fn of_base(&self, value: f64) -> f64 {
         self.unit.from_base(value * self.weight)
@@ -40,8 +41,8 @@ impl Display {
     }
 }
 
-/// Returns in base units a value that is in this unit: one of the quantity's dimension or, with the molecular weight of its
-/// molecule, of the mass instead of the amount and the other way round.
+/// Returns in base units a value that is in this unit: one of the quantity's dimension or, with the molecular weight of
+/// its molecule, of the mass instead of the amount and the other way round.
 ///
 /// # Errors
 /// [`SetError::Unit`] if the unit does not fit.
@@ -68,11 +69,11 @@ pub fn in_base(
     }
 }
 
-/// How values of a quantity are shown in this unit: one of its own dimension or, with the molecular weight of its molecule,
-/// of the mass instead of the amount and the other way round. `display` is the unit of the file, else that of the dimension.
-/// Nothing where the unit does not fit.
+/// Returns the conversion of a quantity's values to this unit: one of its own dimension or, with the molecular weight
+/// of its molecule, of the mass instead of the amount and the other way round. `display` is the unit of the file, else
+/// that of the dimension. `None` if the unit does not fit.
 #[must_use]
-pub fn display(individual: &Instance, position: usize, unit: &str) -> Option<Display> {
+pub fn display(individual: &Instance, position: usize, unit: &str) -> Option<DisplayUnit> {
     let quantity = individual.structure().model().quantities.get(position)?;
     let own = dimensions(quantity);
     let name = match unit {
@@ -83,11 +84,11 @@ pub fn display(individual: &Instance, position: usize, unit: &str) -> Option<Dis
         unit => unit,
     };
     if let Some(unit) = own.iter().find_map(|d| d.unit(name)) {
-        return Some(Display { unit, weight: 1.0 });
+        return Some(DisplayUnit { unit, weight: 1.0 });
     }
     let of_mass = OF_MASS.iter().find_map(|(molar, mass)| {
         let is = |name: &str| own.iter().any(|d| d.name() == name);
-        let other = |name: &str| Dimension::named(name).and_then(|d| d.unit(unit));
+        let other = |name: &str| Dimension::from_name(name).and_then(|d| d.unit(unit));
         match (is(molar), is(mass)) {
             (true, _) => other(mass).map(|unit| (unit, true)),
             (_, true) => other(molar).map(|unit| (unit, false)),
@@ -97,11 +98,11 @@ pub fn display(individual: &Instance, position: usize, unit: &str) -> Option<Dis
     let (unit, times) = of_mass?;
     let weight = molecular_weight(individual, &quantity.path)?;
     let weight = if times { weight } else { 1.0 / weight };
-    Some(Display { unit, weight })
+    Some(DisplayUnit { unit, weight })
 }
 
-/// The molecular weight of the molecule on a path, in kg/µmol: the last part of the path that has one, else the only one of
-/// the model.
+/// Returns the molecular weight of the molecule on a path, in kg/µmol: the last part of the path that has one, else the
+/// only one of the model.
 fn molecular_weight(individual: &Instance, path: &str) -> Option<f64> {
     let model = individual.structure().model();
     let delimiter = model.delimiter;

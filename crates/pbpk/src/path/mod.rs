@@ -1,17 +1,17 @@
-//! Paths as people write them: whole paths, patterns with `*` and `**`, and what was probably meant.
+//! Paths as people write them: whole paths, patterns with `*` and `**`, and suggestions.
 //!
-//! `*` stands for any characters inside one element, `**` as an element for any number of elements. The simulation's
-//! name may stand first or be left out.
+//! `*` matches any characters inside one element, `**` as an element for any number of elements. The simulation's name
+//! may be first or be left out.
 
 mod assignment;
 mod display;
 mod nearest;
 mod pattern;
 
-pub use assignment::{Assigned, assign, parse, to_base};
-pub use display::{Display, display, in_base};
+pub use assignment::{AssignmentEffect, assign, parse, to_base};
+pub use display::{DisplayUnit, display, in_base};
 pub use nearest::nearest;
-pub use pattern::Pattern;
+pub use pattern::PathPattern;
 
 use crate::error::SetError;
 use crate::model::{Model, Quantity};
@@ -44,7 +44,7 @@ pub fn find_among(
             .enumerate()
             .filter(|(_, q)| wanted(q))
     };
-    let pattern = Pattern::new(text, model.delimiter);
+    let pattern = PathPattern::new(text, model.delimiter);
     let prefix = format!("{}{}", model.name, model.delimiter);
     let is_named = |path: &str| {
         pattern.matches(path)
@@ -53,7 +53,7 @@ pub fn find_among(
                 .is_some_and(|rest| pattern.matches(rest))
             || text
                 .strip_prefix(&prefix)
-                .is_some_and(|rest| Pattern::new(rest, model.delimiter).matches(path))
+                .is_some_and(|rest| PathPattern::new(rest, model.delimiter).matches(path))
     };
     // An exact path wins over what it would mean as a pattern: names may hold stars.
     if let Some((exact, _)) = candidates().find(|(_, q)| q.path == text) {
@@ -77,7 +77,7 @@ pub fn find_among(
     Ok(found)
 }
 
-/// The one quantity that a path names.
+/// Returns the one quantity that a path names.
 ///
 /// # Errors
 /// [`SetError::UnknownPath`] or [`SetError::Ambiguous`].

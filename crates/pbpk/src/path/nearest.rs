@@ -1,19 +1,19 @@
-//! What was probably meant: edit distance, ignoring case.
+//! Suggestions for a name: edit distance, ignoring case.
 
 /// Longest text compared, in characters.
 const TEXT_CHARS_MAX: usize = 300;
 
-/// The `count` most similar candidates, best first; candidates that share too little are left out.
+/// Returns the `count` most similar candidates, best first; candidates that share too little are left out.
 pub fn nearest<'a>(
     text: &str,
     candidates: impl Iterator<Item = &'a str>,
     count: usize,
 ) -> Vec<String> {
-    let wanted: Vec<char> = folded(text);
+    let wanted: Vec<char> = fold_case(text);
     let bound = (wanted.len() / 2).max(3);
     let mut best: Vec<(usize, &str)> = Vec::new();
     for candidate in candidates {
-        let other = folded(candidate);
+        let other = fold_case(candidate);
         // The end of a path says more than its beginning: also compare with the end alone.
         let tail = other
             .get(other.len().saturating_sub(wanted.len())..)
@@ -33,7 +33,7 @@ pub fn nearest<'a>(
     best.into_iter().map(|(_, path)| path.to_owned()).collect()
 }
 
-fn folded(text: &str) -> Vec<char> {
+fn fold_case(text: &str) -> Vec<char> {
     text.chars()
         .take(TEXT_CHARS_MAX)
         .flat_map(char::to_lowercase)

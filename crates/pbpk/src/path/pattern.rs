@@ -2,12 +2,12 @@
 
 /// A path in which elements may hold stars.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pattern {
+pub struct PathPattern {
     delimiter: char,
     elements: Vec<String>,
 }
 
-impl Pattern {
+impl PathPattern {
     /// Splits the text at the delimiter.
     #[must_use]
     pub fn new(text: &str, delimiter: char) -> Self {
@@ -17,7 +17,7 @@ impl Pattern {
         }
     }
 
-    /// Whether the whole path matches.
+    /// Returns whether the whole path matches.
     #[must_use]
     pub fn matches(&self, path: &str) -> bool {
         let elements: Vec<&str> = path.split(self.delimiter).collect();
@@ -36,8 +36,8 @@ fn element(pattern: &str, text: &str) -> bool {
     sequence(&pattern, &text, |p| *p == '*', |p, c| p == c)
 }
 
-/// Matches a sequence in which some items stand for any run; goes back only to the last such item, so the time is at
-/// most the product of the lengths.
+/// Matches a sequence in which some items match any run; goes back only to the last such item, so the time is at most
+/// the product of the lengths.
 fn sequence<P, T>(
     pattern: &[P],
     text: &[T],
@@ -71,11 +71,11 @@ fn sequence<P, T>(
 
 #[cfg(test)]
 mod tests {
-    use super::Pattern;
+    use super::PathPattern;
 
     fn check(pattern: &str, path: &str, expected: bool) {
         assert_eq!(
-            Pattern::new(pattern, '|').matches(path),
+            PathPattern::new(pattern, '|').matches(path),
             expected,
             "{pattern} on {path}"
         );

@@ -1,22 +1,22 @@
 //! All parameters of one curve under one dosing.
 
-use super::catalogue::{CATALOGUE, Parameter};
+use super::catalogue::{CATALOGUE, PkParameter};
 use super::curve::Curve;
-use super::dosing::{Application, Dosing};
-use super::terminal::Terminal;
+use super::dosing::{Dosing, DrugApplication};
+use super::terminal::TerminalPhase;
 use std::collections::BTreeMap;
 
 /// One parameter with its value in base units.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PkValue {
     /// Which parameter.
-    pub parameter: &'static Parameter,
-    /// Its value; not a number where it cannot be computed.
+    pub parameter: &'static PkParameter,
+    /// Its value; NaN if it cannot be computed.
     pub value: f64,
 }
 
 impl PkValue {
-    /// The value in the unit of reports.
+    /// Returns the value in the unit of reports.
     #[must_use]
     pub fn display(&self) -> f64 {
         self.parameter.display(self.value)
@@ -25,13 +25,13 @@ impl PkValue {
 
 /// Values in catalogue order.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Analysis {
+pub struct PkAnalysis {
     /// Only the parameters defined for the dosing.
     pub values: Vec<PkValue>,
 }
 
-impl Analysis {
-    /// The value of a parameter in base units; `None` if it is not defined for the dosing.
+impl PkAnalysis {
+    /// Returns the value of a parameter in base units; `None` if it is not defined for the dosing.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<f64> {
         self.values
@@ -41,15 +41,15 @@ impl Analysis {
     }
 }
 
-/// What a piece of the curve gives together with a dose.
-pub(super) struct Piece<'a> {
+/// Parameters of a piece of the curve together with a dose.
+pub(super) struct CurvePiece<'a> {
     pub(super) curve: Option<Curve<'a>>,
-    terminal: Option<Terminal>,
+    terminal: Option<TerminalPhase>,
     dose: Option<f64>,
     infusion: f64,
 }
 
-impl<'a> Piece<'a> {
+impl<'a> CurvePiece<'a> {
     pub(super) fn new(curve: Option<Curve<'a>>, dose: Option<f64>, infusion: Option<f64>) -> Self {
         Self {
             terminal: curve.and_then(|c| c.terminal()),
@@ -59,17 +59,17 @@ impl<'a> Piece<'a> {
         }
     }
 
-    /// A figure of the curve, if there is one.
+    /// Returns a figure of the curve, if there is one.
     pub(super) fn figure(&self, of: impl FnOnce(&Curve<'a>) -> f64) -> f64 {
         self.curve.as_ref().map_or(f64::NAN, of)
     }
 
-    fn tail(&self, of: impl FnOnce(&Terminal) -> f64) -> f64 {
+    fn tail(&self, of: impl FnOnce(&TerminalPhase) -> f64) -> f64 {
         self.terminal.as_ref().map_or(f64::NAN, of)
     }
 
     pub(super) fn area_beyond(&self) -> f64 {
-        self.tail(Terminal::area)
+        self.tail(TerminalPhase::area)
     }
 
     pub(super) fn area_to_infinity(&self) -> f64 {
@@ -77,7 +77,7 @@ impl<'a> Piece<'a> {
     }
 
     pub(super) fn half_life(&self) -> f64 {
-        self.tail(Terminal::half_life)
+        self.tail(TerminalPhase::half_life)
     }
 
     pub(super) fn fraction_beyond(&self) -> f64 {
@@ -86,7 +86,7 @@ impl<'a> Piece<'a> {
 
     /// Mean residence time, half an infusion taken off.
     pub(super) fn residence(&self) -> f64 {
-        (self.figure(Curve::moment) + self.tail(Terminal::moment)) / self.area_to_infinity()
+        (self.figure(Curve::moment) + self.tail(TerminalPhase::moment)) / self.area_to_infinity()
             - self.infusion / 2.0
     }
 
@@ -111,22 +111,22 @@ impl<'a> Piece<'a> {
 }
 
 /// Collects values and their normalised twins by name.
-struct Sheet(BTreeMap<String, f64>);
+struct ValueSheet(BTreeMap<String, f64>);
 
-impl Sheet {
-    fn put(&mut self, name: &str, value: f64) {
+impl ValueSheet {
+    fn set_value(&mut self, name: &str, value: f64) {
         self.0.insert(name.to_owned(), value);
     }
 
-    fn put_both(&mut self, name: &str, value: f64, piece: &Piece<'_>) {
-        self.put(name, value);
+    fn put_both(&mut self, name: &str, value: f64, piece: &CurvePiece<'_>) {
+        self.set_value(name, value);
         self.0.insert(format!("{name}_norm"), piece.per_dose(value));
     }
 
-    fn peak(&mut self, suffix: &str, piece: &Piece<'_>) {
+    fn peak(&mut self, suffix: &str, piece: &CurvePiece<'_>) {
         let (time, value) = piece.curve.map_or((f64::NAN, f64::NAN), |c| c.maximum());
         self.put_both(&format!("C_max{suffix}"), value, piece);
-        self.put(&format!("t_max{suffix}"), time);
+        self.set_value(&format!("t_max{suffix}"), time);
     }
 }
 
@@ -136,13 +136,13 @@ impl Sheet {
 /// nearest to the next, and from the last to the end of the curve; `MRT` and `Thalf` are those of the
 /// first interval.
 #[must_use]
-pub fn analyse(curve: Curve<'_>, dosing: &Dosing) -> Analysis {
-    let mut sheet = Sheet(BTreeMap::new());
+pub fn analyse(curve: Curve<'_>, dosing: &Dosing) -> PkAnalysis {
+    let mut sheet = ValueSheet(BTreeMap::new());
     let applications = dosing.applications();
     let infusion = applications.first().and_then(|a| a.infusion_time);
-    let full = Piece::new(Some(curve), dosing.total(), infusion);
+    let full = CurvePiece::new(Some(curve), dosing.total(), infusion);
     sheet.peak("", &full);
-    sheet.put("C_tEnd", full.figure(Curve::last));
+    sheet.set_value("C_tEnd", full.figure(Curve::last));
     sheet.put_both("AUC_tEnd", full.figure(Curve::area), &full);
     match applications {
         [first, second, ..] => {
@@ -154,12 +154,12 @@ pub fn analyse(curve: Curve<'_>, dosing: &Dosing) -> Analysis {
         }
         _ => {
             sheet.put_both("AUC_inf", full.area_to_infinity(), &full);
-            sheet.put("FractionAucLastToInf", full.fraction_beyond());
-            sheet.put("MRT", full.residence());
-            sheet.put("Thalf", full.half_life());
-            sheet.put("CL", full.clearance());
-            sheet.put("Vss", full.volume_steady());
-            sheet.put("Vd", full.volume_terminal());
+            sheet.set_value("FractionAucLastToInf", full.fraction_beyond());
+            sheet.set_value("MRT", full.residence());
+            sheet.set_value("Thalf", full.half_life());
+            sheet.set_value("CL", full.clearance());
+            sheet.set_value("Vss", full.volume_steady());
+            sheet.set_value("Vd", full.volume_terminal());
         }
     }
     let defined = CATALOGUE
@@ -171,41 +171,45 @@ pub fn analyse(curve: Curve<'_>, dosing: &Dosing) -> Analysis {
             value: sheet.0.get(parameter.name).copied().unwrap_or(f64::NAN),
         })
         .collect();
-    Analysis { values }
+    PkAnalysis { values }
 }
 
 /// First, last-but-one and last dosing interval.
-fn multiple(sheet: &mut Sheet, curve: Curve<'_>, [first, second, before, last]: [&Application; 4]) {
-    let one = Piece::new(
+fn multiple(
+    sheet: &mut ValueSheet,
+    curve: Curve<'_>,
+    [first, second, before, last]: [&DrugApplication; 4],
+) {
+    let one = CurvePiece::new(
         curve.between(first.start, second.start),
         first.dose_per_weight,
         first.infusion_time,
     );
     sheet.peak("_tD1_tD2", &one);
-    sheet.put("C_trough_tD2", one.figure(Curve::last));
+    sheet.set_value("C_trough_tD2", one.figure(Curve::last));
     sheet.put_both("AUC_tD1_tD2", one.figure(Curve::area), &one);
     sheet.put_both("AUC_inf_tD1", one.area_to_infinity(), &one);
-    sheet.put("MRT", one.residence());
-    sheet.put("Thalf", one.half_life());
+    sheet.set_value("MRT", one.residence());
+    sheet.set_value("Thalf", one.half_life());
 
-    let but_one = Piece::new(
+    let but_one = CurvePiece::new(
         curve.between(before.start, last.start),
         before.dose_per_weight,
         None,
     );
-    sheet.put("C_trough_tDLast", but_one.figure(Curve::last));
+    sheet.set_value("C_trough_tDLast", but_one.figure(Curve::last));
     sheet.put_both(
         "AUC_tDLast_minus_1_tDLast",
         but_one.figure(Curve::area),
         &but_one,
     );
 
-    let end = Piece::new(
+    let end = CurvePiece::new(
         curve.between(last.start, curve.end()),
         last.dose_per_weight,
         None,
     );
     sheet.peak("_tDLast_tEnd", &end);
     sheet.put_both("AUC_inf_tDLast", end.area_to_infinity(), &end);
-    sheet.put("Thalf_tDLast_tEnd", end.half_life());
+    sheet.set_value("Thalf_tDLast_tEnd", end.half_life());
 }

@@ -2,7 +2,7 @@
 
 /// For which dosing a parameter is defined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
+pub enum DosingMode {
     /// Single and multiple dosing.
     Always,
     /// One application only.
@@ -11,8 +11,8 @@ pub enum Mode {
     Multi,
 }
 
-impl Mode {
-    /// Whether the parameter is defined for a number of applications.
+impl DosingMode {
+    /// Returns whether the parameter is defined for a number of applications.
     #[must_use]
     pub fn fits(self, multiple: bool) -> bool {
         match self {
@@ -25,11 +25,11 @@ impl Mode {
 
 /// One entry of the catalogue.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Parameter {
+pub struct PkParameter {
     /// Name, as in result files.
     pub name: &'static str,
     /// When it is defined.
-    pub mode: Mode,
+    pub mode: DosingMode,
     /// Dimension, as the suite names it.
     pub dimension: &'static str,
     /// Unit of the computed value.
@@ -38,11 +38,11 @@ pub struct Parameter {
     pub display_unit: &'static str,
     /// Reported value = computed value times this.
     pub display_factor: f64,
-    /// What it is.
+    /// Description.
     pub description: &'static str,
 }
 
-impl Parameter {
+impl PkParameter {
     /// Converts a computed value to the unit of reports.
     #[must_use]
     pub fn display(&self, value: f64) -> f64 {
@@ -64,12 +64,12 @@ const VOLUME: Measured = ("Volume per body weight", "l/kg", "ml/kg", 1e3);
 
 const fn entry(
     name: &'static str,
-    mode: Mode,
+    mode: DosingMode,
     measured: Measured,
     description: &'static str,
-) -> Parameter {
+) -> PkParameter {
     let (dimension, unit, display_unit, display_factor) = measured;
-    Parameter {
+    PkParameter {
         name,
         mode,
         dimension,
@@ -80,11 +80,11 @@ const fn entry(
     }
 }
 
-use Mode::{Always, Multi, Single};
+use DosingMode::{Always, Multi, Single};
 
 /// All parameters, in the order of reports. `_norm` means divided by dose per body weight.
 #[rustfmt::skip]
-pub const CATALOGUE: [Parameter; 31] = [
+pub const CATALOGUE: [PkParameter; 31] = [
     entry("C_max", Always, CONCENTRATION, "highest concentration"),
     entry("C_max_norm", Always, CONCENTRATION_NORM, "highest concentration per total dose"),
     entry("C_max_tD1_tD2", Multi, CONCENTRATION, "highest concentration between first and second dose"),
@@ -118,8 +118,8 @@ pub const CATALOGUE: [Parameter; 31] = [
     entry("Vd", Single, VOLUME, "volume of distribution in the terminal phase over bioavailability"),
 ];
 
-/// The catalogue entry of a name.
+/// Returns the catalogue entry of a name.
 #[must_use]
-pub fn parameter(name: &str) -> Option<&'static Parameter> {
+pub fn parameter(name: &str) -> Option<&'static PkParameter> {
     CATALOGUE.iter().find(|p| p.name == name)
 }

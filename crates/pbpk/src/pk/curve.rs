@@ -1,6 +1,6 @@
 //! A piece of a curve and what can be read off it without any dose.
 
-use super::terminal::Terminal;
+use super::terminal::TerminalPhase;
 use std::fmt;
 
 /// Why two lists are no curve.
@@ -74,7 +74,7 @@ impl<'a> Curve<'a> {
         }
     }
 
-    /// The points between the grid points nearest to `from` and `to`, both included; `None` if the
+    /// Returns the points between the grid points nearest to `from` and `to`, both included; `None` if the
     /// second does not lie after the first.
     #[must_use]
     pub fn between(&self, from: f64, to: f64) -> Option<Self> {
@@ -127,13 +127,13 @@ impl<'a> Curve<'a> {
         self.values.last().copied().unwrap_or(f64::NAN)
     }
 
-    /// The first point with the highest value, as (time, value); values that are no number are passed over.
+    /// Returns the first point with the highest value, as (time, value); values that are no number are passed over.
     #[must_use]
     pub fn maximum(&self) -> (f64, f64) {
         self.extreme(|new, old| new > old)
     }
 
-    /// The first point with the lowest value, as (time, value).
+    /// Returns the first point with the lowest value, as (time, value).
     #[must_use]
     pub fn minimum(&self) -> (f64, f64) {
         self.extreme(|new, old| new < old)
@@ -183,9 +183,9 @@ impl<'a> Curve<'a> {
             .sum()
     }
 
-    /// The terminal fit; `None` where it is not defined.
+    /// Returns the terminal fit; `None` if it is not defined.
     #[must_use]
-    pub fn terminal(&self) -> Option<Terminal> {
-        Terminal::fit(self)
+    pub fn terminal(&self) -> Option<TerminalPhase> {
+        TerminalPhase::fit(self)
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 
 /// One application of a drug.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Application {
+pub struct DrugApplication {
     /// Its time, in minutes.
     pub start: f64,
     /// Drug per body weight, in µmol/kg.
@@ -17,13 +17,13 @@ pub struct Application {
 /// All applications, in order of time.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Dosing {
-    applications: Vec<Application>,
+    applications: Vec<DrugApplication>,
 }
 
 /// Why a list of applications makes no sense.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DosingError {
-    /// What is wrong.
+    /// Fault, for people.
     pub what: &'static str,
     /// The number at fault.
     pub value: f64,
@@ -43,7 +43,7 @@ impl Dosing {
     /// # Errors
     /// [`DosingError`] for a time that is not finite or occurs twice, or a dose or infusion time that
     /// is negative or no number.
-    pub fn new(mut applications: Vec<Application>) -> Result<Self, DosingError> {
+    pub fn new(mut applications: Vec<DrugApplication>) -> Result<Self, DosingError> {
         let amount = |v: f64| v.is_finite() && v >= 0.0;
         for a in &applications {
             if !a.start.is_finite() {
@@ -85,7 +85,7 @@ impl Dosing {
         dose_per_weight: Option<f64>,
         infusion_time: Option<f64>,
     ) -> Result<Self, DosingError> {
-        Self::new(vec![Application {
+        Self::new(vec![DrugApplication {
             start: 0.0,
             dose_per_weight,
             infusion_time,
@@ -123,7 +123,7 @@ impl Dosing {
                 _ => {}
             }
         }
-        let mut applications: Vec<Application> = Vec::new();
+        let mut applications: Vec<DrugApplication> = Vec::new();
         for found in containers.values() {
             let (Some(start), Some(mass)) = (found.start, found.mass) else {
                 continue;
@@ -134,7 +134,7 @@ impl Dosing {
                     a.dose_per_weight = a.dose_per_weight.zip(dose).map(|(x, y)| x + y);
                     a.infusion_time = a.infusion_time.or(found.infusion);
                 }
-                None => applications.push(Application {
+                None => applications.push(DrugApplication {
                     start,
                     dose_per_weight: dose,
                     infusion_time: found.infusion,
@@ -144,13 +144,13 @@ impl Dosing {
         Self::new(applications)
     }
 
-    /// The applications in order of time.
+    /// Returns the applications in order of time.
     #[must_use]
-    pub fn applications(&self) -> &[Application] {
+    pub fn applications(&self) -> &[DrugApplication] {
         &self.applications
     }
 
-    /// Whether there are two or more.
+    /// Returns whether there are two or more.
     #[must_use]
     pub fn is_multiple(&self) -> bool {
         self.applications.len() > 1

@@ -2,7 +2,7 @@
 //!
 //! Trapezoid areas, a log-linear terminal fit over the last tenth of the points, single and multiple
 //! dosing, and parameters a user defines on an interval of their own. Everything is in base units
-//! (minutes, µmol/l, µmol/kg) and in double precision; [`Parameter::display`] converts.
+//! (minutes, µmol/l, µmol/kg) and in double precision; [`PkParameter::display`] converts.
 //!
 //! Invariants: nothing here runs a simulation or reads a file; what cannot be computed is not a number,
 //! never a guess.
@@ -14,9 +14,9 @@ mod dosing;
 mod terminal;
 mod user;
 
-pub use analysis::{Analysis, PkValue, analyse};
-pub use catalogue::{CATALOGUE, Mode, Parameter, parameter};
+pub use analysis::{PkAnalysis, PkValue, analyse};
+pub use catalogue::{CATALOGUE, DosingMode, PkParameter, parameter};
 pub use curve::{Curve, CurveError};
-pub use dosing::{Application, Dosing, DosingError};
-pub use terminal::Terminal;
-pub use user::{Measure, UserParameter};
+pub use dosing::{Dosing, DosingError, DrugApplication};
+pub use terminal::TerminalPhase;
+pub use user::{IntervalMeasure, UserParameter};

@@ -10,7 +10,7 @@ const SHARE: usize = 10;
 
 /// `C(t) = C_fit(tEnd)·exp(−λ·(t − tEnd))`, with `λ > 0`.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Terminal {
+pub struct TerminalPhase {
     /// Rate constant, per minute.
     pub lambda: f64,
     /// Value of the line at the last time.
@@ -19,7 +19,7 @@ pub struct Terminal {
     pub end: f64,
 }
 
-impl Terminal {
+impl TerminalPhase {
     /// Least squares over the last tenth of the points, at least three. `None` when there are fewer,
     /// one of them is negative, zero or no number, or the curve does not fall.
     #[must_use]

@@ -1,12 +1,12 @@
 //! Parameters a user defines: a measure on an interval, perhaps divided by a factor.
 
-use super::analysis::Piece;
+use super::analysis::CurvePiece;
 use super::curve::Curve;
 use super::dosing::Dosing;
 
-/// What is measured on the interval.
+/// Measure on the interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Measure {
+pub enum IntervalMeasure {
     /// Highest value.
     Maximum,
     /// Lowest value.
@@ -41,7 +41,7 @@ pub enum Measure {
     TimeOfThreshold(f64),
 }
 
-impl Measure {
+impl IntervalMeasure {
     /// Names by which a measure can be chosen, with the measure; a threshold is given apart.
     pub const NAMES: [(&'static str, Self); 16] = [
         ("C_max", Self::Maximum),
@@ -62,9 +62,9 @@ impl Measure {
         ("Tthreshold", Self::TimeOfThreshold(f64::NAN)),
     ];
 
-    /// The measure of a name.
+    /// Returns the measure of a name.
     #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Self::NAMES
             .iter()
             .find(|(n, _)| *n == name)
@@ -78,8 +78,8 @@ impl Measure {
 pub struct UserParameter {
     /// Name of the result.
     pub name: String,
-    /// What is measured.
-    pub measure: Measure,
+    /// The measure.
+    pub measure: IntervalMeasure,
     /// Start of the interval, in minutes.
     pub start: Option<f64>,
     /// Application (from 0) at which the interval starts, if `start` is not given.
@@ -88,7 +88,7 @@ pub struct UserParameter {
     pub start_offset: f64,
     /// End of the interval, in minutes.
     pub end: Option<f64>,
-    /// Application (from 0) at whose start the interval ends, if `end` is not given.
+    /// Application (from 0) that ends the interval with its start, if `end` is not given.
     pub end_application: Option<usize>,
     /// Added to the end, in minutes.
     pub end_offset: f64,
@@ -97,9 +97,9 @@ pub struct UserParameter {
 }
 
 impl UserParameter {
-    /// A measure of the whole curve.
+    /// Returns a measure of the whole curve.
     #[must_use]
-    pub fn new(name: &str, measure: Measure) -> Self {
+    pub fn new(name: &str, measure: IntervalMeasure) -> Self {
         Self {
             name: name.to_owned(),
             measure,
@@ -113,7 +113,7 @@ impl UserParameter {
         }
     }
 
-    /// The value in base units; not a number where the interval or an application does not exist.
+    /// Returns the value in base units; NaN if the interval or an application does not exist.
     #[must_use]
     pub fn evaluate(&self, curve: Curve<'_>, dosing: &Dosing) -> f64 {
         let Some(part) = self.interval(curve, dosing) else {
@@ -123,24 +123,24 @@ impl UserParameter {
             .applications()
             .get(self.start_application.unwrap_or(0))
             .and_then(|a| a.infusion_time);
-        let piece = Piece::new(Some(part), self.dose(dosing), infusion);
+        let piece = CurvePiece::new(Some(part), self.dose(dosing), infusion);
         let value = match self.measure {
-            Measure::Maximum => part.maximum().1,
-            Measure::Minimum => part.minimum().1,
-            Measure::TimeOfMaximum => part.maximum().0,
-            Measure::TimeOfMinimum => part.minimum().0,
-            Measure::Trough => part.last(),
-            Measure::Area => part.area(),
-            Measure::Moment => part.moment(),
-            Measure::AreaToInfinity => piece.area_to_infinity(),
-            Measure::AreaBeyond => piece.area_beyond(),
-            Measure::FractionBeyond => piece.fraction_beyond(),
-            Measure::Residence => piece.residence(),
-            Measure::HalfLife => piece.half_life(),
-            Measure::Clearance => piece.clearance(),
-            Measure::VolumeSteady => piece.volume_steady(),
-            Measure::VolumeTerminal => piece.volume_terminal(),
-            Measure::TimeOfThreshold(threshold) => part.reaches(threshold),
+            IntervalMeasure::Maximum => part.maximum().1,
+            IntervalMeasure::Minimum => part.minimum().1,
+            IntervalMeasure::TimeOfMaximum => part.maximum().0,
+            IntervalMeasure::TimeOfMinimum => part.minimum().0,
+            IntervalMeasure::Trough => part.last(),
+            IntervalMeasure::Area => part.area(),
+            IntervalMeasure::Moment => part.moment(),
+            IntervalMeasure::AreaToInfinity => piece.area_to_infinity(),
+            IntervalMeasure::AreaBeyond => piece.area_beyond(),
+            IntervalMeasure::FractionBeyond => piece.fraction_beyond(),
+            IntervalMeasure::Residence => piece.residence(),
+            IntervalMeasure::HalfLife => piece.half_life(),
+            IntervalMeasure::Clearance => piece.clearance(),
+            IntervalMeasure::VolumeSteady => piece.volume_steady(),
+            IntervalMeasure::VolumeTerminal => piece.volume_terminal(),
+            IntervalMeasure::TimeOfThreshold(threshold) => part.reaches(threshold),
         };
         self.normalisation.map_or(value, |factor| value / factor)
     }
@@ -160,7 +160,7 @@ impl UserParameter {
         curve.between(from, to)
     }
 
-    /// What was given within the interval; unknown once a time or an offset is involved.
+    /// Returns the dose within the interval; `None` if a time or an offset is involved.
     fn dose(&self, dosing: &Dosing) -> Option<f64> {
         if self.start.is_some()
             || self.end.is_some()

@@ -32,7 +32,7 @@ impl TimeUnit {
         }
     }
 
-    /// The unit in which a span of minutes reads best.
+    /// Returns the unit in which a span of minutes reads best.
     pub(super) fn for_span(minutes: f64) -> Self {
         if minutes <= 180.0 {
             Self::Minutes
@@ -49,16 +49,16 @@ const DECADES_MAX: f64 = 12.0;
 
 /// A range of values with its ticks, mapped onto 0 to 1.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Axis {
+pub(super) struct PlotAxis {
     low: f64,
     high: f64,
     log: bool,
-    /// Where labels stand.
+    /// Positions of the labels.
     pub(super) ticks: Vec<f64>,
 }
 
-impl Axis {
-    /// A linear axis over the values, widened to its outer ticks if `round`.
+impl PlotAxis {
+    /// Returns a linear axis over the values, widened to its outer ticks if `round`.
     pub(super) fn linear(low: f64, high: f64, ticks: usize, steps: &[f64], round: bool) -> Self {
         let (low, high) = if high > low {
             (low, high)
@@ -91,7 +91,7 @@ impl Axis {
         }
     }
 
-    /// A logarithmic axis over positive values, ticks at decades or, on a short one, at 1, 2 and 5.
+    /// Returns a logarithmic axis over positive values, ticks at decades or, on a short one, at 1, 2 and 5.
     pub(super) fn logarithmic(low: f64, high: f64, ticks: usize) -> Self {
         let top = high.log10();
         let bottom = low.log10().max(top - DECADES_MAX);
@@ -135,7 +135,7 @@ fn spread(value: f64) -> f64 {
     if value == 0.0 { 0.5 } else { value.abs() * 0.5 }
 }
 
-/// The smallest step of the series (times a power of ten) that is at least `least`.
+/// Returns the smallest step of the series (times a power of ten) that is at least `least`.
 fn nice_step(least: f64, steps: &[f64]) -> f64 {
     // Hours and days have their own steps; beyond them, and for all else, 1, 2, 5.
     if let Some(step) = steps.iter().find(|s| **s >= least) {
@@ -158,7 +158,7 @@ pub(super) fn time_steps(unit: TimeUnit, span: f64) -> &'static [f64] {
     }
 }
 
-/// A tick as short as it can be without hiding its size.
+/// Returns a tick as short as it can be without hiding its size.
 pub(super) fn label(value: f64) -> String {
     let size = value.abs();
     if size == 0.0 {
@@ -167,12 +167,12 @@ pub(super) fn label(value: f64) -> String {
     if !(1e-3..1e5).contains(&size) {
         let text = format!("{value:.3e}");
         let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-        return format!("{}e{exponent}", trimmed(digits));
+        return format!("{}e{exponent}", trim_zeros(digits));
     }
-    trimmed(&format!("{value:.6}")).to_owned()
+    trim_zeros(&format!("{value:.6}")).to_owned()
 }
 
-fn trimmed(digits: &str) -> &str {
+fn trim_zeros(digits: &str) -> &str {
     if digits.contains('.') {
         digits.trim_end_matches('0').trim_end_matches('.')
     } else {
@@ -186,45 +186,45 @@ mod tests {
 
     #[test]
     fn ticks_and_labels() {
-        let check = |axis: Axis, expected: &[&str]| {
+        let check = |axis: PlotAxis, expected: &[&str]| {
             assert_eq!(
                 axis.ticks.iter().map(|t| label(*t)).collect::<Vec<_>>(),
                 expected
             );
         };
         check(
-            Axis::linear(0.0, 6.01, 5, &[], true),
+            PlotAxis::linear(0.0, 6.01, 5, &[], true),
             &["0", "2", "4", "6", "8"],
         );
         check(
-            Axis::linear(-0.003, 0.0, 4, &[], true),
+            PlotAxis::linear(-0.003, 0.0, 4, &[], true),
             &["-0.003", "-0.002", "-0.001", "0"],
         );
         check(
-            Axis::linear(0.0, 24.0, 5, time_steps(TimeUnit::Hours, 24.0), false),
+            PlotAxis::linear(0.0, 24.0, 5, time_steps(TimeUnit::Hours, 24.0), false),
             &["0", "6", "12", "18", "24"],
         );
         check(
-            Axis::linear(3.0, 3.0, 4, &[], true),
+            PlotAxis::linear(3.0, 3.0, 4, &[], true),
             &["1", "2", "3", "4", "5"],
         );
         check(
-            Axis::linear(1e-9, 2.5e-9, 3, &[], true),
+            PlotAxis::linear(1e-9, 2.5e-9, 3, &[], true),
             &["1e-9", "1.5e-9", "2e-9", "2.5e-9"],
         );
         check(
-            Axis::logarithmic(0.15, 6.0, 6),
+            PlotAxis::logarithmic(0.15, 6.0, 6),
             &["0.1", "0.2", "0.5", "1", "2", "5", "10"],
         );
         check(
-            Axis::logarithmic(1e-300, 1.0, 4),
+            PlotAxis::logarithmic(1e-300, 1.0, 4),
             &["1e-12", "1e-9", "1e-6", "0.001", "1"],
         );
     }
 
     #[test]
     fn places() {
-        let axis = Axis::logarithmic(0.01, 100.0, 4);
+        let axis = PlotAxis::logarithmic(0.01, 100.0, 4);
         assert_eq!(axis.place(1.0), Some(0.5));
         assert_eq!(
             (axis.place(0.0), axis.place(f64::NAN), axis.place(-1.0)),

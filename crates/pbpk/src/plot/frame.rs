@@ -1,22 +1,22 @@
 //! What both media share: the ranges, and the curves as places between 0 and 1.
 
-use super::axis::{Axis, TimeUnit, time_steps};
-use super::{Overlay, PlotError, PlotOptions, SERIES_MAX};
-use crate::csv::Curves;
+use super::axis::{PlotAxis, TimeUnit, time_steps};
+use super::{PlotError, PlotOptions, PlotOverlay, SERIES_MAX};
+use crate::csv::CurveTable;
 
 /// Axes and labels of a plot.
-pub(super) struct Frame {
-    pub(super) x: Axis,
-    pub(super) y: Axis,
+pub(super) struct PlotFrame {
+    pub(super) x: PlotAxis,
+    pub(super) y: PlotAxis,
     pub(super) unit: TimeUnit,
     /// Common unit of the curves; `None` when they differ.
     pub(super) value_unit: Option<String>,
 }
 
-impl Frame {
+impl PlotFrame {
     pub(super) fn new(
-        curves: &Curves,
-        overlay: &Overlay,
+        curves: &CurveTable,
+        overlay: &PlotOverlay,
         options: &PlotOptions,
         x_ticks: usize,
         y_ticks: usize,
@@ -57,23 +57,23 @@ impl Frame {
             .unwrap_or_else(|| TimeUnit::for_span(end - start));
         let (start, end) = (start / unit.minutes(), end / unit.minutes());
         let y = if options.log {
-            Axis::logarithmic(low, high, y_ticks)
+            PlotAxis::logarithmic(low, high, y_ticks)
         } else {
             // A curve that stays above zero is shown from zero.
             let low = if low > 0.0 { 0.0 } else { low };
-            Axis::linear(low, high, y_ticks, &[], true)
+            PlotAxis::linear(low, high, y_ticks, &[], true)
         };
         let same = curves.series.iter().all(|s| s.unit == first.unit);
         Ok(Self {
-            x: Axis::linear(start, end, x_ticks, time_steps(unit, end - start), false),
+            x: PlotAxis::linear(start, end, x_ticks, time_steps(unit, end - start), false),
             y,
             unit,
             value_unit: same.then(|| first.unit.clone()),
         })
     }
 
-    /// The pieces of curve number `index`, broken where a point cannot be shown.
-    pub(super) fn pieces(&self, curves: &Curves, index: usize) -> Vec<Vec<(f64, f64)>> {
+    /// Returns the pieces of curve number `index`, broken at points that cannot be shown.
+    pub(super) fn pieces(&self, curves: &CurveTable, index: usize) -> Vec<Vec<(f64, f64)>> {
         let mut pieces = vec![Vec::new()];
         let Some(series) = curves.series.get(index) else {
             return pieces;
@@ -92,7 +92,7 @@ impl Frame {
         pieces
     }
 
-    /// Where a value at a time in minutes lies, if it can be shown.
+    /// Returns the position of a value at a time in minutes, if it can be shown.
     pub(super) fn place(&self, time: f64, value: f64) -> Option<(f64, f64)> {
         self.x
             .place(time / self.unit.minutes())
@@ -133,7 +133,7 @@ pub(super) fn shorten(text: &str, width: usize) -> String {
     format!("…{kept}")
 }
 
-/// Shortens a title: a path from the left, words from the right, where they are least telling.
+/// Shortens a title: a path from the left, words from the right, if they are least telling.
 pub(super) fn shorten_title(text: &str, width: usize) -> String {
     if text.contains('|') {
         return shorten(text, width);

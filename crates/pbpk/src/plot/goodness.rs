@@ -1,8 +1,8 @@
 //! How well curves fit data: observed against fitted values, and what is left over over time.
 
-use super::axis::{Axis, TimeUnit, time_steps};
+use super::axis::{PlotAxis, TimeUnit, time_steps};
 use super::frame::shorten_title;
-use super::legend::{self, Entry, Mark};
+use super::legend::{self, LegendEntry, LegendMark};
 use super::svg::{COLOURS, PLOT_HEIGHT, axes, escape, head, heading, on_page, push};
 use super::{PlotError, PlotOptions, SERIES_MAX};
 
@@ -13,7 +13,7 @@ const GAP: f64 = 62.0;
 
 /// Observed and fitted values of one output.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Fitted {
+pub struct FittedOutput {
     /// The output.
     pub name: String,
     /// Unit of its values.
@@ -26,9 +26,9 @@ pub struct Fitted {
     pub fitted: Vec<f64>,
 }
 
-impl Fitted {
+impl FittedOutput {
     /// Time, observed and fitted value of each observation that can be shown.
-    fn shown(&self, log: bool) -> impl Iterator<Item = (f64, f64, f64)> + '_ {
+    fn visible_points(&self, log: bool) -> impl Iterator<Item = (f64, f64, f64)> + '_ {
         let values = self.observed.iter().zip(&self.fitted);
         let all = self
             .times
@@ -41,14 +41,14 @@ impl Fitted {
 }
 
 /// The axes of both plots.
-struct Axes {
-    values: Axis,
-    times: Axis,
-    left_over: Axis,
+struct PlotAxes {
+    values: PlotAxis,
+    times: PlotAxis,
+    left_over: PlotAxis,
     unit: TimeUnit,
 }
 
-/// Observed less fitted; where the axis is logarithmic, the logarithm of their ratio.
+/// Returns observed less fitted; on a logarithmic axis the logarithm of their ratio.
 fn left_over(log: bool, observed: f64, fitted: f64) -> f64 {
     if log {
         (observed / fitted).ln()
@@ -58,18 +58,21 @@ fn left_over(log: bool, observed: f64, fitted: f64) -> f64 {
 }
 
 /// Draws observed against fitted values with the line on which both are equal, and below it the differences over time.
-/// With [`PlotOptions::log`] the values stand on logarithmic axes, and the differences are those of natural logarithms.
+/// With [`PlotOptions::log`] the axes are logarithmic, and the differences are those of natural logarithms.
 ///
 /// # Errors
 /// [`PlotError`] if there is no output, no point to show, or too many outputs.
-pub fn goodness_of_fit(outputs: &[Fitted], options: &PlotOptions) -> Result<String, PlotError> {
+pub fn goodness_of_fit(
+    outputs: &[FittedOutput],
+    options: &PlotOptions,
+) -> Result<String, PlotError> {
     let found = outputs.len();
     match found {
         0 => return Err(PlotError::NoSeries),
         _ if found > SERIES_MAX => return Err(PlotError::TooManySeries { found }),
         _ => {}
     }
-    let shown = Axes::of(outputs, options).ok_or(PlotError::NoPoints { log: options.log })?;
+    let shown = PlotAxes::of(outputs, options).ok_or(PlotError::NoPoints { log: options.log })?;
     let top = if options.title.is_empty() { 26.0 } else { 46.0 };
     let second = top + PLOT_HEIGHT + GAP;
     let bottom = second + PLOT_HEIGHT;
@@ -103,23 +106,23 @@ pub fn goodness_of_fit(outputs: &[Fitted], options: &PlotOptions) -> Result<Stri
     for (index, output) in outputs.iter().enumerate() {
         circles(&mut out, output, index, &shown, options.log, [top, second]);
     }
-    let entry = |(curve, output): (usize, &Fitted)| Entry {
-        mark: Mark::Circle,
+    let entry = |(curve, output): (usize, &FittedOutput)| LegendEntry {
+        mark: LegendMark::Circle,
         curve,
         text: match unit {
             Some(_) => output.name.clone(),
             None => with_unit(&output.name, Some(&output.unit)),
         },
     };
-    let entries: Vec<Entry> = outputs.iter().enumerate().map(entry).collect();
+    let entries: Vec<LegendEntry> = outputs.iter().enumerate().map(entry).collect();
     legend::write(&mut out, &entries, bottom);
     out.push_str("</svg>\n");
     Ok(out)
 }
 
-impl Axes {
-    fn of(outputs: &[Fitted], options: &PlotOptions) -> Option<Self> {
-        let all = || outputs.iter().flat_map(|o| o.shown(options.log));
+impl PlotAxes {
+    fn of(outputs: &[FittedOutput], options: &PlotOptions) -> Option<Self> {
+        let all = || outputs.iter().flat_map(|o| o.visible_points(options.log));
         let range = |of: &dyn Fn((f64, f64, f64)) -> f64| {
             let (low, high) = (
                 all().map(of).reduce(f64::min),
@@ -130,9 +133,9 @@ impl Axes {
         let (observed, fitted) = (range(&|p| p.1)?, range(&|p| p.2)?);
         let (low, high) = (observed.0.min(fitted.0), observed.1.max(fitted.1));
         let values = if options.log {
-            Axis::logarithmic(low, high, TICKS)
+            PlotAxis::logarithmic(low, high, TICKS)
         } else {
-            Axis::linear(low.min(0.0), high, TICKS, &[], true)
+            PlotAxis::linear(low.min(0.0), high, TICKS, &[], true)
         };
         let (start, end) = range(&|p| p.0)?;
         let unit = options.time_unit;
@@ -141,15 +144,15 @@ impl Axes {
         let most = range(&|p| left_over(options.log, p.1, p.2).abs())?.1;
         Some(Self {
             values,
-            times: Axis::linear(start, end, TICKS, time_steps(unit, end - start), false),
-            left_over: Axis::linear(-most, most, TICKS, &[], true),
+            times: PlotAxis::linear(start, end, TICKS, time_steps(unit, end - start), false),
+            left_over: PlotAxis::linear(-most, most, TICKS, &[], true),
             unit,
         })
     }
 }
 
-/// The unit of all outputs, if it is one.
-fn common_unit(outputs: &[Fitted]) -> Option<&str> {
+/// Returns the unit of all outputs, if it is one.
+fn common_unit(outputs: &[FittedOutput]) -> Option<&str> {
     let first = outputs.first()?.unit.as_str();
     outputs.iter().all(|o| o.unit == first).then_some(first)
 }
@@ -175,9 +178,9 @@ fn line(out: &mut String, top: f64, [from, to]: [(f64, f64); 2]) {
 /// The observations of one output in both plots.
 fn circles(
     out: &mut String,
-    output: &Fitted,
+    output: &FittedOutput,
     index: usize,
-    shown: &Axes,
+    shown: &PlotAxes,
     log: bool,
     [first, second]: [f64; 2],
 ) {
@@ -187,7 +190,7 @@ fn circles(
         out,
         format_args!("<g class=\"o c{colour}\"><title>{name}</title>"),
     );
-    for (time, observed, fitted) in output.shown(log) {
+    for (time, observed, fitted) in output.visible_points(log) {
         let above = shown.values.place(fitted).zip(shown.values.place(observed));
         let rest = shown.left_over.place(left_over(log, observed, fitted));
         let below = shown.times.place(time / shown.unit.minutes()).zip(rest);

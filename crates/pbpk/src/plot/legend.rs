@@ -1,18 +1,18 @@
 //! The legend below a plot: what each line, area and circle is.
 
-use super::Overlay;
+use super::PlotOverlay;
 use super::frame::shorten;
 use super::svg::{COLOURS, LINE, escape, push, style};
-use crate::csv::Series;
+use crate::csv::CurveSeries;
 
 /// Characters of an entry that fit one line.
 const CHARS: usize = 54;
 /// From the lower end of a plot to the first entry.
 const GAP: f64 = 52.0;
 
-/// What stands before an entry.
+/// Mark of an entry.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Mark {
+pub(super) enum LegendMark {
     /// A curve.
     Line,
     /// A band.
@@ -25,37 +25,40 @@ pub(super) enum Mark {
 
 /// An entry.
 #[derive(Debug)]
-pub(super) struct Entry {
-    pub(super) mark: Mark,
-    /// Number of the curve whose colour it has.
+pub(super) struct LegendEntry {
+    pub(super) mark: LegendMark,
+    /// Number of the curve with its colour.
     pub(super) curve: usize,
     pub(super) text: String,
 }
 
-/// The entries of a plot, curves first; `name` gives the text of a curve.
+/// Returns the entries of a plot, curves first; `name` gives the text of a curve.
 pub(super) fn entries(
-    curves: &[Series],
-    overlay: &Overlay,
-    name: impl Fn(&Series) -> String,
-) -> Vec<Entry> {
-    let lines = curves.iter().enumerate().map(|(curve, series)| Entry {
-        mark: Mark::Line,
-        curve,
-        text: name(series),
-    });
-    let areas = overlay.bands.iter().map(|band| Entry {
-        mark: Mark::Area,
+    curves: &[CurveSeries],
+    overlay: &PlotOverlay,
+    name: impl Fn(&CurveSeries) -> String,
+) -> Vec<LegendEntry> {
+    let lines = curves
+        .iter()
+        .enumerate()
+        .map(|(curve, series)| LegendEntry {
+            mark: LegendMark::Line,
+            curve,
+            text: name(series),
+        });
+    let areas = overlay.bands.iter().map(|band| LegendEntry {
+        mark: LegendMark::Area,
         curve: band.curve,
         text: band.name.clone(),
     });
-    let circles = overlay.points.iter().map(|points| Entry {
-        mark: Mark::Circle,
+    let circles = overlay.points.iter().map(|points| LegendEntry {
+        mark: LegendMark::Circle,
         curve: points.curve,
         text: points.name.clone(),
     });
     let limits = overlay.points.iter().filter(|p| p.censored.contains(&true));
-    let triangles = limits.map(|points| Entry {
-        mark: Mark::Triangle,
+    let triangles = limits.map(|points| LegendEntry {
+        mark: LegendMark::Triangle,
         curve: points.curve,
         text: format!("below quantification, {}", points.name),
     });
@@ -72,17 +75,17 @@ pub(super) fn height(entries: usize) -> f64 {
 }
 
 /// Writes the entries below a plot that ends at `bottom`.
-pub(super) fn write(out: &mut String, entries: &[Entry], bottom: f64) {
+pub(super) fn write(out: &mut String, entries: &[LegendEntry], bottom: f64) {
     for (index, entry) in entries.iter().enumerate() {
         let y = bottom + GAP + height(index);
         let middle = y - 4.0;
         let colour = entry.curve % COLOURS.len();
         match entry.mark {
-            Mark::Line => push(
+            LegendMark::Line => push(
                 out,
                 format_args!("<path {} d=\"M10 {middle:.1}h22\"/>", style(entry.curve)),
             ),
-            Mark::Area => push(
+            LegendMark::Area => push(
                 out,
                 format_args!(
                     "<rect class=\"h h{colour}\" x=\"10\" y=\"{:.1}\" width=\"22\" height=\"10\"/>\
@@ -92,14 +95,14 @@ pub(super) fn write(out: &mut String, entries: &[Entry], bottom: f64) {
                     middle - 5.0
                 ),
             ),
-            Mark::Triangle => push(
+            LegendMark::Triangle => push(
                 out,
                 format_args!(
                     "<path class=\"o c{colour}\" d=\"M18 {:.1}h6l-3 5.2Z\"/>",
                     middle - 2.6
                 ),
             ),
-            Mark::Circle => push(
+            LegendMark::Circle => push(
                 out,
                 format_args!(
                     "<path class=\"o c{colour}\" d=\"M18.4 {middle:.1}a2.6 2.6 0 1 0 5.2 0a2.6 2.6 0 1 0-5.2 0\"/>"
@@ -110,14 +113,14 @@ pub(super) fn write(out: &mut String, entries: &[Entry], bottom: f64) {
             out,
             format_args!(
                 "<text x=\"38\" y=\"{y:.1}\">{}</text>\n",
-                escape(&shortened(&entry.text))
+                escape(&shorten_text(&entry.text))
             ),
         );
     }
 }
 
-/// What a text is about stays, and the end of a path, which tells most.
-fn shortened(text: &str) -> String {
+/// Shortens a text; keeps its subject and the end of a path, which matters most.
+fn shorten_text(text: &str) -> String {
     match text.split_once(": ") {
         Some((about, path)) => {
             let about = format!("{about}: ");

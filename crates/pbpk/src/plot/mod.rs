@@ -12,14 +12,14 @@ mod svg;
 mod terminal;
 
 pub use axis::TimeUnit;
-pub use goodness::{Fitted, goodness_of_fit};
-pub use overlay::{Band, Overlay, Points};
+pub use goodness::{FittedOutput, goodness_of_fit};
+pub use overlay::{MeasuredPoints, PlotOverlay, ValueBand};
 pub use svg::{svg, svg_with};
 pub use terminal::{TerminalOptions, terminal};
 
 use std::fmt;
 
-/// Most curves in one plot; more cannot be told apart.
+/// Most curves in one plot; more cannot be distinguished.
 pub const SERIES_MAX: usize = 24;
 
 /// How curves are drawn, on either medium.

@@ -1,8 +1,8 @@
-//! What is drawn with the curves: bands behind them and points on top of them.
+//! Additions to the curves: bands behind them and points on top of them.
 
 /// Values that were measured, drawn as circles in the colour of the curve that they belong to.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Points {
+pub struct MeasuredPoints {
     /// What they are.
     pub name: String,
     /// Number of the curve.
@@ -17,8 +17,8 @@ pub struct Points {
     pub censored: Vec<bool>,
 }
 
-impl Points {
-    /// Whether the value at this place is a limit of quantification.
+impl MeasuredPoints {
+    /// Returns whether the value at this place is a limit of quantification.
     pub(super) fn is_censored(&self, i: usize) -> bool {
         self.censored.get(i) == Some(&true)
     }
@@ -26,8 +26,8 @@ impl Points {
 
 /// The space between two values at each time of the curves, drawn in the colour of a curve.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Band {
-    /// What it is.
+pub struct ValueBand {
+    /// Name for the legend.
     pub name: String,
     /// Number of the curve.
     pub curve: usize,
@@ -39,15 +39,15 @@ pub struct Band {
 
 /// Points and bands of a plot.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Overlay {
+pub struct PlotOverlay {
     /// Drawn last.
-    pub points: Vec<Points>,
+    pub points: Vec<MeasuredPoints>,
     /// Drawn first.
-    pub bands: Vec<Band>,
+    pub bands: Vec<ValueBand>,
 }
 
-impl Overlay {
-    /// All values that the axis has to reach.
+impl PlotOverlay {
+    /// Returns all values that the axis has to reach.
     pub(super) fn values(&self) -> impl Iterator<Item = f64> + '_ {
         let points = self.points.iter().flat_map(|p| &p.values);
         let bars = self.points.iter().flat_map(|p| {
@@ -58,7 +58,7 @@ impl Overlay {
         points.chain(bands).copied().chain(bars)
     }
 
-    /// All times that the axis has to reach, besides those of the curves.
+    /// Returns all times that the axis has to reach, besides those of the curves.
     pub(super) fn times(&self) -> impl Iterator<Item = f64> + '_ {
         self.points.iter().flat_map(|p| &p.times).copied()
     }

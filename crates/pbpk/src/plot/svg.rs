@@ -1,10 +1,10 @@
 //! A self-contained SVG: drawn for a phone's width, sharp at any other.
 
-use super::axis::{Axis, label};
-use super::frame::{Frame, shorten_title};
+use super::axis::{PlotAxis, label};
+use super::frame::{PlotFrame, shorten_title};
 use super::legend;
-use super::{Band, Overlay, PlotError, PlotOptions, Points};
-use crate::csv::Curves;
+use super::{MeasuredPoints, PlotError, PlotOptions, PlotOverlay, ValueBand};
+use crate::csv::CurveTable;
 use std::fmt::Write as _;
 
 /// Drawing size: 390 units wide, so that type stays readable on a narrow screen.
@@ -16,7 +16,7 @@ pub(super) const LINE: f64 = 17.0;
 /// Curves are thinned to this many columns; extremes within a column are kept.
 const COLUMNS: f64 = 800.0;
 
-/// Line colours on light and on dark, told apart also by the colour-blind.
+/// Line colours on light and on dark, distinguished also by the colour-blind.
 pub(super) const COLOURS: [(&str, &str); 8] = [
     ("#0b62c4", "#6db3ff"),
     ("#b5430b", "#ff9d6b"),
@@ -27,7 +27,8 @@ pub(super) const COLOURS: [(&str, &str); 8] = [
     ("#c0182f", "#ff8591"),
     ("#3d3aa8", "#a5a2ff"),
 ];
-/// Colours that go by before the dashes change: no two curves have both alike, and colours that are near have other dashes.
+/// Colours that go by before the dashes change: no two curves have both alike, and colours that are near have other
+/// dashes.
 const COLOURS_OF_A_DASH: usize = 4;
 /// Dashes, in the order in which curves take them.
 const DASHES: [&str; 6] = ["", "7 3", "2 3", "9 3 2 3", "5 2 1 2 1 2", "1 4"];
@@ -36,8 +37,8 @@ const DASHES: [&str; 6] = ["", "7 3", "2 3", "9 3 2 3", "5 2 1 2 1 2", "1 4"];
 ///
 /// # Errors
 /// [`PlotError`] if there is no curve, no point to show, or too many curves.
-pub fn svg(curves: &Curves, options: &PlotOptions) -> Result<String, PlotError> {
-    svg_with(curves, &Overlay::default(), options)
+pub fn svg(curves: &CurveTable, options: &PlotOptions) -> Result<String, PlotError> {
+    svg_with(curves, &PlotOverlay::default(), options)
 }
 
 /// Draws the curves, with bands behind them and points on top of them.
@@ -45,11 +46,11 @@ pub fn svg(curves: &Curves, options: &PlotOptions) -> Result<String, PlotError> 
 /// # Errors
 /// As [`svg`].
 pub fn svg_with(
-    curves: &Curves,
-    overlay: &Overlay,
+    curves: &CurveTable,
+    overlay: &PlotOverlay,
     options: &PlotOptions,
 ) -> Result<String, PlotError> {
-    let frame = Frame::new(curves, overlay, options, 6, 5)?;
+    let frame = PlotFrame::new(curves, overlay, options, 6, 5)?;
     let top = if options.title.is_empty() { 26.0 } else { 46.0 };
     let bottom = top + PLOT_HEIGHT;
     let entries = legend::entries(&curves.series, overlay, |series| {
@@ -89,8 +90,9 @@ pub fn svg_with(
     Ok(out)
 }
 
-/// A band as one area for each stretch of times at which it can be shown; what lies below a logarithmic axis ends there.
-fn band(out: &mut String, frame: &Frame, times: &[f64], band: &Band, top: f64) {
+/// A band as one area for each stretch of times at which it can be shown; what lies below a logarithmic axis ends
+/// there.
+fn band(out: &mut String, frame: &PlotFrame, times: &[f64], band: &ValueBand, top: f64) {
     let ends = times.iter().zip(band.low.iter().zip(&band.high));
     let placed: Vec<Option<[(f64, f64); 2]>> = ends
         .map(|(t, (low, high))| {
@@ -124,7 +126,7 @@ fn band(out: &mut String, frame: &Frame, times: &[f64], band: &Band, top: f64) {
 }
 
 /// Points as circles.
-fn points(out: &mut String, frame: &Frame, points: &Points, top: f64) {
+fn points(out: &mut String, frame: &PlotFrame, points: &MeasuredPoints, top: f64) {
     push(
         out,
         format_args!(
@@ -232,7 +234,7 @@ pub(super) fn head(out: &mut String, title: &str, names: &[&str], height: f64) {
 }
 
 /// Both axes, along and up, with their ticks.
-pub(super) fn axes(out: &mut String, [along, up]: [&Axis; 2], x_label: &str, top: f64) {
+pub(super) fn axes(out: &mut String, [along, up]: [&PlotAxis; 2], x_label: &str, top: f64) {
     let (right, bottom) = (WIDTH - RIGHT, top + PLOT_HEIGHT);
     for tick in &up.ticks {
         let Some(at) = up.place(*tick) else {

@@ -1,11 +1,11 @@
-//! A plot in characters: braille dots where the terminal has them, plain ASCII where it has not.
+//! A plot in characters: braille dots if the terminal has them, else plain ASCII.
 
 use super::axis::label;
-use super::frame::{Frame, shorten, shorten_title};
+use super::frame::{PlotFrame, shorten, shorten_title};
 use super::{PlotError, PlotOptions};
-use crate::csv::Curves;
+use crate::csv::CurveTable;
 
-/// What the terminal can do.
+/// Capabilities of the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TerminalOptions {
     /// Its width in characters; clamped to 32 to 400.
@@ -29,7 +29,7 @@ impl Default for TerminalOptions {
     }
 }
 
-/// Marks of the curves where braille cannot tell them apart.
+/// Marks of the curves for terminals without braille.
 const MARKS: [char; 8] = ['*', '+', 'o', 'x', '#', '@', '%', '='];
 /// Colour escapes: blue, yellow, green, magenta, cyan, red, bright black, white.
 const COLOURS: [&str; 8] = [
@@ -40,7 +40,7 @@ const RESET: &str = "\x1b[0m";
 const DOTS: [[u32; 4]; 2] = [[0x01, 0x02, 0x04, 0x40], [0x08, 0x10, 0x20, 0x80]];
 
 /// A grid of characters, each with the dots or the mark it holds and the curve it shows.
-struct Canvas {
+struct CharacterCanvas {
     columns: usize,
     rows: usize,
     cells: Vec<(u32, Option<usize>)>,
@@ -52,7 +52,7 @@ struct Canvas {
 /// # Errors
 /// [`PlotError`] if there is no curve, no point to show, or too many curves.
 pub fn terminal(
-    curves: &Curves,
+    curves: &CurveTable,
     options: &PlotOptions,
     terminal: &TerminalOptions,
 ) -> Result<String, PlotError> {
@@ -62,9 +62,9 @@ pub fn terminal(
     } else {
         terminal.rows.clamp(4, 200)
     };
-    let frame = Frame::new(
+    let frame = PlotFrame::new(
         curves,
-        &super::Overlay::default(),
+        &super::PlotOverlay::default(),
         options,
         width / 12,
         rows / 3,
@@ -79,7 +79,7 @@ pub fn terminal(
     let columns = width - margin - 2;
     // Without colour, dots of several curves would all look alike.
     let braille = !terminal.ascii && (terminal.colour || curves.series.len() == 1);
-    let mut canvas = Canvas {
+    let mut canvas = CharacterCanvas {
         columns,
         rows,
         cells: vec![(0, None); columns * rows],
@@ -106,7 +106,7 @@ pub fn terminal(
 /// The drawing with its value axis and the line under it.
 fn body(
     out: &mut String,
-    canvas: &Canvas,
+    canvas: &CharacterCanvas,
     labels: &[(usize, String)],
     margin: usize,
     terminal: &TerminalOptions,
@@ -136,9 +136,9 @@ fn body(
 /// One line for each curve.
 fn legend(
     out: &mut String,
-    curves: &Curves,
-    frame: &Frame,
-    canvas: &Canvas,
+    curves: &CurveTable,
+    frame: &PlotFrame,
+    canvas: &CharacterCanvas,
     width: usize,
     terminal: &TerminalOptions,
 ) {
@@ -182,7 +182,7 @@ fn nearest(value: f64) -> usize {
 }
 
 /// Labels under the axis, as many as fit without touching.
-fn x_labels(frame: &Frame, columns: usize, margin: usize, out: &mut String) {
+fn x_labels(frame: &PlotFrame, columns: usize, margin: usize, out: &mut String) {
     let mut line = " ".repeat(margin + 1);
     let unit = frame.x_label();
     for tick in &frame.x.ticks {
@@ -207,7 +207,7 @@ fn x_labels(frame: &Frame, columns: usize, margin: usize, out: &mut String) {
     ));
 }
 
-impl Canvas {
+impl CharacterCanvas {
     /// Dots per character, across and down.
     fn density(&self) -> (usize, usize) {
         if self.braille { (2, 4) } else { (1, 1) }

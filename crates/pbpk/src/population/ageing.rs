@@ -1,8 +1,8 @@
 //! Ageing data: parameters of single individuals that follow the time, in the suite's table of `IndividualId`,
 //! `ParameterPath`, `Time` (minutes) and `Value` (base units), a row for each point.
 //!
-//! Between two points a value runs straight, before the first and after the last it stays. No event is tested at a point
-//! because of it.
+//! Between two points a value runs straight, before the first and after the last it stays. No event is tested at a
+//! point because of it.
 
 use std::collections::BTreeMap;
 use std::io::BufRead;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::table::PopulationError;
 use crate::csv;
-use crate::model::Table;
+use crate::model::PointTable;
 use crate::watch::Watch;
 
 /// The columns of the table.
@@ -23,7 +23,7 @@ const POINTS_OF_A_UNIT: usize = 32;
 type Points = Vec<(f64, f64, bool)>;
 
 /// Places of the columns.
-fn places(table: &csv::Table) -> Result<[usize; COLUMNS.len()], PopulationError> {
+fn places(table: &csv::ResultTable) -> Result<[usize; COLUMNS.len()], PopulationError> {
     let mut places = [0; COLUMNS.len()];
     for (place, name) in places.iter_mut().zip(COLUMNS) {
         *place = table.column(name).ok_or_else(|| PopulationError::Ageing {
@@ -35,11 +35,11 @@ fn places(table: &csv::Table) -> Result<[usize; COLUMNS.len()], PopulationError>
 
 /// Tables over time, by individual and path.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Ageing {
-    tables: BTreeMap<i64, BTreeMap<String, Arc<Table>>>,
+pub struct AgeingTables {
+    tables: BTreeMap<i64, BTreeMap<String, Arc<PointTable>>>,
 }
 
-impl Ageing {
+impl AgeingTables {
     /// Reads the table; its rows may come in any order.
     ///
     /// # Errors
@@ -48,10 +48,10 @@ impl Ageing {
         Self::read_watched(source, &Watch::default())
     }
 
-    /// As [`Ageing::read`], asking `watch` now and then whether to go on.
+    /// As [`AgeingTables::read`], asking `watch` now and then whether to go on.
     ///
     /// # Errors
-    /// As [`Ageing::read`], and [`PopulationError::Interrupted`].
+    /// As [`AgeingTables::read`], and [`PopulationError::Interrupted`].
     pub fn read_watched(
         source: &mut dyn BufRead,
         watch: &Watch<'_>,
@@ -83,7 +83,7 @@ impl Ageing {
         for ((id, path), mut points) in points {
             watch.work(1 + points.len() / POINTS_OF_A_UNIT)?;
             points.sort_by(|a, b| a.0.total_cmp(&b.0));
-            let table = Table::new(&points, false).map_err(|e| PopulationError::Ageing {
+            let table = PointTable::new(&points, false).map_err(|e| PopulationError::Ageing {
                 what: format!("individual {id}, '{path}': {e}"),
             })?;
             let own = ageing.tables.entry(id).or_default();
@@ -92,13 +92,13 @@ impl Ageing {
         Ok(ageing)
     }
 
-    /// Ids of the individuals of whom there is something.
+    /// Returns the ids of the individuals with data.
     pub fn ids(&self) -> impl Iterator<Item = i64> + '_ {
         self.tables.keys().copied()
     }
 
     /// Tables of each individual, by path.
-    pub(super) fn tables(&self) -> impl Iterator<Item = (i64, &BTreeMap<String, Arc<Table>>)> {
+    pub(super) fn tables(&self) -> impl Iterator<Item = (i64, &BTreeMap<String, Arc<PointTable>>)> {
         self.tables.iter().map(|(id, tables)| (*id, tables))
     }
 }

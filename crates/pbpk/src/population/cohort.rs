@@ -1,9 +1,10 @@
-//! A population drawn from distributions. Each number is a function of the seed, the individual and the column alone, so
-//! that the first individuals stay the same when more are asked for (a Latin hypercube apart, which needs to know the size).
+//! A population drawn from distributions. Each number is a function of the seed, the individual and the column alone,
+//! so that the first individuals stay the same when more are asked for (a Latin hypercube apart, which needs to know
+//! the size).
 
 use super::INDIVIDUALS_MAX;
-use super::correlation::{Correlation, Mixing};
-use super::table::{Column, Population, PopulationError};
+use super::correlation::{MixingMatrix, ScoreCorrelation};
+use super::table::{ParameterColumn, Population, PopulationError};
 use crate::units::normal;
 use crate::watch::{Interrupt, Watch};
 
@@ -28,9 +29,9 @@ pub enum Distribution {
 
 /// A parameter that differs between individuals.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Varied {
+pub struct VariedParameter {
     /// The parameter and the unit of its values.
-    pub column: Column,
+    pub column: ParameterColumn,
     /// How it is spread.
     pub distribution: Distribution,
 }
@@ -43,12 +44,12 @@ pub struct Cohort {
     /// Start of the random numbers.
     pub seed: u64,
     /// Parameters that differ.
-    pub varied: Vec<Varied>,
+    pub varied: Vec<VariedParameter>,
     /// Whether each parameter falls once into each of as many equally likely parts as there are individuals.
     pub latin: bool,
-    /// Correlations of the normal scores of parameters; those not named are independent. Not with `latin`: the parts would
-    /// no longer be met once each.
-    pub correlations: Vec<Correlation>,
+    /// Correlations of the normal scores of parameters; those not named are independent. Not with `latin`: the parts
+    /// would no longer be met once each.
+    pub correlations: Vec<ScoreCorrelation>,
 }
 
 impl Distribution {
@@ -104,7 +105,7 @@ impl Distribution {
         }
     }
 
-    /// The value below which the part p of all lies, 0 < p < 1.
+    /// Returns the value below which the part p of all lies, 0 < p < 1.
     #[must_use]
     pub fn quantile(&self, p: f64) -> f64 {
         match self {
@@ -128,7 +129,7 @@ impl Cohort {
     /// Draws the population.
     ///
     /// # Errors
-    /// [`PopulationError::Size`], [`PopulationError::Correlation`].
+    /// [`PopulationError::Size`], [`PopulationError::ScoreCorrelation`].
     pub fn draw(&self) -> Result<Population, PopulationError> {
         self.draw_watched(&Watch::default())
     }
@@ -146,7 +147,7 @@ impl Cohort {
             let what = "a Latin hypercube is drawn without them".to_owned();
             return Err(PopulationError::Correlation { what });
         }
-        let mixing = Mixing::new(self.varied.len(), &self.correlations)?;
+        let mixing = MixingMatrix::new(self.varied.len(), &self.correlations)?;
         let strata: Vec<Vec<u32>> = if self.latin {
             (0..self.varied.len())
                 .map(|c| self.permutation(c, watch))
@@ -177,7 +178,7 @@ impl Cohort {
         ))
     }
 
-    /// A random order of the parts of a column: that of their keys, which are put in order a range at a time.
+    /// Returns a random order of the parts of a column: that of their keys, which are put in order a range at a time.
     fn permutation(&self, column: usize, watch: &Watch<'_>) -> Result<Vec<u32>, Interrupt> {
         let count = self.size.div_ceil(SORTED_AT_ONCE).max(1);
         let mut ranges: Vec<Vec<(u64, u32)>> = vec![Vec::new(); count];
@@ -202,7 +203,7 @@ impl Cohort {
     }
 }
 
-/// A number in (0, 1).
+/// Returns a number in (0, 1).
 fn uniform(seed: u64, column: u64, row: u64) -> f64 {
     ((mixed(seed, column, row) >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
 }

@@ -1,7 +1,7 @@
 //! Correlated random numbers: independent normal scores, mixed by the Cholesky factor of their correlations.
 //!
-//! Source: G. Marsaglia, I. Olkin, "Generating correlation matrices", SIAM J. Sci. Stat. Comput. 5 (1984); as a copula of
-//! parameters that are not normal: R. B. Nelsen, "An Introduction to Copulas", Springer 2006, §2.3.
+//! Source: G. Marsaglia, I. Olkin, "Generating correlation matrices", SIAM J. Sci. Stat. Comput. 5 (1984); as a copula
+//! of parameters that are not normal: R. B. Nelsen, "An Introduction to Copulas", Springer 2006, §2.3.
 #![expect(
     clippy::indexing_slicing,
     reason = "numeric kernel: a square matrix, row by row"
@@ -10,10 +10,10 @@
 use super::table::PopulationError;
 use crate::units::normal;
 
-/// Correlation of the normal scores of two parameters; for normal parameters it is their own, for log-normal ones that of
-/// their logarithms.
+/// Correlation of the normal scores of two parameters; for normal parameters it is their own, for log-normal ones that
+/// of their logarithms.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Correlation {
+pub struct ScoreCorrelation {
     /// Place of one parameter among those that differ.
     pub first: usize,
     /// Place of the other.
@@ -26,13 +26,16 @@ pub struct Correlation {
 const PIVOT_MIN: f64 = 1e-12;
 
 /// The lower Cholesky factor, row by row; nothing where all are independent.
-pub(super) struct Mixing {
+pub(super) struct MixingMatrix {
     count: usize,
     factor: Vec<f64>,
 }
 
-impl Mixing {
-    pub(super) fn new(count: usize, correlations: &[Correlation]) -> Result<Self, PopulationError> {
+impl MixingMatrix {
+    pub(super) fn new(
+        count: usize,
+        correlations: &[ScoreCorrelation],
+    ) -> Result<Self, PopulationError> {
         let wrong = |what: String| PopulationError::Correlation { what };
         let mut factor = Vec::new();
         if !correlations.is_empty() {

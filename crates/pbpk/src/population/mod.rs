@@ -14,14 +14,16 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-pub use ageing::Ageing;
-pub use cohort::{Cohort, Distribution, Varied};
-pub use correlation::Correlation;
-pub use table::{Column, Covariate, Population, PopulationError};
+pub use ageing::AgeingTables;
+pub use cohort::{Cohort, Distribution, VariedParameter};
+pub use correlation::ScoreCorrelation;
+pub use table::{Covariate, ParameterColumn, Population, PopulationError};
 
-use crate::compile::{Changes, CompileError, Instance, Structure};
+use crate::compile::{CompileError, Instance, QuantityChanges, Structure};
 use crate::error::SetError;
-use crate::model::{Formula, FormulaKind, Kind, Model, Quantity, Source, Table};
+use crate::model::{
+    BoundFormula, FormulaKind, Model, PointTable, Quantity, QuantityKind, ValueSource,
+};
 use crate::path;
 use crate::run::{Results, RunOptions, run};
 use crate::watch::{Interrupt, Watch};
@@ -31,16 +33,16 @@ pub const INDIVIDUALS_MAX: usize = 10_000_000;
 
 /// A population bound to a model: which column sets which quantity.
 #[derive(Debug)]
-pub struct Plan {
+pub struct PopulationPlan {
     base: Instance,
-    changes: Changes,
+    changes: QuantityChanges,
     /// The same, as far as runs read it.
-    for_runs: Changes,
+    for_runs: QuantityChanges,
     /// Column of the population for each change, with the factor and offset of its unit.
     columns: Vec<(usize, f64, f64)>,
     warnings: Vec<String>,
     /// Parameters of individuals that follow the time.
-    ageing: BTreeMap<i64, Vec<(usize, Arc<Table>)>>,
+    ageing: BTreeMap<i64, Vec<(usize, Arc<PointTable>)>>,
 }
 
 /// Why an individual cannot be made.
@@ -88,12 +90,12 @@ impl From<Interrupt> for PlanError {
 }
 
 /// The quantities of a model by the names that tables of the suite give them: with and without the simulation's name.
-struct Names<'a> {
+struct QuantityNames<'a> {
     by_path: HashMap<&'a str, (usize, &'a Quantity)>,
     prefix: String,
 }
 
-impl<'a> Names<'a> {
+impl<'a> QuantityNames<'a> {
     fn new(model: &'a Model, watch: &Watch<'_>) -> Result<Self, Interrupt> {
         let mut by_path = HashMap::with_capacity(model.quantities.len());
         for (i, q) in model.quantities.iter().enumerate() {
@@ -114,20 +116,21 @@ impl<'a> Names<'a> {
     }
 }
 
-impl Plan {
-    /// Binds the columns to the quantities of the model; also the names of the columns that the model does not have.
+impl PopulationPlan {
+    /// Binds the columns to the quantities of the model; also returns the names of the columns that the model does not
+    /// have.
     ///
     /// # Errors
-    /// [`PlanError::Set`] where a unit does not belong to its quantity, or a quantity cannot be set.
+    /// [`PlanError::Set`] if a unit does not belong to its quantity, or a quantity cannot be set.
     pub fn new(base: Instance, population: &Population) -> Result<(Self, Vec<String>), PlanError> {
-        Self::watched(base, population, &Watch::default())
+        Self::with_watch(base, population, &Watch::default())
     }
 
-    /// As [`Plan::new`], asking `watch` now and then whether to go on.
+    /// As [`PopulationPlan::new`], asking `watch` now and then whether to go on.
     ///
     /// # Errors
-    /// As [`Plan::new`], and [`PlanError::Interrupted`].
-    pub fn watched(
+    /// As [`PopulationPlan::new`], and [`PlanError::Interrupted`].
+    pub fn with_watch(
         base: Instance,
         population: &Population,
         watch: &Watch<'_>,
@@ -135,7 +138,7 @@ impl Plan {
         watch.ask()?;
         let structure = Arc::clone(base.structure());
         let model = structure.model();
-        let names = Names::new(model, watch)?;
+        let names = QuantityNames::new(model, watch)?;
         let (mut positions, mut columns, mut unmatched) = (Vec::new(), Vec::new(), Vec::new());
         let mut warnings = population.warnings.clone();
         for (c, column) in population.columns.iter().enumerate() {
@@ -145,7 +148,7 @@ impl Plan {
                 continue;
             };
             let unit = (!column.unit.is_empty()).then_some(column.unit.as_str());
-            // Units are linear: two values tell factor and offset.
+            // Units are linear: two values give factor and offset.
             let offset = path::to_base(quantity, 0.0, unit)?;
             let factor = path::to_base(quantity, 1.0, unit)? - offset;
             if population.is_read() && (factor != 1.0 || offset != 0.0) {
@@ -157,7 +160,7 @@ impl Plan {
             positions.push(position);
             columns.push((c, factor, offset));
         }
-        let changes = Changes::new(&base, positions)?;
+        let changes = QuantityChanges::new(&base, positions)?;
         watch.ask()?;
         let plan = Self {
             for_runs: changes.for_runs(&base),
@@ -170,30 +173,30 @@ impl Plan {
         Ok((plan, unmatched))
     }
 
-    /// Lets parameters of individuals follow the time. These come before what the population says of the same parameters.
-    /// Gives back the paths that the model does not have.
+    /// Lets parameters of individuals follow the time. These come before what the population says of the same
+    /// parameters. Gives back the paths that the model does not have.
     ///
     /// # Errors
-    /// [`SetError::NotSettable`] for what is no parameter, has a rate of its own, or is named twice for an individual. The
-    /// plan is then as before.
-    pub fn age(&mut self, ageing: &Ageing) -> Result<Vec<String>, PlanError> {
+    /// [`SetError::NotSettable`] for what is no parameter, has a rate of its own, or is named twice for an individual.
+    /// The plan is then as before.
+    pub fn age(&mut self, ageing: &AgeingTables) -> Result<Vec<String>, PlanError> {
         self.age_watched(ageing, &Watch::default())
     }
 
-    /// As [`Plan::age`], asking `watch` now and then whether to go on.
+    /// As [`PopulationPlan::age`], asking `watch` now and then whether to go on.
     ///
     /// # Errors
-    /// As [`Plan::age`], and [`PlanError::Interrupted`].
+    /// As [`PopulationPlan::age`], and [`PlanError::Interrupted`].
     pub fn age_watched(
         &mut self,
-        ageing: &Ageing,
+        ageing: &AgeingTables,
         watch: &Watch<'_>,
     ) -> Result<Vec<String>, PlanError> {
         watch.ask()?;
         let structure = Arc::clone(self.base.structure());
-        let names = Names::new(structure.model(), watch)?;
+        let names = QuantityNames::new(structure.model(), watch)?;
         let mut unmatched = Vec::new();
-        let mut fresh: BTreeMap<i64, Vec<(usize, Arc<Table>)>> = BTreeMap::new();
+        let mut fresh: BTreeMap<i64, Vec<(usize, Arc<PointTable>)>> = BTreeMap::new();
         for (id, tables) in ageing.tables() {
             for (path, table) in tables {
                 watch.check()?;
@@ -201,7 +204,7 @@ impl Plan {
                     unmatched.push(path.clone());
                     continue;
                 };
-                if quantity.kind != Kind::Parameter || !quantity.rhs.is_empty() {
+                if quantity.kind != QuantityKind::Parameter || !quantity.rhs.is_empty() {
                     return Err(SetError::NotSettable {
                         path: quantity.path.clone(),
                         reason: "only a parameter without a rate can follow ageing data",
@@ -228,7 +231,7 @@ impl Plan {
         Ok(unmatched)
     }
 
-    /// The parameters of an individual that follow the time.
+    /// Returns the parameters of an individual that follow the time.
     #[cfg(feature = "cli")]
     pub(crate) fn aged(&self, id: i64) -> Option<impl fmt::Debug + '_> {
         self.ageing.get(&id)
@@ -240,7 +243,7 @@ impl Plan {
         &self.warnings
     }
 
-    /// How many columns set a quantity.
+    /// Returns how many columns set a quantity.
     #[must_use]
     pub fn matched(&self) -> usize {
         self.columns.len()
@@ -264,18 +267,18 @@ impl Plan {
         found.map(|q| (q.path.as_str(), q.unit.as_str()))
     }
 
-    /// The individual of a row.
+    /// Returns the individual of a row.
     ///
     /// # Errors
-    /// [`PlanError`] where a value cannot be set.
+    /// [`PlanError`] if a value cannot be set.
     pub fn individual(&self, population: &Population, row: usize) -> Result<Instance, PlanError> {
-        self.changed(&self.changes, population, row, &Watch::default())
+        self.with_row(&self.changes, population, row, &Watch::default())
     }
 
-    /// The base with the values of a row.
-    fn changed(
+    /// Returns the base with the values of a row.
+    fn with_row(
         &self,
-        changes: &Changes,
+        changes: &QuantityChanges,
         population: &Population,
         row: usize,
         watch: &Watch<'_>,
@@ -298,7 +301,7 @@ impl Plan {
             let set = changes.positions().iter().copied().zip(values);
             let set = set.filter(|(_, value)| !value.is_nan());
             let (positions, values): (Vec<usize>, Vec<f64>) = set.unzip();
-            let changes = Changes::new(&self.base, positions)?;
+            let changes = QuantityChanges::new(&self.base, positions)?;
             let mut individual = self.base.clone();
             individual.take(&changes, &values)?;
             individual.follow(&changes, watch)?;
@@ -310,10 +313,11 @@ impl Plan {
         Ok(individual)
     }
 
-    /// The base with tables over time in the place of parameters, and with these values of the columns. It is compiled anew.
+    /// Returns the base with tables over time in the place of parameters, and with these values of the columns. It is
+    /// compiled again.
     fn with_tables(
         &self,
-        tables: &[(usize, Arc<Table>)],
+        tables: &[(usize, Arc<PointTable>)],
         values: &[f64],
         watch: &Watch<'_>,
     ) -> Result<Instance, PlanError> {
@@ -323,15 +327,15 @@ impl Plan {
             let Some(quantity) = model.quantities.get_mut(*position) else {
                 continue;
             };
-            quantity.source = Source::Formula(model.formulas.len());
-            model.formulas.push(Formula {
+            quantity.source = ValueSource::Formula(model.formulas.len());
+            model.formulas.push(BoundFormula {
                 name: format!("ageing of '{}'", quantity.path),
                 kind: FormulaKind::Table(Arc::clone(table)),
             });
         }
         let outputs = structure.outputs().to_vec();
-        let compiled = Structure::watched(Arc::new(model), outputs, watch)?;
-        let mut individual = Instance::watched(&compiled, watch)?;
+        let compiled = Structure::with_watch(Arc::new(model), outputs, watch)?;
+        let mut individual = Instance::with_watch(&compiled, watch)?;
         let mut set = BTreeMap::new();
         let of_base = self.base.values().iter().copied().enumerate();
         set.extend(of_base.filter(|(q, _)| self.base.is_set(*q)));
@@ -342,7 +346,7 @@ impl Plan {
             set.remove(position);
         }
         let (positions, values): (Vec<usize>, Vec<f64>) = set.into_iter().unzip();
-        let changes = Changes::new(&individual, positions)?;
+        let changes = QuantityChanges::new(&individual, positions)?;
         individual.take(&changes, &values)?;
         individual.follow(&changes, watch)?;
         Ok(individual)
@@ -351,7 +355,7 @@ impl Plan {
 
 /// What became of one individual.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct IndividualOutcome {
     /// Its number in the population.
     pub id: i64,
     /// Its curves, or why there are none.
@@ -361,17 +365,17 @@ pub struct Outcome {
 /// Runs the individuals of a range of rows, one after another. An individual that fails does not end the others; an
 /// interruption does, and is the error of the first one that it met.
 pub fn run_chunk(
-    plan: &Plan,
+    plan: &PopulationPlan,
     population: &Population,
     range: Range<usize>,
     options: &RunOptions<'_>,
-    mut each: impl FnMut(Outcome),
+    mut each: impl FnMut(IndividualOutcome),
 ) -> Result<(), Interrupt> {
     let watch = Watch::new(options.interrupt);
     for row in range {
         watch.ask()?;
         let id = population.id(row);
-        let result = match plan.changed(&plan.for_runs, population, row, &watch) {
+        let result = match plan.with_row(&plan.for_runs, population, row, &watch) {
             Err(PlanError::Interrupted(cause)) => return Err(cause),
             Err(e) => Err(e.to_string()),
             Ok(individual) => match run(&individual, options) {
@@ -382,7 +386,7 @@ pub fn run_chunk(
                 },
             },
         };
-        each(Outcome { id, result });
+        each(IndividualOutcome { id, result });
     }
     Ok(())
 }

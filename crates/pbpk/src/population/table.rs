@@ -1,5 +1,5 @@
-//! The table of a population, as the suite writes it: `IndividualId`, covariates of people, and one column `path [unit]` for
-//! each parameter.
+//! The table of a population, as the suite writes it: `IndividualId`, covariates of people, and one column `path
+//! [unit]` for each parameter.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -12,12 +12,12 @@ use crate::watch::{Interrupt, Watch};
 
 /// The column that numbers the individuals.
 const ID: &str = "IndividualId";
-/// Columns that are no parameters of a model, whatever their names hold.
+/// Columns that are no parameters of a model, with any names.
 const COVARIATES: [&str; 3] = ["Gender", "RaceIndex", "Population"];
 
 /// A parameter of the population.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Column {
+pub struct ParameterColumn {
     /// Path of the quantity.
     pub path: String,
     /// Unit of the values; empty: base units.
@@ -37,7 +37,7 @@ pub struct Covariate {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Population {
     /// The parameters. A value that is not a number leaves the individual the value of the model.
-    pub columns: Vec<Column>,
+    pub columns: Vec<ParameterColumn>,
     /// What else is known of the individuals; no model uses it.
     pub covariates: Vec<Covariate>,
     /// Warnings of reading a file.
@@ -80,19 +80,19 @@ pub enum PopulationError {
     },
     /// Correlations that no population can have.
     Correlation {
-        /// What is wrong.
+        /// Fault, for people.
         what: String,
     },
     /// Ageing data that make no sense.
     Ageing {
-        /// What is wrong.
+        /// Fault, for people.
         what: String,
     },
     /// A distribution that makes no sense.
     Distribution {
         /// Its path.
         path: String,
-        /// What is wrong.
+        /// Fault, for people.
         what: String,
     },
     /// The caller asked to stop.
@@ -149,10 +149,10 @@ struct ColumnLayout {
 }
 
 impl ColumnLayout {
-    /// Sorts the columns of a header: a parameter is one whose name without unit holds the delimiter of paths.
+    /// Sorts the columns of a header: a parameter has the delimiter of paths in its name without unit.
     ///
     /// # Errors
-    /// [`PopulationError::Column`] for a name that occurs twice.
+    /// [`PopulationError::ParameterColumn`] for a name that occurs twice.
     fn new(header: &[String]) -> Result<Self, PopulationError> {
         let mut layout = Self::default();
         let mut names = HashSet::new();
@@ -176,7 +176,7 @@ impl ColumnLayout {
     }
 }
 
-/// What was read of a table so far.
+/// State of a table that is being read.
 #[derive(Debug, Default)]
 struct RowReader {
     layout: Option<ColumnLayout>,
@@ -188,7 +188,7 @@ struct RowReader {
 impl RowReader {
     fn push(
         &mut self,
-        table: &csv::Table,
+        table: &csv::ResultTable,
         row: &[Cow<'_, str>],
         watch: &Watch<'_>,
     ) -> Result<(), PopulationError> {
@@ -231,8 +231,8 @@ impl RowReader {
 }
 
 impl Population {
-    /// A population of these numbers, row by row.
-    pub(super) fn new(columns: Vec<Column>, ids: Vec<i64>, values: Vec<f64>) -> Self {
+    /// Returns a population of these numbers, row by row.
+    pub(super) fn new(columns: Vec<ParameterColumn>, ids: Vec<i64>, values: Vec<f64>) -> Self {
         Self {
             columns,
             ids,
@@ -241,14 +241,14 @@ impl Population {
         }
     }
 
-    /// Whether the individuals were read from a file of the suite.
+    /// Returns whether the individuals were read from a file of the suite.
     #[must_use]
     pub fn is_read(&self) -> bool {
         self.is_read
     }
 
-    /// Reads the suite's CSV: comment lines, ids that need not be dense, units in the heads of the columns. Separators are
-    /// comma, semicolon and tab; between semicolons a comma may be the decimal sign. Empty cells are not-a-number.
+    /// Reads the suite's CSV: comment lines, ids that need not be dense, units in the heads of the columns. Separators
+    /// are comma, semicolon and tab; between semicolons a comma may be the decimal sign. Empty cells are not-a-number.
     ///
     /// # Errors
     /// [`PopulationError`] with row and column.
@@ -283,7 +283,7 @@ impl Population {
         }
         let column = |i: usize| {
             let (path, unit) = csv::split_unit(table.header.get(i).map_or("", |h| h.trim()));
-            Column {
+            ParameterColumn {
                 path: path.to_owned(),
                 unit: unit.to_owned(),
             }
@@ -309,19 +309,19 @@ impl Population {
         self.ids.len()
     }
 
-    /// Whether there is nobody.
+    /// Returns whether there is no individual.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ids.is_empty()
     }
 
-    /// Id of the individual of a row; the row where there is none.
+    /// Returns the id of the individual of a row; the row without one.
     #[must_use]
     pub fn id(&self, row: usize) -> i64 {
         self.ids.get(row).copied().unwrap_or(row as i64)
     }
 
-    /// The row of the individual with this id.
+    /// Returns the row of the individual with this id.
     #[must_use]
     pub fn find(&self, id: i64) -> Option<usize> {
         self.ids.iter().position(|i| *i == id)
@@ -336,13 +336,13 @@ impl Population {
             .unwrap_or_default()
     }
 
-    /// The table as the suite reads it.
+    /// Returns the table as the suite reads it.
     #[must_use]
     pub fn to_csv(&self) -> String {
         self.lines().collect()
     }
 
-    /// The lines of [`Population::to_csv`].
+    /// Returns the lines of [`Population::to_csv`].
     pub(crate) fn lines(&self) -> impl Iterator<Item = String> + '_ {
         let mut head = String::from("\u{feff}IndividualId");
         for covariate in &self.covariates {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// The text and the aliases without white space inside aliases.
+/// Returns the text and the aliases without white space inside aliases.
 pub(super) fn without_spaces(text: &str, aliases: Vec<String>) -> (Cow<'_, str>, Vec<String>) {
     if !aliases
         .iter()

@@ -1,10 +1,10 @@
 //! Definitions that go in circles are refused at load, by path.
 
 use crate::error::LoadError;
-use crate::model::{Model, Reference, Source};
+use crate::model::{AliasReference, Model, ValueSource};
 use crate::watch::{Interrupt, Watch};
 
-/// Refuses quantities whose (start) values define each other.
+/// Refuses quantities with (start) values that define each other.
 pub(super) fn refuse(model: &Model, watch: &Watch<'_>) -> Result<(), LoadError> {
     match find(model.quantities.len(), |i| uses(model, i), watch)? {
         None => Ok(()),
@@ -24,20 +24,20 @@ fn path(model: &Model, i: usize) -> String {
 
 /// Positions of the quantities in the (start) formula of quantity `i`.
 fn uses(model: &Model, i: usize) -> Vec<usize> {
-    let Some(Source::Formula(f)) = model.quantities.get(i).map(|q| q.source) else {
+    let Some(ValueSource::Formula(f)) = model.quantities.get(i).map(|q| q.source) else {
         return Vec::new();
     };
     let Some(formula) = model.formulas.get(f) else {
         return Vec::new();
     };
     let quantities = formula.references().filter_map(|r| match r {
-        Reference::Time => None,
-        Reference::Quantity(q) => Some(q),
+        AliasReference::Time => None,
+        AliasReference::Quantity(q) => Some(q),
     });
     quantities.collect()
 }
 
-/// The circle of a graph that is known to have one.
+/// Returns the circle of a graph that is known to have one.
 ///
 /// # Errors
 /// That of the watch.
@@ -49,7 +49,7 @@ pub(crate) fn of(
     Ok(find(n, uses, watch)?.unwrap_or_default())
 }
 
-/// A circle in a graph of `n` nodes, if there is one; depth-first with its own stack.
+/// Returns a circle in a graph of `n` nodes, if there is one; depth-first with its own stack.
 ///
 /// # Errors
 /// That of the watch.
@@ -59,32 +59,32 @@ fn find(
     watch: &Watch<'_>,
 ) -> Result<Option<Vec<usize>>, Interrupt> {
     #[derive(Clone, Copy, PartialEq)]
-    enum Mark {
+    enum CycleMark {
         New,
         Open,
         Done,
     }
-    let mut marks = vec![Mark::New; n];
+    let mut marks = vec![CycleMark::New; n];
     for start in 0..n {
-        if marks.get(start) != Some(&Mark::New) {
+        if marks.get(start) != Some(&CycleMark::New) {
             continue;
         }
         let mut path: Vec<(usize, Vec<usize>)> = vec![(start, uses(start))];
-        set(&mut marks, start, Mark::Open);
+        set(&mut marks, start, CycleMark::Open);
         while let Some((node, rest)) = path.last_mut() {
             let node = *node;
             match rest.pop() {
                 None => {
                     watch.check()?;
-                    set(&mut marks, node, Mark::Done);
+                    set(&mut marks, node, CycleMark::Done);
                     path.pop();
                 }
                 Some(next) => match marks.get(next) {
-                    Some(Mark::New) => {
-                        set(&mut marks, next, Mark::Open);
+                    Some(CycleMark::New) => {
+                        set(&mut marks, next, CycleMark::Open);
                         path.push((next, uses(next)));
                     }
-                    Some(Mark::Open) => {
+                    Some(CycleMark::Open) => {
                         let open = path.iter().map(|(i, _)| *i);
                         let mut circle: Vec<usize> = open.skip_while(|i| *i != next).collect();
                         circle.push(next);
@@ -95,7 +95,7 @@ fn find(
             }
         }
     }
-    fn set(marks: &mut [Mark], i: usize, mark: Mark) {
+    fn set(marks: &mut [CycleMark], i: usize, mark: CycleMark) {
         if let Some(m) = marks.get_mut(i) {
             *m = mark;
         }

@@ -15,52 +15,52 @@ use std::path::Path;
 use crate::error::LoadError;
 use crate::model::Model;
 use crate::watch::{Interrupt, Watch};
-pub use crate::xml::Limits;
-use crate::xml::{Node, Scanner};
+pub use crate::xml::XmlLimits;
+use crate::xml::{XmlNode, XmlScanner};
 
 /// The first bytes of the databases as which PK-Sim and MoBi keep their projects.
 const DATABASE: &[u8] = b"SQLite format 3\0";
 
 /// How strictly a file is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Options {
+pub struct ReadOptions {
     /// Refuse what the schema forbids but the genuine solver tolerates: negative output times.
     pub strict: bool,
     /// Bounds of the document.
-    pub limits: Limits,
+    pub limits: XmlLimits,
 }
 
 /// Reads a model of either format.
 ///
 /// # Errors
 /// [`LoadError`] with line or path; other documents are [`LoadError::UnsupportedRoot`].
-pub fn reader(input: impl BufRead, options: &Options) -> Result<Model, LoadError> {
-    watched(input, options, &Watch::default())
+pub fn reader(input: impl BufRead, options: &ReadOptions) -> Result<Model, LoadError> {
+    read_watched(input, options, &Watch::default())
 }
 
 /// As [`reader`], asking `watch` now and then whether to go on.
 ///
 /// # Errors
 /// As [`reader`], and [`LoadError::Interrupted`].
-pub fn watched(
+pub fn read_watched(
     mut input: impl BufRead,
-    options: &Options,
+    options: &ReadOptions,
     watch: &Watch<'_>,
 ) -> Result<Model, LoadError> {
     let cause = Cell::new(None);
-    // A source that cannot be read fails once more where the scanner reads it.
+    // A source that cannot be read fails again in the scanner.
     if input
         .fill_buf()
         .is_ok_and(|start| start.starts_with(DATABASE))
     {
         return Err(LoadError::Project);
     }
-    let asked = Asked {
+    let asked = WatchedStream {
         inner: input,
         watch,
         cause: &cause,
     };
-    let read = document(Scanner::new(asked, options.limits), watch);
+    let read = document(XmlScanner::new(asked, options.limits), watch);
     // An interruption reaches the scanner as a failed read.
     if let Some(cause) = cause.get() {
         return Err(LoadError::Interrupted { cause });
@@ -69,19 +69,19 @@ pub fn watched(
 }
 
 /// A stream that asks at every piece whether to go on.
-struct Asked<'a, R> {
+struct WatchedStream<'a, R> {
     inner: R,
     watch: &'a Watch<'a>,
     cause: &'a Cell<Option<Interrupt>>,
 }
 
-impl<R: BufRead> Read for Asked<'_, R> {
+impl<R: BufRead> Read for WatchedStream<'_, R> {
     fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
         self.inner.read(out)
     }
 }
 
-impl<R: BufRead> BufRead for Asked<'_, R> {
+impl<R: BufRead> BufRead for WatchedStream<'_, R> {
     fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
         if let Err(cause) = self.watch.ask() {
             self.cause.set(Some(cause));
@@ -95,10 +95,10 @@ impl<R: BufRead> BufRead for Asked<'_, R> {
     }
 }
 
-fn document(mut scanner: Scanner<impl BufRead>, watch: &Watch<'_>) -> Result<Model, LoadError> {
+fn document(mut scanner: XmlScanner<impl BufRead>, watch: &Watch<'_>) -> Result<Model, LoadError> {
     let root = match scanner.next()? {
-        Node::Start(element) => element.name().to_owned(),
-        Node::End | Node::Eof => {
+        XmlNode::Start(element) => element.name().to_owned(),
+        XmlNode::End | XmlNode::Eof => {
             return Err(LoadError::Invalid {
                 line: scanner.line(),
                 message: "the file holds no element".to_owned(),
@@ -111,7 +111,7 @@ fn document(mut scanner: Scanner<impl BufRead>, watch: &Watch<'_>) -> Result<Mod
         _ => return Err(LoadError::UnsupportedRoot { found: root }),
     };
     // The rest must be well-formed too: a second root or a cut tail is a fault of the file.
-    if !matches!(scanner.next()?, Node::Eof) {
+    if !matches!(scanner.next()?, XmlNode::Eof) {
         return Err(LoadError::Invalid {
             line: scanner.line(),
             message: "more than one root element".to_owned(),
@@ -124,7 +124,7 @@ fn document(mut scanner: Scanner<impl BufRead>, watch: &Watch<'_>) -> Result<Mod
 ///
 /// # Errors
 /// As [`reader`].
-pub fn bytes(input: &[u8], options: &Options) -> Result<Model, LoadError> {
+pub fn bytes(input: &[u8], options: &ReadOptions) -> Result<Model, LoadError> {
     reader(input, options)
 }
 
@@ -132,7 +132,7 @@ pub fn bytes(input: &[u8], options: &Options) -> Result<Model, LoadError> {
 ///
 /// # Errors
 /// As [`reader`], and [`LoadError::Io`], [`LoadError::ChangedWhileRead`], a size above the bound.
-pub fn file(path: &Path, options: &Options) -> Result<Model, LoadError> {
+pub fn file(path: &Path, options: &ReadOptions) -> Result<Model, LoadError> {
     file_watched(path, options, &Watch::default())
 }
 
@@ -140,7 +140,11 @@ pub fn file(path: &Path, options: &Options) -> Result<Model, LoadError> {
 ///
 /// # Errors
 /// As [`file`], and [`LoadError::Interrupted`].
-pub fn file_watched(path: &Path, options: &Options, watch: &Watch<'_>) -> Result<Model, LoadError> {
+pub fn file_watched(
+    path: &Path,
+    options: &ReadOptions,
+    watch: &Watch<'_>,
+) -> Result<Model, LoadError> {
     let name = path.display().to_string();
     let io = |e: std::io::Error| LoadError::Io {
         file: path.display().to_string(),
@@ -162,7 +166,7 @@ pub fn file_watched(path: &Path, options: &Options, watch: &Watch<'_>) -> Result
         });
     }
     let handle = opened.try_clone().map_err(io)?;
-    let result = watched(BufReader::with_capacity(1 << 16, opened), options, watch);
+    let result = read_watched(BufReader::with_capacity(1 << 16, opened), options, watch);
     let after = handle.metadata().map_err(io)?;
     let touched = match (before.modified(), after.modified()) {
         (Ok(a), Ok(b)) => a != b,
@@ -175,11 +179,11 @@ pub fn file_watched(path: &Path, options: &Options, watch: &Watch<'_>) -> Result
 }
 
 /// What both formats share: output times and definitions that go in circles.
-fn check(mut model: Model, options: &Options, watch: &Watch<'_>) -> Result<Model, LoadError> {
+fn check(mut model: Model, options: &ReadOptions, watch: &Watch<'_>) -> Result<Model, LoadError> {
     if model.grid.is_too_large() {
         return Err(LoadError::Limit {
             what: "output times",
-            limit: crate::model::Grid::TIMES_MAX as u64,
+            limit: crate::model::OutputGrid::TIMES_MAX as u64,
             line: 0,
         });
     }

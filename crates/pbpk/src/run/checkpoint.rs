@@ -1,23 +1,23 @@
-//! Runs in pieces: a run that stops at a time, and goes on from there later, perhaps in another process, with the bits that
-//! it would have had without the stop.
+//! Runs in pieces: a run that stops at a time, and goes on from there later, perhaps in another process, with the bits
+//! that it would have had without the stop.
 //!
-//! A checkpoint holds the history of the integrator, the numbers and what events have done; model, individual and output
-//! times are the caller's again, and are held against a digest.
+//! A checkpoint holds the history of the integrator, the numbers and what events have done; model, individual and
+//! output times are the caller's again, and are compared with a digest.
 
 use std::fmt;
 
-use super::course::Course;
+use super::course::RunCourse;
 use super::{Results, RunError, RunFailure, RunOptions};
 use crate::compile::Instance;
 use crate::watch::Watch;
-use crate::words::{Damaged, Words};
+use crate::words::{DamagedBytes, WordBuffer};
 
 /// First word of a checkpoint; another layout gets another one.
 const LAYOUT: u64 = u64::from_le_bytes(*b"pbpkrun1");
 
-/// Where a run stands.
+/// State of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Checkpoint {
+pub struct RunCheckpoint {
     bytes: Vec<u8>,
 }
 
@@ -49,28 +49,28 @@ impl fmt::Display for CheckpointError {
 
 impl std::error::Error for CheckpointError {}
 
-impl From<Damaged> for CheckpointError {
-    fn from(_: Damaged) -> Self {
+impl From<DamagedBytes> for CheckpointError {
+    fn from(_: DamagedBytes) -> Self {
         Self::Damaged
     }
 }
 
-impl Checkpoint {
-    /// The checkpoint as bytes, to be kept.
+impl RunCheckpoint {
+    /// Returns the checkpoint as bytes, to be kept.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// A checkpoint that was kept as bytes. Whether they are whole is seen when a run goes on from them.
+    /// Returns a checkpoint that was kept as bytes. Whether they are whole is seen when a run goes on from them.
     #[must_use]
     pub fn from_bytes(bytes: Vec<u8>) -> Self {
         Self { bytes }
     }
 }
 
-/// Runs an individual to the last output time that is not after `until`: the rows up to there, and a checkpoint from which
-/// [`resume`] makes the others.
+/// Runs an individual to the last output time that is not after `until`: the rows up to there, and a checkpoint from
+/// which [`resume`] makes the others.
 ///
 /// # Errors
 /// [`CheckpointError`]: that of the run, or derivatives are asked for.
@@ -78,18 +78,18 @@ pub fn run_until(
     instance: &Instance,
     options: &RunOptions<'_>,
     until: f64,
-) -> Result<(Results, Checkpoint), CheckpointError> {
+) -> Result<(Results, RunCheckpoint), CheckpointError> {
     if !options.sensitivity_to.is_empty() {
         return Err(CheckpointError::Derivatives);
     }
     let mut written = Err(CheckpointError::Damaged);
     let results = super::attempts(instance, options, |options, results, warnings| {
-        let mut course = Course::new(instance, options, results, warnings)?;
+        let mut course = RunCourse::new(instance, options, results, warnings)?;
         course.begin(results, warnings)?;
         course.follow(results, warnings, until)?;
-        let mut words = Words::to_write();
-        written = pass(&mut course, instance, &mut words).map(|()| Checkpoint {
-            bytes: sealed(words.into_bytes()),
+        let mut words = WordBuffer::to_write();
+        written = pass(&mut course, instance, &mut words).map(|()| RunCheckpoint {
+            bytes: append_checksum(words.into_bytes()),
         });
         Ok(())
     });
@@ -104,12 +104,12 @@ pub fn run_until(
 pub fn resume(
     instance: &Instance,
     options: &RunOptions<'_>,
-    checkpoint: &Checkpoint,
+    checkpoint: &RunCheckpoint,
 ) -> Result<Results, CheckpointError> {
     if !options.sensitivity_to.is_empty() {
         return Err(CheckpointError::Derivatives);
     }
-    let mut words = Words::to_read(opened(&checkpoint.bytes).ok_or(CheckpointError::Damaged)?);
+    let mut words = WordBuffer::to_read(opened(&checkpoint.bytes).ok_or(CheckpointError::Damaged)?);
     let mut results = Results::new(instance);
     let mut warnings = Vec::new();
     let failed = |error: RunError, warnings: Vec<String>, results: &Results| {
@@ -119,7 +119,7 @@ pub fn resume(
             statistics: results.statistics,
         }))
     };
-    let course = Course::new(instance, options, &mut results, &mut warnings);
+    let course = RunCourse::new(instance, options, &mut results, &mut warnings);
     let mut course = match course {
         Ok(course) => course,
         Err(error) => return Err(failed(error, warnings, &results)),
@@ -146,7 +146,7 @@ pub fn resume(
     }
 }
 
-impl Course<'_> {
+impl RunCourse<'_> {
     /// Code and solver for what was read of a state.
     fn take_code(&mut self, warnings: &mut Vec<String>) -> Result<(), RunError> {
         let watch = Watch::new(self.interrupt());
@@ -158,11 +158,11 @@ impl Course<'_> {
     }
 }
 
-/// Writes a run, or reads it up to the solver, whose code is known only then.
+/// Writes a run, or reads it up to the solver; the solver's code is known only then.
 fn pass(
-    course: &mut Course<'_>,
+    course: &mut RunCourse<'_>,
     instance: &Instance,
-    words: &mut Words,
+    words: &mut WordBuffer,
 ) -> Result<(), CheckpointError> {
     let mut layout = LAYOUT;
     words.word(&mut layout)?;
@@ -188,11 +188,11 @@ fn pass(
     Ok(())
 }
 
-/// What a run depends on besides its tolerances, as one number: it finds mistakes, not forgery.
-fn digest(course: &Course<'_>, instance: &Instance) -> u64 {
+/// Returns a digest of everything that a run depends on besides its tolerances: it finds mistakes, not forgery.
+fn digest(course: &RunCourse<'_>, instance: &Instance) -> u64 {
     let structure = instance.structure();
     let model = structure.model();
-    let mut hash = Hash(0xcbf2_9ce4_8422_2325);
+    let mut hash = FnvHash(0xcbf2_9ce4_8422_2325);
     for quantity in &model.quantities {
         hash.bytes(quantity.path.as_bytes());
         hash.word(quantity.scale.to_bits());
@@ -219,9 +219,9 @@ fn digest(course: &Course<'_>, instance: &Instance) -> u64 {
 }
 
 /// FNV-1a in 64 bits.
-struct Hash(u64);
+struct FnvHash(u64);
 
-impl Hash {
+impl FnvHash {
     fn bytes(&mut self, bytes: &[u8]) {
         for byte in bytes {
             self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
@@ -234,17 +234,17 @@ impl Hash {
 }
 
 /// Bytes with their checksum.
-fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
-    let mut hash = Hash(0xcbf2_9ce4_8422_2325);
+fn append_checksum(mut bytes: Vec<u8>) -> Vec<u8> {
+    let mut hash = FnvHash(0xcbf2_9ce4_8422_2325);
     hash.bytes(&bytes);
     bytes.extend(hash.0.to_le_bytes());
     bytes
 }
 
-/// Bytes without their checksum, where that is right.
+/// Bytes without their checksum, if that is right.
 fn opened(bytes: &[u8]) -> Option<Vec<u8>> {
     let (bytes, check) = bytes.split_last_chunk::<8>()?;
-    let mut hash = Hash(0xcbf2_9ce4_8422_2325);
+    let mut hash = FnvHash(0xcbf2_9ce4_8422_2325);
     hash.bytes(bytes);
     (hash.0 == u64::from_le_bytes(*check)).then(|| bytes.to_vec())
 }

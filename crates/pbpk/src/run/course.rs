@@ -1,18 +1,18 @@
-//! A run under way: where it stands, and how it goes on from one time to the next.
+//! A run under way: its state, and its way from one time to the next.
 
-use super::events::{State, interrupted};
-use super::schedule::{self, Schedule};
-use super::system::{Progress, Running};
+use super::events::{EventState, interrupted};
+use super::schedule::{self, IntegrationSchedule};
+use super::system::{RunContext, RunProgress};
 use super::{Results, RunError, RunOptions, START, derivatives, locate, negative};
 use crate::compile::Instance;
 use crate::model::SolverSettings;
-use crate::solve::{Bdf, Options};
+use crate::solve::{BdfSolver, SolveOptions};
 use crate::watch::Watch;
 
 /// Numbers stored that make a unit of work.
 const NUMBERS_OF_A_UNIT: usize = 64;
 
-/// The output times: those of the options, else the file's, with 0 where the release stores that row in any case.
+/// Returns the output times: those of the options, else the file's, with 0 if the release stores that row in any case.
 pub(super) fn times(model: &crate::model::Model, options: &RunOptions<'_>) -> Vec<f64> {
     match options.times {
         Some(times) => schedule::usable(times),
@@ -28,23 +28,23 @@ pub(super) fn times(model: &crate::model::Model, options: &RunOptions<'_>) -> Ve
 }
 
 /// A run with everything that it needs to go on.
-pub(super) struct Course<'a> {
+pub(super) struct RunCourse<'a> {
     options: RunOptions<'a>,
     watch: Watch<'a>,
-    progress: Progress<'a>,
+    progress: RunProgress<'a>,
     pub(super) times: Vec<f64>,
     pub(super) settings: SolverSettings,
-    schedule: Schedule,
-    pub(super) state: State,
-    pub(super) solver: Option<Bdf>,
+    schedule: IntegrationSchedule,
+    pub(super) state: EventState,
+    pub(super) solver: Option<BdfSolver>,
     target: Vec<f64>,
     /// Number of the next point, and the time of the one before.
     pub(super) next: usize,
     pub(super) from: f64,
 }
 
-impl<'a> Course<'a> {
-    /// A run that has not begun.
+impl<'a> RunCourse<'a> {
+    /// Returns a run that has not begun.
     pub(super) fn new(
         instance: &Instance,
         options: &RunOptions<'a>,
@@ -64,9 +64,9 @@ impl<'a> Course<'a> {
         let settings = schedule::settings(model, options);
         results.settings = settings;
         results.osp_version = options.osp_version;
-        let schedule = Schedule::new(instance, &times, options.osp_version, warnings);
+        let schedule = IntegrationSchedule::new(instance, &times, options.osp_version, warnings);
         ask(options, START)?;
-        let mut state = State::new(instance, options.interrupt)?;
+        let mut state = EventState::new(instance, options.interrupt)?;
         if !options.sensitivity_to.is_empty() {
             derivatives::prepare(&mut state, instance, options)?;
         }
@@ -76,7 +76,7 @@ impl<'a> Course<'a> {
         Ok(Self {
             options: *options,
             watch: Watch::new(options.interrupt),
-            progress: Progress::new(options.progress, end),
+            progress: RunProgress::new(options.progress, end),
             target: vec![0.0; state.y.len()],
             times,
             settings,
@@ -111,7 +111,7 @@ impl<'a> Course<'a> {
         Ok(())
     }
 
-    /// The release whose rules the run follows.
+    /// Returns the release that the run follows.
     pub(super) fn release(&self) -> super::OspVersion {
         self.options.osp_version
     }
@@ -147,7 +147,7 @@ impl<'a> Course<'a> {
     /// Integrates to a point, and does there what is to be done.
     fn point(
         &mut self,
-        point: schedule::Point,
+        point: schedule::SchedulePoint,
         results: &mut Results,
         warnings: &mut Vec<String>,
     ) -> Result<(), RunError> {
@@ -188,24 +188,24 @@ impl<'a> Course<'a> {
         Ok(())
     }
 
-    /// A solver for the code in use, not yet started.
-    pub(super) fn new_solver(&mut self, warnings: &mut Vec<String>) -> Result<Bdf, RunError> {
+    /// Returns a solver for the code in use, not yet started.
+    pub(super) fn new_solver(&mut self, warnings: &mut Vec<String>) -> Result<BdfSolver, RunError> {
         let settings = self.settings;
-        let solver_options = Options {
+        let solver_options = SolveOptions {
             rtol: settings.rel_tol,
             atol: vec![settings.abs_tol],
             h0: (settings.h0 > 0.0).then_some(settings.h0),
             hmin: settings.h_min,
             hmax: settings.h_max,
             max_steps: usize::try_from(settings.max_steps).unwrap_or(usize::MAX),
-            ..Options::default()
+            ..SolveOptions::default()
         };
         let state = &mut self.state;
         let variant = std::sync::Arc::clone(state.engine.variant());
         let watch = Watch::new(self.options.interrupt);
         let symbolic = variant.symbolic(&watch);
         let symbolic = symbolic.map_err(|cause| interrupted(START, cause))?;
-        let system = Running {
+        let system = RunContext {
             engine: &mut state.engine,
             tangents: state.tangents.as_mut(),
             stop: None,
@@ -213,7 +213,7 @@ impl<'a> Course<'a> {
             progress: &self.progress,
             warnings,
         };
-        let solver = Bdf::with_symbolic(&system, solver_options, symbolic);
+        let solver = BdfSolver::with_symbolic(&system, solver_options, symbolic);
         solver.map_err(|source| self.state.failure(START, source))
     }
 }
@@ -224,10 +224,10 @@ fn ask(options: &RunOptions<'_>, time: f64) -> Result<(), RunError> {
     asked.map_err(|cause| interrupted(time, cause))
 }
 
-/// Tests the events at the start, and once more where the schedule says so.
+/// Tests the events at the start, and once more if the schedule says so.
 pub(super) fn start_events(
-    state: &mut State,
-    schedule: &Schedule,
+    state: &mut EventState,
+    schedule: &IntegrationSchedule,
     options: &RunOptions<'_>,
     warnings: &mut Vec<String>,
 ) -> Result<(), RunError> {
@@ -250,18 +250,18 @@ pub(super) fn start_events(
 }
 
 pub(super) fn restart(
-    solver: &mut Bdf,
-    state: &mut State,
+    solver: &mut BdfSolver,
+    state: &mut EventState,
     time: f64,
     options: &RunOptions<'_>,
     warnings: &mut Vec<String>,
 ) -> Result<(), RunError> {
-    let mut system = Running {
+    let mut system = RunContext {
         engine: &mut state.engine,
         tangents: state.tangents.as_mut(),
         stop: None,
         interrupt: options.interrupt,
-        progress: &Progress::default(),
+        progress: &RunProgress::default(),
         warnings,
     };
     let mut started = solver.start(&mut system, time, &state.y);
@@ -271,14 +271,14 @@ pub(super) fn restart(
     started.map_err(|source| state.failure(time, source))
 }
 
-/// Integrates from one point to the next; with event location, restarting on the way wherever a condition becomes true, and
-/// telling what was true just before the end.
+/// Integrates from one point to the next; with event location, restarting on the way wherever a condition becomes true,
+/// and telling what was true just before the end.
 fn advance(
-    solver: &mut Bdf,
-    state: &mut State,
+    solver: &mut BdfSolver,
+    state: &mut EventState,
     (from, to): (f64, f64),
     options: &RunOptions<'_>,
-    progress: &Progress<'_>,
+    progress: &RunProgress<'_>,
     warnings: &mut Vec<String>,
     target: &mut [f64],
 ) -> Result<Option<Vec<bool>>, RunError> {
@@ -286,7 +286,7 @@ fn advance(
         let way = (from, to);
         return locate::advance(solver, state, way, options, progress, warnings, target).map(Some);
     }
-    let mut system = Running {
+    let mut system = RunContext {
         engine: &mut state.engine,
         tangents: state.tangents.as_mut(),
         stop: solver.stop(),

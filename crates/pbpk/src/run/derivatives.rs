@@ -1,4 +1,4 @@
-//! Derivatives by parameters along a run: which parameters can be asked for, and where they start.
+//! Derivatives by parameters along a run: the possible parameters, and their start values.
 //!
 //! Events and jumps of rates happen at fixed times here: a parameter that moves such a time is refused by name, because
 //! the derivative would lack the jump's part.
@@ -7,15 +7,15 @@
     reason = "numeric kernel: positions are quantities of one model"
 )]
 
-use super::events::{State, interrupted};
+use super::events::{EventState, interrupted};
 use super::{RunError, RunOptions, START};
-use crate::compile::{Class, Instance, Tangents};
-use crate::model::{FormulaKind, Kind, Model, Reference};
+use crate::compile::{Instance, QuantityClass, TangentState};
+use crate::model::{AliasReference, FormulaKind, Model, QuantityKind};
 use crate::watch::Watch;
 
 /// Makes the state carry derivatives by the parameters of the options.
 pub(super) fn prepare(
-    state: &mut State,
+    state: &mut EventState,
     instance: &Instance,
     options: &RunOptions<'_>,
 ) -> Result<(), RunError> {
@@ -39,10 +39,10 @@ pub(super) fn prepare(
     let classes = &state.engine.variant().classes;
     for &q in parameters {
         match (model.quantities.get(q).map(|q| q.kind), classes.get(q)) {
-            (None | Some(Kind::Observer), _) | (_, None) => {
+            (None | Some(QuantityKind::Observer), _) | (_, None) => {
                 return Err(refused(q, "it is computed, not set"));
             }
-            (_, Some(Class::Varying)) => {
+            (_, Some(QuantityClass::Varying)) => {
                 return Err(refused(
                     q,
                     "it follows the time or a state; set it to a number first",
@@ -53,7 +53,7 @@ pub(super) fn prepare(
     }
     let watch = Watch::new(options.interrupt);
     let stopped = |cause| interrupted(START, cause);
-    let made = Tangents::new(instance, parameters, &watch);
+    let made = TangentState::new(instance, parameters, &watch);
     let mut tangents = made.map_err(stopped)?;
     for q in times(model) {
         if tangents.moves(q) {
@@ -91,15 +91,15 @@ fn times(model: &Model) -> Vec<usize> {
     for formula in &model.formulas {
         match &formula.kind {
             FormulaKind::Explicit { body, arguments } => {
-                let is_time = |i: usize| arguments.get(i) == Some(&Reference::Time);
+                let is_time = |i: usize| arguments.get(i) == Some(&AliasReference::Time);
                 for i in body.compared_with(is_time) {
-                    if let Some(Reference::Quantity(q)) = arguments.get(i) {
+                    if let Some(AliasReference::Quantity(q)) = arguments.get(i) {
                         found.push(*q);
                     }
                 }
             }
             FormulaKind::TableWithOffset {
-                offset: Reference::Quantity(q),
+                offset: AliasReference::Quantity(q),
                 ..
             } => found.push(*q),
             _ => {}

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::solve::{Interrupt, SolveError, Statistics};
+use crate::solve::{Interrupt, SolveError, SolverStatistics};
 
 /// Why a run ended early. Times are in minutes.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,14 +23,14 @@ pub enum RunError {
         /// Why.
         reason: String,
     },
-    /// A start value is negative where that is forbidden.
+    /// A start value is negative although that is forbidden.
     NegativeStart {
         /// Paths.
         paths: Vec<String>,
         /// Start time.
         time: f64,
     },
-    /// A state became negative where that is forbidden.
+    /// A state became negative although that is forbidden.
     Negative {
         /// Paths.
         paths: Vec<String>,
@@ -64,7 +64,7 @@ pub enum RunError {
     Solver {
         /// The output time on the way to which it happened.
         time: f64,
-        /// The state at fault, where one is known.
+        /// The state at fault, if one is known.
         path: Option<String>,
         /// The solver's reason.
         source: SolveError,
@@ -137,7 +137,7 @@ impl fmt::Display for RunError {
 impl std::error::Error for RunError {}
 
 impl RunError {
-    /// Whether the genuine solver starts again with tighter tolerances after this.
+    /// Returns whether the genuine solver starts again with tighter tolerances after this.
     pub(super) fn asks_for_tolerances(&self) -> bool {
         matches!(
             self,
@@ -157,7 +157,7 @@ pub struct RunFailure {
     /// Warnings, the error's own text last.
     pub warnings: Vec<String>,
     /// Counts.
-    pub statistics: Statistics,
+    pub statistics: SolverStatistics,
 }
 
 impl fmt::Display for RunFailure {

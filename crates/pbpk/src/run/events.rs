@@ -8,22 +8,22 @@ use std::sync::Arc;
 
 use super::RunError;
 use crate::compile::{
-    Class, Engine, Folder, Instance, Key, Reading, Replacement, Stopped, Structure, Tangents,
-    Variant, own_formula,
+    CompiledVariant, FormulaFolder, FormulaReplacement, Instance, Key, ModelEngine, QuantityClass,
+    StopCause, Structure, TableReading, TangentState, own_formula,
 };
-use crate::model::{Assignment, Model};
+use crate::model::{EventAssignment, Model};
 use crate::solve::SolveError;
 use crate::watch::{Interrupt, Question, Watch};
-use crate::words::{Damaged, Words};
+use crate::words::{DamagedBytes, WordBuffer};
 
 /// Numbers, code and states at the present time.
-pub(super) struct State {
+pub(super) struct EventState {
     structure: Arc<Structure>,
-    pub(super) engine: Engine,
+    pub(super) engine: ModelEngine,
     /// Scaled states.
     pub(super) y: Vec<f64>,
-    /// Derivatives by parameters, where they are asked for, and those of the scaled states: a row for each.
-    pub(super) tangents: Option<Tangents>,
+    /// Derivatives by parameters, if they are asked for, and those of the scaled states: a row for each.
+    pub(super) tangents: Option<TangentState>,
     pub(super) s: Vec<f64>,
     values: Vec<f64>,
     /// Numbers that the user or an event set.
@@ -39,23 +39,23 @@ pub(super) struct State {
     conditions: Vec<f64>,
 }
 
-/// The error of a run that could not get its code.
-fn stopped(structure: &Structure, stopped: Stopped, time: f64) -> RunError {
+/// Returns the error of a run that could not get its code.
+fn stop_error(structure: &Structure, stopped: StopCause, time: f64) -> RunError {
     match stopped {
-        Stopped::Circle(circle) => RunError::Cycle {
+        StopCause::Circle(circle) => RunError::Cycle {
             paths: structure.paths(&circle),
             time,
         },
-        Stopped::Interrupted(cause) => interrupted(time, cause),
+        StopCause::Interrupted(cause) => interrupted(time, cause),
     }
 }
 
-/// The error of a run that was ended.
+/// Returns the error of a run that was ended.
 pub(super) fn interrupted(time: f64, cause: Interrupt) -> RunError {
     RunError::Interrupted { time, cause }
 }
 
-impl State {
+impl EventState {
     pub(super) fn new(
         instance: &Instance,
         interrupt: Option<Question<'_>>,
@@ -63,7 +63,7 @@ impl State {
         let structure = Arc::clone(instance.structure());
         let key = instance.key();
         let variant = structure.variant(&key, &Watch::new(interrupt));
-        let variant = variant.map_err(|s| stopped(&structure, s, super::START))?;
+        let variant = variant.map_err(|s| stop_error(&structure, s, super::START))?;
         let values = instance.values().to_vec();
         let model = structure.model();
         let y = structure
@@ -71,7 +71,7 @@ impl State {
             .iter()
             .map(|q| values[*q] / model.quantities[*q].scale)
             .collect();
-        let engine = Engine::new(variant, &values);
+        let engine = ModelEngine::new(variant, &values);
         let fired = vec![false; model.events.len()];
         Ok(Self {
             overridden: instance.overridden().to_vec(),
@@ -100,7 +100,7 @@ impl State {
     }
 
     /// Writes numbers and truths, or reads them into the state of the same individual at its start.
-    pub(super) fn pass(&mut self, words: &mut Words) -> Result<(), Damaged> {
+    pub(super) fn pass(&mut self, words: &mut WordBuffer) -> Result<(), DamagedBytes> {
         let structure = Arc::clone(&self.structure);
         let (quantities, formulas) = (
             structure.model().quantities.len(),
@@ -117,7 +117,7 @@ impl State {
                 replacement.pass(words, formulas)
             })?;
             if !key.is_sorted_by(|a, b| a.0 < b.0) {
-                return Err(Damaged);
+                return Err(DamagedBytes);
             }
         }
         Ok(())
@@ -126,8 +126,8 @@ impl State {
     /// Takes the code that belongs to what was read.
     pub(super) fn take_code(&mut self, watch: &Watch<'_>, time: f64) -> Result<(), RunError> {
         let variant = self.structure.variant(&self.compiled, watch);
-        let variant = variant.map_err(|s| stopped(&self.structure, s, time))?;
-        self.engine = Engine::new(variant, &self.values);
+        let variant = variant.map_err(|s| stop_error(&self.structure, s, time))?;
+        self.engine = ModelEngine::new(variant, &self.values);
         Ok(())
     }
 
@@ -136,7 +136,7 @@ impl State {
         &self.acted
     }
 
-    /// Whether an event may still fire.
+    /// Returns whether an event may still fire.
     pub(super) fn has_open_events(&self) -> bool {
         self.structure
             .model()
@@ -159,8 +159,8 @@ impl State {
         truths
     }
 
-    /// Tests all events in file order at t, but those that were true `before`; each sees the changes of those before it.
-    /// Tells whether anything changed.
+    /// Tests all events in file order at t, but those that were true `before`; each sees the changes of those before
+    /// it. Returns whether anything changed.
     pub(super) fn test_events(
         &mut self,
         t: f64,
@@ -202,13 +202,13 @@ impl State {
         &mut self,
         e: usize,
         a: usize,
-        assignment: &Assignment,
+        assignment: &EventAssignment,
         t: f64,
         watch: &Watch<'_>,
     ) -> Result<bool, RunError> {
         let target = assignment.target;
         let variant = Arc::clone(self.engine.variant());
-        if let Class::State(i) = variant.classes[target] {
+        if let QuantityClass::State(i) = variant.classes[target] {
             let scale = self.structure.model().quantities[target].scale;
             let value = self.engine.assignment(e, a, t, &self.y) / scale;
             let row = self.assignment_row(e, a, t, watch)?;
@@ -231,7 +231,12 @@ impl State {
             let row = self.assignment_row(e, a, t, watch)?;
             return self.set_value(target, value, row, t, watch);
         }
-        self.replace(target, Replacement::Formula(assignment.formula), t, watch)?;
+        self.replace(
+            target,
+            FormulaReplacement::Formula(assignment.formula),
+            t,
+            watch,
+        )?;
         Ok(true)
     }
 
@@ -249,9 +254,9 @@ impl State {
             moved = tangents.quantity(q) != row.as_slice();
             tangents.set(q, &row);
         }
-        if self.engine.variant().classes[q] == Class::Varying {
+        if self.engine.variant().classes[q] == QuantityClass::Varying {
             self.values[q] = value;
-            self.replace(q, Replacement::Constant, t, watch)?;
+            self.replace(q, FormulaReplacement::Constant, t, watch)?;
             return Ok(true);
         }
         let same = self.overridden[q] && self.values[q].to_bits() == value.to_bits() && !moved;
@@ -261,16 +266,16 @@ impl State {
         }
         self.values[q] = value;
         self.overridden[q] = true;
-        // The number stays when another event makes the formula vary that it stands for.
+        // The number stays when another event makes its formula vary.
         if self.engine.variant().formulas[q].is_some() {
-            self.note(q, Replacement::Constant);
+            self.note(q, FormulaReplacement::Constant);
         }
         self.refold(q, t, watch)?;
         self.load(t, watch)?;
         Ok(changed)
     }
 
-    fn note(&mut self, q: usize, replacement: Replacement) {
+    fn note(&mut self, q: usize, replacement: FormulaReplacement) {
         match self.key.binary_search_by_key(&q, |entry| entry.0) {
             Ok(i) => self.key[i].1 = replacement,
             Err(i) => self.key.insert(i, (q, replacement)),
@@ -281,23 +286,23 @@ impl State {
     fn replace(
         &mut self,
         q: usize,
-        replacement: Replacement,
+        replacement: FormulaReplacement,
         t: f64,
         watch: &Watch<'_>,
     ) -> Result<(), RunError> {
         self.note(q, replacement);
         let variant = self.structure.variant(&self.key, watch);
-        let variant = variant.map_err(|s| stopped(&self.structure, s, t))?;
-        self.overridden[q] = replacement == Replacement::Constant;
+        let variant = variant.map_err(|s| stop_error(&self.structure, s, t))?;
+        self.overridden[q] = replacement == FormulaReplacement::Constant;
         self.compiled.clone_from(&self.key);
-        self.engine = Engine::new(variant, &self.values);
-        if let Replacement::Formula(f) = replacement
-            && self.engine.variant().classes[q] == Class::Constant
+        self.engine = ModelEngine::new(variant, &self.values);
+        if let FormulaReplacement::Formula(f) = replacement
+            && self.engine.variant().classes[q] == QuantityClass::Constant
         {
             let variant = Arc::clone(self.engine.variant());
             let structure = Arc::clone(&self.structure);
-            let mut folder = Folder::new(structure.model());
-            self.fold(&mut folder, &variant, q, f, t);
+            let mut folder = FormulaFolder::new(structure.model());
+            self.fold_quantity(&mut folder, &variant, q, f, t);
         }
         self.refold(q, t, watch)?;
         self.load(t, watch)?;
@@ -309,31 +314,38 @@ impl State {
         let structure = Arc::clone(&self.structure);
         let variant = Arc::clone(self.engine.variant());
         let passes = |u: usize| {
-            variant.classes[u] == Class::Constant
+            variant.classes[u] == QuantityClass::Constant
                 && variant.formulas[u].is_some()
                 && !self.overridden[u]
         };
-        let touched = variant.dependencies.touched(&[q], passes);
-        let mut folder = Folder::new(structure.model());
+        let touched = variant.dependencies.dependents_of(&[q], passes);
+        let mut folder = FormulaFolder::new(structure.model());
         for u in touched {
             let u = u as usize;
             watch.check().map_err(|cause| interrupted(t, cause))?;
             if let Some(f) = variant.formulas[u] {
-                self.fold(&mut folder, &variant, u, f, t);
+                self.fold_quantity(&mut folder, &variant, u, f, t);
             }
         }
         Ok(())
     }
 
     /// A constant gets the number that formula f gives now.
-    fn fold(&mut self, folder: &mut Folder<'_>, variant: &Variant, q: usize, f: usize, t: f64) {
+    fn fold_quantity(
+        &mut self,
+        folder: &mut FormulaFolder<'_>,
+        variant: &CompiledVariant,
+        q: usize,
+        f: usize,
+        t: f64,
+    ) {
         let (values, constants) = (&self.values, &self.constants);
         let table_of = |q, reading| self.table_of(variant, q, reading);
         let value = folder.evaluate(f, t, values, constants, table_of);
         let mut tangents = self.tangents.take();
         if let Some(tangents) = &mut tangents {
             let table_of = |q, reading| self.table_of(variant, q, reading);
-            tangents.fold(folder, q, f, t, &self.values, &self.constants, table_of);
+            tangents.fold_quantity(folder, q, f, t, &self.values, &self.constants, table_of);
         }
         self.tangents = tangents;
         self.values[q] = value;
@@ -364,7 +376,7 @@ impl State {
         row.map(Some).map_err(|cause| interrupted(t, cause))
     }
 
-    /// A state gets these derivatives; tells whether it had others.
+    /// Sets the derivatives of a state; returns whether they changed.
     fn set_state_row(&mut self, state: usize, row: Option<Vec<f64>>, scale: f64) -> bool {
         let Some(mut row) = row else {
             return false;
@@ -376,16 +388,21 @@ impl State {
         moved
     }
 
-    /// The formula of a quantity whose table is read.
-    fn table_of(&self, variant: &Variant, q: usize, reading: Reading) -> Option<usize> {
+    /// Returns the formula of a quantity with a table that is read.
+    fn table_of(
+        &self,
+        variant: &CompiledVariant,
+        q: usize,
+        reading: TableReading,
+    ) -> Option<usize> {
         match reading {
-            Reading::Offset => variant.formulas[q],
-            Reading::Argument if self.set_by_user[q] => None,
-            Reading::Argument => own_formula(self.structure.model(), q),
+            TableReading::Offset => variant.formulas[q],
+            TableReading::Argument if self.set_by_user[q] => None,
+            TableReading::Argument => own_formula(self.structure.model(), q),
         }
     }
 
-    /// A solver's error with the path of the state it speaks of.
+    /// Returns a solver's error with the path of the state it speaks of.
     pub(super) fn failure(&self, time: f64, source: SolveError) -> RunError {
         let path = |state: usize| {
             let position = self.structure.states().get(state);

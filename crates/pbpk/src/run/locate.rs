@@ -1,27 +1,28 @@
 //! True event location: the moment at which a condition becomes true, by bisection on the solver's interpolant.
 
 use super::course::restart;
-use super::events::State;
-use super::system::{Progress, Running};
+use super::events::EventState;
+use super::system::{RunContext, RunProgress};
 use super::{RunError, RunOptions};
-use crate::solve::Bdf;
+use crate::solve::BdfSolver;
 
 /// Bisections of one step: the moment is known to 2⁻⁴⁸ of it.
 const BISECTIONS: usize = 48;
 
 /// Looks within one step, at least.
 const LOOKS_MIN: f64 = 32.0;
-/// Looks over the time between two points, at least: a condition may follow the time alone, of which the steps know nothing.
+/// Looks over the time between two points, at least: a condition may follow the time alone, of which the steps know
+/// nothing.
 const LOOKS_BETWEEN_POINTS: f64 = 1024.0;
 
-/// Integrates from one point of the schedule to the next, restarting wherever a condition becomes true on the way. Gives
-/// back what was true just before the end: an event that was true before does not act there again.
+/// Integrates from one point of the schedule to the next, restarting wherever a condition becomes true on the way.
+/// Gives back what was true just before the end: an event that was true before does not act there again.
 pub(super) fn advance(
-    solver: &mut Bdf,
-    state: &mut State,
+    solver: &mut BdfSolver,
+    state: &mut EventState,
     (start, end): (f64, f64),
     options: &RunOptions<'_>,
-    progress: &Progress<'_>,
+    progress: &RunProgress<'_>,
     warnings: &mut Vec<String>,
     target: &mut [f64],
 ) -> Result<Vec<bool>, RunError> {
@@ -74,11 +75,11 @@ pub(super) fn advance(
     }
 }
 
-/// Looks at the conditions in equal parts of a step, and gives back the moment at which one becomes true; `before` is what
-/// was true before it, and `target` the state there, or at the end of the step.
+/// Looks at the conditions in equal parts of a step, and gives back the moment at which one becomes true; `before` is
+/// what was true before it, and `target` the state there, or at the end of the step.
 fn look(
-    solver: &Bdf,
-    state: &mut State,
+    solver: &BdfSolver,
+    state: &mut EventState,
     before: &mut Vec<bool>,
     (from, to): (f64, f64),
     looks: usize,
@@ -106,15 +107,15 @@ fn look(
 
 /// Integrates to `wanted` on the way to `end`.
 fn step(
-    solver: &mut Bdf,
-    state: &mut State,
+    solver: &mut BdfSolver,
+    state: &mut EventState,
     (wanted, end): (f64, f64),
     options: &RunOptions<'_>,
-    progress: &Progress<'_>,
+    progress: &RunProgress<'_>,
     warnings: &mut Vec<String>,
     target: &mut [f64],
 ) -> Result<(), RunError> {
-    let mut system = Running {
+    let mut system = RunContext {
         engine: &mut state.engine,
         tangents: None,
         stop: solver.stop(),
@@ -130,10 +131,10 @@ fn newly_true(before: &[bool], after: &[bool]) -> bool {
     before.iter().zip(after).any(|(b, a)| *a && !*b)
 }
 
-/// The first moment in (from, to] at which a condition is true that was false before.
+/// Returns the first moment in (from, to] at which a condition is true that was false before.
 fn bisect(
-    solver: &Bdf,
-    state: &mut State,
+    solver: &BdfSolver,
+    state: &mut EventState,
     before: &[bool],
     from: f64,
     to: f64,
@@ -156,8 +157,8 @@ fn bisect(
     Ok(high)
 }
 
-/// A time a little beyond the newest point, far enough for the solver to notice.
-fn just_beyond(solver: &Bdf, end: f64) -> f64 {
+/// Returns a time a little beyond the newest point, far enough for the solver to notice.
+fn just_beyond(solver: &BdfSolver, end: f64) -> f64 {
     let (time, step) = (solver.time(), solver.statistics().last_step);
     let little = if step > 0.0 {
         1e-12 * (time.abs() + step)

@@ -1,12 +1,11 @@
 //! A run: from an individual to a table of outputs.
 //!
-//! A run starts at time 0 whatever output times are asked for, and stores those; [`OspVersion`] has what releases of the
-//! genuine solver do otherwise at the start. The order at every time is fixed:
-//! integrate to it, store the values, then test the events in file order. Stored values are therefore those before the
-//! events of that time, also at the start. Events that depend on states fire at output times, switch times and table
-//! restarts only, as in the genuine solver; [`RunOptions::locate_events`] searches the true moment instead:
-//! then an event acts where its condition becomes true, and only there. There is no
-//! clock in here: a deadline is a question asked of the caller.
+//! A run starts at time 0 for any output times, and stores the rows of these; [`OspVersion`] has what releases of the
+//! genuine solver do otherwise at the start. The order at every time is fixed: integrate to it, store the values, then
+//! test the events in file order. Stored values are therefore those before the events of that time, also at the start.
+//! Events that depend on states fire at output times, switch times and table restarts only, as in the genuine solver;
+//! [`RunOptions::locate_events`] searches the true moment instead: then an event acts where its condition becomes true,
+//! and only there. There is no clock in here: a deadline is a question asked of the caller.
 
 mod checkpoint;
 mod course;
@@ -20,18 +19,18 @@ mod results;
 mod schedule;
 mod system;
 
-use crate::compile::{Engine, Instance};
-use crate::model::Precision;
+use crate::compile::{Instance, ModelEngine};
 pub use crate::model::START;
+use crate::model::TimePrecision;
 pub use crate::watch::Question;
 
-pub use checkpoint::{Checkpoint, CheckpointError, resume, run_until};
-use course::{Course, start_events, times};
+pub use checkpoint::{CheckpointError, RunCheckpoint, resume, run_until};
+use course::{RunCourse, start_events, times};
 pub use error::{RunError, RunFailure};
-use events::State;
+use events::EventState;
 pub use release::{OspVersion, UnknownRelease};
 pub use results::Results;
-use schedule::Schedule;
+use schedule::IntegrationSchedule;
 
 /// Tolerances of the second attempt after the solver failed.
 const REL_TOL_TIGHT: f64 = 1e-9;
@@ -40,11 +39,11 @@ const ABS_TOL_TIGHT: f64 = 1e-12;
 /// Takes the time of a row and its values, one for each output.
 pub type Sink<'a> = &'a (dyn Fn(f64, &[f64]) + Sync);
 
-/// Told of the part of the time span that is done, from 0 to 1.
+/// Callback for the part of the time span that is done, from 0 to 1.
 pub type Tell<'a> = &'a (dyn Fn(f64) + Sync);
 
-/// What a run may do differently from its file. The options are `Send` and `Sync`, and so have to be the functions in them:
-/// a server may make them on one thread and run on another.
+/// Deviations of a run from its file. The options are `Send` and `Sync`, and so have to be the functions in them: a
+/// server may make them on one thread and run on another.
 #[derive(Clone, Copy, Default)]
 pub struct RunOptions<'a> {
     /// Relative tolerance instead of the file's.
@@ -58,25 +57,25 @@ pub struct RunOptions<'a> {
     /// Negative check instead of the file's.
     pub check_negative: Option<bool>,
     /// How nearly equal output times are recognised.
-    pub precision: Precision,
+    pub precision: TimePrecision,
     /// Output times in minutes instead of the file's grid.
     pub times: Option<&'a [f64]>,
     /// Fire state-dependent events where their condition becomes true, not at the next output time.
     pub locate_events: bool,
-    /// Release of the OSP solver whose rules the run follows.
+    /// Release of the OSP solver that the run follows.
     pub osp_version: OspVersion,
-    /// Test events once at the start whatever the release does.
+    /// Test events once at the start for any release.
     pub once_at_start: bool,
     /// Positions of the quantities by which all outputs are derived: exact forward sensitivities in the same run, see
     /// [`Results::derivatives`]. Without tolerances of the caller's such a run takes a relative one of at most 1e-6.
     pub sensitivity_to: &'a [usize],
     /// Cancellation and deadline.
     pub interrupt: Option<Question<'a>>,
-    /// Told of the part done: at output times, and between them at each thousandth of the time span that is reached. Where a
-    /// run begins anew with reduced tolerances, so does what is told.
+    /// Callback for the part done: at output times, and between them at each thousandth of the time span that is
+    /// reached. A restart with reduced tolerances begins again at 0.
     pub progress: Option<Tell<'a>>,
-    /// Given every row of outputs at its time, instead of keeping them in [`Results::values`]. Where a run begins anew with
-    /// reduced tolerances, the rows begin anew with their first time.
+    /// Callback for every row of outputs at its time, instead of keeping them in [`Results::values`]. A restart with
+    /// reduced tolerances repeats the rows from the first time.
     pub sink: Option<Sink<'a>>,
 }
 
@@ -86,13 +85,13 @@ pub struct RunOptions<'a> {
 /// [`RunFailure`]: the error, with the warnings and counts up to it.
 pub fn run(instance: &Instance, options: &RunOptions<'_>) -> Result<Results, Box<RunFailure>> {
     attempts(instance, options, |options, results, warnings| {
-        let mut course = Course::new(instance, options, results, warnings)?;
+        let mut course = RunCourse::new(instance, options, results, warnings)?;
         course.begin(results, warnings)?;
         course.follow(results, warnings, f64::INFINITY)
     })
 }
 
-/// Carries out a run, and once more with reduced tolerances where the solver asks for that.
+/// Carries out a run, and once more with reduced tolerances if the solver asks for that.
 fn attempts(
     instance: &Instance,
     options: &RunOptions<'_>,
@@ -129,8 +128,8 @@ fn attempts(
     }
 }
 
-/// The options with the tolerances of the one other attempt that the genuine solver makes; nothing where they are tight
-/// already.
+/// Returns the options with the tolerances of the one other attempt that the genuine solver makes; nothing if they are
+/// tight already.
 fn tightened<'a>(model: &crate::model::Model, options: &RunOptions<'a>) -> Option<RunOptions<'a>> {
     let settings = schedule::settings(model, options);
     let lower = |value: f64, bound: f64| {
@@ -152,12 +151,13 @@ fn tightened<'a>(model: &crate::model::Model, options: &RunOptions<'a>) -> Optio
     })
 }
 
-/// The code and scaled states of an individual at its start, before any event: for cross-checks with other solvers.
+/// Returns the code and scaled states of an individual at its start, before any event: for cross-checks with other
+/// solvers.
 ///
 /// # Errors
 /// Formulas that go in circles.
-pub fn engine(instance: &Instance) -> Result<(Engine, Vec<f64>), RunError> {
-    let state = State::new(instance, None)?;
+pub fn engine(instance: &Instance) -> Result<(ModelEngine, Vec<f64>), RunError> {
+    let state = EventState::new(instance, None)?;
     Ok((state.engine, state.y))
 }
 
@@ -165,11 +165,11 @@ pub fn engine(instance: &Instance) -> Result<(Engine, Vec<f64>), RunError> {
 ///
 /// # Errors
 /// Formulas that go in circles.
-pub fn engine_after_start(instance: &Instance) -> Result<(Engine, Vec<f64>), RunError> {
-    let mut state = State::new(instance, None)?;
+pub fn engine_after_start(instance: &Instance) -> Result<(ModelEngine, Vec<f64>), RunError> {
+    let mut state = EventState::new(instance, None)?;
     let options = RunOptions::default();
     let times = times(instance.structure().model(), &options);
-    let schedule = Schedule::new(instance, &times, options.osp_version, &mut Vec::new());
+    let schedule = IntegrationSchedule::new(instance, &times, options.osp_version, &mut Vec::new());
     start_events(&mut state, &schedule, &options, &mut Vec::new())?;
     Ok((state.engine, state.y))
 }

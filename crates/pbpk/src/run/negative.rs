@@ -24,7 +24,7 @@ fn is_exempt(path: &str, delimiter: char) -> bool {
             .any(|name| path.split(delimiter).any(|element| element == *name))
 }
 
-/// For each state 0 where it must not be negative, and infinity where it may.
+/// For each state 0 if it must not be negative, and infinity if it may.
 fn lifts(structure: &Structure) -> Vec<f64> {
     let model = structure.model();
     let quantities = structure.states().iter().map(|q| &model.quantities[*q]);
@@ -47,7 +47,7 @@ fn offenders(structure: &Structure, y: &[f64], bound: f64) -> Vec<String> {
     bad.map(|((q, _), _)| quantities[*q].path.clone()).collect()
 }
 
-/// Whether a number lies below the bound when it is lifted.
+/// Returns whether a number lies below the bound when it is lifted.
 #[multiversion(targets("x86_64+avx2"))]
 fn any_below(y: &[f64], lifts: &[f64], bound: f64) -> bool {
     let all = y.iter().zip(lifts);

@@ -3,15 +3,15 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Release whose rules a run follows.
+/// Release that a run follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum OspVersion {
     /// Release 12.4.3: events are tested once at 0, the row at 0 is always stored, switch times before 0 are ignored.
     #[default]
     V12_4_3,
-    /// The development build of July 2026 (SimModel 5.0.0.80): events are tested twice at 0 where that is a switch time or a
-    /// restart of a table, the row at 0 is stored where it is an output time, and a run starts at its earliest switch time
-    /// before 0, without a row at 0.
+    /// The development build of July 2026 (SimModel 5.0.0.80): events are tested twice at 0 if that is a switch time or
+    /// a restart of a table, the row at 0 is stored if it is an output time, and a run starts at its earliest switch
+    /// time before 0, without a row at 0.
     Dev13,
 }
 
@@ -28,17 +28,17 @@ impl OspVersion {
         }
     }
 
-    /// Whether the row at 0 is stored even if 0 is no output time of the file.
+    /// Returns whether the row at 0 is stored even if 0 is no output time of the file.
     pub(super) fn always_stores_start(self) -> bool {
         self == Self::V12_4_3
     }
 
-    /// Whether events are tested a second time at a start that is also a switch time or a restart of a table.
+    /// Returns whether events are tested a second time at a start that is also a switch time or a restart of a table.
     pub(super) fn tests_start_again(self) -> bool {
         self == Self::Dev13
     }
 
-    /// Whether a run starts at the earliest switch time before 0.
+    /// Returns whether a run starts at the earliest switch time before 0.
     pub(super) fn starts_early(self) -> bool {
         self == Self::Dev13
     }

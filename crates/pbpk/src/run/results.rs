@@ -1,4 +1,4 @@
-//! What a run gives back.
+//! Results of a run.
 #![expect(
     clippy::indexing_slicing,
     reason = "numeric kernel: rows have one number per output"
@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use multiversion::multiversion;
 
-use super::events::State;
+use super::events::EventState;
 use super::{OspVersion, Sink};
 use crate::compile::Instance;
 use crate::model::SolverSettings;
-use crate::solve::Statistics;
+use crate::solve::SolverStatistics;
 use crate::watch::{Interrupt, Watch};
 #[cfg(feature = "cli")]
-use crate::words::{Damaged, Words};
+use crate::words::{DamagedBytes, WordBuffer};
 
 /// Most numbers of results that are read.
 #[cfg(feature = "cli")]
@@ -32,16 +32,16 @@ pub struct Results {
     pub units: Arc<[String]>,
     /// All values, row by row: one row per time, one number per output.
     pub values: Vec<f64>,
-    /// Derivatives of all values by the quantities of [`super::RunOptions::sensitivity_to`], in base units: a row of them
-    /// for each value. Empty where none were asked for.
+    /// Derivatives of all values by the quantities of [`super::RunOptions::sensitivity_to`], in base units: a row of
+    /// them for each value. Empty if none were requested.
     pub derivatives: Vec<f64>,
     /// Counts of the solver.
-    pub statistics: Statistics,
+    pub statistics: SolverStatistics,
     /// Tolerances and bounds used.
     pub settings: SolverSettings,
-    /// Release of the OSP solver whose rules the run followed.
+    /// Release of the OSP solver that the run followed.
     pub osp_version: OspVersion,
-    /// What was noted on the way.
+    /// Warnings of the run.
     pub warnings: Vec<String>,
     /// Scratch: a state with tiny negative values removed.
     clean: Vec<f64>,
@@ -66,7 +66,7 @@ impl Results {
             units: Arc::clone(&titles.units),
             values: Vec::new(),
             derivatives: Vec::new(),
-            statistics: Statistics::default(),
+            statistics: SolverStatistics::default(),
             settings: structure.model().solver,
             osp_version: OspVersion::default(),
             warnings: Vec::new(),
@@ -86,7 +86,7 @@ impl Results {
     /// Stores the outputs at t, or hands them to the sink; scaled states in (−abs_tol, 0) count as zero.
     pub(super) fn store(
         &mut self,
-        state: &mut State,
+        state: &mut EventState,
         t: f64,
         abs_tol: f64,
         sink: Option<Sink<'_>>,
@@ -117,7 +117,7 @@ impl Results {
     /// As bytes: everything but what the individual says itself.
     #[cfg(feature = "cli")]
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
-        let mut words = Words::to_write();
+        let mut words = WordBuffer::to_write();
         let mut copy = self.clone();
         // Writing never fails.
         let _ = copy.pass(&mut words);
@@ -128,16 +128,16 @@ impl Results {
     #[cfg(feature = "cli")]
     pub(crate) fn from_bytes(instance: &Instance, bytes: Vec<u8>) -> Option<Self> {
         let mut results = Self::new(instance);
-        let mut words = Words::to_read(bytes);
+        let mut words = WordBuffer::to_read(bytes);
         results.pass(&mut words).ok()?;
         let fits = results.values.len() == results.times.len() * results.paths.len();
         (words.is_read() && fits).then_some(results)
     }
 
     #[cfg(feature = "cli")]
-    fn pass(&mut self, words: &mut Words) -> Result<(), Damaged> {
+    fn pass(&mut self, words: &mut WordBuffer) -> Result<(), DamagedBytes> {
         for numbers in [&mut self.times, &mut self.values, &mut self.derivatives] {
-            words.list(numbers, NUMBERS_MAX, Words::number)?;
+            words.list(numbers, NUMBERS_MAX, WordBuffer::number)?;
         }
         self.statistics.pass(words)?;
         let s = &mut self.settings;
@@ -156,7 +156,7 @@ impl Results {
         let mut release = self.osp_version as usize;
         words.count(&mut release, OspVersion::ALL.len())?;
         self.osp_version = OspVersion::ALL.get(release).copied().unwrap_or_default();
-        words.list(&mut self.warnings, NUMBERS_MAX, Words::text)
+        words.list(&mut self.warnings, NUMBERS_MAX, WordBuffer::text)
     }
 
     /// Values of one output by time.

@@ -9,30 +9,31 @@ use std::sync::Arc;
 use super::{OspVersion, RunOptions, START};
 use crate::compile::{Instance, table};
 use crate::formula::{
-    Binary, Body, Expr, Known, Rule, Unary, apply_binary, apply_select, apply_unary,
+    BinaryOperation, Expr, FormulaBody, KnownExtent, OperationRule, UnaryOperation, apply_binary,
+    apply_select, apply_unary,
 };
-use crate::model::{FormulaKind, Model, Reference, SolverSettings, Source, Table};
+use crate::model::{AliasReference, FormulaKind, Model, PointTable, SolverSettings, ValueSource};
 
-/// Steps follow the states alone, and derivatives are some ten times less accurate than these: runs with derivatives are
-/// at least as tight as this where the caller says nothing.
+/// Steps follow the states alone, and derivatives are some ten times less accurate than these: runs with derivatives
+/// are at least as tight as this by default.
 const DERIVATIVES_REL_TOL: f64 = 1e-6;
 
 /// One time to integrate to.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Point {
+pub(super) struct SchedulePoint {
     pub(super) time: f64,
     /// An output time.
     pub(super) store: bool,
     /// Events are tested here.
     pub(super) test: bool,
-    /// The solver starts anew here even if no event fires.
+    /// The solver starts again here even if no event fires.
     pub(super) restart: bool,
     /// The solver must not step over it.
     pub(super) stop: bool,
 }
 
 /// A point at which events are tested and nothing else happens.
-const PLAIN: Point = Point {
+const PLAIN: SchedulePoint = SchedulePoint {
     time: START,
     store: false,
     test: true,
@@ -41,20 +42,20 @@ const PLAIN: Point = Point {
 };
 
 /// All points after the start, ascending.
-pub(super) struct Schedule {
-    /// Where the run starts: at 0, or before that at a switch time.
+pub(super) struct IntegrationSchedule {
+    /// Start of the run: at 0, or before that at a switch time.
     pub(super) start: f64,
     /// Whether the row at 0 is stored.
     pub(super) stores_start: bool,
     /// Whether events are tested at the start a second time.
     pub(super) tests_start_again: bool,
-    pub(super) points: Vec<Point>,
+    pub(super) points: Vec<SchedulePoint>,
     /// For each point, the first stop at or after it.
     stops: Vec<Option<f64>>,
 }
 
-impl Schedule {
-    /// The schedule for these output times. Switch times after the last output time do not matter.
+impl IntegrationSchedule {
+    /// Returns the schedule for these output times. Switch times after the last output time do not matter.
     pub(super) fn new(
         instance: &Instance,
         times: &[f64],
@@ -82,24 +83,24 @@ impl Schedule {
                 ));
             }
         }
-        let inside = |point: &Point| {
+        let inside = |point: &SchedulePoint| {
             let from = if point.store { START } else { start };
             point.time.is_finite() && point.time > from && point.time <= end
         };
         let at_start = |times: &[f64]| times.contains(&start);
-        let outputs = Point {
+        let outputs = SchedulePoint {
             store: true,
             ..PLAIN
         };
-        let stop = Point {
+        let stop = SchedulePoint {
             stop: true,
             ..PLAIN
         };
-        let restart = Point {
+        let restart = SchedulePoint {
             restart: true,
             ..stop
         };
-        let kink = Point {
+        let kink = SchedulePoint {
             test: false,
             ..restart
         };
@@ -109,11 +110,13 @@ impl Schedule {
             (&restarts, restart),
             (&kinks, kink),
         ];
-        let points = all
-            .into_iter()
-            .flat_map(|(times, point)| times.iter().map(move |&time| Point { time, ..point }));
+        let points = all.into_iter().flat_map(|(times, point)| {
+            times
+                .iter()
+                .map(move |&time| SchedulePoint { time, ..point })
+        });
         let points = points.filter(inside);
-        let points = merged(points.collect());
+        let points = merge_points(points.collect());
         Self {
             start,
             stores_start: start == START && at_start(times),
@@ -124,14 +127,14 @@ impl Schedule {
         }
     }
 
-    /// The stop that is in force on the way to point i.
+    /// Returns the stop that is in force on the way to point i.
     pub(super) fn stop_from(&self, i: usize) -> Option<f64> {
         self.stops.get(i).copied().flatten()
     }
 }
 
 /// In order of time, those of the same time as one.
-fn merged(mut points: Vec<Point>) -> Vec<Point> {
+fn merge_points(mut points: Vec<SchedulePoint>) -> Vec<SchedulePoint> {
     points.sort_by(|a, b| a.time.total_cmp(&b.time));
     points.dedup_by(|later, first| {
         let same = later.time == first.time;
@@ -147,7 +150,7 @@ fn merged(mut points: Vec<Point>) -> Vec<Point> {
 }
 
 /// For each point, the first stop at or after it.
-fn stops(points: &[Point]) -> Vec<Option<f64>> {
+fn stops(points: &[SchedulePoint]) -> Vec<Option<f64>> {
     let mut stops = vec![None; points.len()];
     let mut next = None;
     for (stop, point) in stops.iter_mut().zip(points).rev() {
@@ -191,7 +194,7 @@ pub(super) fn settings(model: &Model, options: &RunOptions<'_>) -> SolverSetting
 fn restarts(instance: &Instance, model: &Model) -> (Vec<f64>, Vec<f64>) {
     let values = instance.values();
     let (mut restarts, mut kinks) = (Vec::new(), Vec::new());
-    let mut add = |table: &Arc<Table>, shift: f64| {
+    let mut add = |table: &Arc<PointTable>, shift: f64| {
         restarts.extend(table.restarts().iter().map(|x| x + shift));
         if instance.structure().may_read(table) {
             kinks.extend(table.kinks().iter().map(|x| x + shift));
@@ -202,11 +205,11 @@ fn restarts(instance: &Instance, model: &Model) -> (Vec<f64>, Vec<f64>) {
             FormulaKind::Table(table) => add(table, 0.0),
             FormulaKind::TableWithOffset { table: q, offset } => {
                 let own = match model.quantities[*q].source {
-                    Source::Formula(f) if !instance.is_set(*q) => table(model, Some(f)),
+                    ValueSource::Formula(f) if !instance.is_set(*q) => table(model, Some(f)),
                     _ => None,
                 };
                 let shift = match offset {
-                    Reference::Quantity(q) if instance.structure().constants[*q] => values[*q],
+                    AliasReference::Quantity(q) if instance.structure().constants[*q] => values[*q],
                     _ => 0.0,
                 };
                 if let Some(own) = own {
@@ -219,15 +222,15 @@ fn restarts(instance: &Instance, model: &Model) -> (Vec<f64>, Vec<f64>) {
     (restarts, kinks)
 }
 
-/// Values that the time is compared with where they are free of states: in conditions of events, and elsewhere.
+/// Returns values that the time is compared with, if they are free of states: in conditions of events, and elsewhere.
 fn switches(instance: &Instance, model: &Model) -> (Vec<f64>, Vec<f64>) {
     let structure = instance.structure();
     let on_state = &structure.on_state;
     let condition = |f: usize| match &model.formulas[f].kind {
-        FormulaKind::Explicit { body, arguments } => Some(Condition {
+        FormulaKind::Explicit { body, arguments } => Some(EventCondition {
             body,
             arguments,
-            known: known(body, arguments, on_state, instance.values()),
+            known: node_values(body, arguments, on_state, instance.values()),
         }),
         _ => None,
     };
@@ -246,15 +249,15 @@ fn switches(instance: &Instance, model: &Model) -> (Vec<f64>, Vec<f64>) {
 }
 
 /// A condition with the number of each of its nodes at the start, and whether that depends on states.
-struct Condition<'a> {
-    body: &'a Body,
-    arguments: &'a [Reference],
+struct EventCondition<'a> {
+    body: &'a FormulaBody,
+    arguments: &'a [AliasReference],
     known: Vec<(f64, bool)>,
 }
 
-impl Condition<'_> {
+impl EventCondition<'_> {
     fn is_time(&self, node: u32) -> bool {
-        matches!(self.body.nodes[node as usize], Expr::Argument(a) if self.arguments[a as usize] == Reference::Time)
+        matches!(self.body.nodes[node as usize], Expr::Argument(a) if self.arguments[a as usize] == AliasReference::Time)
     }
 
     /// Comparisons of the bare time, reached from the root through logic and comparisons only: those in arithmetic or
@@ -264,31 +267,33 @@ impl Condition<'_> {
         let mut open: Vec<u32> = root.map(|r| r as u32).into_iter().collect();
         while let Some(node) = open.pop() {
             match self.body.nodes[node as usize] {
-                Expr::Unary(Unary::Not, a) => open.push(a),
-                Expr::Binary(op, a, b) if op == Binary::And || op == Binary::Or => {
+                Expr::Unary(UnaryOperation::Not, a) => open.push(a),
+                Expr::Binary(op, a, b)
+                    if op == BinaryOperation::And || op == BinaryOperation::Or =>
+                {
                     open.extend([a, b]);
                 }
                 Expr::Binary(op, a, b) if op.is_comparison() => {
                     open.extend([a, b]);
-                    self.compared(a, b, out);
+                    self.compare_nodes(a, b, out);
                 }
                 _ => {}
             }
         }
     }
 
-    /// All comparisons of the bare time, wherever they stand.
+    /// Collects all comparisons of the bare time, at any depth.
     fn jumps(&self, out: &mut Vec<f64>) {
         for node in &self.body.nodes {
             if let Expr::Binary(op, a, b) = *node
                 && op.is_comparison()
             {
-                self.compared(a, b, out);
+                self.compare_nodes(a, b, out);
             }
         }
     }
 
-    fn compared(&self, a: u32, b: u32, out: &mut Vec<f64>) {
+    fn compare_nodes(&self, a: u32, b: u32, out: &mut Vec<f64>) {
         for (time, other) in [(a, b), (b, a)] {
             let (value, on_state) = self.known[other as usize];
             if self.is_time(time) && !on_state {
@@ -299,9 +304,9 @@ impl Condition<'_> {
 }
 
 /// Value of each node of a body at the start, and whether it depends on states.
-fn known(
-    body: &Body,
-    arguments: &[Reference],
+fn node_values(
+    body: &FormulaBody,
+    arguments: &[AliasReference],
     on_state: &[bool],
     values: &[f64],
 ) -> Vec<(f64, bool)> {
@@ -311,16 +316,16 @@ fn known(
         let entry = match *node {
             Expr::Number(value) => (value, false),
             Expr::Argument(a) => match arguments[a as usize] {
-                Reference::Time => (START, false),
-                Reference::Quantity(q) => (values[q], on_state[q]),
+                AliasReference::Time => (START, false),
+                AliasReference::Quantity(q) => (values[q], on_state[q]),
             },
-            Expr::Unary(op, a) => (apply_unary(op, Rule::Live, at(a).0), at(a).1),
+            Expr::Unary(op, a) => (apply_unary(op, OperationRule::Live, at(a).0), at(a).1),
             Expr::Binary(op, a, b) => {
-                let rule = Rule::of(op, Known::Live, Known::Live, false);
+                let rule = OperationRule::of(op, KnownExtent::Live, KnownExtent::Live, false);
                 (apply_binary(op, rule, at(a).0, at(b).0), at(a).1 || at(b).1)
             }
             Expr::Select(c, a, b) => (
-                apply_select(Rule::Live, at(c).0, at(a).0, at(b).0),
+                apply_select(OperationRule::Live, at(c).0, at(a).0, at(b).0),
                 at(c).1 || at(a).1 || at(b).1,
             ),
         };

@@ -1,28 +1,28 @@
 //! The code as the solver's system.
 
 use super::{Question, START, Tell};
-use crate::compile::{Engine, Tangents};
-use crate::solve::{Interrupt, Pattern, System};
+use crate::compile::{ModelEngine, TangentState};
+use crate::solve::{Interrupt, OdeSystem, SparsityPattern};
 use crate::watch::Watch;
 use std::cell::Cell;
 
 /// Not-finite rates that are written down one by one; further ones are only counted.
 const LOGGED_MAX: usize = 10;
 
-/// Parts of the time span at which progress is told.
+/// Number of progress reports over the time span.
 const TOLD_PARTS: f64 = 1000.0;
 
-/// What is told of the part done.
+/// Progress reports of a run.
 #[derive(Default)]
-pub(super) struct Progress<'b> {
+pub(super) struct RunProgress<'b> {
     tell: Option<Tell<'b>>,
     span: f64,
-    /// The time told last.
+    /// The last reported time.
     told: Cell<f64>,
 }
 
-impl<'b> Progress<'b> {
-    /// Tells of the way from the start to this time.
+impl<'b> RunProgress<'b> {
+    /// Reports progress from the start to this time.
     pub(super) fn new(tell: Option<Tell<'b>>, end: f64) -> Self {
         Self {
             tell,
@@ -31,14 +31,14 @@ impl<'b> Progress<'b> {
         }
     }
 
-    /// The solution has come as far as `t`, perhaps beyond the end; told where that is a good bit further than before.
-    fn reached(&self, t: f64) {
+    /// Reports that the solution has reached `t`, perhaps beyond the end, if that is far enough from the last report.
+    fn report_progress(&self, t: f64) {
         if self.tell.is_some() && (t - self.told.get()) * TOLD_PARTS >= self.span {
             self.tell(t);
         }
     }
 
-    /// Tells of the time `t`.
+    /// Reports the time `t`.
     pub(super) fn tell(&self, t: f64) {
         if let Some(tell) = self.tell {
             self.told.set(t);
@@ -53,17 +53,17 @@ impl<'b> Progress<'b> {
 }
 
 /// Code, question to the caller, and log.
-pub(super) struct Running<'a, 'b> {
-    pub(super) engine: &'a mut Engine,
-    pub(super) tangents: Option<&'a mut Tangents>,
-    /// Where the system may jump next: on the way there the rates of before the jump count.
+pub(super) struct RunContext<'a, 'b> {
+    pub(super) engine: &'a mut ModelEngine,
+    pub(super) tangents: Option<&'a mut TangentState>,
+    /// Time of the next possible jump: until then the rates before the jump count.
     pub(super) stop: Option<f64>,
     pub(super) interrupt: Option<Question<'b>>,
-    pub(super) progress: &'a Progress<'b>,
+    pub(super) progress: &'a RunProgress<'b>,
     pub(super) warnings: &'a mut Vec<String>,
 }
 
-impl Running<'_, '_> {
+impl RunContext<'_, '_> {
     fn before_stop(&self, t: f64) -> f64 {
         match self.stop {
             Some(stop) if t >= stop => stop.next_down(),
@@ -72,12 +72,12 @@ impl Running<'_, '_> {
     }
 }
 
-impl System for Running<'_, '_> {
+impl OdeSystem for RunContext<'_, '_> {
     fn dimension(&self) -> usize {
         self.engine.variant().pattern.n()
     }
 
-    fn pattern(&self) -> &Pattern {
+    fn pattern(&self) -> &SparsityPattern {
         &self.engine.variant().pattern
     }
 
@@ -101,7 +101,7 @@ impl System for Running<'_, '_> {
     }
 
     fn interrupted(&mut self, t: f64) -> Option<Interrupt> {
-        self.progress.reached(t);
+        self.progress.report_progress(t);
         self.interrupt.and_then(|ask| ask())
     }
 

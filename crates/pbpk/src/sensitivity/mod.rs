@@ -1,5 +1,5 @@
-//! Sensitivities of pharmacokinetic parameters as the suite defines them: relative changes, over small relative changes of
-//! one model parameter at a time.
+//! Sensitivities of pharmacokinetic parameters as the suite defines them: relative changes, over small relative changes
+//! of one model parameter at a time.
 
 use crate::compile::Instance;
 use crate::error::SetError;
@@ -12,7 +12,7 @@ const TIMES_OF_A_UNIT: usize = 32;
 
 /// How far and in how many steps a parameter is varied.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Scheme {
+pub struct VariationScheme {
     /// Largest relative change.
     pub range: f64,
     /// Steps up, and as many down.
@@ -21,8 +21,8 @@ pub struct Scheme {
     pub threshold: f64,
 }
 
-impl Default for Scheme {
-    /// The suite's.
+impl Default for VariationScheme {
+    /// Returns the suite's.
     fn default() -> Self {
         Self {
             range: 0.1,
@@ -34,7 +34,7 @@ impl Default for Scheme {
 
 /// The sensitivity of one figure of one output.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Entry {
+pub struct SensitivityEntry {
     /// Position of the output among the results' outputs.
     pub output: usize,
     /// Name of the pharmacokinetic parameter.
@@ -97,7 +97,7 @@ impl From<Box<RunFailure>> for SensitivityError {
 /// Figures of all outputs, by output and name.
 pub type Figures = Vec<(usize, &'static str, f64)>;
 
-/// The figures of a run.
+/// Returns the figures of a run.
 ///
 /// # Errors
 /// That of `watch`, which is asked now and then whether to go on.
@@ -124,8 +124,8 @@ pub fn figures(
     Ok(figures)
 }
 
-/// Sensitivities of all figures to one parameter, by runs with changed values; `base` holds the figures of the unchanged
-/// individual. A figure that is 0 or that some run does not have has no sensitivity.
+/// Sensitivities of all figures to one parameter, by runs with changed values; `base` holds the figures of the
+/// unchanged individual. A figure that is 0 or that some run does not have has no sensitivity.
 ///
 /// # Errors
 /// [`SensitivityError`].
@@ -133,9 +133,9 @@ pub fn of_parameter(
     instance: &Instance,
     parameter: usize,
     base: &Figures,
-    scheme: &Scheme,
+    scheme: &VariationScheme,
     options: &RunOptions<'_>,
-) -> Result<Vec<Entry>, SensitivityError> {
+) -> Result<Vec<SensitivityEntry>, SensitivityError> {
     let value = instance.value(parameter).unwrap_or(f64::NAN);
     if value == 0.0 || !value.is_finite() {
         let quantity = instance.structure().model().quantities.get(parameter);
@@ -165,7 +165,7 @@ pub fn of_parameter(
     }
     let entries = base.iter().zip(sums).map(|(&(output, figure, _), sum)| {
         let mean = sum / f64::from(count);
-        Entry {
+        SensitivityEntry {
             output,
             figure,
             value: if mean.abs() < scheme.threshold {

@@ -1,14 +1,14 @@
 //! The integrator: start, advance to an output time, one step.
 
-use super::coefficients::{Coefficients, coefficients};
-use super::control::{Failures, Plan};
-use super::corrector::{Attempt, Correction};
-use super::history::History;
-use super::linear::Linear;
-use super::lu::Symbolic;
+use super::coefficients::{StepCoefficients, coefficients};
+use super::control::{StepFailures, StepPlan};
+use super::corrector::{CorrectionResult, PreviousAttempt};
+use super::history::SolutionHistory;
+use super::linear::LinearSolver;
+use super::lu::SymbolicFactors;
 use super::norm::weights;
-use super::sensitivity::Sensitivities;
-use super::{Options, SolveError, Statistics, System};
+use super::sensitivity::SensitivityRows;
+use super::{OdeSystem, SolveError, SolveOptions, SolverStatistics};
 use std::sync::Arc;
 
 /// Variable-order, variable-step integrator for one system.
@@ -33,13 +33,13 @@ use std::sync::Arc;
 /// # Ok::<(), pbpk::solve::SolveError>(())
 /// ```
 #[derive(Debug)]
-pub struct Bdf {
-    pub(super) options: Options,
-    pub(super) statistics: Statistics,
-    pub(super) linear: Linear,
-    pub(super) history: History,
-    pub(super) coefficients: Coefficients,
-    pub(super) plan: Plan,
+pub struct BdfSolver {
+    pub(super) options: SolveOptions,
+    pub(super) statistics: SolverStatistics,
+    pub(super) linear: LinearSolver,
+    pub(super) history: SolutionHistory,
+    pub(super) coefficients: StepCoefficients,
+    pub(super) plan: StepPlan,
     /// Time of the newest point, or of the prediction while a step is tried.
     pub(super) t: f64,
     pub(super) weights: Vec<f64>,
@@ -50,13 +50,13 @@ pub struct Bdf {
     /// Convergence rate of Newton's iteration, remembered from step to step.
     pub(super) rate: f64,
     pub(super) steps_since_start: usize,
-    pub(super) sensitivities: Option<Sensitivities>,
+    pub(super) sensitivities: Option<SensitivityRows>,
     pub(super) stop: Option<f64>,
-    pub(super) phase: Phase,
+    pub(super) phase: SolverPhase,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Phase {
+pub(super) enum SolverPhase {
     /// No start point yet.
     Idle,
     /// A start point, but neither slope nor step.
@@ -65,25 +65,28 @@ pub(super) enum Phase {
     Running,
 }
 
-impl Bdf {
+impl BdfSolver {
     /// Checks options and pattern and prepares the factors.
     ///
     /// # Errors
     /// [`SolveError::Option`] or [`SolveError::Pattern`].
-    pub fn new<S: System + ?Sized>(system: &S, options: Options) -> Result<Self, SolveError> {
+    pub fn new<S: OdeSystem + ?Sized>(
+        system: &S,
+        options: SolveOptions,
+    ) -> Result<Self, SolveError> {
         system.pattern().check(system.dimension())?;
-        let symbolic = Arc::new(Symbolic::analyse(system.pattern()));
+        let symbolic = Arc::new(SymbolicFactors::analyse(system.pattern()));
         Self::with_symbolic(system, options, symbolic)
     }
 
-    /// As [`Bdf::new`], with the analysis of an earlier solver of the same structure.
+    /// As [`BdfSolver::new`], with the analysis of an earlier solver of the same structure.
     ///
     /// # Errors
     /// [`SolveError::Option`] or [`SolveError::Pattern`].
-    pub fn with_symbolic<S: System + ?Sized>(
+    pub fn with_symbolic<S: OdeSystem + ?Sized>(
         system: &S,
-        options: Options,
-        symbolic: Arc<Symbolic>,
+        options: SolveOptions,
+        symbolic: Arc<SymbolicFactors>,
     ) -> Result<Self, SolveError> {
         let n = system.dimension();
         options.check(n)?;
@@ -91,11 +94,11 @@ impl Bdf {
         let zeros = || vec![0.0; n];
         Ok(Self {
             options,
-            statistics: Statistics::default(),
-            linear: Linear::new(system.pattern().clone(), symbolic),
-            history: History::new(n),
-            coefficients: Coefficients::default(),
-            plan: Plan::start(0.0),
+            statistics: SolverStatistics::default(),
+            linear: LinearSolver::new(system.pattern().clone(), symbolic),
+            history: SolutionHistory::new(n),
+            coefficients: StepCoefficients::default(),
+            plan: StepPlan::start(0.0),
             t: 0.0,
             weights: zeros(),
             correction: zeros(),
@@ -106,22 +109,22 @@ impl Bdf {
             steps_since_start: 0,
             sensitivities: None,
             stop: None,
-            phase: Phase::Idle,
+            phase: SolverPhase::Idle,
         })
     }
 
-    /// The analysis, to be shared with solvers of the same structure.
+    /// Returns the analysis, to be shared with solvers of the same structure.
     #[must_use]
-    pub fn symbolic(&self) -> Arc<Symbolic> {
+    pub fn symbolic(&self) -> Arc<SymbolicFactors> {
         Arc::clone(self.linear.symbolic())
     }
 
     /// Places the solver at `(t0, y0)` and forgets the past. The analysis of the pattern is kept, or
-    /// made anew if the system now has another pattern; counts go on.
+    /// made again if the system now has another pattern; counts go on.
     ///
     /// # Errors
     /// [`SolveError::Dimension`] or [`SolveError::Pattern`].
-    pub fn start<S: System + ?Sized>(
+    pub fn start<S: OdeSystem + ?Sized>(
         &mut self,
         system: &mut S,
         t0: f64,
@@ -141,8 +144,8 @@ impl Bdf {
                 None => Ok(()),
                 Some(cause) => Err(SolveError::Interrupted { time: t0, cause }),
             };
-            let symbolic = Arc::new(Symbolic::analyse_asking(&pattern, &mut ask)?);
-            self.linear = Linear::new(pattern, symbolic);
+            let symbolic = Arc::new(SymbolicFactors::analyse_asking(&pattern, &mut ask)?);
+            self.linear = LinearSolver::new(pattern, symbolic);
         }
         self.linear.restart();
         self.history.restart(y0);
@@ -151,16 +154,16 @@ impl Bdf {
         self.rate = 1.0;
         self.steps_since_start = 0;
         self.statistics.starts += 1;
-        self.phase = Phase::Placed;
+        self.phase = SolverPhase::Placed;
         Ok(())
     }
 
-    /// No step goes past this time until it is changed; for places where the system jumps.
+    /// No step goes past this time until it is changed; for jumps of the system.
     pub fn set_stop(&mut self, time: Option<f64>) {
         self.stop = time;
     }
 
-    /// The time that no step goes past.
+    /// Returns the time that no step goes past.
     #[must_use]
     pub fn stop(&self) -> Option<f64> {
         self.stop
@@ -172,15 +175,15 @@ impl Bdf {
         self.t
     }
 
-    /// The options in force.
+    /// Returns the options in force.
     #[must_use]
-    pub fn options(&self) -> &Options {
+    pub fn options(&self) -> &SolveOptions {
         &self.options
     }
 
     /// Counts so far.
     #[must_use]
-    pub fn statistics(&self) -> Statistics {
+    pub fn statistics(&self) -> SolverStatistics {
         self.statistics
     }
 
@@ -189,7 +192,7 @@ impl Bdf {
     ///
     /// # Errors
     /// Any [`SolveError`]; after one the solver has to be started again.
-    pub fn advance_to<S: System + ?Sized>(
+    pub fn advance_to<S: OdeSystem + ?Sized>(
         &mut self,
         system: &mut S,
         t: f64,
@@ -201,7 +204,7 @@ impl Bdf {
                 found: y_out.len(),
             });
         }
-        if self.phase == Phase::Idle {
+        if self.phase == SolverPhase::Idle {
             return Err(SolveError::NotStarted);
         }
         let fuzz = self.fuzz();
@@ -214,7 +217,7 @@ impl Bdf {
                 stop: self.stop.unwrap_or(f64::INFINITY),
             });
         }
-        if self.phase == Phase::Placed && t > self.t {
+        if self.phase == SolverPhase::Placed && t > self.t {
             self.first_step(system, t)?;
         }
         let limit = self.options.steps_max();
@@ -244,10 +247,10 @@ impl Bdf {
         self.interpolate(&self.history, t, y_out)
     }
 
-    /// What a history in step with the states' says of `t`.
+    /// Interpolates a history in step with the states' at `t`.
     pub(super) fn interpolate(
         &self,
-        history: &History,
+        history: &SolutionHistory,
         t: f64,
         y_out: &mut [f64],
     ) -> Result<(), SolveError> {
@@ -293,7 +296,7 @@ impl Bdf {
     }
 
     /// Takes the slope at the start and chooses the first step.
-    fn first_step<S: System + ?Sized>(
+    fn first_step<S: OdeSystem + ?Sized>(
         &mut self,
         system: &mut S,
         target: f64,
@@ -316,13 +319,13 @@ impl Bdf {
         self.history.h = h;
         self.history.set_slope(&self.dy);
         self.first_sensitivities(system)?;
-        self.plan = Plan::start(h);
-        self.phase = Phase::Running;
+        self.plan = StepPlan::start(h);
+        self.phase = SolverPhase::Running;
         Ok(())
     }
 
     /// Asks whether to go on; the solution has reached `time`.
-    pub(super) fn ask<S: System + ?Sized>(
+    pub(super) fn ask<S: OdeSystem + ?Sized>(
         &self,
         system: &mut S,
         time: f64,
@@ -334,7 +337,7 @@ impl Bdf {
     }
 
     /// Takes one accepted step, however many attempts that needs.
-    fn step<S: System + ?Sized>(&mut self, system: &mut S) -> Result<(), SolveError> {
+    fn step<S: OdeSystem + ?Sized>(&mut self, system: &mut S) -> Result<(), SolveError> {
         if let Some(stop) = self.stop {
             let room = stop - self.t;
             if self.plan.h * (1.0 + 4.0 * f64::EPSILON) > room && room > 0.0 {
@@ -343,10 +346,10 @@ impl Bdf {
         }
         self.apply_plan();
         let from = self.t;
-        let mut failures = Failures::default();
-        let mut attempt = Attempt::First;
+        let mut failures = StepFailures::default();
+        let mut attempt = PreviousAttempt::First;
         let error = loop {
-            if attempt != Attempt::First {
+            if attempt != PreviousAttempt::First {
                 self.ask(system, from)?;
             }
             self.t = from + self.history.h;
@@ -371,11 +374,11 @@ impl Bdf {
                 self.plan.wait == 1,
             );
             match self.correct(system, attempt)? {
-                Correction::Failed => {
+                CorrectionResult::Failed => {
                     self.after_convergence_failure(&mut failures, from)?;
-                    attempt = Attempt::AfterConvergenceFailure;
+                    attempt = PreviousAttempt::AfterConvergenceFailure;
                 }
-                Correction::Converged(size) => {
+                CorrectionResult::Converged(size) => {
                     let error = size * self.coefficients.error;
                     if error <= 1.0 {
                         break error;

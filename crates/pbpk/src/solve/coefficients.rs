@@ -11,9 +11,9 @@
 
 use super::options::ORDER_MAX;
 
-/// What one step of order `q` needs besides the history.
+/// Coefficients of one step of order `q`.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Coefficients {
+pub(super) struct StepCoefficients {
     /// Weights with which the correction enters the history, `l[0] = 1`.
     pub(super) l: [f64; ORDER_MAX + 1],
     /// Correction norm times this is the local error estimate at order `q`.
@@ -26,8 +26,8 @@ pub(super) struct Coefficients {
     pub(super) scale: f64,
 }
 
-impl Coefficients {
-    /// The leading coefficient: `γ = h / l₁`.
+impl StepCoefficients {
+    /// Returns the leading coefficient: `γ = h / l₁`.
     pub(super) fn l1(&self) -> f64 {
         self.l[1]
     }
@@ -42,7 +42,7 @@ pub(super) fn coefficients(
     h: f64,
     tau: &[f64; ORDER_MAX + 2],
     neighbours: bool,
-) -> Coefficients {
+) -> StepCoefficients {
     let mut l = [0.0; ORDER_MAX + 1];
     l[0] = 1.0;
     l[1] = 1.0;
@@ -67,7 +67,7 @@ pub(super) fn coefficients(
     let order = q as f64;
     let a1 = 1.0 - alpha_hat + alpha;
     let a2 = 1.0 + order * a1;
-    let mut c = Coefficients {
+    let mut c = StepCoefficients {
         l,
         error: (a1 / (alpha * a2)).abs(),
         error_lower: 1.0,

@@ -2,10 +2,10 @@
 //!
 //! Rules and safety factors after P. N. Brown, G. D. Byrne and A. C. Hindmarsh, "VODE" (1989), §3.
 
+use super::OdeSystem;
 use super::SolveError;
-use super::System;
-use super::bdf::Bdf;
-use super::corrector::Attempt;
+use super::bdf::BdfSolver;
+use super::corrector::PreviousAttempt;
 use super::kernel;
 use super::norm::wrms;
 use super::options::ORDER_MAX;
@@ -33,14 +33,14 @@ const CONVERGENCE_FAILURES_MAX: usize = 10;
 
 /// Failures within one step.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Failures {
+pub(super) struct StepFailures {
     error_tests: usize,
     convergence: usize,
 }
 
 /// Step and order to take next.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Plan {
+pub(super) struct StepPlan {
     /// Order of the next step.
     pub(super) order: usize,
     /// Size of the next step.
@@ -49,11 +49,11 @@ pub(super) struct Plan {
     pub(super) wait: usize,
     /// Longest growth allowed after this step.
     pub(super) growth_max: f64,
-    /// `scale` of the step whose correction was saved; zero when there is none.
+    /// `scale` of the step with the saved correction; zero when there is none.
     pub(super) saved_scale: f64,
 }
 
-impl Plan {
+impl StepPlan {
     /// Plan of a fresh start with step `h`.
     pub(super) fn start(h: f64) -> Self {
         Self {
@@ -82,11 +82,11 @@ fn ratio(bias: f64, error: f64, order: usize) -> f64 {
     1.0 / (root + ADD_ON)
 }
 
-impl Bdf {
+impl BdfSolver {
     /// Prepares another attempt after Newton's iteration failed.
     pub(super) fn after_convergence_failure(
         &mut self,
-        failures: &mut Failures,
+        failures: &mut StepFailures,
         from: f64,
     ) -> Result<(), SolveError> {
         self.statistics.convergence_failures += 1;
@@ -107,13 +107,13 @@ impl Bdf {
     }
 
     /// Prepares another attempt after the local error (1 = at tolerance) was too large.
-    pub(super) fn after_error_test<S: System + ?Sized>(
+    pub(super) fn after_error_test<S: OdeSystem + ?Sized>(
         &mut self,
         system: &mut S,
-        failures: &mut Failures,
+        failures: &mut StepFailures,
         error: f64,
         from: f64,
-    ) -> Result<Attempt, SolveError> {
+    ) -> Result<PreviousAttempt, SolveError> {
         self.statistics.error_test_failures += 1;
         failures.error_tests += 1;
         self.take_back(from);
@@ -134,14 +134,14 @@ impl Bdf {
                 eta = eta.min(CUT_MAX).max(floor);
             }
             self.history.rescale(eta);
-            return Ok(Attempt::AfterErrorTest);
+            return Ok(PreviousAttempt::AfterErrorTest);
         }
         let eta = CUT_MIN.max(floor);
         if self.history.order > 1 {
             self.history.lower();
             self.plan.wait = self.history.order + 1;
             self.history.rescale(eta);
-            return Ok(Attempt::AfterErrorTest);
+            return Ok(PreviousAttempt::AfterErrorTest);
         }
         // At order one the history is to blame: take the slope afresh.
         self.history.h *= eta;
@@ -155,7 +155,7 @@ impl Bdf {
             });
         }
         self.history.set_slope(&self.dy);
-        Ok(Attempt::AfterErrorTest)
+        Ok(PreviousAttempt::AfterErrorTest)
     }
 
     /// Undoes the prediction of a failed attempt.

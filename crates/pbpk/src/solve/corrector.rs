@@ -3,11 +3,11 @@
 //! With the predicted history `z`, the correction `e` solves `e + z₁/l₁ − γ·f(t, z₀ + e) = 0` with
 //! `γ = h/l₁`. Convergence control after A. C. Hindmarsh et al., "SUNDIALS", ACM TOMS 31 (2005), §2.1.
 
+use super::OdeSystem;
 use super::SolveError;
-use super::System;
-use super::bdf::Bdf;
+use super::bdf::BdfSolver;
 use super::kernel;
-use super::linear::Need;
+use super::linear::FactorNeed;
 use super::lu::FactorError;
 use super::norm::{root_of_mean, wrms};
 
@@ -22,39 +22,39 @@ const BUDGET: f64 = 0.1;
 
 /// How the previous attempt at this step ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Attempt {
+pub(super) enum PreviousAttempt {
     First,
     AfterConvergenceFailure,
     AfterErrorTest,
 }
 
-/// What one attempt came to.
+/// Result of one attempt.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Correction {
+pub(super) enum CorrectionResult {
     /// Converged; the norm of the whole correction.
     Converged(f64),
     /// Did not converge, or the right-hand side was not finite.
     Failed,
 }
 
-impl Bdf {
+impl BdfSolver {
     /// Solves for the correction of the predicted step at time `self.t`.
-    pub(super) fn correct<S: System + ?Sized>(
+    pub(super) fn correct<S: OdeSystem + ?Sized>(
         &mut self,
         system: &mut S,
-        attempt: Attempt,
-    ) -> Result<Correction, SolveError> {
+        attempt: PreviousAttempt,
+    ) -> Result<CorrectionResult, SolveError> {
         let gamma = self.history.h / self.coefficients.l1();
         let mut need = match attempt {
-            Attempt::AfterConvergenceFailure => Need::FailedStep,
-            Attempt::First | Attempt::AfterErrorTest => Need::Routine,
+            PreviousAttempt::AfterConvergenceFailure => FactorNeed::FailedStep,
+            PreviousAttempt::First | PreviousAttempt::AfterErrorTest => FactorNeed::Routine,
         };
         let mut renew =
-            attempt != Attempt::First || self.linear.is_due(self.steps_since_start, gamma);
+            attempt != PreviousAttempt::First || self.linear.is_due(self.steps_since_start, gamma);
         loop {
             self.y.copy_from_slice(self.history.state());
             if !self.evaluate(system)? {
-                return Ok(Correction::Failed);
+                return Ok(CorrectionResult::Failed);
             }
             if renew {
                 let factored = self.linear.set_up(
@@ -69,7 +69,7 @@ impl Bdf {
                 self.rate = 1.0;
                 match factored {
                     Ok(()) => {}
-                    Err(FactorError::Singular) => return Ok(Correction::Failed),
+                    Err(FactorError::Singular) => return Ok(CorrectionResult::Failed),
                     Err(FactorError::Interrupted(cause)) => {
                         return Err(SolveError::Interrupted {
                             time: self.t,
@@ -81,21 +81,21 @@ impl Bdf {
                 self.linear.current = false;
             }
             let outcome = self.iterate(system, gamma)?;
-            if outcome != Correction::Failed || self.linear.current {
+            if outcome != CorrectionResult::Failed || self.linear.current {
                 return Ok(outcome);
             }
             // Perhaps only the Jacobian is to blame: once more with a new one, same step.
             renew = true;
-            need = Need::StaleJacobian;
+            need = FactorNeed::StaleJacobian;
         }
     }
 
     /// Iterates from the prediction; `self.dy` holds the derivative there.
-    fn iterate<S: System + ?Sized>(
+    fn iterate<S: OdeSystem + ?Sized>(
         &mut self,
         system: &mut S,
         gamma: f64,
-    ) -> Result<Correction, SolveError> {
+    ) -> Result<CorrectionResult, SolveError> {
         self.correction.fill(0.0);
         let inverse = 1.0 / self.coefficients.l1();
         // Factors made for another γ overshoot or undershoot; the secant of both is the best guess.
@@ -124,7 +124,7 @@ impl Bdf {
             );
             let size = root_of_mean(squares, self.delta.len());
             if !size.is_finite() {
-                return Ok(Correction::Failed);
+                return Ok(CorrectionResult::Failed);
             }
             if iteration > 0 {
                 self.rate = (RATE_MEMORY * self.rate).max(size / last);
@@ -135,7 +135,7 @@ impl Bdf {
                 } else {
                     wrms(&self.correction, &self.weights)
                 };
-                return Ok(Correction::Converged(whole));
+                return Ok(CorrectionResult::Converged(whole));
             }
             if iteration + 1 == ITERATIONS_MAX || (iteration > 0 && size > DIVERGENCE * last) {
                 break;
@@ -145,11 +145,11 @@ impl Bdf {
                 break;
             }
         }
-        Ok(Correction::Failed)
+        Ok(CorrectionResult::Failed)
     }
 
     /// Evaluates the right-hand side at `(self.t, self.y)`; false if it is not finite.
-    pub(super) fn evaluate<S: System + ?Sized>(
+    pub(super) fn evaluate<S: OdeSystem + ?Sized>(
         &mut self,
         system: &mut S,
     ) -> Result<bool, SolveError> {

@@ -13,21 +13,21 @@ pub enum SolveError {
         name: &'static str,
         /// Its value.
         value: f64,
-        /// What is expected.
+        /// The expected value.
         rule: &'static str,
     },
     /// The Jacobian pattern is malformed.
     Pattern {
         /// Column at fault.
         column: usize,
-        /// What is wrong with it.
+        /// Its fault.
         what: &'static str,
     },
     /// A slice or a pattern does not have the dimension of the system.
     Dimension {
         /// States of the system.
         expected: usize,
-        /// What was given.
+        /// The given value.
         found: usize,
     },
     /// `advance_to` before `start`.
@@ -71,19 +71,19 @@ pub enum SolveError {
     NonFiniteStart {
         /// Start time.
         time: f64,
-        /// First state whose derivative is not finite.
+        /// First state with a derivative that is not finite.
         state: usize,
     },
     /// The right-hand side was not finite too often.
     NonFinite {
         /// Time reached.
         time: f64,
-        /// First state whose derivative is not finite.
+        /// First state with a derivative that is not finite.
         state: usize,
         /// How often.
         count: usize,
     },
-    /// A state is exactly zero (or not a number) where its tolerance is relative only.
+    /// A state is exactly zero (or not a number) although its tolerance is relative only.
     Weight {
         /// Time reached.
         time: f64,

@@ -12,7 +12,7 @@ use super::options::ORDER_MAX;
 
 /// Past of the solution, enough to predict the next point and to interpolate the last step.
 #[derive(Debug, Clone)]
-pub(super) struct History {
+pub(super) struct SolutionHistory {
     /// Columns 0 to `order` are valid.
     pub(super) z: [Vec<f64>; ORDER_MAX + 1],
     /// Correction of the step before an order change is considered.
@@ -25,8 +25,8 @@ pub(super) struct History {
     pub(super) h: f64,
 }
 
-impl History {
-    /// An empty history for `n` states.
+impl SolutionHistory {
+    /// Returns an empty history for `n` states.
     pub(super) fn new(n: usize) -> Self {
         Self {
             z: std::array::from_fn(|_| vec![0.0; n]),
@@ -49,17 +49,17 @@ impl History {
         self.h = 0.0;
     }
 
-    /// The newest (or predicted) state.
+    /// Returns the newest (or predicted) state.
     pub(super) fn state(&self) -> &[f64] {
         &self.z[0]
     }
 
-    /// The newest (or predicted) derivative times `h`.
+    /// Returns the newest (or predicted) derivative times `h`.
     pub(super) fn slope(&self) -> &[f64] {
         &self.z[1]
     }
 
-    /// The highest column in use.
+    /// Returns the highest column in use.
     pub(super) fn last(&self) -> &[f64] {
         &self.z[self.order]
     }
@@ -82,7 +82,7 @@ impl History {
         }
     }
 
-    /// Undoes [`History::predict`].
+    /// Undoes [`SolutionHistory::predict`].
     pub(super) fn retract(&mut self) {
         match self.order {
             1 => kernel::retreat::<2>(&mut self.z),
@@ -191,9 +191,9 @@ impl History {
 mod tests {
     use super::*;
 
-    fn cubic() -> History {
+    fn cubic() -> SolutionHistory {
         // y = 1 + 2t + 3t² + 4t³ at t = 0 with h = 1.
-        let mut h = History::new(1);
+        let mut h = SolutionHistory::new(1);
         h.order = 3;
         h.h = 1.0;
         h.tau = [1.0; ORDER_MAX + 2];
@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn lowering_keeps_the_value_the_slope_and_the_past_points() {
         let mut h = cubic();
-        let past = |h: &History, s: f64| {
+        let past = |h: &SolutionHistory, s: f64| {
             let mut y = [0.0];
             h.interpolate(s, &mut y);
             y[0]

@@ -2,19 +2,19 @@
 //!
 //! After E. Hairer, S. P. Nørsett and G. Wanner, "Solving Ordinary Differential Equations I", §II.4.
 
+use super::OdeSystem;
 use super::SolveError;
-use super::System;
-use super::bdf::Bdf;
+use super::bdf::BdfSolver;
 use super::norm::wrms;
 
 /// The first step may change no state by more than this part of itself, and cover no more than this
 /// part of the way to the first output.
 const SHARE_MAX: f64 = 0.1;
 
-impl Bdf {
+impl BdfSolver {
     /// Estimates a first step towards an output `distance` away; `self.dy` holds the derivative at
     /// the start. The second derivative is taken from one trial step of Euler's method.
-    pub(super) fn estimate_step<S: System + ?Sized>(
+    pub(super) fn estimate_step<S: OdeSystem + ?Sized>(
         &mut self,
         system: &mut S,
         distance: f64,

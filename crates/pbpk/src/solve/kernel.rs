@@ -1,5 +1,5 @@
-//! Loops over vectors, compiled also for processors with 256-bit registers; which is used is found out once, at run time.
-//! Sums have fixed lanes and nothing is contracted, so that the numbers are the same on every processor.
+//! Loops over vectors, compiled also for processors with 256-bit registers; which is used is found out once, at run
+//! time. Sums have fixed lanes and nothing is contracted, so that the numbers are the same on every processor.
 #![expect(
     clippy::indexing_slicing,
     reason = "numeric kernel: blocks run below the length of all columns"
@@ -63,7 +63,7 @@ pub(super) fn horner<const COLUMNS: usize>(y: &mut [f64], s: f64, z: &[Vec<f64>;
     }
 }
 
-/// What is left of the equation of a step: `γ·f − (slope/l₁ + e)`, with `inverse` = 1/l₁.
+/// Computes the residual of the equation of a step: `γ·f − (slope/l₁ + e)`, with `inverse` = 1/l₁.
 #[multiversion(targets("x86_64+avx2"))]
 pub(super) fn residual(
     left: &mut [f64],
@@ -127,8 +127,9 @@ pub(super) fn difference(d: &mut [f64], e: &[f64], quotient: f64, s: &[f64]) {
     all.for_each(|((d, e), s)| *d = e - quotient * s);
 }
 
-/// Writes `1 / (rtol·|y| + atol)` with one `atol` for all. Gives whether all of these are finite, as [`all_finite`] sees it,
-/// and the sum of squares of `y` with them, as [`sum_of_squares`] computes it: the division leaves time for both.
+/// Writes `1 / (rtol·|y| + atol)` with one `atol` for all. Gives whether all of these are finite, as [`all_finite`]
+/// sees it, and the sum of squares of `y` with them, as [`sum_of_squares`] computes it: the division leaves time for
+/// both.
 #[multiversion(targets("x86_64+avx2"))]
 pub(super) fn weights(y: &[f64], rtol: f64, atol: f64, w: &mut [f64]) -> (bool, f64) {
     let (ws, w_rest) = w.as_chunks_mut::<4>();
@@ -152,7 +153,7 @@ pub(super) fn weights(y: &[f64], rtol: f64, atol: f64, w: &mut [f64]) -> (bool, 
     (!zero.is_nan(), sum_of_lanes(lanes) + rest)
 }
 
-/// The order in which lanes are added.
+/// Returns the order in which lanes are added.
 #[inline(always)]
 fn sum_of_lanes([a, b, c, d]: [f64; 4]) -> f64 {
     (a + c) + (b + d)
@@ -178,7 +179,7 @@ pub(super) fn sum_of_squares(v: &[f64], w: &[f64]) -> f64 {
     sum_of_lanes(lanes) + rest
 }
 
-/// Whether all are finite: a product with 0 is no number where a factor is not finite.
+/// Returns whether all are finite: a product with 0 is NaN for an infinite factor.
 #[multiversion(targets("x86_64+avx2"))]
 pub(super) fn all_finite(v: &[f64]) -> bool {
     let (chunks, rest) = v.as_chunks::<8>();

@@ -1,7 +1,7 @@
 //! The iteration matrix `I − γJ`: when to evaluate, when to refactor, when to leave it alone.
 
-use super::lu::{FactorError, Factors, Symbolic};
-use super::{Pattern, Statistics, System};
+use super::lu::{FactorError, LuFactors, SymbolicFactors};
+use super::{OdeSystem, SolverStatistics, SparsityPattern};
 use std::sync::Arc;
 
 /// Steps after which the factors are renewed.
@@ -15,7 +15,7 @@ const GAMMA_BLAMELESS: f64 = 0.2;
 
 /// Why factors are asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Need {
+pub(super) enum FactorNeed {
     /// Nothing went wrong.
     Routine,
     /// Newton's iteration failed with an old Jacobian.
@@ -26,9 +26,9 @@ pub(super) enum Need {
 
 /// Jacobian values and factors with their ages.
 #[derive(Debug)]
-pub(super) struct Linear {
-    pub(super) pattern: Pattern,
-    pub(super) factors: Factors,
+pub(super) struct LinearSolver {
+    pub(super) pattern: SparsityPattern,
+    pub(super) factors: LuFactors,
     pub(super) jacobian: Vec<f64>,
     /// `γ` of the factors.
     pub(super) gamma: f64,
@@ -39,12 +39,12 @@ pub(super) struct Linear {
     pub(super) current: bool,
 }
 
-impl Linear {
-    pub(super) fn new(pattern: Pattern, symbolic: Arc<Symbolic>) -> Self {
+impl LinearSolver {
+    pub(super) fn new(pattern: SparsityPattern, symbolic: Arc<SymbolicFactors>) -> Self {
         let nnz = pattern.nnz();
         Self {
             pattern,
-            factors: Factors::new(symbolic),
+            factors: LuFactors::new(symbolic),
             jacobian: vec![0.0; nnz],
             gamma: 0.0,
             factored_at: None,
@@ -53,7 +53,7 @@ impl Linear {
         }
     }
 
-    pub(super) fn symbolic(&self) -> &Arc<Symbolic> {
+    pub(super) fn symbolic(&self) -> &Arc<SymbolicFactors> {
         self.factors.symbolic()
     }
 
@@ -73,7 +73,7 @@ impl Linear {
         }
     }
 
-    /// Whether the factors are too old for this step.
+    /// Returns whether the factors are too old for this step.
     pub(super) fn is_due(&self, step: usize, gamma: f64) -> bool {
         self.factored_at
             .is_none_or(|at| step >= at + FACTOR_AGE_MAX_STEPS)
@@ -84,22 +84,22 @@ impl Linear {
     ///
     /// # Errors
     /// [`FactorError`] if the matrix is singular.
-    pub(super) fn set_up<S: System + ?Sized>(
+    pub(super) fn set_up<S: OdeSystem + ?Sized>(
         &mut self,
         system: &mut S,
         t: f64,
         y: &[f64],
         gamma: f64,
         step: usize,
-        need: Need,
-        statistics: &mut Statistics,
+        need: FactorNeed,
+        statistics: &mut SolverStatistics,
     ) -> Result<(), FactorError> {
         let change = (self.ratio(gamma) - 1.0).abs();
         let stale = self
             .evaluated_at
             .is_none_or(|at| step >= at + JACOBIAN_AGE_MAX_STEPS)
-            || need == Need::FailedStep
-            || (need == Need::StaleJacobian && change < GAMMA_BLAMELESS);
+            || need == FactorNeed::FailedStep
+            || (need == FactorNeed::StaleJacobian && change < GAMMA_BLAMELESS);
         if stale {
             system.jacobian(t, y, &mut self.jacobian);
             // The matrix only steers the iteration. An infinite derivative (a root at zero, say)

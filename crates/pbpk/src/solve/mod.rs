@@ -22,20 +22,20 @@ mod sensitivity;
 mod snapshot;
 
 pub use crate::watch::Interrupt;
-pub use bdf::Bdf;
+pub use bdf::BdfSolver;
 pub use error::SolveError;
-pub use options::{Options, Statistics};
+pub use options::{SolveOptions, SolverStatistics};
 
 /// Positions of the structural nonzeros of a square matrix, column by column.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Pattern {
-    /// `n + 1` offsets into [`Pattern::row_idx`]; column `j` owns `col_ptr[j]..col_ptr[j + 1]`.
+pub struct SparsityPattern {
+    /// `n + 1` offsets into [`SparsityPattern::row_idx`]; column `j` owns `col_ptr[j]..col_ptr[j + 1]`.
     pub col_ptr: Vec<usize>,
     /// Row numbers, ascending and distinct within a column.
     pub row_idx: Vec<usize>,
 }
 
-impl Pattern {
+impl SparsityPattern {
     /// Number of rows and columns.
     #[must_use]
     pub fn n(&self) -> usize {
@@ -48,7 +48,7 @@ impl Pattern {
         self.row_idx.len()
     }
 
-    /// The full `n × n` pattern.
+    /// Returns the full `n × n` pattern.
     #[must_use]
     pub fn dense(n: usize) -> Self {
         Self {
@@ -60,7 +60,7 @@ impl Pattern {
     /// Checks offsets, bounds and order for a matrix with `n` columns.
     ///
     /// # Errors
-    /// [`SolveError::Pattern`] says which column is wrong.
+    /// [`SolveError::SparsityPattern`] says which column is wrong.
     pub fn check(&self, n: usize) -> Result<(), SolveError> {
         let bad = |column: usize, what: &'static str| SolveError::Pattern { column, what };
         if self.col_ptr.len() != n + 1 || self.col_ptr.first() != Some(&0) {
@@ -91,39 +91,39 @@ impl Pattern {
 }
 
 /// A system `dy/dt = f(t, y)` with a fixed sparse Jacobian pattern.
-pub trait System {
+pub trait OdeSystem {
     /// Number of states.
     fn dimension(&self) -> usize;
 
-    /// Structural pattern of `∂f/∂y`. It may change only between two calls of [`Bdf::start`].
-    fn pattern(&self) -> &Pattern;
+    /// Structural pattern of `∂f/∂y`. It may change only between two calls of [`BdfSolver::start`].
+    fn pattern(&self) -> &SparsityPattern;
 
     /// Writes `f(t, y)` into `dy`. A value that is not finite makes the solver take a smaller step.
     fn rhs(&mut self, t: f64, y: &[f64], dy: &mut [f64]);
 
-    /// Writes the entries of `∂f/∂y` in the order of [`System::pattern`].
+    /// Writes the entries of `∂f/∂y` in the order of [`OdeSystem::pattern`].
     fn jacobian(&mut self, t: f64, y: &[f64], values: &mut [f64]);
 
-    /// Writes the derivatives of `f` along the sensitivities: for each state a row of numbers, one for each parameter. Asked
-    /// for only after [`Bdf::start_sensitivities`]; both slices have the length of its argument.
+    /// Writes the derivatives of `f` along the sensitivities: for each state a row of numbers, one for each parameter.
+    /// Asked for only after [`BdfSolver::start_sensitivities`]; both slices have the length of its argument.
     ///
     /// # Errors
-    /// Why the run is to end, where that is known within a long evaluation.
+    /// Why the run is to end, if that is known within a long evaluation.
     fn tangents(&mut self, t: f64, y: &[f64], s: &[f64], ds: &mut [f64]) -> Result<(), Interrupt> {
         let _ = (t, y, s);
         ds.fill(0.0);
         Ok(())
     }
 
-    /// Asked before each internal step and each attempt at one, and now and then in long factorisations, with the time that
-    /// the solution has reached; `Some` ends the run with [`SolveError::Interrupted`].
+    /// Asked before each internal step and each attempt at one, and now and then in long factorisations, with the time
+    /// that the solution has reached; `Some` ends the run with [`SolveError::Interrupted`].
     fn interrupted(&mut self, t: f64) -> Option<Interrupt> {
         let _ = t;
         None
     }
 
-    /// Told of each right-hand side that was not finite: its time, the first such state and how many
-    /// there have been so far. The place for the caller's log.
+    /// Called for each right-hand side that was not finite, with its time, the first such state and their count so far;
+    /// for the caller's log.
     fn non_finite(&mut self, t: f64, state: usize, count: usize) {
         let _ = (t, state, count);
     }

@@ -7,7 +7,7 @@ pub(super) fn wrms(v: &[f64], w: &[f64]) -> f64 {
     root_of_mean(kernel::sum_of_squares(v, w), v.len())
 }
 
-/// The norm of `count` values whose squares have this sum.
+/// Returns the norm of `count` values with this sum of squares.
 pub(super) fn root_of_mean(squares: f64, count: usize) -> f64 {
     if count == 0 {
         return 0.0;
@@ -17,8 +17,8 @@ pub(super) fn root_of_mean(squares: f64, count: usize) -> f64 {
     (squares / n).sqrt()
 }
 
-/// Writes `1 / (rtol·|y| + atol)` and gives the norm of `y` with these weights; `Err` names the first state for which that
-/// is not finite.
+/// Writes `1 / (rtol·|y| + atol)` and gives the norm of `y` with these weights; `Err` names the first state for which
+/// that is not finite.
 pub(super) fn weights(y: &[f64], rtol: f64, atol: &[f64], w: &mut [f64]) -> Result<f64, usize> {
     let (is_finite, squares) = if let [a] = atol {
         kernel::weights(y, rtol, *a, w)

@@ -1,4 +1,4 @@
-//! What a caller may choose, and what the solver counts.
+//! Options of a caller, and counts of the solver.
 
 use super::SolveError;
 
@@ -7,7 +7,7 @@ pub(super) const ORDER_MAX: usize = 5;
 
 /// Tolerances and limits of one integration.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Options {
+pub struct SolveOptions {
     /// Relative tolerance, at least zero.
     pub rtol: f64,
     /// Absolute tolerance in the units of the states: one for all, or one per state.
@@ -18,7 +18,7 @@ pub struct Options {
     pub hmin: f64,
     /// Largest step; zero or infinity for no bound.
     pub hmax: f64,
-    /// Internal steps allowed between two output times; zero stands for 500.
+    /// Internal steps allowed between two output times; zero means 500.
     pub max_steps: usize,
     /// Highest order used, 1 to 5.
     pub max_order: usize,
@@ -26,7 +26,7 @@ pub struct Options {
     pub max_non_finite: usize,
 }
 
-impl Default for Options {
+impl Default for SolveOptions {
     fn default() -> Self {
         Self {
             rtol: 1e-5,
@@ -41,7 +41,7 @@ impl Default for Options {
     }
 }
 
-impl Options {
+impl SolveOptions {
     /// Checks every value for a system of `n` states.
     pub(super) fn check(&self, n: usize) -> Result<(), SolveError> {
         let bad = |name: &'static str, value: f64, rule: &'static str| {
@@ -121,7 +121,7 @@ impl Options {
 
 /// Counts since the solver was made; a restart does not reset them.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Statistics {
+pub struct SolverStatistics {
     /// Accepted steps.
     pub steps: usize,
     /// Evaluations of the right-hand side.

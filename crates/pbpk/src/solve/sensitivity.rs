@@ -1,34 +1,34 @@
-//! Forward sensitivities: the linear systems `s' = J·s + ∂f/∂p` of all parameters, integrated with the states in the same
-//! steps (staggered direct method: M. Caracotsios, W. E. Stewart, Comput. Chem. Eng. 9 (1985)).
+//! Forward sensitivities: the linear systems `s' = J·s + ∂f/∂p` of all parameters, integrated with the states in the
+//! same steps (staggered direct method: M. Caracotsios, W. E. Stewart, Comput. Chem. Eng. 9 (1985)).
 //!
 //! After each accepted step of the states, with the Jacobian at its end, one solution for each parameter is exact: no
 //! iteration is needed. Steps and orders follow the states alone.
 
-use super::bdf::Bdf;
-use super::history::History;
-use super::lu::{FactorError, Factors};
-use super::{SolveError, System};
+use super::bdf::BdfSolver;
+use super::history::SolutionHistory;
+use super::lu::{FactorError, LuFactors};
+use super::{OdeSystem, SolveError};
 
-/// Sensitivities beside a [`Bdf`]: rows of `width` numbers, one row for each state.
+/// Sensitivities beside a [`BdfSolver`]: rows of `width` numbers, one row for each state.
 #[derive(Debug)]
-pub(super) struct Sensitivities {
+pub(super) struct SensitivityRows {
     width: usize,
-    pub(super) history: History,
+    pub(super) history: SolutionHistory,
     /// Corrections of the newest step.
     correction: Vec<f64>,
     slopes: Vec<f64>,
     jacobian: Vec<f64>,
-    factors: Factors,
+    factors: LuFactors,
 }
 
-impl Sensitivities {
+impl SensitivityRows {
     /// Raises the order with the states'.
     pub(super) fn raise(&mut self) {
         self.history.raise(&self.correction);
     }
 }
 
-impl Bdf {
+impl BdfSolver {
     /// From the present start on, integrates these sensitivities too: `start` has a row of numbers for each state.
     ///
     /// # Errors
@@ -44,17 +44,17 @@ impl Bdf {
         let width = start.len() / n;
         let mut sensitivities = match self.sensitivities.take() {
             Some(old) if old.width == width => old,
-            _ => Sensitivities {
+            _ => SensitivityRows {
                 width,
-                history: History::new(start.len()),
+                history: SolutionHistory::new(start.len()),
                 correction: vec![0.0; start.len()],
                 slopes: vec![0.0; start.len()],
                 jacobian: Vec::new(),
-                factors: Factors::new(self.symbolic()),
+                factors: LuFactors::new(self.symbolic()),
             },
         };
         if !std::sync::Arc::ptr_eq(sensitivities.factors.symbolic(), self.linear.symbolic()) {
-            sensitivities.factors = Factors::new(self.symbolic());
+            sensitivities.factors = LuFactors::new(self.symbolic());
         }
         sensitivities.jacobian.clear();
         sensitivities
@@ -69,7 +69,7 @@ impl Bdf {
     /// Writes the sensitivities at `t`, a time within the last step.
     ///
     /// # Errors
-    /// As [`Bdf::output`].
+    /// As [`BdfSolver::output`].
     pub fn output_sensitivities(&self, t: f64, out: &mut [f64]) -> Result<(), SolveError> {
         match &self.sensitivities {
             Some(sensitivities) => self.interpolate(&sensitivities.history, t, out),
@@ -77,8 +77,8 @@ impl Bdf {
         }
     }
 
-    /// Slopes of the sensitivities at the start, where the states' slope is known.
-    pub(super) fn first_sensitivities<S: System + ?Sized>(
+    /// Computes the slopes of the sensitivities at the start, if the states' slope is known.
+    pub(super) fn first_sensitivities<S: OdeSystem + ?Sized>(
         &mut self,
         system: &mut S,
     ) -> Result<(), SolveError> {
@@ -93,8 +93,12 @@ impl Bdf {
         Ok(())
     }
 
-    /// Takes the sensitivities through the step that the states have just made, before these take it into their history.
-    pub(super) fn follow<S: System + ?Sized>(&mut self, system: &mut S) -> Result<(), SolveError> {
+    /// Takes the sensitivities through the step that the states have just made, before these take it into their
+    /// history.
+    pub(super) fn follow<S: OdeSystem + ?Sized>(
+        &mut self,
+        system: &mut S,
+    ) -> Result<(), SolveError> {
         let Some(own) = &mut self.sensitivities else {
             return Ok(());
         };

@@ -1,16 +1,16 @@
-//! The state of an integrator as words: what was written and read back goes on with the same bits.
+//! The state of an integrator as words: an integrator that was written and read back continues with the same bits.
 
-use super::bdf::{Bdf, Phase};
-use super::control::Plan;
-use super::history::History;
-use super::linear::Linear;
+use super::bdf::{BdfSolver, SolverPhase};
+use super::control::StepPlan;
+use super::history::SolutionHistory;
+use super::linear::LinearSolver;
 use super::options::ORDER_MAX;
-use super::{Statistics, lu};
-use crate::words::{Damaged, Words};
+use super::{SolverStatistics, lu};
+use crate::words::{DamagedBytes, WordBuffer};
 
-impl Bdf {
+impl BdfSolver {
     /// Writes the integrator, or reads it into one of the same structure and options. Sensitivities are not part of it.
-    pub(crate) fn pass(&mut self, words: &mut Words) -> Result<(), Damaged> {
+    pub(crate) fn pass(&mut self, words: &mut WordBuffer) -> Result<(), DamagedBytes> {
         self.statistics.pass(words)?;
         self.history.pass(words)?;
         let c = &mut self.coefficients;
@@ -36,21 +36,21 @@ impl Bdf {
             words.numbers(vector)?;
         }
         words.count(&mut self.steps_since_start, usize::MAX)?;
-        words.maybe(&mut self.stop, Words::number)?;
+        words.maybe(&mut self.stop, WordBuffer::number)?;
         let mut phase = self.phase as usize;
         words.count(&mut phase, 3)?;
         self.phase = match phase {
-            0 => Phase::Idle,
-            1 => Phase::Placed,
-            _ => Phase::Running,
+            0 => SolverPhase::Idle,
+            1 => SolverPhase::Placed,
+            _ => SolverPhase::Running,
         };
         self.linear.pass(words)
     }
 }
 
-impl Statistics {
+impl SolverStatistics {
     /// Writes or reads all counts.
-    pub(crate) fn pass(&mut self, words: &mut Words) -> Result<(), Damaged> {
+    pub(crate) fn pass(&mut self, words: &mut WordBuffer) -> Result<(), DamagedBytes> {
         for count in [
             &mut self.steps,
             &mut self.rhs,
@@ -70,8 +70,8 @@ impl Statistics {
     }
 }
 
-impl History {
-    fn pass(&mut self, words: &mut Words) -> Result<(), Damaged> {
+impl SolutionHistory {
+    fn pass(&mut self, words: &mut WordBuffer) -> Result<(), DamagedBytes> {
         for column in &mut self.z {
             words.numbers(column)?;
         }
@@ -82,8 +82,8 @@ impl History {
     }
 }
 
-impl Plan {
-    fn pass(&mut self, words: &mut Words) -> Result<(), Damaged> {
+impl StepPlan {
+    fn pass(&mut self, words: &mut WordBuffer) -> Result<(), DamagedBytes> {
         order(words, &mut self.order)?;
         words.number(&mut self.h)?;
         words.count(&mut self.wait, usize::MAX)?;
@@ -92,9 +92,9 @@ impl Plan {
     }
 }
 
-impl Linear {
+impl LinearSolver {
     /// The factors are made again of the Jacobian that they were made of.
-    fn pass(&mut self, words: &mut Words) -> Result<(), Damaged> {
+    fn pass(&mut self, words: &mut WordBuffer) -> Result<(), DamagedBytes> {
         words.numbers(&mut self.jacobian)?;
         words.number(&mut self.gamma)?;
         for step in [&mut self.factored_at, &mut self.evaluated_at] {
@@ -105,7 +105,7 @@ impl Linear {
             match self.factors.refactor(self.gamma, &self.jacobian) {
                 // A matrix without factors was followed by another attempt, which made new ones.
                 Ok(()) | Err(lu::FactorError::Singular) => {}
-                Err(lu::FactorError::Interrupted(_)) => return Err(Damaged),
+                Err(lu::FactorError::Interrupted(_)) => return Err(DamagedBytes),
             }
         }
         Ok(())
@@ -113,7 +113,11 @@ impl Linear {
 }
 
 /// An order that the formulas have.
-fn order(words: &mut Words, order: &mut usize) -> Result<(), Damaged> {
+fn order(words: &mut WordBuffer, order: &mut usize) -> Result<(), DamagedBytes> {
     words.count(order, ORDER_MAX + 1)?;
-    if *order == 0 { Err(Damaged) } else { Ok(()) }
+    if *order == 0 {
+        Err(DamagedBytes)
+    } else {
+        Ok(())
+    }
 }

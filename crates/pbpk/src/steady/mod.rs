@@ -1,7 +1,8 @@
-//! The steady state of an individual: where its states end up when nothing is done to it any more.
+//! The steady state of an individual: the end values of its states without further changes.
 //!
-//! The model is run to a time and to twice that time; where no state differs between the two, that is the steady state, else
-//! the time is made longer. Events and infusions act as in any run, so a model that is dosed again and again has none.
+//! The model is run to a time and to twice that time; if no state differs between the two, that is the steady state,
+//! else the time is made longer. Events and infusions act as in any run, so a model that is dosed again and again has
+//! none.
 
 use std::fmt;
 
@@ -40,7 +41,7 @@ impl Default for SteadyOptions {
 
 /// Values at the end, by output of the individual's structure.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Steady {
+pub struct SteadyState {
     /// When nothing changed any more, in minutes.
     pub time: f64,
     /// The values then.
@@ -84,7 +85,7 @@ pub fn steady(
     ignored: &[usize],
     wanted: &SteadyOptions,
     options: &RunOptions<'_>,
-) -> Result<Steady, SteadyError> {
+) -> Result<SteadyState, SteadyError> {
     let file = individual.structure().model().solver;
     let rel_tol = options.rel_tol.unwrap_or(file.rel_tol).min(REL_TOL_MAX);
     let mut span = wanted.from;
@@ -101,7 +102,7 @@ pub fn steady(
         let open: Vec<usize> = changing.filter(|o| !ignored.contains(o)).collect();
         if open.is_empty() {
             let values = (0..results.paths.len()).filter_map(|o| results.column(o).last());
-            return Ok(Steady {
+            return Ok(SteadyState {
                 time: span,
                 values: values.collect(),
             });
@@ -116,7 +117,7 @@ pub fn steady(
     }
 }
 
-/// Places of the outputs whose two values differ.
+/// Returns the positions of the outputs with two different values.
 fn changing(results: &Results, change_max: f64) -> impl Iterator<Item = usize> + '_ {
     let floor = ABS_TOLS * results.settings.abs_tol;
     (0..results.paths.len()).filter(move |o| {

@@ -28,7 +28,7 @@ pub struct Unit {
 }
 
 impl Dimension {
-    /// All dimensions, in alphabetical order.
+    /// Returns all dimensions, in alphabetical order.
     pub fn all() -> impl Iterator<Item = Self> {
         CATALOGUE
             .lines()
@@ -36,9 +36,9 @@ impl Dimension {
             .map(|line| Self { line })
     }
 
-    /// The dimension of this name.
+    /// Returns the dimension of this name.
     #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         static BY_NAME: OnceLock<HashMap<&str, Dimension>> = OnceLock::new();
         BY_NAME
             .get_or_init(|| Self::all().map(|d| (d.name(), d)).collect())
@@ -56,13 +56,13 @@ impl Dimension {
         self.field(0)
     }
 
-    /// The unit of stored values.
+    /// Returns the unit of stored values.
     #[must_use]
     pub fn base(self) -> &'static str {
         self.field(1)
     }
 
-    /// The unit shown by default.
+    /// Returns the unit shown by default.
     #[must_use]
     pub fn default_unit(self) -> &'static str {
         self.field(2)
@@ -84,12 +84,12 @@ impl Dimension {
     /// Returns the unit of this name; micro may be written µ (either code point) or u, and litres L.
     #[must_use]
     pub fn unit(self, name: &str) -> Option<Unit> {
-        let wanted = folded(name);
+        let wanted = fold_signs(name);
         let in_litres = wanted.replace('L', "l");
         self.units()
             .find(|u| u.name == name.trim())
-            .or_else(|| self.units().find(|u| folded(u.name) == wanted))
-            .or_else(|| self.units().find(|u| folded(u.name) == in_litres))
+            .or_else(|| self.units().find(|u| fold_signs(u.name) == wanted))
+            .or_else(|| self.units().find(|u| fold_signs(u.name) == in_litres))
     }
 }
 
@@ -108,7 +108,7 @@ impl Unit {
 }
 
 /// Signs that mean the same.
-fn folded(name: &str) -> String {
+fn fold_signs(name: &str) -> String {
     name.trim()
         .chars()
         .map(|c| {
@@ -121,13 +121,13 @@ fn folded(name: &str) -> String {
         .collect()
 }
 
-/// The base unit of a dimension.
+/// Returns the base unit of a dimension.
 #[must_use]
 pub fn base_unit(dimension: &str) -> Option<&'static str> {
-    Dimension::named(dimension).map(Dimension::base)
+    Dimension::from_name(dimension).map(Dimension::base)
 }
 
-/// All dimensions whose base unit is `unit`.
+/// Returns all dimensions with the base unit `unit`.
 pub fn with_base(unit: &str) -> impl Iterator<Item = Dimension> + use<'_> {
     Dimension::all().filter(move |d| !unit.is_empty() && d.base() == unit)
 }
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     fn check(dimension: &str, unit: &str, value: f64, base: f64) {
-        let unit = Dimension::named(dimension).unwrap().unit(unit).unwrap();
+        let unit = Dimension::from_name(dimension).unwrap().unit(unit).unwrap();
         assert!(
             (unit.to_base(value) - base).abs() <= 1e-12 * base.abs(),
             "{dimension} {}",
@@ -172,11 +172,11 @@ mod tests {
     #[test]
     fn unknown_units_are_not_guessed() {
         assert!(
-            Dimension::named("Time")
+            Dimension::from_name("Time")
                 .unwrap()
                 .unit("fortnight")
                 .is_none()
         );
-        assert!(Dimension::named("Times").is_none());
+        assert!(Dimension::from_name("Times").is_none());
     }
 }

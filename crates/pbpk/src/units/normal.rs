@@ -1,6 +1,6 @@
 //! The standard normal distribution.
 
-/// The quantile of the standard normal distribution, to about 1e-15 relative.
+/// Returns the quantile of the standard normal distribution, to about 1e-15 relative.
 ///
 /// Rational approximations in three ranges: M. J. Wichura, "The percentage points of the normal distribution",
 /// Applied Statistics 37 (1988) 477-484. Outside 0 to 1 it is not a number; at the ends it is infinite.
@@ -31,7 +31,7 @@ pub fn quantile(p: f64) -> f64 {
     if q < 0.0 { -value } else { value }
 }
 
-/// The part of the standard normal distribution below z, strictly between 0 and 1, to about 1e-14 relative.
+/// Returns the part of the standard normal distribution below z, strictly between 0 and 1, to about 1e-14 relative.
 ///
 /// Near 0 the series of G. Marsaglia, "Evaluating the normal distribution", J. Stat. Softw. 11 (2004) 4; further out
 /// Laplace's continued fraction of the tail (Abramowitz and Stegun, 26.2.14).
@@ -57,7 +57,7 @@ pub fn part_below(z: f64) -> f64 {
     part.clamp(f64::MIN_POSITIVE, 1.0 - f64::EPSILON / 2.0)
 }
 
-/// Where the series gives way to the continued fraction, and the terms of that.
+/// Largest argument of the series, and the terms of the continued fraction beyond it.
 const SERIES_MAX: f64 = 2.5;
 const FRACTION_TERMS: u8 = 100;
 

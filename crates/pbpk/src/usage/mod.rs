@@ -1,11 +1,11 @@
 //! Which parameters matter: those that the value of an output, or of anything at all, can depend on.
 //!
 //! The answer is structural: a parameter counts if its symbol can reach the output through formulas, rates, start
-//! values or events, whatever the numbers are. Text that a formula lists but does not use does not count.
+//! values or events, for any numbers. Text that a formula lists but does not use does not count.
 
 use std::collections::BTreeSet;
 
-use crate::model::{Formula, FormulaKind, Kind, Model, Reference, Source};
+use crate::model::{AliasReference, BoundFormula, FormulaKind, Model, QuantityKind, ValueSource};
 
 /// Positions of the parameters that outputs, rates, start values or events of the model use; states do not count.
 #[must_use]
@@ -14,9 +14,9 @@ pub fn of_model(model: &Model) -> Vec<usize> {
         .quantities
         .iter()
         .enumerate()
-        .filter(|(_, q)| q.kind != Kind::Parameter || !q.rhs.is_empty())
+        .filter(|(_, q)| q.kind != QuantityKind::Parameter || !q.rhs.is_empty())
         .map(|(i, _)| i);
-    let mut walk = Walk::new(model);
+    let mut walk = UsageWalk::new(model);
     for q in roots {
         walk.quantity(q);
     }
@@ -29,18 +29,18 @@ pub fn of_model(model: &Model) -> Vec<usize> {
 /// Positions of the parameters that the quantity at this position depends on, itself not included.
 #[must_use]
 pub fn of_output(model: &Model, output: usize) -> Vec<usize> {
-    let mut walk = Walk::new(model);
+    let mut walk = UsageWalk::new(model);
     walk.quantity(output);
     let mut parameters = walk.parameters();
     parameters.retain(|q| *q != output);
     parameters
 }
 
-/// Positions of the parameters whose value is a table, or is read from one.
+/// Returns the positions of the parameters with a table as value, or with a value read from one.
 #[must_use]
 pub fn tables(model: &Model) -> Vec<usize> {
-    let is_table = |source: Source| match source {
-        Source::Formula(f) => matches!(
+    let is_table = |source: ValueSource| match source {
+        ValueSource::Formula(f) => matches!(
             model.formulas.get(f).map(|f| &f.kind),
             Some(
                 FormulaKind::Table(_)
@@ -48,14 +48,14 @@ pub fn tables(model: &Model) -> Vec<usize> {
                     | FormulaKind::TableWithArgument { .. }
             )
         ),
-        Source::Constant(_) => false,
+        ValueSource::Constant(_) => false,
     };
     (0..model.quantities.len())
         .filter(|&q| model.quantities.get(q).is_some_and(|q| is_table(q.source)))
         .collect()
 }
 
-struct Walk<'a> {
+struct UsageWalk<'a> {
     model: &'a Model,
     /// Events that change a quantity.
     changed_by: Vec<Vec<usize>>,
@@ -63,7 +63,7 @@ struct Walk<'a> {
     open: Vec<usize>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> UsageWalk<'a> {
     fn new(model: &'a Model) -> Self {
         let mut changed_by = vec![Vec::new(); model.quantities.len()];
         for (e, event) in model.events.iter().enumerate() {
@@ -86,7 +86,7 @@ impl<'a> Walk<'a> {
             self.model
                 .quantities
                 .get(**q)
-                .is_some_and(|q| q.kind == Kind::Parameter && q.rhs.is_empty())
+                .is_some_and(|q| q.kind == QuantityKind::Parameter && q.rhs.is_empty())
         };
         self.seen.iter().filter(is_parameter).copied().collect()
     }
@@ -115,7 +115,7 @@ impl<'a> Walk<'a> {
             if !self.seen.insert(q) {
                 continue;
             }
-            if let Source::Formula(f) = quantity.source {
+            if let ValueSource::Formula(f) = quantity.source {
                 self.formula(f);
             }
             for term in &quantity.rhs {
@@ -136,14 +136,14 @@ impl<'a> Walk<'a> {
         let Some(formula) = self.model.formulas.get(f) else {
             return;
         };
-        self.open.extend(used(formula));
+        self.open.extend(used_quantities(formula));
     }
 }
 
 /// Quantities that a formula uses.
-fn used(formula: &Formula) -> impl Iterator<Item = usize> + '_ {
+fn used_quantities(formula: &BoundFormula) -> impl Iterator<Item = usize> + '_ {
     formula.references().filter_map(|r| match r {
-        Reference::Time => None,
-        Reference::Quantity(q) => Some(q),
+        AliasReference::Time => None,
+        AliasReference::Quantity(q) => Some(q),
     })
 }

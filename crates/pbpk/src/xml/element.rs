@@ -7,16 +7,16 @@ use memchr::memchr;
 use crate::error::LoadError;
 
 /// A start tag.
-pub(crate) struct Element<'a> {
+pub(crate) struct XmlElement<'a> {
     /// The name as written.
     pub(super) name: &'a str,
-    /// What stands between the name and the closing bracket.
+    /// Text between the name and the closing bracket.
     pub(super) rest: &'a str,
     pub(crate) line: u64,
 }
 
-impl<'a> Element<'a> {
-    /// The name without a prefix.
+impl<'a> XmlElement<'a> {
+    /// Returns the name without a prefix.
     pub(crate) fn name(&self) -> &'a str {
         local(self.name)
     }
@@ -34,7 +34,7 @@ impl<'a> Element<'a> {
         Ok(())
     }
 
-    /// The first attribute in this text: name, value as written, and what follows.
+    /// Returns the first attribute in this text: name, value as written, and what follows.
     fn attribute_in(
         &self,
         text: &'a str,
@@ -73,7 +73,7 @@ impl<'a> Element<'a> {
         Ok(Cow::Owned(text))
     }
 
-    /// The value of one attribute.
+    /// Returns the value of one attribute.
     pub(crate) fn attribute(&self, name: &str) -> Result<Option<String>, LoadError> {
         let mut found = None;
         self.attributes(|key, value| {
@@ -85,13 +85,13 @@ impl<'a> Element<'a> {
         Ok(found)
     }
 
-    /// The value of an attribute that must be there.
+    /// Returns the value of an attribute that must be there.
     pub(crate) fn required(&self, name: &str) -> Result<String, LoadError> {
         self.attribute(name)?
             .ok_or_else(|| self.invalid(format!("{} without attribute '{name}'", self.name())))
     }
 
-    /// The values of two attributes that must be there.
+    /// Returns the values of two attributes that must be there.
     pub(crate) fn pair(
         &self,
         first: &str,
@@ -112,7 +112,7 @@ impl<'a> Element<'a> {
         Ok((a, b.ok_or_else(|| missing(second))?))
     }
 
-    /// An error at this tag.
+    /// Returns an error at this tag.
     pub(crate) fn invalid(&self, message: String) -> LoadError {
         LoadError::Invalid {
             line: self.line,
@@ -121,18 +121,18 @@ impl<'a> Element<'a> {
     }
 }
 
-/// What stands before and after the first of this (ASCII) byte.
+/// Splits at the first of this (ASCII) byte.
 fn split_at(text: &str, byte: u8) -> Option<(&str, &str)> {
     let at = memchr(byte, text.as_bytes())?;
     Some((text.get(..at)?, text.get(at + 1..)?))
 }
 
-/// A name without its prefix.
+/// Returns a name without its prefix.
 fn local(name: &str) -> &str {
     split_at(name, b':').map_or(name, |(_, local)| local)
 }
 
-/// A text with its references resolved.
+/// Returns a text with its references resolved.
 pub(super) fn unescaped(raw: &str) -> Result<String, String> {
     let mut out = String::with_capacity(raw.len());
     let mut rest = raw;
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn attributes_are_taken_apart() {
         let list = |rest| {
-            let element = Element {
+            let element = XmlElement {
                 name: "p:a",
                 rest,
                 line: 7,

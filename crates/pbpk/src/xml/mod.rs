@@ -14,15 +14,15 @@ use std::ops::Range;
 use memchr::{memchr, memchr_iter, memchr2, memchr3, memmem};
 
 use crate::error::LoadError;
-pub(crate) use element::Element;
+pub(crate) use element::XmlElement;
 use element::unescaped;
-pub(crate) use name::Name;
-use source::Window;
+pub(crate) use name::ElementName;
+use source::TextWindow;
 pub(crate) use value::{flag, number};
 
 /// Bounds of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct XmlLimits {
     /// Bytes of the whole document.
     pub file_bytes_max: u64,
     /// Bytes of one tag or one stretch of text.
@@ -31,7 +31,7 @@ pub struct Limits {
     pub depth_max: u64,
 }
 
-impl Default for Limits {
+impl Default for XmlLimits {
     fn default() -> Self {
         Self {
             file_bytes_max: 512 << 20,
@@ -41,10 +41,10 @@ impl Default for Limits {
     }
 }
 
-/// What comes next in a document.
-pub(crate) enum Node<'a> {
-    /// A start tag; its end follows as [`Node::End`], also for an empty element.
-    Start(Element<'a>),
+/// Next part of a document.
+pub(crate) enum XmlNode<'a> {
+    /// A start tag; its end follows as [`XmlNode::End`], also for an empty element.
+    Start(XmlElement<'a>),
     /// An end tag.
     End,
     /// The end of the document.
@@ -52,8 +52,8 @@ pub(crate) enum Node<'a> {
 }
 
 /// The document, read once from front to back.
-pub(crate) struct Scanner<R: BufRead> {
-    window: Window<R>,
+pub(crate) struct XmlScanner<R: BufRead> {
+    window: TextWindow<R>,
     /// The start tag read last: its name, and what follows up to the closing bracket, within the window.
     name: Range<usize>,
     rest: Range<usize>,
@@ -62,23 +62,23 @@ pub(crate) struct Scanner<R: BufRead> {
     /// Names of the open elements, one after another, and where each begins.
     open: String,
     starts: Vec<usize>,
-    /// The start tag read last was that of an empty element; its end is still to be told.
+    /// The start tag read last was that of an empty element; its end is still to be returned.
     empty: bool,
-    limits: Limits,
+    limits: XmlLimits,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Step {
+enum ScanStep {
     Start,
     End,
     Text,
     Eof,
 }
 
-impl<R: BufRead> Scanner<R> {
-    pub(crate) fn new(inner: R, limits: Limits) -> Self {
+impl<R: BufRead> XmlScanner<R> {
+    pub(crate) fn new(inner: R, limits: XmlLimits) -> Self {
         Self {
-            window: Window::new(inner, limits),
+            window: TextWindow::new(inner, limits),
             name: 0..0,
             rest: 0..0,
             line: 1,
@@ -89,26 +89,26 @@ impl<R: BufRead> Scanner<R> {
         }
     }
 
-    /// The line reached, from 1.
+    /// Returns the line reached, from 1.
     pub(crate) fn line(&self) -> u64 {
         self.window.line()
     }
 
-    /// The next start or end tag; text between is passed over.
-    pub(crate) fn next(&mut self) -> Result<Node<'_>, LoadError> {
+    /// Returns the next start or end tag; text between is passed over.
+    pub(crate) fn next(&mut self) -> Result<XmlNode<'_>, LoadError> {
         loop {
             match self.step(None)? {
-                Step::Start => return Ok(Node::Start(self.element())),
-                Step::End => return Ok(Node::End),
-                Step::Text => {}
-                Step::Eof => return Ok(Node::Eof),
+                ScanStep::Start => return Ok(XmlNode::Start(self.element())),
+                ScanStep::End => return Ok(XmlNode::End),
+                ScanStep::Text => {}
+                ScanStep::Eof => return Ok(XmlNode::Eof),
             }
         }
     }
 
-    fn element(&self) -> Element<'_> {
+    fn element(&self) -> XmlElement<'_> {
         let text = self.window.text();
-        Element {
+        XmlElement {
             name: text.get(self.name.clone()).unwrap_or_default(),
             rest: text.get(self.rest.clone()).unwrap_or_default(),
             line: self.line,
@@ -116,39 +116,39 @@ impl<R: BufRead> Scanner<R> {
     }
 
     /// One piece of markup or text; a start tag stays in the window, text is appended to `text` if wanted.
-    fn step(&mut self, text: Option<&mut String>) -> Result<Step, LoadError> {
+    fn step(&mut self, text: Option<&mut String>) -> Result<ScanStep, LoadError> {
         if self.empty {
             self.empty = false;
             self.close();
-            return Ok(Step::End);
+            return Ok(ScanStep::End);
         }
         if self.window.rest().is_empty() && !self.window.holds(1)? {
             if self.starts.is_empty() {
-                return Ok(Step::Eof);
+                return Ok(ScanStep::Eof);
             }
             return Err(self
                 .window
-                .failed("the document ends before its elements do"));
+                .error_here("the document ends before its elements do"));
         }
         if self.window.rest().first() != Some(&b'<') {
             self.characters(text)?;
-            return Ok(Step::Text);
+            return Ok(ScanStep::Text);
         }
         if !self.window.holds(2)? {
-            return Err(self.window.failed("the document ends within a tag"));
+            return Err(self.window.error_here("the document ends within a tag"));
         }
         match self.window.rest().get(1) {
             Some(b'/') => self.end_tag(),
             Some(b'!') => self.declaration(text),
             Some(b'?') => {
                 self.until(b"?>")?;
-                Ok(Step::Text)
+                Ok(ScanStep::Text)
             }
             _ => self.start_tag(),
         }
     }
 
-    fn start_tag(&mut self) -> Result<Step, LoadError> {
+    fn start_tag(&mut self) -> Result<ScanStep, LoadError> {
         let end = self.tag_end()?;
         let at = self.window.at() + 1;
         let bytes = self.window.bytes();
@@ -160,7 +160,7 @@ impl<R: BufRead> Scanner<R> {
             .position(u8::is_ascii_whitespace)
             .unwrap_or(tag.len());
         if length == 0 {
-            return Err(self.window.failed("a tag has no name"));
+            return Err(self.window.error_here("a tag has no name"));
         }
         self.name = at..at + length;
         self.rest = at + length..last;
@@ -176,10 +176,11 @@ impl<R: BufRead> Scanner<R> {
         self.starts.push(self.open.len());
         let name = self.window.text().get(self.name.clone());
         self.open.push_str(name.unwrap_or_default());
-        Ok(Step::Start)
+        Ok(ScanStep::Start)
     }
 
-    /// Where the bracket stands that ends the start tag at the present place; brackets within quotes end nothing.
+    /// Returns the position of the bracket that ends the start tag at the present place; brackets within quotes end
+    /// nothing.
     fn tag_end(&mut self) -> Result<usize, LoadError> {
         loop {
             let found = bracket(self.window.rest());
@@ -187,19 +188,19 @@ impl<R: BufRead> Scanner<R> {
                 return Ok(self.window.at() + found);
             }
             if !self.window.more()? {
-                return Err(self.window.failed("the document ends within a tag"));
+                return Err(self.window.error_here("the document ends within a tag"));
             }
         }
     }
 
-    fn end_tag(&mut self) -> Result<Step, LoadError> {
+    fn end_tag(&mut self) -> Result<ScanStep, LoadError> {
         let (from, to) = self.until(b">")?;
         let name = self.window.text().get(from + 2..to).unwrap_or_default();
         let name = name.trim_ascii_end();
         let start = self.starts.last().copied();
         let expected = start.and_then(|start| self.open.get(start..));
         if expected != Some(name) {
-            return Err(self.window.failed(match expected {
+            return Err(self.window.error_here(match expected {
                 Some(expected) => {
                     format!("the end tag '{name}' where that of '{expected}' was expected")
                 }
@@ -207,7 +208,7 @@ impl<R: BufRead> Scanner<R> {
             }));
         }
         self.close();
-        Ok(Step::End)
+        Ok(ScanStep::End)
     }
 
     fn close(&mut self) {
@@ -216,8 +217,8 @@ impl<R: BufRead> Scanner<R> {
         }
     }
 
-    /// A comment, or text as it stands; a document type is refused.
-    fn declaration(&mut self, text: Option<&mut String>) -> Result<Step, LoadError> {
+    /// Returns a comment, or plain text; a document type is refused.
+    fn declaration(&mut self, text: Option<&mut String>) -> Result<ScanStep, LoadError> {
         self.window.holds(9)?;
         let rest = self.window.rest();
         if rest.starts_with(b"<!--") {
@@ -241,12 +242,12 @@ impl<R: BufRead> Scanner<R> {
         } else {
             return Err(self
                 .window
-                .failed("markup that is neither a comment nor text"));
+                .error_here("markup that is neither a comment nor text"));
         }
-        Ok(Step::Text)
+        Ok(ScanStep::Text)
     }
 
-    /// Consumes up to and with `end`; where the consumed part and where `end` begin in the window.
+    /// Consumes up to and with `end`; returns the begin of the consumed part and of `end` in the window.
     fn until(&mut self, end: &[u8]) -> Result<(usize, usize), LoadError> {
         loop {
             let rest = self.window.rest();
@@ -260,7 +261,7 @@ impl<R: BufRead> Scanner<R> {
                 return Ok((from, from + found));
             }
             if !self.window.more()? {
-                return Err(self.window.failed("the document ends within a tag"));
+                return Err(self.window.error_here("the document ends within a tag"));
             }
         }
     }
@@ -269,7 +270,7 @@ impl<R: BufRead> Scanner<R> {
     fn characters(&mut self, text: Option<&mut String>) -> Result<(), LoadError> {
         loop {
             let rest = self.window.rest();
-            // Without a reference in it, text that nobody wants need not stay in the window.
+            // Without a reference in it, unwanted text need not stay in the window.
             let end = match (memchr2(b'<', b'&', rest), &text) {
                 (Some(i), _) if rest.get(i) == Some(&b'<') => Some(i),
                 (Some(_), _) => memchr(b'<', rest),
@@ -282,9 +283,9 @@ impl<R: BufRead> Scanner<R> {
                     let piece = self.window.text().get(from..from + end).unwrap_or_default();
                     let reference = memchr(b'&', piece.as_bytes()).is_some();
                     if let Some(out) = text {
-                        append(piece, out).map_err(|message| self.window.failed(message))?;
+                        append(piece, out).map_err(|message| self.window.error_here(message))?;
                     } else if reference {
-                        unescaped(piece).map_err(|message| self.window.failed(message))?;
+                        unescaped(piece).map_err(|message| self.window.error_here(message))?;
                     }
                     self.window.advance(from + end);
                     return Ok(());
@@ -299,23 +300,23 @@ impl<R: BufRead> Scanner<R> {
         }
     }
 
-    /// Passes over the rest of the element whose start tag was just read.
+    /// Skips the rest of the element after its start tag.
     pub(crate) fn skip(&mut self) -> Result<(), LoadError> {
         let outside = self.starts.len().saturating_sub(1);
         while self.starts.len() > outside {
-            if self.step(None)? == Step::Eof {
+            if self.step(None)? == ScanStep::Eof {
                 break;
             }
         }
         Ok(())
     }
 
-    /// The text of the element whose start tag was just read, and its end; child elements are passed over.
+    /// Returns the text of the element after its start tag, and reads its end; child elements are skipped.
     pub(crate) fn text(&mut self) -> Result<String, LoadError> {
         let outside = self.starts.len().saturating_sub(1);
         let mut text = String::new();
         while self.starts.len() > outside {
-            if self.step(Some(&mut text))? == Step::Eof {
+            if self.step(Some(&mut text))? == ScanStep::Eof {
                 break;
             }
             if text.len() as u64 > self.limits.tag_bytes_max {
@@ -329,27 +330,27 @@ impl<R: BufRead> Scanner<R> {
         Ok(text)
     }
 
-    /// Calls `child` for every child element of the one whose start tag was just read; each call must consume its element.
+    /// Calls `child` for every child of the element after its start tag; each call must consume its element.
     pub(crate) fn children(
         &mut self,
-        mut child: impl FnMut(&mut Self, Name) -> Result<(), LoadError>,
+        mut child: impl FnMut(&mut Self, ElementName) -> Result<(), LoadError>,
     ) -> Result<(), LoadError> {
         loop {
             let name = match self.next()? {
-                Node::Start(element) => Name::new(element.name()),
-                Node::End | Node::Eof => return Ok(()),
+                XmlNode::Start(element) => ElementName::new(element.name()),
+                XmlNode::End | XmlNode::Eof => return Ok(()),
             };
             child(self, name)?;
         }
     }
 
-    /// The start tag read last.
-    pub(crate) fn current(&self) -> Result<Element<'_>, LoadError> {
+    /// Returns the start tag read last.
+    pub(crate) fn current(&self) -> Result<XmlElement<'_>, LoadError> {
         Ok(self.element())
     }
 }
 
-/// The first closing bracket that does not stand within quotes.
+/// Returns the first closing bracket that is not within quotes.
 fn bracket(bytes: &[u8]) -> Option<usize> {
     let first = memchr(b'>', bytes)?;
     let tag = bytes.get(..first)?;
@@ -368,7 +369,7 @@ fn bracket(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// The next quote or closing bracket.
+/// Returns the next quote or closing bracket.
 fn first_of(bytes: &[u8]) -> Option<(usize, u8)> {
     let at = memchr3(b'"', b'\'', b'>', bytes)?;
     Some((at, *bytes.get(at)?))

@@ -7,12 +7,12 @@ const NAME_BYTES_MAX: usize = 46;
 
 /// The name of an element by value. Longer ones than any that is known are cut and end with a full stop.
 #[derive(Clone, Copy)]
-pub(crate) struct Name {
+pub(crate) struct ElementName {
     bytes: [u8; NAME_BYTES_MAX],
     length: u8,
 }
 
-impl Name {
+impl ElementName {
     pub(super) fn new(name: &str) -> Self {
         let mut kept = Self {
             bytes: [0; NAME_BYTES_MAX],
@@ -39,20 +39,20 @@ impl Name {
     }
 }
 
-impl std::ops::Deref for Name {
+impl std::ops::Deref for ElementName {
     type Target = str;
     fn deref(&self) -> &str {
         self.as_str()
     }
 }
 
-impl fmt::Display for Name {
+impl fmt::Display for ElementName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
 }
 
-impl PartialEq<&str> for Name {
+impl PartialEq<&str> for ElementName {
     fn eq(&self, other: &&str) -> bool {
         self.as_str() == *other
     }
@@ -64,12 +64,12 @@ mod tests {
 
     #[test]
     fn long_names_are_cut_between_characters() {
-        assert_eq!(Name::new("Equation").as_str(), "Equation");
+        assert_eq!(ElementName::new("Equation").as_str(), "Equation");
         let whole = "x".repeat(NAME_BYTES_MAX);
-        assert_eq!(Name::new(&whole).as_str(), whole);
+        assert_eq!(ElementName::new(&whole).as_str(), whole);
         let long = format!("{}\u{b5}\u{b5}", "x".repeat(NAME_BYTES_MAX - 2));
         assert_eq!(
-            Name::new(&long).as_str(),
+            ElementName::new(&long).as_str(),
             format!("{}.", "x".repeat(NAME_BYTES_MAX - 2))
         );
     }

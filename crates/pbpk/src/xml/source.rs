@@ -3,30 +3,30 @@
 use std::cell::Cell;
 use std::io::BufRead;
 
-use super::Limits;
+use super::XmlLimits;
 use crate::error::LoadError;
 
 /// Taken over at once, so that bounds are noticed in time even when the whole document lies in memory.
 const CHUNK_BYTES: usize = 1 << 16;
 
 /// A window of checked text over a stream. It holds what is being looked at and at most a chunk more.
-pub(super) struct Window<R> {
+pub(super) struct TextWindow<R> {
     inner: R,
     text: String,
     /// The first byte that is not consumed.
     at: usize,
-    /// The beginning of a character whose rest is not read yet.
+    /// The beginning of a character that is not fully read yet.
     cut: Vec<u8>,
     ended: bool,
     total: u64,
-    limits: Limits,
+    limits: XmlLimits,
     /// The line of the byte at `counted`.
     line: Cell<u64>,
     counted: Cell<usize>,
 }
 
-impl<R: BufRead> Window<R> {
-    pub(super) fn new(inner: R, limits: Limits) -> Self {
+impl<R: BufRead> TextWindow<R> {
+    pub(super) fn new(inner: R, limits: XmlLimits) -> Self {
         Self {
             inner,
             text: String::with_capacity(2 * CHUNK_BYTES),
@@ -40,7 +40,7 @@ impl<R: BufRead> Window<R> {
         }
     }
 
-    /// The line of the first byte that is not consumed, from 1.
+    /// Returns the line of the first byte that is not consumed, from 1.
     pub(super) fn line(&self) -> u64 {
         let counted = self.counted.replace(self.at);
         let passed = self.bytes().get(counted..self.at).unwrap_or_default();
@@ -58,12 +58,12 @@ impl<R: BufRead> Window<R> {
         self.text.as_bytes()
     }
 
-    /// Where the rest begins in the window.
+    /// Returns the offset of the rest in the window.
     pub(super) fn at(&self) -> usize {
         self.at
     }
 
-    /// The bytes that are not consumed.
+    /// Returns the bytes that are not consumed.
     pub(super) fn rest(&self) -> &[u8] {
         self.bytes().get(self.at..).unwrap_or_default()
     }
@@ -73,8 +73,8 @@ impl<R: BufRead> Window<R> {
         self.at = to;
     }
 
-    /// An error at the present place.
-    pub(super) fn failed(&self, message: impl Into<String>) -> LoadError {
+    /// Returns an error at the present place.
+    pub(super) fn error_here(&self, message: impl Into<String>) -> LoadError {
         LoadError::Xml {
             line: self.line(),
             message: message.into(),
@@ -89,7 +89,7 @@ impl<R: BufRead> Window<R> {
         }
     }
 
-    /// Makes sure that `length` bytes stand after the present place; false at the end of the document.
+    /// Makes sure that `length` bytes follow the present place; false at the end of the document.
     pub(super) fn holds(&mut self, length: usize) -> Result<bool, LoadError> {
         while self.rest().len() < length {
             if !self.more()? {
@@ -113,7 +113,7 @@ impl<R: BufRead> Window<R> {
         self.counted.set(0);
         let chunk = match self.inner.fill_buf() {
             Ok(chunk) => chunk,
-            Err(e) => return Err(self.failed(e.to_string())),
+            Err(e) => return Err(self.error_here(e.to_string())),
         };
         let chunk = chunk.get(..CHUNK_BYTES).unwrap_or(chunk);
         let length = chunk.len();
@@ -126,13 +126,13 @@ impl<R: BufRead> Window<R> {
         }
         if !valid || self.ended && !self.cut.is_empty() {
             self.at = self.text.len();
-            return Err(self.failed("the text is not UTF-8"));
+            return Err(self.error_here("the text is not UTF-8"));
         }
         Ok(!self.ended)
     }
 }
 
-/// Appends a chunk to the text, a character that it cuts off to `cut`; false where the bytes are no text.
+/// Appends a chunk to the text, a character that it cuts off to `cut`; false if the bytes are no text.
 fn append(text: &mut String, cut: &mut Vec<u8>, chunk: &[u8]) -> bool {
     let mut chunk = chunk;
     while !cut.is_empty() {
@@ -169,15 +169,15 @@ mod tests {
     use super::*;
 
     /// A reader that gives one byte at a time.
-    struct Dripping<'a>(&'a [u8]);
+    struct DrippingReader<'a>(&'a [u8]);
 
-    impl std::io::Read for Dripping<'_> {
+    impl std::io::Read for DrippingReader<'_> {
         fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
             Ok(0)
         }
     }
 
-    impl BufRead for Dripping<'_> {
+    impl BufRead for DrippingReader<'_> {
         fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
             Ok(self.0.get(..1).unwrap_or_default())
         }
@@ -188,7 +188,10 @@ mod tests {
 
     #[test]
     fn characters_are_put_together_across_chunks() {
-        let mut window = Window::new(Dripping("a\n\u{b5}\u{2082}z".as_bytes()), Limits::default());
+        let mut window = TextWindow::new(
+            DrippingReader("a\n\u{b5}\u{2082}z".as_bytes()),
+            XmlLimits::default(),
+        );
         while window.more().unwrap() {}
         assert_eq!(window.text(), "a\n\u{b5}\u{2082}z");
         window.advance(2);
@@ -198,7 +201,7 @@ mod tests {
     #[test]
     fn bytes_that_are_no_text_are_refused() {
         for bytes in [&b"ab\xffc"[..], b"ab\xc2", b"\xe2\x82x"] {
-            let mut window = Window::new(Dripping(bytes), Limits::default());
+            let mut window = TextWindow::new(DrippingReader(bytes), XmlLimits::default());
             let outcome = loop {
                 match window.more() {
                     Ok(true) => {}

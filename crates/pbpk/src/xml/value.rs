@@ -1,6 +1,6 @@
 //! Values of attributes and texts.
 
-/// A number as the files write it: 15 digits, `INF`, `-INF`, `NaN`, `n. def.`, and their variants.
+/// Returns a number as the files write it: 15 digits, `INF`, `-INF`, `NaN`, `n. def.`, and their variants.
 pub(crate) fn number(text: &str) -> Option<f64> {
     let text = text.trim();
     if let Ok(value) = text.parse::<f64>() {

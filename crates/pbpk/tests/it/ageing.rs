@@ -1,10 +1,11 @@
-//! Parameters of individuals that follow the time: curves against the solution in closed form, and tables that make no sense.
+//! Parameters of individuals that follow the time: curves against the solution in closed form, and tables that make no
+//! sense.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use pbpk::compile::{Instance, Structure};
-use pbpk::population::{Ageing, Plan, Population, run_chunk};
+use pbpk::population::{AgeingTables, Population, PopulationPlan, run_chunk};
 use pbpk::read;
 use pbpk::run::{Results, RunOptions};
 use pbpk::watch::Interrupt;
@@ -23,7 +24,7 @@ const PEOPLE: &str = "IndividualId,S|k,S|w\n1,0.9,1\n2,0.05,1\n4,0.9,2\n";
 const TABLE: &str = "IndividualId,ParameterPath,Time,Value\n4,k,3,0.1\n1,S|k,10,0.3\n1,S|k,0,0.1\n7,S|k,0,5\n1,none,0,1\n";
 
 fn base() -> Instance {
-    let model = read::bytes(MODEL.as_bytes(), &read::Options::default()).unwrap();
+    let model = read::bytes(MODEL.as_bytes(), &read::ReadOptions::default()).unwrap();
     let outputs = model.outputs();
     Instance::new(&Structure::new(Arc::new(model), outputs).unwrap())
 }
@@ -32,11 +33,11 @@ fn people() -> Population {
     Population::read(&mut PEOPLE.as_bytes()).unwrap()
 }
 
-fn ageing(text: &str) -> Result<Ageing, String> {
-    Ageing::read(&mut text.as_bytes()).map_err(|e| e.to_string())
+fn ageing(text: &str) -> Result<AgeingTables, String> {
+    AgeingTables::read(&mut text.as_bytes()).map_err(|e| e.to_string())
 }
 
-fn ran(plan: &Plan, rows: std::ops::Range<usize>) -> Vec<(i64, Results)> {
+fn ran(plan: &PopulationPlan, rows: std::ops::Range<usize>) -> Vec<(i64, Results)> {
     let options = RunOptions {
         rel_tol: Some(1e-9),
         ..RunOptions::default()
@@ -51,10 +52,11 @@ fn ran(plan: &Plan, rows: std::ops::Range<usize>) -> Vec<(i64, Results)> {
 
 #[test]
 fn curves_are_those_of_the_closed_form() {
-    let (mut plan, unmatched) = Plan::new(base(), &people()).unwrap();
+    let (mut plan, unmatched) = PopulationPlan::new(base(), &people()).unwrap();
     assert!(unmatched.is_empty());
     assert_eq!(plan.age(&ageing(TABLE).unwrap()).unwrap(), ["none"]);
-    // The area under k from 0, and k itself: a table with a kink at 10, a value of the population, a table of one point.
+    // The area under k from 0, and k itself: a table with a kink at 10, a value of the population, a table of one
+    // point.
     let first = |t: f64| {
         if t < 10.0 {
             0.1 * t + 0.01 * t * t
@@ -108,7 +110,7 @@ fn what_was_set_in_the_base_stays_where_no_table_and_no_column_says_otherwise() 
     let (m, k) = (at("S|M"), at("S|k"));
     base.set(m, 40.0).unwrap();
     base.set(k, 3.0).unwrap();
-    let (mut plan, _) = Plan::new(base, &people()).unwrap();
+    let (mut plan, _) = PopulationPlan::new(base, &people()).unwrap();
     let _ = plan.age(&ageing(TABLE).unwrap()).unwrap();
     let first = &ran(&plan, 0..1)[0].1;
     let m = first.by_path("S|M").unwrap();
@@ -145,7 +147,7 @@ fn tables_that_make_no_sense_are_refused() {
         assert!(refused.contains(word), "{refused}");
     }
     // One parameter by both of its names.
-    let (mut plan, _) = Plan::new(base(), &people()).unwrap();
+    let (mut plan, _) = PopulationPlan::new(base(), &people()).unwrap();
     let twice = ageing(&format!("{head}1,S|k,0,1\n1,k,0,2\n")).unwrap();
     let refused = plan.age(&twice).unwrap_err().to_string();
     assert!(
@@ -153,7 +155,7 @@ fn tables_that_make_no_sense_are_refused() {
         "{refused}"
     );
     for path in ["S|M", "S|now"] {
-        let (mut plan, _) = Plan::new(base(), &people()).unwrap();
+        let (mut plan, _) = PopulationPlan::new(base(), &people()).unwrap();
         let table = ageing(&format!("{head}1,{path},0,1\n")).unwrap();
         let refused = plan.age(&table).unwrap_err().to_string();
         assert!(
@@ -165,7 +167,7 @@ fn tables_that_make_no_sense_are_refused() {
 
 #[test]
 fn the_compilation_of_an_individual_can_be_ended() {
-    let (mut plan, _) = Plan::new(base(), &people()).unwrap();
+    let (mut plan, _) = PopulationPlan::new(base(), &people()).unwrap();
     let _ = plan.age(&ageing(TABLE).unwrap()).unwrap();
     let asked = AtomicUsize::new(0);
     let ask = || (asked.fetch_add(1, Relaxed) >= 1).then_some(Interrupt::Deadline);
@@ -229,7 +231,8 @@ fn the_command_takes_the_table() {
         (found / (10.0 * (-2.0_f64).exp()) - 1.0).abs() < 1e-3,
         "{found}"
     );
-    // Without the table the same folder is that of another run, and the cache has nothing of it but the person without one.
+    // Without the table the same folder is that of another run, and the cache has nothing of it but the person without
+    // one.
     assert_eq!(go("aged", &["--chunk", "1"]).code, 2);
     let plain = go("plain", &["--chunk", "1"]);
     assert!(

@@ -1,4 +1,5 @@
-//! Results that are kept: the same bytes, found for the same inputs alone, made anew where an entry is damaged, within a bound.
+//! Results that are kept: the same bytes, found for the same inputs alone, made anew where an entry is damaged, within
+//! a bound.
 
 #![cfg(feature = "cli")]
 

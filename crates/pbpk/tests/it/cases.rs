@@ -2,7 +2,7 @@
 
 use crate::common::{data, instance, load, run};
 use pbpk::compile::Instance;
-use pbpk::model::{Model, Precision};
+use pbpk::model::{Model, TimePrecision};
 use pbpk::run::{Results, RunOptions};
 
 fn results(file: &str) -> Results {
@@ -140,8 +140,8 @@ fn log_normal_parameters_count_their_percentile() {
     near(value(&whole_body, "Organism|Weight"), 73.0, 1e-8, "weight");
 }
 
-/// The file's normal parameter without its own value, with this distribution, these names and values for the mean's and the
-/// deviation's place, and this percentile.
+/// The file's normal parameter without its own value, with this distribution, these names and values for the mean's and
+/// the deviation's place, and this percentile.
 fn distributed(kind: &str, names: [&str; 2], spread: &str, percentile: &str) -> Model {
     let text = std::fs::read_to_string(data("pkml/ospr_simple.pkml")).unwrap();
     let (head, rest) = text.split_at(text.find("<Model ").unwrap());
@@ -339,7 +339,7 @@ fn no_species_value_just_below_zero() {
     }
     let model = load("simmodel/PKSim_Input_BelowAbsTol.xml");
     let species =
-        |q: &&pbpk::model::Quantity| q.kind == pbpk::model::Kind::Variable && q.persistable;
+        |q: &&pbpk::model::Quantity| q.kind == pbpk::model::QuantityKind::Variable && q.persistable;
     let paths: Vec<String> = model
         .quantities
         .iter()
@@ -375,10 +375,10 @@ fn grid_points_merge_in_single_precision_only() {
                 .fold(f64::INFINITY, f64::min),
         )
     };
-    let (count, gap) = closest(Precision::Single);
+    let (count, gap) = closest(TimePrecision::Single);
     assert_eq!(count, 602);
     assert!(gap >= 1e-8, "{gap}");
-    assert!(closest(Precision::Double).1 < 1e-8);
+    assert!(closest(TimePrecision::Double).1 < 1e-8);
 }
 
 #[test]
@@ -488,7 +488,7 @@ fn autocatalytic_zero_stays_zero_and_sums_hold() {
     let species: Vec<String> = model
         .quantities
         .iter()
-        .filter(|q| q.kind == pbpk::model::Kind::Variable)
+        .filter(|q| q.kind == pbpk::model::QuantityKind::Variable)
         .map(|q| q.path.clone())
         .collect();
     for r in [

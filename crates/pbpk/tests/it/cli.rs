@@ -490,8 +490,8 @@ fn located_events_do_not_depend_on_the_grid() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// An oscillator x = cos t, y = sin t crosses 0.7 upwards ten times in 20 π; the time alone does so too, while nothing else
-/// moves. Each event adds 1 at each crossing, and nowhere else, whatever the grid.
+/// An oscillator x = cos t, y = sin t crosses 0.7 upwards ten times in 20 π; the time alone does so too, while nothing
+/// else moves. Each event adds 1 at each crossing, and nowhere else, whatever the grid.
 #[test]
 fn all_crossings_are_located() {
     let folder = folder("crossings");

@@ -1,16 +1,16 @@
 //! Writing and reading tables.
 
-use pbpk::csv::{self, CsvError, Series};
+use pbpk::csv::{self, CsvError, CurveSeries};
 use proptest::prelude::*;
 
-fn text(times: &[f64], series: &[Series]) -> String {
+fn text(times: &[f64], series: &[CurveSeries]) -> String {
     let mut out = Vec::new();
     csv::write(&mut out, times, series).unwrap();
     String::from_utf8(out).unwrap()
 }
 
-fn series(name: &str, values: &[f64]) -> Series {
-    Series {
+fn series(name: &str, values: &[f64]) -> CurveSeries {
+    CurveSeries {
         name: name.to_owned(),
         unit: "µmol/l".to_owned(),
         values: values.to_vec(),

@@ -199,7 +199,7 @@ fn models_with_events_and_tables() {
             parameters.extend(
                 found
                     .into_iter()
-                    .filter(|q| model.quantities[*q].kind == pbpk::model::Kind::Parameter),
+                    .filter(|q| model.quantities[*q].kind == pbpk::model::QuantityKind::Parameter),
             );
         }
         assert!(!parameters.is_empty(), "{file}");
@@ -234,7 +234,7 @@ fn what_moves_the_time_of_an_event_is_refused() {
     let i = instance(observer);
     let model = i.structure().model();
     let q = (0..model.quantities.len())
-        .find(|q| model.quantities[*q].kind == pbpk::model::Kind::Observer);
+        .find(|q| model.quantities[*q].kind == pbpk::model::QuantityKind::Observer);
     let options = RunOptions {
         sensitivity_to: &[q.unwrap()],
         ..RunOptions::default()

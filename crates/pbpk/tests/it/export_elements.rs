@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::common;
 use crate::common::acceptance::{self, Element};
-use pbpk::formula::{Body, Expr};
+use pbpk::formula::{Expr, FormulaBody};
 
 /// One document with its ids resolved.
 struct Document {
@@ -86,7 +86,7 @@ impl Document {
             .collect();
         let aliases: Vec<String> = references.iter().map(|r| r.0.clone()).collect();
         let text = &formula.child("Equation").unwrap().text;
-        let body = Body::parse(text, &aliases).unwrap_or_else(|e| panic!("{text}: {e}"));
+        let body = FormulaBody::parse(text, &aliases).unwrap_or_else(|e| panic!("{text}: {e}"));
         let volume = references.last().filter(|r| r.0 == "container_Volume");
         let volume = volume.filter(|r| self.is_one(&r.1)).is_some();
         // The makers left out the factor that turns a concentration into an amount where the volume is 1.

@@ -2,7 +2,7 @@
 
 use crate::common::{self, acceptance};
 use pbpk::export::{self, ExportError};
-use pbpk::model::{Format, Model};
+use pbpk::model::{Model, ModelFormat};
 use pbpk::run::RunOptions;
 
 fn text(model: &Model) -> Result<String, ExportError> {
@@ -54,8 +54,8 @@ const RUN: [&str; 14] = [
     "simmodel/PersistableParams.xml",
 ];
 
-/// Written and read again, a model runs to the same numbers. Its quantities stand in another order, so that sums may round
-/// otherwise and the runs agree within the tolerance.
+/// Written and read again, a model runs to the same numbers. Its quantities stand in another order, so that sums may
+/// round otherwise and the runs agree within the tolerance.
 #[test]
 fn a_written_model_runs_to_the_same_numbers() {
     if crate::common::is_reference_absent() {
@@ -65,8 +65,8 @@ fn a_written_model_runs_to_the_same_numbers() {
         let model = common::load(file);
         let again = written(&model);
         let prefix = match model.format {
-            Format::Pkml { .. } => format!("{}|", model.name),
-            Format::SimModel { .. } => String::new(),
+            ModelFormat::Pkml { .. } => format!("{}|", model.name),
+            ModelFormat::SimModel { .. } => String::new(),
         };
         let tolerance = model.solver.rel_tol.max(1e-9);
         let (a, b) = (common::instance(model), common::instance(again));
@@ -87,8 +87,8 @@ fn a_written_model_runs_to_the_same_numbers() {
     }
 }
 
-/// Written and read again, a model is the same: quantities, events, times, settings, the number of every quantity at the
-/// start and every rate, bit by bit.
+/// Written and read again, a model is the same: quantities, events, times, settings, the number of every quantity at
+/// the start and every rate, bit by bit.
 #[test]
 fn every_model_of_the_collection_is_written_and_read() {
     if crate::common::is_reference_absent() {
@@ -109,15 +109,15 @@ fn every_model_of_the_collection_is_written_and_read() {
 }
 
 fn same(file: &str, model: Model, again: Model) {
-    assert_eq!(again.format, Format::SimModel { version: Some(4) });
+    assert_eq!(again.format, ModelFormat::SimModel { version: Some(4) });
     assert_eq!(again.delimiter, model.delimiter, "{file}");
     assert_eq!(again.solver, model.solver, "{file}");
     assert_eq!(again.grid, model.grid, "{file}");
     assert_eq!(again.events.len(), model.events.len(), "{file}");
     assert_eq!(again.quantities.len(), model.quantities.len() + 8, "{file}");
     let prefix = match model.format {
-        Format::Pkml { .. } => format!("{}|", model.name),
-        Format::SimModel { .. } => String::new(),
+        ModelFormat::Pkml { .. } => format!("{}|", model.name),
+        ModelFormat::SimModel { .. } => String::new(),
     };
     let position = |q: &pbpk::model::Quantity| {
         let path = format!("{prefix}{}", q.path);
@@ -135,7 +135,9 @@ fn same(file: &str, model: Model, again: Model) {
                 q.name.clone(),
                 q.scale.to_bits(),
                 q.persistable,
-                q.can_be_varied || q.kind != pbpk::model::Kind::Parameter || !q.rhs.is_empty(),
+                q.can_be_varied
+                    || q.kind != pbpk::model::QuantityKind::Parameter
+                    || !q.rhs.is_empty(),
                 q.rhs.len(),
             )
         };

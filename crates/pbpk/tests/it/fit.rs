@@ -1,7 +1,7 @@
 //! Fits to synthetic data: the truth is found again, and intervals hold it as often as they say.
 
 use pbpk::compile::{Instance, Structure};
-use pbpk::fit::{Errors, Fit, Observation, Parameter, Problem, fit};
+use pbpk::fit::{FitParameter, FitProblem, FitResult, Observation, ResidualModel, fit};
 use pbpk::run::{Results, RunOptions};
 
 use crate::common::{data, instance, load, run};
@@ -59,7 +59,7 @@ impl Study {
             .collect();
         // As in the fit, each is set: none follows another by a formula.
         let mut truth = truth;
-        let changes = pbpk::compile::Changes::new(&truth, candidates.clone()).unwrap();
+        let changes = pbpk::compile::QuantityChanges::new(&truth, candidates.clone()).unwrap();
         let values: Vec<f64> = candidates
             .iter()
             .map(|q| truth.value(*q).unwrap())
@@ -93,7 +93,7 @@ impl Study {
         let mut start = self.truth.clone();
         for &q in &self.chosen {
             let factor = (0.2 * lot.normal()).exp();
-            let changes = pbpk::compile::Changes::new(&start, vec![q]).unwrap();
+            let changes = pbpk::compile::QuantityChanges::new(&start, vec![q]).unwrap();
             start
                 .set_all(&changes, &[self.truth.value(q).unwrap() * factor])
                 .unwrap();
@@ -115,15 +115,16 @@ impl Study {
         (start, observations)
     }
 
-    fn fitted(&self, seed: u64) -> Fit {
+    fn fitted(&self, seed: u64) -> FitResult {
         let (start, observations) = self.repeat(seed);
-        let parameter = |q: &usize| Parameter {
+        let parameter = |q: &usize| FitParameter {
             position: *q,
             low: 0.0,
             high: f64::INFINITY,
         };
         let parameters = self.chosen.iter().map(parameter).collect();
-        let problem = Problem::new(&start, parameters, observations, Errors::Log).unwrap();
+        let problem =
+            FitProblem::new(&start, parameters, observations, ResidualModel::Log).unwrap();
         fit(&problem).unwrap()
     }
 
@@ -242,7 +243,7 @@ fn exact_data_give_the_truth_back() {
     if crate::common::is_reference_absent() {
         return;
     }
-    for errors in [Errors::Log, Errors::Absolute] {
+    for errors in [ResidualModel::Log, ResidualModel::Absolute] {
         let truth = instance(load("pkml/coreR_simple.pkml"));
         let model = truth.structure().model();
         let q = pbpk::path::find_one(model, "R1|k1").unwrap();
@@ -272,12 +273,12 @@ fn exact_data_give_the_truth_back() {
         let exact = truth.value(q).unwrap();
         let mut start = truth.clone();
         start.set(q, exact * 5.0).unwrap();
-        let parameters = vec![Parameter {
+        let parameters = vec![FitParameter {
             position: q,
             low: 0.0,
             high: f64::INFINITY,
         }];
-        let problem = Problem::new(&start, parameters, observations.clone(), errors).unwrap();
+        let problem = FitProblem::new(&start, parameters, observations.clone(), errors).unwrap();
         let found = fit(&problem).unwrap();
         let e = found.estimates[0];
         assert!(
@@ -287,12 +288,12 @@ fn exact_data_give_the_truth_back() {
         );
         assert!(!e.at_bound && e.low <= e.value && e.value <= e.high);
         // A bound below the truth holds.
-        let parameters = vec![Parameter {
+        let parameters = vec![FitParameter {
             position: q,
             low: exact * 2.0,
             high: exact * 8.0,
         }];
-        let problem = Problem::new(&start, parameters, observations, errors).unwrap();
+        let problem = FitProblem::new(&start, parameters, observations, errors).unwrap();
         let found = fit(&problem).unwrap();
         assert!(found.estimates[0].at_bound, "{found:?}");
         assert!((found.estimates[0].value / (exact * 2.0) - 1.0).abs() < 1e-12);
@@ -306,7 +307,7 @@ fn senseless_problems_are_refused() {
     }
     let i = instance(load("pkml/coreR_simple.pkml"));
     let q = pbpk::path::find_one(i.structure().model(), "R1|k1").unwrap();
-    let free = Parameter {
+    let free = FitParameter {
         position: q,
         low: f64::NEG_INFINITY,
         high: f64::INFINITY,
@@ -318,14 +319,14 @@ fn senseless_problems_are_refused() {
         weight: 1.0,
         is_censored: false,
     };
-    let says = |parameters: Vec<Parameter>, observations: Vec<Observation>| {
-        let problem = Problem::new(&i, parameters, observations, Errors::Log).unwrap();
+    let says = |parameters: Vec<FitParameter>, observations: Vec<Observation>| {
+        let problem = FitProblem::new(&i, parameters, observations, ResidualModel::Log).unwrap();
         fit(&problem).unwrap_err().to_string()
     };
     assert!(says(vec![free], vec![]).contains("do not determine"));
     assert!(says(vec![free, free], vec![at(1.0), at(2.0)]).contains("twice"));
     assert!(says(vec![free], vec![at(-1.0)]).contains("cannot be used"));
-    let shut = Parameter {
+    let shut = FitParameter {
         position: q,
         low: 1e6,
         high: 2e6,

@@ -1,6 +1,6 @@
 //! Plots of how well curves fit: places of the circles against the labels of the axes.
 
-use pbpk::plot::{Fitted, PlotError, PlotOptions, goodness_of_fit};
+use pbpk::plot::{FittedOutput, PlotError, PlotOptions, goodness_of_fit};
 
 /// Two numbers: a place, or a value and where it stands.
 type Place = (f64, f64);
@@ -54,8 +54,8 @@ fn axes(text: &str, which: usize) -> [Vec<Place>; 2] {
     ]
 }
 
-fn outputs() -> Vec<Fitted> {
-    let output = |name: &str, observed: [f64; 4], fitted: [f64; 4]| Fitted {
+fn outputs() -> Vec<FittedOutput> {
+    let output = |name: &str, observed: [f64; 4], fitted: [f64; 4]| FittedOutput {
         name: name.to_owned(),
         unit: "µmol/l".to_owned(),
         times: vec![10.0, 30.0, 60.0, 120.0],

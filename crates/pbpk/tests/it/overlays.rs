@@ -1,18 +1,18 @@
 //! Observed data on curves, and bands of percentiles.
 
-use pbpk::csv::{Curves, Series};
-use pbpk::plot::{Band, Overlay, PlotOptions, Points, svg_with};
+use pbpk::csv::{CurveSeries, CurveTable};
+use pbpk::plot::{MeasuredPoints, PlotOptions, PlotOverlay, ValueBand, svg_with};
 
 type Place = (f64, f64);
 
-fn curves() -> Curves {
+fn curves() -> CurveTable {
     let values = |f: fn(f64) -> f64| (0..=24).map(|i| f(f64::from(i))).collect();
-    let series = |name: &str, values: Vec<f64>| Series {
+    let series = |name: &str, values: Vec<f64>| CurveSeries {
         name: name.to_owned(),
         unit: "µmol/l".to_owned(),
         values,
     };
-    Curves {
+    CurveTable {
         times: (0..=24).map(|i| f64::from(i) * 60.0).collect(),
         series: vec![
             series("low", values(|t| 2.0 * (-t / 8.0).exp())),
@@ -51,7 +51,7 @@ fn circles(text: &str) -> Vec<Place> {
     all.map(|c| (number(c, "cx"), number(c, "cy"))).collect()
 }
 
-fn drawn(overlay: &Overlay, log: bool) -> String {
+fn drawn(overlay: &PlotOverlay, log: bool) -> String {
     let options = PlotOptions {
         log,
         ..PlotOptions::default()
@@ -62,15 +62,15 @@ fn drawn(overlay: &Overlay, log: bool) -> String {
 #[test]
 fn points_on_a_curve_lie_on_its_line() {
     let data = curves();
-    let points = Points {
+    let points = MeasuredPoints {
         name: "observed: high".to_owned(),
         curve: 1,
         times: vec![120.0, 600.0, 1440.0],
         values: [2, 10, 24].map(|i| data.series[1].values[i]).to_vec(),
-        ..Points::default()
+        ..MeasuredPoints::default()
     };
     for log in [false, true] {
-        let overlay = Overlay {
+        let overlay = PlotOverlay {
             points: vec![points.clone()],
             bands: Vec::new(),
         };
@@ -84,14 +84,14 @@ fn points_on_a_curve_lie_on_its_line() {
 
 #[test]
 fn the_axes_reach_all_points_and_what_cannot_be_shown_is_left_out() {
-    let points = Points {
+    let points = MeasuredPoints {
         name: "far".to_owned(),
         curve: 0,
         times: vec![0.0, 2880.0, 60.0, 120.0],
         values: vec![1.0, 50.0, f64::NAN, f64::INFINITY],
-        ..Points::default()
+        ..MeasuredPoints::default()
     };
-    let overlay = Overlay {
+    let overlay = PlotOverlay {
         points: vec![points],
         bands: Vec::new(),
     };
@@ -105,14 +105,14 @@ fn the_axes_reach_all_points_and_what_cannot_be_shown_is_left_out() {
 #[test]
 fn a_band_lies_between_its_lines() {
     let data = curves();
-    let band = Band {
+    let band = ValueBand {
         name: "5 to 95 %".to_owned(),
         curve: 0,
         low: data.series[0].values.clone(),
         high: data.series[1].values.clone(),
     };
     for log in [false, true] {
-        let overlay = Overlay {
+        let overlay = PlotOverlay {
             points: Vec::new(),
             bands: vec![band.clone()],
         };
@@ -132,7 +132,7 @@ fn a_band_lies_between_its_lines() {
     let mut gap = band;
     gap.low[3] = 0.0;
     gap.high[12] = f64::NAN;
-    let overlay = Overlay {
+    let overlay = PlotOverlay {
         points: Vec::new(),
         bands: vec![gap],
     };
@@ -152,7 +152,7 @@ fn a_title_that_is_a_path_keeps_its_end() {
         title: "Example|Organism|PeripheralVenousBlood|Drug|Plasma".to_owned(),
         ..PlotOptions::default()
     };
-    let text = svg_with(&curves(), &Overlay::default(), &options).unwrap();
+    let text = svg_with(&curves(), &PlotOverlay::default(), &options).unwrap();
     assert!(text.contains("|Drug|Plasma</text>"), "{text}");
 }
 

@@ -7,12 +7,12 @@ use std::path::Path;
 use crate::cli::{data, example, folder, sim};
 use crate::common;
 use pbpk::compile::Instance;
-use pbpk::population::{Plan, Population};
+use pbpk::population::{Population, PopulationPlan};
 use pbpk::run::{RunOptions, run};
 
 /// The model of this file with its own numbers.
 fn opened(file: &Path) -> Instance {
-    common::instance(pbpk::read::file(file, &pbpk::read::Options::default()).unwrap())
+    common::instance(pbpk::read::file(file, &pbpk::read::ReadOptions::default()).unwrap())
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn a_person_of_the_suites_population_becomes_a_pkml() {
     ]);
     assert_eq!(done.code, 0, "{}", done.err);
     let people = Population::read(&mut std::fs::read(&table).unwrap().as_slice()).unwrap();
-    let (plan, unmatched) = Plan::new(opened(Path::new(&model)), &people).unwrap();
+    let (plan, unmatched) = PopulationPlan::new(opened(Path::new(&model)), &people).unwrap();
     for path in &unmatched {
         assert!(done.err.contains(path), "{path}\n{}", done.err);
     }

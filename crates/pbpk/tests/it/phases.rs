@@ -1,22 +1,23 @@
-//! Every phase ends at the look that says so and leaves nothing half-done, and looks often enough: see [`crate::stopping`]
-//! for reading, compiling, factors and single runs.
+//! Every phase ends at the look that says so and leaves nothing half-done, and looks often enough: see
+//! [`crate::stopping`] for reading, compiling, factors and single runs.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use pbpk::compile::{Instance, Structure};
-use pbpk::csv::{self, Series};
+use pbpk::csv::{self, CurveSeries};
 use pbpk::export::{pkml_with_values_watched, sbml_watched, simmodel_watched};
-use pbpk::fit::{Errors, Observation, Parameter, Problem, fit};
+use pbpk::fit::{FitParameter, FitProblem, Observation, ResidualModel, fit};
 use pbpk::population::{
-    Ageing, Cohort, Column, Correlation, Distribution, Plan, Population, Varied, run_chunk,
+    AgeingTables, Cohort, Distribution, ParameterColumn, Population, PopulationPlan,
+    ScoreCorrelation, VariedParameter, run_chunk,
 };
 use pbpk::read;
-use pbpk::run::{Checkpoint, RunOptions, resume, run, run_until};
-use pbpk::sensitivity::{Scheme, figures, of_parameter};
-use pbpk::solve::Pattern;
-use pbpk::solve::lu::{FactorError, Factors, Symbolic};
+use pbpk::run::{RunCheckpoint, RunOptions, resume, run, run_until};
+use pbpk::sensitivity::{VariationScheme, figures, of_parameter};
+use pbpk::solve::SparsityPattern;
+use pbpk::solve::lu::{FactorError, LuFactors, SymbolicFactors};
 use pbpk::steady::{SteadyOptions, steady};
 use pbpk::watch::{Interrupt, Question, Watch};
 
@@ -64,7 +65,7 @@ fn decays(count: usize, times: &[f64]) -> Arc<Structure> {
         write!(text, "<OutputTime>{time}</OutputTime>").unwrap();
     }
     text.push_str("</OutputTimeList></OutputSchema></Simulation>");
-    let model = read::bytes(text.as_bytes(), &read::Options::default()).unwrap();
+    let model = read::bytes(text.as_bytes(), &read::ReadOptions::default()).unwrap();
     let outputs = model.outputs();
     Structure::new(Arc::new(model), outputs).unwrap()
 }
@@ -84,8 +85,8 @@ fn rates(structure: &Structure) -> Vec<usize> {
 }
 
 fn cohort(size: usize, count: usize) -> Cohort {
-    let varied = |i| Varied {
-        column: Column {
+    let varied = |i| VariedParameter {
+        column: ParameterColumn {
             path: format!("S|P{i}"),
             unit: String::new(),
         },
@@ -103,7 +104,7 @@ fn cohort(size: usize, count: usize) -> Cohort {
 fn folding_an_individual() {
     let structure = decays(400, &[1.0]);
     let done = ends_where_it_is_told(400 / UNITS, |ask| {
-        Instance::watched(&structure, &Watch::new(Some(ask)))
+        Instance::with_watch(&structure, &Watch::new(Some(ask)))
     });
     assert_eq!(done.values(), Instance::new(&structure).values());
 }
@@ -159,7 +160,7 @@ fn derivatives_by_many_parameters() {
 #[test]
 fn drawing_a_cohort() {
     for (latin, correlated) in [(false, false), (true, false), (false, true)] {
-        let correlation = Correlation {
+        let correlation = ScoreCorrelation {
             first: 0,
             second: 1,
             value: 0.5,
@@ -206,7 +207,7 @@ fn reading_a_population_and_ageing_data() {
         writeln!(table, "{},S|P1,{i},1", i % 100).unwrap();
     }
     let ageing = ends_where_it_is_told(3000 / UNITS, |ask| {
-        Ageing::read_watched(&mut table.as_bytes(), &Watch::new(Some(ask)))
+        AgeingTables::read_watched(&mut table.as_bytes(), &Watch::new(Some(ask)))
     });
     assert_eq!(ageing.ids().count(), 100);
 }
@@ -218,16 +219,16 @@ fn binding_a_population_and_ageing_data() {
     let people = cohort(5, 300).draw().unwrap();
     let quantities = structure.model().quantities.len();
     ends_where_it_is_told((quantities + 300) / UNITS, |ask| {
-        Plan::watched(base.clone(), &people, &Watch::new(Some(ask)))
+        PopulationPlan::with_watch(base.clone(), &people, &Watch::new(Some(ask)))
     });
     let mut table = "IndividualId,ParameterPath,Time,Value\n".to_owned();
     for i in 1..=300 {
         writeln!(table, "0,S|P{i},0,1").unwrap();
     }
-    let ageing = Ageing::read(&mut table.as_bytes()).unwrap();
-    let (mut plan, _) = Plan::new(base, &people).unwrap();
+    let ageing = AgeingTables::read(&mut table.as_bytes()).unwrap();
+    let (mut plan, _) = PopulationPlan::new(base, &people).unwrap();
     ends_where_it_is_told((quantities + 300) / UNITS, |ask| {
-        let (mut fresh, _) = Plan::new(Instance::new(&structure), &people).unwrap();
+        let (mut fresh, _) = PopulationPlan::new(Instance::new(&structure), &people).unwrap();
         fresh.age_watched(&ageing, &Watch::new(Some(ask)))
     });
     // A stop leaves nothing behind: what is named twice would be refused.
@@ -242,7 +243,7 @@ fn binding_a_population_and_ageing_data() {
 fn individuals_of_a_population() {
     let structure = decays(2000, &[1.0]);
     let people = cohort(12, 2000).draw().unwrap();
-    let (plan, _) = Plan::new(Instance::new(&structure), &people).unwrap();
+    let (plan, _) = PopulationPlan::new(Instance::new(&structure), &people).unwrap();
     let done = AtomicUsize::new(0);
     // While 2000 observers of two operations are folded for each, at every 512 of these, and in its run.
     ends_where_it_is_told(12 * (2 * 2000 / 512 + 5), |interrupt| {
@@ -282,18 +283,23 @@ fn fitting_many_parameters_to_many_observations() {
             .set(*q, individual.value(*q).unwrap() * 1.2)
             .unwrap();
     }
-    let parameter = |position| Parameter {
+    let parameter = |position| FitParameter {
         position,
         low: 0.0,
         high: 10.0,
     };
-    let parameters: Vec<Parameter> = positions.into_iter().map(parameter).collect();
+    let parameters: Vec<FitParameter> = positions.into_iter().map(parameter).collect();
     let rows = observations.len();
     let fitted = |interrupt: Question<'_>| {
         let observations = observations.clone();
-        let problem = Problem::new(&individual, parameters.clone(), observations, Errors::Log);
+        let problem = FitProblem::new(
+            &individual,
+            parameters.clone(),
+            observations,
+            ResidualModel::Log,
+        );
         let mut problem = problem.unwrap();
-        problem.watched(interrupt);
+        problem.set_watch(interrupt);
         fit(&problem)
     };
     let runs = fitted(&|| None).unwrap().runs;
@@ -329,7 +335,13 @@ fn sensitivities_of_many_outputs() {
     // Four changed individuals, each with a run and its figures.
     ends_where_it_is_told(4 * (steps / 2 + units / UNITS), |interrupt| {
         let options = asking(interrupt);
-        of_parameter(&individual, parameter, &base, &Scheme::default(), &options)
+        of_parameter(
+            &individual,
+            parameter,
+            &base,
+            &VariationScheme::default(),
+            &options,
+        )
     });
 }
 
@@ -347,7 +359,7 @@ fn exports_leave_no_half_of_a_text() {
         }
         done
     });
-    let again = read::bytes(&text, &read::Options::default()).unwrap();
+    let again = read::bytes(&text, &read::ReadOptions::default()).unwrap();
     // Its settings are parameters there.
     assert!(again.quantities.len() >= model.quantities.len());
     ends_where_it_is_told(5 * 300 / UNITS, |ask| {
@@ -374,7 +386,7 @@ fn a_checkpoint_outlives_a_run_that_was_ended() {
     let individual = Instance::new(&decays(4, &times));
     let (first, checkpoint) =
         ends_where_it_is_told(5, |ask| run_until(&individual, &asking(ask), 3.0));
-    let kept = Checkpoint::from_bytes(checkpoint.as_bytes().to_vec());
+    let kept = RunCheckpoint::from_bytes(checkpoint.as_bytes().to_vec());
     let rest = ends_where_it_is_told(5, |ask| resume(&individual, &asking(ask), &kept));
     let whole = run(&individual, &RunOptions::default()).unwrap();
     let joined: Vec<f64> = first.values.iter().chain(&rest.values).copied().collect();
@@ -384,11 +396,11 @@ fn a_checkpoint_outlives_a_run_that_was_ended() {
 #[test]
 fn a_dense_factorisation_looks_within_its_panels() {
     let n = 700;
-    let pattern = Pattern::dense(n);
+    let pattern = SparsityPattern::dense(n);
     let jacobian: Vec<f64> = (0..n * n)
         .map(|i| ((i * 7919) % 101) as f64 / 1e4)
         .collect();
-    let mut factors = Factors::new(Arc::new(Symbolic::analyse(&pattern)));
+    let mut factors = LuFactors::new(Arc::new(SymbolicFactors::analyse(&pattern)));
     let looks = n * n * n / 3 / (1 << 20);
     let panels = n / 32;
     assert!(looks > 3 * panels);
@@ -403,7 +415,7 @@ fn a_dense_factorisation_looks_within_its_panels() {
 #[test]
 fn the_analysis_of_a_pattern_looks_at_every_row_of_every_pass() {
     let n = 500;
-    let mut pattern = Pattern {
+    let mut pattern = SparsityPattern {
         col_ptr: vec![0],
         row_idx: Vec::new(),
     };
@@ -413,15 +425,15 @@ fn the_analysis_of_a_pattern_looks_at_every_row_of_every_pass() {
     }
     // Order, places, fill-in, scatter, depths and rows of both factors.
     ends_where_it_is_told(8 * n, |ask| {
-        Symbolic::analyse_asking(&pattern, &mut || ask().map_or(Ok(()), Err))
+        SymbolicFactors::analyse_asking(&pattern, &mut || ask().map_or(Ok(()), Err))
     });
 }
 
 #[test]
 fn tables_look_at_every_few_cells() {
     let (times, width): (Vec<f64>, usize) = ((0..2000).map(f64::from).collect(), 40);
-    let series: Vec<Series> = (0..width)
-        .map(|i| Series {
+    let series: Vec<CurveSeries> = (0..width)
+        .map(|i| CurveSeries {
             name: format!("S|O{i}"),
             unit: String::new(),
             values: vec![0.5; times.len()],

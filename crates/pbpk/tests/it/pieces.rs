@@ -5,12 +5,12 @@ use std::sync::Mutex;
 use crate::common::{instance, load};
 use pbpk::compile::Instance;
 use pbpk::read;
-use pbpk::run::{Checkpoint, CheckpointError, RunOptions, resume, run, run_until};
+use pbpk::run::{CheckpointError, RunCheckpoint, RunOptions, resume, run, run_until};
 
 fn example() -> Instance {
     let file =
         std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/two_compartment.xml");
-    instance(read::file(&file, &read::Options::default()).unwrap())
+    instance(read::file(&file, &read::ReadOptions::default()).unwrap())
 }
 
 fn bits(values: &[f64]) -> Vec<u64> {
@@ -24,7 +24,7 @@ fn same_in_pieces(individual: &Instance, stops: &[f64]) {
     for &stop in stops {
         let (before, checkpoint) = run_until(individual, &options, stop).unwrap();
         assert!(before.times.iter().all(|t| *t <= stop.max(0.0)));
-        let kept = Checkpoint::from_bytes(checkpoint.as_bytes().to_vec());
+        let kept = RunCheckpoint::from_bytes(checkpoint.as_bytes().to_vec());
         let after = resume(individual, &options, &kept).unwrap();
         assert_eq!(
             bits(&[before.times, after.times].concat()),
@@ -71,7 +71,12 @@ fn a_checkpoint_that_is_damaged_or_anothers_is_refused() {
     let (_, checkpoint) = run_until(&individual, &options, 30.0).unwrap();
     let bytes = checkpoint.as_bytes();
     let refused = |individual: &Instance, options: &RunOptions<'_>, bytes: &[u8]| {
-        resume(individual, options, &Checkpoint::from_bytes(bytes.to_vec())).unwrap_err()
+        resume(
+            individual,
+            options,
+            &RunCheckpoint::from_bytes(bytes.to_vec()),
+        )
+        .unwrap_err()
     };
     for at in (0..bytes.len()).step_by(41) {
         let mut broken = bytes.to_vec();

@@ -1,19 +1,19 @@
 //! Every number of the published tables, at the tolerance stated for it, and the rule itself at 1e-6.
 
 use crate::common::data;
-use pbpk::csv::{self, Individual};
+use pbpk::csv::{self, IndividualCurves};
 use pbpk::pk::{
-    Analysis, Application, CATALOGUE, Curve, CurveError, Dosing, Measure, Mode, UserParameter,
-    analyse, parameter,
+    CATALOGUE, Curve, CurveError, Dosing, DosingMode, DrugApplication, IntervalMeasure, PkAnalysis,
+    UserParameter, analyse, parameter,
 };
 
-fn results(name: &str) -> Vec<Individual> {
+fn results(name: &str) -> Vec<IndividualCurves> {
     let file = std::fs::File::open(data("csv").join(name)).unwrap();
     csv::results(&mut std::io::BufReader::new(file)).unwrap()
 }
 
 /// Checks (name, expected, relative tolerance) in base units times `factor`.
-fn check(analysis: &Analysis, expected: &[(&str, f64, f64)]) {
+fn check(analysis: &PkAnalysis, expected: &[(&str, f64, f64)]) {
     for &(name, value, tolerance) in expected {
         let found = analysis
             .get(name)
@@ -25,8 +25,8 @@ fn check(analysis: &Analysis, expected: &[(&str, f64, f64)]) {
     }
 }
 
-fn dose(start: f64, dose: f64) -> Application {
-    Application {
+fn dose(start: f64, dose: f64) -> DrugApplication {
+    DrugApplication {
         start,
         dose_per_weight: Some(dose),
         infusion_time: None,
@@ -97,7 +97,10 @@ fn multiple_dosing() {
     );
     assert_eq!(
         found.values.len(),
-        CATALOGUE.iter().filter(|p| p.mode != Mode::Single).count()
+        CATALOGUE
+            .iter()
+            .filter(|p| p.mode != DosingMode::Single)
+            .count()
     );
 }
 
@@ -121,7 +124,10 @@ fn single_dosing_clearance() {
     );
     assert_eq!(
         found.values.len(),
-        CATALOGUE.iter().filter(|p| p.mode != Mode::Multi).count()
+        CATALOGUE
+            .iter()
+            .filter(|p| p.mode != DosingMode::Multi)
+            .count()
     );
 }
 
@@ -302,7 +308,7 @@ fn dosing_is_checked() {
     for bad in [
         dose(f64::NAN, 1.0),
         dose(0.0, -1.0),
-        Application {
+        DrugApplication {
             infusion_time: Some(-1.0),
             ..dose(0.0, 1.0)
         },
@@ -313,7 +319,7 @@ fn dosing_is_checked() {
     let sorted = Dosing::new(vec![dose(5.0, 1.0), dose(0.0, 2.0)]).unwrap();
     assert_eq!(sorted.applications()[0].start, 0.0);
     assert_eq!(sorted.total(), Some(3.0));
-    let unknown = Application {
+    let unknown = DrugApplication {
         dose_per_weight: None,
         ..dose(9.0, 0.0)
     };
@@ -351,12 +357,12 @@ fn applications_are_found_in_a_model() {
     ];
     let dosing = Dosing::from_constants(constants.into_iter()).unwrap();
     let expected = [
-        Application {
+        DrugApplication {
             start: 0.0,
             dose_per_weight: Some(2.0),
             infusion_time: Some(10.0),
         },
-        Application {
+        DrugApplication {
             start: 480.0,
             dose_per_weight: Some(1.0),
             infusion_time: None,
@@ -376,11 +382,11 @@ fn user_defined_parameters() {
     let dosing = Dosing::new(vec![dose(0.0, 4.0), dose(24.0, 4.0), dose(36.0, 2.0)]).unwrap();
     let base = |measure| UserParameter::new("mine", measure);
     let at = |p: UserParameter| p.evaluate(curve, &dosing);
-    assert_eq!(at(base(Measure::Maximum)), 24.0);
+    assert_eq!(at(base(IntervalMeasure::Maximum)), 24.0);
     assert_eq!(
         at(UserParameter {
             normalisation: Some(6.0),
-            ..base(Measure::Maximum)
+            ..base(IntervalMeasure::Maximum)
         }),
         4.0
     );
@@ -388,7 +394,7 @@ fn user_defined_parameters() {
         at(UserParameter {
             start: Some(10.0),
             end: Some(20.0),
-            ..base(Measure::Area)
+            ..base(IntervalMeasure::Area)
         }),
         150.0
     );
@@ -397,7 +403,7 @@ fn user_defined_parameters() {
             start: Some(9.0),
             start_offset: 1.2,
             end: Some(20.0),
-            ..base(Measure::Minimum)
+            ..base(IntervalMeasure::Minimum)
         }),
         10.0
     );
@@ -405,7 +411,7 @@ fn user_defined_parameters() {
         at(UserParameter {
             start_application: Some(1),
             end_application: Some(2),
-            ..base(Measure::Trough)
+            ..base(IntervalMeasure::Trough)
         }),
         12.0
     );
@@ -413,23 +419,23 @@ fn user_defined_parameters() {
         at(UserParameter {
             start_application: Some(2),
             end_offset: 0.0,
-            ..base(Measure::TimeOfMaximum)
+            ..base(IntervalMeasure::TimeOfMaximum)
         }),
         36.0
     );
     assert_eq!(
         at(UserParameter {
             start: Some(30.0),
-            ..base(Measure::TimeOfMinimum)
+            ..base(IntervalMeasure::TimeOfMinimum)
         }),
         48.0
     );
-    assert_eq!(at(base(Measure::TimeOfThreshold(7.5))), 8.0);
-    assert!(at(base(Measure::TimeOfThreshold(25.0))).is_nan());
+    assert_eq!(at(base(IntervalMeasure::TimeOfThreshold(7.5))), 8.0);
+    assert!(at(base(IntervalMeasure::TimeOfThreshold(25.0))).is_nan());
     assert!(
         at(UserParameter {
             start_application: Some(7),
-            ..base(Measure::Maximum)
+            ..base(IntervalMeasure::Maximum)
         })
         .is_nan()
     );
@@ -437,7 +443,7 @@ fn user_defined_parameters() {
         at(UserParameter {
             start: Some(20.0),
             end: Some(10.0),
-            ..base(Measure::Maximum)
+            ..base(IntervalMeasure::Maximum)
         })
         .is_nan()
     );
@@ -445,13 +451,13 @@ fn user_defined_parameters() {
     assert!(
         at(UserParameter {
             start: Some(20.0),
-            ..base(Measure::Clearance)
+            ..base(IntervalMeasure::Clearance)
         })
         .is_nan()
     );
-    for (name, measure) in Measure::NAMES {
+    for (name, measure) in IntervalMeasure::NAMES {
         assert_eq!(
-            format!("{:?}", Measure::named(name).unwrap()),
+            format!("{:?}", IntervalMeasure::from_name(name).unwrap()),
             format!("{measure:?}")
         );
     }

@@ -1,25 +1,25 @@
 //! Plots: what is drawn, what is left out, what is refused.
 
-use pbpk::csv::{Curves, Series};
+use pbpk::csv::{CurveSeries, CurveTable};
 use pbpk::plot::{PlotError, PlotOptions, SERIES_MAX, TerminalOptions, TimeUnit, svg, terminal};
 use proptest::prelude::*;
 
-fn curve(name: &str, unit: &str, f: impl Fn(f64) -> f64) -> Series {
-    Series {
+fn curve(name: &str, unit: &str, f: impl Fn(f64) -> f64) -> CurveSeries {
+    CurveSeries {
         name: name.to_owned(),
         unit: unit.to_owned(),
         values: (0..=96).map(|i| f(f64::from(i) * 15.0)).collect(),
     }
 }
 
-fn curves(series: Vec<Series>) -> Curves {
-    Curves {
+fn curves(series: Vec<CurveSeries>) -> CurveTable {
+    CurveTable {
         times: (0..=96).map(|i| f64::from(i) * 15.0).collect(),
         series,
     }
 }
 
-fn decay() -> Curves {
+fn decay() -> CurveTable {
     curves(vec![curve("Organism|Blood <&>", "µmol/l", |t| {
         6.0 * (-t / 300.0).exp()
     })])
@@ -161,7 +161,10 @@ fn what_makes_no_plot_is_refused() {
         log: true,
         ..PlotOptions::default()
     };
-    assert_eq!(svg(&Curves::default(), &options), Err(PlotError::NoSeries));
+    assert_eq!(
+        svg(&CurveTable::default(), &options),
+        Err(PlotError::NoSeries)
+    );
     let many = curves(
         (0..=SERIES_MAX)
             .map(|i| curve(&i.to_string(), "", |t| t))
@@ -188,9 +191,9 @@ fn thinning_keeps_a_spike() {
     let times: Vec<f64> = (0..100_000).map(f64::from).collect();
     let mut values = vec![1.0; times.len()];
     values[54_321] = 9.0;
-    let data = Curves {
+    let data = CurveTable {
         times,
-        series: vec![Series {
+        series: vec![CurveSeries {
             name: "a".to_owned(),
             unit: String::new(),
             values,
@@ -219,9 +222,9 @@ fn mixed_units_move_to_the_legend() {
 
 #[test]
 fn terminal_plot_of_a_line_in_ascii() {
-    let data = Curves {
+    let data = CurveTable {
         times: vec![0.0, 60.0],
-        series: vec![Series {
+        series: vec![CurveSeries {
             name: "Blut|µ".to_owned(),
             unit: "µmol".to_owned(),
             values: vec![0.0, 4.0],
@@ -288,7 +291,7 @@ proptest! {
         start in -1e6_f64..1e6,
     ) {
         let times = (0..values.len()).map(|i| start + i as f64).collect();
-        let data = Curves { times, series: vec![Series { name: "a".to_owned(), unit: String::new(), values }] };
+        let data = CurveTable { times, series: vec![CurveSeries { name: "a".to_owned(), unit: String::new(), values }] };
         let options = PlotOptions { log, ..PlotOptions::default() };
         if let Ok(text) = svg(&data, &options) {
             assert_xml(&text);

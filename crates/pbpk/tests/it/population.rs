@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use crate::cli::{Done, data, folder, sim};
 use crate::common;
 use pbpk::population::{
-    Cohort, Column, Correlation, Distribution, Plan, Population, Varied, run_chunk,
+    Cohort, Distribution, ParameterColumn, Population, PopulationPlan, ScoreCorrelation,
+    VariedParameter, run_chunk,
 };
 use pbpk::run::RunOptions;
 
@@ -128,7 +129,7 @@ fn a_cell_without_a_number_leaves_the_models_value() {
     let base = common::instance(model);
     let table = "IndividualId,S|a,S|b\n0,3,7\n1,,7\n2,3,NaN\n3,NA,\n";
     let people = Population::read(&mut table.as_bytes()).unwrap();
-    let (plan, _) = Plan::new(base, &people).unwrap();
+    let (plan, _) = PopulationPlan::new(base, &people).unwrap();
     let values = |row| plan.individual(&people, row).unwrap().values().to_vec();
     assert_eq!([values(0), values(1)], [vec![3.0, 7.0], vec![2.0, 7.0]]);
     assert_eq!([values(2), values(3)], [vec![3.0, 30.0], vec![2.0, 20.0]]);
@@ -143,7 +144,7 @@ fn converted_units_of_a_file_are_said() {
     let bound = |head: &str| {
         let text = format!("IndividualId,{head}\n0,70000\n");
         let people = Population::read(&mut text.as_bytes()).unwrap();
-        let (plan, _) = Plan::new(base.clone(), &people).unwrap();
+        let (plan, _) = PopulationPlan::new(base.clone(), &people).unwrap();
         let position = plan.individual(&people, 0).unwrap();
         let weight = base
             .structure()
@@ -169,7 +170,7 @@ fn individuals_are_those_set_one_parameter_at_a_time() {
     }
     let population = people();
     let base = common::instance(common::load(WHOLE_BODY));
-    let (plan, unmatched) = Plan::new(base.clone(), &population).unwrap();
+    let (plan, unmatched) = PopulationPlan::new(base.clone(), &population).unwrap();
     assert_eq!((plan.matched(), unmatched.len()), (89, 7), "{unmatched:?}");
     let structure = base.structure().clone();
     let mut outcomes = Vec::new();
@@ -199,9 +200,9 @@ fn individuals_are_those_set_one_parameter_at_a_time() {
     }
 }
 
-fn varied(path: &str, spread: &str) -> Varied {
-    Varied {
-        column: Column {
+fn varied(path: &str, spread: &str) -> VariedParameter {
+    VariedParameter {
+        column: ParameterColumn {
             path: path.to_owned(),
             unit: String::new(),
         },
@@ -282,11 +283,11 @@ fn drawn_cohorts_follow_their_distributions() {
     assert_eq!(parts, (0..1000).collect::<Vec<_>>());
 }
 
-/// For normal parameters the correlation is that of the values, for log-normal ones that of their logarithms; for uniform
-/// ones it is 6/π·asin(r/2) (K. Pearson, 1907).
+/// For normal parameters the correlation is that of the values, for log-normal ones that of their logarithms; for
+/// uniform ones it is 6/π·asin(r/2) (K. Pearson, 1907).
 #[test]
 fn correlated_parameters_have_their_correlations() {
-    let joined = |first, second, value| Correlation {
+    let joined = |first, second, value| ScoreCorrelation {
         first,
         second,
         value,
@@ -330,7 +331,7 @@ fn correlated_parameters_have_their_correlations() {
     // Each parameter by itself is spread as before.
     let mean = |v: &[f64]| v.iter().sum::<f64>() / v.len() as f64;
     assert!((mean(&b) - 2_f64.ln()).abs() < 0.02 && (mean(&d) - 5.5).abs() < 0.01);
-    let refused = |correlations: Vec<Correlation>, latin: bool, part: &str| {
+    let refused = |correlations: Vec<ScoreCorrelation>, latin: bool, part: &str| {
         let cohort = Cohort {
             correlations,
             latin,

@@ -1,5 +1,5 @@
-//! Populations in parts: processes that are killed, shards and their merge, the same bytes at the end; individuals that are
-//! those of single runs.
+//! Populations in parts: processes that are killed, shards and their merge, the same bytes at the end; individuals that
+//! are those of single runs.
 
 #![cfg(feature = "cli")]
 

@@ -4,8 +4,8 @@ use std::sync::{Arc, OnceLock};
 
 use crate::common;
 use pbpk::compile::{Instance, Structure};
-use pbpk::formula::Body;
-use pbpk::model::{Kind, Model};
+use pbpk::formula::FormulaBody;
+use pbpk::model::{Model, QuantityKind};
 use pbpk::run::RunOptions;
 use proptest::prelude::*;
 
@@ -33,7 +33,7 @@ fn bits(values: &[f64]) -> Vec<u64> {
 
 fn settable(model: &Model) -> Vec<usize> {
     (0..model.quantities.len())
-        .filter(|q| model.quantities[*q].kind != Kind::Observer)
+        .filter(|q| model.quantities[*q].kind != QuantityKind::Observer)
         .collect()
 }
 
@@ -124,11 +124,11 @@ proptest! {
     #[test]
     fn formulas_parse_or_say_why(text in formula_text()) {
         let names = aliases();
-        if let Ok(body) = Body::parse(&text, &names) {
+        if let Ok(body) = FormulaBody::parse(&text, &names) {
             let value = body.evaluate(&mut Vec::new(), |i| [1.5, -2.0, 3.0][i]);
             // What is printed means the same.
             let printed = body.to_string();
-            let again = Body::parse(&printed, &names).map_err(|e| TestCaseError::fail(format!("{printed}: {e}")))?;
+            let again = FormulaBody::parse(&printed, &names).map_err(|e| TestCaseError::fail(format!("{printed}: {e}")))?;
             let other = again.evaluate(&mut Vec::new(), |i| [1.5, -2.0, 3.0][i]);
             prop_assert!(value.to_bits() == other.to_bits() || (value.is_nan() && other.is_nan()), "{} became {}: {} {}", text, printed, value, other);
         }
@@ -136,7 +136,7 @@ proptest! {
 
     #[test]
     fn any_text_is_a_formula_or_not(text in ".{0,60}") {
-        let _ = Body::parse(&text, &aliases());
+        let _ = FormulaBody::parse(&text, &aliases());
     }
 
     #[test]

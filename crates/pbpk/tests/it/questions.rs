@@ -321,7 +321,8 @@ fn figures_of_populations_are_those_of_their_individuals() {
         let mut values: Vec<f64> = results.iter().filter(at).map(|r| number(&r[2])).collect();
         values.sort_by(f64::total_cmp);
         assert_eq!((values.len(), row[2].as_str()), (7, "7"));
-        // Seven values lie at sixths: the median is the fourth, a tenth lies 0.6 of the way from the first to the second.
+        // Seven values lie at sixths: the median is the fourth, a tenth lies 0.6 of the way from the first to the
+        // second.
         let tenth = values[0] + 0.6 * (values[1] - values[0]);
         assert!(
             (number(&row[3]) - tenth).abs() <= 1e-12 * tenth.abs(),

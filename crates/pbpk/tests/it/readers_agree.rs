@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::common;
-use pbpk::model::Kind;
+use pbpk::model::QuantityKind;
 
 fn check(name: &str) {
     let pkml = common::instance(common::load(&format!("pkml/{name}.pkml")));
@@ -30,9 +30,9 @@ fn check(name: &str) {
             differences.push(format!("{}: {a} instead of {b}", q.path));
         }
         if q.rhs.is_empty() != other.rhs.is_empty()
-            || (q.kind == Kind::Observer) != (other.kind == Kind::Observer)
+            || (q.kind == QuantityKind::Observer) != (other.kind == QuantityKind::Observer)
             || q.scale != other.scale
-            || q.negative_allowed != other.negative_allowed && q.kind == Kind::Variable
+            || q.negative_allowed != other.negative_allowed && q.kind == QuantityKind::Variable
         {
             differences.push(format!("{}: {q:?} instead of {other:?}", q.path));
         }

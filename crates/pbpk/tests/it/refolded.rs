@@ -1,5 +1,5 @@
-//! Individuals of populations are folded by code that was made once for all of them: the same bits as formula by formula,
-//! in every model, also with zeros where rules look at them.
+//! Individuals of populations are folded by code that was made once for all of them: the same bits as formula by
+//! formula, in every model, also with zeros where rules look at them.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -7,22 +7,22 @@ use std::sync::Arc;
 
 use crate::common;
 use pbpk::compile::{Instance, Structure};
-use pbpk::model::{Kind, Source};
-use pbpk::population::{Plan, Population, run_chunk};
+use pbpk::model::{QuantityKind, ValueSource};
+use pbpk::population::{Population, PopulationPlan, run_chunk};
 use pbpk::run::{RunOptions, run};
 
 /// Parameters of a population at most.
 const COLUMNS_MAX: usize = 300;
 
-/// A population over parameters that are numbers in the file: a little more or less of each, then of every third 0, and a
-/// number that is none of the file's where that is 0.
+/// A population over parameters that are numbers in the file: a little more or less of each, then of every third 0, and
+/// a number that is none of the file's where that is 0.
 fn people(base: &Instance) -> Option<Population> {
     let quantities = base.structure().model().quantities.iter().enumerate();
     let mut names = std::collections::HashSet::new();
     let varied = quantities.filter(|(_, q)| {
-        let number = matches!(q.source, Source::Constant(v) if v.is_finite());
+        let number = matches!(q.source, ValueSource::Constant(v) if v.is_finite());
         number
-            && q.kind == Kind::Parameter
+            && q.kind == QuantityKind::Parameter
             && q.rhs.is_empty()
             && q.path.contains('|')
             && !q.path.contains(['"', '\n', '['])
@@ -57,7 +57,7 @@ fn compare(name: &str, base: &Instance) -> usize {
     let Some(people) = people(base) else {
         return 0;
     };
-    let (plan, _) = Plan::new(base.clone(), &people).unwrap();
+    let (plan, _) = PopulationPlan::new(base.clone(), &people).unwrap();
     let options = RunOptions::default();
     let mut row = 0;
     let bits = |values: &[f64]| values.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
@@ -100,8 +100,8 @@ fn individuals_of_every_model_are_those_of_single_runs() {
     assert!(compared >= 80, "{compared}");
 }
 
-/// A model of parameters A, B, C and the constant K, of parameters with these formulas, of as many that are such a parameter
-/// times 0, and of an observer for each.
+/// A model of parameters A, B, C and the constant K, of parameters with these formulas, of as many that are such a
+/// parameter times 0, and of an observer for each.
 fn with_formulas(texts: &[&str]) -> String {
     let mut text = "<Simulation version=\"4\" objectPathDelimiter=\"|\" xmlns=\"http://www.systems-biology.com\"><ParameterList>".to_owned();
     for (i, (name, value)) in [("A", 1.5), ("B", 0.5), ("C", 3.0), ("K", 0.0)]
@@ -150,8 +150,8 @@ fn with_formulas(texts: &[&str]) -> String {
     text
 }
 
-/// Formulas whose rules look at zeros, truths and not-a-number, of constants of the file (K), of parameters that are set
-/// (A to C), and of other such formulas.
+/// Formulas whose rules look at zeros, truths and not-a-number, of constants of the file (K), of parameters that are
+/// set (A to C), and of other such formulas.
 #[test]
 fn formulas_with_rules_are_folded_alike() {
     let texts = [
@@ -202,7 +202,7 @@ fn formulas_with_rules_are_folded_alike() {
         write!(table, "\n{i},{a},{b},{c}").unwrap();
     }
     let people = Population::read(&mut table.as_bytes()).unwrap();
-    let (plan, unmatched) = Plan::new(base, &people).unwrap();
+    let (plan, unmatched) = PopulationPlan::new(base, &people).unwrap();
     assert!(unmatched.is_empty());
     let options = RunOptions::default();
     let mut row = 0;

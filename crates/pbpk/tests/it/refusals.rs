@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use crate::common::{self, data, instance, load};
 use pbpk::error::LoadError;
 use pbpk::formula::FormulaError;
-use pbpk::read::{self, Limits, Options};
+use pbpk::read::{self, ReadOptions, XmlLimits};
 use pbpk::run::{RunError, RunFailure, RunOptions};
 use pbpk::solve::Interrupt;
 
@@ -18,7 +18,7 @@ fn fails(file: &str) -> Box<RunFailure> {
 }
 
 fn refused(text: &str) -> LoadError {
-    read::bytes(text.as_bytes(), &Options::default()).expect_err(text)
+    read::bytes(text.as_bytes(), &ReadOptions::default()).expect_err(text)
 }
 
 /// A SimModel file of version 4 with these lists.
@@ -121,9 +121,9 @@ fn negative_output_time_is_refused_when_strict_and_dropped_when_not() {
     let path = data("simmodel/InvalidSimmodelXML.xml");
     let strict = read::file(
         &path,
-        &Options {
+        &ReadOptions {
             strict: true,
-            ..Options::default()
+            ..ReadOptions::default()
         },
     )
     .unwrap_err();
@@ -152,7 +152,7 @@ fn building_blocks_are_named() {
     if crate::common::is_reference_absent() {
         return;
     }
-    let error = read::file(&data("pkml/core_BlackBox.pkml"), &Options::default()).unwrap_err();
+    let error = read::file(&data("pkml/core_BlackBox.pkml"), &ReadOptions::default()).unwrap_err();
     assert_eq!(
         error,
         LoadError::UnsupportedRoot {
@@ -174,7 +174,7 @@ fn truncated_files_are_refused_wherever_they_end() {
         let whole = std::fs::read(data(file)).unwrap();
         let end = whole.iter().rposition(|b| *b == b'>').unwrap();
         for cut in (0..=end).step_by(97) {
-            let error = read::bytes(&whole[..cut], &Options::default());
+            let error = read::bytes(&whole[..cut], &ReadOptions::default());
             assert!(error.is_err(), "{file} cut at {cut}");
         }
     }
@@ -212,7 +212,7 @@ fn empty_and_foreign_documents() {
 fn projects_are_named_with_what_to_export() {
     let mut project = b"SQLite format 3\0".to_vec();
     project.extend([0xff; 200]);
-    let error = read::bytes(&project, &Options::default()).unwrap_err();
+    let error = read::bytes(&project, &ReadOptions::default()).unwrap_err();
     assert_eq!(error, LoadError::Project);
     let text = error.to_string();
     assert!(
@@ -257,13 +257,13 @@ fn bounds_of_depth_size_and_tags() {
             ..
         }
     ));
-    let small = |bytes: u64, tag: u64| Options {
-        limits: Limits {
+    let small = |bytes: u64, tag: u64| ReadOptions {
+        limits: XmlLimits {
             file_bytes_max: bytes,
             tag_bytes_max: tag,
-            ..Limits::default()
+            ..XmlLimits::default()
         },
-        ..Options::default()
+        ..ReadOptions::default()
     };
     let long = format!(
         "<Simulation><a b=\"{}\"/></Simulation>",
@@ -324,7 +324,7 @@ fn unresolved_paths_are_named_with_their_user() {
     let whole = std::fs::read_to_string(data("pkml/coreR_simple.pkml")).unwrap();
     let broken = whole.replace("s=\"Simple|R1|k1\"", "s=\"Simple|R1|k2\"");
     assert_ne!(whole, broken);
-    match read::bytes(broken.as_bytes(), &Options::default()) {
+    match read::bytes(broken.as_bytes(), &ReadOptions::default()) {
         Err(LoadError::UnresolvedPath { path, used_by }) => {
             assert_eq!(path, "Simple|R1|k2");
             assert!(used_by.ends_with("R1"), "{used_by}");
@@ -422,7 +422,7 @@ fn tables_must_increase_and_have_points() {
 #[test]
 fn an_empty_grid_cannot_run() {
     let text = "<Simulation version=\"4\"><ParameterList><P id=\"1\" path=\"S|a\" name=\"a\" value=\"1\"/></ParameterList></Simulation>";
-    let model = read::bytes(text.as_bytes(), &Options::default()).unwrap();
+    let model = read::bytes(text.as_bytes(), &ReadOptions::default()).unwrap();
     let failure = pbpk::run::run(&instance(model), &RunOptions::default()).unwrap_err();
     assert_eq!(failure.error, RunError::EmptyGrid);
 }
@@ -434,7 +434,7 @@ fn a_model_that_cannot_start_names_the_state() {
          <FormulaList><ExplicitFormula id=\"9\"><Equation>LN(y-1)</Equation><ReferenceList><R alias=\"y\" id=\"1\"/></ReferenceList></ExplicitFormula></FormulaList>",
     );
     let failure = pbpk::run::run(
-        &instance(read::bytes(text.as_bytes(), &Options::default()).unwrap()),
+        &instance(read::bytes(text.as_bytes(), &ReadOptions::default()).unwrap()),
         &RunOptions::default(),
     )
     .unwrap_err();
@@ -472,19 +472,19 @@ fn a_directory_and_a_missing_file() {
         return;
     }
     assert!(matches!(
-        read::file(&data("pkml"), &Options::default()),
+        read::file(&data("pkml"), &ReadOptions::default()),
         Err(LoadError::Io { .. })
     ));
     assert!(matches!(
-        read::file(&data("no such file"), &Options::default()),
+        read::file(&data("no such file"), &ReadOptions::default()),
         Err(LoadError::Io { .. })
     ));
-    let small = Options {
-        limits: Limits {
+    let small = ReadOptions {
+        limits: XmlLimits {
             file_bytes_max: 1000,
-            ..Limits::default()
+            ..XmlLimits::default()
         },
-        ..Options::default()
+        ..ReadOptions::default()
     };
     assert!(matches!(
         read::file(&data("pkml/core_simple.pkml"), &small),
@@ -515,7 +515,8 @@ fn reading_and_compiling_can_be_interrupted() {
             Err(e) => return Err(e.to_string()),
         };
         let outputs = model.outputs();
-        let made = pbpk::compile::Structure::watched(std::sync::Arc::new(model), outputs, &watch);
+        let made =
+            pbpk::compile::Structure::with_watch(std::sync::Arc::new(model), outputs, &watch);
         made.map(|_| ()).map_err(|e| e.to_string())
     };
     attempt(usize::MAX).unwrap();

@@ -6,7 +6,8 @@ use pbpk::run::RunOptions;
 /// Every alias that a formula may list, with its position.
 const ALIASES: [&str; 9] = ["Time", "k", "P", "Q", "M", "Z", "N", "ONE", "H"];
 
-/// A model of the state M (M' = -0.3 M, 10 at the start), constants and an observer of this text, which lists these aliases.
+/// A model of the state M (M' = -0.3 M, 10 at the start), constants and an observer of this text, which lists these
+/// aliases.
 fn observer(text: &str, lists: &[&str]) -> String {
     let references = |names: &[&str]| -> String {
         let id = |name: &str| ALIASES.iter().position(|a| *a == name).unwrap();

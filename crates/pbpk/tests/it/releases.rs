@@ -3,8 +3,8 @@
 use crate::common::{instance, run};
 use pbpk::run::{OspVersion, Results, RunOptions};
 
-/// A model of one state (M' = -0.3 M, 10 at the start) with these events, each a condition, what M becomes and whether it
-/// happens once; output times are whole minutes from `first` to 4.
+/// A model of one state (M' = -0.3 M, 10 at the start) with these events, each a condition, what M becomes and whether
+/// it happens once; output times are whole minutes from `first` to 4.
 fn model(events: &[(&str, &str, bool)], first: u32) -> String {
     let escaped = |text: &str| text.replace('<', "&lt;").replace('>', "&gt;");
     let (mut formulas, mut list) = (String::new(), String::new());

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pbpk::compile::Instance;
 use pbpk::run::RunOptions;
-use pbpk::sensitivity::{Scheme, figures, of_parameter};
+use pbpk::sensitivity::{VariationScheme, figures, of_parameter};
 use pbpk::watch::Watch;
 
 use crate::common::{data, instance, load, run};
@@ -18,7 +18,7 @@ fn found(
     let q = i.structure().model().position(parameter).unwrap();
     let results = run(i, options);
     let base = figures(i, &results, &Watch::default()).unwrap();
-    let entries = of_parameter(i, q, &base, &Scheme::default(), options).unwrap();
+    let entries = of_parameter(i, q, &base, &VariationScheme::default(), options).unwrap();
     let named = entries.into_iter().map(|e| {
         let key = (results.paths[e.output].clone(), e.figure.to_owned());
         (key, e.value)
@@ -37,7 +37,7 @@ const TIGHT: RunOptions<'_> = RunOptions {
     max_steps: None,
     max_step: None,
     check_negative: None,
-    precision: pbpk::model::Precision::Single,
+    precision: pbpk::model::TimePrecision::Single,
     times: None,
     locate_events: false,
     osp_version: pbpk::run::OspVersion::V12_4_3,
@@ -124,6 +124,13 @@ fn a_parameter_that_is_zero_has_no_scale() {
     i.set(q, 0.0).unwrap();
     let results = run(&i, &RunOptions::default());
     let base = figures(&i, &results, &Watch::default()).unwrap();
-    let e = of_parameter(&i, q, &base, &Scheme::default(), &RunOptions::default()).unwrap_err();
+    let e = of_parameter(
+        &i,
+        q,
+        &base,
+        &VariationScheme::default(),
+        &RunOptions::default(),
+    )
+    .unwrap_err();
     assert!(e.to_string().contains("R1|k1"), "{e}");
 }

@@ -1,17 +1,17 @@
 //! The sparse factorisation against a plain dense elimination, on random patterns and numbers.
 
-use pbpk::solve::Pattern;
-use pbpk::solve::lu::{FactorError, Factors, Symbolic};
+use pbpk::solve::SparsityPattern;
+use pbpk::solve::lu::{FactorError, LuFactors, SymbolicFactors};
 use proptest::prelude::*;
 use std::sync::Arc;
 
 /// A pattern and values from a list of (row, column, value) cells; the last of equal cells counts.
-fn matrix(n: usize, cells: &[(usize, usize, f64)]) -> (Pattern, Vec<f64>) {
+fn matrix(n: usize, cells: &[(usize, usize, f64)]) -> (SparsityPattern, Vec<f64>) {
     let mut sorted = std::collections::BTreeMap::new();
     for &(i, j, v) in cells {
         sorted.insert((j % n, i % n), v);
     }
-    let mut pattern = Pattern {
+    let mut pattern = SparsityPattern {
         col_ptr: vec![0; n + 1],
         row_idx: Vec::new(),
     };
@@ -28,7 +28,7 @@ fn matrix(n: usize, cells: &[(usize, usize, f64)]) -> (Pattern, Vec<f64>) {
 }
 
 /// `I − γJ`, row by row.
-fn dense(pattern: &Pattern, values: &[f64], gamma: f64) -> Vec<Vec<f64>> {
+fn dense(pattern: &SparsityPattern, values: &[f64], gamma: f64) -> Vec<Vec<f64>> {
     let n = pattern.n();
     let mut a = vec![vec![0.0; n]; n];
     for (i, row) in a.iter_mut().enumerate() {
@@ -75,7 +75,7 @@ proptest! {
         cells.extend(loss.iter().enumerate().map(|(j, v)| (j, j, -v)));
         let (pattern, values) = matrix(n, &cells);
         prop_assert!(pattern.check(n).is_ok());
-        let mut factors = Factors::new(Arc::new(Symbolic::analyse(&pattern)));
+        let mut factors = LuFactors::new(Arc::new(SymbolicFactors::analyse(&pattern)));
         factors.refactor(gamma, &values).unwrap();
         prop_assert!(!factors.is_dense());
         let b = &seed[..n];
@@ -94,7 +94,7 @@ proptest! {
         seed in prop::collection::vec(-10.0_f64..10.0, 16),
     ) {
         let (pattern, values) = matrix(n, &cells);
-        let mut factors = Factors::new(Arc::new(Symbolic::analyse(&pattern)));
+        let mut factors = LuFactors::new(Arc::new(SymbolicFactors::analyse(&pattern)));
         if factors.refactor(gamma, &values).is_ok() {
             let b = &seed[..n];
             let mut x = b.to_vec();
@@ -113,12 +113,12 @@ proptest! {
     fn order_is_a_permutation(n in 1_usize..60, cells in prop::collection::vec((0_usize..60, 0_usize..60), 0..300)) {
         let cells: Vec<_> = cells.into_iter().map(|(i, j)| (i, j, 1.0)).collect();
         let (pattern, _) = matrix(n, &cells);
-        let symbolic = Symbolic::analyse(&pattern);
+        let symbolic = SymbolicFactors::analyse(&pattern);
         let mut order: Vec<usize> = symbolic.order().collect();
         order.sort_unstable();
         prop_assert_eq!(order, (0..n).collect::<Vec<_>>());
         prop_assert!(symbolic.nnz() >= n);
-        prop_assert_eq!(Symbolic::analyse(&pattern), symbolic);
+        prop_assert_eq!(SymbolicFactors::analyse(&pattern), symbolic);
     }
 }
 
@@ -126,7 +126,7 @@ proptest! {
 #[test]
 fn a_zero_pivot_goes_to_the_dense_way_out() {
     let (pattern, values) = matrix(2, &[(0, 0, 1.0), (0, 1, 2.0), (1, 0, 3.0), (1, 1, 1.0)]);
-    let mut factors = Factors::new(Arc::new(Symbolic::analyse(&pattern)));
+    let mut factors = LuFactors::new(Arc::new(SymbolicFactors::analyse(&pattern)));
     factors.refactor(1.0, &values).unwrap();
     assert!(factors.is_dense());
     let mut x = [4.0, 9.0];
@@ -141,11 +141,11 @@ fn a_zero_pivot_goes_to_the_dense_way_out() {
 #[test]
 fn dense_matrices_of_any_dimension_are_solved() {
     for n in [63, 64, 200, 256, 257, 513, 600] {
-        let pattern = Pattern::dense(n);
+        let pattern = SparsityPattern::dense(n);
         let values: Vec<f64> = (0..n * n)
             .map(|i| ((i * 7919) % 101) as f64 / 1e4 - 0.005)
             .collect();
-        let mut factors = Factors::new(Arc::new(Symbolic::analyse(&pattern)));
+        let mut factors = LuFactors::new(Arc::new(SymbolicFactors::analyse(&pattern)));
         factors.refactor(0.5, &values).unwrap();
         let b: Vec<f64> = (0..n).map(|i| (i % 17) as f64 - 8.0).collect();
         let mut x = b.clone();
@@ -158,7 +158,7 @@ fn dense_matrices_of_any_dimension_are_solved() {
 #[test]
 fn a_singular_matrix_is_refused() {
     let (pattern, values) = matrix(2, &[(0, 0, 1.0), (1, 1, 0.5)]);
-    let mut factors = Factors::new(Arc::new(Symbolic::analyse(&pattern)));
+    let mut factors = LuFactors::new(Arc::new(SymbolicFactors::analyse(&pattern)));
     assert_eq!(factors.refactor(1.0, &values), Err(FactorError::Singular));
     assert_eq!(
         factors.refactor(f64::NAN, &values),
@@ -179,7 +179,7 @@ fn the_dense_way_out_keeps_structural_zeros() {
         (1, 2, 0.3),
     ];
     let (pattern, values) = matrix(3, &cells);
-    let mut factors = Factors::new(Arc::new(Symbolic::analyse(&pattern)));
+    let mut factors = LuFactors::new(Arc::new(SymbolicFactors::analyse(&pattern)));
     factors.refactor(1.0, &values).unwrap();
     assert!(factors.is_dense());
     let mut x = [4.0, 9.0, 0.0];
@@ -201,5 +201,5 @@ fn a_chain_is_factored_without_fill() {
         })
         .collect();
     let (pattern, _) = matrix(n, &cells);
-    assert_eq!(Symbolic::analyse(&pattern).nnz(), pattern.nnz());
+    assert_eq!(SymbolicFactors::analyse(&pattern).nnz(), pattern.nnz());
 }

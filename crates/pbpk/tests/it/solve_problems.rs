@@ -1,13 +1,15 @@
 //! Standard stiff problems against published solutions, and the laws every integration has to keep.
 
-use pbpk::solve::{Bdf, Interrupt, Options, Pattern, SolveError, Statistics, System};
+use pbpk::solve::{
+    BdfSolver, Interrupt, OdeSystem, SolveError, SolveOptions, SolverStatistics, SparsityPattern,
+};
 
 type Rhs = Box<dyn Fn(f64, &[f64], &mut [f64])>;
 type Jac = Box<dyn Fn(f64, &[f64], &mut [f64])>;
 
 /// A small problem with a dense Jacobian, column by column.
 struct Problem {
-    pattern: Pattern,
+    pattern: SparsityPattern,
     rhs: Rhs,
     jac: Jac,
     interrupt_after: Option<usize>,
@@ -22,7 +24,7 @@ impl Problem {
         jac: impl Fn(f64, &[f64], &mut [f64]) + 'static,
     ) -> Self {
         Self {
-            pattern: Pattern::dense(n),
+            pattern: SparsityPattern::dense(n),
             rhs: Box::new(rhs),
             jac: Box::new(jac),
             interrupt_after: None,
@@ -32,11 +34,11 @@ impl Problem {
     }
 }
 
-impl System for Problem {
+impl OdeSystem for Problem {
     fn dimension(&self) -> usize {
         self.pattern.n()
     }
-    fn pattern(&self) -> &Pattern {
+    fn pattern(&self) -> &SparsityPattern {
         &self.pattern
     }
     fn rhs(&mut self, t: f64, y: &[f64], dy: &mut [f64]) {
@@ -56,21 +58,21 @@ impl System for Problem {
     }
 }
 
-fn options(rtol: f64, atol: f64) -> Options {
-    Options {
+fn options(rtol: f64, atol: f64) -> SolveOptions {
+    SolveOptions {
         rtol,
         atol: vec![atol],
-        ..Options::default()
+        ..SolveOptions::default()
     }
 }
 
 fn run(
     problem: &mut Problem,
-    options: Options,
+    options: SolveOptions,
     y0: &[f64],
     times: &[f64],
-) -> (Vec<Vec<f64>>, Statistics) {
-    let mut solver = Bdf::new(problem, options).unwrap();
+) -> (Vec<Vec<f64>>, SolverStatistics) {
+    let mut solver = BdfSolver::new(problem, options).unwrap();
     solver.start(problem, 0.0, y0).unwrap();
     let mut out = Vec::new();
     for &t in times {
@@ -271,7 +273,7 @@ fn order_of_convergence() {
                 |t, y, d| d[0] = -y[0] + t.cos() + t.sin(),
                 |_, _, j| j[0] = -1.0,
             );
-            let tight = Options {
+            let tight = SolveOptions {
                 rtol: 0.0,
                 // So loose that neither the step nor the order is ever changed for accuracy; the
                 // starting orders are paid for with a tiny first step.
@@ -279,7 +281,7 @@ fn order_of_convergence() {
                 h0: Some(h * 1e-3),
                 hmax: h,
                 max_order: q,
-                ..Options::default()
+                ..SolveOptions::default()
             };
             let (y, _) = run(&mut p, tight, &[0.0], &[8.0]);
             (y[0][0] - 8.0_f64.sin()).abs()
@@ -352,7 +354,7 @@ fn a_restart_equals_a_new_solver() {
     let mut start = [0.0; 8];
     start[0] = 1.0;
     start[7] = 0.0057;
-    let mut solver = Bdf::new(&p, options(1e-6, 1e-10)).unwrap();
+    let mut solver = BdfSolver::new(&p, options(1e-6, 1e-10)).unwrap();
     let mut rows = Vec::new();
     for _ in 0..2 {
         solver.start(&mut p, 0.0, &start).unwrap();
@@ -377,7 +379,7 @@ fn the_stop_time_is_never_stepped_over() {
         },
         |_, _, j| j[0] = -0.01,
     );
-    let mut solver = Bdf::new(&p, options(1e-6, 1e-10)).unwrap();
+    let mut solver = BdfSolver::new(&p, options(1e-6, 1e-10)).unwrap();
     solver.start(&mut p, 0.0, &[1.0]).unwrap();
     let mut y = [0.0];
     for stop in [0.1, 7.0, 7.3, 1000.0 / 3.0] {
@@ -410,7 +412,7 @@ fn output_times_do_not_change_the_steps() {
 #[test]
 fn times_before_the_last_step_are_refused() {
     let mut p = hires();
-    let mut solver = Bdf::new(&p, options(1e-6, 1e-10)).unwrap();
+    let mut solver = BdfSolver::new(&p, options(1e-6, 1e-10)).unwrap();
     let mut y = [0.0; 8];
     assert_eq!(
         solver.advance_to(&mut p, 1.0, &mut y),
@@ -432,9 +434,9 @@ fn times_before_the_last_step_are_refused() {
 #[test]
 fn too_many_steps_names_time_and_limit() {
     let mut p = robertson();
-    let mut solver = Bdf::new(
+    let mut solver = BdfSolver::new(
         &p,
-        Options {
+        SolveOptions {
             max_steps: 5,
             ..options(1e-8, 1e-14)
         },
@@ -458,7 +460,7 @@ fn too_many_steps_names_time_and_limit() {
 fn an_interrupt_stops_the_loop() {
     let mut p = robertson();
     p.interrupt_after = Some(40);
-    let mut solver = Bdf::new(&p, options(1e-8, 1e-14)).unwrap();
+    let mut solver = BdfSolver::new(&p, options(1e-8, 1e-14)).unwrap();
     solver.start(&mut p, 0.0, &[1.0, 0.0, 0.0]).unwrap();
     let error = solver.advance_to(&mut p, 1e9, &mut [0.0; 3]).unwrap_err();
     assert!(
@@ -479,7 +481,7 @@ fn an_interrupt_stops_the_loop() {
 fn non_finite_right_hand_sides_shorten_the_step() {
     let wall = |t: f64| if t < 1.0 { 1.0 } else { f64::NAN };
     let mut p = Problem::new(1, move |t, _, d| d[0] = wall(t), |_, _, j| j[0] = 0.0);
-    let mut solver = Bdf::new(&p, options(1e-3, 1e-3)).unwrap();
+    let mut solver = BdfSolver::new(&p, options(1e-3, 1e-3)).unwrap();
     solver.start(&mut p, 0.0, &[0.0]).unwrap();
     let mut y = [0.0];
     solver.advance_to(&mut p, 0.99, &mut y).unwrap();
@@ -496,7 +498,7 @@ fn non_finite_right_hand_sides_shorten_the_step() {
     );
 
     let mut q = Problem::new(1, |_, _, d| d[0] = f64::INFINITY, |_, _, j| j[0] = 0.0);
-    let mut solver = Bdf::new(&q, options(1e-3, 1e-3)).unwrap();
+    let mut solver = BdfSolver::new(&q, options(1e-3, 1e-3)).unwrap();
     solver.start(&mut q, 0.0, &[0.0]).unwrap();
     assert_eq!(
         solver.advance_to(&mut q, 1.0, &mut y),
@@ -514,9 +516,9 @@ fn the_limit_of_non_finite_evaluations_ends_the_run() {
         |t, _, d| d[0] = if t < 1.0 { 1.0 } else { f64::NAN },
         |_, _, j| j[0] = 0.0,
     );
-    let mut solver = Bdf::new(
+    let mut solver = BdfSolver::new(
         &p,
-        Options {
+        SolveOptions {
             max_non_finite: 3,
             ..options(1e-3, 1e-3)
         },
@@ -570,59 +572,59 @@ fn an_empty_system_only_lets_time_pass() {
 fn bad_options_are_named() {
     let p = hires();
     let base = || options(1e-5, 1e-9);
-    let cases: Vec<(&str, Options)> = vec![
+    let cases: Vec<(&str, SolveOptions)> = vec![
         (
             "relative tolerance",
-            Options {
+            SolveOptions {
                 rtol: -1.0,
                 ..base()
             },
         ),
         (
             "relative tolerance",
-            Options {
+            SolveOptions {
                 rtol: f64::NAN,
                 ..base()
             },
         ),
         (
             "absolute tolerance",
-            Options {
+            SolveOptions {
                 atol: vec![f64::INFINITY],
                 ..base()
             },
         ),
         (
             "number of absolute tolerances",
-            Options {
+            SolveOptions {
                 atol: vec![1e-9; 3],
                 ..base()
             },
         ),
         (
             "first step",
-            Options {
+            SolveOptions {
                 h0: Some(f64::NAN),
                 ..base()
             },
         ),
         (
             "smallest step",
-            Options {
+            SolveOptions {
                 hmin: -1.0,
                 ..base()
             },
         ),
         (
             "largest step",
-            Options {
+            SolveOptions {
                 hmax: f64::NAN,
                 ..base()
             },
         ),
         (
             "largest step",
-            Options {
+            SolveOptions {
                 hmax: 1.0,
                 hmin: 2.0,
                 ..base()
@@ -630,21 +632,21 @@ fn bad_options_are_named() {
         ),
         (
             "largest order",
-            Options {
+            SolveOptions {
                 max_order: 6,
                 ..base()
             },
         ),
         (
             "largest order",
-            Options {
+            SolveOptions {
                 max_order: 0,
                 ..base()
             },
         ),
     ];
     for (name, options) in cases {
-        let error = Bdf::new(&p, options).unwrap_err();
+        let error = BdfSolver::new(&p, options).unwrap_err();
         assert!(
             matches!(&error, SolveError::Option { name: found, .. } if *found == name),
             "{name}: {error}"
@@ -662,7 +664,7 @@ fn malformed_patterns_are_refused() {
         (vec![1, 1, 2], vec![0, 1]),
         (vec![], vec![]),
     ] {
-        let pattern = Pattern { col_ptr, row_idx };
+        let pattern = SparsityPattern { col_ptr, row_idx };
         assert!(
             matches!(pattern.check(2), Err(SolveError::Pattern { .. })),
             "{pattern:?}"
@@ -673,7 +675,7 @@ fn malformed_patterns_are_refused() {
 #[test]
 fn a_zero_state_without_absolute_tolerance_is_named() {
     let mut p = robertson();
-    let mut solver = Bdf::new(&p, options(1e-6, 0.0)).unwrap();
+    let mut solver = BdfSolver::new(&p, options(1e-6, 0.0)).unwrap();
     solver.start(&mut p, 0.0, &[1.0, 0.0, 0.0]).unwrap();
     assert_eq!(
         solver.advance_to(&mut p, 1.0, &mut [0.0; 3]),

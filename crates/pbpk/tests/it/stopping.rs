@@ -1,17 +1,20 @@
-//! How soon work stops: how much of it lies between two looks at the caller's answer, from the file to the fit. Counted in
-//! parts of the work, so that nothing depends on how busy the machine is; `examples/pauses` measures the same in milliseconds.
+//! How soon work stops: how much of it lies between two looks at the caller's answer, from the file to the fit. Counted
+//! in parts of the work, so that nothing depends on how busy the machine is; `examples/pauses` measures the same in
+//! milliseconds.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use pbpk::compile::{Instance, Structure};
-use pbpk::fit::{Errors, FitError, Observation, Parameter, Problem, fit};
-use pbpk::population::{Cohort, Column, Distribution, Plan, Varied, run_chunk};
+use pbpk::fit::{FitError, FitParameter, FitProblem, Observation, ResidualModel, fit};
+use pbpk::population::{
+    Cohort, Distribution, ParameterColumn, PopulationPlan, VariedParameter, run_chunk,
+};
 use pbpk::read;
 use pbpk::run::{RunError, RunOptions, run};
-use pbpk::solve::Pattern;
-use pbpk::solve::lu::{FactorError, Factors, Symbolic};
+use pbpk::solve::SparsityPattern;
+use pbpk::solve::lu::{FactorError, LuFactors, SymbolicFactors};
 use pbpk::watch::{Interrupt, Watch};
 
 use crate::common::asked::{Asked, UNITS};
@@ -52,7 +55,7 @@ fn dense(states: usize, parameters: usize) -> String {
 }
 
 fn compiled(text: &str) -> Arc<Structure> {
-    let model = read::bytes(text.as_bytes(), &read::Options::default()).unwrap();
+    let model = read::bytes(text.as_bytes(), &read::ReadOptions::default()).unwrap();
     let outputs = model.outputs();
     Structure::new(Arc::new(model), outputs).unwrap()
 }
@@ -92,7 +95,7 @@ fn reading_looks_at_every_few_elements() {
     let asked = Asked::always();
     let ask = || asked.ask();
     let watch = Watch::new(Some(&ask));
-    let model = read::watched(text.as_bytes(), &read::Options::default(), &watch).unwrap();
+    let model = read::read_watched(text.as_bytes(), &read::ReadOptions::default(), &watch).unwrap();
     // Once while they are bound, and once more in the search for circles.
     let least = 2 * model.quantities.len() / UNITS;
     assert!(asked.count() >= least, "{} < {least}", asked.count());
@@ -101,7 +104,7 @@ fn reading_looks_at_every_few_elements() {
         let asked = Asked::until(allowed);
         let ask = || asked.ask();
         let watch = Watch::new(Some(&ask));
-        let failed = read::watched(text.as_bytes(), &read::Options::default(), &watch);
+        let failed = read::read_watched(text.as_bytes(), &read::ReadOptions::default(), &watch);
         assert!(failed.unwrap_err().to_string().starts_with("cancelled"));
         assert_eq!(asked.count(), allowed + 1);
     }
@@ -109,12 +112,12 @@ fn reading_looks_at_every_few_elements() {
 
 #[test]
 fn compiling_looks_at_every_few_instructions() {
-    let model = read::bytes(dense(90, 0).as_bytes(), &read::Options::default()).unwrap();
+    let model = read::bytes(dense(90, 0).as_bytes(), &read::ReadOptions::default()).unwrap();
     let model = Arc::new(model);
     let compile = |asked: &Asked| {
         let ask = || asked.ask();
         let outputs = model.outputs();
-        Structure::watched(Arc::clone(&model), outputs, &Watch::new(Some(&ask)))
+        Structure::with_watch(Arc::clone(&model), outputs, &Watch::new(Some(&ask)))
     };
     let asked = Asked::always();
     let structure = compile(&asked).unwrap();
@@ -135,8 +138,8 @@ fn compiling_looks_at_every_few_instructions() {
 }
 
 /// A band: its elimination is long, and sparse.
-fn band(n: usize, width: usize) -> Pattern {
-    let mut pattern = Pattern {
+fn band(n: usize, width: usize) -> SparsityPattern {
+    let mut pattern = SparsityPattern {
         col_ptr: vec![0],
         row_idx: Vec::new(),
     };
@@ -152,7 +155,7 @@ fn band(n: usize, width: usize) -> Pattern {
 #[test]
 fn long_factorisations_and_solutions_look_inside() {
     let pattern = band(1500, 40);
-    let mut factors = Factors::new(Arc::new(Symbolic::analyse(&pattern)));
+    let mut factors = LuFactors::new(Arc::new(SymbolicFactors::analyse(&pattern)));
     let jacobian: Vec<f64> = (0..pattern.nnz())
         .map(|i| -((i % 7) as f64) / 50.0)
         .collect();
@@ -171,8 +174,8 @@ fn long_factorisations_and_solutions_look_inside() {
     let stopped = factors.solve_rows_asking(&mut rows, 30, &mut || Some(Interrupt::Cancelled));
     assert_eq!(stopped, Err(Interrupt::Cancelled));
     // A dense one looks before every 32 columns.
-    let pattern = Pattern::dense(200);
-    let mut factors = Factors::new(Arc::new(Symbolic::analyse(&pattern)));
+    let pattern = SparsityPattern::dense(200);
+    let mut factors = LuFactors::new(Arc::new(SymbolicFactors::analyse(&pattern)));
     let mut looks = 0;
     let done = factors.refactor_asking(1e-3, &vec![-0.5; 200 * 200], &mut || {
         looks += 1;
@@ -228,8 +231,8 @@ fn populations_and_fits_end_at_the_look_that_says_so() {
     let cohort = Cohort {
         size: 20,
         seed: 3,
-        varied: vec![Varied {
-            column: Column {
+        varied: vec![VariedParameter {
+            column: ParameterColumn {
                 path: "S|P0".to_owned(),
                 unit: String::new(),
             },
@@ -238,7 +241,7 @@ fn populations_and_fits_end_at_the_look_that_says_so() {
         ..Cohort::default()
     };
     let people = cohort.draw().unwrap();
-    let (plan, _) = Plan::new(base.clone(), &people).unwrap();
+    let (plan, _) = PopulationPlan::new(base.clone(), &people).unwrap();
     let chunk = |asked: &Asked| {
         let (ask, mut done) = (|| asked.ask(), 0);
         let options = RunOptions {
@@ -258,7 +261,7 @@ fn populations_and_fits_end_at_the_look_that_says_so() {
 
     let quantities = &base.structure().model().quantities;
     let k = quantities.iter().position(|q| q.name == "P0").unwrap();
-    let parameter = Parameter {
+    let parameter = FitParameter {
         position: k,
         low: 0.1,
         high: 10.0,
@@ -275,8 +278,8 @@ fn populations_and_fits_end_at_the_look_that_says_so() {
         let ask = || asked.ask();
         let parameters = vec![parameter];
         let mut problem =
-            Problem::new(&base, parameters, observed.clone(), Errors::Absolute).unwrap();
-        problem.watched(&ask);
+            FitProblem::new(&base, parameters, observed.clone(), ResidualModel::Absolute).unwrap();
+        problem.set_watch(&ask);
         fit(&problem).map(|_| ())
     };
     let whole = Asked::always();

@@ -3,13 +3,13 @@
 #![cfg(feature = "cli")]
 
 use crate::cli::{data, sim};
-use pbpk::csv::{Curves, results};
+use pbpk::csv::{CurveTable, results};
 
 const WHOLE_BODY: &str = "pkml/pksim_simple_simulation.pkml";
 const PLASMA: &str = "**|Plasma (Peripheral Venous Blood)";
 
 /// The output in these units, times in minutes.
-fn curves(output: &str, extra: &[&str]) -> Curves {
+fn curves(output: &str, extra: &[&str]) -> CurveTable {
     let model = data(WHOLE_BODY).display().to_string();
     let done = sim(&[&["run", &model, "--output", output, "--csv", "-"], extra].concat());
     assert_eq!(done.code, 0, "{}", done.err);

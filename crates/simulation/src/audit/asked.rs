@@ -1,4 +1,4 @@
-//! What is asked for: the query over HTTP, the URI over MCP.
+//! Query for events: over HTTP, or as a URI over MCP.
 
 use crate::fault::Fault;
 use crate::percent::{decoded, encoded};
@@ -12,28 +12,28 @@ pub const UNREAD: &str = "sim://audit/events?limit=0";
 
 /// Most events at a time.
 pub const LIMIT_MAX: u64 = 1_000;
-/// Events where nobody says how many.
+/// Default number of events.
 const LIMIT: u64 = 100;
 /// Longest type of an event, in characters.
 pub const TYPE_CHARS_MAX: usize = 256;
 
 /// Which events.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct EventQuery {
     /// At most so many, the newest.
     pub limit: usize,
     /// Of this type only.
     pub event_type: Option<String>,
 }
 
-/// Whether a URI is about the journal, spelled right or not.
+/// Returns whether a URI is about the journal, spelled right or not.
 #[must_use]
 pub fn is_named(uri: &str) -> bool {
     uri.starts_with(PREFIX)
 }
 
-impl Asked {
-    /// Reads texts as they stand in a query.
+impl EventQuery {
+    /// Reads the texts of a query.
     ///
     /// # Errors
     /// [`Fault`] with the member that is wrong.
@@ -98,9 +98,9 @@ impl Asked {
         }
     }
 
-    /// The URI, which says the limit.
+    /// Returns the URI, which says the limit.
     #[must_use]
-    pub fn written(&self) -> String {
+    pub fn to_uri(&self) -> String {
         self.written_with(true)
     }
 

@@ -1,7 +1,7 @@
 //! From records of the journal to events in the bridge's shape.
 //!
-//! An event is a call that has ended or was refused, or a job that has ended. Who made the call and the digest of its
-//! arguments stand in the record of the decision, which is an earlier one, and may be in an earlier segment.
+//! An event is a call that has ended or was refused, or a job that has ended. The record of the decision has the caller
+//! and the digest of the arguments, which is an earlier one, and may be in an earlier segment.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -11,17 +11,17 @@ use gate::journal::{Line, OpId, RecordedText, parse_utc};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::Asked;
+use super::EventQuery;
 use crate::models::uuid;
 
 /// Decisions of one segment that are remembered.
 const DECISIONS_MAX: usize = 200_000;
-/// Longest name that is told, in characters: a tool that there is has a shorter one.
+/// Longest name in an event, in characters: existing tools have shorter ones.
 const NAME_CHARS_MAX: usize = 128;
 
-/// What is read of a record.
+/// Members of a record that are read.
 #[derive(Deserialize)]
-struct Record<'a> {
+struct AuditRecord<'a> {
     #[serde(borrow)]
     time: Cow<'a, str>,
     #[serde(borrow)]
@@ -53,7 +53,7 @@ struct Record<'a> {
     #[serde(borrow, default)]
     arguments_digest: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
-    response_summary: Option<Response<'a>>,
+    response_summary: Option<RecordResponse<'a>>,
     #[serde(default)]
     duration_us: Option<f64>,
     #[serde(default)]
@@ -71,13 +71,13 @@ struct Record<'a> {
 }
 
 #[derive(Deserialize)]
-struct Response<'a> {
+struct RecordResponse<'a> {
     #[serde(borrow, default)]
     body_hash: Option<Cow<'a, str>>,
 }
 
-/// What a decision says of its call.
-struct Decided {
+/// Facts of a call in its decision.
+struct DecisionInfo {
     identity: Value,
     digest: Option<String>,
 }
@@ -86,23 +86,23 @@ struct Decided {
 type Place = (i64, usize, u64);
 
 /// An event that is kept.
-struct Event {
+struct AuditEvent {
     told: Map<String, Value>,
-    /// The call whose decision is still looked for.
+    /// The call that still lacks its decision.
     of: Option<OpId>,
 }
 
 /// The newest events, while the journal is read.
-pub(super) struct Events<'q> {
+pub(super) struct EventWindow<'q> {
     server: &'q str,
-    asked: &'q Asked,
-    kept: BTreeMap<Place, Event>,
+    asked: &'q EventQuery,
+    kept: BTreeMap<Place, AuditEvent>,
     /// Of the segment that is read.
-    decided: HashMap<OpId, Decided>,
+    decided: HashMap<OpId, DecisionInfo>,
 }
 
-impl<'q> Events<'q> {
-    pub(super) fn new(server: &'q str, asked: &'q Asked) -> Self {
+impl<'q> EventWindow<'q> {
+    pub(super) fn new(server: &'q str, asked: &'q EventQuery) -> Self {
         Self {
             server,
             asked,
@@ -111,18 +111,18 @@ impl<'q> Events<'q> {
         }
     }
 
-    /// Whether there are as many as were asked for.
+    /// Returns whether there are as many as were asked for.
     pub(super) fn is_full(&self) -> bool {
         self.kept.len() >= self.asked.limit
     }
 
-    /// The events, the newest first.
-    pub(super) fn told(self) -> Vec<Value> {
+    /// Returns the events, the newest first.
+    pub(super) fn into_values(self) -> Vec<Value> {
         let newest = self.kept.into_values().rev();
         newest.map(|event| event.told.into()).collect()
     }
 
-    fn keep(&mut self, place: Place, event: Event) {
+    fn keep(&mut self, place: Place, event: AuditEvent) {
         self.kept.insert(place, event);
         if self.kept.len() > self.asked.limit {
             self.kept.pop_first();
@@ -130,7 +130,7 @@ impl<'q> Events<'q> {
     }
 }
 
-impl Look for Events<'_> {
+impl Look for EventWindow<'_> {
     fn not_before_ms(&self) -> Option<i64> {
         let ((oldest_ms, ..), _) = self.kept.first_key_value().filter(|_| self.is_full())?;
         // A decision is no older than its call.
@@ -140,7 +140,7 @@ impl Look for Events<'_> {
     }
 
     fn record(&mut self, segment: usize, line: &Line<'_>) -> Option<()> {
-        let record: Record<'_> = serde_json::from_slice(line.body).ok()?;
+        let record: AuditRecord<'_> = serde_json::from_slice(line.body).ok()?;
         if record.backend_id.as_ref().and_then(RecordedText::whole) != Some(self.server) {
             return Some(());
         }
@@ -151,7 +151,7 @@ impl Look for Events<'_> {
                 if self.decided.len() >= DECISIONS_MAX {
                     self.decided.clear();
                 }
-                self.decided.insert(op, record.decided());
+                self.decided.insert(op, record.decision_info());
             }
             return Some(());
         };
@@ -168,7 +168,7 @@ impl Look for Events<'_> {
         told.insert("previousHash".to_owned(), previous.into());
         told.insert("hash".to_owned(), hash.into());
         let is_known = told.contains_key("identity");
-        let mut event = Event {
+        let mut event = AuditEvent {
             told,
             of: op.filter(|_| !is_known),
         };
@@ -188,9 +188,9 @@ impl Look for Events<'_> {
     }
 }
 
-impl Event {
-    /// Says who made the call, where its decision is known.
-    fn join(&mut self, decided: &HashMap<OpId, Decided>) {
+impl AuditEvent {
+    /// Adds the caller, if the decision is known.
+    fn join(&mut self, decided: &HashMap<OpId, DecisionInfo>) {
         let Some(decided) = self.of.and_then(|op| decided.get(&op)) else {
             return;
         };
@@ -205,15 +205,15 @@ impl Event {
     }
 }
 
-impl Record<'_> {
-    fn decided(&self) -> Decided {
-        Decided {
+impl AuditRecord<'_> {
+    fn decision_info(&self) -> DecisionInfo {
+        DecisionInfo {
             identity: json!({"subject": self.subject_id.as_ref().map(RecordedText::shown), "roles": self.subject_groups}),
             digest: self.arguments_digest.as_deref().map(str::to_owned),
         }
     }
 
-    /// The type of its event, and what only this type has; none where it is no event.
+    /// Returns the type of its event, and what only this type has; none if it is no event.
     fn event(&self) -> Option<(String, Map<String, Value>)> {
         match &*self.kind {
             "operation" => {
@@ -227,10 +227,10 @@ impl Record<'_> {
                 Some(self.call(self.method.as_ref(), status, error))
             }
             "decision" => {
-                let reason = self.refused()?;
+                let reason = self.refusal_reason()?;
                 let (event_type, mut told) =
                     self.call(self.mcp_method.as_ref(), "refused", Some(reason));
-                let Decided { identity, digest } = self.decided();
+                let DecisionInfo { identity, digest } = self.decision_info();
                 told.insert("identity".to_owned(), identity);
                 for (part, name) in [("tool", "argumentsDigest"), ("request", "bodyDigest")] {
                     if let Some(part) = told.get_mut(part).and_then(Value::as_object_mut) {
@@ -247,8 +247,8 @@ impl Record<'_> {
         }
     }
 
-    /// Why the call was refused; none where it was not.
-    fn refused(&self) -> Option<&str> {
+    /// Returns why the call was refused; none if it was not.
+    fn refusal_reason(&self) -> Option<&str> {
         let outcome = self.hitl_outcome.as_deref();
         match self.decision.as_deref()? {
             "deny" => Some(self.reason.as_deref().unwrap_or("denied")),
@@ -259,7 +259,7 @@ impl Record<'_> {
         }
     }
 
-    /// A call of a tool, or another request of the protocol.
+    /// Returns a call of a tool, or another request of the protocol.
     fn call(
         &self,
         method: Option<&RecordedText<'_>>,
@@ -315,7 +315,7 @@ fn members(told: Value) -> Map<String, Value> {
     }
 }
 
-/// A name, cut where it is longer than any that there is.
+/// Returns a name, cut if it is longer than any existing one.
 fn short(name: &str) -> Cow<'_, str> {
     match name.char_indices().nth(NAME_CHARS_MAX) {
         None => name.into(),

@@ -1,7 +1,7 @@
-//! What the journal has of the calls of this server, as the bridge tells it: `sim://audit/events`, over HTTP `/audit/events`.
+//! The journal's events of this server's calls, in the bridge's shape: `sim://audit/events`, over HTTP `/audit/events`.
 //!
-//! It is for callers of one group, whatever the rules let through, and of this server's records alone. No argument and no
-//! result is in the journal, so none is told; names of simulations, paths and URIs, which it has, are left out too.
+//! It is for callers of one group, for any rules, and of this server's records alone. No argument and no result is in
+//! the journal, so none is told; names of simulations, paths and URIs, which it has, are left out too.
 
 mod asked;
 mod events;
@@ -12,12 +12,12 @@ use std::sync::{Mutex, TryLockError};
 use gate::journal::audit::{AuditError, Reach, back};
 use serde_json::{Value, json};
 
-pub use asked::{Asked, LIMIT_MAX, TYPE_CHARS_MAX, UNREAD, is_named};
+pub use asked::{EventQuery, LIMIT_MAX, TYPE_CHARS_MAX, UNREAD, is_named};
 
-use crate::fault::{Detail, Fault, Kind};
-use events::Events;
+use crate::fault::{Fault, FaultDetail, Kind};
+use events::EventWindow;
 
-/// The group whose callers may read it.
+/// The group of callers that may read it.
 pub const GROUP: &str = "admin";
 
 /// How much of a journal one reading looks at.
@@ -28,15 +28,15 @@ const REACH: Reach = Reach {
 
 /// Reads journals, one reading at a time.
 #[derive(Default)]
-pub struct Reader(Mutex<()>);
+pub struct JournalReader(Mutex<()>);
 
-impl Reader {
-    /// The newest events of a server.
+impl JournalReader {
+    /// Returns the newest events of a server.
     ///
     /// # Errors
-    /// [`Kind::Busy`] while another reading is under way, [`Kind::InternalError`] where the journal cannot be read or is not as
-    /// it was written.
-    pub fn events(&self, journal: &Path, server: &str, asked: &Asked) -> Result<Value, Fault> {
+    /// [`Kind::Busy`] while another reading is under way, [`Kind::InternalError`] if the journal cannot be read or is
+    /// damaged.
+    pub fn events(&self, journal: &Path, server: &str, asked: &EventQuery) -> Result<Value, Fault> {
         self.events_within(REACH, journal, server, asked)
     }
 
@@ -45,7 +45,7 @@ impl Reader {
         reach: Reach,
         journal: &Path,
         server: &str,
-        asked: &Asked,
+        asked: &EventQuery,
     ) -> Result<Value, Fault> {
         let _alone = match self.0.try_lock() {
             Ok(alone) => alone,
@@ -55,10 +55,10 @@ impl Reader {
                 return Err(Fault::new(Kind::Busy, wrong));
             }
         };
-        let mut events = Events::new(server, asked);
+        let mut events = EventWindow::new(server, asked);
         let is_all = back(journal, reach, &mut events).map_err(|error| unread(&error))?;
         let is_full = events.is_full();
-        let mut told = json!({"events": events.told()});
+        let mut told = json!({"events": events.into_values()});
         if let (false, false, Some(members)) = (is_all, is_full, told.as_object_mut()) {
             let note = format!(
                 "only the newest {} segments of the journal, and of these {} MiB, were looked at; durward audit show reads all of it",
@@ -71,7 +71,7 @@ impl Reader {
     }
 }
 
-/// The answer to somebody who does not belong to the group.
+/// Returns the answer to somebody who does not belong to the group.
 #[must_use]
 pub fn forbidden() -> Fault {
     let message = format!("the events of the journal are for callers of the group {GROUP}");
@@ -80,7 +80,7 @@ pub fn forbidden() -> Fault {
     );
     Fault {
         kind: Kind::Forbidden,
-        details: vec![Detail {
+        details: vec![FaultDetail {
             issue: message.clone(),
             field: None,
             hint: Some(hint),

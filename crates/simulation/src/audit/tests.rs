@@ -15,13 +15,13 @@ use super::*;
 const NOW_MS: i64 = 1_795_232_289_123;
 
 /// A journal of small segments, removed at the end.
-struct Place {
+struct TestJournal {
     directory: PathBuf,
     journal: Journal,
     groups: [std::sync::Arc<str>; 1],
 }
 
-fn place() -> Place {
+fn place() -> TestJournal {
     static PLACES: AtomicU64 = AtomicU64::new(0);
     let number = PLACES.fetch_add(1, Ordering::Relaxed);
     let name = format!("simulation-audit-{}-{number}", std::process::id());
@@ -41,30 +41,30 @@ fn place() -> Place {
     };
     let keys = Keys::ephemeral(&mut random);
     let journal = Journal::open(&directory, &keys, options, [7; 16], NOW_MS, &mut random).unwrap();
-    Place {
+    TestJournal {
         directory,
         journal,
         groups: ["operator".into()],
     }
 }
 
-impl Drop for Place {
+impl Drop for TestJournal {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.directory);
     }
 }
 
-/// The name of the call that came so many milliseconds after the beginning.
+/// Returns the name of the call that came so many milliseconds after the beginning.
 fn op(at: i64) -> OpId {
     OpId(u128::try_from(NOW_MS + at).unwrap() << 80)
 }
 
-impl Place {
+impl TestJournal {
     fn write(&self, at: i64, record: &Record<'_>) {
         self.journal.append(NOW_MS + at, record).unwrap();
     }
 
-    fn decided(&self, at: i64, server: &str, more: Decision<'_>) {
+    fn write_decision(&self, at: i64, server: &str, more: Decision<'_>) {
         let groups = FactValue::Names(&self.groups);
         let facts = [RecordedFact {
             name: "subject_groups",
@@ -81,7 +81,7 @@ impl Place {
         self.write(at, &Record::Decision(&decision));
     }
 
-    fn ended(&self, at: i64, later: i64, server: &str, tool: Option<&str>) {
+    fn write_end(&self, at: i64, later: i64, server: &str, tool: Option<&str>) {
         let operation = Operation {
             op: op(at),
             status: Status::Success,
@@ -110,22 +110,22 @@ impl Place {
             tool_name: tool,
             ..Decision::default()
         };
-        self.decided(at, server, allowed);
-        self.ended(at, 0, server, tool);
+        self.write_decision(at, server, allowed);
+        self.write_end(at, 0, server, tool);
     }
 
-    fn told(&self, limit: usize, event_type: Option<&str>) -> Vec<Value> {
+    fn read_events(&self, limit: usize, event_type: Option<&str>) -> Vec<Value> {
         let told = self.read(limit, event_type).unwrap();
         assert_eq!(told.get("notes"), None, "{told}");
         told["events"].as_array().unwrap().clone()
     }
 
     fn read(&self, limit: usize, event_type: Option<&str>) -> Result<Value, Fault> {
-        let asked = Asked {
+        let asked = EventQuery {
             limit,
             event_type: event_type.map(str::to_owned),
         };
-        Reader::default().events(&self.directory, "pbpk", &asked)
+        JournalReader::default().events(&self.directory, "pbpk", &asked)
     }
 }
 
@@ -142,7 +142,7 @@ fn calls_refusals_and_jobs_of_one_server_are_events() {
         tool_name: Some("run_simulation"),
         ..Decision::default()
     };
-    place.decided(4, "pbpk", refused);
+    place.write_decision(4, "pbpk", refused);
     let job = System {
         op: Some(op(1)),
         backend_id: Some("pbpk"),
@@ -162,9 +162,9 @@ fn calls_refusals_and_jobs_of_one_server_are_events() {
         tool_name: Some("run_simulation"),
         ..Decision::default()
     };
-    place.decided(6, "pbpk", begun);
+    place.write_decision(6, "pbpk", begun);
 
-    let told = place.told(100, None);
+    let told = place.read_events(100, None);
     let types: Vec<&str> = told
         .iter()
         .map(|e| e["eventType"].as_str().unwrap())
@@ -195,10 +195,10 @@ fn calls_refusals_and_jobs_of_one_server_are_events() {
             "queueWaitSeconds": 0.002, "runtimeSeconds": 1.5})
     );
 
-    let of_type = place.told(100, Some("tool.run_simulation"));
+    let of_type = place.read_events(100, Some("tool.run_simulation"));
     assert_eq!(of_type, told[1..2]);
-    assert_eq!(place.told(100, Some("tool.none")), [] as [Value; 0]);
-    assert_eq!(place.told(2, None), told[..2]);
+    assert_eq!(place.read_events(100, Some("tool.none")), [] as [Value; 0]);
+    assert_eq!(place.read_events(2, None), told[..2]);
 }
 
 #[test]
@@ -209,15 +209,15 @@ fn who_called_is_found_in_an_earlier_segment() {
         tool_name: Some("run_simulation"),
         ..Decision::default()
     };
-    place.decided(1, "pbpk", allowed());
+    place.write_decision(1, "pbpk", allowed());
     // Segments of other calls between the two.
     for at in 2..40 {
         place.call(at, "other", Some("echo"));
     }
-    place.ended(1, 50, "pbpk", Some("run_simulation"));
+    place.write_end(1, 50, "pbpk", Some("run_simulation"));
     let files = std::fs::read_dir(&place.directory).unwrap().count();
     assert!(files > 4, "{files}");
-    let [event] = &place.told(1, None)[..] else {
+    let [event] = &place.read_events(1, None)[..] else {
         panic!("one event")
     };
     assert_eq!(event["identity"]["subject"], "ada", "{event}");
@@ -235,11 +235,11 @@ fn a_large_journal_is_read_in_part_and_says_so() {
         segments_max: 100,
     };
     let read = |limit: usize| {
-        let asked = Asked {
+        let asked = EventQuery {
             limit,
             event_type: None,
         };
-        let reader = Reader::default();
+        let reader = JournalReader::default();
         reader
             .events_within(reach, &place.directory, "pbpk", &asked)
             .unwrap()
@@ -256,9 +256,9 @@ fn a_large_journal_is_read_in_part_and_says_so() {
 #[test]
 fn one_reading_at_a_time() {
     let place = place();
-    let reader = Reader::default();
+    let reader = JournalReader::default();
     let under_way = reader.0.lock().unwrap();
-    let asked = Asked {
+    let asked = EventQuery {
         limit: 1,
         event_type: None,
     };
@@ -273,7 +273,7 @@ fn names_that_no_tool_has_are_cut() {
     let place = place();
     let long = "é".repeat(1_000);
     place.call(1, "pbpk", Some(&long));
-    let told = place.told(1, None);
+    let told = place.read_events(1, None);
     let name = told[0]["tool"]["name"].as_str().unwrap();
     // The journal keeps the first 128 bytes of a long name, its length and its digest.
     assert!(name.starts_with(&"é".repeat(64)), "{name}");
@@ -282,7 +282,7 @@ fn names_that_no_tool_has_are_cut() {
 
 #[test]
 fn a_uri_has_one_spelling_and_the_limit_its_bounds() {
-    let of = |limit: usize, event_type: Option<&str>| Asked {
+    let of = |limit: usize, event_type: Option<&str>| EventQuery {
         limit,
         event_type: event_type.map(str::to_owned),
     };
@@ -298,10 +298,10 @@ fn a_uri_has_one_spelling_and_the_limit_its_bounds() {
             of(7, Some("a /")),
         ),
     ] {
-        assert_eq!(Asked::read(uri), Ok(expect), "{uri}");
+        assert_eq!(EventQuery::read(uri), Ok(expect), "{uri}");
     }
     for asked in [of(100, None), of(1, Some("ä?&=#"))] {
-        assert_eq!(Asked::read(&asked.written()), Ok(asked));
+        assert_eq!(EventQuery::read(&asked.to_uri()), Ok(asked));
     }
     for (uri, said) in [
         (UNREAD, "a number from 1 to 1000"),
@@ -327,7 +327,7 @@ fn a_uri_has_one_spelling_and_the_limit_its_bounds() {
         ("sim://audits", "no such part"),
     ] {
         assert!(is_named(uri));
-        let wrong = Asked::read(uri).unwrap_err();
+        let wrong = EventQuery::read(uri).unwrap_err();
         assert!(wrong.contains(said), "{uri}: {wrong}");
     }
 }

@@ -1,7 +1,7 @@
 //! The names of the bridge's variables, as other names of this server's keys.
 //!
-//! They are read where the configuration asks for it (`environment: bridge`). A variable that has no meaning here is refused
-//! with the reason, so that nobody believes that it holds. No message has a value: some of them are secrets.
+//! They are read if the configuration asks for it (`environment: bridge`). A variable that has no meaning here is
+//! refused with the reason, so that it is not mistaken for active. No message has a value: some of them are secrets.
 
 mod variables;
 
@@ -11,9 +11,9 @@ use std::ops::RangeInclusive;
 use toolkit::options::{OptionKind, OptionValue, Options};
 
 use crate::options::OPTIONS;
-use variables::{Number, Only, Paths, Refused, Seconds, Text, Use, VARIABLES, Word};
+use variables::{Number, Only, Paths, Refused, Seconds, Text, VARIABLES, VariableUse, Word};
 
-/// The options that the variables give; what the configuration itself says outranks them.
+/// Returns the options that the variables give; what the configuration itself says outranks them.
 ///
 /// # Errors
 /// A sentence that names the variable and never its value.
@@ -42,8 +42,12 @@ pub fn from_environment(variable: &dyn Fn(&str) -> Option<OsString>) -> Result<O
     Ok(options)
 }
 
-/// What a variable gives.
-fn read(name: &str, what: Use, text: &str) -> Result<Option<(&'static str, OptionValue)>, String> {
+/// Reads the value of a variable.
+fn read(
+    name: &str,
+    what: VariableUse,
+    text: &str,
+) -> Result<Option<(&'static str, OptionValue)>, String> {
     let wrong = |why: &str| Err(format!("the environment variable {name}: {why}"));
     let lower = text.to_ascii_lowercase();
     match what {
@@ -86,7 +90,7 @@ fn read(name: &str, what: Use, text: &str) -> Result<Option<(&'static str, Optio
     }
 }
 
-/// The bounds of a key that is a number or a span.
+/// Returns the bounds of a key that is a number or a span.
 fn bounds(key: &str) -> RangeInclusive<u64> {
     let known = OPTIONS.iter().find(|option| option.name == key);
     match known.map(|option| &option.kind) {

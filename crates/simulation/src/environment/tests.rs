@@ -77,7 +77,7 @@ fn what_has_no_meaning_here_is_refused_by_name_and_no_value_is_told() {
     assert!(wrong.unwrap_err().contains("both give keep"));
 }
 
-/// What the bridge's manual lists, group by group.
+/// Variables in the bridge's manual, group by group.
 const OF_THE_BRIDGE: &[&str] = &[
     "HOST PORT LOG_LEVEL SERVICE_NAME SERVICE_VERSION ENVIRONMENT",
     "ADAPTER_BACKEND ADAPTER_REQUIRE_R_ENV ADAPTER_TIMEOUT_MS ADAPTER_R_PATH ADAPTER_R_HOME ADAPTER_R_LIBS OSPSUITE_LIBS",
@@ -95,8 +95,8 @@ const OF_THE_BRIDGE: &[&str] = &[
     "AGENT_CHECKPOINTER_PATH",
 ];
 
-/// A value that a key takes.
-fn fit(name: &str, what: Use) -> String {
+/// Returns a value that a key takes.
+fn fit(name: &str, what: VariableUse) -> String {
     match what {
         Paths(_) => "/srv/models".to_owned(),
         Number(key) => bounds(key).end().to_string(),
@@ -142,8 +142,8 @@ fn every_variable_of_the_bridge_gives_a_key_or_is_refused_with_its_reason() {
     }
 }
 
-/// What the page of the documentation says of a variable.
-fn told(what: Use) -> String {
+/// Returns the text of the documentation's page for a variable.
+fn describe_use(what: VariableUse) -> String {
     match what {
         Paths(key) => format!("`{key}`: whole paths, joined by colons"),
         Number(key) | Word(key) | Text(key) => format!("`{key}`"),
@@ -162,7 +162,7 @@ fn the_page_has_every_variable_and_what_it_is_here() {
     let page = std::fs::read_to_string(page).unwrap();
     let mut rows: Vec<(String, Vec<String>)> = Vec::new();
     for (name, what) in VARIABLES {
-        let (told, name) = (told(*what), format!("`{name}`"));
+        let (told, name) = (describe_use(*what), format!("`{name}`"));
         match rows.iter_mut().find(|(known, _)| *known == told) {
             Some((_, names)) => names.push(name),
             None => rows.push((told, vec![name])),

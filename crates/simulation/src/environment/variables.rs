@@ -1,8 +1,8 @@
 //! Every variable that the bridge reads, and what it is here.
 
-/// What a variable is here.
+/// Use of a variable here.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Use {
+pub(super) enum VariableUse {
     /// Folders, joined by colons.
     Paths(&'static str),
     /// A whole number.
@@ -19,7 +19,7 @@ pub(super) enum Use {
     Refused(&'static str),
 }
 
-pub(super) use Use::{Number, Only, Paths, Refused, Seconds, Text, Word};
+pub(super) use VariableUse::{Number, Only, Paths, Refused, Seconds, Text, Word};
 
 const YES: &[&str] = &["true", "1", "yes", "on"];
 const NO: &[&str] = &["false", "0", "no", "off"];
@@ -37,7 +37,7 @@ const KEYS: &str = "sign-in with tokens of an identity provider is not built; ca
 const NO_AGENT: &str = "there is no agent in this server";
 
 /// Every variable that the bridge reads.
-pub(super) const VARIABLES: &[(&str, Use)] = &[
+pub(super) const VARIABLES: &[(&str, VariableUse)] = &[
     ("HOST", Refused(LISTEN)),
     ("PORT", Refused(LISTEN)),
     (

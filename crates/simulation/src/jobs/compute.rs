@@ -1,5 +1,5 @@
-//! Pieces of work: a single run, or some individuals of a population. What a piece gives depends on the piece alone,
-//! wherever it is computed.
+//! Pieces of work: a single run, or some individuals of a population. The result of a piece depends on the piece alone,
+//! not on the computing process.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -8,45 +8,45 @@ use std::time::Duration;
 
 use pbpk::compile::Instance;
 use pbpk::model::{Model, Quantity};
-use pbpk::population::{Plan, Population, run_chunk};
+use pbpk::population::{Population, PopulationPlan, run_chunk};
 use pbpk::run::{Results, RunOptions, Tell, run};
 use pbpk::watch::{Interrupt, Question, Watch};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::engine::ASK_MS;
-use super::ospsuite::{Ospsuite, Request, Session};
-use super::work::Work;
+use super::ospsuite::{IndividualRequest, OspsuiteLauncher, OspsuiteSession};
+use super::work::RunWork;
 use crate::fault::{Fault, Kind};
-use crate::models::Library;
-use crate::population::{Cohort, preview};
-use crate::results::{Column, Columns};
+use crate::models::ModelLibrary;
+use crate::population::{CohortRecord, preview};
+use crate::results::{Columns, ResultColumn};
 use crate::session::apply;
 
 /// A piece of work.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Piece {
-    /// What it is a piece of.
-    pub work: Work,
-    /// Which individuals, where there is a cohort.
+pub struct WorkPiece {
+    /// The whole run.
+    pub work: RunWork,
+    /// Which individuals, if there is a cohort.
     pub rows: Option<Range<usize>>,
-    /// How R is started, where it runs them.
+    /// How R is started, if it runs them.
     #[serde(default)]
-    pub over_r: Option<Ospsuite>,
+    pub over_r: Option<OspsuiteLauncher>,
 }
 
-/// What a piece gave.
+/// Result of a piece.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Computed {
+pub struct ComputedPiece {
     /// The numbers, as [`Columns::encode`] writes them.
     pub bytes: Vec<u8>,
-    /// What is told of them.
-    pub about: About,
+    /// Summary of the numbers.
+    pub about: PieceSummary,
 }
 
-/// What is told of the numbers of a piece.
+/// Summary of the numbers of a piece.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct About {
+pub struct PieceSummary {
     /// First and last time, in minutes.
     pub times: [f64; 2],
     /// Individuals that could not be computed, with the reason.
@@ -55,9 +55,9 @@ pub struct About {
     pub preview: Value,
     /// States of the model.
     pub states: usize,
-    /// Steps of the solver, all individuals together; none where R does not tell them.
+    /// Steps of the solver, all individuals together; none if R does not report them.
     pub steps: usize,
-    /// What has solved it.
+    /// Name of the solver.
     pub engine: String,
     /// Warnings of the run, without repetitions.
     #[serde(default)]
@@ -81,25 +81,25 @@ type Individual = (Option<i64>, BTreeMap<String, f64>);
 
 /// Computes pieces, in this process.
 #[derive(Debug, Default)]
-pub struct Computer {
-    library: Arc<Library>,
+pub struct PieceComputer {
+    library: Arc<ModelLibrary>,
     /// The population that was computed last, by all that was asked for: names of results are chosen by callers.
-    prepared: Mutex<Option<(Work, Arc<Prepared>)>>,
+    prepared: Mutex<Option<(RunWork, Arc<PreparedPiece>)>>,
     /// The R that is kept warm.
-    r: Mutex<Option<Session>>,
+    r: Mutex<Option<OspsuiteSession>>,
 }
 
 #[derive(Debug)]
-struct Prepared {
-    plan: Plan,
+struct PreparedPiece {
+    plan: PopulationPlan,
     states: usize,
     population: Population,
 }
 
-impl Computer {
+impl PieceComputer {
     /// Computes with these models.
     #[must_use]
-    pub fn new(library: Arc<Library>) -> Self {
+    pub fn new(library: Arc<ModelLibrary>) -> Self {
         Self {
             library,
             prepared: Mutex::default(),
@@ -107,16 +107,17 @@ impl Computer {
         }
     }
 
-    /// Computes a piece. `progress` is told how far a single run is, from 0 to 1, or how many individuals are done.
+    /// Computes a piece. `progress` gets the part of a single run that is done, from 0 to 1, or the number of
+    /// individuals that are done.
     ///
     /// # Errors
-    /// [`Fault`]; `Cancelled` and `Timeout` where `ask` ended it.
+    /// [`Fault`]; `Cancelled` and `Timeout` if `ask` ended it.
     pub fn compute(
         &self,
-        piece: &Piece,
+        piece: &WorkPiece,
         ask: Question<'_>,
         progress: Tell<'_>,
-    ) -> Result<Computed, Fault> {
+    ) -> Result<ComputedPiece, Fault> {
         if let Some(how) = &piece.over_r {
             return self.over_r(how, piece, ask, progress);
         }
@@ -147,20 +148,20 @@ impl Computer {
         }
     }
 
-    /// Computes a piece over R. One that ends in the middle, or that is told to stop, is not used again.
+    /// Computes a piece over R. One that ends in the middle, or is stopped, is not used again.
     fn over_r(
         &self,
-        how: &Ospsuite,
-        piece: &Piece,
+        how: &OspsuiteLauncher,
+        piece: &WorkPiece,
         ask: Question<'_>,
         progress: Tell<'_>,
-    ) -> Result<Computed, Fault> {
+    ) -> Result<ComputedPiece, Fault> {
         let individual = self.individual(&piece.work, ask)?;
         // R reads the file itself.
         piece.work.model.content(&Watch::new(Some(ask)))?;
         let mut kept = locked(&self.r, ask)?;
         let warm = kept.take().filter(|session| session.how == *how);
-        let mut session = warm.map_or_else(|| Session::start(how, ask), Ok)?;
+        let mut session = warm.map_or_else(|| OspsuiteSession::start(how, ask), Ok)?;
         let structure = individual.structure();
         let (mut columns, mut failed) = (Columns::default(), BTreeMap::new());
         let chosen: Vec<&Quantity> = {
@@ -174,7 +175,7 @@ impl Computer {
             .into_iter()
             .enumerate()
         {
-            let request = Request {
+            let request = IndividualRequest {
                 file: &piece.work.model.path,
                 sha256: &piece.work.model.sha256,
                 outputs: &outputs,
@@ -182,7 +183,7 @@ impl Computer {
             };
             match (session.run(&request, ask)?, subject) {
                 (Ok(curves), _) => {
-                    let named = chosen.iter().map(|one| Column {
+                    let named = chosen.iter().map(|one| ResultColumn {
                         parameter: one.path.clone(),
                         unit: one.unit.clone(),
                         subject,
@@ -213,10 +214,10 @@ impl Computer {
         Ok(computed)
     }
 
-    /// The individuals of a piece, each with all that is set in it.
+    /// Returns the individuals of a piece, each with all that is set in it.
     fn asked_for(
         &self,
-        piece: &Piece,
+        piece: &WorkPiece,
         model: &Model,
         ask: Question<'_>,
     ) -> Result<Vec<Individual>, Fault> {
@@ -245,11 +246,11 @@ impl Computer {
         Ok(all)
     }
 
-    /// The individual of a work: the file's, with what the caller has set.
-    fn individual(&self, work: &Work, ask: Question<'_>) -> Result<Instance, Fault> {
+    /// Returns the individual of a work: the file's, with what the caller has set.
+    fn individual(&self, work: &RunWork, ask: Question<'_>) -> Result<Instance, Fault> {
         let watch = Watch::new(Some(ask));
         let structure = self.library.open(&work.model, &work.selection, &watch)?;
-        let mut instance = Instance::watched(&structure, &watch)?;
+        let mut instance = Instance::with_watch(&structure, &watch)?;
         let changed = work.changed.iter();
         apply(
             &mut instance,
@@ -260,10 +261,10 @@ impl Computer {
 
     fn prepared(
         &self,
-        work: &Work,
-        cohort: &Cohort,
+        work: &RunWork,
+        cohort: &CohortRecord,
         ask: Question<'_>,
-    ) -> Result<Arc<Prepared>, Fault> {
+    ) -> Result<Arc<PreparedPiece>, Fault> {
         let mut kept = locked(&self.prepared, ask)?;
         if let Some((of, prepared)) = &*kept
             && of == work
@@ -282,12 +283,12 @@ impl Computer {
             }
         }
         let states = base.structure().states().len();
-        let (plan, unknown) = Plan::watched(base, &population, &watch)?;
+        let (plan, unknown) = PopulationPlan::with_watch(base, &population, &watch)?;
         if let Some(unknown) = unknown.first() {
             let wrong = format!("no quantity has the path '{unknown}'");
             return Err(Fault::missing("cohort.covariates", wrong));
         }
-        let prepared = Arc::new(Prepared {
+        let prepared = Arc::new(PreparedPiece {
             plan,
             states,
             population,
@@ -299,13 +300,13 @@ impl Computer {
 
 /// Some individuals of a population; one that cannot be computed does not end the others.
 fn some(
-    prepared: &Prepared,
+    prepared: &PreparedPiece,
     rows: Range<usize>,
     options: &RunOptions<'_>,
     ask: Question<'_>,
-) -> Result<Computed, Fault> {
+) -> Result<ComputedPiece, Fault> {
     let (mut columns, mut failed) = (Columns::default(), BTreeMap::new());
-    // What is told is how many individuals are done, and not how far each one is.
+    // Progress counts the individuals that are done, not the part of each.
     let tell = options.progress;
     let options = RunOptions {
         progress: None,
@@ -353,7 +354,8 @@ fn some(
     }
 }
 
-/// What another thread may hold for as long as it takes to prepare a population; it is asked meanwhile whether to go on.
+/// What another thread may hold for as long as it takes to prepare a population; it is asked meanwhile whether to go
+/// on.
 fn locked<'a, T>(shared: &'a Mutex<T>, ask: Question<'_>) -> Result<MutexGuard<'a, T>, Interrupt> {
     loop {
         match shared.try_lock() {
@@ -370,11 +372,11 @@ fn computed(
     failed: BTreeMap<i64, String>,
     preview: Value,
     ask: Question<'_>,
-) -> Result<Computed, Fault> {
+) -> Result<ComputedPiece, Fault> {
     let ends = [columns.times.first(), columns.times.last()];
-    Ok(Computed {
+    Ok(ComputedPiece {
         bytes: columns.encode(ask)?,
-        about: About {
+        about: PieceSummary {
             times: ends.map(|time| time.copied().unwrap_or_default()),
             failed,
             preview,
@@ -389,7 +391,7 @@ fn computed(
 /// Adds the curves of an individual.
 fn add(columns: &mut Columns, subject: Option<i64>, results: Results) {
     for (at, (path, unit)) in results.paths.iter().zip(results.units.iter()).enumerate() {
-        columns.columns.push(Column {
+        columns.columns.push(ResultColumn {
             parameter: path.clone(),
             unit: unit.clone(),
             subject,

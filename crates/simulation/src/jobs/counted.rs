@@ -9,7 +9,7 @@ use toolkit::jobs::{Attempt, JobProgress, Jobs};
 use super::pool::PROGRESS_MS;
 
 /// The count of one attempt.
-pub(super) struct Counted<'a> {
+pub(super) struct AttemptCount<'a> {
     jobs: &'a Jobs,
     attempt: &'a Attempt,
     /// How many an earlier attempt has done.
@@ -19,14 +19,14 @@ pub(super) struct Counted<'a> {
     told: Mutex<Option<Instant>>,
 }
 
-/// What one thread does.
-pub(super) struct Part<'a> {
-    of: &'a Counted<'a>,
+/// Work of one thread.
+pub(super) struct ThreadPart<'a> {
+    of: &'a AttemptCount<'a>,
     size: usize,
     done: AtomicUsize,
 }
 
-impl<'a> Counted<'a> {
+impl<'a> AttemptCount<'a> {
     /// Counts up to `total`; `began` of them were done before.
     pub(super) fn new(jobs: &'a Jobs, attempt: &'a Attempt, began: usize, total: usize) -> Self {
         let counted = Self {
@@ -48,8 +48,8 @@ impl<'a> Counted<'a> {
     }
 
     /// So many are begun.
-    pub(super) fn part(&self, size: usize) -> Part<'_> {
-        Part {
+    pub(super) fn part(&self, size: usize) -> ThreadPart<'_> {
+        ThreadPart {
             of: self,
             size,
             done: AtomicUsize::new(0),
@@ -77,7 +77,7 @@ impl<'a> Counted<'a> {
     }
 }
 
-impl Part<'_> {
+impl ThreadPart<'_> {
     /// So many of the part are done.
     #[expect(
         clippy::cast_possible_truncation,

@@ -16,20 +16,20 @@ const CLASSES_S: [f64; 15] = [
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0, 300.0,
 ];
 
-/// What is known of the jobs that have ended since this process began.
+/// Record of the jobs that have ended since this process began.
 #[derive(Default)]
-pub struct Ended {
+pub struct EndedJobs {
     recorder: OnceLock<JobRecorder>,
-    kinds: Mutex<BTreeMap<&'static str, OfKind>>,
+    kinds: Mutex<BTreeMap<&'static str, KindCounts>>,
 }
 
-struct OfKind {
+struct KindCounts {
     counts: BTreeMap<&'static str, u64>,
     waited: Times,
     ran: Times,
 }
 
-impl Default for OfKind {
+impl Default for KindCounts {
     fn default() -> Self {
         Self {
             counts: BTreeMap::new(),
@@ -39,8 +39,8 @@ impl Default for OfKind {
     }
 }
 
-impl Ended {
-    /// From now on the journal is told.
+impl EndedJobs {
+    /// Records in the journal from now on.
     pub fn record_with(&self, recorder: JobRecorder) {
         // The first one stays: a server has one journal.
         let _ = self.recorder.set(recorder);
@@ -93,7 +93,7 @@ impl Ended {
                 ));
             }
         }
-        type Of = fn(&OfKind) -> &Times;
+        type Of = fn(&KindCounts) -> &Times;
         let times: [(&str, &str, Of); 2] = [
             (
                 "mcp_simulation_job_queue_wait_seconds",
@@ -116,7 +116,7 @@ impl Ended {
     }
 }
 
-/// A span of the wall clock; none where it was set back.
+/// Returns a span of the wall clock; none if it was set back.
 fn span(from_ms: i64, to_ms: i64) -> Duration {
     let ms = to_ms.saturating_sub(from_ms);
     Duration::from_millis(u64::try_from(ms).unwrap_or(0))

@@ -1,5 +1,5 @@
-//! Where pieces are computed: in worker processes, so that one that breaks harms no other; or on the thread that asks, where
-//! there is no program to start.
+//! Engine of pieces: in worker processes, so that one that breaks harms no other; or on the calling thread, without a
+//! program to start.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,69 +9,69 @@ use std::time::Duration;
 use net::worker::Worker;
 use pbpk::run::Tell;
 
-use super::compute::{Computed, Computer, Piece};
-use super::ospsuite::Ospsuite;
-use super::stop::Stop;
+use super::compute::{ComputedPiece, PieceComputer, WorkPiece};
+use super::ospsuite::OspsuiteLauncher;
+use super::stop::StopSignal;
 use super::worker::{PIECE, PROGRESS, STOP, WORKER_COMMAND, read_end};
 use crate::fault::{Fault, Kind};
-use crate::models::Library;
+use crate::models::ModelLibrary;
 
 /// How often it is asked whether a worker is to stop, in milliseconds.
 pub(super) const ASK_MS: u64 = 5;
-/// How long a worker that was told to stop may take, in milliseconds; then it is killed.
+/// Grace period of a worker after a stop request, in milliseconds; then it is killed.
 const STOP_MS_MAX: u64 = 1_000;
 
 /// Computes pieces.
-pub struct Engine {
+pub struct PieceEngine {
     program: PathBuf,
     workers_max: usize,
-    state: Mutex<State>,
+    state: Mutex<EngineState>,
     freed: Condvar,
-    here: Computer,
-    over_r: Option<Ospsuite>,
+    here: PieceComputer,
+    over_r: Option<OspsuiteLauncher>,
 }
 
 #[derive(Default)]
-struct State {
+struct EngineState {
     idle: Vec<Worker>,
     busy: usize,
 }
 
-impl Engine {
+impl PieceEngine {
     /// Computes with at most so many processes of this program; an empty one means on the asking thread.
     #[must_use]
     pub fn new(
         program: PathBuf,
         workers_max: usize,
-        library: Arc<Library>,
-        over_r: Option<Ospsuite>,
+        library: Arc<ModelLibrary>,
+        over_r: Option<OspsuiteLauncher>,
     ) -> Self {
         Self {
             program,
             workers_max,
             state: Mutex::default(),
             freed: Condvar::new(),
-            here: Computer::new(library),
+            here: PieceComputer::new(library),
             over_r,
         }
     }
 
-    /// How R is started, where it solves the models.
+    /// How R is started, if it solves the models.
     #[must_use]
-    pub fn over_r(&self) -> Option<&Ospsuite> {
+    pub fn over_r(&self) -> Option<&OspsuiteLauncher> {
         self.over_r.as_ref()
     }
 
     /// Computes a piece.
     ///
     /// # Errors
-    /// [`Fault`]; [`Kind::InteropError`] where the worker broke.
+    /// [`Fault`]; [`Kind::InteropError`] if the worker broke.
     pub fn compute(
         &self,
-        piece: &Piece,
-        stop: &Stop<'_>,
+        piece: &WorkPiece,
+        stop: &StopSignal<'_>,
         progress: Tell<'_>,
-    ) -> Result<Computed, Fault> {
+    ) -> Result<ComputedPiece, Fault> {
         if self.program.as_os_str().is_empty() {
             return self.here.compute(piece, &|| stop.ask(), progress);
         }
@@ -81,7 +81,7 @@ impl Engine {
         let whole = done.is_some();
         self.give_back(whole.then_some(worker));
         match done {
-            // A worker that was told to stop says that it was cancelled, whyever that was.
+            // A worker that was stopped reports a cancellation, for any cause.
             Some(Err(fault)) if fault.kind == Kind::Cancelled => Err(stop.fault().unwrap_or(fault)),
             Some(done) => done,
             None => Err(stop.fault().unwrap_or_else(|| {
@@ -93,8 +93,8 @@ impl Engine {
         }
     }
 
-    /// A worker that has nothing to do; a new one where there may be one more.
-    fn take(&self, stop: &Stop<'_>) -> Result<Worker, Fault> {
+    /// Returns a worker that has nothing to do; a new one if there may be one more.
+    fn take(&self, stop: &StopSignal<'_>) -> Result<Worker, Fault> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         while state.busy >= self.workers_max {
             if let Some(fault) = stop.fault() {
@@ -126,13 +126,13 @@ impl Engine {
     }
 }
 
-/// Has a worker compute a piece; `None` where it breaks, or does not stop when it is told to.
+/// Computes a piece in a worker; returns `None` if it breaks, or does not stop on request.
 fn converse(
     worker: &mut Worker,
-    piece: &Piece,
-    stop: &Stop<'_>,
+    piece: &WorkPiece,
+    stop: &StopSignal<'_>,
     progress: Tell<'_>,
-) -> Option<Result<Computed, Fault>> {
+) -> Option<Result<ComputedPiece, Fault>> {
     let speaker = worker.speaker();
     let process = worker.id();
     let asked = serde_json::to_vec(piece).ok()?;

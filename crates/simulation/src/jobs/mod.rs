@@ -1,4 +1,4 @@
-//! Runs as jobs: what one is asked for, how it is carried out, and the threads and processes that do it.
+//! Runs as jobs: the work of one, its execution, and the threads and processes for it.
 
 mod compute;
 mod counted;
@@ -12,11 +12,11 @@ mod stop;
 mod work;
 mod worker;
 
-pub use compute::Piece;
-pub use ended::Ended;
-pub use ospsuite::{Ospsuite, Told};
-pub use pool::{Keeper, Pool, Settings};
+pub use compute::WorkPiece;
+pub use ended::EndedJobs;
+pub use ospsuite::{OspsuiteInfo, OspsuiteLauncher};
+pub use pool::{JobPool, PoolSettings, ResultKeeper};
 pub use probe::probe;
-pub use stop::Stop;
-pub use work::{KIND_POPULATION, KIND_RUN, Solution, Work};
+pub use stop::StopSignal;
+pub use work::{KIND_POPULATION, KIND_RUN, RunWork, SolutionInfo};
 pub use worker::{WORKER_COMMAND, work as work_for_another};

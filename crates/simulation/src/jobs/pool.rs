@@ -1,4 +1,4 @@
-//! What is kept between calls, and the threads that carry out jobs.
+//! Store between calls, and the threads that run jobs.
 //!
 //! The database is opened at the first call that needs it. One process has it at a time; a second process of the same
 //! server takes the next free place, with jobs and results of its own.
@@ -22,15 +22,15 @@ use toolkit::outputs::{OutputBounds, OutputError, OutputWriter, Outputs, Written
 use toolkit::results::HandleBounds;
 use toolkit::store::{PLACES_MAX, Store};
 
-use super::compute::Piece;
-use super::ended::Ended;
-use super::engine::Engine;
-use super::ospsuite::Ospsuite;
-use super::stop::Stop;
-use super::work::{KIND_POPULATION, KIND_RUN, Solution, Work};
+use super::compute::WorkPiece;
+use super::ended::EndedJobs;
+use super::engine::PieceEngine;
+use super::ospsuite::OspsuiteLauncher;
+use super::stop::StopSignal;
+use super::work::{KIND_POPULATION, KIND_RUN, RunWork, SolutionInfo};
 use crate::fault::{Fault, Kind};
-use crate::models::{Library, digest};
-use crate::results::{Columns, Index, Kept};
+use crate::models::{ModelLibrary, digest};
+use crate::results::{Columns, ResultIndex, StoredResult};
 
 /// How long a thread without work waits before it looks again, in milliseconds.
 const IDLE_MS: u64 = 1_000;
@@ -41,7 +41,7 @@ pub(super) const PROGRESS_MS: u128 = 100;
 
 /// How much is kept and done at a time.
 #[derive(Debug, Clone, Copy)]
-pub struct Settings {
+pub struct PoolSettings {
     /// Runs at a time.
     pub workers: usize,
     /// How long jobs and results are kept, in milliseconds.
@@ -52,16 +52,16 @@ pub struct Settings {
     pub open_per_caller_max: usize,
 }
 
-/// What is kept between calls.
-pub struct Keeper {
+/// Store of results and jobs between calls.
+pub struct ResultKeeper {
     /// The jobs.
     pub jobs: Jobs,
     /// Numbers of results.
     pub outputs: Outputs,
     /// Names of results and snapshots.
-    pub index: Index,
+    pub index: ResultIndex,
     /// What computes.
-    pub engine: Engine,
+    pub engine: PieceEngine,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Threads of one population.
@@ -71,7 +71,7 @@ pub struct Keeper {
 }
 
 /// Columns that are kept.
-pub struct Stored {
+pub struct StoredColumns {
     /// The handle to them.
     pub handle: String,
     /// Their length, header included.
@@ -81,17 +81,17 @@ pub struct Stored {
 }
 
 /// The threads that carry out jobs. They end with it.
-pub struct Pool {
-    keeper: Arc<Keeper>,
+pub struct JobPool {
+    keeper: Arc<ResultKeeper>,
     threads: Vec<JoinHandle<()>>,
 }
 
-impl Keeper {
+impl ResultKeeper {
     fn open(
         setup: &Setup,
-        settings: Settings,
-        (library, over_r): (Arc<Library>, Option<Ospsuite>),
-        ended: Arc<Ended>,
+        settings: PoolSettings,
+        (library, over_r): (Arc<ModelLibrary>, Option<OspsuiteLauncher>),
+        ended: Arc<EndedJobs>,
     ) -> Result<Self, Fault> {
         let store = place(&setup.state, setup.random)?;
         let (clock, program) = (Arc::clone(&setup.clock), setup.program.clone());
@@ -112,14 +112,14 @@ impl Keeper {
             },
             ..OutputBounds::default()
         };
-        let index = Index::open(&store.1, settings.kept_ms)?;
+        let index = ResultIndex::open(&store.1, settings.kept_ms)?;
         let on_end: OnEnd = Box::new(move |job| ended.tell(job));
         let jobs = Jobs::open_telling(Arc::clone(&store.0), bounds, Some(on_end), now_ms)?;
         Ok(Self {
             jobs: jobs.0,
             outputs: Outputs::open(&store.0, outputs)?,
             index,
-            engine: Engine::new(program, settings.workers, library, over_r),
+            engine: PieceEngine::new(program, settings.workers, library, over_r),
             clock,
             threads: settings.workers,
             is_over: AtomicBool::new(false),
@@ -181,7 +181,7 @@ impl Keeper {
         let allowed = claimed.job.timeout_ms.map(Duration::from_millis);
         // Its time began when it was claimed, which may have waited for the disk.
         let allowed = allowed.map(|allowed| allowed.saturating_sub(self.since_claimed(claimed)));
-        let stop = Stop::new(&claimed.cancel, &self.is_over, allowed);
+        let stop = StopSignal::new(&claimed.cancel, &self.is_over, allowed);
         let told = Mutex::new(Instant::now());
         let progress = |done: f64| {
             let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
@@ -226,7 +226,7 @@ impl Keeper {
         self.tidy(&claimed.job, made);
     }
 
-    /// How long ago the attempt was claimed.
+    /// Returns how long ago the attempt was claimed.
     fn since_claimed(&self, claimed: &Claimed) -> Duration {
         let claimed_ms = claimed.job.attempt_ms;
         let since_ms = claimed_ms.map_or(0, |claimed_ms| self.now_ms().saturating_sub(claimed_ms));
@@ -245,28 +245,29 @@ impl Keeper {
         }
     }
 
-    /// Gives the name of the result, and of a single run where its numbers are: another job may give its own the same name.
+    /// Returns the name of the result, and the handle of a single run's numbers: another job may use the same name.
     ///
     /// The handles of all that it keeps are noted in `made`.
     fn run(
         &self,
         claimed: &Claimed,
-        stop: &Stop<'_>,
+        stop: &StopSignal<'_>,
         progress: Tell<'_>,
         made: &Mutex<Vec<String>>,
     ) -> Result<Value, Fault> {
-        let work: Work = serde_json::from_value(claimed.job.request.clone()).map_err(|error| {
-            Fault::new(
-                Kind::InternalError,
-                format!("the job cannot be read: {error}"),
-            )
-        })?;
+        let work: RunWork =
+            serde_json::from_value(claimed.job.request.clone()).map_err(|error| {
+                Fault::new(
+                    Kind::InternalError,
+                    format!("the job cannot be read: {error}"),
+                )
+            })?;
         if let Some(cohort) = &work.cohort {
             let results_id =
                 super::population::carry_out(self, claimed, (&work, cohort), stop, made)?;
             return Ok(json!({"resultsId": results_id}));
         }
-        let piece = Piece {
+        let piece = WorkPiece {
             work,
             rows: None,
             over_r: self.engine.over_r().cloned(),
@@ -278,13 +279,13 @@ impl Keeper {
             .push(stored.handle.clone());
         let about = computed.about;
         let work = piece.work;
-        let metadata = work.solved(&Solution {
+        let metadata = work.solved(&SolutionInfo {
             engine: about.engine,
             states: about.states,
             steps: about.steps,
             warnings: about.warnings,
         });
-        let kept = Kept {
+        let kept = StoredResult {
             results_id: work.results_id.clone(),
             handles: vec![stored.handle],
             job_id: claimed.job.id.as_str().to_owned(),
@@ -293,16 +294,21 @@ impl Keeper {
             metadata,
             population: Value::Null,
         };
-        self.index.put(&claimed.job.caller, &kept)?;
+        self.index.store(&claimed.job.caller, &kept)?;
         Ok(json!({"resultsId": work.results_id, "handles": kept.handles}))
     }
 
     /// Keeps columns, as they are encoded, for a caller.
     ///
     /// # Errors
-    /// [`Fault`] where they cannot be written, or where too much is kept already.
-    pub fn store(&self, caller: &str, bytes: &[u8], ask: Question<'_>) -> Result<Stored, Fault> {
-        // The last that may be ended: what is written is whole.
+    /// [`Fault`] if they cannot be written, or if too much is kept already.
+    pub fn store(
+        &self,
+        caller: &str,
+        bytes: &[u8],
+        ask: Question<'_>,
+    ) -> Result<StoredColumns, Fault> {
+        // The last step that may be interrupted: a write is whole.
         let sha256 = digest(bytes, &Watch::new(Some(ask)))?;
         let (handle, writer) = self.outputs.create(caller, 1, self.now_ms())?;
         let written = write(writer, bytes);
@@ -319,7 +325,7 @@ impl Keeper {
             );
             return Err(Fault::new(Kind::Busy, wrong));
         }
-        Ok(Stored {
+        Ok(StoredColumns {
             handle,
             bytes: bytes.len() as u64,
             sha256,
@@ -331,18 +337,18 @@ impl Keeper {
         let _ = self.outputs.forget(caller, handle, self.now_ms());
     }
 
-    /// The columns behind a handle.
+    /// Returns the columns behind a handle.
     ///
     /// # Errors
-    /// [`Fault`] where they are gone or damaged.
+    /// [`Fault`] if they are gone or damaged.
     pub fn columns(&self, caller: &str, handle: &str) -> Result<Columns, Fault> {
         self.columns_asking(caller, handle, &|| None)
     }
 
-    /// As [`Keeper::columns`]; of large ones it is asked now and then whether to go on.
+    /// As [`ResultKeeper::columns`]; of large ones it is asked now and then whether to go on.
     ///
     /// # Errors
-    /// As [`Keeper::columns`], and the answer.
+    /// As [`ResultKeeper::columns`], and the answer.
     pub fn columns_asking(
         &self,
         caller: &str,
@@ -405,20 +411,21 @@ fn generator(random: fn(&mut [u8]) -> io::Result<()>) -> Result<toolkit::store::
     }))
 }
 
-impl Pool {
-    /// Opens what is kept for this server and begins to work. Models are solved with this library, and over R where it says how.
+impl JobPool {
+    /// Opens the store of this server and begins to work. Models are solved with this library, and over R if it is
+    /// configured.
     ///
     /// # Errors
-    /// [`Fault`] where it cannot be opened, or no thread can be started.
+    /// [`Fault`] if it cannot be opened, or no thread can be started.
     pub fn open(
         setup: &Setup,
-        settings: Settings,
-        solver: (Arc<Library>, Option<Ospsuite>),
-        ended: Arc<Ended>,
+        settings: PoolSettings,
+        solver: (Arc<ModelLibrary>, Option<OspsuiteLauncher>),
+        ended: Arc<EndedJobs>,
     ) -> Result<Self, Fault> {
-        let keeper = Arc::new(Keeper::open(setup, settings, solver, ended)?);
+        let keeper = Arc::new(ResultKeeper::open(setup, settings, solver, ended)?);
         let mut threads = Vec::new();
-        let start = |name: String, body: fn(&Keeper)| {
+        let start = |name: String, body: fn(&ResultKeeper)| {
             let keeper = Arc::clone(&keeper);
             let thread = std::thread::Builder::new().name(name);
             thread.spawn(move || body(&keeper)).map_err(|error| {
@@ -429,7 +436,7 @@ impl Pool {
             })
         };
         for number in 0..settings.workers {
-            threads.push(start(format!("simulation-{number}"), Keeper::work)?);
+            threads.push(start(format!("simulation-{number}"), ResultKeeper::work)?);
         }
         threads.push(start("simulation-sweep".to_owned(), |keeper| {
             while !keeper.is_over.load(Ordering::Relaxed) {
@@ -440,14 +447,14 @@ impl Pool {
         Ok(Self { keeper, threads })
     }
 
-    /// What is kept.
+    /// Returns the store.
     #[must_use]
-    pub fn keeper(&self) -> &Arc<Keeper> {
+    pub fn keeper(&self) -> &Arc<ResultKeeper> {
         &self.keeper
     }
 }
 
-impl Drop for Pool {
+impl Drop for JobPool {
     fn drop(&mut self) {
         self.keeper.is_over.store(true, Ordering::Relaxed);
         self.keeper.waiting.1.notify_all();

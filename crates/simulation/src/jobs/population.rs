@@ -9,12 +9,12 @@ use serde_json::json;
 use toolkit::jobs::Claimed;
 
 use super::compute::note;
-use super::counted::Counted;
-use super::{Keeper, Piece, Solution, Stop, Work};
+use super::counted::AttemptCount;
+use super::{ResultKeeper, RunWork, SolutionInfo, StopSignal, WorkPiece};
 use crate::fault::{Fault, Kind};
 use crate::figures::number;
-use crate::population::{Aggregate, Chunk, Cohort, USUAL};
-use crate::results::{Kept, metrics};
+use crate::population::{Aggregate, CohortRecord, PopulationChunk, USUAL};
+use crate::results::{StoredResult, metrics};
 
 /// Most individuals of one chunk.
 const CHUNK_SUBJECTS_MAX: usize = 100;
@@ -30,41 +30,41 @@ const NUMBERS_OF_A_UNIT: usize = 256;
 const CHUNK_NUMBERS_MAX: usize = 8 << 20;
 
 /// A population that is to be computed.
-struct Run<'a> {
-    keeper: &'a Keeper,
+struct PopulationRun<'a> {
+    keeper: &'a ResultKeeper,
     claimed: &'a Claimed,
-    work: &'a Work,
-    stop: &'a Stop<'a>,
+    work: &'a RunWork,
+    stop: &'a StopSignal<'a>,
     size: usize,
     chunk_subjects: usize,
     next: AtomicUsize,
-    done: Mutex<BTreeMap<usize, Chunk>>,
+    done: Mutex<BTreeMap<usize, PopulationChunk>>,
     fault: Mutex<Option<Fault>>,
-    counted: Counted<'a>,
+    counted: AttemptCount<'a>,
 }
 
-/// Computes what the work asks for; gives the name of the result. The handles of the chunks are noted in `made`, also where
-/// something is wrong.
+/// Computes what the work asks for; gives the name of the result. The handles of the chunks are noted in `made`, also
+/// where something is wrong.
 ///
 /// # Errors
 /// [`Fault`].
 pub fn carry_out(
-    keeper: &Keeper,
+    keeper: &ResultKeeper,
     claimed: &Claimed,
-    (work, cohort): (&Work, &Cohort),
-    stop: &Stop<'_>,
+    (work, cohort): (&RunWork, &CohortRecord),
+    stop: &StopSignal<'_>,
     made: &Mutex<Vec<String>>,
 ) -> Result<String, Fault> {
     let size = usize::try_from(cohort.size).unwrap_or(usize::MAX);
     let fit = CHUNK_NUMBERS_MAX / work.numbers.max(1);
     let before = before(claimed);
-    let counted = Counted::new(
+    let counted = AttemptCount::new(
         &keeper.jobs,
         &claimed.attempt,
-        before.values().map(Chunk::len).sum(),
+        before.values().map(PopulationChunk::len).sum(),
         size,
     );
-    let run = Run {
+    let run = PopulationRun {
         keeper,
         claimed,
         work,
@@ -90,7 +90,7 @@ pub fn carry_out(
         .done
         .into_inner()
         .unwrap_or_else(PoisonError::into_inner);
-    let chunks: Vec<Chunk> = chunks.into_values().collect();
+    let chunks: Vec<PopulationChunk> = chunks.into_values().collect();
     made.lock()
         .unwrap_or_else(PoisonError::into_inner)
         .extend(chunks.iter().map(|chunk| chunk.handle.clone()));
@@ -100,14 +100,15 @@ pub fn carry_out(
     keep(keeper, claimed, work, (cohort, &chunks), &|| stop.ask())
 }
 
-/// The chunks that an earlier attempt has computed and that are still there.
-fn before(claimed: &Claimed) -> BTreeMap<usize, Chunk> {
+/// Returns the chunks that an earlier attempt has computed and that are still there.
+fn before(claimed: &Claimed) -> BTreeMap<usize, PopulationChunk> {
     let noted = claimed.job.checkpoint.clone().unwrap_or_default();
-    let chunks: BTreeMap<usize, Chunk> = serde_json::from_value(noted).unwrap_or_default();
+    let chunks: BTreeMap<usize, PopulationChunk> =
+        serde_json::from_value(noted).unwrap_or_default();
     chunks
 }
 
-impl Run<'_> {
+impl PopulationRun<'_> {
     fn chunks(&self) -> usize {
         self.size.div_ceil(self.chunk_subjects)
     }
@@ -139,7 +140,7 @@ impl Run<'_> {
         }
     }
 
-    /// Whether an earlier attempt has computed the chunk and its numbers are whole.
+    /// Returns whether an earlier attempt has computed the chunk and its numbers are whole.
     fn is_done(&self, number: usize) -> Result<bool, Fault> {
         let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(chunk) = done.get(&number).cloned() else {
@@ -164,7 +165,7 @@ impl Run<'_> {
         // Individuals are numbered by their rows.
         let subject = |row: usize| i64::try_from(row).unwrap_or(i64::MAX);
         let subjects = [subject(rows.start), subject(rows.end.saturating_sub(1))];
-        let piece = Piece {
+        let piece = WorkPiece {
             work: self.work.clone(),
             rows: Some(rows),
             over_r: self.keeper.engine.over_r().cloned(),
@@ -181,7 +182,7 @@ impl Run<'_> {
             .store(&self.claimed.job.caller, &computed.bytes, &|| {
                 self.stop.ask()
             })?;
-        let chunk = Chunk {
+        let chunk = PopulationChunk {
             chunk_id: format!("{}-chunk-{}", self.work.results_id, number + 1),
             handle: stored.handle,
             subjects,
@@ -217,13 +218,13 @@ impl Run<'_> {
 }
 
 /// Returns how the chunks were computed, all together.
-fn solution(cohort: &Cohort, chunks: &[Chunk]) -> Solution {
+fn solution(cohort: &CohortRecord, chunks: &[PopulationChunk]) -> SolutionInfo {
     let first = chunks.first();
     let mut warnings: Vec<String> = cohort.alike().into_iter().collect();
     for chunk in chunks {
         note(&mut warnings, chunk.warnings.iter().cloned());
     }
-    Solution {
+    SolutionInfo {
         engine: first
             .map_or(crate::BACKEND, |chunk| chunk.engine.as_str())
             .to_owned(),
@@ -233,9 +234,9 @@ fn solution(cohort: &Cohort, chunks: &[Chunk]) -> Solution {
     }
 }
 
-/// Figures over nobody are none.
-fn some_are_left(chunks: &[Chunk]) -> Result<(), Fault> {
-    let size: usize = chunks.iter().map(Chunk::len).sum();
+/// Refuses figures over no individual.
+fn some_are_left(chunks: &[PopulationChunk]) -> Result<(), Fault> {
+    let size: usize = chunks.iter().map(PopulationChunk::len).sum();
     let failures: usize = chunks.iter().map(|chunk| chunk.failures).sum();
     let first = chunks.iter().find_map(|chunk| chunk.failed.iter().next());
     match first {
@@ -251,10 +252,10 @@ fn some_are_left(chunks: &[Chunk]) -> Result<(), Fault> {
 
 /// Computes the figures over all individuals out of the chunks, and keeps the result under its name.
 fn keep(
-    keeper: &Keeper,
+    keeper: &ResultKeeper,
     claimed: &Claimed,
-    work: &Work,
-    (cohort, chunks): (&Cohort, &[Chunk]),
+    work: &RunWork,
+    (cohort, chunks): (&CohortRecord, &[PopulationChunk]),
     ask: Question<'_>,
 ) -> Result<String, Fault> {
     let (caller, watch) = (&claimed.job.caller, Watch::new(Some(ask)));
@@ -283,7 +284,7 @@ fn keep(
     };
     let mut aggregates = serde_json::Map::new();
     for name in names {
-        let aggregate = Aggregate::named(name)?;
+        let aggregate = Aggregate::from_name(name)?;
         for (at, (path, all)) in measured.iter().enumerate() {
             watch.ask()?;
             let figure = number(aggregate.over(all));
@@ -295,7 +296,7 @@ fn keep(
             }
         }
     }
-    let kept = Kept {
+    let kept = StoredResult {
         results_id: work.results_id.clone(),
         handles: chunks.iter().map(|chunk| chunk.handle.clone()).collect(),
         job_id: claimed.job.id.as_str().to_owned(),
@@ -304,6 +305,6 @@ fn keep(
         metadata: work.solved(&solution(cohort, chunks)),
         population: json!({"cohort": cohort, "aggregates": aggregates, "chunks": chunks}),
     };
-    keeper.index.put(caller, &kept)?;
+    keeper.index.store(caller, &kept)?;
     Ok(work.results_id.clone())
 }

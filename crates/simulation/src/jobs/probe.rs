@@ -1,4 +1,4 @@
-//! Whether runs can be computed: a worker process is started as for a run, and solves a model whose solution is known.
+//! Whether runs can be computed: a worker process is started as for a run, and solves a model with a known solution.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use net::worker::Worker;
 
-use super::ospsuite::{Ospsuite, Session, Told};
+use super::ospsuite::{OspsuiteInfo, OspsuiteLauncher, OspsuiteSession};
 use super::worker::{PROBE, PROBED, PROBED_R, WORKER_COMMAND};
 
 /// A model of one state that decays.
@@ -20,12 +20,15 @@ const WAIT_R: Duration = Duration::from_secs(60);
 /// How often it is looked whether that time is over.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Tries whether runs can be computed by processes of this program; an empty one means in this process. Over R it is tried
-/// whether that starts and has its package: what it says of itself.
+/// Tries whether runs can be computed by processes of this program; an empty one means in this process. Over R it
+/// checks that R starts and has its package, and returns its versions.
 ///
 /// # Errors
-/// What is wrong, as a sentence.
-pub fn probe(program: &Path, over_r: Option<&Ospsuite>) -> Result<Option<Told>, String> {
+/// The fault, as a sentence.
+pub fn probe(
+    program: &Path,
+    over_r: Option<&OspsuiteLauncher>,
+) -> Result<Option<OspsuiteInfo>, String> {
     if program.as_os_str().is_empty() {
         return match over_r {
             Some(how) => started(how).map(Some),
@@ -67,8 +70,8 @@ pub fn probe(program: &Path, over_r: Option<&Ospsuite>) -> Result<Option<Told>, 
     }
 }
 
-fn started(how: &Ospsuite) -> Result<Told, String> {
-    let session = Session::start(how, &|| None).map_err(|fault| fault.message)?;
+fn started(how: &OspsuiteLauncher) -> Result<OspsuiteInfo, String> {
+    let session = OspsuiteSession::start(how, &|| None).map_err(|fault| fault.message)?;
     Ok(session.told.clone())
 }
 
@@ -83,7 +86,7 @@ pub(super) fn begin(asked: &[u8]) -> Result<Vec<u8>, String> {
 
 /// Solves dy/dt = -y from 1 to t = 1.
 pub(super) fn solve() -> Result<(), String> {
-    let read = pbpk::read::bytes(MODEL.as_bytes(), &pbpk::read::Options::default());
+    let read = pbpk::read::bytes(MODEL.as_bytes(), &pbpk::read::ReadOptions::default());
     let model = std::sync::Arc::new(read.map_err(|error| error.to_string())?);
     let outputs = model.outputs();
     let structure =

@@ -8,15 +8,15 @@ use toolkit::Cancel;
 
 use crate::fault::{Fault, Kind};
 
-/// Whoever can end a piece of work.
-pub struct Stop<'a> {
+/// Signals that can end a piece of work.
+pub struct StopSignal<'a> {
     cancel: &'a Cancel,
     is_over: &'a AtomicBool,
     began: Instant,
     allowed: Option<Duration>,
 }
 
-impl<'a> Stop<'a> {
+impl<'a> StopSignal<'a> {
     /// Work that ends when it is cancelled, when the process ends, or when its time is over.
     #[must_use]
     pub fn new(cancel: &'a Cancel, is_over: &'a AtomicBool, allowed: Option<Duration>) -> Self {
@@ -28,7 +28,7 @@ impl<'a> Stop<'a> {
         }
     }
 
-    /// Why the work is to stop, as a fault.
+    /// Returns why the work is to stop, as a fault.
     #[must_use]
     pub fn fault(&self) -> Option<Fault> {
         self.ask().map(|cause| match cause {
@@ -37,7 +37,7 @@ impl<'a> Stop<'a> {
         })
     }
 
-    /// Why the work is to stop, where it is.
+    /// Returns why the work is to stop, if it is.
     #[must_use]
     pub fn ask(&self) -> Option<Interrupt> {
         if self.cancel.is_cancelled() || self.is_over.load(Ordering::Relaxed) {

@@ -1,4 +1,4 @@
-//! What a job is asked for: everything that it needs, so that it can be done again after a restart.
+//! Work of a job: everything that it needs, so that it can be repeated after a restart.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,8 @@ use pbpk::run::OspVersion;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::models::{ModelRef, Selection};
-use crate::population::Cohort;
+use crate::models::{ModelRef, QuantitySelection};
+use crate::population::CohortRecord;
 
 /// The kind of jobs that run one individual.
 pub const KIND_RUN: &str = "run";
@@ -16,7 +16,7 @@ pub const KIND_POPULATION: &str = "population";
 
 /// A run, whole.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Work {
+pub struct RunWork {
     /// The call that asked for it, by its name in the journal.
     #[serde(default)]
     pub op: Option<String>,
@@ -26,25 +26,25 @@ pub struct Work {
     pub results_id: String,
     /// The model file.
     pub model: ModelRef,
-    /// What is told of it.
+    /// Metadata for clients.
     pub metadata: Value,
-    /// What the caller has set, in base units, by path.
+    /// Values set by the caller, in base units, by path.
     pub changed: BTreeMap<String, f64>,
     /// How many numbers one individual gives, for the size of chunks.
     pub numbers: usize,
     /// Which outputs are kept.
-    pub selection: Selection,
-    /// The individuals, where there is more than the one of the file.
-    pub cohort: Option<Cohort>,
-    /// Name of the release of OSP whose rules hold at the start of the run.
+    pub selection: QuantitySelection,
+    /// The individuals, if there is more than the one of the file.
+    pub cohort: Option<CohortRecord>,
+    /// Name of the release of OSP for the start of the run.
     #[serde(default)]
     pub osp_version: Option<String>,
 }
 
-/// What is known of how results were computed.
+/// Information about the computation of results.
 #[derive(Debug, Clone, Default)]
-pub struct Solution {
-    /// What has solved the model.
+pub struct SolutionInfo {
+    /// Name of the solver.
     pub engine: String,
     /// States of the model.
     pub states: usize,
@@ -54,8 +54,8 @@ pub struct Solution {
     pub warnings: Vec<String>,
 }
 
-impl Work {
-    /// Returns the release of OSP whose rules the run follows.
+impl RunWork {
+    /// Returns the release of OSP that the run follows.
     #[must_use]
     pub fn release(&self) -> OspVersion {
         let named = self.osp_version.as_deref();
@@ -64,7 +64,7 @@ impl Work {
 
     /// Returns what is known of the model, and of how it was solved.
     #[must_use]
-    pub fn solved(&self, solution: &Solution) -> Value {
+    pub fn solved(&self, solution: &SolutionInfo) -> Value {
         let mut metadata = self.metadata.clone();
         if let Some(members) = metadata.as_object_mut() {
             let mut solver = json!({

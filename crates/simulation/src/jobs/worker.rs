@@ -1,7 +1,7 @@
 //! A process that computes pieces for another one of this program.
 //!
-//! It reads pieces on its standard input, one at a time, and writes what they gave. When its input ends, so does it: whoever
-//! started it is gone.
+//! It reads pieces on its standard input, one at a time, and writes their results. It ends with its input: its parent
+//! is gone.
 
 use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use net::worker::{FRAME_BYTES_MAX, Frame, read, write};
 use pbpk::watch::Interrupt;
 use serde::Serialize;
 
-use super::compute::{Computed, Computer, Piece};
+use super::compute::{ComputedPiece, PieceComputer, WorkPiece};
 use crate::fault::{Fault, Kind};
 
 /// The one word with which this program is started as a worker.
@@ -21,7 +21,7 @@ pub const WORKER_COMMAND: &str = "__simulate";
 
 /// To a worker: a piece, as JSON.
 pub(super) const PIECE: u8 = b'w';
-/// To a worker: what it computes is not wanted any more.
+/// To a worker: stop the computation.
 pub(super) const STOP: u8 = b's';
 /// To a worker: whether it can compute; over R, how that is started, as JSON.
 pub(super) const PROBE: u8 = b't';
@@ -31,7 +31,7 @@ pub(super) const PROBED: u8 = b'T';
 pub(super) const PROBED_R: u8 = b'R';
 /// From a worker: how far it is, as a number of 8 bytes.
 pub(super) const PROGRESS: u8 = b'p';
-/// From a worker: what is told of the numbers, as JSON; the numbers follow.
+/// From a worker: the summary of the numbers, as JSON; the numbers follow.
 pub(super) const ABOUT: u8 = b'a';
 /// From a worker: some of the numbers; none where these were all.
 pub(super) const NUMBERS: u8 = b'n';
@@ -40,7 +40,7 @@ pub(super) const FAULT: u8 = b'f';
 
 /// Bytes of numbers that are sent at once: between them the worker sees that they are not wanted any more.
 const NUMBERS_BYTES: usize = 256 << 10;
-/// How often progress is told, in milliseconds.
+/// Interval of progress, in milliseconds.
 const PROGRESS_MS: u128 = 50;
 
 /// Computes pieces until the input ends.
@@ -63,14 +63,14 @@ pub fn work(input: impl Read + Send + 'static, output: &mut (impl Write + Send))
                     Ok((STOP, _)) => told.store(true, Ordering::SeqCst),
                     Ok(_) => {}
                     Err(_) => {
-                        // Nobody waits for what is being computed.
+                        // The computation has no reader any more.
                         told.store(true, Ordering::SeqCst);
                         return;
                     }
                 }
             }
         })?;
-    let computer = Computer::default();
+    let computer = PieceComputer::default();
     for (asked, piece) in pieces {
         match asked {
             PROBE if piece.is_empty() => {
@@ -88,7 +88,7 @@ pub fn work(input: impl Read + Send + 'static, output: &mut (impl Write + Send))
 }
 
 fn answer(
-    computer: &Computer,
+    computer: &PieceComputer,
     piece: &[u8],
     stop: &AtomicBool,
     output: &mut (impl Write + Send),
@@ -99,16 +99,16 @@ fn answer(
         let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
         if told.0.elapsed().as_millis() >= PROGRESS_MS {
             told.0 = Instant::now();
-            // Whoever does not read progress does not read the result either.
+            // A reader that misses progress misses the result too.
             let _ = write(told.1, PROGRESS, &done.to_le_bytes());
         }
     };
-    let done = match serde_json::from_slice::<Piece>(piece) {
+    let done = match serde_json::from_slice::<WorkPiece>(piece) {
         Ok(piece) => computer.compute(&piece, &ask, &progress),
         Err(error) => Err(Fault::new(Kind::InternalError, error.to_string())),
     };
     let (bytes, about) = match done {
-        Ok(Computed { bytes, about }) => (bytes, about),
+        Ok(ComputedPiece { bytes, about }) => (bytes, about),
         Err(fault) => return say(output, FAULT, &fault),
     };
     say(output, ABOUT, &about)?;
@@ -125,11 +125,11 @@ fn say(output: &mut impl Write, kind: u8, what: &impl Serialize) -> io::Result<(
     write(output, kind, &serde_json::to_vec(what).unwrap_or_default())
 }
 
-/// What a worker says in the end.
+/// Reads the last frames of a worker.
 pub(super) fn read_end(
     about: Frame,
     mut next: impl FnMut() -> io::Result<Frame>,
-) -> Option<Result<Computed, Fault>> {
+) -> Option<Result<ComputedPiece, Fault>> {
     let about = match about {
         (ABOUT, about) => serde_json::from_slice(&about).ok()?,
         (FAULT, fault) => return Some(Err(serde_json::from_slice(&fault).ok()?)),
@@ -138,7 +138,7 @@ pub(super) fn read_end(
     let mut bytes = Vec::new();
     loop {
         match next().ok()? {
-            (NUMBERS, some) if some.is_empty() => return Some(Ok(Computed { bytes, about })),
+            (NUMBERS, some) if some.is_empty() => return Some(Ok(ComputedPiece { bytes, about })),
             (NUMBERS, some) if (bytes.len() + some.len()) as u64 <= FRAME_BYTES_MAX => {
                 bytes.extend_from_slice(&some);
             }
@@ -154,8 +154,8 @@ mod tests {
 
     use super::*;
 
-    /// What a worker says in the end that is given these frames.
-    fn ended(frames: &[(u8, &[u8])]) -> Option<Result<Vec<u8>, Kind>> {
+    /// Returns the end of a worker with these frames.
+    fn final_result(frames: &[(u8, &[u8])]) -> Option<Result<Vec<u8>, Kind>> {
         let mut frames = frames.iter().map(|(kind, bytes)| (*kind, bytes.to_vec()));
         let first = frames.next().unwrap();
         let next = || frames.next().ok_or(io::ErrorKind::UnexpectedEof.into());
@@ -173,13 +173,19 @@ mod tests {
         let (about, fault) = ((ABOUT, about.as_slice()), (FAULT, fault.as_slice()));
         let some = |numbers: &'static [u8]| (NUMBERS, numbers);
         let (one, two, end) = (some(b"ab"), some(b"c"), some(b""));
-        assert_eq!(ended(&[about, one, two, end]), Some(Ok(b"abc".to_vec())));
-        assert_eq!(ended(&[about, end]), Some(Ok(Vec::new())));
-        assert_eq!(ended(&[about, one, fault]), Some(Err(Kind::Cancelled)));
-        assert_eq!(ended(&[fault]), Some(Err(Kind::Cancelled)));
+        assert_eq!(
+            final_result(&[about, one, two, end]),
+            Some(Ok(b"abc".to_vec()))
+        );
+        assert_eq!(final_result(&[about, end]), Some(Ok(Vec::new())));
+        assert_eq!(
+            final_result(&[about, one, fault]),
+            Some(Err(Kind::Cancelled))
+        );
+        assert_eq!(final_result(&[fault]), Some(Err(Kind::Cancelled)));
         // Part of the numbers is no result.
-        assert_eq!(ended(&[about, one]), None);
-        assert_eq!(ended(&[about, one, (PROGRESS, b"")]), None);
-        assert_eq!(ended(&[one]), None);
+        assert_eq!(final_result(&[about, one]), None);
+        assert_eq!(final_result(&[about, one, (PROGRESS, b"")]), None);
+        assert_eq!(final_result(&[one]), None);
     }
 }

@@ -1,6 +1,6 @@
-//! What was asked of this server since the process began, under the bridge's names of metrics.
+//! Counters of this server's requests since the process began, under the bridge's names of metrics.
 //!
-//! Labels are words of this program, never a caller's: tools by their names, paths as they stand in the document of paths.
+//! Labels are words of this program, never a caller's: tools by their names, paths as in the document of paths.
 
 mod told;
 
@@ -16,9 +16,9 @@ const CLASSES_S: [f64; 19] = [
     1.0, 2.0, 5.0, 10.0, 30.0, 60.0,
 ];
 
-/// What is counted as one.
+/// Kind of counted unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum What {
+enum CountedKind {
     /// A call of this tool.
     Tool(&'static str),
     /// A request with this method at this path.
@@ -27,7 +27,7 @@ enum What {
 
 /// How it ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum End {
+enum EndKind {
     Success,
     Error,
     /// With this status.
@@ -36,38 +36,38 @@ enum End {
 
 /// The counts.
 #[derive(Default)]
-pub struct Metrics(Mutex<Counted>);
+pub struct CallMetrics(Mutex<MetricCounts>);
 
 #[derive(Default)]
-struct Counted {
-    under_way: BTreeMap<What, u64>,
-    ended: BTreeMap<(What, End), Times>,
+struct MetricCounts {
+    under_way: BTreeMap<CountedKind, u64>,
+    ended: BTreeMap<(CountedKind, EndKind), Times>,
 }
 
-/// One that is under way. Where it is dropped before it has ended, nobody waits for it any more, which counts as an error.
-pub struct Counting<'m> {
-    metrics: &'m Metrics,
-    what: What,
+/// Count of a request or call in progress. A drop before its end counts as an error: the client has gone.
+pub struct ActiveCount<'m> {
+    metrics: &'m CallMetrics,
+    what: CountedKind,
     since: Instant,
-    end: Option<End>,
+    end: Option<EndKind>,
 }
 
-impl Metrics {
-    /// A call of a tool begins.
+impl CallMetrics {
+    /// Begins the count of a tool call.
     #[must_use]
-    pub fn tool(&self, tool: &'static str) -> Counting<'_> {
-        self.begin(What::Tool(tool))
+    pub fn tool(&self, tool: &'static str) -> ActiveCount<'_> {
+        self.begin(CountedKind::Tool(tool))
     }
 
-    /// A request begins, at a path as it stands in the document.
+    /// Begins the count of a request, at a path as in the document.
     #[must_use]
-    pub fn request(&self, method: &'static str, route: &'static str) -> Counting<'_> {
-        self.begin(What::Request(method, route))
+    pub fn request(&self, method: &'static str, route: &'static str) -> ActiveCount<'_> {
+        self.begin(CountedKind::Request(method, route))
     }
 
-    fn begin(&self, what: What) -> Counting<'_> {
-        *self.counted().under_way.entry(what).or_default() += 1;
-        Counting {
+    fn begin(&self, what: CountedKind) -> ActiveCount<'_> {
+        *self.lock_counts().under_way.entry(what).or_default() += 1;
+        ActiveCount {
             metrics: self,
             what,
             since: Instant::now(),
@@ -75,33 +75,37 @@ impl Metrics {
         }
     }
 
-    fn counted(&self) -> MutexGuard<'_, Counted> {
+    fn lock_counts(&self) -> MutexGuard<'_, MetricCounts> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Counting<'_> {
+impl ActiveCount<'_> {
     /// The call has ended.
-    pub fn ended(mut self, well: bool) {
-        self.end = Some(if well { End::Success } else { End::Error });
+    pub fn end(mut self, well: bool) {
+        self.end = Some(if well {
+            EndKind::Success
+        } else {
+            EndKind::Error
+        });
     }
 
     /// The request is answered with this status.
-    pub fn answered(mut self, status: u16) {
-        self.end = Some(End::Status(status));
+    pub fn end_with_status(mut self, status: u16) {
+        self.end = Some(EndKind::Status(status));
     }
 }
 
-impl Drop for Counting<'_> {
+impl Drop for ActiveCount<'_> {
     fn drop(&mut self) {
         let took = self.since.elapsed();
-        // What is dropped without an answer has no status: 499 is the one that servers log for it.
+        // A request that is dropped without an answer has no status: servers log 499 for it.
         let gone = match self.what {
-            What::Tool(_) => End::Error,
-            What::Request(..) => End::Status(499),
+            CountedKind::Tool(_) => EndKind::Error,
+            CountedKind::Request(..) => EndKind::Status(499),
         };
         let key = (self.what, self.end.unwrap_or(gone));
-        let mut counted = self.metrics.counted();
+        let mut counted = self.metrics.lock_counts();
         let ended = counted.ended.entry(key);
         ended.or_insert_with(|| Times::new(&CLASSES_S)).add(took);
         if let Some(under_way) = counted.under_way.get_mut(&self.what) {

@@ -2,7 +2,7 @@ use toolkit::measure::Measured;
 
 use super::*;
 
-fn told(metrics: &Metrics) -> Vec<(&'static str, Vec<String>, Option<u64>)> {
+fn list_counts(metrics: &CallMetrics) -> Vec<(&'static str, Vec<String>, Option<u64>)> {
     let all = metrics.measures().into_iter();
     all.map(|measure| {
         let labels = measure.labels.iter();
@@ -18,12 +18,12 @@ fn told(metrics: &Metrics) -> Vec<(&'static str, Vec<String>, Option<u64>)> {
 
 #[test]
 fn what_ends_is_counted_once_and_what_is_dropped_too() {
-    let metrics = Metrics::default();
-    metrics.tool("get_results").ended(true);
-    metrics.tool("get_results").ended(true);
+    let metrics = CallMetrics::default();
+    metrics.tool("get_results").end(true);
+    metrics.tool("get_results").end(true);
     drop(metrics.tool("get_results"));
     let under_way = metrics.tool("get_results");
-    metrics.request("GET", "/openapi.json").answered(200);
+    metrics.request("GET", "/openapi.json").end_with_status(200);
     let of = |labels: &[&str]| labels.iter().map(ToString::to_string).collect::<Vec<_>>();
     let (good, bad) = (
         of(&["tool=get_results", "status=success"]),
@@ -31,7 +31,7 @@ fn what_ends_is_counted_once_and_what_is_dropped_too() {
     );
     let route = of(&["method=GET", "route=/openapi.json", "status_code=200"]);
     assert_eq!(
-        told(&metrics),
+        list_counts(&metrics),
         [
             (
                 "mcp_tool_invocations_in_progress",

@@ -1,17 +1,18 @@
-//! The counts as they are told, under the bridge's names.
+//! Export of the counts, under the bridge's names.
 
 use toolkit::measure::{Measure, Measured, Times};
 
-use super::{End, Metrics, What};
+use super::{CallMetrics, CountedKind, EndKind};
 
-impl Metrics {
+impl CallMetrics {
     /// Everything, for a scrape; the values of one name one after the other.
     #[must_use]
     pub fn measures(&self) -> Vec<Measure> {
-        let counted = self.counted();
+        let counted = self.lock_counts();
         let mut out = Vec::new();
         for names in [&TOOLS, &REQUESTS] {
-            let is_of = |what: &What| matches!(what, What::Tool(_)) == names.is_of_tools;
+            let is_of =
+                |what: &CountedKind| matches!(what, CountedKind::Tool(_)) == names.is_of_tools;
             for (what, count) in counted.under_way.iter().filter(|(what, _)| is_of(what)) {
                 out.push(measure(
                     names.under_way,
@@ -36,14 +37,14 @@ impl Metrics {
 /// A name of a metric, and what it says.
 type Named = (&'static str, &'static str);
 
-struct Names {
+struct MetricNames {
     is_of_tools: bool,
     under_way: Named,
     total: Named,
     times: Named,
 }
 
-static TOOLS: Names = Names {
+static TOOLS: MetricNames = MetricNames {
     is_of_tools: true,
     under_way: (
         "mcp_tool_invocations_in_progress",
@@ -59,7 +60,7 @@ static TOOLS: Names = Names {
     ),
 };
 
-static REQUESTS: Names = Names {
+static REQUESTS: MetricNames = MetricNames {
     is_of_tools: false,
     under_way: (
         "mcp_http_requests_in_progress",
@@ -75,15 +76,20 @@ static REQUESTS: Names = Names {
     ),
 };
 
-fn measure((name, about): Named, what: What, end: Option<End>, value: Measured) -> Measure {
+fn measure(
+    (name, about): Named,
+    what: CountedKind,
+    end: Option<EndKind>,
+    value: Measured,
+) -> Measure {
     let status = match end {
-        Some(End::Status(status)) => status.to_string(),
-        Some(End::Success) => "success".to_owned(),
-        Some(End::Error) | None => "error".to_owned(),
+        Some(EndKind::Status(status)) => status.to_string(),
+        Some(EndKind::Success) => "success".to_owned(),
+        Some(EndKind::Error) | None => "error".to_owned(),
     };
     let mut labels = match what {
-        What::Tool(tool) => vec![("tool", tool), ("status", &*status)],
-        What::Request(method, route) => vec![
+        CountedKind::Tool(tool) => vec![("tool", tool), ("status", &*status)],
+        CountedKind::Request(method, route) => vec![
             ("method", method),
             ("route", route),
             ("status_code", &*status),

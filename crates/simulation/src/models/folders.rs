@@ -1,4 +1,4 @@
-//! The folders from which models may be loaded. Links are resolved before a path is held against them.
+//! The folders from which models may be loaded. Links are resolved before a path is compared with them.
 
 use std::path::{Path, PathBuf};
 
@@ -15,13 +15,13 @@ const ENTRIES_MAX: usize = 20_000;
 
 /// The folders.
 #[derive(Debug, Clone, Default)]
-pub struct Folders {
+pub struct ModelFolders {
     roots: Vec<PathBuf>,
 }
 
 /// A model file that was found.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Found {
+pub struct FoundModel {
     /// The whole path.
     pub path: PathBuf,
     /// The path below its folder.
@@ -30,7 +30,7 @@ pub struct Found {
     pub root: PathBuf,
 }
 
-impl Folders {
+impl ModelFolders {
     /// These folders; they need not be there yet.
     #[must_use]
     pub fn new(roots: &[PathBuf]) -> Self {
@@ -39,11 +39,11 @@ impl Folders {
         }
     }
 
-    /// The model file that a caller names: a whole path, or one relative to a folder.
+    /// Returns the model file that a caller names: a whole path, or one relative to a folder.
     ///
     /// # Errors
-    /// [`Fault`] of the argument `filePath`. What lies outside of the folders and what is not there are told
-    /// alike, so that nobody learns which files there are.
+    /// [`Fault`] of the argument `filePath`. A file outside of the folders and an absent one give the same fault, so
+    /// that a caller does not learn which files exist.
     pub fn resolve(&self, named: &str) -> Result<PathBuf, Fault> {
         let field = "filePath";
         let wanted = fit(named, field)?;
@@ -61,15 +61,15 @@ impl Folders {
         })
     }
 
-    /// A file of any type that a caller names in this argument; none where it is not in the folders.
+    /// Returns a file of any type that a caller names in this argument; none if it is not in the folders.
     ///
     /// # Errors
-    /// [`Fault`] of the argument where it is no path.
+    /// [`Fault`] of the argument if it is not a path.
     pub fn find(&self, named: &str, field: &str) -> Result<Option<PathBuf>, Fault> {
         Ok(self.file(fit(named, field)?))
     }
 
-    /// The file that a path leads to, below one of the folders.
+    /// Returns the file that a path leads to, below one of the folders.
     fn file(&self, wanted: &Path) -> Option<PathBuf> {
         let roots = self
             .roots
@@ -87,9 +87,9 @@ impl Folders {
         roots.into_iter().any(|root| path.starts_with(root))
     }
 
-    /// All model files, by path.
+    /// Returns all model files, by path.
     #[must_use]
-    pub fn search(&self) -> Vec<Found> {
+    pub fn search(&self) -> Vec<FoundModel> {
         let mut found = Vec::new();
         let mut left = ENTRIES_MAX;
         for root in self
@@ -119,7 +119,7 @@ impl Folders {
                     {
                         let relative = path.strip_prefix(&root).unwrap_or(&path).to_path_buf();
                         let root = root.clone();
-                        found.push(Found {
+                        found.push(FoundModel {
                             path,
                             relative,
                             root,
@@ -139,7 +139,7 @@ fn extension(path: &Path) -> String {
     extension.to_string_lossy().to_ascii_lowercase()
 }
 
-/// The path that a text is.
+/// Returns the path that a text is.
 fn fit<'t>(named: &'t str, field: &str) -> Result<&'t Path, Fault> {
     let named = named.trim();
     let wrong = |what: &str| Err(Fault::input(field, what).code("value_error"));
@@ -185,7 +185,7 @@ mod tests {
         }
         std::os::unix::fs::symlink(dir.join("out/d.pkml"), dir.join("in/link.pkml")).unwrap();
         std::os::unix::fs::symlink(dir.join("in/c.txt"), dir.join("in/text.pkml")).unwrap();
-        let folders = Folders::new(&[dir.join("in"), dir.join("nowhere")]);
+        let folders = ModelFolders::new(&[dir.join("in"), dir.join("nowhere")]);
         for good in ["a.pkml", " a.pkml ", "deep/b.XML", "deep/../a.pkml"] {
             assert!(folders.resolve(good).is_ok(), "{good}");
         }

@@ -6,15 +6,16 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pbpk::compile::{CompileError, Structure};
-use pbpk::model::{Format, Model};
-use pbpk::read::{Limits, Options};
+use pbpk::model::{Model, ModelFormat};
+use pbpk::read::{ReadOptions, XmlLimits};
 use pbpk::watch::{Interrupt, Watch};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::fault::{Fault, Kind};
 
-/// Bytes that are read or digested between two looks at whether to go on: a few milliseconds without instructions for it.
+/// Bytes that are read or digested between two looks at whether to go on: a few milliseconds without instructions for
+/// it.
 const DIGESTED_AT_ONCE: usize = 1 << 20;
 /// Most compiled models that are kept.
 const STRUCTURES_MAX: usize = 16;
@@ -29,10 +30,10 @@ pub struct ModelRef {
 }
 
 impl ModelRef {
-    /// The content of the file, which has to be what it was.
+    /// Returns the content of the file, which has to be unchanged.
     ///
     /// # Errors
-    /// [`Kind::Conflict`] where it is another one by now; [`Fault`] where it cannot be read.
+    /// [`Kind::Conflict`] if it is another one by now; [`Fault`] if it cannot be read.
     pub fn content(&self, watch: &Watch<'_>) -> Result<Vec<u8>, Fault> {
         let (bytes, sha256) = content(&self.path, watch)?;
         if sha256 != self.sha256 {
@@ -48,7 +49,7 @@ impl ModelRef {
 
 /// Which quantities a run stores.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub enum Selection {
+pub enum QuantitySelection {
     /// Those that the file selects.
     #[default]
     File,
@@ -58,7 +59,7 @@ pub enum Selection {
 
 /// A model file that was read.
 #[derive(Debug, Clone)]
-pub struct Read {
+pub struct ReadModel {
     /// Which file.
     pub model: ModelRef,
     /// Its length in bytes.
@@ -69,71 +70,72 @@ pub struct Read {
 
 /// Compiled models.
 #[derive(Debug, Default)]
-pub struct Library {
+pub struct ModelLibrary {
     /// The one used last is at the end.
-    kept: Mutex<VecDeque<Kept>>,
+    kept: Mutex<VecDeque<CachedStructure>>,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct CachedStructure {
     sha256: String,
-    selection: Selection,
+    selection: QuantitySelection,
     structure: Arc<Structure>,
 }
 
-impl Library {
+impl ModelLibrary {
     /// Reads a file and compiles it.
     ///
     /// # Errors
-    /// [`Fault`] where the file cannot be read, or is no model that can be run.
-    pub fn read(&self, path: &Path, watch: &Watch<'_>) -> Result<Read, Fault> {
+    /// [`Fault`] if the file cannot be read, or is no model that can be run.
+    pub fn read(&self, path: &Path, watch: &Watch<'_>) -> Result<ReadModel, Fault> {
         let (bytes, sha256) = content(path, watch)?;
         let model = ModelRef {
             path: path.to_path_buf(),
             sha256,
         };
         let length = bytes.len() as u64;
-        let selection = Selection::File;
-        let structure = match self.kept(&model.sha256, &selection) {
+        let selection = QuantitySelection::File;
+        let structure = match self.find_cached(&model.sha256, &selection) {
             Some(kept) => kept,
             None => {
-                let read = pbpk::read::watched(bytes.as_slice(), &Options::default(), watch)?;
+                let read =
+                    pbpk::read::read_watched(bytes.as_slice(), &ReadOptions::default(), watch)?;
                 drop(bytes);
                 self.compile(Arc::new(read), &model.sha256, selection, watch)?
             }
         };
-        Ok(Read {
+        Ok(ReadModel {
             model,
             bytes: length,
             structure,
         })
     }
 
-    /// A model as it was when it was loaded, compiled for these outputs.
+    /// Returns a model as it was when it was loaded, compiled for these outputs.
     ///
     /// # Errors
-    /// [`Fault`]; also where the file has another content by now.
+    /// [`Fault`]; also if the file has another content by now.
     pub fn open(
         &self,
         model: &ModelRef,
-        selection: &Selection,
+        selection: &QuantitySelection,
         watch: &Watch<'_>,
     ) -> Result<Arc<Structure>, Fault> {
-        if let Some(kept) = self.kept(&model.sha256, selection) {
+        if let Some(kept) = self.find_cached(&model.sha256, selection) {
             return Ok(kept);
         }
-        if let Some(other) = self.kept(&model.sha256, &Selection::File) {
+        if let Some(other) = self.find_cached(&model.sha256, &QuantitySelection::File) {
             let read = Arc::new(other.model().clone());
             return self.compile(read, &model.sha256, selection.clone(), watch);
         }
         let bytes = model.content(watch)?;
-        let read = pbpk::read::watched(bytes.as_slice(), &Options::default(), watch)?;
+        let read = pbpk::read::read_watched(bytes.as_slice(), &ReadOptions::default(), watch)?;
         self.compile(Arc::new(read), &model.sha256, selection.clone(), watch)
     }
 
-    fn kept(&self, sha256: &str, selection: &Selection) -> Option<Arc<Structure>> {
+    fn find_cached(&self, sha256: &str, selection: &QuantitySelection) -> Option<Arc<Structure>> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let is = |kept: &Kept| kept.sha256 == sha256 && kept.selection == *selection;
+        let is = |kept: &CachedStructure| kept.sha256 == sha256 && kept.selection == *selection;
         let at = kept.iter().position(is)?;
         let found = kept.remove(at)?;
         let structure = Arc::clone(&found.structure);
@@ -145,7 +147,7 @@ impl Library {
         &self,
         model: Arc<Model>,
         sha256: &str,
-        selection: Selection,
+        selection: QuantitySelection,
         watch: &Watch<'_>,
     ) -> Result<Arc<Structure>, Fault> {
         let outputs = outputs(&model, &selection)?;
@@ -153,7 +155,7 @@ impl Library {
             let wrong = "nothing to simulate: the model holds no quantity";
             return Err(Fault::of(Kind::UnsupportedModel, "filePath", wrong));
         }
-        let structure = Structure::watched(model, outputs, watch).map_err(|error| {
+        let structure = Structure::with_watch(model, outputs, watch).map_err(|error| {
             let kind = match &error {
                 CompileError::Interrupted { cause } => Fault::from(*cause).kind,
                 CompileError::Cycle { .. } | CompileError::NoSuchOutput { .. } => {
@@ -166,7 +168,7 @@ impl Library {
         if kept.len() >= STRUCTURES_MAX {
             kept.pop_front();
         }
-        kept.push_back(Kept {
+        kept.push_back(CachedStructure {
             sha256: sha256.to_owned(),
             selection,
             structure: Arc::clone(&structure),
@@ -176,11 +178,11 @@ impl Library {
 }
 
 /// Positions of the outputs that are selected.
-fn outputs(model: &Model, selection: &Selection) -> Result<Vec<usize>, Fault> {
+fn outputs(model: &Model, selection: &QuantitySelection) -> Result<Vec<usize>, Fault> {
     let paths = match selection {
-        Selection::File if model.selections.is_empty() => return Ok(model.outputs()),
-        // What the file selects and does not have is passed over, as the suite does.
-        Selection::File => {
+        QuantitySelection::File if model.selections.is_empty() => return Ok(model.outputs()),
+        // Selected quantities that the file does not have are skipped, as in the suite.
+        QuantitySelection::File => {
             let found = model.selections.iter();
             let found: Vec<usize> = found
                 .filter_map(|path| pbpk::path::find_one(model, path).ok())
@@ -191,7 +193,7 @@ fn outputs(model: &Model, selection: &Selection) -> Result<Vec<usize>, Fault> {
                 found
             });
         }
-        Selection::Paths(paths) => paths,
+        QuantitySelection::Paths(paths) => paths,
     };
     let mut chosen = Vec::new();
     for path in paths {
@@ -200,7 +202,7 @@ fn outputs(model: &Model, selection: &Selection) -> Result<Vec<usize>, Fault> {
             let details = fault
                 .details
                 .into_iter()
-                .map(|detail| crate::fault::Detail {
+                .map(|detail| crate::fault::FaultDetail {
                     field: Some("outputs".into()),
                     ..detail
                 });
@@ -218,7 +220,7 @@ fn outputs(model: &Model, selection: &Selection) -> Result<Vec<usize>, Fault> {
     Ok(chosen)
 }
 
-/// The content of a file, bounded, with its SHA-256.
+/// Returns the content of a file, bounded, with its SHA-256.
 fn content(path: &Path, watch: &Watch<'_>) -> Result<(Vec<u8>, String), Fault> {
     let failed = |error: std::io::Error| {
         Fault::input(
@@ -226,7 +228,7 @@ fn content(path: &Path, watch: &Watch<'_>) -> Result<(Vec<u8>, String), Fault> {
             format!("{} cannot be read: {error}", path.display()),
         )
     };
-    let bytes_max = Limits::default().file_bytes_max;
+    let bytes_max = XmlLimits::default().file_bytes_max;
     let file = toolkit::files::open_in_place(path).map_err(failed)?;
     let mut file = file.take(bytes_max + 1);
     let mut bytes = Vec::new();
@@ -258,7 +260,7 @@ pub(crate) fn digest(bytes: &[u8], watch: &Watch<'_>) -> Result<String, Interrup
     Ok(hex(&digest.finalize()))
 }
 
-/// The first 16 of these bytes in the form of a UUID of this version (RFC 9562).
+/// Returns the first 16 of these bytes in the form of a UUID of this version (RFC 9562).
 pub(crate) fn uuid(bytes: &[u8], version: &str) -> String {
     let mut digits = hex(bytes.get(..16).unwrap_or(bytes));
     if digits.len() == 32 {
@@ -281,12 +283,12 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// The version of a model's format, as metadata.
+/// Returns the version of a model's format, as metadata.
 #[must_use]
 pub fn version(model: &Model) -> Option<String> {
     match model.format {
-        Format::Pkml { version } => Some(format!("pkml {version}")),
-        Format::SimModel { version } => version.map(|version| format!("SimModel {version}")),
+        ModelFormat::Pkml { version } => Some(format!("pkml {version}")),
+        ModelFormat::SimModel { version } => version.map(|version| format!("SimModel {version}")),
     }
 }
 
@@ -303,7 +305,7 @@ mod tests {
         std::fs::write(root.join("other.xml"), "text").unwrap();
         let place = root.join("models/model.xml");
         std::os::unix::fs::symlink(root.join("other.xml"), &place).unwrap();
-        let library = Library::default();
+        let library = ModelLibrary::default();
         let wrong = library.read(&place, &Watch::default()).unwrap_err().message;
         assert!(wrong.contains("a link has come into its path"), "{wrong}");
         std::fs::remove_dir_all(root).unwrap();

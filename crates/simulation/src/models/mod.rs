@@ -1,8 +1,8 @@
-//! Model files: where they may lie, and what they become.
+//! Model files: their folders, and their compiled form.
 
 mod folders;
 mod library;
 
-pub use folders::{EXTENSIONS, Folders, Found};
-pub use library::{Library, ModelRef, Read, Selection, version};
+pub use folders::{EXTENSIONS, FoundModel, ModelFolders};
+pub use library::{ModelLibrary, ModelRef, QuantitySelection, ReadModel, version};
 pub(crate) use library::{digest, hex, uuid};

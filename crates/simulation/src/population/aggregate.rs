@@ -1,4 +1,4 @@
-//! What is computed over all individuals.
+//! Figures over all individuals.
 
 use crate::fault::Fault;
 
@@ -7,29 +7,29 @@ use crate::fault::Fault;
 pub struct Aggregate {
     /// Which of highest value, its time and area.
     measure: usize,
-    of: Of,
+    of: SpreadMeasure,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Of {
+enum SpreadMeasure {
     Mean,
     Deviation,
     /// In parts of one.
     Quantile(f64),
 }
 
-/// What stands at the end of a name, in the order of the measures.
+/// Suffix of a name, in the order of the measures.
 const MEASURES: [&str; 3] = ["cmax", "tmax", "auc"];
-/// What is computed where nothing is asked for.
+/// Default figures.
 pub const USUAL: [&str; 4] = ["meanCmax", "sdCmax", "meanTmax", "meanAuc"];
 
 impl Aggregate {
-    /// Reads a name: `mean`, `sd`, `median`, `min`, `max` or `p5` (any percentile), and then `Cmax`, `Tmax` or `Auc`; `mean` and
-    /// `sd` alone are those of `Cmax`.
+    /// Reads a name: `mean`, `sd`, `median`, `min`, `max` or `p5` (any percentile), and then `Cmax`, `Tmax` or `Auc`;
+    /// `mean` and `sd` alone are those of `Cmax`.
     ///
     /// # Errors
     /// [`Fault`] of the argument `outputs.aggregates`.
-    pub fn named(name: &str) -> Result<Self, Fault> {
+    pub fn from_name(name: &str) -> Result<Self, Fault> {
         let folded: String = name
             .chars()
             .filter(|c| !matches!(c, '_' | '-'))
@@ -50,23 +50,23 @@ impl Aggregate {
             .find_map(|(at, end)| Some((at, folded.strip_suffix(end)?)));
         let (measure, of) = found.ok_or_else(wrong)?;
         let of = match of {
-            "mean" => Of::Mean,
-            "sd" => Of::Deviation,
-            "median" => Of::Quantile(0.5),
-            "min" => Of::Quantile(0.0),
-            "max" => Of::Quantile(1.0),
+            "mean" => SpreadMeasure::Mean,
+            "sd" => SpreadMeasure::Deviation,
+            "median" => SpreadMeasure::Quantile(0.5),
+            "min" => SpreadMeasure::Quantile(0.0),
+            "max" => SpreadMeasure::Quantile(1.0),
             other => {
                 let percent = other.strip_prefix('p').and_then(|p| p.parse::<f64>().ok());
                 let percent = percent
                     .filter(|p| (0.0..=100.0).contains(p))
                     .ok_or_else(wrong)?;
-                Of::Quantile(percent / 100.0)
+                SpreadMeasure::Quantile(percent / 100.0)
             }
         };
         Ok(Self { measure, of })
     }
 
-    /// The figure over these individuals; those whose measure is no number do not count.
+    /// Returns the figure over these individuals; those with a measure that is NaN do not count.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "at most a million individuals")]
     pub fn over(&self, individuals: &[[f64; 3]]) -> f64 {
@@ -78,12 +78,12 @@ impl Aggregate {
         let count = values.len() as f64;
         let mean = values.iter().sum::<f64>() / count;
         match self.of {
-            Of::Mean => mean,
-            Of::Deviation => {
+            SpreadMeasure::Mean => mean,
+            SpreadMeasure::Deviation => {
                 let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
                 (squares / (count - 1.0)).sqrt()
             }
-            Of::Quantile(part) => {
+            SpreadMeasure::Quantile(part) => {
                 values.sort_by(f64::total_cmp);
                 quantile(&values, part)
             }
@@ -127,12 +127,12 @@ mod tests {
             ("p25Cmax", 1.5),
             ("mean_AUC", 0.25),
         ] {
-            let figure = Aggregate::named(name).unwrap().over(&all);
+            let figure = Aggregate::from_name(name).unwrap().over(&all);
             assert!((figure - expect).abs() < 1e-12, "{name}: {figure}");
         }
         for wrong in ["", "meanX", "p101Cmax", "pCmax", "sumAuc"] {
-            assert!(Aggregate::named(wrong).is_err(), "{wrong}");
+            assert!(Aggregate::from_name(wrong).is_err(), "{wrong}");
         }
-        assert!(Aggregate::named("meanCmax").unwrap().over(&[]).is_nan());
+        assert!(Aggregate::from_name("meanCmax").unwrap().over(&[]).is_nan());
     }
 }

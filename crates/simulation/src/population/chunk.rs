@@ -1,4 +1,4 @@
-//! A part of a population's individuals, as it is kept and as it is told.
+//! A part of a population's individuals, as it is stored and as clients get it.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::results::Columns;
 /// Most points of a curve that are shown at a glance.
 const PREVIEW_POINTS_MAX: usize = 200;
 
-/// Most individuals of which it is told why they could not be computed.
+/// Most failed individuals that are listed.
 const FAILURES_TOLD_MAX: usize = 20;
 
 /// The type of a chunk as it is kept; see [`crate::results::Columns`].
@@ -19,10 +19,10 @@ pub const CONTENT_TYPE: &str = "application/vnd.durward.columns";
 
 /// A part of the individuals, computed and kept.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Chunk {
+pub struct PopulationChunk {
     /// Its name.
     pub chunk_id: String,
-    /// Where its numbers are.
+    /// Handle of its numbers.
     pub handle: String,
     /// First and last individual.
     pub subjects: [i64; 2],
@@ -45,7 +45,7 @@ pub struct Chunk {
     /// Steps of the solver, all individuals together.
     #[serde(default)]
     pub steps: usize,
-    /// What has solved it.
+    /// Name of the solver.
     #[serde(default = "native")]
     pub engine: String,
     /// Warnings of the runs, without repetitions.
@@ -74,7 +74,7 @@ pub fn preview(columns: &Columns) -> Value {
 
 /// Which individuals could not be computed, and why: how many, and the first of them; `None` where all could.
 #[must_use]
-pub fn failures(chunks: &[Chunk]) -> Option<Value> {
+pub fn failures(chunks: &[PopulationChunk]) -> Option<Value> {
     let count: usize = chunks.iter().map(|chunk| chunk.failures).sum();
     let of = |(id, why): (&i64, &String)| json!({"subjectId": id, "error": why});
     let known = chunks.iter().flat_map(|chunk| &chunk.failed);
@@ -82,8 +82,8 @@ pub fn failures(chunks: &[Chunk]) -> Option<Value> {
     (count > 0).then(|| json!({"count": count, "individuals": some}))
 }
 
-impl Chunk {
-    /// How many individuals it has.
+impl PopulationChunk {
+    /// Returns how many individuals it has.
     #[must_use]
     pub fn len(&self) -> usize {
         let [first, last] = self.subjects;
@@ -92,7 +92,7 @@ impl Chunk {
 
     /// As clients read of it.
     #[must_use]
-    pub fn told(&self, results_id: &str) -> Value {
+    pub fn to_value(&self, results_id: &str) -> Value {
         json!({
             "chunkId": self.chunk_id,
             "uri": format!("/population_results/{results_id}/chunks/{}", self.chunk_id),

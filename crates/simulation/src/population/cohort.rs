@@ -1,6 +1,6 @@
 //! Who the individuals are: size, seed, and how parameters differ.
 
-use pbpk::population::{Column, Distribution, Population, Varied};
+use pbpk::population::{Distribution, ParameterColumn, Population, VariedParameter};
 use pbpk::watch::Watch;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -14,7 +14,7 @@ const COVARIATES_MAX: usize = 64;
 
 /// A cohort as it was asked for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Cohort {
+pub struct CohortRecord {
     /// Number of individuals.
     pub size: u64,
     /// How random numbers are spread: `random` or `latin-hypercube`.
@@ -23,19 +23,19 @@ pub struct Cohort {
     pub seed: Option<i64>,
     /// Parameters that differ.
     pub covariates: Vec<Value>,
-    /// What is computed over all individuals.
+    /// Figures over all individuals.
     pub aggregates: Vec<String>,
     /// The outputs as they were asked for.
     pub time_series: Vec<Value>,
-    /// What the caller wants told back.
+    /// Metadata that the caller wants returned.
     pub metadata: Value,
 }
 
-impl Cohort {
-    /// The individuals.
+impl CohortRecord {
+    /// Returns the individuals.
     ///
     /// # Errors
-    /// [`Fault`] where a covariate or the sampling makes no sense, or where `watch` ends it.
+    /// [`Fault`] if a covariate or the sampling makes no sense, or if `watch` ends it.
     pub fn draw(&self, watch: &Watch<'_>) -> Result<Population, Fault> {
         if self.size > SIZE_MAX {
             let wrong = format!("a cohort has at most {SIZE_MAX} individuals");
@@ -46,7 +46,7 @@ impl Cohort {
             return Err(Fault::input("cohort.covariates", wrong));
         }
         let varied = self.covariates.iter().enumerate();
-        let varied: Result<Vec<Varied>, Fault> = varied
+        let varied: Result<Vec<VariedParameter>, Fault> = varied
             .map(|(at, covariate)| read_one(at, covariate))
             .collect();
         let cohort = pbpk::population::Cohort {
@@ -71,8 +71,8 @@ impl Cohort {
         })
     }
 
-    /// The parameters that differ, with their units, as far as they are given.
-    pub fn columns(&self) -> impl Iterator<Item = Column> {
+    /// Returns the parameters that differ, with their units, as far as they are given.
+    pub fn columns(&self) -> impl Iterator<Item = ParameterColumn> {
         let read = self.covariates.iter().enumerate();
         read.filter_map(|(at, covariate)| Some(read_one(at, covariate).ok()?.column))
     }
@@ -99,7 +99,7 @@ impl Cohort {
 
 /// `{path, unit?, distribution, …}`: `normal` with `mean` and `sd`, `lognormal` with `mean` and `sd` (geometric),
 /// `uniform` with `min` and `max`, `discrete` with `values` and perhaps `weights`; or the distribution in one text.
-fn read_one(at: usize, covariate: &Value) -> Result<Varied, Fault> {
+fn read_one(at: usize, covariate: &Value) -> Result<VariedParameter, Fault> {
     let field = format!("cohort.covariates[{at}]");
     let wrong = |what: String| Fault::input(&field, what);
     let text = |names: &[&str]| {
@@ -126,8 +126,8 @@ fn read_one(at: usize, covariate: &Value) -> Result<Varied, Fault> {
         "discrete" => discrete(covariate).ok_or_else(|| wrong("needs a list values".into()))?,
         _ => kind,
     };
-    Ok(Varied {
-        column: Column {
+    Ok(VariedParameter {
+        column: ParameterColumn {
             path,
             unit: text(&["unit"]).unwrap_or_default(),
         },
@@ -153,8 +153,8 @@ mod tests {
 
     use super::*;
 
-    fn cohort(covariates: Value) -> Cohort {
-        Cohort {
+    fn cohort(covariates: Value) -> CohortRecord {
+        CohortRecord {
             size: 50,
             sampling: None,
             seed: Some(7),
@@ -175,12 +175,12 @@ mod tests {
         let drawn = one.draw(&Watch::default()).unwrap();
         assert_eq!(drawn.len(), 50);
         assert_eq!(drawn, one.draw(&Watch::default()).unwrap());
-        let other = Cohort {
+        let other = CohortRecord {
             seed: Some(8),
             ..one.clone()
         };
         assert_ne!(drawn, other.draw(&Watch::default()).unwrap());
-        let latin = Cohort {
+        let latin = CohortRecord {
             sampling: Some("lhs".into()),
             ..one
         };
@@ -219,7 +219,7 @@ mod tests {
                 Some("cohort.covariates[0]")
             );
         }
-        let sampled = Cohort {
+        let sampled = CohortRecord {
             sampling: Some("sobol".into()),
             ..cohort(json!([]))
         };

@@ -1,5 +1,6 @@
-//! Results as resources: `sim://results/…`, listed and read by their caller alone. Each is what a tool gives as well, so
-//! that a client may hand a result on by its name. `sim://audit/events` is not listed: it is for one group of callers.
+//! Results as resources: `sim://results/…`, listed and read by their caller alone. Each is what a tool gives as well,
+//! so that a client may hand a result on by its name. `sim://audit/events` is not listed: it is for one group of
+//! callers.
 
 mod read;
 mod templates;
@@ -14,8 +15,8 @@ use toolkit::server::{
 
 use crate::audit;
 use crate::fault::{Fault, Kind};
-use crate::results::{Kept, Place};
-use crate::service::Service;
+use crate::results::{ListCursor, StoredResult};
+use crate::service::SimulationService;
 pub use templates::TEMPLATES;
 use uri::ResultUri;
 
@@ -28,7 +29,7 @@ const JSON: &str = "application/json";
 /// # Errors
 /// [`ResourceFault`].
 pub fn answer(
-    service: &Service,
+    service: &SimulationService,
     definitions: &[ToolDef],
     call: &ResourceCall,
 ) -> Result<ResourceAnswer, ResourceFault> {
@@ -45,22 +46,26 @@ pub fn answer(
     }
 }
 
-/// What the journal has of this server's calls; who does not belong to its group learns nothing, of the URI neither.
-fn events(service: &Service, is_member: bool, uri: &str) -> Result<Contents, ResourceFault> {
+/// Returns the events of this server's calls; callers outside of its group do not even learn of the URI.
+fn events(
+    service: &SimulationService,
+    is_member: bool,
+    uri: &str,
+) -> Result<Contents, ResourceFault> {
     if !is_member {
-        return Err(failed(audit::forbidden()));
+        return Err(resource_fault(audit::forbidden()));
     }
-    let asked = audit::Asked::read(uri).map_err(ResourceFault::Unfit)?;
-    let told = service.events(&asked).map_err(failed)?;
+    let asked = audit::EventQuery::read(uri).map_err(ResourceFault::Unfit)?;
+    let told = service.events(&asked).map_err(resource_fault)?;
     Ok(Contents {
         media_type: JSON,
         body: Body::Text(told.to_string()),
     })
 }
 
-/// The newest results first.
+/// Returns the newest results first.
 fn list(
-    service: &Service,
+    service: &SimulationService,
     caller: &Arc<str>,
     cursor: Option<&str>,
 ) -> Result<ResourceAnswer, ResourceFault> {
@@ -69,21 +74,21 @@ fn list(
         ResourceFault::Unfit(wrong.to_owned())
     };
     let after = match cursor {
-        Some(cursor) => Some(Place::read(cursor).ok_or_else(unknown)?),
+        Some(cursor) => Some(ListCursor::read(cursor).ok_or_else(unknown)?),
         None => None,
     };
-    let keeper = service.keeper().map_err(failed)?;
+    let keeper = service.keeper().map_err(resource_fault)?;
     let page = keeper
         .index
         .recent(caller, after, keeper.now_ms(), PAGE)
-        .map_err(|error| failed(error.into()))?;
+        .map_err(|error| resource_fault(error.into()))?;
     Ok(ResourceAnswer::Page {
-        resources: page.results.iter().map(listed).collect(),
-        next: page.next.map(|place| place.written()),
+        resources: page.results.iter().map(resource_of).collect(),
+        next: page.next.map(|place| place.to_text()),
     })
 }
 
-fn listed(kept: &Kept) -> Resource {
+fn resource_of(kept: &StoredResult) -> Resource {
     let kind = match kept.population.is_null() {
         true => "run",
         false => "population",
@@ -97,7 +102,7 @@ fn listed(kept: &Kept) -> Resource {
     }
 }
 
-fn failed(fault: Fault) -> ResourceFault {
+fn resource_fault(fault: Fault) -> ResourceFault {
     match fault.kind {
         Kind::NotFound => ResourceFault::Missing(fault.message),
         Kind::InvalidInput => ResourceFault::Unfit(fault.message),

@@ -1,4 +1,4 @@
-//! The kinds of resources, as clients are told of them.
+//! The kinds of resources, as clients get them.
 
 use toolkit::server::Template;
 

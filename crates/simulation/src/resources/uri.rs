@@ -12,9 +12,9 @@ const PREFIX: &str = "sim://results/";
 /// Longest URI, in bytes.
 const URI_BYTES_MAX: usize = 8 * 1024;
 
-/// What a URI names of a result.
+/// Part of a result that a URI names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Part {
+pub enum UriPart {
     /// The result itself.
     Whole,
     /// Its pharmacokinetic parameters.
@@ -31,13 +31,13 @@ pub struct ResultUri {
     /// The result's name.
     pub results_id: String,
     /// What of it.
-    pub part: Part,
+    pub part: UriPart,
     /// The query as arguments of the tool that gives the same.
     pub query: Map<String, Value>,
 }
 
-impl Part {
-    /// The members that a query of it may have.
+impl UriPart {
+    /// Returns the members that a query of it may have.
     fn members(&self) -> &'static [&'static str] {
         match self {
             Self::Whole => &["outputs", "page", "limit"],
@@ -48,7 +48,7 @@ impl Part {
     }
 }
 
-/// The URI of a result without any query.
+/// Returns the URI of a result without any query.
 pub fn of_result(results_id: &str) -> String {
     format!("{PREFIX}{}", encoded(results_id))
 }
@@ -73,10 +73,10 @@ impl ResultUri {
         };
         let parts: Vec<&str> = path.split('/').collect();
         let (name, part) = match parts.as_slice() {
-            [name] => (name, Part::Whole),
-            [name, "pk"] => (name, Part::Parameters),
-            [name, "plot"] => (name, Part::Plot),
-            [name, "chunks", chunk] if !chunk.is_empty() => (name, Part::Chunk(decoded(chunk))),
+            [name] => (name, UriPart::Whole),
+            [name, "pk"] => (name, UriPart::Parameters),
+            [name, "plot"] => (name, UriPart::Plot),
+            [name, "chunks", chunk] if !chunk.is_empty() => (name, UriPart::Chunk(decoded(chunk))),
             _ => return Err(format!("there is no such part of a result; {FORMS}")),
         };
         if name.is_empty() {
@@ -87,21 +87,21 @@ impl ResultUri {
             query: members(query.unwrap_or_default(), &part)?,
             part,
         };
-        let spelled = read.written();
+        let spelled = read.to_text();
         match spelled == text {
             true => Ok(read),
             false => Err(format!("the uri has another spelling; write {spelled}")),
         }
     }
 
-    /// The one spelling.
-    pub fn written(&self) -> String {
+    /// Returns the one spelling.
+    pub fn to_text(&self) -> String {
         let mut text = of_result(&self.results_id);
         match &self.part {
-            Part::Whole => {}
-            Part::Parameters => text.push_str("/pk"),
-            Part::Plot => text.push_str("/plot"),
-            Part::Chunk(chunk) => text.push_str(&format!("/chunks/{}", encoded(chunk))),
+            UriPart::Whole => {}
+            UriPart::Parameters => text.push_str("/pk"),
+            UriPart::Plot => text.push_str("/plot"),
+            UriPart::Chunk(chunk) => text.push_str(&format!("/chunks/{}", encoded(chunk))),
         }
         let mut mark = '?';
         let mut add = |name: &str, value: &Value| {

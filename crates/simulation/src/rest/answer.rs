@@ -20,11 +20,11 @@ const CORRELATION_BYTES_MAX: usize = 128;
 const RETRY_AFTER_S: HeaderValue = HeaderValue::from_static("1");
 
 /// One answer under way: it carries the request's correlation id.
-pub(super) struct Answering {
+pub(super) struct PendingAnswer {
     correlation: HeaderValue,
 }
 
-impl Answering {
+impl PendingAnswer {
     pub(super) fn of(head: &Parts) -> Self {
         let sent = head.headers.get(&CORRELATION).cloned();
         let fit = |value: &HeaderValue| {
@@ -36,7 +36,7 @@ impl Answering {
         }
     }
 
-    /// A response with the correlation id.
+    /// Returns a response with the correlation id.
     pub(super) fn with(&self, mut response: Response) -> Response {
         let headers = response.headers_mut();
         headers.insert(&CORRELATION, self.correlation.clone());
@@ -70,7 +70,7 @@ impl Answering {
         response
     }
 
-    /// The answer to another method than these; where GET is known, HEAD is too.
+    /// Returns the answer to another method than these; where GET is known, HEAD is too.
     pub(super) fn not_allowed(&self, allowed: &str) -> Response {
         let allowed = &allowed.replace("GET", "GET, HEAD");
         let wrong = format!("only {allowed} is known here");
@@ -82,7 +82,7 @@ impl Answering {
         response
     }
 
-    /// The answer to a caller whose credential is not good.
+    /// Returns the answer to a caller without a valid credential.
     pub(super) fn unknown(&self, fault: IdentityFault) -> Response {
         let (kind, challenge) = match fault {
             IdentityFault::Missing | IdentityFault::UserUnknown => {
@@ -106,7 +106,7 @@ impl Answering {
     }
 }
 
-/// An id in the form of a UUID: unique in this process, and no secret.
+/// Returns an id in the form of a UUID: unique in this process, and no secret.
 fn fresh() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let now = SystemTime::now()

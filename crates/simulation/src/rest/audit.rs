@@ -7,33 +7,33 @@ use net::http::server::Response;
 use serde_json::{Map, Value, json};
 use toolkit::face::Behalf;
 
-use super::answer::Answering;
+use super::answer::PendingAnswer;
 use super::openapi::{answers, content};
-use super::{Rest, body, failure, refused};
-use crate::audit::{Asked, GROUP, LIMIT_MAX, TYPE_CHARS_MAX, UNREAD};
+use super::{RestFace, body, failure, refusal_fault};
+use crate::audit::{EventQuery, GROUP, LIMIT_MAX, TYPE_CHARS_MAX, UNREAD};
 use crate::fault::{Fault, Kind};
 use crate::tools::schema;
 
-/// Where they are.
+/// Path of the endpoint.
 pub(super) const EVENTS: &str = "/audit/events";
 /// The code of JSON-RPC for parameters that are wrong.
 const INVALID_PARAMS: i64 = -32_602;
 /// No cache keeps them.
 const UNKEPT: HeaderValue = HeaderValue::from_static("no-store");
-/// What is told.
+/// Shape of the answer.
 const SHAPE: &str = "{events [{eventId s, timestamp s, eventType s, identity {subject s, roles [s]}?, ~tool {name s, argumentsDigest s?, resultDigest s?, status s, durationMs f?}, ~request {method s, bodyDigest s?}, ~response {outcome s, bodyDigest s?, durationMs f?}, ~job {jobId s?, jobType s, status s, finishedAt s, queueWaitSeconds f?, runtimeSeconds f?}, ~error s, ~count i, op s?, previousHash s, hash s}], ~notes [s]}";
 
-impl Rest {
+impl RestFace {
     /// Answers [`EVENTS`].
     pub(super) async fn audit(
         &self,
         behalf: Behalf<'_>,
         head: &Parts,
-        answering: &Answering,
+        answering: &PendingAnswer,
     ) -> Result<Response, Fault> {
-        let asked = asked(head);
+        let asked = parse_query(head);
         // Who may not read it learns that before anything about the query, of which nothing is read then.
-        let uri = asked.as_ref().map_or(UNREAD.to_owned(), Asked::written);
+        let uri = asked.as_ref().map_or(UNREAD.to_owned(), EventQuery::to_uri);
         let answer = self
             .calls
             .ask(&self.server, behalf, "resources/read", json!({"uri": uri}));
@@ -49,14 +49,17 @@ impl Rest {
     }
 }
 
-/// What the query asks for.
-fn asked(head: &Parts) -> Result<Asked, Fault> {
+/// Parses the query.
+fn parse_query(head: &Parts) -> Result<EventQuery, Fault> {
     body::only(head, &["limit", "eventType"])?;
-    let (limit, event_type) = (body::asked(head, "limit")?, body::asked(head, "eventType")?);
-    Asked::of(limit.as_deref(), event_type.as_deref())
+    let (limit, event_type) = (
+        body::query_value(head, "limit")?,
+        body::query_value(head, "eventType")?,
+    );
+    EventQuery::of(limit.as_deref(), event_type.as_deref())
 }
 
-/// The JSON in the contents of a resource that was read, or why there is none.
+/// Returns the JSON in the contents of a resource that was read, or why there is none.
 fn contents(answer: Option<Value>) -> Result<Value, Fault> {
     let gone = || Fault::new(Kind::InteropError, "the server is not there");
     let answer = answer.ok_or_else(gone)?;
@@ -68,24 +71,24 @@ fn contents(answer: Option<Value>) -> Result<Value, Fault> {
     told.ok_or_else(|| Fault::new(Kind::InternalError, "the answer cannot be read as JSON"))
 }
 
-/// Why a resource was not read: the server's own failure, wrong parameters, or a refusal by the gate.
+/// Returns why a resource was not read: the server's own failure, wrong parameters, or a refusal by the gate.
 fn unread(error: &Value) -> Fault {
     let data = error.get("data");
     let says = |name: &str| data.is_some_and(|data| data.get(name).is_some());
     if says("reason") {
-        return refused(error);
+        return refusal_fault(error);
     }
     if says("code") {
         return failure(data);
     }
-    let mut fault = refused(error);
+    let mut fault = refusal_fault(error);
     if error.get("code").and_then(Value::as_i64) == Some(INVALID_PARAMS) {
         fault.kind = Kind::InvalidInput;
     }
     fault
 }
 
-/// The path as OpenAPI has it.
+/// Returns the path as OpenAPI has it.
 pub(super) fn documented() -> Map<String, Value> {
     let told = content("application/json", &schema(SHAPE).unwrap_or_default());
     let member = |name: &str, schema: Value| json!({"name": name, "in": "query", "required": false, "schema": schema});

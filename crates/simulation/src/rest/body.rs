@@ -1,4 +1,4 @@
-//! What a request says: its body, its query, its headers.
+//! Readers of a request: its body, its query, its headers.
 
 use http::request::Parts;
 use net::http::server::Request;
@@ -10,7 +10,7 @@ use crate::percent::decoded;
 /// The words by which a header confirms.
 const YES: [&str; 5] = ["true", "1", "yes", "y", "confirmed"];
 
-/// The body as an object.
+/// Returns the body as an object.
 pub(super) async fn object(request: &mut Request) -> Result<Value, Fault> {
     let body = request.read_body().await.map_err(|fault| {
         let kind = if fault.status().as_u16() == 408 {
@@ -30,10 +30,10 @@ pub(super) async fn object(request: &mut Request) -> Result<Value, Fault> {
         .map_err(wrong)
 }
 
-/// The query as an object of texts.
+/// Returns the query as an object of texts.
 ///
 /// # Errors
-/// [`Fault`] where a name is given twice: two readers may take another one of them.
+/// [`Fault`] if a name is given twice: two readers may choose different ones.
 pub(super) fn query(head: &Parts) -> Result<Value, Fault> {
     let pairs = head.uri.query().unwrap_or_default().split('&');
     let mut members = Map::new();
@@ -51,11 +51,12 @@ pub(super) fn query(head: &Parts) -> Result<Value, Fault> {
 /// Longest text of a query, in characters: encoded it has to fit into the head of a request.
 pub(super) const QUERY_CHARS_MAX: usize = 512;
 
-/// The query as a tool takes it: what its schema wants as a whole number is one. What is none stays a text, which the tool refuses.
+/// Returns the query as a tool takes it: members that its schema wants as whole numbers become numbers. Others stay
+/// texts, which the tool refuses.
 ///
 /// # Errors
-/// [`Fault`] where a text is longer than [`QUERY_CHARS_MAX`].
-pub(super) fn typed(head: &Parts, schema: &Value) -> Result<Value, Fault> {
+/// [`Fault`] if a text is longer than [`QUERY_CHARS_MAX`].
+pub(super) fn typed_query(head: &Parts, schema: &Value) -> Result<Value, Fault> {
     let mut asked = query(head)?;
     let properties = schema.get("properties").and_then(Value::as_object);
     for (name, value) in asked.as_object_mut().into_iter().flatten() {
@@ -102,18 +103,18 @@ pub(super) fn only(head: &Parts, names: &[&str]) -> Result<(), Fault> {
 ///
 /// # Errors
 /// As [`query`].
-pub(super) fn asked(head: &Parts, name: &str) -> Result<Option<String>, Fault> {
+pub(super) fn query_value(head: &Parts, name: &str) -> Result<Option<String>, Fault> {
     let asked = query(head)?;
     let value = asked.get(name).and_then(Value::as_str);
     Ok(value.map(str::to_owned))
 }
 
-/// A header that is text.
+/// Returns a header that is text.
 pub(super) fn header<'h>(head: &'h Parts, name: &str) -> Option<&'h str> {
     head.headers.get(name)?.to_str().ok().map(str::trim)
 }
 
-/// Whether the caller says that it means it: by a member of the body, or by a header.
+/// Returns whether the caller says that it means it: by a member of the body, or by a header.
 pub(super) fn confirmed(body: &Value, member: &str, head: &Parts) -> bool {
     let said = match body.get(member) {
         Some(Value::Bool(said)) => *said,
@@ -157,11 +158,11 @@ mod tests {
     #[test]
     fn whole_numbers_of_a_query_are_numbers_where_the_tool_wants_them() {
         let schema = json!({"properties": {"n": {"type": ["integer", "null"]}, "m": {"type": "integer"}, "s": {"type": "string"}}});
-        let asked = typed(&head("/x?n=7&m=x&s=8&other=9", None), &schema);
+        let asked = typed_query(&head("/x?n=7&m=x&s=8&other=9", None), &schema);
         let asked = asked.unwrap();
         assert_eq!(asked, json!({"n": 7, "m": "x", "s": "8", "other": "9"}));
         let long = format!("/x?s={}", "y".repeat(QUERY_CHARS_MAX + 1));
-        assert!(typed(&head(&long, None), &schema).is_err());
+        assert!(typed_query(&head(&long, None), &schema).is_err());
     }
 
     #[test]

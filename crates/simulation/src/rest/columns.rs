@@ -8,7 +8,7 @@ use toolkit::outputs::OutputReader;
 use toolkit::results::{ByteRange, Ranges};
 
 use super::streams::attach;
-use crate::population::{CONTENT_TYPE as COLUMNS, Chunk};
+use crate::population::{CONTENT_TYPE as COLUMNS, PopulationChunk};
 
 /// Most pieces of a chunk that wait for the client to read them.
 const PIECES_MAX: usize = 4;
@@ -19,23 +19,23 @@ const WHOLE_BYTES_MAX: u64 = 1 << 20;
 static DIGEST: HeaderName = HeaderName::from_static("x-content-sha256");
 
 /// The bytes as they are kept, whole or in part.
-pub(super) struct Numbers {
+pub(super) struct ColumnBytes {
     reader: OutputReader,
-    chunk: Chunk,
+    chunk: PopulationChunk,
     length: u64,
-    part: Part,
-    /// What is sent, where it is not much.
+    part: BytePart,
+    /// The bytes, if they are few.
     bytes: Option<Vec<u8>>,
 }
 
 /// Which part of the bytes is asked for.
-enum Part {
+enum BytePart {
     Whole(Option<ByteRange>),
     One(ByteRange),
     Unsatisfiable,
 }
 
-impl Part {
+impl BytePart {
     fn range(&self) -> Option<ByteRange> {
         match self {
             Self::Whole(range) => *range,
@@ -45,18 +45,18 @@ impl Part {
     }
 }
 
-impl Numbers {
+impl ColumnBytes {
     /// Blocks for as long as it takes to read what is sent at once.
-    pub fn open(reader: OutputReader, chunk: Chunk, range: Option<&str>) -> Self {
+    pub fn open(reader: OutputReader, chunk: PopulationChunk, range: Option<&str>) -> Self {
         let length = reader.length();
         let part = match range.map_or(Ranges::Whole, |header| Ranges::read(header, length)) {
             Ranges::Parts(parts) if parts.len() == 1 => parts
                 .first()
                 .copied()
-                .map_or(Part::Unsatisfiable, Part::One),
-            Ranges::Unsatisfiable => Part::Unsatisfiable,
+                .map_or(BytePart::Unsatisfiable, BytePart::One),
+            Ranges::Unsatisfiable => BytePart::Unsatisfiable,
             // Several parts at once are sent as the whole, which the standard allows.
-            Ranges::Whole | Ranges::Parts(_) => Part::Whole(ByteRange::new(0, length)),
+            Ranges::Whole | Ranges::Parts(_) => BytePart::Whole(ByteRange::new(0, length)),
         };
         let small = part
             .range()
@@ -75,8 +75,8 @@ impl Numbers {
         }
     }
 
-    pub fn sent(self) -> Response {
-        if let Part::Unsatisfiable = self.part {
+    pub fn into_response(self) -> Response {
+        if let BytePart::Unsatisfiable = self.part {
             let mut response = http::Response::new(ResponseBody::default());
             *response.status_mut() = StatusCode::RANGE_NOT_SATISFIABLE;
             let value = HeaderValue::from_str(&format!("bytes */{}", self.length));
@@ -92,7 +92,7 @@ impl Numbers {
             None => in_pieces(self.reader, start, end),
         };
         let mut response = http::Response::new(body);
-        if let Part::One(range) = self.part {
+        if let BytePart::One(range) = self.part {
             *response.status_mut() = StatusCode::PARTIAL_CONTENT;
             if let Ok(value) = HeaderValue::from_str(&range.content_range(self.length)) {
                 response.headers_mut().insert(CONTENT_RANGE, value);
@@ -110,7 +110,7 @@ impl Numbers {
     }
 }
 
-/// Reads ahead of whoever reads by a few pieces.
+/// Reads a few pieces ahead of the client.
 fn in_pieces(reader: OutputReader, start: u64, end: u64) -> ResponseBody {
     let (sender, body) = stream(PIECES_MAX);
     let runtime = tokio::runtime::Handle::current();

@@ -1,4 +1,4 @@
-//! The MCP-like façade: what the server can do, its tools, and calling one.
+//! The MCP-like façade: capabilities, the list of tools, and calls.
 
 use std::sync::PoisonError;
 use std::time::Instant;
@@ -7,10 +7,10 @@ use net::http::server::{Request, Response};
 use serde_json::{Value, json};
 use toolkit::face::Behalf;
 
-use super::answer::Answering;
-use super::{Rest, body, result};
+use super::answer::PendingAnswer;
+use super::{RestFace, body, result};
 use crate::fault::{Fault, Kind};
-use crate::jobs::Told;
+use crate::jobs::OspsuiteInfo;
 use crate::tools::{Tool, tool};
 
 pub(super) const CAPABILITIES: &str = "/mcp/capabilities";
@@ -22,11 +22,11 @@ pub(super) const KEY_CHARS_MAX: usize = 256;
 /// Longest body of a request, in kilobytes.
 const PAYLOAD_KB_MAX: usize = 4 * 1024;
 
-impl Rest {
-    pub(super) async fn capabilities(&self, answering: &Answering) -> Response {
+impl RestFace {
+    pub(super) async fn capabilities(&self, answering: &PendingAnswer) -> Response {
         let probed = self.probed().await;
         let issues: Vec<String> = probed.as_ref().err().cloned().into_iter().collect();
-        let service = crate::service::served(&self.server);
+        let service = crate::service::last_served(&self.server);
         let timeout_ms = service
             .as_ref()
             .map_or(0, |service| service.configured.job_timeout_ms);
@@ -63,8 +63,8 @@ impl Rest {
         answering.json(200, &told)
     }
 
-    /// Whether a worker process solves a model whose solution is known; tried at most once a minute.
-    async fn probed(&self) -> Result<Option<Told>, String> {
+    /// Returns whether a worker process solves a model with a known solution; tried at most once a minute.
+    async fn probed(&self) -> Result<Option<OspsuiteInfo>, String> {
         // One at a time: everybody may ask, and each probe starts a process.
         let _alone = self.probing.lock().await;
         let known = self
@@ -75,7 +75,7 @@ impl Rest {
         if let Some((_, known)) = known {
             return known;
         }
-        let service = crate::service::served(&self.server);
+        let service = crate::service::last_served(&self.server);
         let fresh = tokio::task::spawn_blocking(move || {
             let service = service.ok_or("the server is not there")?;
             service.probe()
@@ -87,8 +87,8 @@ impl Rest {
         fresh
     }
 
-    /// The bridge's tools that the caller may see, as they are listed.
-    pub(super) async fn listed(
+    /// Returns the bridge's tools that the caller may see, as they are listed.
+    pub(super) async fn visible_tools(
         &self,
         behalf: Behalf<'_>,
     ) -> Result<Vec<(&'static Tool, Value)>, Fault> {
@@ -99,7 +99,7 @@ impl Rest {
         let gone = || Fault::new(Kind::InteropError, "the server is not there");
         let listed = answer.ok_or_else(gone)?;
         if let Some(error) = listed.get("error") {
-            return Err(super::refused(error));
+            return Err(super::refusal_fault(error));
         }
         let tools = listed
             .get("result")
@@ -114,7 +114,7 @@ impl Rest {
     pub(super) async fn list_tools(
         &self,
         behalf: Behalf<'_>,
-        answering: &Answering,
+        answering: &PendingAnswer,
     ) -> Result<Response, Fault> {
         let one = |(tool, listed): (&Tool, Value)| {
             json!({
@@ -125,7 +125,12 @@ impl Rest {
                 "annotations": annotations(tool),
             })
         };
-        let told: Vec<Value> = self.listed(behalf).await?.into_iter().map(one).collect();
+        let told: Vec<Value> = self
+            .visible_tools(behalf)
+            .await?
+            .into_iter()
+            .map(one)
+            .collect();
         Ok(answering.json(200, &json!({"tools": told})))
     }
 
@@ -133,7 +138,7 @@ impl Rest {
         &self,
         behalf: Behalf<'_>,
         request: &mut Request,
-        answering: &Answering,
+        answering: &PendingAnswer,
     ) -> Result<Response, Fault> {
         let asked = body::object(request).await?;
         let named = asked
@@ -200,7 +205,7 @@ impl Rest {
     }
 
     /// Has a call judged that a stream will answer.
-    pub(super) async fn judged(
+    pub(super) async fn judge_call(
         &self,
         name: &'static str,
         behalf: Behalf<'_>,
@@ -215,7 +220,7 @@ impl Rest {
     }
 }
 
-/// What a result with a contract of trust says of it, as annotations have it.
+/// Returns the members of a result's contract of trust as annotations.
 fn trusted(result: &Value) -> impl Iterator<Item = (String, Value)> {
     let contract = result.get("trustSurfaceContract");
     let named = [

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Calls, Rest, Sent, refused};
+use super::{RestFace, SentContent, ToolCaller, refusal_fault};
 use crate::fault::{Fault, Kind};
 
-impl Rest {
-    pub(super) fn inspecting(&self) -> Inspecting {
-        Inspecting {
+impl RestFace {
+    pub(super) fn inspecting(&self) -> SentInspector {
+        SentInspector {
             calls: Arc::clone(&self.calls),
             server: self.server.clone(),
         }
@@ -17,23 +17,28 @@ impl Rest {
 }
 
 /// Has what is sent looked at by the rules of `inspect:`.
-pub(super) struct Inspecting {
-    calls: Arc<dyn Calls>,
+pub(super) struct SentInspector {
+    calls: Arc<dyn ToolCaller>,
     server: String,
 }
 
-impl Inspecting {
+impl SentInspector {
     pub(super) fn is_on(&self) -> bool {
         self.calls.inspects(&self.server)
     }
 
-    pub(super) async fn sent(&self, caller: &Arc<str>, sent: Sent) -> Result<String, Fault> {
-        let inspected = self.calls.inspected(&self.server, caller, sent).await;
-        inspected.map_err(|error| refused(&error))
+    pub(super) async fn inspect(
+        &self,
+        caller: &Arc<str>,
+        sent: SentContent,
+    ) -> Result<String, Fault> {
+        let inspected = self.calls.inspect(&self.server, caller, sent).await;
+        inspected.map_err(|error| refusal_fault(&error))
     }
 
     pub(super) async fn json(&self, caller: &Arc<str>, value: &Value) -> Result<String, Fault> {
-        self.sent(caller, Sent::Json(value.to_string())).await
+        self.inspect(caller, SentContent::Json(value.to_string()))
+            .await
     }
 
     /// For what is sent in another form than text: `text` is what it says, where somebody looks at that. Nothing can be
@@ -46,7 +51,11 @@ impl Inspecting {
         let Some(text) = text else {
             return Ok(());
         };
-        match self.sent(caller, Sent::Text(text.clone())).await? == text {
+        match self
+            .inspect(caller, SentContent::Text(text.clone()))
+            .await?
+            == text
+        {
             true => Ok(()),
             false => {
                 let wrong = "a rule of inspect would mask something in this chunk, and columns cannot be masked";

@@ -1,5 +1,5 @@
-//! The bridge's own paths over HTTP. Each request becomes a call of a tool, which is judged, recorded and carried out like
-//! that of any client; this face only reads bodies and writes answers in the bridge's shapes.
+//! The bridge's own paths over HTTP. Each request becomes a call of a tool, which is judged, recorded and carried out
+//! like that of any client; this face only reads bodies and writes answers in the bridge's shapes.
 
 mod answer;
 mod audit;
@@ -27,15 +27,15 @@ use toolkit::mcp::{META_FAILURE, META_REFUSAL};
 use toolkit::server::BoxFuture;
 
 use crate::fault::{Fault, Kind};
-use crate::jobs::Told;
+use crate::jobs::OspsuiteInfo;
 use crate::tools::{Tool, tool};
-use answer::Answering;
-use paths::Path;
+use answer::PendingAnswer;
+use paths::RestPath;
 
 /// How this face reaches the tools.
-pub trait Calls: Send + Sync {
-    /// Makes a request of a server on somebody's behalf, through the gate; the whole answer as JSON-RPC has it. `None` where
-    /// the server is not there.
+pub trait ToolCaller: Send + Sync {
+    /// Sends a request to a server on a caller's behalf, through the gate; returns the whole answer as JSON-RPC. `None`
+    /// if the server is not there.
     fn ask<'a>(
         &'a self,
         server: &'a str,
@@ -44,24 +44,24 @@ pub trait Calls: Send + Sync {
         params: Value,
     ) -> BoxFuture<'a, Option<Value>>;
 
-    /// Whether anything is looked for in what this server answers.
+    /// Returns whether anything is looked for in what this server answers.
     fn inspects(&self, server: &str) -> bool;
 
-    /// What is sent to a caller beside the answer to a call, as the rules of `inspect:` leave it.
+    /// Applies the rules of `inspect:` to content that is sent beside the answer to a call.
     ///
     /// # Errors
-    /// Where a rule does not let it pass: an error as JSON-RPC has it.
-    fn inspected<'a>(
+    /// The error of a rule that refuses it, as JSON-RPC.
+    fn inspect<'a>(
         &'a self,
         server: &'a str,
         caller: &'a Arc<str>,
-        sent: Sent,
+        sent: SentContent,
     ) -> BoxFuture<'a, Result<String, Value>>;
 }
 
-/// What is sent beside the answer to a call.
+/// Content that is sent beside the answer to a call.
 #[derive(Debug)]
-pub enum Sent {
+pub enum SentContent {
     /// A JSON value.
     Json(String),
     /// A text.
@@ -69,13 +69,13 @@ pub enum Sent {
 }
 
 /// When it was tried whether runs can be computed, and what came of it.
-type Probed = (std::time::Instant, Result<Option<Told>, String>);
+type Probed = (std::time::Instant, Result<Option<OspsuiteInfo>, String>);
 
 /// The face.
-pub struct Rest {
-    /// The server whose tools are called.
+pub struct RestFace {
+    /// The server with the tools.
     server: String,
-    calls: Arc<dyn Calls>,
+    calls: Arc<dyn ToolCaller>,
     routes: Vec<Route>,
     probed: RwLock<Option<Probed>>,
     /// Held while it is found out.
@@ -86,10 +86,10 @@ pub struct Rest {
     revocations: Revocations,
 }
 
-impl Rest {
-    /// The paths of this server.
+impl RestFace {
+    /// Returns the paths of this server.
     #[must_use]
-    pub fn new(server: &str, calls: Arc<dyn Calls>) -> Self {
+    pub fn new(server: &str, calls: Arc<dyn ToolCaller>) -> Self {
         // Some paths are known under two methods.
         let mut named: Vec<&str> = paths::ALL.iter().map(|path| path.path).collect();
         named.dedup();
@@ -120,7 +120,7 @@ impl Rest {
         &self,
         who: Result<Caller, IdentityFault>,
         mut request: Request,
-        answering: &Answering,
+        answering: &PendingAnswer,
     ) -> Response {
         let path = request.head.uri.path().to_owned();
         // The server leaves the body of an answer to HEAD out.
@@ -177,13 +177,13 @@ impl Rest {
         done.unwrap_or_else(|fault| answering.fault(&fault))
     }
 
-    /// A path that is one tool.
+    /// Returns a path that is one tool.
     async fn tool_path(
         &self,
-        path: &Path,
+        path: &RestPath,
         behalf: Behalf<'_>,
         request: &mut Request,
-        answering: &Answering,
+        answering: &PendingAnswer,
     ) -> Result<Response, Fault> {
         let Some(tool) = tool(path.tool) else {
             return Err(Fault::missing(
@@ -192,7 +192,7 @@ impl Rest {
             ));
         };
         let read = match path.method {
-            Method::GET => body::typed(&request.head, &tool.plain_input_schema()),
+            Method::GET => body::typed_query(&request.head, &tool.plain_input_schema()),
             _ => body::object(request).await,
         };
         // Who may not call it learns that before anything about the body.
@@ -221,7 +221,7 @@ impl Rest {
         }
     }
 
-    /// Calls a tool; what is wrong is told in the order of the bridge: role, confirmation, arguments.
+    /// Calls a tool; faults are reported in the order of the bridge: role, confirmation, arguments.
     async fn call(
         &self,
         tool: &Tool,
@@ -257,23 +257,23 @@ fn now_ms() -> i64 {
     i64::try_from(now.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// The tool that answers at a path under a method.
-fn path_of(path: &str, method: &Method) -> Option<&'static Path> {
+/// Returns the tool that answers at a path under a method.
+fn path_of(path: &str, method: &Method) -> Option<&'static RestPath> {
     let mut all = paths::ALL.iter();
     all.find(|known| known.path == path && known.method == method)
 }
 
-/// The structured result of an answer, or what is wrong.
+/// Returns the structured result of an answer, or what is wrong.
 fn result(answer: Option<Value>) -> Result<Value, Fault> {
     let gone = || Fault::new(Kind::InteropError, "the server is not there");
     let answer = answer.ok_or_else(gone)?;
     if let Some(error) = answer.get("error") {
-        return Err(refused(error));
+        return Err(refusal_fault(error));
     }
     let result = answer.get("result").ok_or_else(gone)?;
     if result.get("isError") == Some(&Value::Bool(true)) {
         return Err(match refusal(result) {
-            Some(refusal) => refused(&refusal),
+            Some(refusal) => refusal_fault(&refusal),
             None => failure(result.get("_meta").and_then(|meta| meta.get(META_FAILURE))),
         });
     }
@@ -281,14 +281,14 @@ fn result(answer: Option<Value>) -> Result<Value, Fault> {
     structured.ok_or_else(|| Fault::new(Kind::Forbidden, "the call waits for somebody's answer"))
 }
 
-/// A refusal by the gate that came as a result, as the error that it would be otherwise.
+/// Returns a refusal by the gate that came as a result, as the error that it would be otherwise.
 fn refusal(result: &Value) -> Option<Value> {
     let data = result.get("_meta")?.get(META_REFUSAL)?;
     let message = result.pointer("/content/0/text");
     Some(json!({ "message": message, "data": data }))
 }
 
-/// A failure of the server, as the fault that it was.
+/// Returns a failure of the server, as the fault that it was.
 fn failure(failure: Option<&Value>) -> Fault {
     let text = |name: &str| {
         let found = failure.and_then(|failure| failure.get(name)?.as_str());
@@ -305,7 +305,7 @@ fn failure(failure: Option<&Value>) -> Fault {
                     .unwrap_or_default()
                     .to_owned()
             };
-            crate::fault::Detail {
+            crate::fault::FaultDetail {
                 code: Some(
                     if of("wrong") == "is required" {
                         "missing"
@@ -337,8 +337,8 @@ fn failure(failure: Option<&Value>) -> Fault {
     }
 }
 
-/// A refusal by the gate, or an error of the protocol.
-fn refused(error: &Value) -> Fault {
+/// Returns a refusal by the gate, or an error of the protocol.
+fn refusal_fault(error: &Value) -> Fault {
     let message = error
         .get("message")
         .and_then(Value::as_str)
@@ -365,7 +365,7 @@ fn refused(error: &Value) -> Fault {
     fault
 }
 
-impl Face<Request, Response> for Rest {
+impl Face<Request, Response> for RestFace {
     fn name(&self) -> &'static str {
         "simulation"
     }
@@ -387,8 +387,8 @@ impl Face<Request, Response> for Rest {
         request: Request,
     ) -> BoxFuture<'_, Response> {
         Box::pin(async move {
-            let answering = Answering::of(&request.head);
-            let service = crate::service::served(&self.server);
+            let answering = PendingAnswer::of(&request.head);
+            let service = crate::service::last_served(&self.server);
             let (method, route) = (&request.head.method, request.head.uri.path());
             let (method, route) = (routes::method(method), routes::of(route));
             let counting = service
@@ -396,7 +396,7 @@ impl Face<Request, Response> for Rest {
                 .map(|service| service.metrics.request(method, route));
             let answer = self.answer(who, request, &answering).await;
             if let Some(counting) = counting {
-                counting.answered(answer.status().as_u16());
+                counting.end_with_status(answer.status().as_u16());
             }
             answer
         })

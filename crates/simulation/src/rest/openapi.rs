@@ -3,20 +3,20 @@
 use serde_json::{Map, Value, json};
 
 use super::body::QUERY_CHARS_MAX;
-use super::paths::{ALL, Path};
+use super::paths::{ALL, RestPath};
 use super::streams::{ID_CHARS_MAX, JOB_CHARS_MAX};
 use super::{facade, streams};
 use crate::fault::Kind;
 use crate::population::CONTENT_TYPE as COLUMNS;
 use crate::tools::{TOOLS, Tool, ToolFault, schema, tool};
 
-/// Where the document is.
+/// Path of the document.
 pub(super) const OPENAPI: &str = "/openapi.json";
 
-/// The document.
+/// Returns the document.
 ///
 /// # Errors
-/// [`ToolFault`] where a shape in this crate is wrong, which its tests rule out.
+/// [`ToolFault`] if a shape in this crate is wrong, which its tests rule out.
 pub(super) fn document() -> Result<Value, ToolFault> {
     let mut paths = Map::new();
     for path in ALL {
@@ -49,12 +49,12 @@ pub(super) fn document() -> Result<Value, ToolFault> {
     }))
 }
 
-/// A body of one type.
+/// Returns a body of one type.
 pub(super) fn content(kind: &str, schema: &Value) -> Value {
     json!({kind: {"schema": schema}})
 }
 
-/// The answers of an operation: that of success, and the envelope for all else.
+/// Returns the answers of an operation: that of success, and the envelope for all else.
 pub(super) fn answers(status: u16, about: &str, body: Value) -> Value {
     let failed = json!({
         "description": "It was refused, or failed; error.code says how.",
@@ -77,8 +77,8 @@ fn error() -> Value {
     }}})
 }
 
-/// A path that is one tool.
-fn tool_path(path: &Path) -> Result<Value, ToolFault> {
+/// Returns a path that is one tool.
+fn tool_path(path: &RestPath) -> Result<Value, ToolFault> {
     let found =
         tool(path.tool).ok_or_else(|| ToolFault::new(format!("there is no tool {}", path.tool)))?;
     let (input, output) = (
@@ -114,7 +114,7 @@ fn tool_path(path: &Path) -> Result<Value, ToolFault> {
     Ok(told)
 }
 
-/// The arguments as a body; a word or a number confirms as well.
+/// Returns the arguments as a body; a word or a number confirms as well.
 fn body(mut input: Value, critical: bool) -> Value {
     close(&mut input);
     match critical {
@@ -123,7 +123,7 @@ fn body(mut input: Value, critical: bool) -> Value {
     }
 }
 
-/// Says of every object whose members are listed that it takes no others.
+/// Closes every object with listed members to others.
 fn close(schema: &mut Value) {
     let Some(members) = schema.as_object_mut() else {
         return;
@@ -137,7 +137,7 @@ fn close(schema: &mut Value) {
     }
 }
 
-/// An object with one more member that is required.
+/// Returns an object with one more member that is required.
 fn with_required(mut object: Value, name: &str, schema: Value) -> Value {
     let properties = object.get_mut("properties").and_then(Value::as_object_mut);
     properties.map(|all| all.insert(name.to_owned(), schema));
@@ -155,8 +155,8 @@ fn confirmation() -> Value {
     })
 }
 
-/// What an operation gives that another one takes: the answer's path, the other operation, the member that it takes, and where
-/// that stands in the answer.
+/// Links from the answer of one operation to another: the answer's path, the other operation, the member that it takes,
+/// and its pointer in the answer.
 const LINKS: [(&str, &str, &str, &str); 14] = [
     (
         "/load_simulation",
@@ -229,7 +229,7 @@ const LINKS: [(&str, &str, &str, &str); 14] = [
     ),
 ];
 
-/// The links from the answers of a path.
+/// Returns the links from the answers of a path.
 fn links(path: &str) -> Map<String, Value> {
     let of = LINKS.iter().filter(|(from, ..)| *from == path);
     of.map(|(_, to, member, at)| {
@@ -242,7 +242,7 @@ fn links(path: &str) -> Map<String, Value> {
     .collect()
 }
 
-/// The arguments as members of the query. A text is shorter there than in a body.
+/// Returns the arguments as members of the query. A text is shorter there than in a body.
 pub(super) fn query(input: &Value) -> Value {
     let required = input.get("required").and_then(Value::as_array);
     let is_required = |name: &str| required.is_some_and(|all| all.iter().any(|one| one == name));
@@ -389,7 +389,7 @@ mod tests {
             let asked = path.replace(['{', '}'], "");
             assert_eq!(super::super::routes::of(&asked), path);
         }
-        let mut operations: Vec<&str> = ALL.iter().map(Path::operation).collect();
+        let mut operations: Vec<&str> = ALL.iter().map(RestPath::operation).collect();
         operations.sort_unstable();
         operations.dedup();
         assert_eq!(

@@ -4,7 +4,7 @@ use http::Method;
 use serde_json::{Map, Value, json};
 
 /// A path.
-pub(super) struct Path {
+pub(super) struct RestPath {
     pub(super) method: Method,
     pub(super) path: &'static str,
     pub(super) tool: &'static str,
@@ -12,7 +12,7 @@ pub(super) struct Path {
     pub(super) status: u16,
     /// From the tool's result to the answer.
     pub(super) shape: fn(Value) -> Value,
-    /// The answer in the notation of [`crate::tools::schema`], where it is another one than the tool's result.
+    /// The answer in the notation of [`crate::tools::schema`], if it is another one than the tool's result.
     pub(super) answer: Option<&'static str>,
 }
 
@@ -27,8 +27,8 @@ const fn post(
     tool: &'static str,
     status: u16,
     shape: fn(Value) -> Value,
-) -> Path {
-    Path {
+) -> RestPath {
+    RestPath {
         method: Method::POST,
         path,
         tool,
@@ -38,9 +38,9 @@ const fn post(
     }
 }
 
-/// A path that only looks, by its query.
-const fn get(path: &'static str, tool: &'static str) -> Path {
-    Path {
+/// Returns a path that only looks, by its query.
+const fn get(path: &'static str, tool: &'static str) -> RestPath {
+    RestPath {
         method: Method::GET,
         path,
         tool,
@@ -50,15 +50,15 @@ const fn get(path: &'static str, tool: &'static str) -> Path {
     }
 }
 
-/// A path whose answer differs from its tool's result.
+/// Returns a path with an answer that differs from its tool's result.
 const fn shaped(
     path: &'static str,
     tool: &'static str,
     status: u16,
     shape: fn(Value) -> Value,
     answer: &'static str,
-) -> Path {
-    Path {
+) -> RestPath {
+    RestPath {
         method: Method::POST,
         path,
         tool,
@@ -69,7 +69,7 @@ const fn shaped(
 }
 
 /// All of them.
-pub(super) static ALL: &[Path] = &[
+pub(super) static ALL: &[RestPath] = &[
     shaped("/load_simulation", "load_simulation", 201, loaded, LOADED),
     post("/list_parameters", "list_parameters", 200, same),
     post("/get_parameter_value", "get_parameter_value", 200, same),
@@ -124,8 +124,8 @@ pub(super) static ALL: &[Path] = &[
     post("/review_signoff/revoke", "revoke_review_signoff", 200, same),
 ];
 
-impl Path {
-    /// The name of the operation: that of the path, or of the tool where the path alone does not tell.
+impl RestPath {
+    /// Returns the name of the operation: that of the path, or of the tool if the path alone is ambiguous.
     pub(super) fn operation(&self) -> &'static str {
         let name = self.path.trim_start_matches('/');
         match name.starts_with("review_signoff") {
@@ -135,7 +135,7 @@ impl Path {
     }
 }
 
-/// The methods that are known at a path; none where it is no path of a tool.
+/// Returns the methods that are known at a path; none if it is no path of a tool.
 pub(super) fn methods(path: &str) -> Vec<&'static str> {
     let known = ALL.iter().filter(|known| known.path == path);
     known.map(|known| known.method.as_str()).collect()

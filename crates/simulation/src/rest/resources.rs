@@ -1,4 +1,5 @@
-//! Lists and documents that only look: what is loaded, what can be loaded, the schemas of the tools, what this version can do.
+//! Read-only lists and documents: loaded simulations, model files, the schemas of the tools, the capabilities of this
+//! version.
 
 use http::header::{ETAG, IF_NONE_MATCH, LAST_MODIFIED};
 use http::request::Parts;
@@ -8,15 +9,15 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 use toolkit::face::Behalf;
 
-use super::answer::Answering;
+use super::answer::PendingAnswer;
 use super::openapi::{answers, content, document, in_path, query};
-use super::{Rest, body};
+use super::{RestFace, body};
 use crate::fault::{Fault, Kind};
 use crate::models::{EXTENSIONS, hex};
 use crate::tools::{TOOLS, Tool, schema, tool};
 use crate::{BACKEND, CONTRACT};
 
-/// Where they are.
+/// Path of the endpoint.
 pub(super) const RESOURCES: &str = "/mcp/resources";
 /// A document: its name, and what makes it of the name of the engine.
 type Document = (&'static str, fn(&str) -> Value);
@@ -33,21 +34,21 @@ const DOCUMENTS: [Document; 3] = [
     ("contract-manifest", contract),
     ("release-bundle-manifest", release),
 ];
-/// Members of a page where nothing else is asked for, and most of them.
+/// Default and largest number of members of a page.
 const PAGE: (u64, u64) = (100, 500);
 /// A page of a list.
 const SHAPE: &str = "{items [o], page i, limit i, total i}";
 /// Longest id of a schema, in characters.
 const SCHEMA_ID_CHARS_MAX: usize = 128;
 
-impl Rest {
+impl RestFace {
     /// Answers a path below [`RESOURCES`].
     pub(super) async fn resource(
         &self,
         path: &str,
         behalf: Behalf<'_>,
         request: &Request,
-        answering: &Answering,
+        answering: &PendingAnswer,
     ) -> Result<Response, Fault> {
         let name = path.strip_prefix(RESOURCES).unwrap_or_default();
         let name = name.strip_prefix('/').unwrap_or_default();
@@ -55,7 +56,7 @@ impl Rest {
         let told = if let Some((_, of, items)) = listed {
             self.list(of, items, behalf, &request.head).await?
         } else if let Some((_, make)) = DOCUMENTS.iter().find(|(known, _)| *known == name) {
-            let service = crate::service::served(&self.server);
+            let service = crate::service::last_served(&self.server);
             let over_r = service.is_some_and(|service| service.over_r().is_some());
             make(if over_r { "ospsuite" } else { BACKEND })
         } else if name == "schemas" {
@@ -75,14 +76,14 @@ impl Rest {
         } else {
             return Err(Fault::new(Kind::NotFound, "nothing is here"));
         };
-        // A list is as old as its newest member; what tells no time is as old as this process.
+        // A list is as old as its newest member; members without a time are as old as this process.
         let items = told.get("items").and_then(Value::as_array);
         let times = items
             .into_iter()
             .flatten()
             .filter_map(|item| item.get("modifiedAt")?.as_str());
         let newest = times.filter_map(gate::journal::parse_utc).max();
-        Ok(dated(
+        Ok(dated_answer(
             &told,
             newest.unwrap_or(self.since_ms),
             &request.head,
@@ -90,7 +91,7 @@ impl Rest {
         ))
     }
 
-    /// A list that a tool gives, by the query's arguments.
+    /// Returns a list that a tool gives, by the query's arguments.
     async fn list(
         &self,
         of: &str,
@@ -98,8 +99,8 @@ impl Rest {
         behalf: Behalf<'_>,
         head: &Parts,
     ) -> Result<Value, Fault> {
-        let tool = known(of)?;
-        let mut asked = body::typed(head, &tool.plain_input_schema())?;
+        let tool = find_tool(of)?;
+        let mut asked = body::typed_query(head, &tool.plain_input_schema())?;
         if let Some(asked) = asked.as_object_mut() {
             asked.entry("page").or_insert_with(|| 1.into());
             asked.entry("limit").or_insert_with(|| PAGE.0.into());
@@ -119,9 +120,9 @@ impl Rest {
         }))
     }
 
-    /// The schemas of the tools that the caller may see, by id.
+    /// Returns the schemas of the tools that the caller may see, by id.
     async fn schemas(&self, behalf: Behalf<'_>) -> Result<Vec<(String, Value)>, Fault> {
-        let listed = self.listed(behalf).await?;
+        let listed = self.visible_tools(behalf).await?;
         let mut all = Vec::new();
         for (tool, listed) in listed {
             for (member, kind) in [("inputSchema", "input"), ("outputSchema", "output")] {
@@ -141,14 +142,14 @@ impl Rest {
     }
 }
 
-fn known(name: &str) -> Result<&'static Tool, Fault> {
+fn find_tool(name: &str) -> Result<&'static Tool, Fault> {
     tool(name).ok_or_else(|| Fault::missing("tool", format!("there is no tool {name}")))
 }
 
-/// A part of a list, by the query's `page` and `limit`.
+/// Returns a part of a list, by the query's `page` and `limit`.
 fn paged(items: Vec<Value>, head: &Parts) -> Result<Value, Fault> {
     body::only(head, &["page", "limit"])?;
-    let number = |name: &str, usual: u64, most: u64| match body::asked(head, name)? {
+    let number = |name: &str, usual: u64, most: u64| match body::query_value(head, name)? {
         None => Ok(usual),
         Some(text) => {
             let number = text
@@ -176,8 +177,13 @@ fn digest(value: &Value) -> String {
     hex(&Sha256::digest(value.to_string().as_bytes()))
 }
 
-/// An answer with a tag of its content and a date; only the tag where the client has that content already.
-fn dated(told: &Value, modified_ms: i64, head: &Parts, answering: &Answering) -> Response {
+/// Returns an answer with a tag of its content and a date; only the tag if the client has that content already.
+fn dated_answer(
+    told: &Value,
+    modified_ms: i64,
+    head: &Parts,
+    answering: &PendingAnswer,
+) -> Response {
     let digest = digest(told);
     let tag = format!("W/\"{}\"", digest.get(..32).unwrap_or_default());
     let held = body::header(head, IF_NONE_MATCH.as_str()).unwrap_or_default();
@@ -201,7 +207,7 @@ fn dated(told: &Value, modified_ms: i64, head: &Parts, answering: &Answering) ->
     response
 }
 
-/// A date as headers have it (RFC 9110, IMF-fixdate).
+/// Returns a date as headers have it (RFC 9110, IMF-fixdate).
 fn http_date(ms: i64) -> String {
     const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
     const MONTHS: [&str; 12] = [
@@ -248,7 +254,7 @@ fn capabilities(backend: &str) -> Value {
     })
 }
 
-/// The tools, and what their schemas are.
+/// Returns the tools, and what their schemas are.
 fn contract(_: &str) -> Value {
     let one = |tool: &Tool| {
         json!({
@@ -275,7 +281,7 @@ fn release(backend: &str) -> Value {
     })
 }
 
-/// The paths as OpenAPI has them.
+/// Returns the paths as OpenAPI has them.
 pub(super) fn documented() -> Map<String, Value> {
     let page = schema(SHAPE).unwrap_or_default();
     let operation = |id: &str, summary: &str, parameters: Value, body: &Value| {

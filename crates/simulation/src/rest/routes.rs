@@ -4,10 +4,10 @@ use http::Method;
 
 use super::{audit, facade, openapi, paths, streams};
 
-/// Where a path is none of these, or a method is unusual.
+/// Label of other paths and unusual methods.
 const OTHER: &str = "other";
 
-/// Paths that are no tool's, as they stand in the document.
+/// Paths without a tool, as in the document.
 const MORE: [&str; 12] = [
     facade::CAPABILITIES,
     facade::LIST_TOOLS,
@@ -23,7 +23,7 @@ const MORE: [&str; 12] = [
     "/mcp/resources/release-bundle-manifest",
 ];
 
-/// The path of the document that a path is.
+/// Returns the path of the document that a path is.
 pub(super) fn of(path: &str) -> &'static str {
     let tools = paths::ALL.iter().map(|known| known.path);
     let exact = tools.chain(MORE).find(|known| *known == path);
@@ -42,7 +42,7 @@ pub(super) fn of(path: &str) -> &'static str {
         .unwrap_or(OTHER)
 }
 
-/// The name of a method.
+/// Returns the name of a method.
 pub(super) fn method(method: &Method) -> &'static str {
     let known = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
     let mut known = known.into_iter();

@@ -1,4 +1,4 @@
-//! What is sent as it comes: the changes of a job, and the numbers of a chunk.
+//! Streams: the changes of a job, and the numbers of a chunk.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,11 +14,11 @@ use serde_json::{Value, json};
 use toolkit::face::Behalf;
 use toolkit::jobs::{Job, JobId};
 
-use super::answer::Answering;
-use super::columns::Numbers;
-use super::{Rest, Sent, body};
+use super::answer::PendingAnswer;
+use super::columns::ColumnBytes;
+use super::{RestFace, SentContent, body};
 use crate::fault::{Fault, Kind};
-use crate::jobs::Keeper;
+use crate::jobs::ResultKeeper;
 use crate::percent::decoded;
 use crate::population::CONTENT_TYPE as COLUMNS;
 use crate::results::Columns;
@@ -35,7 +35,7 @@ pub(super) const CHUNKS: &str = "/population_results";
 const EVENTS_MAX: usize = 16;
 /// How often a silent stream shows that it is alive.
 const ALIVE: Duration = Duration::from_secs(15);
-/// How often progress is told, at most.
+/// Least interval of progress events.
 const PROGRESS: Duration = Duration::from_millis(250);
 /// Longest id of a result or chunk, in characters.
 pub(super) const ID_CHARS_MAX: usize = 192;
@@ -44,20 +44,20 @@ pub(super) const JOB_CHARS_MAX: usize = 64;
 
 /// The form in which a chunk is wanted.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Form {
+enum ChunkForm {
     Json,
     Columns,
     Csv,
 }
 
-impl Rest {
+impl RestFace {
     /// Answers a path below [`JOBS`] or [`CHUNKS`].
     pub(super) async fn stream(
         &self,
         path: &str,
         behalf: Behalf<'_>,
         request: &Request,
-        answering: &Answering,
+        answering: &PendingAnswer,
     ) -> Result<Response, Fault> {
         let parts: Vec<String> = path.split('/').skip(1).map(decoded).collect();
         let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
@@ -71,9 +71,9 @@ impl Rest {
         }
     }
 
-    fn keeper(&self) -> Result<Arc<Keeper>, Fault> {
+    fn keeper(&self) -> Result<Arc<ResultKeeper>, Fault> {
         let gone = || Fault::new(Kind::InteropError, "the server is not there");
-        crate::service::served(&self.server)
+        crate::service::last_served(&self.server)
             .ok_or_else(gone)?
             .keeper()
     }
@@ -83,9 +83,9 @@ impl Rest {
         &self,
         job: &str,
         behalf: Behalf<'_>,
-        answering: &Answering,
+        answering: &PendingAnswer,
     ) -> Result<Response, Fault> {
-        self.judged("get_job_status", behalf, json!({"jobId": job}))
+        self.judge_call("get_job_status", behalf, json!({"jobId": job}))
             .await?;
         let keeper = self.keeper()?;
         let (id, caller) = (JobId::of(job), Arc::clone(&behalf.caller.subject));
@@ -94,7 +94,7 @@ impl Rest {
         let inspected = self.inspecting();
         let revocation = self.revocations.watch(&caller);
         if behalf.caller.is_expelled() {
-            // While the call was judged: nobody revokes this later.
+            // Revoked while the call was judged: there is no later check.
             return Err(Fault::new(Kind::Unauthorized, "the key is no longer valid"));
         }
         let telling = async move {
@@ -107,7 +107,7 @@ impl Rest {
                 };
                 let Ok(Ok(job)) = looked else { return };
                 let event = event(&job);
-                // A change of state is told at once, progress now and then and under a name of its own.
+                // A change of state is sent at once, progress at intervals and as a separate event.
                 let news = if event != told {
                     told.clone_from(&event);
                     Some(("", event))
@@ -155,7 +155,7 @@ impl Rest {
         (results, chunk): (&str, &str),
         behalf: Behalf<'_>,
         head: &Parts,
-        answering: &Answering,
+        answering: &PendingAnswer,
     ) -> Result<Response, Fault> {
         for (field, id) in [("resultsId", results), ("chunkId", chunk)] {
             if id.is_empty()
@@ -174,14 +174,15 @@ impl Rest {
             .and_then(|value| value.to_str().ok());
         let range = range.map(str::to_owned);
         let asked = json!({"resultsId": results, "chunkId": chunk, "subjects": []});
-        // Judged and recorded, and told whether there is such a chunk; its numbers are sent from here.
-        self.judged("get_population_chunk", behalf, asked).await?;
+        // The tool judges and records the call, and checks that the chunk exists; its numbers are sent from here.
+        self.judge_call("get_population_chunk", behalf, asked)
+            .await?;
         let (keeper, subject) = (self.keeper()?, Arc::clone(&behalf.caller.subject));
         let (results, chunk) = (results.to_owned(), chunk.to_owned());
         let inspected = self.inspecting();
         let read = inspected.is_on();
         let opened = tokio::task::spawn_blocking(move || {
-            let asked = Asked {
+            let asked = ChunkRequest {
                 form,
                 range: range.as_deref(),
                 read,
@@ -193,24 +194,24 @@ impl Rest {
             .map_err(|_| Fault::new(Kind::InternalError, "the chunk cannot be read"))??;
         let caller = &behalf.caller.subject;
         let response = match opened {
-            Opened::Json(text, file) => {
-                let text = inspected.sent(caller, Sent::Json(text)).await?;
+            OpenedChunk::Json(text, file) => {
+                let text = inspected.inspect(caller, SentContent::Json(text)).await?;
                 whole(text.into_bytes(), "application/json", &file)
             }
-            Opened::Csv(text, file) => {
-                let text = inspected.sent(caller, Sent::Text(text)).await?;
+            OpenedChunk::Csv(text, file) => {
+                let text = inspected.inspect(caller, SentContent::Text(text)).await?;
                 whole(text.into_bytes(), "text/csv; charset=utf-8", &file)
             }
-            Opened::Columns(columns, text) => {
+            OpenedChunk::Columns(columns, text) => {
                 inspected.unchanged(caller, text).await?;
-                columns.sent()
+                columns.into_response()
             }
         };
         Ok(answering.with(response))
     }
 }
 
-/// How far a job is: the members of its state, and one more.
+/// Returns how far a job is: the members of its state, and one more.
 fn progressed(job: &Job, now_ms: i64) -> Option<Value> {
     let mut told = event(job);
     told.as_object_mut()?
@@ -239,13 +240,13 @@ fn event(job: &Job) -> Value {
     })
 }
 
-/// By the query's `format`, else by what is accepted; the bridge's JSON where nothing is said.
-fn form(head: &Parts) -> Result<Form, Fault> {
+/// Returns the form by the query's `format`, else by `Accept`; the bridge's JSON by default.
+fn form(head: &Parts) -> Result<ChunkForm, Fault> {
     body::only(head, &["format"])?;
-    match body::asked(head, "format")?.as_deref() {
-        Some("json") => return Ok(Form::Json),
-        Some("columns") => return Ok(Form::Columns),
-        Some("csv") => return Ok(Form::Csv),
+    match body::query_value(head, "format")?.as_deref() {
+        Some("json") => return Ok(ChunkForm::Json),
+        Some("columns") => return Ok(ChunkForm::Columns),
+        Some("csv") => return Ok(ChunkForm::Csv),
         Some(other) => {
             let wrong = format!("\"{}\" is not a format", other.escape_debug());
             return Err(Fault::input("format", wrong).hint("write json, columns or csv"));
@@ -256,18 +257,18 @@ fn form(head: &Parts) -> Result<Form, Fault> {
         .headers
         .get(ACCEPT)
         .and_then(|value| value.to_str().ok());
-    Ok(accepted.map_or(Form::Json, preferred))
+    Ok(accepted.map_or(ChunkForm::Json, preferred))
 }
 
-/// The form that is named with the greatest weight, the first of several; ranges such as `*/*` name none.
-fn preferred(accepted: &str) -> Form {
-    let mut found = (0.0, Form::Json);
+/// Returns the form that is named with the greatest weight, the first of several; ranges such as `*/*` name none.
+fn preferred(accepted: &str) -> ChunkForm {
+    let mut found = (0.0, ChunkForm::Json);
     for range in accepted.split(',') {
         let mut parts = range.split(';').map(str::trim);
         let form = match parts.next().unwrap_or_default() {
-            COLUMNS | "application/octet-stream" => Form::Columns,
-            "text/csv" => Form::Csv,
-            "application/json" => Form::Json,
+            COLUMNS | "application/octet-stream" => ChunkForm::Columns,
+            "text/csv" => ChunkForm::Csv,
+            "application/json" => ChunkForm::Json,
             _ => continue,
         };
         let weight = parts.find_map(|part| part.strip_prefix("q="));
@@ -280,16 +281,16 @@ fn preferred(accepted: &str) -> Form {
 }
 
 /// A chunk, ready to be sent; texts with the name of their file.
-enum Opened {
+enum OpenedChunk {
     Json(String, String),
     Csv(String, String),
     /// The bytes as they are kept, and what they say as text, where somebody looks at that.
-    Columns(Box<Numbers>, Option<String>),
+    Columns(Box<ColumnBytes>, Option<String>),
 }
 
-/// What is asked of a chunk.
-struct Asked<'a> {
-    form: Form,
+/// Request for a chunk.
+struct ChunkRequest<'a> {
+    form: ChunkForm,
     /// The header that asks for a part.
     range: Option<&'a str>,
     /// Whether somebody looks at what columns say.
@@ -298,31 +299,31 @@ struct Asked<'a> {
 
 /// Reads a chunk.
 fn open(
-    keeper: &Keeper,
+    keeper: &ResultKeeper,
     caller: &str,
     (results, chunk): (&str, &str),
-    asked: &Asked<'_>,
-) -> Result<Opened, Fault> {
+    asked: &ChunkRequest<'_>,
+) -> Result<OpenedChunk, Fault> {
     let (found, size) = find_chunk(keeper, caller, results, chunk)?;
     let columns = || keeper.columns(caller, &found.handle);
     match asked.form {
-        Form::Json => {
+        ChunkForm::Json => {
             let told = json!({
                 "resultsId": results, "chunkId": chunk, "series": chunk_series(&columns()?, |_| true),
                 "totalSubjects": size,
             });
-            Ok(Opened::Json(told.to_string(), format!("{chunk}.json")))
+            Ok(OpenedChunk::Json(told.to_string(), format!("{chunk}.json")))
         }
-        Form::Csv => Ok(Opened::Csv(csv(&columns()?), format!("{chunk}.csv"))),
-        Form::Columns => {
+        ChunkForm::Csv => Ok(OpenedChunk::Csv(csv(&columns()?), format!("{chunk}.csv"))),
+        ChunkForm::Columns => {
             let text = match asked.read {
                 true => Some(csv(&columns()?)),
                 false => None,
             };
             let now_ms = keeper.now_ms();
             let reader = keeper.outputs.stream(caller, &found.handle, 0, now_ms)?;
-            let numbers = Numbers::open(reader, found, asked.range);
-            Ok(Opened::Columns(Box::new(numbers), text))
+            let numbers = ColumnBytes::open(reader, found, asked.range);
+            Ok(OpenedChunk::Columns(Box::new(numbers), text))
         }
     }
 }
@@ -373,15 +374,21 @@ mod tests {
     #[test]
     fn the_form_that_is_accepted_most_is_sent() {
         for (accepted, expect) in [
-            ("*/*", Form::Json),
-            ("text/html", Form::Json),
-            ("text/csv", Form::Csv),
-            ("application/octet-stream", Form::Columns),
-            ("application/octet-stream;q=0, application/json", Form::Json),
-            ("text/csv;q=0.1, application/json", Form::Json),
-            ("application/json;q=0.2, text/csv; q=0.5, */*", Form::Csv),
-            ("text/csv, application/json", Form::Csv),
-            ("text/csv;q=much", Form::Json),
+            ("*/*", ChunkForm::Json),
+            ("text/html", ChunkForm::Json),
+            ("text/csv", ChunkForm::Csv),
+            ("application/octet-stream", ChunkForm::Columns),
+            (
+                "application/octet-stream;q=0, application/json",
+                ChunkForm::Json,
+            ),
+            ("text/csv;q=0.1, application/json", ChunkForm::Json),
+            (
+                "application/json;q=0.2, text/csv; q=0.5, */*",
+                ChunkForm::Csv,
+            ),
+            ("text/csv, application/json", ChunkForm::Csv),
+            ("text/csv;q=much", ChunkForm::Json),
         ] {
             assert_eq!(preferred(accepted), expect, "{accepted}");
         }

@@ -1,9 +1,9 @@
 //! The form in which results are kept: columns of numbers behind a header, so that a part of a file is a part of a
 //! column and can be read alone.
 //!
-//! `DWCOLS01`, the header's length in 8 bytes, the header as JSON, blanks up to a multiple of 64 bytes, then the columns
-//! one after another, each `rows` numbers in IEEE 754 double precision. All numbers are little-endian. The first column
-//! is the time in minutes. `sha256` of the header covers everything behind it.
+//! `DWCOLS01`, the header's length in 8 bytes, the header as JSON, blanks up to a multiple of 64 bytes, then the
+//! columns one after another, each `rows` numbers in IEEE 754 double precision. All numbers are little-endian. The
+//! first column is the time in minutes. `sha256` of the header covers everything behind it.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 use crate::models::{digest, hex};
 
 const MAGIC: &[u8; 8] = b"DWCOLS01";
-/// What the first column begins at a multiple of, in bytes.
+/// Alignment of the first column, in bytes.
 const ALIGNMENT: usize = 64;
 /// Bytes before the header.
 const PREFIX_BYTES: usize = 16;
@@ -22,28 +22,28 @@ const PREFIX_BYTES: usize = 16;
 const HEADER_BYTES_MAX: usize = 64 << 20;
 /// Numbers that are written between two questions whether to stop.
 const BLOCK: usize = 64 * 1024;
-/// What stands in the place of the digest until it is known; as long as that.
+/// Placeholder of the digest until it is known; of the same length.
 const NO_DIGEST: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
 /// One column.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Column {
+pub struct ResultColumn {
     /// Path of the quantity.
     pub parameter: String,
     /// Its base unit; may be empty.
     pub unit: String,
-    /// Whose values they are, in a population.
+    /// Individual of the values, in a population.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<i64>,
 }
 
-/// What stands before the numbers.
+/// Header before the numbers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Header {
+pub struct ColumnsHeader {
     /// Numbers of one column.
     pub rows: usize,
     /// The columns behind the time.
-    pub columns: Vec<Column>,
+    pub columns: Vec<ResultColumn>,
     /// Digest of the numbers, in hex.
     pub sha256: String,
 }
@@ -53,8 +53,8 @@ pub struct Header {
 pub struct Columns {
     /// Times in minutes.
     pub times: Vec<f64>,
-    /// What the columns are.
-    pub columns: Vec<Column>,
+    /// Descriptions of the columns.
+    pub columns: Vec<ResultColumn>,
     /// Their numbers, column by column.
     pub values: Vec<f64>,
 }
@@ -72,7 +72,7 @@ impl fmt::Display for ColumnsFault {
 impl std::error::Error for ColumnsFault {}
 
 impl Columns {
-    /// The numbers of a column.
+    /// Returns the numbers of a column.
     #[must_use]
     pub fn column(&self, at: usize) -> &[f64] {
         let rows = self.times.len();
@@ -86,7 +86,7 @@ impl Columns {
     /// # Errors
     /// Why it stopped.
     pub fn encode(&self, ask: Question<'_>) -> Result<Vec<u8>, Interrupt> {
-        let header = Header {
+        let header = ColumnsHeader {
             rows: self.times.len(),
             columns: self.columns.clone(),
             sha256: NO_DIGEST.to_owned(),
@@ -121,7 +121,7 @@ impl Columns {
         Ok(bytes)
     }
 
-    /// From bytes; the digest is held against the numbers. Of many it takes a while.
+    /// From bytes; the digest is compared with the numbers. Of many it takes a while.
     ///
     /// # Errors
     /// That of `watch`; within, [`ColumnsFault`].
@@ -152,7 +152,7 @@ impl Columns {
     }
 
     /// Header and numbers, which fit together.
-    fn parted(bytes: &[u8]) -> Result<(Header, &[u8]), ColumnsFault> {
+    fn parted(bytes: &[u8]) -> Result<(ColumnsHeader, &[u8]), ColumnsFault> {
         let (magic, rest) = bytes
             .split_first_chunk()
             .ok_or(ColumnsFault("it is cut off"))?;
@@ -167,7 +167,7 @@ impl Columns {
             return Err(ColumnsFault("it is cut off"));
         }
         let (header, numbers) = rest.split_at(length);
-        let header: Header =
+        let header: ColumnsHeader =
             serde_json::from_slice(header).map_err(|_| ColumnsFault("its header is damaged"))?;
         let count = (header.columns.len() + 1).checked_mul(header.rows);
         if count.and_then(|count| count.checked_mul(8)) != Some(numbers.len()) {
@@ -186,7 +186,7 @@ mod tests {
     }
 
     fn columns() -> Columns {
-        let column = |parameter: &str, subject| Column {
+        let column = |parameter: &str, subject| ResultColumn {
             parameter: parameter.to_owned(),
             unit: "µmol/l".to_owned(),
             subject,

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use state::kv::{Durability, Entry, Kv, KvError, Table, View as _};
 
-use super::place::{Place, newest_first};
+use super::place::{ListCursor, newest_first};
 
-/// By caller and results id: [`Kept`].
+/// By caller and results id: [`StoredResult`].
 const RESULTS: Table = Table("results");
 /// By caller, time and results id, the newest first: the results id.
 const RECENT: Table = Table("recent");
@@ -20,9 +20,9 @@ const ENTRIES_MAX: usize = 1_000;
 /// Most names that are forgotten, because their time is over, when one is kept.
 const FORGOTTEN_MAX: usize = 16;
 
-/// A result, and where its numbers are.
+/// A result, and the handle of its numbers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Kept {
+pub struct StoredResult {
     /// Its name.
     pub results_id: String,
     /// Handles of the outputs with its numbers, in order.
@@ -33,19 +33,19 @@ pub struct Kept {
     pub simulation_id: String,
     /// When it was made, in milliseconds since 1970.
     pub generated_ms: i64,
-    /// What was told of the model.
+    /// Metadata of the model.
     pub metadata: Value,
-    /// What was computed of a population; null for a single run.
+    /// Figures of a population; null for a single run.
     #[serde(default)]
     pub population: Value,
 }
 
-/// What a simulation was changed to at one time.
+/// State of a simulation at one time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Snapshot {
     /// Its name: the time.
     pub snapshot_id: String,
-    /// Whose.
+    /// Id of the simulation.
     pub simulation_id: String,
     /// When, in milliseconds since 1970.
     pub created_ms: i64,
@@ -57,16 +57,16 @@ pub struct Snapshot {
 
 /// Results of a caller, the newest first.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Recent {
+pub struct RecentResults {
     /// Some of them.
-    pub results: Vec<Kept>,
-    /// Where the next ones begin, where there are more.
-    pub next: Option<Place>,
+    pub results: Vec<StoredResult>,
+    /// Cursor of the next ones, if there are more.
+    pub next: Option<ListCursor>,
 }
 
 /// The database of names.
 #[derive(Debug)]
-pub struct Index {
+pub struct ResultIndex {
     pub(super) kv: Kv,
     kept_ms: i64,
 }
@@ -79,7 +79,7 @@ pub(super) fn key(caller: &str, parts: &[&str]) -> Vec<u8> {
     key
 }
 
-impl Index {
+impl ResultIndex {
     /// Opens the names of this directory, which are kept for so long.
     ///
     /// # Errors
@@ -90,14 +90,14 @@ impl Index {
         Ok(Self { kv, kept_ms })
     }
 
-    /// Keeps a result under its name, in place of an earlier one, and forgets some whose time is over.
+    /// Keeps a result under its name, in place of an earlier one, and removes some expired ones.
     ///
     /// # Errors
     /// [`KvError`].
-    pub fn put(&self, caller: &str, kept: &Kept) -> Result<(), KvError> {
+    pub fn store(&self, caller: &str, kept: &StoredResult) -> Result<(), KvError> {
         let at = key(caller, &[&kept.results_id]);
         let before = self.result(caller, &kept.results_id)?;
-        let place = Place::of(kept.generated_ms, &kept.results_id);
+        let place = ListCursor::of(kept.generated_ms, &kept.results_id);
         let over = self.over(caller, kept.generated_ms)?;
         let bytes = serde_json::to_vec(kept).unwrap_or_default();
         self.kv.write(Durability::Synced, |t| {
@@ -106,7 +106,7 @@ impl Index {
                 t.remove(RESULTS, &key(caller, &[&String::from_utf8_lossy(name)]))?;
             }
             if let Some(before) = before {
-                let earlier = Place::of(before.generated_ms, &before.results_id);
+                let earlier = ListCursor::of(before.generated_ms, &before.results_id);
                 t.remove(RECENT, &earlier.key(key(caller, &[])))?;
             }
             t.put(
@@ -118,7 +118,7 @@ impl Index {
         })
     }
 
-    /// The key behind which the results of a caller are too old, and the one behind the last.
+    /// Returns the key behind which the results of a caller are too old, and the one behind the last.
     fn ends(&self, caller: &str, now_ms: i64) -> (Vec<u8>, Vec<u8>) {
         let oldest = now_ms.saturating_sub(self.kept_ms).max(0);
         let mut over = key(caller, &[]);
@@ -128,7 +128,7 @@ impl Index {
         (over, end)
     }
 
-    /// Some entries of a caller whose time is over.
+    /// Returns some expired entries of a caller.
     fn over(&self, caller: &str, now_ms: i64) -> Result<Vec<Entry>, KvError> {
         let (over, end) = self.ends(caller, now_ms);
         // The oldest moment itself is not over.
@@ -144,10 +144,10 @@ impl Index {
     pub fn recent(
         &self,
         caller: &str,
-        after: Option<Place>,
+        after: Option<ListCursor>,
         now_ms: i64,
         most: usize,
-    ) -> Result<Recent, KvError> {
+    ) -> Result<RecentResults, KvError> {
         let from = match after {
             // Behind the place itself.
             Some(place) => [place.key(key(caller, &[])), vec![0]].concat(),
@@ -164,19 +164,21 @@ impl Index {
             results.extend(self.result(caller, &name)?);
         }
         let last = results.last().filter(|_| found.len() > most);
-        let next = last.map(|kept: &Kept| Place::of(kept.generated_ms, &kept.results_id));
-        Ok(Recent { results, next })
+        let next =
+            last.map(|kept: &StoredResult| ListCursor::of(kept.generated_ms, &kept.results_id));
+        Ok(RecentResults { results, next })
     }
 
-    /// A caller's result.
+    /// Returns a caller's result.
     ///
     /// # Errors
     /// [`KvError`].
-    pub fn result(&self, caller: &str, results_id: &str) -> Result<Option<Kept>, KvError> {
+    pub fn result(&self, caller: &str, results_id: &str) -> Result<Option<StoredResult>, KvError> {
         self.part_of_result(caller, results_id, |json| serde_json::from_slice(json).ok())
     }
 
-    /// What `read` finds in a result, a [`Kept`] as JSON; of large populations a part is found sooner than all is read.
+    /// What `read` finds in a result, a [`StoredResult`] as JSON; of large populations a part is found sooner than all
+    /// is read.
     ///
     /// # Errors
     /// [`KvError`].
@@ -219,7 +221,7 @@ impl Index {
         })
     }
 
-    /// A caller's snapshots of a simulation, newest first.
+    /// Returns a caller's snapshots of a simulation, newest first.
     ///
     /// # Errors
     /// [`KvError`].
@@ -245,23 +247,23 @@ mod tests {
     use super::*;
     use std::path::PathBuf;
 
-    struct Folder(PathBuf);
+    struct TestFolder(PathBuf);
 
-    impl Drop for Folder {
+    impl Drop for TestFolder {
         fn drop(&mut self) {
             drop(std::fs::remove_dir_all(&self.0));
         }
     }
 
-    fn index(name: &str) -> (Folder, Index) {
+    fn index(name: &str) -> (TestFolder, ResultIndex) {
         let folder = std::env::temp_dir().join(format!("index-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
-        let index = Index::open(&folder, 1_000).unwrap();
-        (Folder(folder), index)
+        let index = ResultIndex::open(&folder, 1_000).unwrap();
+        (TestFolder(folder), index)
     }
 
-    fn kept(results_id: &str, generated_ms: i64) -> Kept {
-        Kept {
+    fn make_result(results_id: &str, generated_ms: i64) -> StoredResult {
+        StoredResult {
             results_id: results_id.to_owned(),
             handles: Vec::new(),
             job_id: "job".to_owned(),
@@ -272,7 +274,7 @@ mod tests {
         }
     }
 
-    fn names(recent: &Recent) -> Vec<&str> {
+    fn names(recent: &RecentResults) -> Vec<&str> {
         recent
             .results
             .iter()
@@ -284,22 +286,22 @@ mod tests {
     fn results_are_listed_newest_first_and_page_by_page() {
         let (_folder, index) = index("pages");
         for (name, at) in [("a", 10), ("b", 30), ("c", 20), ("d", 20), ("a", 40)] {
-            index.put("ada", &kept(name, at)).unwrap();
+            index.store("ada", &make_result(name, at)).unwrap();
         }
-        index.put("bob", &kept("other", 35)).unwrap();
+        index.store("bob", &make_result("other", 35)).unwrap();
         let mut seen = Vec::new();
         let mut after = None;
         loop {
             let page = index.recent("ada", after, 50, 1).unwrap();
             seen.extend(names(&page).iter().map(|name| (*name).to_owned()));
             let Some(next) = page.next else { break };
-            after = Some(Place::read(&next.written()).unwrap());
+            after = Some(ListCursor::read(&next.to_text()).unwrap());
         }
-        // Two of one moment stand in some order, each once; the second run named a replaced the first.
+        // Two of one moment are in any order, each once; the second run named a replaced the first.
         seen[2..].sort();
         assert_eq!(seen, ["a", "b", "c", "d"]);
         assert_eq!(names(&index.recent("bob", None, 50, 9).unwrap()), ["other"]);
-        let from_ada = Some(Place::of(40, "a"));
+        let from_ada = Some(ListCursor::of(40, "a"));
         assert_eq!(
             names(&index.recent("bob", from_ada, 50, 9).unwrap()),
             ["other"]
@@ -328,7 +330,7 @@ mod tests {
         for at in 1..=6 {
             keep("ada", &format!("sim-{}", at % 3), at);
         }
-        // One of the same simulation makes room where there is one, else the oldest of all.
+        // One of the same simulation makes room, if there is one, else the oldest of all.
         keep("ada", "sim-2", 7);
         assert_eq!(held("ada", "sim-2"), [7, 5]);
         keep("ada", "new", 8);
@@ -340,13 +342,13 @@ mod tests {
     #[test]
     fn what_is_too_old_is_not_listed_and_then_forgotten() {
         let (_folder, index) = index("old");
-        index.put("ada", &kept("old", 100)).unwrap();
-        index.put("ada", &kept("young", 900)).unwrap();
+        index.store("ada", &make_result("old", 100)).unwrap();
+        index.store("ada", &make_result("young", 900)).unwrap();
         let at = |now| index.recent("ada", None, now, 9).unwrap();
         assert_eq!(names(&at(1_100)), ["young", "old"], "its last moment");
         assert_eq!(names(&at(1_101)), ["young"]);
         assert!(index.result("ada", "old").unwrap().is_some());
-        index.put("ada", &kept("new", 1_500)).unwrap();
+        index.store("ada", &make_result("new", 1_500)).unwrap();
         assert_eq!(index.result("ada", "old").unwrap(), None);
         assert!(index.result("ada", "young").unwrap().is_some());
     }

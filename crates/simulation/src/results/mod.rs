@@ -1,4 +1,4 @@
-//! Results of runs: as they are kept, and as they are told.
+//! Results of runs: storage, and the form for clients.
 
 mod columns;
 mod index;
@@ -6,8 +6,8 @@ mod numbers;
 mod place;
 mod signoffs;
 
-pub use columns::{Column, Columns};
-pub use index::{Index, Kept, Snapshot};
+pub use columns::{Columns, ResultColumn};
+pub use index::{ResultIndex, Snapshot, StoredResult};
 pub use numbers::{metrics, series};
-pub use place::Place;
-pub use signoffs::{Action, Signoff, is_whole};
+pub use place::ListCursor;
+pub use signoffs::{Signoff, SignoffAction, is_whole};

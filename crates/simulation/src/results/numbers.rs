@@ -12,7 +12,7 @@ pub fn time_value(time: f64, value: f64) -> Value {
     json!({"time": number(time), "value": number(value)})
 }
 
-/// A column as a series.
+/// Returns a column as a series.
 #[must_use]
 pub fn series(columns: &Columns, at: usize) -> Value {
     let points = columns.times.iter().zip(columns.column(at));

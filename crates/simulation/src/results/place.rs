@@ -4,12 +4,12 @@ use crate::models::hex;
 
 /// A place in the list of a caller's results. Under another caller it leads to nothing of the first one's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct ListCursor {
     made_ms: i64,
     name: [u8; 32],
 }
 
-impl Place {
+impl ListCursor {
     pub(super) fn of(made_ms: i64, results_id: &str) -> Self {
         Self {
             made_ms,
@@ -17,9 +17,9 @@ impl Place {
         }
     }
 
-    /// As a text for clients.
+    /// Returns the text for clients.
     #[must_use]
-    pub fn written(&self) -> String {
+    pub fn to_text(self) -> String {
         format!("{:x}-{}", self.made_ms, hex(&self.name))
     }
 
@@ -34,7 +34,7 @@ impl Place {
         })
     }
 
-    /// Its key behind that of its caller: what is newer comes first.
+    /// Returns its key behind that of its caller: newer results come first.
     pub(super) fn key(&self, mut at: Vec<u8>) -> Vec<u8> {
         at.extend_from_slice(&newest_first(self.made_ms));
         at.extend_from_slice(&self.name);
@@ -42,7 +42,7 @@ impl Place {
     }
 }
 
-/// A time so that later ones come first in order of bytes.
+/// Returns a time so that later ones come first in order of bytes.
 pub(super) fn newest_first(ms: i64) -> [u8; 8] {
     (u64::MAX - u64::try_from(ms).unwrap_or_default()).to_be_bytes()
 }
@@ -53,8 +53,8 @@ mod tests {
 
     #[test]
     fn a_place_is_read_only_as_it_was_written() {
-        let place = Place::of(1_234, "x");
-        assert_eq!(Place::read(&place.written()), Some(place));
+        let place = ListCursor::of(1_234, "x");
+        assert_eq!(ListCursor::read(&place.to_text()), Some(place));
         for text in [
             "",
             "1",
@@ -62,9 +62,9 @@ mod tests {
             "x-00",
             "-1-00",
             "1-zz",
-            &format!("-{}", place.written()),
+            &format!("-{}", place.to_text()),
         ] {
-            assert_eq!(Place::read(text), None, "{text}");
+            assert_eq!(ListCursor::read(text), None, "{text}");
         }
     }
 }

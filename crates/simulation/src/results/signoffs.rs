@@ -1,11 +1,11 @@
-//! What a caller's reviewers have signed off, as a chain of entries for each simulation and scope: each entry names the hash
-//! of the one before it, so that a change of an earlier one is seen.
+//! Sign-offs of a caller's reviewers, as a chain of entries for each simulation and scope: each entry names the hash of
+//! the one before it, so that a change of an earlier one is seen.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use state::kv::{Durability, KvError, Table, View};
 
-use super::index::{Index, key, read};
+use super::index::{ResultIndex, key, read};
 use crate::fault::{Fault, Kind};
 use crate::models::hex;
 
@@ -13,13 +13,13 @@ use crate::models::hex;
 const SIGNOFFS: Table = Table("signoffs");
 /// Most entries of one chain. None is forgotten to make room.
 const ENTRIES_MAX: usize = 1_000;
-/// What the first entry of a chain names as the one before it.
+/// Predecessor hash of the first entry of a chain.
 pub const NONE: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
-/// What was done.
+/// The action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Action {
+pub enum SignoffAction {
     /// Somebody has signed.
     Recorded,
     /// Somebody has taken the signature back.
@@ -31,8 +31,8 @@ pub enum Action {
 pub struct Signoff {
     /// Its id.
     pub id: String,
-    /// What was done.
-    pub action: Action,
+    /// The action.
+    pub action: SignoffAction,
     /// When, in milliseconds since 1970.
     pub at_ms: i64,
     /// Who.
@@ -40,15 +40,15 @@ pub struct Signoff {
     /// The groups that they belonged to; entries of older versions have none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub roles: Vec<String>,
-    /// What the reviewer made of it; absent where it was revoked.
+    /// Disposition of the reviewer; absent if it was revoked.
     pub disposition: Option<String>,
     /// Why.
     pub rationale: String,
     /// The limits that the reviewer has accepted.
     pub limitations: Vec<String>,
-    /// What the reviewer has looked at.
+    /// Subjects of the review.
     pub focus: Vec<String>,
-    /// Of the model and what was set in it at that time, SHA-256 in hex; empty where nothing was loaded.
+    /// Of the model and what was set in it at that time, SHA-256 in hex; empty if nothing was loaded.
     pub content: String,
     /// Hash of the entry before.
     pub previous: String,
@@ -68,7 +68,7 @@ impl Signoff {
     }
 }
 
-/// Whether each entry, oldest first, is what was written and names the one before it.
+/// Returns whether each entry, oldest first, is what was written and names the one before it.
 #[must_use]
 pub fn is_whole(chain: &[Signoff]) -> bool {
     let before = std::iter::once(NONE).chain(chain.iter().map(|entry| entry.hash.as_str()));
@@ -78,8 +78,8 @@ pub fn is_whole(chain: &[Signoff]) -> bool {
         .all(|(entry, before)| entry.previous == before && entry.hash == entry.hashed())
 }
 
-impl Index {
-    /// The chain of a simulation and scope, oldest first.
+impl ResultIndex {
+    /// Returns the chain of a simulation and scope, oldest first.
     ///
     /// # Errors
     /// [`KvError`].
@@ -96,7 +96,7 @@ impl Index {
     /// Adds an entry that is made of the newest one before it.
     ///
     /// # Errors
-    /// [`Fault`] of `make`; [`Kind::Busy`] where the chain is full.
+    /// [`Fault`] of `make`; [`Kind::Busy`] if the chain is full.
     pub fn sign(
         &self,
         caller: &str,
@@ -141,10 +141,10 @@ mod tests {
     fn a_changed_entry_a_missing_one_and_another_order_are_seen() {
         let folder = std::env::temp_dir().join(format!("signoffs-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
-        let index = Index::open(&folder, 1_000).unwrap();
+        let index = ResultIndex::open(&folder, 1_000).unwrap();
         let entry = |rationale: &str| Signoff {
             id: rationale.to_owned(),
-            action: Action::Recorded,
+            action: SignoffAction::Recorded,
             at_ms: 1,
             subject: "ada".to_owned(),
             roles: Vec::new(),

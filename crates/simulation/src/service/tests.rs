@@ -6,9 +6,9 @@ use toolkit::server::Args;
 
 use super::*;
 
-struct Still;
+struct StillClock;
 
-impl gate::Clock for Still {
+impl gate::Clock for StillClock {
     fn wall_ms(&self) -> i64 {
         1
     }
@@ -24,10 +24,15 @@ fn zeros(bytes: &mut [u8]) -> io::Result<()> {
 }
 
 /// Calls a tool as it was judged for this model file.
-fn call(service: &Service, judged: Option<&str>, tool: &str, args: Value) -> Result<Value, Kind> {
+fn call(
+    service: &SimulationService,
+    judged: Option<&str>,
+    tool: &str,
+    args: Value,
+) -> Result<Value, Kind> {
     let (reply, _news) = ReplySink::new(false, Cancel::default());
     let caller = "ada".into();
-    let context = Context::new(service, &caller, reply).judged_for(judged);
+    let context = CallContext::new(service, &caller, reply).judged_for(judged);
     let args: Map<String, Value> = serde_json::from_value(args).unwrap();
     let tool = crate::tools::tool(tool).unwrap();
     (tool.run)(&context, Args::new(&args)).map_err(|fault| fault.kind)
@@ -50,14 +55,14 @@ fn what_is_loaded_anew_after_the_judgement_is_not_used() {
     }
     let mut options = Options::default();
     options.set("models", OptionValue::Paths(vec![place.clone()]));
-    let service = Service::new(Setup {
+    let service = SimulationService::new(Setup {
         peer: "judged".into(),
         options,
         base: place.clone(),
         state: place.join("state"),
         journal: place.join("journal"),
         program: "false".into(),
-        clock: Arc::new(Still),
+        clock: Arc::new(StillClock),
         random: zeros,
     });
     let load = |judged, path: &str| {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pbpk::compile::{Instance, Structure};
-use pbpk::model::Kind as QuantityKind;
+use pbpk::model::QuantityKind;
 use pbpk::path;
 use pbpk::watch::{Interrupt, Watch};
 use serde::{Deserialize, Serialize};
@@ -12,11 +12,11 @@ use serde_json::{Value, json};
 
 use crate::fault::{Fault, Kind};
 use crate::figures::{UNITLESS, number, unit as told_unit};
-use crate::models::{ModelRef, Read, version};
+use crate::models::{ModelRef, ReadModel, version};
 
 /// A value that a caller set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Changed {
+pub struct ChangedValue {
     /// In base units.
     pub value: f64,
     /// When, in milliseconds since 1970.
@@ -25,7 +25,7 @@ pub struct Changed {
 
 /// A simulation that a caller has loaded.
 #[derive(Debug, Clone)]
-pub struct Loaded {
+pub struct LoadedSimulation {
     /// Its id.
     pub id: String,
     /// The file.
@@ -34,32 +34,32 @@ pub struct Loaded {
     pub bytes: u64,
     /// The model's numbers with the caller's changes.
     pub instance: Instance,
-    /// What was changed, by path.
-    pub changed: BTreeMap<String, Changed>,
+    /// Changed values, by path.
+    pub changed: BTreeMap<String, ChangedValue>,
 }
 
-impl Loaded {
-    /// A model as its file has it.
+impl LoadedSimulation {
+    /// Returns a model as its file has it.
     ///
     /// # Errors
     /// That of `watch`.
-    pub fn new(id: &str, read: Read, watch: &Watch<'_>) -> Result<Self, Interrupt> {
+    pub fn new(id: &str, read: ReadModel, watch: &Watch<'_>) -> Result<Self, Interrupt> {
         Ok(Self {
             id: id.to_owned(),
             model: read.model,
             bytes: read.bytes,
-            instance: Instance::watched(&read.structure, watch)?,
+            instance: Instance::with_watch(&read.structure, watch)?,
             changed: BTreeMap::new(),
         })
     }
 
-    /// The compiled model.
+    /// Returns the compiled model.
     #[must_use]
     pub fn structure(&self) -> &Arc<Structure> {
         self.instance.structure()
     }
 
-    /// What is told of the file, and by whom it is solved where that is wanted.
+    /// Returns the metadata of the file, and its solver if requested.
     #[must_use]
     pub fn metadata(&self, backend: Option<&str>) -> Value {
         let model = self.structure().model();
@@ -84,16 +84,16 @@ impl Loaded {
         paths
     }
 
-    /// A parameter as it is told.
+    /// Returns a parameter for clients.
     ///
     /// # Errors
     /// [`Kind::NotFound`] with the nearest paths.
     pub fn parameter(&self, path: &str) -> Result<Value, Fault> {
         let position = path::find_one(self.structure().model(), path)?;
-        self.told(position)
+        self.describe_parameter(position)
     }
 
-    fn told(&self, position: usize) -> Result<Value, Fault> {
+    fn describe_parameter(&self, position: usize) -> Result<Value, Fault> {
         let model = self.structure().model();
         let lost = || Fault::new(Kind::InternalError, "the model has lost a quantity");
         let quantity = model.quantities.get(position).ok_or_else(lost)?;
@@ -101,8 +101,8 @@ impl Loaded {
         let changed = self.changed.get(&quantity.path);
         let source = match (changed, quantity.source) {
             (Some(_), _) => "set",
-            (None, pbpk::model::Source::Formula(_)) => "formula",
-            (None, pbpk::model::Source::Constant(_)) => "file",
+            (None, pbpk::model::ValueSource::Formula(_)) => "formula",
+            (None, pbpk::model::ValueSource::Constant(_)) => "file",
         };
         let at = changed.map(|changed| gate::journal::format_utc(changed.at_ms));
         Ok(json!({
@@ -155,16 +155,22 @@ impl Loaded {
                 return Err(Fault::input("unit", wrong).code("unit"));
             }
         };
-        self.put(position, &quantity.path, base, now_ms)?;
-        self.told(position)
+        self.set_value(position, &quantity.path, base, now_ms)?;
+        self.describe_parameter(position)
     }
 
-    fn put(&mut self, position: usize, path: &str, base: f64, now_ms: i64) -> Result<(), Fault> {
+    fn set_value(
+        &mut self,
+        position: usize,
+        path: &str,
+        base: f64,
+        now_ms: i64,
+    ) -> Result<(), Fault> {
         // On a copy, so that a value that is refused leaves nothing behind.
         let mut trial = self.instance.clone();
         trial.set(position, base)?;
         self.instance = trial;
-        let changed = Changed {
+        let changed = ChangedValue {
             value: base,
             at_ms: now_ms,
         };
@@ -183,14 +189,14 @@ impl Loaded {
         if let Some(quantity) = structure.model().quantities.get(position) {
             self.changed.remove(&quantity.path);
         }
-        self.told(position)
+        self.describe_parameter(position)
     }
 
-    /// Sets again what was set before.
+    /// Restores values that were set before.
     ///
     /// # Errors
-    /// [`Fault`] where the model does not take one of the values.
-    pub fn set_again(&mut self, changes: &BTreeMap<String, Changed>) -> Result<(), Fault> {
+    /// [`Fault`] if the model does not take one of the values.
+    pub fn set_again(&mut self, changes: &BTreeMap<String, ChangedValue>) -> Result<(), Fault> {
         apply(
             &mut self.instance,
             changes.iter().map(|(path, one)| (path.as_str(), one.value)),

@@ -1,11 +1,11 @@
-//! What callers have loaded. A caller sees nobody's simulations but its own.
+//! Simulations that callers have loaded. A caller sees only its own.
 
 mod loaded;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-pub use loaded::{Changed, Loaded, UpdateMode, apply};
+pub use loaded::{ChangedValue, LoadedSimulation, UpdateMode, apply};
 
 use crate::fault::{Fault, Kind};
 
@@ -15,12 +15,12 @@ pub const ID_CHARS_MAX: usize = 64;
 const CALLERS_MAX: usize = 1_024;
 
 /// A simulation that a caller has loaded.
-pub type Shared = Arc<Mutex<Loaded>>;
+pub type Shared = Arc<Mutex<LoadedSimulation>>;
 
 /// All simulations.
 #[derive(Debug)]
-pub struct Sessions {
-    callers: Mutex<HashMap<Arc<str>, Caller>>,
+pub struct SessionStore {
+    callers: Mutex<HashMap<Arc<str>, CallerSessions>>,
     /// Most simulations of one caller.
     per_caller_max: usize,
     /// How long a caller's simulations are kept unused, in milliseconds.
@@ -28,17 +28,17 @@ pub struct Sessions {
 }
 
 #[derive(Debug, Default)]
-struct Caller {
+struct CallerSessions {
     simulations: BTreeMap<String, Shared>,
     used_ms: i64,
 }
 
-/// A simulation's lock, also where its holder has panicked: each change is whole or not made.
-pub fn locked(shared: &Shared) -> MutexGuard<'_, Loaded> {
+/// Returns a simulation's lock, also if its holder has panicked: each change is whole or not made.
+pub fn locked(shared: &Shared) -> MutexGuard<'_, LoadedSimulation> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Sessions {
+impl SessionStore {
     /// Nothing loaded yet.
     #[must_use]
     pub fn new(per_caller_max: usize, idle_ms_max: i64) -> Self {
@@ -49,14 +49,14 @@ impl Sessions {
         }
     }
 
-    fn callers(&self) -> MutexGuard<'_, HashMap<Arc<str>, Caller>> {
+    fn callers(&self) -> MutexGuard<'_, HashMap<Arc<str>, CallerSessions>> {
         self.callers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a caller may load one more simulation under this id.
+    /// Checks that a caller may load one more simulation under this id.
     ///
     /// # Errors
-    /// [`Kind::Conflict`] where the id is taken, [`Kind::Busy`] where too many are loaded.
+    /// [`Kind::Conflict`] if the id is taken, [`Kind::Busy`] if too many are loaded.
     pub fn room(&self, caller: &str, id: &str) -> Result<(), Fault> {
         let callers = self.callers();
         let Some(own) = callers.get(caller) else {
@@ -65,7 +65,7 @@ impl Sessions {
         self.fits(own, id)
     }
 
-    fn fits(&self, own: &Caller, id: &str) -> Result<(), Fault> {
+    fn fits(&self, own: &CallerSessions, id: &str) -> Result<(), Fault> {
         if own.simulations.contains_key(id) {
             let taken = format!("the simulation '{id}' is loaded already");
             return Err(Fault::of(Kind::Conflict, "simulationId", taken)
@@ -84,8 +84,13 @@ impl Sessions {
     /// Keeps a simulation.
     ///
     /// # Errors
-    /// As [`Sessions::room`].
-    pub fn insert(&self, caller: &Arc<str>, loaded: Loaded, now_ms: i64) -> Result<(), Fault> {
+    /// As [`SessionStore::room`].
+    pub fn insert(
+        &self,
+        caller: &Arc<str>,
+        loaded: LoadedSimulation,
+        now_ms: i64,
+    ) -> Result<(), Fault> {
         let mut callers = self.callers();
         if !callers.contains_key(caller) && callers.len() >= CALLERS_MAX {
             let oldest = callers.iter().min_by_key(|(_, own)| own.used_ms);
@@ -101,18 +106,23 @@ impl Sessions {
         Ok(())
     }
 
-    /// Puts a simulation in place of the one of the same id, where there is one.
+    /// Puts a simulation in place of the one of the same id, if there is one.
     ///
     /// # Errors
-    /// [`Kind::Busy`] where too many are loaded.
-    pub fn replace(&self, caller: &Arc<str>, loaded: Loaded, now_ms: i64) -> Result<(), Fault> {
+    /// [`Kind::Busy`] if too many are loaded.
+    pub fn replace(
+        &self,
+        caller: &Arc<str>,
+        loaded: LoadedSimulation,
+        now_ms: i64,
+    ) -> Result<(), Fault> {
         if let Some(own) = self.callers().get_mut(caller) {
             own.simulations.remove(&loaded.id);
         }
         self.insert(caller, loaded, now_ms)
     }
 
-    /// A caller's simulation.
+    /// Returns a caller's simulation.
     ///
     /// # Errors
     /// [`Kind::NotFound`].
@@ -141,14 +151,14 @@ impl Sessions {
         Ok(())
     }
 
-    /// A caller's simulation, where somebody only wants to know of it.
+    /// Returns a caller's simulation, where somebody only wants to know of it.
     #[must_use]
     pub fn peek(&self, caller: &str, id: &str) -> Option<Shared> {
         let callers = self.callers();
         callers.get(caller)?.simulations.get(id).map(Arc::clone)
     }
 
-    /// All of a caller's simulations, by id.
+    /// Returns all of a caller's simulations, by id.
     #[must_use]
     pub fn all(&self, caller: &str) -> Vec<Shared> {
         let callers = self.callers();

@@ -1,5 +1,5 @@
-//! What another platform says of a run, put into the form of a dossier. What can be checked is checked: files against their
-//! checksums, and models as the reviewer's other tools check them.
+//! What another platform says of a run, put into the form of a dossier. What can be checked is checked: files against
+//! their checksums, and models as the reviewer's other tools check them.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -10,13 +10,13 @@ use toolkit::server::Args;
 
 use super::review;
 use crate::CONTRACT;
-use crate::fault::{Detail, Fault, Kind};
+use crate::fault::{Fault, FaultDetail, Kind};
 use crate::models::{EXTENSIONS, hex};
-use crate::service::Context;
+use crate::service::CallContext;
 
-/// Largest artefact that is held against its checksum, in bytes.
+/// Largest artefact that is compared with its checksum, in bytes.
 const ARTEFACT_BYTES_MAX: u64 = 256 << 20;
-/// Most faults that are told.
+/// Most reported faults.
 const FAULTS_MAX: usize = 20;
 /// The parts of a dossier: the argument, and the object that it becomes.
 const PARTS: [(&str, &str); 7] = [
@@ -29,7 +29,7 @@ const PARTS: [(&str, &str); 7] = [
     ("trueDoseAdjustment", "trueDoseAdjustment"),
 ];
 
-pub(super) fn ingest(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
+pub(super) fn ingest(context: &CallContext<'_>, args: Args<'_>) -> Result<Value, Fault> {
     for name in ["sourcePlatform", "modelType"] {
         if args.text(name)?.trim().is_empty() {
             let wrong = format!("{name} must not be blank");
@@ -44,7 +44,7 @@ pub(super) fn ingest(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fau
             "type": text("type"), "path": text("path"), "checksum": text("checksum"), "title": text("title"),
         }));
         let path = text("path").unwrap_or_default();
-        match checked(context, at, path, text("checksum")) {
+        match check_artefact(context, at, path, text("checksum")) {
             Ok(said) => warnings.extend(said.map(|said| format!("{path}: {said}"))),
             Err(mut wrong) => faults.append(&mut wrong),
         }
@@ -96,14 +96,14 @@ pub(super) fn ingest(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fau
     }))
 }
 
-/// Looks at one artefact: what is to be said of it, or what is wrong with it.
-fn checked(
-    context: &Context<'_>,
+/// Checks one artefact: returns its report, or its fault.
+fn check_artefact(
+    context: &CallContext<'_>,
     at: usize,
     path: &str,
     checksum: Option<&str>,
-) -> Result<Option<&'static str>, Vec<Detail>> {
-    let wrong = |field: &str, issue: String| Detail {
+) -> Result<Option<&'static str>, Vec<FaultDetail>> {
+    let wrong = |field: &str, issue: String| FaultDetail {
         issue: format!("{path}: {issue}"),
         field: Some(format!("rawArtifacts[{at}].{field}")),
         hint: None,
@@ -147,7 +147,7 @@ fn checked(
 }
 
 /// SHA-256 of a file in hex.
-fn digest(context: &Context<'_>, file: &Path) -> Result<String, String> {
+fn digest(context: &CallContext<'_>, file: &Path) -> Result<String, String> {
     let unread = |error: std::io::Error| format!("it cannot be read: {error}");
     let opened = toolkit::files::open_in_place(file).map_err(unread)?;
     let mut reader = opened.take(ARTEFACT_BYTES_MAX + 1);

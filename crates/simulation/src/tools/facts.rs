@@ -1,4 +1,4 @@
-//! What the gate is told of a call, so that a rule can ask before a large one.
+//! Facts of a call for the gate, so that a rule can ask before a large one.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use super::jobs::SMOKE_SUBJECTS_MAX;
 use super::snapshots;
 use crate::figures::whole;
 use crate::options::BridgeVersion;
-use crate::service::Service;
-use crate::session::Loaded;
+use crate::service::SimulationService;
+use crate::session::LoadedSimulation;
 
 /// Paths of the parameters that a call names.
 #[must_use]
@@ -39,10 +39,15 @@ pub fn parameters(args: Args<'_>) -> Arc<[Arc<str>]> {
         .collect()
 }
 
-/// The model file that a call opens, as it is found now; none where it opens none, or one that is not there: the tool
-/// refuses that.
+/// Returns the model file that a call opens, as it is found now; none if it opens none, or one that is not there: the
+/// tool refuses that.
 #[must_use]
-pub fn opened(service: &Service, tool: &str, args: Args<'_>, caller: &str) -> Option<PathBuf> {
+pub fn opened(
+    service: &SimulationService,
+    tool: &str,
+    args: Args<'_>,
+    caller: &str,
+) -> Option<PathBuf> {
     match tool {
         "load_simulation" | "validate_model_manifest" => {
             service.folders.resolve(args.text("filePath").ok()?).ok()
@@ -57,14 +62,16 @@ pub fn opened(service: &Service, tool: &str, args: Args<'_>, caller: &str) -> Op
     }
 }
 
-/// Whether an analysis loads the model that it names: the bridge does so from 0.5.0 on, where nothing is loaded under the id.
+/// Returns whether an analysis loads the model that it names: the bridge does so from 0.5.0 on, if nothing is loaded
+/// under the id.
 #[must_use]
-pub fn loads_itself(service: &Service, caller: &str, simulation: &str) -> bool {
+pub fn loads_itself(service: &SimulationService, caller: &str, simulation: &str) -> bool {
     service.configured.bridge == BridgeVersion::V0_5_0
         && service.sessions.peek(caller, simulation).is_none()
 }
 
-/// States where the model file lies that a call opens: a relative path is one below a folder, and a link leads elsewhere.
+/// States the path of the model file that a call opens: a relative path is one below a folder, and a link leads
+/// elsewhere.
 pub fn state_opened(opened: &Path, args: Args<'_>, facts: &mut Facts) {
     let place = opened.to_string_lossy();
     let named = args.text("filePath").or_else(|_| args.text("modelPath"));
@@ -89,7 +96,7 @@ pub fn state_opened(opened: &Path, args: Args<'_>, facts: &mut Facts) {
     }]);
 }
 
-/// How many individuals a call runs, a fit as many as it may need; absent where it runs none.
+/// Returns how many individuals a call runs, a fit as many as it may need; absent if it runs none.
 #[must_use]
 pub fn cohort_size(tool: &str, args: Args<'_>) -> Option<u64> {
     match tool {
@@ -117,7 +124,7 @@ pub fn cohort_size(tool: &str, args: Args<'_>) -> Option<u64> {
     clippy::cast_precision_loss,
     reason = "a cost is an estimate; a cast from float to integer saturates"
 )]
-pub fn cost(loaded: &Loaded, individuals: u64) -> u64 {
+pub fn cost(loaded: &LoadedSimulation, individuals: u64) -> u64 {
     let structure = loaded.structure();
     let grid = &structure.model().grid;
     let ends = grid.intervals.iter().map(|interval| interval.end);

@@ -1,37 +1,37 @@
 //! Parameters from observed data.
 //!
-//! The fit works on a copy of the simulation as it is when the call comes; nobody who reads or sets parameters meanwhile sees a
-//! change. With `apply` the estimates are set at the end, all or none.
+//! The fit works on a copy of the simulation as it is at the call; concurrent reads and changes of parameters are
+//! unaffected. With `apply` the estimates are set at the end, all or none.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pbpk::compile::{Instance, Structure};
-use pbpk::fit::{Errors, Fit, FitError, Observation, Parameter, Problem, fit};
+use pbpk::fit::{FitError, FitParameter, FitProblem, FitResult, Observation, ResidualModel, fit};
 use pbpk::path;
 use pbpk::watch::{Interrupt, Question, Watch};
 use serde_json::{Value, json};
 use toolkit::server::Args;
 
-use super::observed::{Observed, read};
+use super::observed::{ObservedOutput, read};
 use crate::fault::{Fault, Kind};
 use crate::figures::{number, unit};
-use crate::models::Selection;
-use crate::service::Context;
-use crate::session::{Loaded, UpdateMode, apply, locked};
+use crate::models::QuantitySelection;
+use crate::service::CallContext;
+use crate::session::{LoadedSimulation, UpdateMode, apply, locked};
 
 /// Most parameters of one fit.
 const PARAMETERS_MAX: usize = 32;
 
 /// A parameter that is to be fitted.
-struct Varied {
+struct VariedParameter {
     path: String,
     low: f64,
     high: f64,
 }
 
-pub(super) fn run(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
+pub(super) fn run(context: &CallContext<'_>, args: Args<'_>) -> Result<Value, Fault> {
     if context.service.over_r().is_some() {
         let wrong =
             "parameters are fitted by the native engine, and this server solves models over R";
@@ -40,8 +40,8 @@ pub(super) fn run(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault>
     let varied = varied(args)?;
     let observed = read(args, "observations")?;
     let errors = match args.text("errors").unwrap_or("log") {
-        "log" => Errors::Log,
-        "absolute" => Errors::Absolute,
+        "log" => ResidualModel::Log,
+        "absolute" => ResidualModel::Absolute,
         _ => return Err(Fault::input("errors", "errors is log or absolute").code("value_error")),
     };
     let until = Instant::now() + Duration::from_millis(context.service.configured.job_timeout_ms);
@@ -56,17 +56,17 @@ pub(super) fn run(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault>
     let structure = Arc::clone(individual.structure());
     let observations = observations(&individual, &observed)?;
     let parameters = parameters(&individual, &varied)?;
-    let problem = Problem::new(
+    let problem = FitProblem::new(
         &individual,
         parameters.clone(),
         observations.clone(),
         errors,
     );
     let mut problem = problem.map_err(|error| Fault::input("parameters", error.to_string()))?;
-    problem.watched(&ask);
+    problem.set_watch(&ask);
     let osp_version = context.osp_version(args)?;
     problem.with_release(osp_version);
-    let found = fit(&problem).map_err(ended)?;
+    let found = fit(&problem).map_err(fit_fault)?;
     let applied = args.is_set("apply");
     if applied {
         let mut loaded = locked(&shared);
@@ -88,11 +88,11 @@ pub(super) fn run(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault>
         "sumOfSquares": number(found.sum_of_squares), "sigma": number(found.sigma),
         "observations": observations.len(), "degreesOfFreedom": found.degrees,
         "runs": found.runs, "converged": found.converged, "applied": applied,
-        "fitted": fitted(&structure, &observations, &found),
+        "fitted": compare_outputs(&structure, &observations, &found),
     }))
 }
 
-fn varied(args: Args<'_>) -> Result<Vec<Varied>, Fault> {
+fn varied(args: Args<'_>) -> Result<Vec<VariedParameter>, Fault> {
     let listed = args.get("parameters").and_then(Value::as_array);
     let listed: Vec<&Value> = listed.into_iter().flatten().collect();
     if listed.len() > PARAMETERS_MAX {
@@ -105,7 +105,7 @@ fn varied(args: Args<'_>) -> Result<Vec<Varied>, Fault> {
         let path = path.ok_or_else(|| {
             Fault::input("parameters.path", "each parameter needs a path").code("missing")
         })?;
-        Ok(Varied {
+        Ok(VariedParameter {
             path: path.to_owned(),
             low: bound("min", f64::NEG_INFINITY),
             high: bound("max", f64::INFINITY),
@@ -114,11 +114,11 @@ fn varied(args: Args<'_>) -> Result<Vec<Varied>, Fault> {
     listed.into_iter().map(one).collect()
 }
 
-/// The simulation as it is, compiled for the outputs that were observed.
+/// Returns the simulation as it is, compiled for the outputs that were observed.
 fn individual(
-    context: &Context<'_>,
-    start: &Loaded,
-    observed: &[Observed],
+    context: &CallContext<'_>,
+    start: &LoadedSimulation,
+    observed: &[ObservedOutput],
     ask: Question<'_>,
 ) -> Result<Instance, Fault> {
     let mut outputs: Vec<String> = observed.iter().map(|one| one.output.clone()).collect();
@@ -130,8 +130,8 @@ fn individual(
     outputs.dedup();
     let watch = Watch::new(Some(ask));
     let library = &context.service.library;
-    let structure = library.open(&start.model, &Selection::Paths(outputs), &watch)?;
-    let mut individual = Instance::watched(&structure, &watch)?;
+    let structure = library.open(&start.model, &QuantitySelection::Paths(outputs), &watch)?;
+    let mut individual = Instance::with_watch(&structure, &watch)?;
     let changed = start.changed.iter();
     apply(
         &mut individual,
@@ -140,8 +140,11 @@ fn individual(
     Ok(individual)
 }
 
-/// The measured values in base units, each with the position of its output.
-fn observations(individual: &Instance, observed: &[Observed]) -> Result<Vec<Observation>, Fault> {
+/// Returns the measured values in base units, each with the position of its output.
+fn observations(
+    individual: &Instance,
+    observed: &[ObservedOutput],
+) -> Result<Vec<Observation>, Fault> {
     let structure = individual.structure();
     let outputs = structure.outputs().iter().enumerate();
     let places: HashMap<usize, usize> = outputs.map(|(at, position)| (*position, at)).collect();
@@ -167,10 +170,13 @@ fn observations(individual: &Instance, observed: &[Observed]) -> Result<Vec<Obse
     Ok(all)
 }
 
-fn parameters(individual: &Instance, varied: &[Varied]) -> Result<Vec<Parameter>, Fault> {
-    let one = |one: &Varied| {
+fn parameters(
+    individual: &Instance,
+    varied: &[VariedParameter],
+) -> Result<Vec<FitParameter>, Fault> {
+    let one = |one: &VariedParameter| {
         let position = path::find_one(individual.structure().model(), &one.path)?;
-        Ok(Parameter {
+        Ok(FitParameter {
             position,
             low: one.low,
             high: one.high,
@@ -179,7 +185,7 @@ fn parameters(individual: &Instance, varied: &[Varied]) -> Result<Vec<Parameter>
     varied.iter().map(one).collect()
 }
 
-fn ended(error: FitError) -> Fault {
+fn fit_fault(error: FitError) -> Fault {
     match error {
         FitError::Problem(error) => Fault::input("parameters", error.to_string()),
         FitError::Run(error) => Fault::from(&error),
@@ -194,15 +200,15 @@ fn ended(error: FitError) -> Fault {
 }
 
 /// Path and unit of a quantity.
-fn named(structure: &Structure, position: usize) -> (&str, &str) {
+fn path_and_unit(structure: &Structure, position: usize) -> (&str, &str) {
     let quantity = structure.model().quantities.get(position);
     quantity.map_or(("", ""), |one| (one.path.as_str(), unit(&one.unit)))
 }
 
-fn estimates(individual: &Instance, parameters: &[Parameter], found: &Fit) -> Vec<Value> {
+fn estimates(individual: &Instance, parameters: &[FitParameter], found: &FitResult) -> Vec<Value> {
     let pairs = parameters.iter().zip(&found.estimates);
     let told = pairs.map(|(parameter, estimate)| {
-        let (path, unit) = named(individual.structure(), parameter.position);
+        let (path, unit) = path_and_unit(individual.structure(), parameter.position);
         json!({
             "path": path, "unit": unit,
             "start": individual.value(parameter.position).map(number),
@@ -213,11 +219,15 @@ fn estimates(individual: &Instance, parameters: &[Parameter], found: &Fit) -> Ve
     told.collect()
 }
 
-/// The observed values beside those of the fitted model, for each output.
-fn fitted(structure: &Structure, observations: &[Observation], found: &Fit) -> Vec<Value> {
+/// Returns the observed values beside those of the fitted model, for each output.
+fn compare_outputs(
+    structure: &Structure,
+    observations: &[Observation],
+    found: &FitResult,
+) -> Vec<Value> {
     let outputs = structure.outputs().iter().enumerate();
     let told = outputs.map(|(at, position)| {
-        let (path, unit) = named(structure, *position);
+        let (path, unit) = path_and_unit(structure, *position);
         let pairs = observations.iter().zip(&found.fitted);
         let points = pairs.filter(|(one, _)| one.output == at).map(|(one, fitted)| {
             json!({"time": number(one.time), "observed": number(one.value), "fitted": number(*fitted)})

@@ -1,4 +1,4 @@
-//! What the tools take. Arguments that are not listed are refused; an absent one may also be null.
+//! Input schemas of the tools. Arguments that are not listed are refused; an absent one may also be null.
 
 use pbpk::run::OspVersion;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ pub(super) fn nothing() -> Value {
     object(json!({}), &[])
 }
 
-/// The argument by which a caller says that it means it.
+/// Returns the argument by which a caller says that it means it.
 pub(super) fn confirm() -> Value {
     json!({
         "type": ["boolean", "null"],
@@ -64,7 +64,8 @@ pub(super) fn load() -> Value {
     )
 }
 
-/// A model file. What is blank or too long is refused where files are found, so that it is the same fault everywhere.
+/// Returns a model file. Blank or too long paths are refused in the search for files, so that the fault is the same
+/// everywhere.
 fn file() -> Value {
     json!({"type": "string", "description": "The file: a whole path, or one below an allowed folder."})
 }
@@ -100,7 +101,7 @@ pub(super) fn set_parameter() -> Value {
     )
 }
 
-/// The release of OSP whose rules hold at the start of a run.
+/// Returns the schema of the release of OSP for the start of a run.
 fn osp_version() -> Value {
     let mut known: Vec<Value> = OspVersion::ALL.map(|known| known.name().into()).to_vec();
     known.push(Value::Null);
@@ -240,8 +241,8 @@ pub(super) fn report() -> Value {
     )
 }
 
-/// What is signed off: a simulation and a scope.
-fn signed(mut properties: Value, required: &[&str]) -> Value {
+/// Returns the schema of a sign-off's subject: a simulation and a scope.
+fn signoff_schema(mut properties: Value, required: &[&str]) -> Value {
     let names = signoff::SCOPES.map(|(name, _)| name);
     if let Some(members) = properties.as_object_mut() {
         members.insert("simulationId".into(), id());
@@ -252,11 +253,11 @@ fn signed(mut properties: Value, required: &[&str]) -> Value {
 }
 
 pub(super) fn signoff() -> Value {
-    signed(json!({}), &[])
+    signoff_schema(json!({}), &[])
 }
 
 pub(super) fn signoff_history() -> Value {
-    signed(json!({"limit": maybe_count(1, 100)}), &[])
+    signoff_schema(json!({"limit": maybe_count(1, 100)}), &[])
 }
 
 fn rationale() -> Value {
@@ -266,7 +267,7 @@ fn rationale() -> Value {
 
 pub(super) fn record_signoff() -> Value {
     let disposition = json!({"type": "string", "enum": signoff::DISPOSITIONS});
-    signed(
+    signoff_schema(
         json!({
             "disposition": disposition, "rationale": rationale(),
             "limitationsAccepted": texts(), "reviewFocus": texts(),
@@ -276,7 +277,7 @@ pub(super) fn record_signoff() -> Value {
 }
 
 pub(super) fn revoke_signoff() -> Value {
-    signed(json!({"rationale": rationale()}), &["rationale"])
+    signoff_schema(json!({"rationale": rationale()}), &["rationale"])
 }
 
 pub(super) fn bundle() -> Value {

@@ -1,10 +1,10 @@
-//! Starting runs, and what is told of jobs.
+//! Start of runs, and the view of jobs for clients.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use pbpk::model::Model;
-use pbpk::population::{Plan, run_chunk};
+use pbpk::population::{PopulationPlan, run_chunk};
 use pbpk::run::{OspVersion, RunOptions};
 use pbpk::watch::{Interrupt, Watch};
 use serde_json::{Value, json};
@@ -15,21 +15,21 @@ use super::progress::{progress, sentence};
 use crate::CONTRACT;
 use crate::fault::Fault;
 use crate::figures::whole;
-use crate::jobs::{KIND_POPULATION, KIND_RUN, Keeper, Work};
-use crate::models::Selection;
-use crate::population::{Aggregate, Cohort};
-use crate::service::Context;
-use crate::session::{Loaded, locked};
+use crate::jobs::{KIND_POPULATION, KIND_RUN, ResultKeeper, RunWork};
+use crate::models::QuantitySelection;
+use crate::population::{Aggregate, CohortRecord};
+use crate::service::CallContext;
+use crate::session::{LoadedSimulation, locked};
 
-/// How often a waiting caller is told of progress.
+/// Interval of progress for a waiting caller.
 const TOLD: Duration = Duration::from_millis(250);
 /// How long a caller that cancels a job waits for it to stop.
 pub(super) const STOP_TOLD: Duration = Duration::from_millis(500);
 
-pub(super) fn run(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
+pub(super) fn run(context: &CallContext<'_>, args: Args<'_>) -> Result<Value, Fault> {
     let selection = match strings(args.get("outputs")) {
-        paths if paths.is_empty() => Selection::File,
-        paths => Selection::Paths(paths),
+        paths if paths.is_empty() => QuantitySelection::File,
+        paths => QuantitySelection::Paths(paths),
     };
     let work = work(context, args, selection, None)?;
     let job = submit(context, args, KIND_RUN, &work)?;
@@ -39,16 +39,16 @@ pub(super) fn run(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault>
     }))
 }
 
-pub(super) fn run_population(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
+pub(super) fn run_population(context: &CallContext<'_>, args: Args<'_>) -> Result<Value, Fault> {
     let cohort = cohort(args)?;
     // What cannot be drawn or computed is refused before anything is started.
-    Cohort {
+    CohortRecord {
         size: 1,
         ..cohort.clone()
     }
     .draw(&Watch::default())?;
     for name in &cohort.aggregates {
-        Aggregate::named(name)?;
+        Aggregate::from_name(name)?;
     }
     let chosen: Option<Vec<String>> = cohort.time_series.iter().map(path_of).collect();
     let selection = match chosen {
@@ -56,8 +56,8 @@ pub(super) fn run_population(context: &Context<'_>, args: Args<'_>) -> Result<Va
             let wrong = "each of outputs.timeSeries needs a path";
             return Err(Fault::input("outputs.timeSeries", wrong).code("missing"));
         }
-        Some(paths) if paths.is_empty() => Selection::File,
-        Some(paths) => Selection::Paths(paths),
+        Some(paths) if paths.is_empty() => QuantitySelection::File,
+        Some(paths) => QuantitySelection::Paths(paths),
     };
     let work = work(context, args, selection, Some(cohort))?;
     if let Ok(model) = args.text("modelPath") {
@@ -76,7 +76,7 @@ pub(super) fn run_population(context: &Context<'_>, args: Args<'_>) -> Result<Va
         "jobId": job.id.as_str(), "simulationId": work.simulation_id, "status": job.state.label(),
         "queuedAt": seconds(job.submitted_ms), "timeoutSeconds": timeout(&job), "maxRetries": job.retries_max,
     });
-    let alike = work.cohort.as_ref().and_then(Cohort::alike);
+    let alike = work.cohort.as_ref().and_then(CohortRecord::alike);
     if let (Some(warning), Some(members)) = (alike, answer.as_object_mut()) {
         members.insert("warnings".into(), json!([warning]));
     }
@@ -88,8 +88,8 @@ pub(super) const SMOKE_SUBJECTS_MAX: u64 = 5;
 
 /// Runs a few individuals of a cohort here; gives what is wrong with them.
 pub(super) fn smoke(
-    context: &Context<'_>,
-    loaded: &Loaded,
+    context: &CallContext<'_>,
+    loaded: &LoadedSimulation,
     asked: &Value,
     osp_version: OspVersion,
 ) -> Result<Vec<String>, Fault> {
@@ -98,7 +98,7 @@ pub(super) fn smoke(
         .and_then(Value::as_u64)
         .unwrap_or(SMOKE_SUBJECTS_MAX);
     let covariates = asked.get("covariates").and_then(Value::as_array);
-    let cohort = Cohort {
+    let cohort = CohortRecord {
         size: size.clamp(1, SMOKE_SUBJECTS_MAX),
         sampling: asked
             .get("sampling")
@@ -114,7 +114,7 @@ pub(super) fn smoke(
     let ask = || cancel.is_cancelled().then_some(Interrupt::Cancelled);
     let watch = Watch::new(Some(&ask));
     let population = cohort.draw(&watch)?;
-    let (plan, unknown) = Plan::watched(loaded.instance.clone(), &population, &watch)?;
+    let (plan, unknown) = PopulationPlan::with_watch(loaded.instance.clone(), &population, &watch)?;
     let mut wrong: Vec<String> = unknown
         .into_iter()
         .map(|path| format!("{path}: no such quantity"))
@@ -139,7 +139,7 @@ pub(super) fn smoke(
     Ok(wrong)
 }
 
-fn cohort(args: Args<'_>) -> Result<Cohort, Fault> {
+fn cohort(args: Args<'_>) -> Result<CohortRecord, Fault> {
     let empty = json!({});
     let asked = args.get("cohort").unwrap_or(&empty);
     let outputs = args.get("outputs").unwrap_or(&empty);
@@ -149,7 +149,7 @@ fn cohort(args: Args<'_>) -> Result<Cohort, Fault> {
             .cloned()
             .unwrap_or_default()
     };
-    Ok(Cohort {
+    Ok(CohortRecord {
         size: asked.get("size").and_then(whole).ok_or_else(|| {
             Fault::input("cohort.size", "cohort.size must be an integer of 1 or more")
                 .code("value_error")
@@ -166,7 +166,7 @@ fn cohort(args: Args<'_>) -> Result<Cohort, Fault> {
     })
 }
 
-/// The path that a member of `outputs.timeSeries` names.
+/// Returns the path that a member of `outputs.timeSeries` names.
 fn path_of(wanted: &Value) -> Option<String> {
     let names = ["path", "parameter", "outputPath", "parameterPath", "name"];
     let found = names.iter().find_map(|name| wanted.get(name)?.as_str());
@@ -183,18 +183,18 @@ fn strings(list: Option<&Value>) -> Vec<String> {
 
 /// Everything that a run needs, as it is now.
 pub(super) fn work(
-    context: &Context<'_>,
+    context: &CallContext<'_>,
     args: Args<'_>,
-    selection: Selection,
-    cohort: Option<Cohort>,
-) -> Result<Work, Fault> {
+    selection: QuantitySelection,
+    cohort: Option<CohortRecord>,
+) -> Result<RunWork, Fault> {
     let shared = context.simulation(args)?;
     let loaded = locked(&shared);
     let model = loaded.structure().model();
-    // What is not there is told now and not by a failed job.
+    // Absent outputs are reported now and not by a failed job.
     let outputs = match &selection {
-        Selection::File => loaded.structure().outputs().len(),
-        Selection::Paths(paths) => {
+        QuantitySelection::File => loaded.structure().outputs().len(),
+        QuantitySelection::Paths(paths) => {
             let mut found = Vec::new();
             for path in paths {
                 let more = pbpk::path::find(model, path);
@@ -214,7 +214,7 @@ pub(super) fn work(
             .service
             .name(if cohort.is_some() { "pop" } else { "run" })?,
     };
-    Ok(Work {
+    Ok(RunWork {
         op: context.op.map(|op| op.to_string()),
         simulation_id: loaded.id.clone(),
         results_id,
@@ -225,7 +225,11 @@ pub(super) fn work(
             .iter()
             .map(|(path, one)| (path.clone(), one.value))
             .collect(),
-        numbers: model.grid.sorted(pbpk::model::Precision::default()).len() * outputs,
+        numbers: model
+            .grid
+            .sorted(pbpk::model::TimePrecision::default())
+            .len()
+            * outputs,
         selection,
         cohort,
         osp_version: Some(context.osp_version(args)?.name().to_owned()),
@@ -233,7 +237,7 @@ pub(super) fn work(
 }
 
 /// Whether the model has each parameter that differs, once, and in its unit.
-fn fit(model: &Model, cohort: &Cohort) -> Result<(), Fault> {
+fn fit(model: &Model, cohort: &CohortRecord) -> Result<(), Fault> {
     let mut seen = BTreeSet::new();
     for (at, column) in cohort.columns().enumerate() {
         let field = format!("cohort.covariates[{at}]");
@@ -254,12 +258,12 @@ fn fit(model: &Model, cohort: &Cohort) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Asks for the job. What tells one request from another are the arguments, whatever the simulation has become meanwhile.
+/// Submits the job. The arguments alone identify a request, even if the simulation has changed meanwhile.
 pub(super) fn submit(
-    context: &Context<'_>,
+    context: &CallContext<'_>,
     args: Args<'_>,
     kind: &'static str,
-    work: &Work,
+    work: &RunWork,
 ) -> Result<Job, Fault> {
     let keeper = context.service.keeper()?;
     let timeout_ms = args
@@ -293,7 +297,7 @@ pub(super) fn submit(
     Ok(submitted.job)
 }
 
-/// Arguments in one spelling: what is null is what is not there, and 10.0 is 10.
+/// Returns the arguments in one spelling: null is absent, and 10.0 is 10.
 fn plain(value: &Value) -> Value {
     match value {
         Value::Object(members) => {
@@ -310,7 +314,7 @@ fn plain(value: &Value) -> Value {
     }
 }
 
-/// A number as an integer where it is one that both forms hold exactly.
+/// A number as an integer if both forms hold it exactly.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "only numbers below 2^53 are cast"
@@ -349,7 +353,7 @@ fn timeout(job: &Job) -> Option<f64> {
     job.timeout_ms.map(|ms| ms as f64 / 1000.0)
 }
 
-pub(super) fn status(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
+pub(super) fn status(context: &CallContext<'_>, args: Args<'_>) -> Result<Value, Fault> {
     let keeper = context.service.keeper()?;
     let id = JobId::of(args.text("jobId")?);
     let mut job = keeper.jobs.get(context.caller, &id)?;
@@ -360,7 +364,7 @@ pub(super) fn status(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fau
             context.progress(job.progress.done, job.progress.total, &said);
         })?;
     }
-    let mut told = told(&job);
+    let mut told = job_value(&job);
     if let (Some(progress), Some(members)) = (
         progress(&job, context.service.now_ms()),
         told.as_object_mut(),
@@ -370,10 +374,10 @@ pub(super) fn status(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fau
     Ok(told)
 }
 
-/// Waits for the end of a job, at most so long; `tell` is told of it on the way.
+/// Waits for the end of a job, at most so long; `tell` gets its state on the way.
 pub(super) fn wait_for(
-    context: &Context<'_>,
-    keeper: &Keeper,
+    context: &CallContext<'_>,
+    keeper: &ResultKeeper,
     id: &JobId,
     wait: Duration,
     tell: &dyn Fn(&Job),
@@ -398,7 +402,7 @@ pub(super) fn wait_for(
     }
 }
 
-pub(super) fn cancel(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
+pub(super) fn cancel(context: &CallContext<'_>, args: Args<'_>) -> Result<Value, Fault> {
     let keeper = context.service.keeper()?;
     let id = JobId::of(args.text("jobId")?);
     let mut job = keeper.jobs.cancel(context.caller, &id, context.now_ms)?;
@@ -409,8 +413,8 @@ pub(super) fn cancel(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fau
     Ok(json!({"jobId": job.id.as_str(), "status": job.state.label()}))
 }
 
-/// A job as it is told.
-pub(super) fn told(job: &Job) -> Value {
+/// Returns a job for clients.
+pub(super) fn job_value(job: &Job) -> Value {
     let results = job
         .result
         .as_ref()

@@ -34,8 +34,8 @@ pub(crate) use progress::progress;
 pub(crate) use results::{chunk_series, find_chunk};
 pub use table::TOOLS;
 
-use crate::fault::{Detail, Fault, Kind};
-use crate::service::Context;
+use crate::fault::{Fault, FaultDetail, Kind};
+use crate::service::CallContext;
 
 /// From a result to what a model reads of it.
 type Shown = fn(&Value) -> Result<Vec<Content>, Fault>;
@@ -44,7 +44,7 @@ type Shown = fn(&Value) -> Result<Vec<Content>, Fault>;
 pub struct Tool {
     /// Its name.
     pub name: &'static str,
-    /// What it does, in a few words.
+    /// Title, a few words.
     pub title: &'static str,
     /// How it is used.
     pub about: &'static str,
@@ -59,10 +59,10 @@ pub struct Tool {
     input: fn() -> Value,
     /// Its result, in the notation of [`schema`].
     pub output: &'static str,
-    /// What a model reads of a result, where that is not the result as a text.
+    /// Content that a model reads of a result, if that is not the result as a text.
     pub shown: Option<Shown>,
-    /// What it does.
-    pub run: fn(&Context<'_>, Args<'_>) -> Result<Value, Fault>,
+    /// Runs the tool.
+    pub run: fn(&CallContext<'_>, Args<'_>) -> Result<Value, Fault>,
 }
 
 /// Why the server cannot be used: its adapter, or a definition of this crate that is wrong.
@@ -89,21 +89,21 @@ impl From<SchemaFault> for ToolFault {
     }
 }
 
-/// The schema of a result that is written in the notation of [`shape`].
+/// Returns the schema of a result that is written in the notation of [`shape`].
 ///
 /// # Errors
-/// [`ToolFault`] where it is not of that notation.
+/// [`ToolFault`] if it is not of that notation.
 pub fn schema(shape: &str) -> Result<Value, ToolFault> {
     shape::schema(shape).map_err(ToolFault)
 }
 
-/// The tool of this name.
+/// Returns the tool of this name.
 #[must_use]
 pub fn tool(name: &str) -> Option<&'static Tool> {
     TOOLS.iter().find(|tool| tool.name == name)
 }
 
-/// The tools as the server lists them.
+/// Returns the tools as the server lists them.
 ///
 /// # Errors
 /// [`ToolFault`].
@@ -130,19 +130,19 @@ impl Tool {
             side_effects: self.side_effects,
             roles,
             idempotent: !self.critical,
-            // What is loaded under an id may be another model by the time of the call.
+            // The id may have another model by the time of the call.
             binds: Some(FactId::SimulationModel),
             ..ToolDef::new(self.name, self.title, self.about, input)?.with_output(output)?
         })
     }
 
-    /// What it takes, without the word of confirmation.
+    /// Returns the schema of its arguments, without the confirmation.
     #[must_use]
     pub fn plain_input_schema(&self) -> Value {
         (self.input)()
     }
 
-    /// What it takes.
+    /// Returns the schema of its arguments.
     #[must_use]
     pub fn input_schema(&self) -> Value {
         let mut input = self.plain_input_schema();
@@ -154,14 +154,15 @@ impl Tool {
         input
     }
 
-    /// Whether it has an argument of this name, or of one that differs in the case of its letters only.
+    /// Returns whether it has an argument of this name, or of one that differs in the case of its letters only.
     #[must_use]
     pub fn may_mean(&self, name: &str) -> bool {
-        self.known().any(|known| known.eq_ignore_ascii_case(name))
+        self.argument_names()
+            .any(|known| known.eq_ignore_ascii_case(name))
     }
 
-    /// The names of its arguments.
-    fn known(&self) -> impl Iterator<Item = &'static String> {
+    /// Returns the names of its arguments.
+    fn argument_names(&self) -> impl Iterator<Item = &'static String> {
         static KNOWN: LazyLock<Vec<(&str, Value)>> = LazyLock::new(|| {
             let all = TOOLS.iter();
             all.map(|tool| (tool.name, tool.input_schema())).collect()
@@ -193,10 +194,13 @@ impl Tool {
         }
     }
 
-    /// The arguments that it takes; what a call is judged by holds no others.
+    /// Returns the arguments that it takes; what a call is judged by holds no others.
     #[must_use]
-    pub fn taken<'m>(&self, members: &'m Map<String, Value>) -> Cow<'m, Map<String, Value>> {
-        let takes = |name: &String| self.known().any(|known| known == name);
+    pub fn accepted_arguments<'m>(
+        &self,
+        members: &'m Map<String, Value>,
+    ) -> Cow<'m, Map<String, Value>> {
+        let takes = |name: &String| self.argument_names().any(|known| known == name);
         if members.keys().all(takes) {
             return Cow::Borrowed(members);
         }
@@ -217,13 +221,13 @@ impl Tool {
         }
     }
 
-    /// The answer where nobody has confirmed.
+    /// Returns the fault of a call without a confirmation.
     #[must_use]
     pub fn unconfirmed(&self) -> Fault {
         let message = format!("{} changes something and was not confirmed", self.name);
         Fault {
             kind: Kind::ConfirmationRequired,
-            details: vec![Detail {
+            details: vec![FaultDetail {
                 issue: message.clone(),
                 field: Some("confirm".into()),
                 hint: Some("call it again with confirm: true".into()),
@@ -239,7 +243,8 @@ const CONFIRM: &str = "confirm";
 /// Most names that are offered for an unknown one.
 const NEAREST_MAX: usize = 1;
 
-/// Returns the first member whose name the schema does not have, with the nearest names. What has no properties is open.
+/// Returns the first member that the schema does not have, with the nearest names. An object without properties is
+/// open.
 fn unknown(schema: &Value, value: &Value, at: &str) -> Option<(String, Vec<String>)> {
     match value {
         Value::Object(members) => {
@@ -308,7 +313,7 @@ mod tests {
                 tool.name
             );
         }
-        // What the caller words freely is open.
+        // Free text of the caller is open.
         let open = json!({"simulationId": "a", "request": {"anything": [{"x": 1}]}});
         let tool = tool("validate_simulation_request").unwrap();
         assert!(tool.check_names(open.as_object().unwrap()).is_ok());

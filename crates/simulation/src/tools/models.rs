@@ -6,17 +6,17 @@ use pbpk::watch::{Interrupt, Watch};
 use serde_json::{Value, json};
 use toolkit::server::Args;
 
-use super::page::Page;
+use super::page::ListPage;
 use crate::fault::{Fault, Kind};
-use crate::models::Found;
-use crate::service::Context;
-use crate::session::{ID_CHARS_MAX, Loaded, locked};
+use crate::models::FoundModel;
+use crate::service::CallContext;
+use crate::session::{ID_CHARS_MAX, LoadedSimulation, locked};
 use crate::{BACKEND, CONTRACT};
 
-/// Most warnings that are told.
+/// Most reported warnings.
 const WARNINGS_MAX: usize = 50;
 
-pub(super) fn load(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
+pub(super) fn load(context: &CallContext<'_>, args: Args<'_>) -> Result<Value, Fault> {
     let file = context.service.folders.resolve(args.text("filePath")?)?;
     context.is_judged(&file)?;
     let backend = context.service.backend()?;
@@ -56,7 +56,7 @@ pub(super) fn load(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault
     Ok(answer)
 }
 
-/// What a file says of what it is qualified for: nothing.
+/// Returns the qualification of a file: none.
 pub(super) fn qualification() -> Value {
     json!({
         "state": "not-declared", "label": "Not declared",
@@ -70,13 +70,17 @@ fn is_pkml(file: &Path) -> bool {
     extension.is_some_and(|extension| extension.eq_ignore_ascii_case("pkml"))
 }
 
-/// Reads a model file; ends early where nobody waits any more.
-pub(super) fn read(context: &Context<'_>, file: &Path, id: &str) -> Result<Loaded, Fault> {
+/// Reads a model file; ends early if the caller has gone.
+pub(super) fn read(
+    context: &CallContext<'_>,
+    file: &Path,
+    id: &str,
+) -> Result<LoadedSimulation, Fault> {
     let cancel = &context.cancel;
     let ask = || cancel.is_cancelled().then_some(Interrupt::Cancelled);
     let watch = Watch::new(Some(&ask));
     let read = context.service.library.read(file, &watch)?;
-    Ok(Loaded::new(id, read, &watch)?)
+    Ok(LoadedSimulation::new(id, read, &watch)?)
 }
 
 fn stem(file: &Path) -> Result<String, Fault> {
@@ -95,7 +99,7 @@ fn stem(file: &Path) -> Result<String, Fault> {
 }
 
 /// What can be done with a loaded model, and how large it is.
-pub(super) fn capabilities(loaded: &Loaded) -> Value {
+pub(super) fn capabilities(loaded: &LoadedSimulation) -> Value {
     let structure = loaded.structure();
     json!({
         "parameters": loaded.parameters().len(),
@@ -109,7 +113,7 @@ pub(super) fn capabilities(loaded: &Loaded) -> Value {
     })
 }
 
-pub(super) fn discover(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
+pub(super) fn discover(context: &CallContext<'_>, args: Args<'_>) -> Result<Value, Fault> {
     let backend = args.text("backend").ok();
     if let Some(other) = backend.filter(|name| !matches!(*name, "ospsuite" | "rxode2" | BACKEND)) {
         let wrong = format!("\"{}\" is not a back end", other.escape_debug());
@@ -130,7 +134,7 @@ pub(super) fn discover(context: &Context<'_>, args: Args<'_>) -> Result<Value, F
             })
             .collect()
     };
-    let ids = |found: &Found| -> Vec<&str> {
+    let ids = |found: &FoundModel| -> Vec<&str> {
         let own = loaded.iter().filter(|(path, _)| *path == found.path);
         own.map(|(_, id)| id.as_str()).collect()
     };
@@ -150,7 +154,7 @@ pub(super) fn discover(context: &Context<'_>, args: Args<'_>) -> Result<Value, F
             .contains(&search);
         named && !(loaded_only && ids(found).is_empty())
     });
-    let page = Page::of(args, 100);
+    let page = ListPage::of(args, 100);
     let total = all.len();
     let items: Vec<Value> = {
         let shown = page.of_list(all);
@@ -175,9 +179,9 @@ pub(super) fn trust(tool: &str) -> Value {
     })
 }
 
-pub(super) fn list(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
+pub(super) fn list(context: &CallContext<'_>, args: Args<'_>) -> Result<Value, Fault> {
     let all = context.service.sessions.all(context.caller);
-    let page = Page::of(args, 100);
+    let page = ListPage::of(args, 100);
     let total = all.len();
     let one = |shared: crate::session::Shared| {
         let loaded = locked(&shared);
@@ -194,7 +198,7 @@ pub(super) fn list(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault
     Ok(answer)
 }
 
-pub(super) fn unload(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
+pub(super) fn unload(context: &CallContext<'_>, args: Args<'_>) -> Result<Value, Fault> {
     let id = args.text("simulationId")?;
     context
         .service
@@ -203,7 +207,7 @@ pub(super) fn unload(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fau
     Ok(json!({"simulationId": id}))
 }
 
-fn item(found: &Found, engine: &str, loaded: &[&str]) -> Value {
+fn item(found: &FoundModel, engine: &str, loaded: &[&str]) -> Value {
     let stem = found.path.file_stem().unwrap_or_default().to_string_lossy();
     let extension = found
         .path
@@ -241,11 +245,11 @@ fn item(found: &Found, engine: &str, loaded: &[&str]) -> Value {
     })
 }
 
-impl Context<'_> {
-    /// The simulation that the arguments name.
+impl CallContext<'_> {
+    /// Returns the simulation that the arguments name.
     ///
     /// # Errors
-    /// [`crate::fault::Kind::NotFound`]; [`crate::fault::Kind::Conflict`] where it is another model than was judged.
+    /// [`crate::fault::Kind::NotFound`]; [`crate::fault::Kind::Conflict`] if it is another model than was judged.
     pub(crate) fn simulation(&self, args: Args<'_>) -> Result<crate::session::Shared, Fault> {
         let id = args.text("simulationId")?;
         let shared = self.service.sessions.get(self.caller, id, self.now_ms)?;

@@ -13,10 +13,10 @@ const POINTS_MAX: usize = 10_000;
 
 /// Values of one output.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Observed {
+pub(super) struct ObservedOutput {
     /// The output's path.
     pub(super) output: String,
-    /// The unit of the values, where one is given.
+    /// The unit of the values, if one is given.
     pub(super) unit: Option<String>,
     /// Times in minutes, and values.
     pub(super) points: Vec<(f64, f64)>,
@@ -30,9 +30,9 @@ pub(super) struct Observed {
 ///
 /// # Errors
 /// [`Fault`] of the first that is wrong.
-pub(super) fn read(args: Args<'_>, field: &str) -> Result<Vec<Observed>, Fault> {
+pub(super) fn read(args: Args<'_>, field: &str) -> Result<Vec<ObservedOutput>, Fault> {
     let listed = args.get(field).and_then(Value::as_array);
-    let all: Vec<Observed> = listed
+    let all: Vec<ObservedOutput> = listed
         .into_iter()
         .flatten()
         .enumerate()
@@ -47,7 +47,7 @@ pub(super) fn read(args: Args<'_>, field: &str) -> Result<Vec<Observed>, Fault> 
     }
 }
 
-fn one_of(one: &Value, field: &str) -> Result<Observed, Fault> {
+fn one_of(one: &Value, field: &str) -> Result<ObservedOutput, Fault> {
     let text = |name: &str| one.get(name).and_then(Value::as_str);
     let wrong = |name: &str, what: &str| {
         Err(Fault::input(&format!("{field}.{name}"), what.to_owned()).code("value_error"))
@@ -99,7 +99,7 @@ fn one_of(one: &Value, field: &str) -> Result<Observed, Fault> {
     if !(weight > 0.0 && weight.is_finite()) {
         return wrong("weight", "weight has to be above 0");
     }
-    Ok(Observed {
+    Ok(ObservedOutput {
         output: output.to_owned(),
         unit: text("unit").map(str::to_owned),
         points,
@@ -108,11 +108,11 @@ fn one_of(one: &Value, field: &str) -> Result<Observed, Fault> {
     })
 }
 
-impl Observed {
-    /// A value in the base unit of a quantity; a mass is taken for an amount by molecular weight.
+impl ObservedOutput {
+    /// Returns a value in the base unit of a quantity; a mass is taken for an amount by molecular weight.
     ///
     /// # Errors
-    /// [`Fault`] where the unit does not fit.
+    /// [`Fault`] if the unit does not fit.
     pub(super) fn of_quantity(
         &self,
         value: f64,
@@ -124,10 +124,10 @@ impl Observed {
             .map_err(|error| Fault::input("unit", error.to_string()).code("unit"))
     }
 
-    /// A value in the base unit that a curve has.
+    /// Returns a value in the base unit that a curve has.
     ///
     /// # Errors
-    /// [`Fault`] where the unit is none of that dimension.
+    /// [`Fault`] if the unit is none of that dimension.
     pub(super) fn in_base(&self, value: f64, base: &str) -> Result<f64, Fault> {
         let Some(name) = self.unit.as_deref() else {
             return Ok(value);
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn of(observed: Value) -> Result<Vec<Observed>, Fault> {
+    fn of(observed: Value) -> Result<Vec<ObservedOutput>, Fault> {
         let members = json!({"observed": observed});
         read(Args::new(members.as_object().unwrap()), "observed")
     }

@@ -5,14 +5,14 @@ use toolkit::server::Args;
 
 /// Which part of a list is wanted.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Page {
+pub(super) struct ListPage {
     page: u64,
     limit: u64,
     asked: bool,
 }
 
-impl Page {
-    /// The arguments `page` (from 1) and `limit`; the first page of `usual` where they are absent.
+impl ListPage {
+    /// Returns the arguments `page` (from 1) and `limit`; the first page of `usual` by default.
     pub(super) fn of(args: Args<'_>, usual: u64) -> Self {
         let (page, limit) = (args.count("page").ok(), args.count("limit").ok());
         Self {
@@ -26,7 +26,7 @@ impl Page {
         self.asked
     }
 
-    /// The members of the page.
+    /// Returns the members of the page.
     pub(super) fn of_list<T>(&self, all: Vec<T>) -> Vec<T> {
         let skip = (self.page - 1).saturating_mul(self.limit);
         let skip = usize::try_from(skip).unwrap_or(usize::MAX);

@@ -3,16 +3,16 @@
 use serde_json::{Value, json};
 use toolkit::server::Args;
 
-use super::page::Page;
+use super::page::ListPage;
 use crate::fault::Fault;
 use crate::options::BridgeVersion;
-use crate::service::Context;
+use crate::service::CallContext;
 use crate::session::{UpdateMode, locked};
 
 /// Most paths of one list.
 const LIST_MAX: u64 = 500;
 
-pub(super) fn list(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
+pub(super) fn list(context: &CallContext<'_>, args: Args<'_>) -> Result<Value, Fault> {
     let shared = context.simulation(args)?;
     let pattern = args.text("searchPattern").unwrap_or("*");
     if pattern.trim().is_empty() || pattern.contains(['\0', '\n']) {
@@ -23,7 +23,7 @@ pub(super) fn list(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault
     let loaded = locked(&shared);
     let mut paths = loaded.parameters();
     paths.retain(|path| matches(&pattern, path));
-    let page = Page::of(args, LIST_MAX);
+    let page = ListPage::of(args, LIST_MAX);
     let total = paths.len();
     let shown = page.of_list(paths);
     let mut answer = json!({"parameters": shown});
@@ -33,13 +33,13 @@ pub(super) fn list(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault
     Ok(answer)
 }
 
-pub(super) fn get(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
+pub(super) fn get(context: &CallContext<'_>, args: Args<'_>) -> Result<Value, Fault> {
     let shared = context.simulation(args)?;
     let told = locked(&shared).parameter(path(args)?)?;
     Ok(json!({"parameter": told}))
 }
 
-pub(super) fn set(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
+pub(super) fn set(context: &CallContext<'_>, args: Args<'_>) -> Result<Value, Fault> {
     let mode = args
         .text("updateMode")
         .unwrap_or("absolute")
@@ -64,7 +64,7 @@ pub(super) fn set(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault>
     Ok(json!({"parameter": told}))
 }
 
-pub(super) fn reset(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
+pub(super) fn reset(context: &CallContext<'_>, args: Args<'_>) -> Result<Value, Fault> {
     let shared = context.simulation(args)?;
     let told = locked(&shared).reset(path(args)?)?;
     Ok(json!({"parameter": told}))
@@ -79,7 +79,7 @@ fn path<'a>(args: Args<'a>) -> Result<&'a str, Fault> {
     Ok(path)
 }
 
-/// Whether the whole text matches: `*` is any characters, `?` is one.
+/// Returns whether the whole text matches: `*` is any characters, `?` is one.
 pub(super) fn matches(pattern: &[char], text: &str) -> bool {
     let text: Vec<char> = text.chars().collect();
     let (mut p, mut t) = (0, 0);

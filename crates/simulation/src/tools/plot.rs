@@ -1,33 +1,33 @@
-//! Curves of a result as a picture, with measured values over them where there are some.
+//! Curves of a result as a picture, with measured values over them, if there are any.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use pbpk::csv::{Curves, Series};
+use pbpk::csv::{CurveSeries, CurveTable};
 use pbpk::plot::{PlotError, PlotOptions, SERIES_MAX, svg};
 use serde_json::{Value, json};
 use toolkit::server::{Args, Content};
 
-use super::observed::{Observed, read};
+use super::observed::{ObservedOutput, read};
 use super::png::png;
-use super::results::{chosen, columns, kept};
+use super::results::{choose_columns, columns, find_result};
 use crate::fault::Fault;
-use crate::service::Context;
+use crate::service::CallContext;
 
-pub(super) fn results(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
+pub(super) fn results(context: &CallContext<'_>, args: Args<'_>) -> Result<Value, Fault> {
     let keeper = context.service.keeper()?;
-    let kept = kept(context, &keeper, args)?;
+    let kept = find_result(context, &keeper, args)?;
     let columns = columns(context, &keeper, &kept)?;
     let observed = read(args, "observed")?;
-    let chosen = chosen(&columns, args);
+    let chosen = choose_columns(&columns, args);
     let series = chosen.iter().take(SERIES_MAX + 1).filter_map(|at| {
         let column = columns.columns.get(*at)?;
-        Some(Series {
+        Some(CurveSeries {
             name: column.parameter.clone(),
             unit: column.unit.clone(),
             values: columns.column(*at).to_vec(),
         })
     });
-    let curves = Curves {
+    let curves = CurveTable {
         series: series.collect(),
         times: columns.times.clone(),
     };
@@ -58,11 +58,11 @@ pub(super) fn results(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fa
     }))
 }
 
-/// What a model reads of a plot: the picture, and what is in it.
+/// Returns the content that a model reads of a plot: the picture, and its description.
 ///
 /// # Errors
-/// [`Fault`] where it cannot be drawn.
-pub(super) fn shown(told: &Value) -> Result<Vec<Content>, Fault> {
+/// [`Fault`] if it cannot be drawn.
+pub(super) fn plot_content(told: &Value) -> Result<Vec<Content>, Fault> {
     let text = |name: &str| told.get(name).and_then(Value::as_str).unwrap_or_default();
     let outputs = told.get("outputs").and_then(Value::as_array);
     let outputs: Vec<&str> = outputs
@@ -91,12 +91,12 @@ pub(super) fn shown(told: &Value) -> Result<Vec<Content>, Fault> {
 /// Part of the time axis by which values that were measured at the same time are moved apart, so that each is drawn.
 const APART: f64 = 1e-6;
 
-/// The curves, and measured values as curves of lone points.
-fn overlaid(curves: Curves, observed: &[Observed]) -> Result<Curves, Fault> {
+/// Returns the curves, and measured values as curves of lone points.
+fn overlaid(curves: CurveTable, observed: &[ObservedOutput]) -> Result<CurveTable, Fault> {
     if observed.is_empty() {
         return Ok(curves);
     }
-    let measured: Vec<(&Observed, Vec<(f64, f64)>)> = observed
+    let measured: Vec<(&ObservedOutput, Vec<(f64, f64)>)> = observed
         .iter()
         .map(|one| (one, apart(&one.points)))
         .collect();
@@ -109,10 +109,10 @@ fn overlaid(curves: Curves, observed: &[Observed]) -> Result<Curves, Fault> {
     }
     times.sort_by(f64::total_cmp);
     times.dedup();
-    let mut series: Vec<Series> = curves
+    let mut series: Vec<CurveSeries> = curves
         .series
         .iter()
-        .map(|one| Series {
+        .map(|one| CurveSeries {
             values: times
                 .iter()
                 .map(|time| between(&curves.times, one, *time))
@@ -136,16 +136,16 @@ fn overlaid(curves: Curves, observed: &[Observed]) -> Result<Curves, Fault> {
                 *place = one.in_base(*value, &of.unit)?;
             }
         }
-        series.push(Series {
+        series.push(CurveSeries {
             name: format!("{} (observed)", one.output),
             unit: of.unit.clone(),
             values,
         });
     }
-    Ok(Curves { times, series })
+    Ok(CurveTable { times, series })
 }
 
-/// The points by time, no two at the same.
+/// Returns the points by time, no two at the same.
 fn apart(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let span = points.last().map_or(1.0, |(time, _)| time.max(1.0));
     let mut latest = f64::NEG_INFINITY;
@@ -156,8 +156,8 @@ fn apart(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     moved.collect()
 }
 
-/// The value of a curve at any time: on the straight line between its own points, which is drawn there anyway.
-fn between(times: &[f64], series: &Series, time: f64) -> f64 {
+/// Returns the value of a curve at any time: on the straight line between its own points, which is drawn there anyway.
+fn between(times: &[f64], series: &CurveSeries, time: f64) -> f64 {
     let after = times.partition_point(|known| *known < time);
     let at = |row: usize| Some((*times.get(row)?, series.at(row)?));
     match (after.checked_sub(1).and_then(at), at(after)) {
@@ -171,10 +171,10 @@ fn between(times: &[f64], series: &Series, time: f64) -> f64 {
 mod tests {
     use super::*;
 
-    fn curves() -> Curves {
-        Curves {
+    fn curves() -> CurveTable {
+        CurveTable {
             times: vec![0.0, 60.0, 120.0],
-            series: vec![Series {
+            series: vec![CurveSeries {
                 name: "A".to_owned(),
                 unit: "µmol/l".to_owned(),
                 values: vec![0.0, 2.0, 1.0],
@@ -182,8 +182,8 @@ mod tests {
         }
     }
 
-    fn observed(output: &str, points: &[(f64, f64)]) -> Observed {
-        Observed {
+    fn observed(output: &str, points: &[(f64, f64)]) -> ObservedOutput {
+        ObservedOutput {
             output: output.to_owned(),
             unit: Some("mmol/l".to_owned()),
             points: points.to_vec(),
@@ -231,7 +231,7 @@ mod tests {
     fn values_of_no_curve_or_of_another_unit_are_refused() {
         let fault = overlaid(curves(), &[observed("B", &[(1.0, 1.0)])]).unwrap_err();
         assert_eq!(fault.details[0].field.as_deref(), Some("observed.output"));
-        let kilograms = Observed {
+        let kilograms = ObservedOutput {
             unit: Some("kg".to_owned()),
             ..observed("A", &[(1.0, 1.0)])
         };

@@ -1,5 +1,5 @@
-//! A picture of an SVG, for clients that show no SVG. The letters are those of a font in this program, so that a picture is the
-//! same on every machine.
+//! A picture of an SVG, for clients that show no SVG. The letters are those of a font in this program, so that a
+//! picture is the same on every machine.
 
 use std::sync::{Arc, LazyLock};
 
@@ -27,10 +27,10 @@ static OPTIONS: LazyLock<Options<'static>> = LazyLock::new(|| {
     }
 });
 
-/// The picture as a PNG.
+/// Returns the picture as a PNG.
 ///
 /// # Errors
-/// [`Fault`] where the text is no SVG, or is higher than a picture may be.
+/// [`Fault`] if the text is no SVG, or is higher than a picture may be.
 pub(super) fn png(svg: &str) -> Result<Vec<u8>, Fault> {
     let wrong = |what: String| Fault::new(Kind::InternalError, format!("the plot: {what}"));
     let tree = Tree::from_str(svg, &OPTIONS).map_err(|error| wrong(error.to_string()))?;
@@ -53,10 +53,10 @@ pub(super) fn png(svg: &str) -> Result<Vec<u8>, Fault> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pbpk::csv::{Curves, Series};
+    use pbpk::csv::{CurveSeries, CurveTable};
     use pbpk::plot::{PlotOptions, svg};
 
-    /// How many pixels are dark, below this row.
+    /// Returns how many pixels are dark, below this row.
     fn dark(png: &[u8], rows: std::ops::Range<u32>) -> usize {
         let pixels = Pixmap::decode_png(png).unwrap();
         assert_eq!(pixels.width(), 1_170);
@@ -70,10 +70,10 @@ mod tests {
             .count()
     }
 
-    fn drawn(title: &str) -> Vec<u8> {
-        let curves = Curves {
+    fn draw_plot(title: &str) -> Vec<u8> {
+        let curves = CurveTable {
             times: vec![0.0, 60.0, 120.0],
-            series: vec![Series {
+            series: vec![CurveSeries {
                 name: "Organism|Plasma".to_owned(),
                 unit: "µmol/l".to_owned(),
                 values: vec![0.0, 2.0, 1.0],
@@ -89,11 +89,11 @@ mod tests {
 
     #[test]
     fn letters_are_drawn_on_a_light_ground() {
-        let picture = drawn("Height µ");
+        let picture = draw_plot("Height µ");
         assert_eq!(picture.get(1..4), Some(&b"PNG"[..]));
         // The title's letters are in the first rows, and nothing is there without a title.
         assert!(dark(&picture, 20..64) > 300, "{}", dark(&picture, 20..64));
-        assert_eq!(dark(&drawn(""), 0..20), 0);
+        assert_eq!(dark(&draw_plot(""), 0..20), 0);
         let pixels = Pixmap::decode_png(&picture).unwrap();
         let corner = pixels.pixel(0, 0).unwrap();
         assert_eq!((corner.red(), corner.alpha()), (255, 255));

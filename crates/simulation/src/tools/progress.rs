@@ -1,4 +1,4 @@
-//! How far a job is, as it is told.
+//! Progress of a job for clients.
 
 use serde_json::{Value, json};
 use toolkit::jobs::{Job, JobState};
@@ -6,7 +6,7 @@ use toolkit::jobs::{Job, JobState};
 use crate::figures::number;
 use crate::jobs::KIND_POPULATION;
 
-/// What is counted.
+/// Returns the counted unit.
 fn unit(job: &Job) -> &'static str {
     match job.kind.as_str() {
         KIND_POPULATION => "individuals",
@@ -14,7 +14,8 @@ fn unit(job: &Job) -> &'static str {
     }
 }
 
-/// How much is done of how much, and how long the rest takes at the speed so far; `None` where the job does not run.
+/// Returns how much is done of how much, and how long the rest takes at the speed so far; `None` if the job does not
+/// run.
 pub(crate) fn progress(job: &Job, now_ms: i64) -> Option<Value> {
     let seconds = job
         .left_ms(now_ms)
@@ -27,7 +28,7 @@ pub(crate) fn progress(job: &Job, now_ms: i64) -> Option<Value> {
     })
 }
 
-/// The same as a sentence.
+/// Returns the same as a sentence.
 pub(super) fn sentence(job: &Job, now_ms: i64) -> String {
     let state = job.state.label();
     let (Some(total), JobState::Running) = (job.progress.total, job.state) else {

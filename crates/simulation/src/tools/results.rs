@@ -1,9 +1,9 @@
-//! What is told of results.
+//! View of results for clients.
 
 use std::borrow::Cow;
 
 use pbpk::compile::Instance;
-use pbpk::path::Pattern;
+use pbpk::path::PathPattern;
 use pbpk::pk::{Curve, Dosing, analyse};
 use pbpk::watch::{Interrupt, Watch};
 use serde::Deserialize;
@@ -12,31 +12,35 @@ use serde_json::{Map, Value, json};
 use toolkit::jobs::JobId;
 use toolkit::server::Args;
 
-use super::page::Page;
+use super::page::ListPage;
 use crate::fault::{Fault, Kind};
 use crate::figures::{number, unit};
-use crate::jobs::{Keeper, Work};
-use crate::models::Selection;
-use crate::population::{Chunk, Cohort, failures};
-use crate::results::{Columns, Kept, metrics, series};
-use crate::service::Context;
+use crate::jobs::{ResultKeeper, RunWork};
+use crate::models::QuantitySelection;
+use crate::population::{CohortRecord, PopulationChunk, failures};
+use crate::results::{Columns, StoredResult, metrics, series};
+use crate::service::CallContext;
 use crate::session::apply;
 use crate::{BACKEND, CONTRACT};
 
-/// Most series of one answer where nobody says how many.
+/// Default limit of series of one answer.
 const SERIES_MAX: u64 = 10_000;
 
-pub(super) fn kept(context: &Context<'_>, keeper: &Keeper, args: Args<'_>) -> Result<Kept, Fault> {
+pub(super) fn find_result(
+    context: &CallContext<'_>,
+    keeper: &ResultKeeper,
+    args: Args<'_>,
+) -> Result<StoredResult, Fault> {
     let id = args.text("resultsId")?;
     let found = keeper.index.result(context.caller, id)?;
     found.ok_or_else(|| Fault::new(Kind::NotFound, format!("there are no results '{id}'")))
 }
 
-/// The numbers of a single run.
+/// Returns the numbers of a single run.
 pub(super) fn columns(
-    context: &Context<'_>,
-    keeper: &Keeper,
-    kept: &Kept,
+    context: &CallContext<'_>,
+    keeper: &ResultKeeper,
+    kept: &StoredResult,
 ) -> Result<Columns, Fault> {
     match kept.handles.as_slice() {
         [handle] if kept.population.is_null() => keeper.columns(context.caller, handle),
@@ -47,16 +51,16 @@ pub(super) fn columns(
     }
 }
 
-/// Positions of the columns that the argument `outputs` chooses: all where it is absent.
-pub(super) fn chosen(columns: &Columns, args: Args<'_>) -> Vec<usize> {
+/// Returns the positions of the columns that the argument `outputs` chooses: all if it is absent.
+pub(super) fn choose_columns(columns: &Columns, args: Args<'_>) -> Vec<usize> {
     let asked = args
         .get("outputs")
         .and_then(Value::as_array)
         .into_iter()
         .flatten();
-    let patterns: Vec<Pattern> = asked
+    let patterns: Vec<PathPattern> = asked
         .filter_map(Value::as_str)
-        .map(|text| Pattern::new(text, '|'))
+        .map(|text| PathPattern::new(text, '|'))
         .collect();
     let named = columns.columns.iter().enumerate().filter(|(_, column)| {
         patterns.is_empty()
@@ -67,12 +71,12 @@ pub(super) fn chosen(columns: &Columns, args: Args<'_>) -> Vec<usize> {
     named.map(|(at, _)| at).collect()
 }
 
-pub(super) fn get(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
+pub(super) fn get(context: &CallContext<'_>, args: Args<'_>) -> Result<Value, Fault> {
     let keeper = context.service.keeper()?;
-    let kept = kept(context, &keeper, args)?;
+    let kept = find_result(context, &keeper, args)?;
     let columns = columns(context, &keeper, &kept)?;
-    let chosen = chosen(&columns, args);
-    let page = Page::of(args, SERIES_MAX);
+    let chosen = choose_columns(&columns, args);
+    let page = ListPage::of(args, SERIES_MAX);
     let total = chosen.len();
     let shown = page.of_list(chosen);
     let told: Vec<Value> = shown.iter().map(|at| series(&columns, *at)).collect();
@@ -98,10 +102,10 @@ pub(super) fn get(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault>
     Ok(answer)
 }
 
-pub(super) fn pk(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
+pub(super) fn pk(context: &CallContext<'_>, args: Args<'_>) -> Result<Value, Fault> {
     let keeper = context.service.keeper()?;
-    let kept =
-        kept(context, &keeper, args).map_err(|fault| Fault::input("resultsId", fault.message))?;
+    let kept = find_result(context, &keeper, args)
+        .map_err(|fault| Fault::input("resultsId", fault.message))?;
     let columns = columns(context, &keeper, &kept)?;
     let wanted = args.text("outputPath").ok();
     let dosing = match args.is_set("catalogue") {
@@ -140,17 +144,21 @@ pub(super) fn pk(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> 
     Ok(json!({"resultsId": kept.results_id, "simulationId": kept.simulation_id, "metrics": told}))
 }
 
-/// The applications of the model as it ran.
-fn dosing(context: &Context<'_>, keeper: &Keeper, kept: &Kept) -> Result<Dosing, Fault> {
+/// Returns the applications of the model as it ran.
+fn dosing(
+    context: &CallContext<'_>,
+    keeper: &ResultKeeper,
+    kept: &StoredResult,
+) -> Result<Dosing, Fault> {
     let cancel = &context.cancel;
     let ask = || cancel.is_cancelled().then_some(Interrupt::Cancelled);
     let watch = Watch::new(Some(&ask));
     let job = keeper.jobs.get(context.caller, &JobId::of(&kept.job_id))?;
-    let work: Work = serde_json::from_value(job.request)
+    let work: RunWork = serde_json::from_value(job.request)
         .map_err(|_| Fault::new(Kind::InternalError, "the job of the result cannot be read"))?;
     let library = &context.service.library;
-    let structure = library.open(&work.model, &Selection::File, &watch)?;
-    let mut instance = Instance::watched(&structure, &watch)?;
+    let structure = library.open(&work.model, &QuantitySelection::File, &watch)?;
+    let mut instance = Instance::with_watch(&structure, &watch)?;
     let changed = work.changed.iter();
     apply(
         &mut instance,
@@ -162,7 +170,7 @@ fn dosing(context: &Context<'_>, keeper: &Keeper, kept: &Kept) -> Result<Dosing,
         .map_err(|error| Fault::new(Kind::ModelInvalid, error.to_string()))
 }
 
-/// Every parameter of the catalogue that is defined for these applications, in base units.
+/// Returns every parameter of the catalogue that is defined for these applications, in base units.
 fn all(times: &[f64], values: &[f64], dosing: &Dosing) -> Value {
     let Ok(curve) = Curve::new(times, values) else {
         return json!({});
@@ -175,17 +183,17 @@ fn all(times: &[f64], values: &[f64], dosing: &Dosing) -> Value {
     Value::Object(named.collect::<Map<_, _>>())
 }
 
-pub(super) fn population(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
+pub(super) fn population(context: &CallContext<'_>, args: Args<'_>) -> Result<Value, Fault> {
     let keeper = context.service.keeper()?;
-    let kept = kept(context, &keeper, args)?;
+    let kept = find_result(context, &keeper, args)?;
     let damaged = || Fault::new(Kind::InternalError, "the kept result cannot be read");
     let read = |name: &str| kept.population.get(name).cloned();
     let Some(cohort) = read("cohort") else {
         let wrong = "these are results of a single run; read them with get_results";
         return Err(Fault::input("resultsId", wrong));
     };
-    let cohort: Cohort = serde_json::from_value(cohort).map_err(|_| damaged())?;
-    let chunks: Vec<Chunk> =
+    let cohort: CohortRecord = serde_json::from_value(cohort).map_err(|_| damaged())?;
+    let chunks: Vec<PopulationChunk> =
         serde_json::from_value(read("chunks").unwrap_or_default()).map_err(|_| damaged())?;
     let mut metadata = json!({
         "outputs": {"time_series": cohort.time_series, "aggregates": cohort.aggregates},
@@ -198,7 +206,7 @@ pub(super) fn population(context: &Context<'_>, args: Args<'_>) -> Result<Value,
     }
     let told: Vec<Value> = chunks
         .iter()
-        .map(|chunk| chunk.told(&kept.results_id))
+        .map(|chunk| chunk.to_value(&kept.results_id))
         .collect();
     let mut answer = json!({
         "resultsId": kept.results_id,
@@ -226,13 +234,13 @@ fn put_solver(answer: &mut Value, metadata: &Value) {
     }
 }
 
-/// The chunk of a population that the arguments name, and how many individuals there are in all.
+/// Returns the chunk of a population that the arguments name, and how many individuals there are in all.
 pub(crate) fn find_chunk(
-    keeper: &Keeper,
+    keeper: &ResultKeeper,
     caller: &str,
     results_id: &str,
     chunk_id: &str,
-) -> Result<(Chunk, u64), Fault> {
+) -> Result<(PopulationChunk, u64), Fault> {
     let found = keeper
         .index
         .part_of_result(caller, results_id, |json| among(json, chunk_id))?;
@@ -244,38 +252,40 @@ pub(crate) fn find_chunk(
     })
 }
 
-/// A chunk in a result as it is kept, and how many individuals the population has. The others are not taken apart.
-fn among(result: &[u8], chunk_id: &str) -> Option<(Chunk, u64)> {
+/// Returns a chunk in a result as it is kept, and how many individuals the population has. The others are not taken
+/// apart.
+fn among(result: &[u8], chunk_id: &str) -> Option<(PopulationChunk, u64)> {
     #[derive(Deserialize)]
-    struct Result<'a> {
+    struct PartialResult<'a> {
         #[serde(borrow)]
-        population: Population<'a>,
+        population: PartialPopulation<'a>,
     }
     #[derive(Deserialize)]
-    struct Population<'a> {
+    struct PartialPopulation<'a> {
         #[serde(borrow)]
         chunks: Vec<&'a RawValue>,
-        cohort: Size,
+        cohort: CohortSize,
     }
     #[derive(Deserialize)]
-    struct Size {
+    struct CohortSize {
         size: u64,
     }
     #[derive(Deserialize)]
-    struct Name<'a> {
+    struct ChunkName<'a> {
         #[serde(borrow)]
         chunk_id: Cow<'a, str>,
     }
-    let Result { population } = serde_json::from_slice(result).ok()?;
+    let PartialResult { population } = serde_json::from_slice(result).ok()?;
     let named = |chunk: &&&RawValue| {
-        serde_json::from_str::<Name<'_>>(chunk.get()).is_ok_and(|name| name.chunk_id == chunk_id)
+        serde_json::from_str::<ChunkName<'_>>(chunk.get())
+            .is_ok_and(|name| name.chunk_id == chunk_id)
     };
     let chunk = population.chunks.iter().find(named)?;
     let chunk = serde_json::from_str(chunk.get()).ok()?;
     Some((chunk, population.cohort.size))
 }
 
-pub(super) fn chunk(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
+pub(super) fn chunk(context: &CallContext<'_>, args: Args<'_>) -> Result<Value, Fault> {
     let keeper = context.service.keeper()?;
     let (results_id, chunk_id) = (args.text("resultsId")?, args.text("chunkId")?);
     let (chunk, size) = find_chunk(&keeper, context.caller, results_id, chunk_id)?;
@@ -283,7 +293,7 @@ pub(super) fn chunk(context: &Context<'_>, args: Args<'_>) -> Result<Value, Faul
         .get("subjects")
         .and_then(Value::as_array)
         .map(|list| list.iter().filter_map(Value::as_i64).collect());
-    let patterns: Vec<Pattern> = {
+    let patterns: Vec<PathPattern> = {
         let asked = args
             .get("outputs")
             .and_then(Value::as_array)
@@ -291,11 +301,11 @@ pub(super) fn chunk(context: &Context<'_>, args: Args<'_>) -> Result<Value, Faul
             .flatten();
         asked
             .filter_map(Value::as_str)
-            .map(|text| Pattern::new(text, '|'))
+            .map(|text| PathPattern::new(text, '|'))
             .collect()
     };
     let series = match &subjects {
-        // Of nobody no number is read; that they are there is seen, so that the record of a call is right about it.
+        // Without individuals no number is read; the chunk is still checked, so that the record of a call is right.
         Some(none) if none.is_empty() => {
             let now_ms = keeper.now_ms();
             keeper
@@ -322,7 +332,7 @@ pub(super) fn chunk(context: &Context<'_>, args: Args<'_>) -> Result<Value, Faul
     }))
 }
 
-/// The curves of a chunk; each says of which output it is where there are several.
+/// Returns the curves of a chunk; each names its output if there are several.
 pub(crate) fn chunk_series(columns: &Columns, wanted: impl Fn(usize) -> bool) -> Vec<Value> {
     let first = columns
         .columns

@@ -1,9 +1,9 @@
-//! What a reviewer of a model asks for: whether it can be used as asked, whether it holds what it says, a report.
+//! Tools for a reviewer of a model: fitness for a use, verification, a report.
 //!
-//! Every check is computed by the native engine, also where runs go over R, on the model as it is loaded; one that fails names the path and the reason. Nothing here
-//! qualifies a model, which every answer says.
+//! Every check is computed by the native engine, also where runs go over R, on the model as it is loaded; one that
+//! fails names the path and the reason. Nothing here qualifies a model, which every answer says.
 
-use pbpk::model::{Kind as QuantityKind, Model};
+use pbpk::model::{Model, QuantityKind};
 use pbpk::run::{OspVersion, RunOptions, run};
 use pbpk::watch::Interrupt;
 use serde_json::{Value, json};
@@ -14,13 +14,13 @@ use super::signoff;
 use crate::fault::Fault;
 use crate::figures::{number, unit};
 use crate::models::version;
-use crate::service::Context;
-use crate::session::{Loaded, locked};
+use crate::service::CallContext;
+use crate::session::{LoadedSimulation, locked};
 use crate::{BACKEND, CONTRACT};
 
-/// Most violations of one check that are told.
+/// Most reported violations of one check.
 const VIOLATIONS_MAX: usize = 20;
-/// Most violations that a check of consistency alone tells.
+/// Most reported violations of a check of consistency alone.
 const LISTED_MAX: usize = 500;
 /// The check that holds what the reader warned of.
 const WARNINGS: &str = "reader-warnings";
@@ -35,8 +35,8 @@ const STAGES: [&str; 4] = [
 /// One check: its name, and what breaks it.
 type Check = (&'static str, Vec<String>);
 
-/// Whether the file is still what was loaded, and every number of the model is one and within its bounds.
-fn consistency(context: &Context<'_>, loaded: &Loaded) -> Vec<Check> {
+/// Returns whether the file is still what was loaded, and every number of the model is one and within its bounds.
+fn consistency(context: &CallContext<'_>, loaded: &LoadedSimulation) -> Vec<Check> {
     let model = loaded.structure().model();
     let same = match read(context, &loaded.model.path, &loaded.id) {
         Ok(now) if now.model.sha256 == loaded.model.sha256 => Vec::new(),
@@ -78,8 +78,8 @@ fn consistency(context: &Context<'_>, loaded: &Loaded) -> Vec<Check> {
 
 /// Checks whether a run ends and every number of its curves is one; returns the warnings of the run too.
 fn behaviour(
-    context: &Context<'_>,
-    loaded: &Loaded,
+    context: &CallContext<'_>,
+    loaded: &LoadedSimulation,
     osp_version: OspVersion,
 ) -> (Vec<Check>, Vec<String>) {
     let cancel = &context.cancel;
@@ -111,7 +111,7 @@ fn behaviour(
     (checks, results.warnings)
 }
 
-fn told(checks: &[Check]) -> Vec<Value> {
+fn check_values(checks: &[Check]) -> Vec<Value> {
     let one = |(name, violations): &Check| {
         let shown: Vec<&String> = violations.iter().take(VIOLATIONS_MAX).collect();
         let status = if violations.is_empty() {
@@ -124,11 +124,11 @@ fn told(checks: &[Check]) -> Vec<Value> {
     checks.iter().map(one).collect()
 }
 
-fn passed(checks: &[Check]) -> bool {
+fn all_passed(checks: &[Check]) -> bool {
     checks.iter().all(|(_, violations)| violations.is_empty())
 }
 
-pub(super) fn validate(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
+pub(super) fn validate(context: &CallContext<'_>, args: Args<'_>) -> Result<Value, Fault> {
     let shared = context.simulation(args)?;
     let loaded = locked(&shared).clone();
     let stage = args.text("stage").unwrap_or("exploration");
@@ -140,21 +140,21 @@ pub(super) fn validate(context: &Context<'_>, args: Args<'_>) -> Result<Value, F
     }
     let checks = consistency(context, &loaded);
     // The file declares no context of use, so nothing beyond exploration can be said to be fit.
-    let decision = match (passed(&checks), stage) {
+    let decision = match (all_passed(&checks), stage) {
         (false, _) => "reject",
         (true, "exploration") => "accept",
         (true, _) => "needs-qualification",
     };
     let mut answer = head("validate_simulation_request", &loaded);
-    put(
+    set_member(
         &mut answer,
         "validation",
         json!({
-            "status": if passed(&checks) { "valid" } else { "invalid" }, "decision": decision,
-            "stage": stage, "checks": told(&checks),
+            "status": if all_passed(&checks) { "valid" } else { "invalid" }, "decision": decision,
+            "stage": stage, "checks": check_values(&checks),
         }),
     );
-    put(&mut answer, "ngraObjects", json!({}));
+    set_member(&mut answer, "ngraObjects", json!({}));
     sign_off(
         context,
         &mut answer,
@@ -164,15 +164,15 @@ pub(super) fn validate(context: &Context<'_>, args: Args<'_>) -> Result<Value, F
     Ok(answer)
 }
 
-pub(super) fn verify(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
+pub(super) fn verify(context: &CallContext<'_>, args: Args<'_>) -> Result<Value, Fault> {
     let shared = context.simulation(args)?;
     let loaded = locked(&shared).clone();
     let osp_version = context.osp_version(args)?;
     let mut checks = consistency(context, &loaded);
     let (behaviour, warnings) = behaviour(context, &loaded, osp_version);
     checks.extend(behaviour);
-    let mut listed = told(&checks);
-    let mut whole = passed(&checks);
+    let mut listed = check_values(&checks);
+    let mut whole = all_passed(&checks);
     if args.is_set("includePopulationSmoke") {
         let (smoke, failed) = smoke(context, args, &loaded, osp_version);
         whole &= !failed;
@@ -182,20 +182,20 @@ pub(super) fn verify(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fau
     if let Some(all) = answer.get_mut("warnings").and_then(Value::as_array_mut) {
         all.extend(warnings.into_iter().take(VIOLATIONS_MAX).map(Value::from));
     }
-    put(&mut answer, "ospVersion", osp_version.name().into());
-    put(
+    set_member(&mut answer, "ospVersion", osp_version.name().into());
+    set_member(
         &mut answer,
         "generatedAt",
         gate::journal::format_utc(context.now_ms).into(),
     );
-    put(
+    set_member(
         &mut answer,
         "verification",
         json!({
             "status": if whole { "passed" } else { "failed" }, "checks": listed,
         }),
     );
-    put(
+    set_member(
         &mut answer,
         "validation",
         json!({
@@ -206,11 +206,11 @@ pub(super) fn verify(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fau
     Ok(answer)
 }
 
-/// A few individuals of a cohort, run here.
+/// Returns a few individuals of a cohort, run here.
 fn smoke(
-    context: &Context<'_>,
+    context: &CallContext<'_>,
     args: Args<'_>,
-    loaded: &Loaded,
+    loaded: &LoadedSimulation,
     osp_version: OspVersion,
 ) -> (Value, bool) {
     let empty = json!({});
@@ -229,7 +229,7 @@ fn smoke(
     (told, failed)
 }
 
-pub(super) fn report(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
+pub(super) fn report(context: &CallContext<'_>, args: Args<'_>) -> Result<Value, Fault> {
     let shared = context.simulation(args)?;
     let loaded = locked(&shared).clone();
     let checks = consistency(context, &loaded);
@@ -240,12 +240,12 @@ pub(super) fn report(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fau
         _ => parameters(&loaded, pattern, limit),
     };
     let mut answer = head("export_oecd_report", &loaded);
-    put(
+    set_member(
         &mut answer,
         "generatedAt",
         gate::journal::format_utc(context.now_ms).into(),
     );
-    put(&mut answer, "ngraObjects", json!({}));
+    set_member(&mut answer, "ngraObjects", json!({}));
     let scope = "export_oecd_report";
     sign_off(context, &mut answer, &loaded.id, scope)?;
     let of = |name: &str| answer.get(name).cloned().unwrap_or_default();
@@ -253,13 +253,13 @@ pub(super) fn report(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fau
         "request": args.get("request").cloned().unwrap_or_else(|| json!({})),
         "profile": {"name": loaded.structure().model().name, "format": version(loaded.structure().model()),
             "modelSha256": loaded.model.sha256},
-        "validation": {"status": if passed(&checks) { "valid" } else { "invalid" }, "checks": told(&checks)},
+        "validation": {"status": if all_passed(&checks) { "valid" } else { "invalid" }, "checks": check_values(&checks)},
         "capabilities": capabilities(&loaded),
         "parameterTable": table,
         "operatorReviewSignoff": of("operatorReviewSignoff"),
         "operatorReviewGovernance": of("operatorReviewGovernance"),
     });
-    put(&mut answer, "report", report);
+    set_member(&mut answer, "report", report);
     for name in ["profile", "capabilities", "warnings"] {
         if let Some(members) = answer.as_object_mut() {
             members.remove(name);
@@ -268,7 +268,7 @@ pub(super) fn report(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fau
     Ok(answer)
 }
 
-fn parameters(loaded: &Loaded, pattern: &str, limit: usize) -> Vec<Value> {
+fn parameters(loaded: &LoadedSimulation, pattern: &str, limit: usize) -> Vec<Value> {
     let pattern: Vec<char> = pattern.chars().collect();
     let model: &Model = loaded.structure().model();
     let all = model.quantities.iter().enumerate();
@@ -283,7 +283,7 @@ fn parameters(loaded: &Loaded, pattern: &str, limit: usize) -> Vec<Value> {
     wanted.take(limit).map(one).collect()
 }
 
-pub(super) fn manifest(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
+pub(super) fn manifest(context: &CallContext<'_>, args: Args<'_>) -> Result<Value, Fault> {
     let file = context.service.folders.resolve(args.text("filePath")?)?;
     context.is_judged(&file)?;
     let extension = file
@@ -295,11 +295,15 @@ pub(super) fn manifest(context: &Context<'_>, args: Args<'_>) -> Result<Value, F
     let (status, manifest) = match &loaded {
         Ok(loaded) => {
             let checks = consistency(context, loaded);
-            let status = if passed(&checks) { "valid" } else { "invalid" };
+            let status = if all_passed(&checks) {
+                "valid"
+            } else {
+                "invalid"
+            };
             (
                 status,
                 json!({
-                    "status": status, "checks": told(&checks), "modelSha256": loaded.model.sha256,
+                    "status": status, "checks": check_values(&checks), "modelSha256": loaded.model.sha256,
                     "modelBytes": loaded.bytes, "metadata": loaded.metadata(Some(BACKEND)),
                 }),
             )
@@ -308,7 +312,7 @@ pub(super) fn manifest(context: &Context<'_>, args: Args<'_>) -> Result<Value, F
             "invalid",
             json!({
                 "status": "invalid",
-                "checks": told(&[("file-is-a-model", vec![format!("{}: {fault}", file.display())])]),
+                "checks": check_values(&[("file-is-a-model", vec![format!("{}: {fault}", file.display())])]),
             }),
         ),
     };
@@ -323,7 +327,7 @@ pub(super) fn manifest(context: &Context<'_>, args: Args<'_>) -> Result<Value, F
 }
 
 /// What every answer about a loaded model begins with.
-fn head(tool: &str, loaded: &Loaded) -> Value {
+fn head(tool: &str, loaded: &LoadedSimulation) -> Value {
     json!({
         "tool": tool, "contractVersion": CONTRACT, "simulationId": loaded.id, "backend": BACKEND,
         "profile": {}, "capabilities": capabilities(loaded), "qualificationState": null,
@@ -331,22 +335,22 @@ fn head(tool: &str, loaded: &Loaded) -> Value {
     })
 }
 
-fn put(answer: &mut Value, name: &str, value: Value) {
+fn set_member(answer: &mut Value, name: &str, value: Value) {
     if let Some(members) = answer.as_object_mut() {
         members.insert(name.to_owned(), value);
     }
 }
 
-/// What is signed off of it, and what that means.
+/// Adds its sign-offs, and their meaning.
 fn sign_off(
-    context: &Context<'_>,
+    context: &CallContext<'_>,
     answer: &mut Value,
     simulation: &str,
     scope: &str,
 ) -> Result<(), Fault> {
     let summary = signoff::summary(context, simulation, scope)?;
-    put(answer, "operatorReviewSignoff", summary);
-    put(
+    set_member(answer, "operatorReviewSignoff", summary);
+    set_member(
         answer,
         "operatorReviewGovernance",
         signoff::governance(scope)?,
@@ -354,7 +358,7 @@ fn sign_off(
     Ok(())
 }
 
-pub(super) fn consistent(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
+pub(super) fn consistent(context: &CallContext<'_>, args: Args<'_>) -> Result<Value, Fault> {
     let shared = context.simulation(args)?;
     let loaded = locked(&shared).clone();
     let checks = consistency(context, &loaded);
@@ -374,12 +378,12 @@ pub(super) fn consistent(context: &Context<'_>, args: Args<'_>) -> Result<Value,
     }))
 }
 
-/// What is wrong with a model file, each with the path of what breaks it; empty where nothing is.
-pub(super) fn violations(context: &Context<'_>, file: &std::path::Path) -> Vec<String> {
+/// Returns the violations of a model file, each with the path of its object; empty if there are none.
+pub(super) fn violations(context: &CallContext<'_>, file: &std::path::Path) -> Vec<String> {
     match read(context, file, "artefact") {
         Ok(loaded) => {
             let checks = consistency(context, &loaded).into_iter();
-            // What the reader warns of is no fault of the file's.
+            // Warnings of the reader are not faults of the file.
             let checks = checks.filter(|(name, _)| *name != WARNINGS);
             checks.flat_map(|(_, violations)| violations).collect()
         }

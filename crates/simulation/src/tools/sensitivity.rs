@@ -1,7 +1,7 @@
-//! One parameter at a time is changed, and what that does to the curves is told.
+//! One-at-a-time local sensitivity analysis.
 //!
-//! Each scenario is a job of its own on the parameters as they were when the call came: nobody who reads or sets parameters
-//! meanwhile sees a change, and a scenario that fails leaves nothing behind.
+//! Each scenario is a job of its own on the parameters as they were at the call: concurrent reads and changes of
+//! parameters are unaffected, and a scenario that fails leaves nothing behind.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -15,28 +15,28 @@ use super::facts::loads_itself;
 use super::jobs::{STOP_TOLD, submit, wait_for, work};
 use crate::fault::{Fault, Kind};
 use crate::figures::{number, unit};
-use crate::jobs::{KIND_RUN, Keeper, Work};
-use crate::models::Selection;
+use crate::jobs::{KIND_RUN, ResultKeeper, RunWork};
+use crate::models::QuantitySelection;
 use crate::results::{Columns, metrics};
-use crate::service::Context;
-use crate::session::{Loaded, locked};
+use crate::service::CallContext;
+use crate::session::{LoadedSimulation, locked};
 
 /// Most scenarios of one call.
 const SCENARIOS_MAX: usize = 90;
-/// How long one scenario may take where the caller does not say, in seconds.
+/// Default limit of one scenario's time, in seconds.
 const SECONDS_MAX: f64 = 300.0;
 
 /// One change of one parameter.
-struct Scenario {
+struct ParameterScenario {
     id: String,
     simulation: String,
     path: Option<String>,
     delta: f64,
     value: Option<f64>,
-    work: Work,
+    work: RunWork,
 }
 
-pub(super) fn run(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
+pub(super) fn run(context: &CallContext<'_>, args: Args<'_>) -> Result<Value, Fault> {
     let named = args.text("simulationId")?;
     if loads_itself(context.service, context.caller, named) {
         let load = json!({"filePath": args.text("modelPath")?, "simulationId": named});
@@ -57,7 +57,7 @@ pub(super) fn run(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault>
     }
     let scenarios = scenarios(context, args)?;
     let keeper = context.service.keeper()?;
-    let jobs = begun(context, args, &keeper, &scenarios)?;
+    let jobs = begin_jobs(context, args, &keeper, &scenarios)?;
     let ended = wait(context, args, &keeper, &jobs)?;
     let mut told = Vec::new();
     for (scenario, job) in scenarios.iter().zip(ended) {
@@ -87,12 +87,12 @@ pub(super) fn run(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault>
     }))
 }
 
-/// A job for each scenario; none goes on where one cannot be begun.
-fn begun(
-    context: &Context<'_>,
+/// Returns a job for each scenario; all are cancelled if one cannot be started.
+fn begin_jobs(
+    context: &CallContext<'_>,
     args: Args<'_>,
-    keeper: &Keeper,
-    scenarios: &[Scenario],
+    keeper: &ResultKeeper,
+    scenarios: &[ParameterScenario],
 ) -> Result<Vec<Job>, Fault> {
     let mut jobs: Vec<Job> = Vec::new();
     for one in scenarios {
@@ -109,17 +109,17 @@ fn begun(
     Ok(jobs)
 }
 
-/// The baseline and every change, each with all that its run needs.
-fn scenarios(context: &Context<'_>, args: Args<'_>) -> Result<Vec<Scenario>, Fault> {
+/// Returns the baseline and every change, each with all that its run needs.
+fn scenarios(context: &CallContext<'_>, args: Args<'_>) -> Result<Vec<ParameterScenario>, Fault> {
     let simulation = args.text("simulationId")?;
-    let base = work(context, args, Selection::File, None)?;
-    let mut all = vec![Scenario {
+    let base = work(context, args, QuantitySelection::File, None)?;
+    let mut all = vec![ParameterScenario {
         id: "baseline".to_owned(),
         simulation: simulation.to_owned(),
         path: None,
         delta: 0.0,
         value: None,
-        work: Work {
+        work: RunWork {
             results_id: format!("sens-baseline-{simulation}"),
             ..base.clone()
         },
@@ -131,7 +131,7 @@ fn scenarios(context: &Context<'_>, args: Args<'_>) -> Result<Vec<Scenario>, Fau
         let field = format!("parameters[{at}]");
         let path = one.get("path").and_then(Value::as_str).unwrap_or_default();
         let position = pbpk::path::find_one(loaded.structure().model(), path)?;
-        // What was set stands under the whole path, and a change has to take its place.
+        // Set values are under the whole path, and a change has to replace them.
         let whole = loaded.structure().model().quantities.get(position);
         let whole = whole.map_or(path, |quantity| quantity.path.as_str());
         let (baseline, bounds) = around(&loaded, position, one, &field)?;
@@ -143,17 +143,17 @@ fn scenarios(context: &Context<'_>, args: Args<'_>) -> Result<Vec<Scenario>, Fau
                 let wrong = format!("{delta} changes the value to no number");
                 return Err(Fault::input(&format!("{field}.deltas"), wrong).code("value_error"));
             }
-            // A value that the model does not take is told before anything runs.
+            // A value that the model does not take is refused before anything runs.
             loaded.instance.clone().set(position, value)?;
             let id = free(&all, scenario_id(path, delta));
             let mut changed = base.changed.clone();
             changed.insert(whole.to_owned(), value);
-            all.push(Scenario {
+            all.push(ParameterScenario {
                 simulation: format!("{simulation}__sens_{}", all.len()),
                 path: Some(path.to_owned()),
                 delta,
                 value: Some(value),
-                work: Work {
+                work: RunWork {
                     results_id: format!("sens-{id}"),
                     changed,
                     ..base.clone()
@@ -169,9 +169,9 @@ fn scenarios(context: &Context<'_>, args: Args<'_>) -> Result<Vec<Scenario>, Fau
     Ok(all)
 }
 
-/// The value that is changed, and the bounds of the changed ones where there are some.
+/// Returns the value that is changed, and the bounds of the changed ones if there are any.
 fn around(
-    loaded: &Loaded,
+    loaded: &LoadedSimulation,
     position: usize,
     asked: &Value,
     field: &str,
@@ -200,8 +200,8 @@ fn around(
     }
 }
 
-/// The id, or the same with a number where an earlier scenario has it: ids tell thousandths only.
-fn free(all: &[Scenario], id: String) -> String {
+/// Returns the id, or the same with a number if an earlier scenario has it: ids have thousandths only.
+fn free(all: &[ParameterScenario], id: String) -> String {
     let is_taken = |id: &str| all.iter().any(|one| one.id == id);
     let mut count = 1;
     let mut free = id.clone();
@@ -225,11 +225,11 @@ fn scenario_id(path: &str, delta: f64) -> String {
     format!("{path}_{:.0}", (1000.0 * delta).trunc())
 }
 
-/// Waits until all have ended. Where nobody waits any more, or the time is over, the rest is cancelled.
+/// Waits until all have ended. If the caller has gone, or the time is over, the rest is cancelled.
 fn wait(
-    context: &Context<'_>,
+    context: &CallContext<'_>,
     args: Args<'_>,
-    keeper: &Keeper,
+    keeper: &ResultKeeper,
     jobs: &[Job],
 ) -> Result<Vec<Job>, Fault> {
     let seconds = args
@@ -264,12 +264,16 @@ fn wait(
     Ok(ended)
 }
 
-fn cancelled(context: &Context<'_>, keeper: &Keeper, id: &JobId) -> Result<Job, Fault> {
+fn cancelled(context: &CallContext<'_>, keeper: &ResultKeeper, id: &JobId) -> Result<Job, Fault> {
     Ok(keeper.jobs.cancel(context.caller, id, context.now_ms)?)
 }
 
-/// The numbers of a job's own run, whatever stands under the name of its result by now.
-fn results(context: &Context<'_>, keeper: &Keeper, job: &Job) -> Result<Option<Columns>, Fault> {
+/// Returns the numbers of a job's own run, even if the name of its result has another run by now.
+fn results(
+    context: &CallContext<'_>,
+    keeper: &ResultKeeper,
+    job: &Job,
+) -> Result<Option<Columns>, Fault> {
     let handles = job.result.as_ref().and_then(|result| result.get("handles"));
     match handles.and_then(|handles| handles.get(0)?.as_str()) {
         Some(handle) => Ok(Some(keeper.columns(context.caller, handle)?)),
@@ -278,7 +282,7 @@ fn results(context: &Context<'_>, keeper: &Keeper, job: &Job) -> Result<Option<C
 }
 
 /// Highest value, its time and area of every output, by its path.
-fn measured(columns: &Columns) -> BTreeMap<&str, (&str, [f64; 3])> {
+fn measure_outputs(columns: &Columns) -> BTreeMap<&str, (&str, [f64; 3])> {
     columns
         .columns
         .iter()
@@ -291,12 +295,12 @@ fn measured(columns: &Columns) -> BTreeMap<&str, (&str, [f64; 3])> {
 }
 
 fn told_metrics(columns: Option<&Columns>) -> Vec<Value> {
-    let all = columns.map(measured).unwrap_or_default();
+    let all = columns.map(measure_outputs).unwrap_or_default();
     let one = |(path, (unit, [cmax, tmax, auc])): (&str, (&str, [f64; 3]))| json!({"parameter": path, "unit": unit, "cmax": number(cmax), "tmax": number(tmax), "auc": number(auc)});
     all.into_iter().map(one).collect()
 }
 
-/// In per cent of the baseline; null where that is 0.
+/// In per cent of the baseline; null if that is 0.
 fn percent(value: f64, baseline: f64) -> Value {
     if baseline == 0.0 {
         return Value::Null;
@@ -305,12 +309,12 @@ fn percent(value: f64, baseline: f64) -> Value {
 }
 
 fn report(
-    context: &Context<'_>,
+    context: &CallContext<'_>,
     args: Args<'_>,
-    told: &[(&Scenario, Job, Option<Columns>)],
+    told: &[(&ParameterScenario, Job, Option<Columns>)],
 ) -> Result<Value, Fault> {
     let baseline = told.first().and_then(|(_, _, columns)| columns.as_ref());
-    let reference = baseline.map(measured).unwrap_or_default();
+    let reference = baseline.map(measure_outputs).unwrap_or_default();
     let mut failures = Vec::new();
     let mut scenarios = Vec::new();
     for (scenario, job, columns) in told {
@@ -322,7 +326,7 @@ fn report(
             failures.push(format!("{}: {why}", scenario.id));
         }
         let mut deltas = Map::new();
-        for (path, (_, found)) in columns.as_ref().map(measured).unwrap_or_default() {
+        for (path, (_, found)) in columns.as_ref().map(measure_outputs).unwrap_or_default() {
             if let Some((_, base)) = reference.get(path) {
                 let [cmax, tmax, auc] = [0, 1, 2].map(|at| match (found.get(at), base.get(at)) {
                     (Some(value), Some(base)) => percent(*value, *base),
@@ -354,7 +358,7 @@ fn report(
 
 const COLUMNS: &str = "scenario_id,parameter_path,percent_change,absolute_value,job_status,error,metric,unit,cmax,tmax,auc,delta_cmax_percent,delta_tmax_percent,delta_auc_percent";
 
-/// One row for each scenario and output; one with empty figures where there are none.
+/// Returns one row for each scenario and output; one with empty figures if there are none.
 fn csv(report: &Value) -> String {
     let mut text = format!("{COLUMNS}\n");
     let scenarios = report.get("scenarios").and_then(Value::as_array);

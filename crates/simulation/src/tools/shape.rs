@@ -6,12 +6,12 @@
 
 use serde_json::{Map, Value, json};
 
-/// The schema of a shape.
+/// Returns the schema of a shape.
 ///
 /// # Errors
-/// Where the text is no shape, with the place in it.
+/// The place in the text that is not a shape.
 pub fn schema(text: &str) -> Result<Value, String> {
-    let mut reader = Reader { text, at: 0 };
+    let mut reader = ShapeReader { text, at: 0 };
     let schema = reader.shape()?;
     reader.blanks();
     let is_whole = reader.peek().is_none();
@@ -20,12 +20,12 @@ pub fn schema(text: &str) -> Result<Value, String> {
         .ok_or_else(|| reader.wrong("nothing more"))
 }
 
-struct Reader<'t> {
+struct ShapeReader<'t> {
     text: &'t str,
     at: usize,
 }
 
-impl Reader<'_> {
+impl ShapeReader<'_> {
     fn rest(&self) -> &str {
         self.text.get(self.at..).unwrap_or_default()
     }

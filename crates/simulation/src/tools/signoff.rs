@@ -1,5 +1,5 @@
-//! What reviewers sign off: that they have looked at what a tool said of a simulation, and what they made of it. It changes no
-//! rule, no number and no qualification of a model; every entry is kept, a revoked one too.
+//! What reviewers sign off: that they have looked at what a tool said of a simulation, and what they made of it. It
+//! changes no rule, no number and no qualification of a model; every entry is kept, a revoked one too.
 
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -7,8 +7,8 @@ use toolkit::server::Args;
 
 use crate::fault::{Fault, Kind};
 use crate::models::hex;
-use crate::results::{Action, Signoff, is_whole};
-use crate::service::Context;
+use crate::results::{Signoff, SignoffAction, is_whole};
+use crate::service::CallContext;
 use crate::session::locked;
 
 /// What can be signed off, and how it is called.
@@ -17,12 +17,12 @@ pub(super) const SCOPES: [(&str, &str); 3] = [
     ("run_verification_checks", "Verification of the model"),
     ("export_oecd_report", "Report"),
 ];
-/// What a reviewer can make of it.
+/// Dispositions of a reviewer.
 pub(super) const DISPOSITIONS: [&str; 3] = ["acknowledged", "approved-for-bounded-use", "rejected"];
-/// Most entries of a history where nothing else is asked for.
+/// Default number of entries of a history.
 const HISTORY_USUAL: u64 = 20;
 
-/// The label of a scope.
+/// Returns the label of a scope.
 fn label(scope: &str) -> Result<&'static str, Fault> {
     let known = SCOPES.iter().find(|(name, _)| *name == scope);
     known.map(|(_, label)| *label).ok_or_else(|| {
@@ -33,13 +33,13 @@ fn label(scope: &str) -> Result<&'static str, Fault> {
 }
 
 /// Simulation, scope and its label.
-fn named<'a>(args: Args<'a>) -> Result<(&'a str, &'a str, &'static str), Fault> {
+fn parse_subject<'a>(args: Args<'a>) -> Result<(&'a str, &'a str, &'static str), Fault> {
     let (simulation, scope) = (args.text("simulationId")?, args.text("scope")?);
     Ok((simulation, scope, label(scope)?))
 }
 
-/// What is loaded under this id, as a hash of the model and of all that was set in it; empty where nothing is.
-fn content(context: &Context<'_>, simulation: &str) -> String {
+/// Returns a hash of the model and of all set values under this id; empty if there is none.
+fn content(context: &CallContext<'_>, simulation: &str) -> String {
     let loaded = context.service.sessions.peek(context.caller, simulation);
     loaded.map_or_else(String::new, |shared| {
         let loaded = locked(&shared);
@@ -59,34 +59,34 @@ fn texts(args: Args<'_>, name: &str) -> Vec<String> {
     texts.map(str::to_owned).collect()
 }
 
-pub(super) fn record(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
-    let (simulation, scope, _) = named(args)?;
+pub(super) fn record(context: &CallContext<'_>, args: Args<'_>) -> Result<Value, Fault> {
+    let (simulation, scope, _) = parse_subject(args)?;
     let disposition = args.text("disposition")?;
     if !DISPOSITIONS.contains(&disposition) {
         let wrong = format!("\"{}\" is not a disposition", disposition.escape_debug());
         let known = DISPOSITIONS.join(", ");
         return Err(Fault::input("disposition", wrong).hint(format!("write one of {known}")));
     }
-    // Nobody signs what is not there.
+    // An absent simulation cannot be signed.
     context.simulation(args)?;
     let entry = Signoff {
         disposition: Some(disposition.to_owned()),
         limitations: texts(args, "limitationsAccepted"),
         focus: texts(args, "reviewFocus"),
         content: content(context, simulation),
-        ..entry(context, args, Action::Recorded)?
+        ..entry(context, args, SignoffAction::Recorded)?
     };
     let index = &context.service.keeper()?.index;
     index.sign(context.caller, simulation, scope, |_| Ok(entry))?;
     get(context, args)
 }
 
-pub(super) fn revoke(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
-    let (simulation, scope, _) = named(args)?;
-    let revoked = entry(context, args, Action::Revoked)?;
+pub(super) fn revoke(context: &CallContext<'_>, args: Args<'_>) -> Result<Value, Fault> {
+    let (simulation, scope, _) = parse_subject(args)?;
+    let revoked = entry(context, args, SignoffAction::Revoked)?;
     let index = &context.service.keeper()?.index;
     index.sign(context.caller, simulation, scope, |before| match before {
-        Some(before) if before.action == Action::Recorded => Ok(revoked),
+        Some(before) if before.action == SignoffAction::Recorded => Ok(revoked),
         _ => {
             let nothing = format!("nothing is signed off for {scope} of '{simulation}'");
             Err(Fault::of(Kind::Conflict, "scope", nothing)
@@ -96,8 +96,12 @@ pub(super) fn revoke(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fau
     get(context, args)
 }
 
-/// An entry with what both kinds have.
-fn entry(context: &Context<'_>, args: Args<'_>, action: Action) -> Result<Signoff, Fault> {
+/// Returns an entry with what both kinds have.
+fn entry(
+    context: &CallContext<'_>,
+    args: Args<'_>,
+    action: SignoffAction,
+) -> Result<Signoff, Fault> {
     let rationale = args.text("rationale")?.trim();
     if rationale.chars().count() < RATIONALE_CHARS.0 {
         let wrong = format!(
@@ -125,8 +129,8 @@ fn entry(context: &Context<'_>, args: Args<'_>, action: Action) -> Result<Signof
 /// Least and most characters of a rationale.
 pub(super) const RATIONALE_CHARS: (usize, usize) = (12, 4_000);
 
-pub(super) fn get(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
-    let (simulation, scope, _) = named(args)?;
+pub(super) fn get(context: &CallContext<'_>, args: Args<'_>) -> Result<Value, Fault> {
+    let (simulation, scope, _) = parse_subject(args)?;
     Ok(json!({
         "operatorReviewSignoff": summary(context, simulation, scope)?,
         "operatorReviewGovernance": governance(scope)?,
@@ -137,28 +141,28 @@ pub(super) fn get(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault>
 fn status(chain: &[Signoff]) -> (&'static str, Option<&str>) {
     match chain.last() {
         None => ("not-recorded", None),
-        Some(last) if last.action == Action::Revoked => ("revoked", None),
+        Some(last) if last.action == SignoffAction::Revoked => ("revoked", None),
         Some(last) => ("recorded", last.disposition.as_deref()),
     }
 }
 
-/// What is signed off of a simulation in a scope.
+/// Returns the summary of a simulation's sign-offs in a scope.
 ///
 /// # Errors
-/// [`Fault`] where the scope is none, or the entries cannot be read.
+/// [`Fault`] if the scope is none, or the entries cannot be read.
 pub(super) fn summary(
-    context: &Context<'_>,
+    context: &CallContext<'_>,
     simulation: &str,
     scope: &str,
 ) -> Result<Value, Fault> {
     let index = &context.service.keeper()?.index;
     let chain = index.signoffs(context.caller, simulation, scope)?;
     let last = chain.last();
-    let revoked = last.filter(|last| last.action == Action::Revoked);
+    let revoked = last.filter(|last| last.action == SignoffAction::Revoked);
     let signed = chain
         .iter()
         .rev()
-        .find(|entry| entry.action == Action::Recorded);
+        .find(|entry| entry.action == SignoffAction::Recorded);
     let (status, disposition) = status(&chain);
     let plain = match (signed, revoked) {
         (None, _) => "nobody has signed this off".to_owned(),
@@ -204,15 +208,15 @@ fn actor(entry: &Signoff) -> Value {
 
 fn event_type(entry: &Signoff) -> &'static str {
     match entry.action {
-        Action::Recorded => "review.signoff.recorded",
-        Action::Revoked => "review.signoff.revoked",
+        SignoffAction::Recorded => "review.signoff.recorded",
+        SignoffAction::Revoked => "review.signoff.revoked",
     }
 }
 
-/// What a sign-off is, and what it is not.
+/// Returns the meaning of a sign-off, and its limits.
 ///
 /// # Errors
-/// [`Fault`] where the scope is none.
+/// [`Fault`] if the scope is none.
 pub(super) fn governance(scope: &str) -> Result<Value, Fault> {
     Ok(json!({
         "governanceVersion": "1", "scope": scope, "scopeLabel": label(scope)?, "workflowStatus": "available",
@@ -224,14 +228,14 @@ pub(super) fn governance(scope: &str) -> Result<Value, Fault> {
     }))
 }
 
-pub(super) fn history(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
-    let (simulation, scope, label) = named(args)?;
+pub(super) fn history(context: &CallContext<'_>, args: Args<'_>) -> Result<Value, Fault> {
+    let (simulation, scope, label) = parse_subject(args)?;
     let limit = args.count("limit").unwrap_or(HISTORY_USUAL);
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let index = &context.service.keeper()?.index;
     let chain = index.signoffs(context.caller, simulation, scope)?;
     let whole = is_whole(&chain);
-    let told: Vec<Value> = chain.iter().rev().take(limit).map(told).collect();
+    let told: Vec<Value> = chain.iter().rev().take(limit).map(signoff_value).collect();
     let (status, disposition) = status(&chain);
     let plain = match (whole, chain.len()) {
         (false, _) => {
@@ -253,7 +257,7 @@ pub(super) fn history(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fa
     }))
 }
 
-fn told(entry: &Signoff) -> Value {
+fn signoff_value(entry: &Signoff) -> Value {
     json!({
         "eventType": event_type(entry), "action": entry.action, "timestamp": at(entry),
         "disposition": entry.disposition, "rationale": entry.rationale,

@@ -12,10 +12,10 @@ use crate::fault::{Fault, Kind};
 use crate::figures::unit;
 use crate::models::hex;
 use crate::results::Snapshot;
-use crate::service::{Context, Service};
-use crate::session::{Changed, locked};
+use crate::service::{CallContext, SimulationService};
+use crate::session::{ChangedValue, locked};
 
-pub(super) fn keep(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
+pub(super) fn keep(context: &CallContext<'_>, args: Args<'_>) -> Result<Value, Fault> {
     let keeper = context.service.keeper()?;
     let shared = context.simulation(args)?;
     let loaded = locked(&shared);
@@ -42,7 +42,7 @@ pub(super) fn keep(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault
         state,
     };
     keeper.index.keep(context.caller, &snapshot)?;
-    Ok(json!({"snapshot": told(&snapshot)}))
+    Ok(json!({"snapshot": snapshot_value(&snapshot)}))
 }
 
 /// `YYYYMMDDTHHMMSSffffffZ`
@@ -52,25 +52,29 @@ fn name(ms: i64) -> String {
     format!("{name}000Z")
 }
 
-fn told(snapshot: &Snapshot) -> Value {
+fn snapshot_value(snapshot: &Snapshot) -> Value {
     json!({
         "snapshotId": snapshot.snapshot_id, "simulationId": snapshot.simulation_id,
         "createdAt": gate::journal::format_utc(snapshot.created_ms), "hash": snapshot.hash,
     })
 }
 
-pub(super) fn list(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
+pub(super) fn list(context: &CallContext<'_>, args: Args<'_>) -> Result<Value, Fault> {
     let keeper = context.service.keeper()?;
     let kept = keeper
         .index
         .snapshots(context.caller, args.text("simulationId")?)?;
-    let kept: Vec<Value> = kept.iter().map(told).collect();
+    let kept: Vec<Value> = kept.iter().map(snapshot_value).collect();
     let latest = kept.first().cloned();
     Ok(json!({"snapshots": kept, "latestSnapshot": latest}))
 }
 
-/// The snapshot that the arguments name, where there is one.
-fn wanted_of(service: &Service, args: Args<'_>, caller: &str) -> Result<Option<Snapshot>, Fault> {
+/// Returns the snapshot that the arguments name, if there is one.
+fn wanted_of(
+    service: &SimulationService,
+    args: Args<'_>,
+    caller: &str,
+) -> Result<Option<Snapshot>, Fault> {
     let keeper = service.keeper()?;
     let kept = keeper.index.snapshots(caller, args.text("simulationId")?)?;
     let wanted = args.text("snapshotId").ok();
@@ -83,13 +87,13 @@ fn file_of(snapshot: &Snapshot) -> &str {
     file.unwrap_or_default()
 }
 
-/// The model file that a call would restore.
-pub(super) fn opened(service: &Service, args: Args<'_>, caller: &str) -> Option<PathBuf> {
+/// Returns the model file that a call would restore.
+pub(super) fn opened(service: &SimulationService, args: Args<'_>, caller: &str) -> Option<PathBuf> {
     let snapshot = wanted_of(service, args, caller).ok()??;
     service.folders.resolve(file_of(&snapshot)).ok()
 }
 
-pub(super) fn restore(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fault> {
+pub(super) fn restore(context: &CallContext<'_>, args: Args<'_>) -> Result<Value, Fault> {
     let (id, wanted) = (args.text("simulationId")?, args.text("snapshotId").ok());
     let Some(snapshot) = &wanted_of(context.service, args, context.caller)? else {
         return Err(match wanted {
@@ -114,11 +118,11 @@ pub(super) fn restore(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fa
         return Err(Fault::of(Kind::Conflict, "snapshotId", wrong).hint(hint));
     }
     let parameters = snapshot.state.get("parameters").and_then(Value::as_array);
-    let changes: BTreeMap<String, Changed> = parameters
+    let changes: BTreeMap<String, ChangedValue> = parameters
         .into_iter()
         .flatten()
         .filter_map(|one| {
-            let changed = Changed {
+            let changed = ChangedValue {
                 value: one.get("value")?.as_f64()?,
                 at_ms: snapshot.created_ms,
             };
@@ -130,5 +134,5 @@ pub(super) fn restore(context: &Context<'_>, args: Args<'_>) -> Result<Value, Fa
         .service
         .sessions
         .replace(context.caller, loaded, context.now_ms)?;
-    Ok(json!({"snapshot": told(snapshot)}))
+    Ok(json!({"snapshot": snapshot_value(snapshot)}))
 }

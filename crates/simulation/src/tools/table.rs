@@ -239,7 +239,7 @@ pub const TOOLS: &[Tool] = &[
         input: inputs::plot,
         output: "{resultsId s, outputs [s], contentType s, data s, svg s}",
         run: plot::results,
-        shown: Some(plot::shown),
+        shown: Some(plot::plot_content),
         ..LOOKS
     },
     Tool {

@@ -19,7 +19,7 @@ pub struct AuditArgs {
     pub(super) operations: Option<PathBuf>,
     /// Leave these decisions out
     #[arg(long, value_enum)]
-    exclude: Option<Exclude>,
+    exclude: Option<ExcludedCalls>,
     /// One table per decision instead of one for all
     #[arg(long)]
     pub(super) by_decision: bool,
@@ -38,14 +38,14 @@ pub struct AuditArgs {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Exclude {
+enum ExcludedCalls {
     /// Those that a person was asked about
     Approval,
 }
 
 impl AuditArgs {
     pub(super) fn excludes_approval(&self) -> bool {
-        self.exclude == Some(Exclude::Approval)
+        self.exclude == Some(ExcludedCalls::Approval)
     }
 }
 

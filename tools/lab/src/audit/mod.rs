@@ -1,7 +1,7 @@
 //! Latencies as a log has them: the journal of `durward`, or the two audit files of the access proxy.
 //!
-//! A log sees what its writer sees: the transport and the wake-ups on the way are not in it. What a client
-//! waits is measured by `lab overhead`; the difference between the two is its *unexplained*.
+//! A log has the view of its writer: the transport and the wake-ups on the way are not in it. `lab overhead` measures
+//! the wait of a client; the difference between the two is its *unexplained*.
 
 mod args;
 mod jobs;
@@ -12,10 +12,10 @@ mod source;
 pub use args::AuditArgs;
 
 use crate::error::LabError;
-use crate::judge::{ArmQuantities, Measured, Measurement, Metric, Quantity};
-use crate::stats::{Interval, Sorted, mean, percentile::samples_min};
-use crate::summary::{Document, Summarised, Summary};
-use record::Call;
+use crate::judge::{ArmQuantities, MeasuredQuantities, NamedQuantity, Quantity, RuleMetric};
+use crate::stats::{Interval, SortedSamples, mean, percentile::samples_min};
+use crate::summary::{MeasurementSummary, SummaryDocument, SummarySource};
+use record::AuditedCall;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -23,35 +23,35 @@ use std::io::{self, Write};
 /// The name and version of the document.
 const FORMAT: &str = "durward-lab-audit-latency/1";
 
-/// All that is told.
+/// The whole report.
 #[derive(Debug, Serialize)]
-struct Latencies {
+struct LatencyReport {
     format: &'static str,
-    /// Where the records came from.
+    /// Sources of the records.
     sources: Vec<String>,
     /// Decisions that were read.
     decisions: usize,
-    /// Decisions whose operation was found.
+    /// Decisions with an operation.
     joined: usize,
     /// Decisions that were left out by `--exclude` or `--date`.
     excluded: usize,
-    groups: Vec<Group>,
-    /// What jobs waited and ran, where they were asked for.
-    jobs: Option<Group>,
+    groups: Vec<DecisionGroup>,
+    /// Wait and run times of jobs, if they were requested.
+    jobs: Option<DecisionGroup>,
     notes: Vec<String>,
 }
 
 /// The calls of one decision, or all of them.
 #[derive(Debug, Serialize)]
-struct Group {
+struct DecisionGroup {
     name: String,
     n: usize,
-    rows: Vec<Row>,
+    rows: Vec<LatencyRow>,
 }
 
 /// One quantity.
 #[derive(Debug, Serialize)]
-struct Row {
+struct LatencyRow {
     metric: &'static str,
     n: usize,
     median_ms: Option<f64>,
@@ -64,33 +64,37 @@ struct Row {
     missing: BTreeMap<&'static str, String>,
     /// The same for rules, in microseconds.
     #[serde(skip)]
-    quantities: Vec<Measured>,
+    quantities: Vec<NamedQuantity>,
 }
 
-/// Confidence of the intervals that rules are held against.
+/// Confidence of the intervals that rules are compared with.
 const CONFIDENCE: f64 = 0.95;
 
 /// Percentiles with their intervals, in microseconds.
-fn quantities(sorted: &Sorted) -> Vec<Measured> {
+fn quantities(sorted: &SortedSamples) -> Vec<NamedQuantity> {
     let us = |ms: Interval| Interval {
         point: ms.point * 1e3,
         ci_low: ms.ci_low.map(|low| low * 1e3),
         ci_high: ms.ci_high.map(|high| high * 1e3),
         n: ms.n,
     };
-    [(Metric::P50, 0.5), (Metric::P95, 0.95), (Metric::P99, 0.99)]
-        .map(|(metric, q)| Measured {
-            metric,
-            quantity: match sorted.interval(q, CONFIDENCE) {
-                Ok(interval) => Quantity::Run(us(interval)),
-                Err(why) => Quantity::Missing(why),
-            },
-        })
-        .into()
+    [
+        (RuleMetric::P50, 0.5),
+        (RuleMetric::P95, 0.95),
+        (RuleMetric::P99, 0.99),
+    ]
+    .map(|(metric, q)| NamedQuantity {
+        metric,
+        quantity: match sorted.interval(q, CONFIDENCE) {
+            Ok(interval) => Quantity::Run(us(interval)),
+            Err(why) => Quantity::Missing(why),
+        },
+    })
+    .into()
 }
 
-impl Summarised for Latencies {
-    fn summary(&self) -> Summary {
+impl SummarySource for LatencyReport {
+    fn summary(&self) -> MeasurementSummary {
         let groups = self.groups.iter().chain(&self.jobs);
         let arms = groups.flat_map(|group| {
             group.rows.iter().map(|row| ArmQuantities {
@@ -98,23 +102,23 @@ impl Summarised for Latencies {
                 quantities: row.quantities.clone(),
             })
         });
-        let measurement = Measurement {
+        let measurement = MeasuredQuantities {
             confidence: CONFIDENCE,
             arms: arms.collect(),
         };
-        Summary::of("audit-latency", [], measurement)
+        MeasurementSummary::of("audit-latency", [], measurement)
     }
 }
 
-impl Row {
+impl LatencyRow {
     fn of(metric: &'static str, values: Vec<f64>) -> Self {
         let average = mean(&values);
-        let sorted = Sorted::new(values);
+        let sorted = SortedSamples::new(values);
         let ends = sorted.ends();
         let n = sorted.len();
         let mut missing = BTreeMap::new();
         let mut told = |name: &'static str, q| {
-            let found = sorted.told(q);
+            let found = sorted.at_supported(q);
             if found.is_none() && n > 0 {
                 missing.insert(
                     name,
@@ -143,7 +147,7 @@ pub(crate) fn run(args: &AuditArgs, out: &mut dyn Write) -> Result<u8, LabError>
     let (kept, excluded) = select(read.calls, args);
     let mut groups = Vec::new();
     if args.by_decision {
-        let mut parts: BTreeMap<&str, Vec<&Call>> = BTreeMap::new();
+        let mut parts: BTreeMap<&str, Vec<&AuditedCall>> = BTreeMap::new();
         for call in &kept {
             parts.entry(&call.decision).or_default().push(call);
         }
@@ -151,7 +155,7 @@ pub(crate) fn run(args: &AuditArgs, out: &mut dyn Write) -> Result<u8, LabError>
     } else {
         groups.push(group("all", &kept.iter().collect::<Vec<_>>()));
     }
-    let latencies = Latencies {
+    let latencies = LatencyReport {
         format: FORMAT,
         sources: read.sources,
         decisions: kept.len(),
@@ -168,7 +172,7 @@ pub(crate) fn run(args: &AuditArgs, out: &mut dyn Write) -> Result<u8, LabError>
         return Err(LabError::path(&args.file, nothing(excluded)));
     }
     if let Some(file) = &args.output {
-        crate::run::write_document(file, &Document::of(&latencies))?;
+        crate::run::write_document(file, &SummaryDocument::of(&latencies))?;
     }
     let written = if args.json {
         report::json(&latencies, out)
@@ -182,7 +186,7 @@ pub(crate) fn run(args: &AuditArgs, out: &mut dyn Write) -> Result<u8, LabError>
     Ok(0)
 }
 
-/// Why there is nothing to tell.
+/// Returns the error of an empty result.
 fn nothing(excluded: usize) -> io::Error {
     io::Error::other(match excluded {
         0 => {
@@ -192,9 +196,9 @@ fn nothing(excluded: usize) -> io::Error {
     })
 }
 
-fn select(calls: Vec<Call>, args: &AuditArgs) -> (Vec<Call>, usize) {
+fn select(calls: Vec<AuditedCall>, args: &AuditArgs) -> (Vec<AuditedCall>, usize) {
     let all = calls.len();
-    let kept: Vec<Call> = calls
+    let kept: Vec<AuditedCall> = calls
         .into_iter()
         .filter(|call| !(args.excludes_approval() && call.is_approval()))
         .filter(|call| {
@@ -207,17 +211,18 @@ fn select(calls: Vec<Call>, args: &AuditArgs) -> (Vec<Call>, usize) {
     (kept, excluded)
 }
 
-fn group(name: &str, calls: &[&Call]) -> Group {
-    let column = |of: fn(&Call) -> Option<f64>| calls.iter().filter_map(|call| of(call)).collect();
-    Group {
+fn group(name: &str, calls: &[&AuditedCall]) -> DecisionGroup {
+    let column =
+        |of: fn(&AuditedCall) -> Option<f64>| calls.iter().filter_map(|call| of(call)).collect();
+    DecisionGroup {
         name: name.to_owned(),
         n: calls.len(),
         rows: vec![
-            Row::of("policy eval", column(|call| call.eval_ms)),
-            Row::of("approval wait", column(|call| call.approval_ms)),
-            Row::of("policy total", column(|call| call.policy_ms)),
-            Row::of("end to end", column(|call| call.duration_ms)),
-            Row::of("upstream", column(Call::upstream_ms)),
+            LatencyRow::of("policy eval", column(|call| call.eval_ms)),
+            LatencyRow::of("approval wait", column(|call| call.approval_ms)),
+            LatencyRow::of("policy total", column(|call| call.policy_ms)),
+            LatencyRow::of("end to end", column(|call| call.duration_ms)),
+            LatencyRow::of("upstream", column(AuditedCall::upstream_ms)),
         ],
     }
 }

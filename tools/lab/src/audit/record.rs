@@ -1,8 +1,8 @@
-//! One judged call, whatever log it came from. Times in milliseconds.
+//! One judged call, of any log. Times in milliseconds.
 
-/// A decision, joined with its operation where there is one.
+/// A decision, joined with its operation if there is one.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Call {
+pub(super) struct AuditedCall {
     /// ISO 8601 in UTC.
     pub(super) time: String,
     /// `allow`, `deny` or `hitl`.
@@ -16,16 +16,16 @@ pub(super) struct Call {
     pub(super) policy_ms: Option<f64>,
     /// The whole call as its log saw it.
     pub(super) duration_ms: Option<f64>,
-    /// The server's part, where the log measured it itself.
+    /// The server's part, if the log measured it itself.
     pub(super) measured_upstream_ms: Option<f64>,
 }
 
-impl Call {
+impl AuditedCall {
     pub(super) fn is_approval(&self) -> bool {
         self.asked || self.decision == "hitl"
     }
 
-    /// The server's part: measured, or what policy leaves of the whole.
+    /// Returns the server's part: measured, or what policy leaves of the whole.
     pub(super) fn upstream_ms(&self) -> Option<f64> {
         self.measured_upstream_ms
             .or_else(|| Some((self.duration_ms? - self.policy_ms?).max(0.0)))
@@ -38,14 +38,14 @@ mod tests {
 
     #[test]
     fn upstream_is_measured_or_what_is_left() {
-        let mut call = Call {
+        let mut call = AuditedCall {
             duration_ms: Some(10.0),
             policy_ms: Some(0.5),
-            ..Call::default()
+            ..AuditedCall::default()
         };
         assert_eq!(call.upstream_ms(), Some(9.5));
         call.measured_upstream_ms = Some(9.0);
         assert_eq!(call.upstream_ms(), Some(9.0));
-        assert_eq!(Call::default().upstream_ms(), None);
+        assert_eq!(AuditedCall::default().upstream_ms(), None);
     }
 }

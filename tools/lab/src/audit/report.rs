@@ -1,15 +1,15 @@
 //! The latencies of a log for people, and as one JSON document.
 
-use super::{Group, Latencies};
-use crate::summary::Document;
+use super::{DecisionGroup, LatencyReport};
+use crate::summary::SummaryDocument;
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-pub(super) fn json(latencies: &Latencies, out: &mut dyn Write) -> io::Result<()> {
-    Document::of(latencies).print(out)
+pub(super) fn json(latencies: &LatencyReport, out: &mut dyn Write) -> io::Result<()> {
+    SummaryDocument::of(latencies).print(out)
 }
 
-pub(super) fn text(latencies: &Latencies, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn text(latencies: &LatencyReport, out: &mut dyn Write) -> io::Result<()> {
     writeln!(
         out,
         "{} decisions, {} with their operation, {} left out",
@@ -24,7 +24,7 @@ pub(super) fn text(latencies: &Latencies, out: &mut dyn Write) -> io::Result<()>
     Ok(())
 }
 
-fn table(group: &Group, out: &mut dyn Write) -> io::Result<()> {
+fn table(group: &DecisionGroup, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "\n{} (n={})", group.name, group.n)?;
     writeln!(
         out,

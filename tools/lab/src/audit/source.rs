@@ -1,9 +1,9 @@
 //! Reads a log: our journal, or the access proxy's pair of files.
 
 use super::args::AuditArgs;
-use super::record::Call;
+use super::record::AuditedCall;
 use crate::error::LabError;
-use crate::journal::{self, Body};
+use crate::journal::{self, RecordBody};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::io;
@@ -12,21 +12,21 @@ use std::path::{Path, PathBuf};
 /// How many decisions are read.
 const DECISIONS_MAX: usize = 5_000_000;
 
-/// What was read.
+/// Stops, and returns the scrapes.
 #[derive(Debug, Default)]
-pub(super) struct Read {
-    pub(super) calls: Vec<Call>,
+pub(super) struct ReadRecords {
+    pub(super) calls: Vec<AuditedCall>,
     pub(super) sources: Vec<String>,
     pub(super) notes: Vec<String>,
 }
 
 /// Reads what was named.
-pub(super) fn read(args: &AuditArgs) -> Result<Read, LabError> {
-    let (segments, operations) = named(args)?;
+pub(super) fn read(args: &AuditArgs) -> Result<ReadRecords, LabError> {
+    let (segments, operations) = find_files(args)?;
     let ours = is_ours(&segments)?;
-    let mut read = Read {
+    let mut read = ReadRecords {
         sources: vec![args.file.display().to_string()],
-        ..Read::default()
+        ..ReadRecords::default()
     };
     if ours {
         if args.operations.is_some() {
@@ -66,9 +66,9 @@ pub(super) fn read(args: &AuditArgs) -> Result<Read, LabError> {
     Ok(read)
 }
 
-/// The files of decisions, and the one of operations: of a directory, the access proxy's pair by its names, or
+/// Returns the files of decisions, and the one of operations: of a directory, the access proxy's pair by its names, or
 /// the segments of a journal.
-fn named(args: &AuditArgs) -> Result<(Vec<PathBuf>, Option<PathBuf>), LabError> {
+fn find_files(args: &AuditArgs) -> Result<(Vec<PathBuf>, Option<PathBuf>), LabError> {
     let operations = args.operations.clone();
     if !args.file.is_dir() {
         return Ok((vec![args.file.clone()], operations));
@@ -90,10 +90,10 @@ fn named(args: &AuditArgs) -> Result<(Vec<PathBuf>, Option<PathBuf>), LabError> 
     Ok((segments, operations))
 }
 
-/// Whether the first line is a record of our journal.
+/// Returns whether the first line is a record of our journal.
 fn is_ours(segments: &[std::path::PathBuf]) -> Result<bool, LabError> {
     #[derive(Deserialize)]
-    struct Ours {
+    struct OwnRecord {
         #[expect(dead_code, reason = "only its presence counts")]
         entry_hash: String,
         #[expect(dead_code, reason = "only its presence counts")]
@@ -102,7 +102,7 @@ fn is_ours(segments: &[std::path::PathBuf]) -> Result<bool, LabError> {
     let mut ours = None;
     for segment in segments {
         journal::lines(segment, |_, line| {
-            ours.get_or_insert_with(|| serde_json::from_slice::<Ours>(line).is_ok());
+            ours.get_or_insert_with(|| serde_json::from_slice::<OwnRecord>(line).is_ok());
             Ok(())
         })?;
         if ours.is_some() {
@@ -115,34 +115,36 @@ fn is_ours(segments: &[std::path::PathBuf]) -> Result<bool, LabError> {
 fn of_journal(
     segment: &Path,
     open: &mut BTreeMap<String, usize>,
-    calls: &mut Vec<Call>,
+    calls: &mut Vec<AuditedCall>,
 ) -> Result<(), LabError> {
     let ms = |us: f64| us / 1_000.0;
-    journal::bodies(segment, |body: Body| match (body.kind.as_str(), &body.op) {
-        ("decision", Some(op)) if calls.len() < DECISIONS_MAX => {
-            open.insert(op.clone(), calls.len());
-            calls.push(Call {
-                decision: body.decision.unwrap_or_default(),
-                asked: body.hitl_outcome.is_some(),
-                eval_ms: body.policy_eval_us.map(ms),
-                policy_ms: body.policy_eval_us.map(ms),
-                time: body.time,
-                ..Call::default()
-            });
-        }
-        ("operation", Some(op)) => {
-            let call = open.remove(op).and_then(|at| calls.get_mut(at));
-            if let Some(call) = call {
-                let stages = body.stages;
-                call.duration_ms = body.duration_us.map(ms);
-                call.measured_upstream_ms = Some(ms(stages.upstream_us));
-                call.policy_ms = Some(ms(stages.policy_us + stages.approval_us));
-                if stages.approval_us > 0.0 {
-                    call.approval_ms = Some(ms(stages.approval_us));
+    journal::bodies(segment, |body: RecordBody| {
+        match (body.kind.as_str(), &body.op) {
+            ("decision", Some(op)) if calls.len() < DECISIONS_MAX => {
+                open.insert(op.clone(), calls.len());
+                calls.push(AuditedCall {
+                    decision: body.decision.unwrap_or_default(),
+                    asked: body.hitl_outcome.is_some(),
+                    eval_ms: body.policy_eval_us.map(ms),
+                    policy_ms: body.policy_eval_us.map(ms),
+                    time: body.time,
+                    ..AuditedCall::default()
+                });
+            }
+            ("operation", Some(op)) => {
+                let call = open.remove(op).and_then(|at| calls.get_mut(at));
+                if let Some(call) = call {
+                    let stages = body.stages;
+                    call.duration_ms = body.duration_us.map(ms);
+                    call.measured_upstream_ms = Some(ms(stages.upstream_us));
+                    call.policy_ms = Some(ms(stages.policy_us + stages.approval_us));
+                    if stages.approval_us > 0.0 {
+                        call.approval_ms = Some(ms(stages.approval_us));
+                    }
                 }
             }
+            _ => {}
         }
-        _ => {}
     })
 }
 
@@ -174,10 +176,10 @@ struct SeedDuration {
     duration_ms: f64,
 }
 
-/// Decisions whose operation was not found yet, by the id of their request: the session of each and its place.
+/// Decisions without an operation yet, by the id of their request: the session of each and its place.
 type Open = BTreeMap<String, Vec<(Option<String>, usize)>>;
 
-fn of_seed(file: &Path, open: &mut Open, calls: &mut Vec<Call>) -> Result<(), LabError> {
+fn of_seed(file: &Path, open: &mut Open, calls: &mut Vec<AuditedCall>) -> Result<(), LabError> {
     journal::lines(file, |number, line| {
         let found: SeedDecision = serde_json::from_slice(line)
             .map_err(|error| format!("line {number} is not a decision: {error}"))?;
@@ -188,14 +190,14 @@ fn of_seed(file: &Path, open: &mut Open, calls: &mut Vec<Call>) -> Result<(), La
             let waiting = open.entry(id).or_default();
             waiting.push((found.session_id, calls.len()));
         }
-        calls.push(Call {
+        calls.push(AuditedCall {
             time: found.time.replace(' ', "T"),
             decision: found.decision.to_lowercase(),
             asked: found.hitl_outcome.is_some() || found.policy_hitl_ms.is_some(),
             eval_ms: found.policy_eval_ms,
             approval_ms: found.policy_hitl_ms,
             policy_ms: found.policy_total_ms.or(found.policy_eval_ms),
-            ..Call::default()
+            ..AuditedCall::default()
         });
         Ok(())
     })
@@ -204,7 +206,7 @@ fn of_seed(file: &Path, open: &mut Open, calls: &mut Vec<Call>) -> Result<(), La
 /// Gives decisions their operations; gives the number of those that belong to none. Ids of requests repeat
 /// from session to session: where both sides name theirs it has to be the same, and the first decision that
 /// is still open is meant.
-fn join(file: &Path, open: &mut Open, calls: &mut [Call]) -> Result<usize, LabError> {
+fn join(file: &Path, open: &mut Open, calls: &mut [AuditedCall]) -> Result<usize, LabError> {
     let mut strangers = 0;
     journal::lines(file, |number, line| {
         let found: SeedOperation = serde_json::from_slice(line)

@@ -1,25 +1,26 @@
-//! Two stored measurements: side by side, and held against rules.
+//! Two stored measurements: side by side, and compared with rules.
 
-use crate::Context;
+use crate::LabContext;
 use crate::error::LabError;
 use crate::judge::{
-    self, EXIT_REGRESSED, Judgement, Metric, Quantity, Rule, judge, parse, percent,
+    self, EXIT_REGRESSED, GateRule, Judgement, Quantity, RuleMetric, judge, parse, percent,
 };
 use crate::output::plain;
 use crate::stats::Interval;
-use crate::stats::gate::Verdict;
-use crate::summary::Summary;
+use crate::stats::gate::ChangeVerdict;
+use crate::summary::MeasurementSummary;
 use serde::Serialize;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-/// Exit code for no verdict, where that is to fail.
+/// Exit code for no verdict, if that is to fail.
 const EXIT_INCONCLUSIVE: u8 = 98;
 
 /// Put two stored measurements side by side.
 #[derive(Debug, clap::Args)]
 pub struct CompareArgs {
-    /// The earlier measurement: a run directory, or what a command of the lab printed with --json [default: $MCP_BENCHMARK_BASELINE]
+    /// The earlier measurement: a run directory, or what a command of the lab printed with --json [default:
+    /// $MCP_BENCHMARK_BASELINE]
     base: Option<PathBuf>,
     /// The later one [default: $MCP_BENCHMARK_RESULT]
     new: Option<PathBuf>,
@@ -50,13 +51,13 @@ pub struct GateArgs {
     new: Option<PathBuf>,
     /// A rule; repeatable
     #[arg(long, value_name = "RULE", required = true, value_parser = parse)]
-    rule: Vec<Rule>,
+    rule: Vec<GateRule>,
     /// Judge only this variant; repeatable [default: all but the first]
     #[arg(long = "variant", alias = "arm", value_name = "NAME")]
     arm: Vec<String>,
     /// What no verdict means
-    #[arg(long, value_enum, default_value_t = Unsure::Warn)]
-    on_inconclusive: Unsure,
+    #[arg(long, value_enum, default_value_t = UncertainExit::Warn)]
+    on_inconclusive: UncertainExit,
     /// Judge although machine or plan differ
     #[arg(long)]
     force: bool,
@@ -66,25 +67,25 @@ pub struct GateArgs {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Unsure {
+enum UncertainExit {
     Warn,
     Fail,
 }
 
 /// The document of a comparison.
 #[derive(Debug, Serialize)]
-struct Compared {
+struct ComparisonDocument {
     format: &'static str,
-    rows: Vec<Row>,
+    rows: Vec<ComparedQuantity>,
 }
 
 /// One quantity of one variant in both measurements: times in microseconds, rates as shares.
 #[derive(Debug, Serialize)]
-struct Row {
+struct ComparedQuantity {
     arm: String,
     metric: &'static str,
     #[serde(flatten)]
-    both: Option<Both>,
+    both: Option<ComparedIntervals>,
     /// Why a side has no such figure.
     missing: Option<String>,
     /// Relative; nothing below two launches a side.
@@ -93,7 +94,7 @@ struct Row {
 
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(untagged)]
-enum Both {
+enum ComparedIntervals {
     Times {
         base_us: Interval,
         new_us: Interval,
@@ -104,18 +105,18 @@ enum Both {
     },
 }
 
-impl Row {
-    fn of(arm: &str, metric: Metric, sides: [&Quantity; 2], confidence: f64) -> Self {
+impl ComparedQuantity {
+    fn of(arm: &str, metric: RuleMetric, sides: [&Quantity; 2], confidence: f64) -> Self {
         let [base, new] = sides;
         let (both, missing) = match (base.interval(confidence), new.interval(confidence)) {
             (Ok(base_share), Ok(new_share)) if metric.is_rate() => {
-                let both = Both::Shares {
+                let both = ComparedIntervals::Shares {
                     base_share,
                     new_share,
                 };
                 (Some(both), None)
             }
-            (Ok(base_us), Ok(new_us)) => (Some(Both::Times { base_us, new_us }), None),
+            (Ok(base_us), Ok(new_us)) => (Some(ComparedIntervals::Times { base_us, new_us }), None),
             (Err(why), _) => (None, Some(format!("base: {why}"))),
             (_, Err(why)) => (None, Some(format!("new: {why}"))),
         };
@@ -133,27 +134,30 @@ impl Row {
 /// Runs `lab compare`.
 pub(crate) fn run(
     args: &CompareArgs,
-    context: &Context,
+    context: &LabContext,
     out: &mut dyn Write,
 ) -> Result<u8, LabError> {
-    let base = named(
+    let base = load_measurement(
         args.base.as_ref(),
         context.benchmark_baseline.as_ref(),
         "BASE",
     )?;
-    let new = named(args.new.as_ref(), context.benchmark_result.as_ref(), "NEW")?;
-    let (base, new) = (Summary::read(&base)?, Summary::read(&new)?);
+    let new = load_measurement(args.new.as_ref(), context.benchmark_result.as_ref(), "NEW")?;
+    let (base, new) = (
+        MeasurementSummary::read(&base)?,
+        MeasurementSummary::read(&new)?,
+    );
     base.must_match(&new, args.force)?;
     let mut rows = Vec::new();
     for arm in base.measurement.arms() {
-        for metric in Metric::ALL {
+        for metric in RuleMetric::ALL {
             let (Some(before), Some(after)) = (
                 base.measurement.quantity(arm, metric),
                 new.measurement.quantity(arm, metric),
             ) else {
                 continue;
             };
-            rows.push(Row::of(
+            rows.push(ComparedQuantity::of(
                 arm,
                 metric,
                 [before, after],
@@ -168,15 +172,15 @@ pub(crate) fn run(
     }
     let written = if args.json {
         let format = "durward-lab-compare/1";
-        json(&Compared { format, rows }, out)
+        json(&ComparisonDocument { format, rows }, out)
     } else {
         table(&rows, out)
     };
     done(written)
 }
 
-/// The measurement that was named, here or in the environment.
-fn named(
+/// Returns the measurement that was named, here or in the environment.
+fn load_measurement(
     given: Option<&PathBuf>,
     fallback: Option<&PathBuf>,
     name: &str,
@@ -191,16 +195,18 @@ fn named(
 /// Runs `lab gate`.
 pub(crate) fn gate(
     args: &GateArgs,
-    context: &Context,
+    context: &LabContext,
     out: &mut dyn Write,
 ) -> Result<u8, LabError> {
-    let place = named(args.new.as_ref(), context.benchmark_result.as_ref(), "NEW")?;
-    let new = Summary::read(&place)?;
+    let place = load_measurement(args.new.as_ref(), context.benchmark_result.as_ref(), "NEW")?;
+    let new = MeasurementSummary::read(&place)?;
     let baseline = args
         .baseline
         .as_ref()
         .or(context.benchmark_baseline.as_ref());
-    let base = baseline.map(|path| Summary::read(path)).transpose()?;
+    let base = baseline
+        .map(|path| MeasurementSummary::read(path))
+        .transpose()?;
     new.must_not_be_limited(args.force)?;
     new.must_be_whole(args.force)?;
     if let Some(base) = &base {
@@ -232,14 +238,16 @@ pub(crate) fn gate(
         judge::lines(&judged, out)
     })?;
     Ok(match judged.verdict {
-        Verdict::Regressed => EXIT_REGRESSED,
-        Verdict::Inconclusive if args.on_inconclusive == Unsure::Fail => EXIT_INCONCLUSIVE,
-        Verdict::Inconclusive | Verdict::Ok => 0,
+        ChangeVerdict::Regressed => EXIT_REGRESSED,
+        ChangeVerdict::Inconclusive if args.on_inconclusive == UncertainExit::Fail => {
+            EXIT_INCONCLUSIVE
+        }
+        ChangeVerdict::Inconclusive | ChangeVerdict::Ok => 0,
     })
 }
 
-/// The variants that were named, or all but the first; never none, for then nothing would be judged.
-fn arms_to_judge(named: &[String], new: &Summary) -> Result<Vec<String>, LabError> {
+/// Returns the variants that were named, or all but the first; never none, for then nothing would be judged.
+fn arms_to_judge(named: &[String], new: &MeasurementSummary) -> Result<Vec<String>, LabError> {
     let known: Vec<&str> = new.measurement.arms().collect();
     if let Some(stranger) = named.iter().find(|name| !known.contains(&name.as_str())) {
         return Err(LabError::Usage(format!(
@@ -264,7 +272,7 @@ fn arms_to_judge(named: &[String], new: &Summary) -> Result<Vec<String>, LabErro
     }
 }
 
-fn table(rows: &[Row], out: &mut dyn Write) -> io::Result<()> {
+fn table(rows: &[ComparedQuantity], out: &mut dyn Write) -> io::Result<()> {
     let wide = rows.iter().map(|row| row.arm.chars().count()).max();
     let wide = wide.unwrap_or(0).max(3);
     writeln!(
@@ -279,10 +287,10 @@ fn table(rows: &[Row], out: &mut dyn Write) -> io::Result<()> {
             (None, None) => "-, too few launches".into(),
         };
         let [base, new] = match row.both {
-            Some(Both::Times { base_us, new_us }) => {
+            Some(ComparedIntervals::Times { base_us, new_us }) => {
                 [base_us, new_us].map(|side| format!("{:.1}", side.point))
             }
-            Some(Both::Shares {
+            Some(ComparedIntervals::Shares {
                 base_share,
                 new_share,
             }) => [base_share, new_share].map(|side| format!("{:.2} %", side.point * 100.0)),

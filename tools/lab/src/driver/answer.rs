@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 /// How much of the answers of two variants must be equal for their times to be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Answers {
+pub(crate) enum AnswerEquality {
     /// The whole result.
     Same,
     /// Only `content` of the result (some proxies add members of their own).
@@ -15,8 +15,8 @@ pub(crate) enum Answers {
     Any,
 }
 
-impl Answers {
-    /// The part of a result that has to be equal.
+impl AnswerEquality {
+    /// Returns the part of a result that has to be equal.
     pub(crate) fn part(self, result: Value) -> Value {
         match self {
             Self::Same => result,
@@ -28,7 +28,7 @@ impl Answers {
 
 /// The answer to a call.
 #[derive(Debug)]
-pub(crate) enum Answer<'a> {
+pub(crate) enum CallAnswer<'a> {
     /// The raw text of `result`.
     Result(&'a str),
     /// A JSON-RPC error.
@@ -42,7 +42,7 @@ pub(crate) enum Answer<'a> {
 
 /// The outer members of a JSON-RPC message.
 #[derive(Debug, Deserialize)]
-pub(super) struct Envelope<'a> {
+pub(super) struct RpcEnvelope<'a> {
     #[serde(borrow, default)]
     id: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -53,7 +53,7 @@ pub(super) struct Envelope<'a> {
     error: Option<&'a RawValue>,
 }
 
-impl<'a> Envelope<'a> {
+impl<'a> RpcEnvelope<'a> {
     pub(super) fn read(line: &'a [u8]) -> Result<Self, String> {
         let wrong = |why: &dyn std::fmt::Display| {
             let start: String = String::from_utf8_lossy(line).chars().take(120).collect();
@@ -69,7 +69,7 @@ impl<'a> Envelope<'a> {
         serde_json::from_slice(line).map_err(|error| wrong(&error))
     }
 
-    /// Where in `text`, which this was read from, its id stands.
+    /// Returns the range of its id in `text`, from which this was read.
     pub(super) fn place_of_id(&self, text: &[u8]) -> Option<std::ops::Range<usize>> {
         let id = self.id?.get().as_bytes();
         let start = id.as_ptr().addr().checked_sub(text.as_ptr().addr())?;
@@ -77,15 +77,15 @@ impl<'a> Envelope<'a> {
         (text.get(place.clone()) == Some(id)).then_some(place)
     }
 
-    /// Whether this is the answer to the request with this id.
+    /// Returns whether this is the answer to the request with this id.
     pub(super) fn answers(&self, id: u64) -> bool {
         self.method.is_none()
             && self.id.is_some_and(|raw| raw.get().parse() == Ok(id))
             && (self.result.is_some() || self.error.is_some())
     }
 
-    /// What a message that answers nothing calls for: a refusal where the server asks something of
-    /// the client, nothing for a notification. An answer to another id is an error.
+    /// Returns the reply to a message that is not an answer: a refusal of a server's request, `None` for a
+    /// notification. An answer to another id is an error.
     pub(super) fn stray(&self, id: u64) -> Result<Option<Vec<u8>>, String> {
         let own = self.id.map(RawValue::get);
         match (self.method, own) {
@@ -106,34 +106,34 @@ impl<'a> Envelope<'a> {
         }
     }
 
-    pub(super) fn answer(self) -> Result<Answer<'a>, String> {
+    pub(super) fn answer(self) -> Result<CallAnswer<'a>, String> {
         #[derive(Deserialize)]
-        struct Error {
+        struct RpcError {
             code: i64,
             message: String,
         }
         if let Some(result) = self.result {
-            return Ok(Answer::Result(result.get()));
+            return Ok(CallAnswer::Result(result.get()));
         }
         let raw = self.error.ok_or("an answer without result and error")?;
-        let Error { code, message } = serde_json::from_str(raw.get())
+        let RpcError { code, message } = serde_json::from_str(raw.get())
             .map_err(|error| format!("an error that cannot be read: {error}"))?;
-        Ok(Answer::Refused { code, message })
+        Ok(CallAnswer::Refused { code, message })
     }
 }
 
 /// What every answer of a variant must be, learnt from its first.
 #[derive(Debug, Clone)]
-pub(crate) struct Expectation {
-    answers: Answers,
+pub(crate) struct AnswerExpectation {
+    answers: AnswerEquality,
     refused: bool,
     raw: Option<String>,
     value: Option<Value>,
 }
 
-impl Expectation {
+impl AnswerExpectation {
     /// Nothing learnt yet. With `refused`, answers must be refusals instead of results.
-    pub(crate) fn new(answers: Answers, refused: bool) -> Self {
+    pub(crate) fn new(answers: AnswerEquality, refused: bool) -> Self {
         Self {
             answers,
             refused,
@@ -142,25 +142,25 @@ impl Expectation {
         }
     }
 
-    /// The part of the answer that other variants must give too; nothing for refusals and before the first.
+    /// Returns the part of the answer that other variants must give too; nothing for refusals and before the first.
     pub(crate) fn value(&self) -> Option<&Value> {
         self.value.as_ref()
     }
 
     /// Checks an answer against the first one.
-    pub(crate) fn check(&mut self, answer: &Answer<'_>) -> Result<(), String> {
+    pub(crate) fn check(&mut self, answer: &CallAnswer<'_>) -> Result<(), String> {
         match answer {
-            Answer::Refused { .. } if self.refused => Ok(()),
-            Answer::Refused { code, message } => {
+            CallAnswer::Refused { .. } if self.refused => Ok(()),
+            CallAnswer::Refused { code, message } => {
                 Err(format!("the call was refused: {code} {message}"))
             }
             // A gate may refuse a tool call with a result that says so.
-            Answer::Result(raw) if self.refused => match read(raw)? {
+            CallAnswer::Result(raw) if self.refused => match read(raw)? {
                 result if is_error(&result) => Ok(()),
                 _ => Err("the call was answered where a refusal was expected".into()),
             },
-            Answer::Result(raw) if self.raw.as_deref() == Some(*raw) => Ok(()),
-            Answer::Result(raw) => self.learn(raw),
+            CallAnswer::Result(raw) if self.raw.as_deref() == Some(*raw) => Ok(()),
+            CallAnswer::Result(raw) => self.learn(raw),
         }
     }
 
@@ -189,7 +189,7 @@ fn read(raw: &str) -> Result<Value, String> {
     serde_json::from_str(raw).map_err(|error| format!("a result {error}"))
 }
 
-/// Whether a result says that the tool failed.
+/// Returns whether a result says that the tool failed.
 fn is_error(result: &Value) -> bool {
     result.get("isError") == Some(&Value::Bool(true))
 }
@@ -218,8 +218,8 @@ pub(crate) fn difference(left: &Value, right: &Value) -> String {
 mod tests {
     use super::*;
 
-    fn envelope(line: &str) -> Envelope<'_> {
-        Envelope::read(line.as_bytes()).unwrap()
+    fn envelope(line: &str) -> RpcEnvelope<'_> {
+        RpcEnvelope::read(line.as_bytes()).unwrap()
     }
 
     #[test]
@@ -245,7 +245,7 @@ mod tests {
             b"{\"jsonrpc\":\"2.0\",\"id\":\"s\",\"result\":{}}\n"
         );
         for line in [&b"hello"[..], b"", b"[7,null,{}]", b"{\"id\":7,\"id\":7}"] {
-            assert!(Envelope::read(line).is_err());
+            assert!(RpcEnvelope::read(line).is_err());
         }
     }
 
@@ -255,40 +255,40 @@ mod tests {
         let spaced = r#"{"content": [{"text":"a","type":"text"}]}"#;
         let other = r#"{"content":[{"type":"text","text":"b"}]}"#;
         let wrong = r#"{"content":[],"isError":true}"#;
-        let mut expect = Expectation::new(Answers::Same, false);
+        let mut expect = AnswerExpectation::new(AnswerEquality::Same, false);
         for answer in [good, good, spaced, good] {
-            expect.check(&Answer::Result(answer)).unwrap();
+            expect.check(&CallAnswer::Result(answer)).unwrap();
         }
         assert!(
             expect
-                .check(&Answer::Result(other))
+                .check(&CallAnswer::Result(other))
                 .unwrap_err()
                 .contains("differ")
         );
         assert!(
             expect
-                .check(&Answer::Result(wrong))
+                .check(&CallAnswer::Result(wrong))
                 .unwrap_err()
                 .contains("isError")
         );
-        let refusal = Answer::Refused {
+        let refusal = CallAnswer::Refused {
             code: -31_001,
             message: "no".into(),
         };
         assert!(expect.check(&refusal).unwrap_err().contains("-31001"));
-        let mut deny = Expectation::new(Answers::Same, true);
+        let mut deny = AnswerExpectation::new(AnswerEquality::Same, true);
         deny.check(&refusal).unwrap();
-        deny.check(&Answer::Result(wrong)).unwrap();
-        assert!(deny.check(&Answer::Result(good)).is_err());
+        deny.check(&CallAnswer::Result(wrong)).unwrap();
+        assert!(deny.check(&CallAnswer::Result(good)).is_err());
     }
 
     #[test]
     fn content_alone_may_be_compared() {
         let plain = r#"{"content":[1]}"#;
         let more = r#"{"content":[1],"structuredContent":{}}"#;
-        let mut expect = Expectation::new(Answers::Content, false);
-        expect.check(&Answer::Result(plain)).unwrap();
-        expect.check(&Answer::Result(more)).unwrap();
+        let mut expect = AnswerExpectation::new(AnswerEquality::Content, false);
+        expect.check(&CallAnswer::Result(plain)).unwrap();
+        expect.check(&CallAnswer::Result(more)).unwrap();
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! A started variant: its pipes, the end of its standard error, and how it is ended.
 
-use super::guard::Guard;
+use super::guard::TimeoutGuard;
 use super::reaper;
-use super::scratch::{self, Scratch};
+use super::scratch::{self, ScratchDirectory};
 use crate::error::LabError;
 use crate::variant::Variant;
 use crate::{interrupt, processes};
@@ -23,44 +23,44 @@ const GLANCE: Duration = Duration::from_millis(1);
 
 /// A child process.
 #[derive(Debug)]
-pub(crate) struct Process {
+pub(crate) struct ChildProcess {
     pub(super) arm: String,
     pub(super) spawned: Instant,
-    pub(super) guard: Guard,
-    child: Reaped,
-    complaint: Complaint,
+    pub(super) guard: TimeoutGuard,
+    child: ProcessGroupGuard,
+    complaint: StderrTail,
     /// Removed once the process has ended.
-    _scratch: Option<Scratch>,
+    _scratch: Option<ScratchDirectory>,
 }
 
 /// A child process with the pipes on its standard input and output.
 #[derive(Debug)]
-pub(crate) struct Spawned {
-    pub(crate) process: Process,
+pub(crate) struct PipedChild {
+    pub(crate) process: ChildProcess,
     pub(crate) input: ChildStdin,
     pub(crate) output: ChildStdout,
 }
 
 /// Killed with its whole group when it is dropped before it ended.
 #[derive(Debug)]
-struct Reaped(Child);
+struct ProcessGroupGuard(Child);
 
 #[derive(Debug)]
-struct Complaint {
+struct StderrTail {
     tail: Tail,
     reader: Option<JoinHandle<()>>,
 }
 
 /// What would lead the control socket out of the state directory, to where people look for questions.
 const RUNTIME_VARIABLE: &str = "XDG_RUNTIME_DIR";
-/// Where the configuration is, whose directory is made where it is not there.
+/// Variable of the configuration's directory, which is made if absent.
 const CONFIG_VARIABLE: &str = "XDG_CONFIG_HOME";
 
 /// The end of what was written.
 type Tail = Arc<Mutex<VecDeque<u8>>>;
 
 /// Starts a variant in a process group of its own. It inherits the processor affinity of this thread.
-pub(crate) fn spawn(arm: &Variant, timeout_ms: u64) -> Result<Spawned, LabError> {
+pub(crate) fn spawn(arm: &Variant, timeout_ms: u64) -> Result<PipedChild, LabError> {
     let failed = |source| LabError::Spawn {
         arm: arm.name.clone(),
         program: arm.program().to_string_lossy().into_owned(),
@@ -72,11 +72,11 @@ pub(crate) fn spawn(arm: &Variant, timeout_ms: u64) -> Result<Spawned, LabError>
         command.env_remove(RUNTIME_VARIABLE);
         command.env(CONFIG_VARIABLE, home);
     }
-    let scratch = Scratch::of(arm)?;
+    let scratch = ScratchDirectory::of(arm)?;
     if let Some(scratch) = &scratch {
         command.env(scratch::VARIABLE, scratch.folder());
     }
-    let mut child = Reaped(
+    let mut child = ProcessGroupGuard(
         command
             .args(arm.arguments())
             .stdin(Stdio::piped())
@@ -95,14 +95,14 @@ pub(crate) fn spawn(arm: &Variant, timeout_ms: u64) -> Result<Spawned, LabError>
     let (Some(input), Some(output), Some(errors)) = pipes else {
         return Err(failed(io::ErrorKind::BrokenPipe.into()));
     };
-    let guard = Guard::start(child.0.id(), timeout_ms);
-    Ok(Spawned {
-        process: Process {
+    let guard = TimeoutGuard::start(child.0.id(), timeout_ms);
+    Ok(PipedChild {
+        process: ChildProcess {
             arm: arm.name.clone(),
             spawned,
             guard,
             child,
-            complaint: Complaint::collect(errors),
+            complaint: StderrTail::collect(errors),
             _scratch: scratch,
         },
         input,
@@ -110,13 +110,13 @@ pub(crate) fn spawn(arm: &Variant, timeout_ms: u64) -> Result<Spawned, LabError>
     })
 }
 
-impl Process {
+impl ChildProcess {
     /// Its number.
     pub(crate) fn pid(&self) -> u32 {
         self.child.0.id()
     }
 
-    /// Why a call came to no answer.
+    /// Returns why a call came to no answer.
     pub(super) fn fault(&mut self, asked: &str, error: &io::Error) -> LabError {
         if self.guard.has_fired() && interrupt::is_asked() {
             return LabError::Aborted;
@@ -140,7 +140,7 @@ impl Process {
         } else {
             format!("{asked} failed: {error}")
         };
-        self.broken(what)
+        self.broken_error(what)
     }
 
     /// Waits for its end, which was asked for by closing its input.
@@ -155,8 +155,8 @@ impl Process {
         self.close();
     }
 
-    /// How it ended, where it did.
-    pub(super) fn ended(&mut self) -> Option<std::process::ExitStatus> {
+    /// How it ended, if it did.
+    pub(super) fn exit_status(&mut self) -> Option<std::process::ExitStatus> {
         self.child.0.try_wait().ok().flatten()
     }
 
@@ -166,9 +166,9 @@ impl Process {
         keep_tail(output, Arc::clone(&self.complaint.tail));
     }
 
-    /// A fault of the variant with the end of what it wrote.
-    pub(super) fn broken(&mut self, mut what: String) -> LabError {
-        let said = self.complaint.said();
+    /// Returns a fault of the variant with the end of what it wrote.
+    pub(super) fn broken_error(&mut self, mut what: String) -> LabError {
+        let said = self.complaint.text();
         if !said.is_empty() {
             what.push_str("; its standard error ends: ");
             what.push_str(&said);
@@ -180,7 +180,7 @@ impl Process {
     }
 }
 
-impl Reaped {
+impl ProcessGroupGuard {
     /// Waits so long for the end; nothing when it did not come.
     fn wait(&mut self, limit: Duration) -> Option<std::process::ExitStatus> {
         let start = Instant::now();
@@ -196,7 +196,7 @@ impl Reaped {
     }
 }
 
-impl Drop for Reaped {
+impl Drop for ProcessGroupGuard {
     fn drop(&mut self) {
         if !matches!(self.0.try_wait(), Ok(Some(_))) {
             processes::kill_tree(self.0.id());
@@ -220,7 +220,7 @@ fn keep_tail(mut from: impl Read + Send + 'static, tail: Tail) -> JoinHandle<()>
     })
 }
 
-impl Complaint {
+impl StderrTail {
     fn collect(errors: ChildStderr) -> Self {
         let tail = Tail::default();
         let reader = keep_tail(errors, Arc::clone(&tail));
@@ -230,8 +230,8 @@ impl Complaint {
         }
     }
 
-    /// What was written, on one line. Waits a moment for a reader that is about to finish.
-    fn said(&mut self) -> String {
+    /// Returns the written text on one line. Waits a moment for a reader that is about to finish.
+    fn text(&mut self) -> String {
         let start = Instant::now();
         while self.reader.as_ref().is_some_and(|r| !r.is_finished())
             && start.elapsed() < Duration::from_millis(200)

@@ -1,7 +1,7 @@
 //! Several calls under way on one connection at the same time.
 
-use super::answer::{Answer, Envelope};
-use super::{Connection, Question, STRAY_LINES_MAX};
+use super::answer::{CallAnswer, RpcEnvelope};
+use super::{RenderedRequest, STRAY_LINES_MAX, VariantConnection};
 use crate::error::LabError;
 use std::collections::VecDeque;
 use std::io::Write;
@@ -13,7 +13,7 @@ const REQUEST_BYTES_MAX: usize = 48 * 1024;
 
 /// The answer to one of the calls.
 #[derive(Debug)]
-pub(crate) struct Reply<'a> {
+pub(crate) struct ConcurrentReply<'a> {
     /// The id it went out under.
     pub(crate) id: u64,
     /// When its write began.
@@ -22,19 +22,19 @@ pub(crate) struct Reply<'a> {
     pub(crate) elapsed_ns: u64,
     /// The size of the answer.
     pub(crate) bytes: usize,
-    /// What was answered; nothing where it is what was confirmed before.
-    pub(crate) answer: Option<Answer<'a>>,
+    /// The answer; `None` if it equals one that was confirmed before.
+    pub(crate) answer: Option<CallAnswer<'a>>,
 }
 
-impl Connection {
+impl VariantConnection {
     /// Makes `calls` calls, `width` of them under way at any time, and hands every answer to `each` as it
     /// comes; what `each` objects to makes the variant invalid.
     pub(crate) fn volley(
         &mut self,
-        question: &Question,
+        question: &RenderedRequest,
         calls: u32,
         width: usize,
-        each: &mut dyn FnMut(&Reply<'_>) -> Result<(), String>,
+        each: &mut dyn FnMut(&ConcurrentReply<'_>) -> Result<(), String>,
     ) -> Result<(), LabError> {
         fits(question, width)?;
         let mut open = VecDeque::with_capacity(width);
@@ -74,19 +74,19 @@ impl Connection {
         Ok(())
     }
 
-    /// Finds the call that the current line answers and hands it on; whether the answer was known, nothing
-    /// where the line answers none.
+    /// Finds the call that the current line answers and hands it on; returns whether the answer was known, `None` if
+    /// the line answers none.
     fn settle(
         &self,
         open: &mut VecDeque<(u64, Instant)>,
         now: Instant,
-        each: &mut dyn FnMut(&Reply<'_>) -> Result<(), String>,
+        each: &mut dyn FnMut(&ConcurrentReply<'_>) -> Result<(), String>,
     ) -> Result<Option<bool>, String> {
         let known = self.template.id_of(self.current());
         let (found, answer) = match known {
             Some(known) => (open.iter().position(|(id, _)| *id == known), None),
             None => {
-                let envelope = Envelope::read(self.current())?;
+                let envelope = RpcEnvelope::read(self.current())?;
                 let found = open.iter().position(|(id, _)| envelope.answers(*id));
                 let answer = found.is_some().then(|| envelope.answer()).transpose()?;
                 (found, answer)
@@ -96,7 +96,7 @@ impl Connection {
             return Ok(None);
         };
         let elapsed = now.duration_since(begun).as_nanos();
-        each(&Reply {
+        each(&ConcurrentReply {
             id,
             begun,
             elapsed_ns: u64::try_from(elapsed).unwrap_or(u64::MAX),
@@ -106,8 +106,12 @@ impl Connection {
         Ok(Some(known.is_some()))
     }
 
-    /// Sends requests whose answers are not waited for: should one come, the next call objects to it.
-    pub(crate) fn leave_open(&mut self, question: &Question, calls: usize) -> Result<(), LabError> {
+    /// Sends requests without a wait for their answers: an answer makes the next call fail.
+    pub(crate) fn leave_open(
+        &mut self,
+        question: &RenderedRequest,
+        calls: usize,
+    ) -> Result<(), LabError> {
         fits(question, calls)?;
         for _ in 0..calls {
             self.launch(question)?;
@@ -116,7 +120,7 @@ impl Connection {
         Ok(())
     }
 
-    fn launch(&mut self, question: &Question) -> Result<(u64, Instant), LabError> {
+    fn launch(&mut self, question: &RenderedRequest) -> Result<(u64, Instant), LabError> {
         let id = self.next_id;
         self.next_id += 1;
         let mut frame = std::mem::take(&mut self.frame);
@@ -132,7 +136,7 @@ impl Connection {
     }
 }
 
-fn fits(question: &Question, width: usize) -> Result<(), LabError> {
+fn fits(question: &RenderedRequest, width: usize) -> Result<(), LabError> {
     if question.length() * width > REQUEST_BYTES_MAX {
         return Err(LabError::Usage(format!(
             "{width} requests of {} bytes under way at once would fill a pipe; ask for fewer or smaller ones",

@@ -3,13 +3,13 @@
 
 use super::http::HttpReply;
 use super::session::HttpSession;
-use super::{Question, nanoseconds};
+use super::{RenderedRequest, nanoseconds};
 use rustix::event::{Timespec, epoll};
 
 use std::io;
 use std::time::{Duration, Instant};
 
-/// How many sockets one look tells of.
+/// Most events of one poll.
 const EVENTS_MAX: usize = 64;
 /// How long one look may take before the time is looked at.
 const LOOK: Timespec = Timespec {
@@ -19,23 +19,23 @@ const LOOK: Timespec = Timespec {
 
 /// Several clients of one server.
 #[derive(Debug)]
-pub(crate) struct Flock {
+pub(crate) struct ClientPool {
     sessions: Vec<HttpSession>,
     ready: rustix::fd::OwnedFd,
     timeout: Duration,
 }
 
-/// A client whose call was answered.
+/// A client with an answered call.
 #[derive(Debug)]
-pub(crate) struct Landed<'a> {
+pub(crate) struct AnsweredClient<'a> {
     /// When the call's write began.
     pub(crate) begun: Instant,
     pub(crate) reply: HttpReply,
     pub(crate) session: &'a mut HttpSession,
 }
 
-impl Flock {
-    /// A flock of clients that are ready.
+impl ClientPool {
+    /// Returns a flock of clients that are ready.
     pub(crate) fn new(sessions: Vec<HttpSession>, timeout_ms: u64) -> io::Result<Self> {
         let ready = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         for (number, session) in (0..).zip(&sessions) {
@@ -54,13 +54,13 @@ impl Flock {
         })
     }
 
-    /// Lets every client call again as soon as it was answered, while `more` says so; then waits for what is
-    /// under way. Every answer is handed to `each`, whose objection ends it.
+    /// Lets every client call again as soon as it was answered, while `more` says so; then waits for what is under way.
+    /// Every answer is handed to `each`; an objection of it ends the run.
     pub(crate) fn drive(
         &mut self,
-        question: &Question,
+        question: &RenderedRequest,
         more: &mut dyn FnMut() -> bool,
-        each: &mut dyn FnMut(Landed<'_>) -> Result<(), String>,
+        each: &mut dyn FnMut(AnsweredClient<'_>) -> Result<(), String>,
     ) -> Result<(), String> {
         let mut under_way = 0;
         for session in &mut self.sessions {
@@ -93,7 +93,7 @@ impl Flock {
                 let Some(session) = self.sessions.get_mut(number) else {
                     continue;
                 };
-                let begun = session.connection.begun();
+                let begun = session.connection.exchange_start();
                 let Some(reply) = session.land().map_err(|error| error.to_string())? else {
                     continue;
                 };
@@ -101,7 +101,7 @@ impl Flock {
                 if session.connection.is_closed() {
                     return Err("the server closes a connection that should be kept".into());
                 }
-                each(Landed {
+                each(AnsweredClient {
                     begun,
                     reply,
                     session,

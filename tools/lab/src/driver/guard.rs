@@ -13,7 +13,7 @@ const ROUND: Duration = Duration::from_millis(200);
 const PARTING: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Default)]
-struct Shared {
+struct GuardState {
     /// Odd while a call is under way; every call adds two.
     turn: AtomicU64,
     fired: AtomicBool,
@@ -21,8 +21,8 @@ struct Shared {
 
 /// Watches one child.
 #[derive(Debug)]
-pub(crate) struct Guard {
-    shared: Arc<Shared>,
+pub(crate) struct TimeoutGuard {
+    shared: Arc<GuardState>,
     /// Dropped to end the thread.
     stop: Option<SyncSender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -30,10 +30,10 @@ pub(crate) struct Guard {
     pub(super) limit_ms: u64,
 }
 
-impl Guard {
+impl TimeoutGuard {
     /// Watches the process `pid`, the leader of its own group.
     pub(super) fn start(pid: u32, limit_ms: u64) -> Self {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(GuardState::default());
         let (stop, stopped) = sync_channel(1);
         let seen = Arc::clone(&shared);
         let thread = std::thread::spawn(move || {
@@ -69,19 +69,19 @@ impl Guard {
         self.shared.turn.store((turn | 1) + 1, Ordering::Release);
     }
 
-    /// Whether it had to end the child.
+    /// Returns whether it had to end the child.
     pub(super) fn has_fired(&self) -> bool {
         self.shared.fired.load(Ordering::Acquire)
     }
 }
 
-/// How long a call may take.
+/// Returns how long a call may take.
 fn patience(limit_ms: u64, parting: bool) -> Duration {
     let limit = Duration::from_millis(limit_ms);
     if parting { limit.min(PARTING) } else { limit }
 }
 
-impl Drop for Guard {
+impl Drop for TimeoutGuard {
     fn drop(&mut self) {
         self.stop = None;
         if let Some(thread) = self.thread.take() {

@@ -1,12 +1,12 @@
 //! A blocking HTTP/1.1 client on the timed path: one kept connection, one request at a time. Only `http://`.
 //!
-//! It follows no redirect, keeps no cookie and decodes no compression: what the server does is measured,
-//! not repaired.
+//! It follows no redirect, keeps no cookie and decodes no compression: the server's behaviour is measured, not
+//! repaired.
 
-use super::answer::Envelope;
+use super::answer::RpcEnvelope;
 use super::nanoseconds;
 use crate::interrupt;
-use crate::url::Url;
+use crate::url::HttpUrl;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::ops::Range;
@@ -21,7 +21,7 @@ const PIECE_BYTES: usize = 64 * 1024;
 /// How long a session's name may be, in bytes.
 const SESSION_BYTES_MAX: usize = 1_024;
 
-/// What is known of an answer; its body waits in [`HttpConnection::body`].
+/// Status and times of an answer; its body is in [`HttpConnection::body`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct HttpReply {
     pub(crate) status: u16,
@@ -46,39 +46,39 @@ pub(crate) struct HttpConnection {
     /// A body that was joined from chunks.
     joined: Option<Vec<u8>>,
     /// The head of the answer that comes, once it is there.
-    head: Option<Head>,
+    head: Option<ResponseHead>,
     start: Instant,
     first_ns: Option<u64>,
     session: Option<String>,
     timeout: Duration,
-    url: Url,
+    url: HttpUrl,
     /// The server said that it closes.
     closed: bool,
 }
 
 /// How the end of a body is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Length {
+enum BodyLength {
     Bytes(usize),
     Chunked,
     UntilClosed,
 }
 
 #[derive(Debug, Clone)]
-struct Head {
+struct ResponseHead {
     status: u16,
-    length: Length,
+    length: BodyLength,
     is_stream: bool,
     session: Option<String>,
     /// Whether the server closes behind it.
     closes: bool,
-    /// Where the body begins.
+    /// Offset of the body.
     size: usize,
 }
 
 impl HttpConnection {
     /// Connects.
-    pub(crate) fn open(url: &Url, timeout_ms: u64) -> io::Result<Self> {
+    pub(crate) fn open(url: &HttpUrl, timeout_ms: u64) -> io::Result<Self> {
         let timeout = Duration::from_millis(timeout_ms);
         let cannot = |error: io::Error| {
             let what = format!("cannot connect to {}: {error}", url.authority());
@@ -100,7 +100,7 @@ impl HttpConnection {
         })
     }
 
-    /// The body of the last answer.
+    /// Returns the body of the last answer.
     pub(crate) fn body(&self) -> &[u8] {
         match &self.joined {
             Some(joined) => joined,
@@ -108,28 +108,28 @@ impl HttpConnection {
         }
     }
 
-    /// The session that the server named, if it did.
+    /// Returns the session that the server named, if it did.
     pub(crate) fn session(&self) -> Option<&str> {
         self.session.as_deref()
     }
 
-    /// The socket, to wait for several of them at once.
+    /// Returns the socket, to wait for several of them at once.
     pub(super) fn stream(&self) -> &TcpStream {
         &self.stream
     }
 
-    /// Whether the server said that it closes behind the last answer.
+    /// Returns whether the server said that it closes behind the last answer.
     pub(super) fn is_closed(&self) -> bool {
         self.closed
     }
 
     /// When the exchange under way began.
-    pub(super) fn begun(&self) -> Instant {
+    pub(super) fn exchange_start(&self) -> Instant {
         self.start
     }
 
-    /// One timed exchange, with a new connection where the server closed the last one; an error comes with the
-    /// nanoseconds until then.
+    /// One timed exchange, with a new connection if the server closed the last one; an error comes with the nanoseconds
+    /// until then.
     pub(crate) fn exchange(&mut self, request: &[u8]) -> Result<HttpReply, (u64, io::Error)> {
         let done = self.begin(request).and_then(|()| {
             loop {
@@ -159,10 +159,10 @@ impl HttpConnection {
         match self.more() {
             Err(error)
                 if error.kind() == io::ErrorKind::UnexpectedEof
-                    && self.head.as_ref().map(|h| h.length) == Some(Length::UntilClosed) =>
+                    && self.head.as_ref().map(|h| h.length) == Some(BodyLength::UntilClosed) =>
             {
                 self.plain.end = self.filled;
-                return Ok(self.told());
+                return Ok(self.take_reply());
             }
             other => other?,
         }
@@ -181,22 +181,22 @@ impl HttpConnection {
         let (size, length) = (head.size, head.length);
         let there = self.buffer.get(size..self.filled).unwrap_or_default();
         match length {
-            Length::Bytes(length) if there.len() < length => return Ok(None),
-            Length::Bytes(length) => self.plain = size..size + length,
-            Length::Chunked => {
-                // Cheap to begin anew: what is measured sends few chunks.
+            BodyLength::Bytes(length) if there.len() < length => return Ok(None),
+            BodyLength::Bytes(length) => self.plain = size..size + length,
+            BodyLength::Chunked => {
+                // Cheap to restart: measured servers send few chunks.
                 let mut body = Vec::new();
                 if !chunks(there, &mut body).map_err(io::Error::other)? {
                     return Ok(None);
                 }
                 self.joined = Some(body);
             }
-            Length::UntilClosed => {
+            BodyLength::UntilClosed => {
                 self.plain = size..self.filled;
                 return Ok(None);
             }
         }
-        Ok(self.told())
+        Ok(self.take_reply())
     }
 
     /// The head of the answer, where all of it is there.
@@ -209,13 +209,13 @@ impl HttpConnection {
             return Ok(());
         };
         let text = seen.get(..end).unwrap_or_default();
-        let head = Head::read(text).map_err(io::Error::other)?;
+        let head = ResponseHead::read(text).map_err(io::Error::other)?;
         self.head = Some(head);
         Ok(())
     }
 
-    /// What is told of an answer that is there.
-    fn told(&mut self) -> Option<HttpReply> {
+    /// Returns the complete answer, if there is one.
+    fn take_reply(&mut self) -> Option<HttpReply> {
         let elapsed_ns = nanoseconds(self.start);
         let head = self.head.as_ref()?;
         self.closed = head.closes;
@@ -257,13 +257,13 @@ impl HttpConnection {
     }
 }
 
-/// Whether a read ended because its round did.
+/// Returns whether a read ended because its round did.
 fn is_round(error: &io::Error) -> bool {
     use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
     matches!(error.kind(), Interrupted | TimedOut | WouldBlock)
 }
 
-impl Head {
+impl ResponseHead {
     /// Reads a head, without the empty line behind it.
     fn read(bytes: &[u8]) -> Result<Self, String> {
         let text = std::str::from_utf8(bytes).map_err(|_| "a head that is not text")?;
@@ -277,9 +277,9 @@ impl Head {
         let mut head = Self {
             status,
             length: if bodiless {
-                Length::Bytes(0)
+                BodyLength::Bytes(0)
             } else {
-                Length::UntilClosed
+                BodyLength::UntilClosed
             },
             is_stream: false,
             session: None,
@@ -288,13 +288,13 @@ impl Head {
         };
         for (name, value) in lines.filter_map(|line| line.split_once(':')) {
             let value = value.trim();
-            if name.eq_ignore_ascii_case("content-length") && head.length != Length::Chunked {
+            if name.eq_ignore_ascii_case("content-length") && head.length != BodyLength::Chunked {
                 let length = value
                     .parse()
                     .map_err(|_| "a content-length that is not a number")?;
-                head.length = Length::Bytes(length);
+                head.length = BodyLength::Bytes(length);
             } else if name.eq_ignore_ascii_case("transfer-encoding") {
-                head.length = Length::Chunked;
+                head.length = BodyLength::Chunked;
             } else if name.eq_ignore_ascii_case("connection") {
                 head.closes = !value.eq_ignore_ascii_case("keep-alive");
             } else if name.eq_ignore_ascii_case("content-type") {
@@ -306,7 +306,7 @@ impl Head {
                 head.session = Some(value.to_owned());
             }
         }
-        head.closes |= head.length == Length::UntilClosed;
+        head.closes |= head.length == BodyLength::UntilClosed;
         Ok(head)
     }
 }
@@ -331,7 +331,7 @@ fn chunks(mut there: &[u8], body: &mut Vec<u8>) -> Result<bool, String> {
         let Some(rest) = there.get(begin + size..).filter(|rest| rest.len() >= 2) else {
             return Ok(false);
         };
-        // Behind the last chunk may stand trailers; nobody here asks for them.
+        // The last chunk may have trailers, which are ignored.
         if size == 0 {
             return Ok(rest.ends_with(b"\r\n"));
         }
@@ -340,23 +340,23 @@ fn chunks(mut there: &[u8], body: &mut Vec<u8>) -> Result<bool, String> {
     }
 }
 
-/// The message that answers request `id`: the body itself, or an event of a stream.
+/// Returns the message that answers request `id`: the body itself, or an event of a stream.
 pub(super) fn find_answer(body: &[u8], is_stream: bool, id: u64) -> Result<&[u8], String> {
     if !is_stream {
-        return match Envelope::read(body)?.answers(id) {
+        return match RpcEnvelope::read(body)?.answers(id) {
             true => Ok(body),
             false => Err(format!("the answer is not the one to id {id}")),
         };
     }
     for data in events(body) {
-        if Envelope::read(data)?.answers(id) {
+        if RpcEnvelope::read(data)?.answers(id) {
             return Ok(data);
         }
     }
     Err(format!("no event of the stream answers id {id}"))
 }
 
-/// The data of a stream's events, of those that have any.
+/// Returns the data of a stream's events, of those that have any.
 pub(super) fn events(body: &[u8]) -> impl Iterator<Item = &[u8]> {
     body.split(|b| *b == b'\n')
         .filter_map(|line| line.strip_prefix(b"data:"))
@@ -370,12 +370,13 @@ mod tests {
 
     #[test]
     fn heads_and_chunks() {
-        let head = Head::read(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nMcp-Session-Id: s1");
+        let head =
+            ResponseHead::read(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nMcp-Session-Id: s1");
         let head = head.unwrap();
-        assert_eq!((head.status, head.length), (200, Length::Bytes(5)));
+        assert_eq!((head.status, head.length), (200, BodyLength::Bytes(5)));
         assert_eq!(head.session.as_deref(), Some("s1"));
-        assert!(Head::read(b"SSH-2.0-x").is_err());
-        assert!(Head::read(b"HTTP/1.1 200 OK\r\ncontent-length: x").is_err());
+        assert!(ResponseHead::read(b"SSH-2.0-x").is_err());
+        assert!(ResponseHead::read(b"HTTP/1.1 200 OK\r\ncontent-length: x").is_err());
         let whole = b"3\r\nabc\r\n2;x=y\r\nde\r\n0\r\n\r\n";
         for cut in 0..whole.len() {
             let mut body = Vec::new();

@@ -1,18 +1,21 @@
-//! A variant that is ready for calls, whatever its transport.
+//! A variant that is ready for calls, over any transport.
 
-use super::concurrent::Reply;
-use super::flock::{Flock, Landed};
-use super::served::Served;
+use super::concurrent::ConcurrentReply;
+use super::flock::{AnsweredClient, ClientPool};
+use super::served::ListeningServer;
 use super::session::HttpSession;
-use super::{Answer, Connection, Operation, Protocol, Question, nanoseconds, spawn};
+use super::{
+    CallAnswer, ProtocolRevision, RenderedRequest, TimedOperation, VariantConnection, nanoseconds,
+    spawn,
+};
 use crate::error::LabError;
-use crate::variant::{Transport, Variant};
+use crate::variant::{Variant, VariantTransport};
 
 /// How a variant is spoken to.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Manner<'a> {
-    pub(crate) operation: &'a Operation,
-    pub(crate) protocol: Protocol,
+pub(crate) struct LinkOptions<'a> {
+    pub(crate) operation: &'a TimedOperation,
+    pub(crate) protocol: ProtocolRevision,
     /// Calls under way at once: on one connection over stdio, on so many connections over HTTP.
     pub(crate) width: usize,
     pub(crate) timeout_ms: u64,
@@ -20,9 +23,9 @@ pub(crate) struct Manner<'a> {
 
 /// A variant, started and greeted.
 #[derive(Debug)]
-pub(crate) enum Link {
+pub(crate) enum VariantLink {
     /// A child behind pipes.
-    Stdio(Box<Connection>),
+    Stdio(Box<VariantConnection>),
     /// A server over HTTP.
     Http(Box<HttpLink>),
 }
@@ -30,29 +33,29 @@ pub(crate) enum Link {
 /// A server over HTTP and its clients.
 #[derive(Debug)]
 pub(crate) struct HttpLink {
-    served: Served,
+    served: ListeningServer,
     session: HttpSession,
     /// The clients of a volley.
-    flock: Option<Flock>,
+    flock: Option<ClientPool>,
 }
 
-impl Link {
+impl VariantLink {
     /// Starts a variant and shakes hands; nanoseconds from the start to the answer to that.
-    pub(crate) fn open(arm: &Variant, manner: Manner<'_>) -> Result<(Self, u64), LabError> {
+    pub(crate) fn open(arm: &Variant, manner: LinkOptions<'_>) -> Result<(Self, u64), LabError> {
         match arm.transport() {
-            Transport::Stdio => {
-                let mut connection = Connection::new(spawn(arm, manner.timeout_ms)?);
+            VariantTransport::Stdio => {
+                let mut connection = VariantConnection::new(spawn(arm, manner.timeout_ms)?);
                 let start_ns = connection.open(manner.protocol)?;
                 Ok((Self::Stdio(Box::new(connection)), start_ns))
             }
-            Transport::Http => {
+            VariantTransport::Http => {
                 let (link, start_ns) = HttpLink::open(arm, manner)?;
                 Ok((Self::Http(Box::new(link)), start_ns))
             }
         }
     }
 
-    /// Its process, where it is our child.
+    /// Its process, if it is our child.
     pub(crate) fn pid(&self) -> Option<u32> {
         match self {
             Self::Stdio(connection) => Some(connection.process().pid()),
@@ -69,7 +72,7 @@ impl Link {
     }
 
     /// One timed call: nanoseconds from before the write of the request to after the read of its answer.
-    pub(crate) fn ask(&mut self, question: &Question) -> Result<u64, LabError> {
+    pub(crate) fn ask(&mut self, question: &RenderedRequest) -> Result<u64, LabError> {
         match self {
             Self::Stdio(connection) => connection.ask(question),
             Self::Http(link) => match link.session.ask(question) {
@@ -82,7 +85,7 @@ impl Link {
     /// Has the last answer checked by `check`, unless it repeats one that was found good.
     pub(crate) fn check(
         &mut self,
-        check: &mut dyn FnMut(&Answer<'_>) -> Result<(), String>,
+        check: &mut dyn FnMut(&CallAnswer<'_>) -> Result<(), String>,
     ) -> Result<(), LabError> {
         match self {
             Self::Stdio(connection) if connection.is_known() => Ok(()),
@@ -102,7 +105,7 @@ impl Link {
         }
     }
 
-    /// The id of the last call, and the size of its answer in bytes.
+    /// Returns the id of the last call, and the size of its answer in bytes.
     pub(crate) fn last(&self) -> (u64, usize) {
         match self {
             Self::Stdio(connection) => connection.last(),
@@ -113,10 +116,10 @@ impl Link {
     /// Makes `calls` calls, `width` of them under way at any time, and hands every answer to `each`.
     pub(crate) fn volley(
         &mut self,
-        question: &Question,
+        question: &RenderedRequest,
         calls: u32,
         width: usize,
-        each: &mut dyn FnMut(&Reply<'_>) -> Result<(), String>,
+        each: &mut dyn FnMut(&ConcurrentReply<'_>) -> Result<(), String>,
     ) -> Result<(), LabError> {
         match self {
             Self::Stdio(connection) => connection.volley(question, calls, width, each),
@@ -124,8 +127,12 @@ impl Link {
         }
     }
 
-    /// Sends requests whose answers are not waited for: should one come, the next call objects to it.
-    pub(crate) fn leave_open(&mut self, question: &Question, calls: usize) -> Result<(), LabError> {
+    /// Sends requests without a wait for their answers: an answer makes the next call fail.
+    pub(crate) fn leave_open(
+        &mut self,
+        question: &RenderedRequest,
+        calls: usize,
+    ) -> Result<(), LabError> {
         match self {
             Self::Stdio(connection) => connection.leave_open(question, calls),
             Self::Http(link) => Err(link
@@ -144,10 +151,10 @@ impl Link {
 }
 
 impl HttpLink {
-    fn open(arm: &Variant, manner: Manner<'_>) -> Result<(Self, u64), LabError> {
-        let mut served = Served::start(arm, manner.timeout_ms)?;
-        let connect = |served: &Served| {
-            let Manner {
+    fn open(arm: &Variant, manner: LinkOptions<'_>) -> Result<(Self, u64), LabError> {
+        let mut served = ListeningServer::start(arm, manner.timeout_ms)?;
+        let connect = |served: &ListeningServer| {
+            let LinkOptions {
                 operation,
                 protocol,
                 timeout_ms,
@@ -155,17 +162,17 @@ impl HttpLink {
             } = manner;
             HttpSession::open(served.url(), &[], operation, protocol, timeout_ms)
         };
-        let session = connect(&served).map_err(|what| served.broken(what))?;
-        let start_ns = nanoseconds(served.begun());
+        let session = connect(&served).map_err(|what| served.broken_error(what))?;
+        let start_ns = nanoseconds(served.start_time());
         let flock = match manner.width {
             0 | 1 => None,
             width => {
                 let sessions: Result<Vec<HttpSession>, String> =
                     (0..width).map(|_| connect(&served)).collect();
                 let flock = sessions.and_then(|sessions| {
-                    Flock::new(sessions, manner.timeout_ms).map_err(|error| error.to_string())
+                    ClientPool::new(sessions, manner.timeout_ms).map_err(|error| error.to_string())
                 });
-                Some(flock.map_err(|what| served.broken(what))?)
+                Some(flock.map_err(|what| served.broken_error(what))?)
             }
         };
         let link = Self {
@@ -178,9 +185,9 @@ impl HttpLink {
 
     fn volley(
         &mut self,
-        question: &Question,
+        question: &RenderedRequest,
         calls: u32,
-        each: &mut dyn FnMut(&Reply<'_>) -> Result<(), String>,
+        each: &mut dyn FnMut(&ConcurrentReply<'_>) -> Result<(), String>,
     ) -> Result<(), LabError> {
         let Some(flock) = &mut self.flock else {
             return Err(self.served.invalid("it has one connection only".into()));
@@ -190,10 +197,10 @@ impl HttpLink {
             sent += 1;
             sent <= calls
         };
-        let done = flock.drive(question, &mut more, &mut |landed: Landed<'_>| {
+        let done = flock.drive(question, &mut more, &mut |landed: AnsweredClient<'_>| {
             let known = landed.session.is_known();
             let (id, bytes) = landed.session.last();
-            each(&Reply {
+            each(&ConcurrentReply {
                 id,
                 begun: landed.begun,
                 elapsed_ns: landed.reply.elapsed_ns,

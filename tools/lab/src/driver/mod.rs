@@ -1,6 +1,6 @@
-//! The client on the timed path: one blocking loop over a child's pipes or a connection. It writes a frame,
-//! reads a line, stops the watch, and only then looks at what came: an answer that repeats, byte for byte but
-//! for its id, one that was found good is not read again.
+//! The client on the timed path: one blocking loop over a child's pipes or a connection. It writes a frame, reads a
+//! line, stops the watch, and only then checks the line: an answer that equals a good one, byte for byte but for its
+//! id, is not parsed again.
 //!
 //! Invariants, as absences: nothing is parsed, allocated or locked between the two readings of the
 //! clock, except where a line must be joined from several reads; no wait is without an end, because a
@@ -20,22 +20,22 @@ mod served;
 mod session;
 mod template;
 
-pub(crate) use answer::{Answer, Answers, Expectation, difference};
-pub(crate) use child::{Process, Spawned, spawn};
-pub(crate) use concurrent::Reply;
-pub(crate) use flock::{Flock, Landed};
+pub(crate) use answer::{AnswerEquality, AnswerExpectation, CallAnswer, difference};
+pub(crate) use child::{ChildProcess, PipedChild, spawn};
+pub(crate) use concurrent::ConcurrentReply;
+pub(crate) use flock::{AnsweredClient, ClientPool};
 pub(crate) use http::{HttpConnection, HttpReply};
-pub(crate) use link::{Link, Manner};
-pub(crate) use question::{Operation, Protocol, Question};
-pub(crate) use served::Served;
+pub(crate) use link::{LinkOptions, VariantLink};
+pub(crate) use question::{ProtocolRevision, RenderedRequest, TimedOperation};
+pub(crate) use served::ListeningServer;
 pub(crate) use session::HttpSession;
 
 use crate::error::LabError;
-use answer::Envelope;
+use answer::RpcEnvelope;
 use std::io::{Read, Write};
 use std::process::{ChildStdin, ChildStdout};
 use std::time::Instant;
-use template::Template;
+use template::AnswerTemplate;
 
 /// The longest line that is read, in bytes.
 const LINE_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -46,11 +46,11 @@ const STRAY_LINES_MAX: usize = 10_000;
 
 /// One variant, started: a server and the questions put to it.
 #[derive(Debug)]
-pub(crate) struct Connection {
-    process: Process,
+pub(crate) struct VariantConnection {
+    process: ChildProcess,
     input: ChildStdin,
     output: ChildStdout,
-    template: Template,
+    template: AnswerTemplate,
     /// Whether the last answer is the one that was confirmed before.
     known: bool,
     buffer: Vec<u8>,
@@ -60,10 +60,10 @@ pub(crate) struct Connection {
     next_id: u64,
 }
 
-impl Connection {
+impl VariantConnection {
     /// Takes over a started process.
-    pub(crate) fn new(spawned: Spawned) -> Self {
-        let Spawned {
+    pub(crate) fn new(spawned: PipedChild) -> Self {
+        let PipedChild {
             process,
             input,
             output,
@@ -72,7 +72,7 @@ impl Connection {
             process,
             input,
             output,
-            template: Template::default(),
+            template: AnswerTemplate::default(),
             known: false,
             buffer: vec![0; PIECE_BYTES],
             filled: 0,
@@ -82,19 +82,19 @@ impl Connection {
         }
     }
 
-    /// The process behind it.
-    pub(crate) fn process(&self) -> &Process {
+    /// Returns the process behind it.
+    pub(crate) fn process(&self) -> &ChildProcess {
         &self.process
     }
 
     /// Shakes hands in eras that do; gives nanoseconds from the spawn to the answer.
-    pub(crate) fn open(&mut self, protocol: Protocol) -> Result<u64, LabError> {
+    pub(crate) fn open(&mut self, protocol: ProtocolRevision) -> Result<u64, LabError> {
         let hello = protocol.hello();
         self.ask(&hello)?;
         let since_spawn = nanoseconds(self.process.spawned);
         match self.answer()? {
-            Answer::Result(_) => {}
-            Answer::Refused { code, message } => {
+            CallAnswer::Result(_) => {}
+            CallAnswer::Refused { code, message } => {
                 return Err(self.invalid(format!("{} failed: {code} {message}", hello.name())));
             }
         }
@@ -106,7 +106,7 @@ impl Connection {
 
     /// One timed call: nanoseconds from before the write of the request to after the read of its
     /// answer. The id is checked; the answer waits in [`Self::answer`].
-    pub(crate) fn ask(&mut self, question: &Question) -> Result<u64, LabError> {
+    pub(crate) fn ask(&mut self, question: &RenderedRequest) -> Result<u64, LabError> {
         let id = self.next_id;
         self.next_id += 1;
         let mut frame = std::mem::take(&mut self.frame);
@@ -137,19 +137,19 @@ impl Connection {
         )))
     }
 
-    /// What the last call was answered.
-    pub(crate) fn answer(&self) -> Result<Answer<'_>, LabError> {
-        Envelope::read(self.current())
-            .and_then(Envelope::answer)
+    /// Returns the answer of the last call.
+    pub(crate) fn answer(&self) -> Result<CallAnswer<'_>, LabError> {
+        RpcEnvelope::read(self.current())
+            .and_then(RpcEnvelope::answer)
             .map_err(|what| self.invalid(what))
     }
 
-    /// The id of the last call, and the size of its answer in bytes.
+    /// Returns the id of the last call, and the size of its answer in bytes.
     pub(crate) fn last(&self) -> (u64, usize) {
         (self.next_id - 1, self.line)
     }
 
-    /// Ends the child by closing its input, by force where that does not help.
+    /// Ends the child by closing its input, by force if that does not help.
     pub(crate) fn close(self) {
         let Self {
             process,
@@ -162,7 +162,7 @@ impl Connection {
         process.close();
     }
 
-    /// Whether the last answer is, byte for byte but for its id, one that was confirmed.
+    /// Returns whether the last answer is, byte for byte but for its id, one that was confirmed.
     pub(crate) fn is_known(&self) -> bool {
         self.known
     }
@@ -185,14 +185,14 @@ impl Connection {
         sent.map_err(|error| self.process.fault("a notification", &error))
     }
 
-    /// Whether the current line answers `id`. A notification or a request of the server is none; any
+    /// Returns whether the current line answers `id`. A notification or a request of the server is none; any
     /// other line is an error.
     fn is_answer(&mut self, id: u64) -> Result<bool, LabError> {
         self.known = self.template.id_of(self.current()) == Some(id);
         if self.known {
             return Ok(true);
         }
-        let stranger = match Envelope::read(self.current()) {
+        let stranger = match RpcEnvelope::read(self.current()) {
             Err(what) => return Err(self.invalid(what)),
             Ok(envelope) if envelope.answers(id) => return Ok(true),
             Ok(envelope) => envelope.stray(id).map_err(|what| self.invalid(what))?,
@@ -203,7 +203,7 @@ impl Connection {
         Ok(false)
     }
 
-    /// The line read last, without its end.
+    /// Returns the line read last, without its end.
     fn current(&self) -> &[u8] {
         self.buffer.get(..self.line).unwrap_or_default()
     }

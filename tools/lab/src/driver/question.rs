@@ -1,4 +1,4 @@
-//! What is asked: a request rendered once, of which only the id changes.
+//! A request that is rendered once; only its id changes.
 
 use crate::error::LabError;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use std::io::Write as _;
 
 /// The protocol revision spoken to every variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Protocol {
+pub(crate) enum ProtocolRevision {
     /// `initialize`, then the session.
     #[value(name = "2025-11-25")]
     Legacy,
@@ -17,7 +17,7 @@ pub(crate) enum Protocol {
 
 /// The kind of request that is timed.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Operation {
+pub(crate) enum TimedOperation {
     /// `tools/call` of a tool with arguments.
     Call {
         /// The tool.
@@ -31,14 +31,14 @@ pub(crate) enum Operation {
 
 /// A request, rendered but for its id.
 #[derive(Debug)]
-pub(crate) struct Question {
+pub(crate) struct RenderedRequest {
     name: String,
     tail: Vec<u8>,
 }
 
 const HEAD: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
 
-impl Protocol {
+impl ProtocolRevision {
     /// Its name on the wire.
     pub(crate) fn revision(self) -> &'static str {
         match self {
@@ -47,10 +47,10 @@ impl Protocol {
         }
     }
 
-    /// The first request of a connection.
-    pub(crate) fn hello(self) -> Question {
+    /// Returns the first request of a connection.
+    pub(crate) fn hello(self) -> RenderedRequest {
         match self {
-            Self::Legacy => Question::new(
+            Self::Legacy => RenderedRequest::new(
                 "initialize",
                 &json!({
                     "protocolVersion": self.revision(),
@@ -58,11 +58,13 @@ impl Protocol {
                     "clientInfo": { "name": "durward-lab", "version": env!("CARGO_PKG_VERSION") },
                 }),
             ),
-            Self::Modern => Question::new("server/discover", &json!({ "_meta": self.meta() })),
+            Self::Modern => {
+                RenderedRequest::new("server/discover", &json!({ "_meta": self.meta() }))
+            }
         }
     }
 
-    /// The notification that ends a handshake.
+    /// Returns the notification that ends a handshake.
     pub(crate) fn ready(self) -> Option<&'static [u8]> {
         match self {
             Self::Legacy => {
@@ -82,8 +84,8 @@ impl Protocol {
     }
 }
 
-impl Operation {
-    /// A call of a tool. Arguments are an object.
+impl TimedOperation {
+    /// Returns a call of a tool. Arguments are an object.
     pub(crate) fn call(tool: &str, arguments: Value) -> Result<Self, LabError> {
         if !arguments.is_object() {
             return Err(LabError::Usage("--tool-args is not a JSON object".into()));
@@ -94,8 +96,8 @@ impl Operation {
         })
     }
 
-    /// The same call of a tool by another name.
-    pub(crate) fn named(&self, other: &str) -> Self {
+    /// Returns the same call of a tool by another name.
+    pub(crate) fn with_tool(&self, other: &str) -> Self {
         match self {
             Self::Call { arguments, .. } => Self::Call {
                 tool: other.into(),
@@ -106,7 +108,7 @@ impl Operation {
     }
 
     /// Its request in a revision.
-    pub(crate) fn question(&self, protocol: Protocol) -> Question {
+    pub(crate) fn question(&self, protocol: ProtocolRevision) -> RenderedRequest {
         let (method, mut params) = match self {
             Self::Call { tool, arguments } => (
                 "tools/call",
@@ -114,15 +116,15 @@ impl Operation {
             ),
             Self::List => ("tools/list", json!({})),
         };
-        if protocol == Protocol::Modern
+        if protocol == ProtocolRevision::Modern
             && let Some(members) = params.as_object_mut()
         {
             members.insert("_meta".into(), protocol.meta());
         }
-        Question::new(method, &params)
+        RenderedRequest::new(method, &params)
     }
 
-    /// The tool, where its name may stand in a header as it is.
+    /// Returns the tool, if its name may be in a header unchanged.
     pub(crate) fn tool(&self) -> Option<&str> {
         match self {
             Self::Call { tool, .. } => {
@@ -150,7 +152,7 @@ impl Operation {
     }
 }
 
-impl Question {
+impl RenderedRequest {
     fn new(method: &str, params: &Value) -> Self {
         let tail = format!(r#","method":"{method}","params":{params}}}"#) + "\n";
         Self {
@@ -159,12 +161,12 @@ impl Question {
         }
     }
 
-    /// The method.
+    /// Returns the method.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// The length of its frame with the longest id, in bytes.
+    /// Returns the length of its frame with the longest id, in bytes.
     pub(super) fn length(&self) -> usize {
         HEAD.len() + 20 + self.tail.len()
     }
@@ -185,11 +187,11 @@ mod tests {
 
     #[test]
     fn frames_are_one_line_of_json_with_the_id() {
-        let call = Operation::Call {
+        let call = TimedOperation::Call {
             tool: "echo".into(),
             arguments: json!({ "text": "a\nb" }),
         };
-        for protocol in [Protocol::Legacy, Protocol::Modern] {
+        for protocol in [ProtocolRevision::Legacy, ProtocolRevision::Modern] {
             let mut frame = b"old".to_vec();
             call.question(protocol).render(42, &mut frame);
             assert_eq!(frame.iter().filter(|b| **b == b'\n').count(), 1);
@@ -198,7 +200,7 @@ mod tests {
             assert_eq!(value["params"]["arguments"]["text"], "a\nb");
             assert_eq!(
                 value["params"]["_meta"].is_object(),
-                protocol == Protocol::Modern
+                protocol == ProtocolRevision::Modern
             );
         }
     }

@@ -1,8 +1,8 @@
-//! Who ends the variants where the lab itself is killed: a shell that sleeps on a pipe of ours, knows the process
-//! groups of the variants that live, and kills them when the pipe is closed. A server over stdio ends with its
-//! pipes; one over HTTP would be left listening for ever.
+//! Ends the variants if the lab itself is killed: a shell that sleeps on a pipe of ours, knows the process groups of
+//! the variants that live, and kills them when the pipe is closed. A server over stdio ends with its pipes; one over
+//! HTTP would be left listening for ever.
 //!
-//! It stands beside the variants and not above them: their start, their tree and their memory stay their own.
+//! It is beside the variants and not above them: their start, their tree and their memory stay their own.
 
 use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
@@ -21,7 +21,7 @@ done
 for group in $left; do kill -KILL -"$group"; done
 "#;
 
-/// The one of this process; nothing where there is no shell.
+/// The one of this process; `None` without a shell.
 static KEEPER: OnceLock<Option<Mutex<Child>>> = OnceLock::new();
 
 fn start() -> Option<Mutex<Child>> {

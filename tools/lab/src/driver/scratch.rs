@@ -1,4 +1,4 @@
-//! Where a measured `durward` keeps its state, if its command does not say: not in its user's own journal.
+//! Directory for the state of a measured `durward`, if its command names none: not in its user's own journal.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,18 +7,18 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::error::LabError;
 use crate::variant::Variant;
 
-/// Names the state directory of every `durward` whose command names none.
+/// Variable of the state directory of every `durward` without one in its command.
 pub(super) const VARIABLE: &str = "DURWARD_STATE_DIR";
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
 /// A directory of one process, removed when dropped.
 #[derive(Debug)]
-pub(super) struct Scratch(PathBuf);
+pub(super) struct ScratchDirectory(PathBuf);
 
-impl Scratch {
-    /// One for this variant; none where it is said where its journal or its socket is. What the variant's own command
-    /// says outranks it.
+impl ScratchDirectory {
+    /// Returns one for this variant; `None` if the directory of its journal or its socket is known. The variant's own
+    /// command outranks it.
     pub(super) fn of(arm: &Variant) -> Result<Option<Self>, LabError> {
         if arm.journal().is_some() || arm.control().is_some() {
             return Ok(None);
@@ -36,9 +36,9 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchDirectory {
     fn drop(&mut self) {
-        // What is left is in the directory for temporary files.
+        // Leftovers are in the directory for temporary files.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
@@ -70,6 +70,6 @@ mod tests {
     #[test]
     fn an_arm_whose_journal_is_named_keeps_it() {
         let arm = Variant::new("a", vec!["true".into()]).with_journal("/x/journal".into());
-        assert!(Scratch::of(&arm).unwrap().is_none());
+        assert!(ScratchDirectory::of(&arm).unwrap().is_none());
     }
 }

@@ -1,9 +1,9 @@
 //! A server over HTTP: one that runs already, or one that is started and waited for.
 
-use super::child::{Process, Spawned, spawn};
+use super::child::{ChildProcess, PipedChild, spawn};
 use crate::error::LabError;
-use crate::url::Url;
-use crate::variant::{Transport, Variant};
+use crate::url::HttpUrl;
+use crate::variant::{Variant, VariantTransport};
 use std::io::{self, BufRead, BufReader};
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
@@ -15,19 +15,23 @@ const FIRST_LINE_BYTES_MAX: u64 = 4_096;
 
 /// A server that takes connections.
 #[derive(Debug)]
-pub(crate) struct Served {
+pub(crate) struct ListeningServer {
     arm: String,
-    /// Nothing where it ran before.
-    process: Option<Process>,
-    url: Url,
+    /// `None` if it ran before.
+    process: Option<ChildProcess>,
+    url: HttpUrl,
     begun: Instant,
     limit_ms: u64,
 }
 
-impl Served {
-    /// Starts the command of a variant, where it has one, and waits until somebody listens at its address.
+impl ListeningServer {
+    /// Starts the command of a variant, if it has one, and waits for a listener at its address.
     pub(crate) fn start(arm: &Variant, timeout_ms: u64) -> Result<Self, LabError> {
-        debug_assert_eq!(arm.transport(), Transport::Http, "asked for by the plan");
+        debug_assert_eq!(
+            arm.transport(),
+            VariantTransport::Http,
+            "asked for by the plan"
+        );
         let arm = arm.at_port(arm.wants_port().then(free_port).transpose()?);
         let begun = Instant::now();
         let mut served = match (arm.url(), arm.command().is_empty()) {
@@ -39,11 +43,11 @@ impl Served {
                 limit_ms: timeout_ms,
             },
             (url, _) => {
-                let url = url.map(str::parse::<Url>).transpose()?;
+                let url = url.map(str::parse::<HttpUrl>).transpose()?;
                 let spawned = spawn(&arm, timeout_ms)?;
                 let (process, url) = match url {
                     Some(url) => {
-                        let Spawned {
+                        let PipedChild {
                             process, output, ..
                         } = spawned;
                         process.drain(output);
@@ -64,27 +68,27 @@ impl Served {
         Ok(served)
     }
 
-    /// Where it is.
-    pub(crate) fn url(&self) -> &Url {
+    /// Returns its address.
+    pub(crate) fn url(&self) -> &HttpUrl {
         &self.url
     }
 
-    /// Its process, where it is ours.
+    /// Its process, if it is ours.
     pub(crate) fn pid(&self) -> Option<u32> {
-        self.process.as_ref().map(Process::pid)
+        self.process.as_ref().map(ChildProcess::pid)
     }
 
     /// When it was started.
-    pub(super) fn begun(&self) -> Instant {
+    pub(super) fn start_time(&self) -> Instant {
         self.begun
     }
 
-    /// Why something with it failed.
-    pub(crate) fn broken(&mut self, what: String) -> LabError {
+    /// Returns why something with it failed.
+    pub(crate) fn broken_error(&mut self, what: String) -> LabError {
         match &mut self.process {
             Some(process) => {
-                let ended = process.ended();
-                process.broken(match ended {
+                let ended = process.exit_status();
+                process.broken_error(match ended {
                     Some(status) => format!("{what} (the server ended: {status})"),
                     None => what,
                 })
@@ -96,7 +100,7 @@ impl Served {
         }
     }
 
-    /// Why a call came to no answer.
+    /// Returns why a call came to no answer.
     pub(crate) fn fault(&mut self, asked: &str, error: &io::Error) -> LabError {
         match error.kind() {
             io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => LabError::Silent {
@@ -105,13 +109,13 @@ impl Served {
                 waited_ms: self.limit_ms,
             },
             io::ErrorKind::UnexpectedEof => {
-                self.broken(format!("the server closed the connection during {asked}"))
+                self.broken_error(format!("the server closed the connection during {asked}"))
             }
-            _ => self.broken(format!("{asked} failed: {error}")),
+            _ => self.broken_error(format!("{asked} failed: {error}")),
         }
     }
 
-    /// Why its answer does not count.
+    /// Returns why its answer does not count.
     pub(crate) fn invalid(&self, what: String) -> LabError {
         LabError::Invalid {
             arm: self.arm.clone(),
@@ -119,7 +123,7 @@ impl Served {
         }
     }
 
-    /// Ends it, where it is ours.
+    /// Ends it, if it is ours.
     pub(crate) fn close(self) {
         if let Some(process) = self.process {
             process.terminate();
@@ -133,13 +137,13 @@ impl Served {
                 Ok(_) => return Ok(()),
                 Err(error) => error,
             };
-            let dead = self.process.as_mut().map(Process::ended);
+            let dead = self.process.as_mut().map(ChildProcess::exit_status);
             match dead {
-                Some(Some(_)) => return Err(self.broken("it never listened".into())),
-                // Nobody else will start what runs already.
+                Some(Some(_)) => return Err(self.broken_error("it never listened".into())),
+                // Without a command the server has to run already.
                 None => {
                     let what = format!("cannot connect to {}: {error}", self.url.authority());
-                    return Err(self.broken(what));
+                    return Err(self.broken_error(what));
                 }
                 Some(None) if self.begun.elapsed() > limit => {
                     let what = format!(
@@ -147,7 +151,7 @@ impl Served {
                         self.url.authority(),
                         self.limit_ms
                     );
-                    return Err(self.broken(what));
+                    return Err(self.broken_error(what));
                 }
                 Some(None) => std::thread::park_timeout(GLANCE),
             }
@@ -155,9 +159,9 @@ impl Served {
     }
 }
 
-/// The address that a server prints first.
-fn first_line(spawned: Spawned) -> Result<(Process, Url), LabError> {
-    let Spawned {
+/// Returns the address that a server prints first.
+fn first_line(spawned: PipedChild) -> Result<(ChildProcess, HttpUrl), LabError> {
+    let PipedChild {
         mut process,
         output,
         ..
@@ -175,7 +179,7 @@ fn first_line(spawned: Spawned) -> Result<(Process, Url), LabError> {
     }
     let Ok(url) = line.trim().parse() else {
         let said: String = line.trim().chars().take(120).collect();
-        return Err(process.broken(format!(
+        return Err(process.broken_error(format!(
             "its first line is not an http:// address: {said}; put {{port}} into its command, or write URL -- CMD"
         )));
     };
@@ -183,7 +187,7 @@ fn first_line(spawned: Spawned) -> Result<(Process, Url), LabError> {
     Ok((process, url))
 }
 
-/// A port that nobody listens at now.
+/// Returns a port without a listener now.
 fn free_port() -> Result<u16, LabError> {
     TcpListener::bind(("127.0.0.1", 0))
         .and_then(|listener| listener.local_addr())

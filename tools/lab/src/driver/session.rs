@@ -1,43 +1,43 @@
 //! An MCP client over Streamable HTTP on one kept connection: a session in the era that has them.
 
-use super::answer::{Answer, Envelope};
+use super::answer::{CallAnswer, RpcEnvelope};
 use super::http::{HttpConnection, HttpReply, events, find_answer};
-use super::template::Template;
-use super::{Operation, Protocol, Question};
-use crate::url::Url;
+use super::template::AnswerTemplate;
+use super::{ProtocolRevision, RenderedRequest, TimedOperation};
+use crate::url::HttpUrl;
 use std::io::{self, Write as _};
 
 /// A client, after its handshake.
 #[derive(Debug)]
 pub(crate) struct HttpSession {
     pub(super) connection: HttpConnection,
-    url: Url,
+    url: HttpUrl,
     head: Vec<u8>,
-    /// The name that goes into a header beside `tools/call`, where it may stand there as it is.
+    /// The name that goes into a header beside `tools/call`, if it may be there unchanged.
     tool: Option<String>,
     next_id: u64,
     frame: Vec<u8>,
     request: Vec<u8>,
-    template: Template,
+    template: AnswerTemplate,
     last: Option<HttpReply>,
     known: bool,
 }
 
 impl HttpSession {
-    /// Connects and shakes hands; a reason in words where that fails.
+    /// Connects and shakes hands; returns a reason in words on failure.
     pub(crate) fn open(
-        url: &Url,
+        url: &HttpUrl,
         headers: &[String],
-        operation: &Operation,
-        protocol: Protocol,
+        operation: &TimedOperation,
+        protocol: ProtocolRevision,
         timeout_ms: u64,
     ) -> Result<Self, String> {
         let mut head = url.head("POST", headers);
         head.extend_from_slice(b"content-type: application/json\r\n");
         head.extend_from_slice(b"accept: application/json, text/event-stream\r\n");
         let version = format!("mcp-protocol-version: {}\r\n", protocol.revision());
-        // Where nothing is negotiated the revision stands on every request, the first included.
-        if protocol == Protocol::Modern {
+        // Without a negotiation every request names the revision, the first included.
+        if protocol == ProtocolRevision::Modern {
             head.extend_from_slice(version.as_bytes());
         }
         let mut session = Self {
@@ -48,26 +48,26 @@ impl HttpSession {
             next_id: 1,
             frame: Vec::new(),
             request: Vec::new(),
-            template: Template::default(),
+            template: AnswerTemplate::default(),
             last: None,
             known: false,
         };
         session.shake_hands(protocol)?;
-        if protocol == Protocol::Legacy {
+        if protocol == ProtocolRevision::Legacy {
             session.head.extend_from_slice(version.as_bytes());
             session.get_ready(protocol)?;
         }
         Ok(session)
     }
 
-    fn shake_hands(&mut self, protocol: Protocol) -> Result<(), String> {
+    fn shake_hands(&mut self, protocol: ProtocolRevision) -> Result<(), String> {
         let hello = protocol.hello();
         let failed = |what: String| format!("{}: {what}", hello.name());
         self.ask(&hello)
             .map_err(|(_, error)| failed(error.to_string()))?;
         match self.answer().map_err(failed)? {
-            Answer::Result(_) => {}
-            Answer::Refused { code, message } => {
+            CallAnswer::Result(_) => {}
+            CallAnswer::Refused { code, message } => {
                 return Err(failed(format!("refused: {code} {message}")));
             }
         }
@@ -79,7 +79,7 @@ impl HttpSession {
     }
 
     /// Ends a handshake.
-    fn get_ready(&mut self, protocol: Protocol) -> Result<(), String> {
+    fn get_ready(&mut self, protocol: ProtocolRevision) -> Result<(), String> {
         let Some(note) = protocol.ready() else {
             return Ok(());
         };
@@ -96,7 +96,10 @@ impl HttpSession {
     }
 
     /// One timed call; an error comes with the nanoseconds until then. The answer waits in [`Self::answer`].
-    pub(crate) fn ask(&mut self, question: &Question) -> Result<HttpReply, (u64, io::Error)> {
+    pub(crate) fn ask(
+        &mut self,
+        question: &RenderedRequest,
+    ) -> Result<HttpReply, (u64, io::Error)> {
         self.render(question);
         let reply = self.connection.exchange(&self.request)?;
         self.note(reply);
@@ -104,7 +107,7 @@ impl HttpSession {
     }
 
     /// Sends a call without waiting for its answer.
-    pub(super) fn launch(&mut self, question: &Question) -> io::Result<()> {
+    pub(super) fn launch(&mut self, question: &RenderedRequest) -> io::Result<()> {
         self.render(question);
         self.connection.begin(&self.request)
     }
@@ -118,7 +121,7 @@ impl HttpSession {
         Ok(reply)
     }
 
-    fn render(&mut self, question: &Question) {
+    fn render(&mut self, question: &RenderedRequest) {
         let mut frame = std::mem::take(&mut self.frame);
         question.render(self.next_id, &mut frame);
         self.next_id += 1;
@@ -137,16 +140,16 @@ impl HttpSession {
         self.last = Some(reply);
     }
 
-    /// The last answer, checked for its id; in words what came instead.
-    pub(crate) fn answer(&self) -> Result<Answer<'_>, String> {
+    /// Returns the last answer, checked for its id; in words what came instead.
+    pub(crate) fn answer(&self) -> Result<CallAnswer<'_>, String> {
         let reply = self.last.ok_or("nothing was asked")?;
         let body = self.connection.body();
         let read = find_answer(body, reply.is_stream, self.next_id - 1)
-            .and_then(|text| Envelope::read(text)?.answer());
+            .and_then(|text| RpcEnvelope::read(text)?.answer());
         match (reply.status, read) {
             (200..=299, read) => read,
             // A refusal may come with a status of its own.
-            (_, Ok(refused @ Answer::Refused { .. })) => Ok(refused),
+            (_, Ok(refused @ CallAnswer::Refused { .. })) => Ok(refused),
             (status, _) => {
                 let text: String = String::from_utf8_lossy(body).chars().take(120).collect();
                 Err(format!("status {status}: {}", text.trim()))
@@ -154,7 +157,7 @@ impl HttpSession {
         }
     }
 
-    /// Whether the last answer is, byte for byte but for its id, one that was confirmed.
+    /// Returns whether the last answer is, byte for byte but for its id, one that was confirmed.
     pub(crate) fn is_known(&self) -> bool {
         self.known
     }
@@ -168,12 +171,12 @@ impl HttpSession {
         }
     }
 
-    /// The id of the last call, and the size of its answer in bytes.
+    /// Returns the id of the last call, and the size of its answer in bytes.
     pub(crate) fn last(&self) -> (u64, usize) {
         (self.next_id - 1, self.last.map_or(0, |reply| reply.bytes))
     }
 
-    /// Tells the server that a session is over; what it says to that does not matter any more.
+    /// Ends the session at the server and ignores its reply.
     pub(crate) fn close(&mut self) {
         let Some(session) = self.connection.session() else {
             return;

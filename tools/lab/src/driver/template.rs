@@ -1,18 +1,17 @@
-//! An answer that was read and found right, kept with a gap where its id stood: what is the same again needs
-//! no second reading.
+//! A correct answer with a gap for its id: an equal one needs no second reading.
 
-use super::answer::Envelope;
+use super::answer::RpcEnvelope;
 
 /// The text of a good answer before and behind its id.
 #[derive(Debug, Default)]
-pub(super) struct Template {
+pub(super) struct AnswerTemplate {
     known: bool,
     before: Vec<u8>,
     behind: Vec<u8>,
 }
 
-impl Template {
-    /// The id of an answer that is the known one, byte for byte, but for its id.
+impl AnswerTemplate {
+    /// Returns the id of an answer that is the known one, byte for byte, but for its id.
     pub(super) fn id_of(&self, text: &[u8]) -> Option<u64> {
         if !self.known {
             return None;
@@ -32,7 +31,9 @@ impl Template {
 
     /// Keeps an answer that was judged good. Nothing is kept of what is no message with an id.
     pub(super) fn learn(&mut self, text: &[u8]) {
-        let place = Envelope::read(text).ok().and_then(|e| e.place_of_id(text));
+        let place = RpcEnvelope::read(text)
+            .ok()
+            .and_then(|e| e.place_of_id(text));
         let Some((before, behind)) =
             place.and_then(|at| Some((text.get(..at.start)?, text.get(at.end..)?)))
         else {
@@ -52,7 +53,7 @@ mod tests {
 
     #[test]
     fn only_the_id_may_differ() {
-        let mut template = Template::default();
+        let mut template = AnswerTemplate::default();
         assert_eq!(template.id_of(br#"{"id":7,"result":{"id":7}}"#), None);
         template.learn(br#"{"id":7,"result":{"id":7}}"#);
         let check =
@@ -76,7 +77,7 @@ mod tests {
 
     #[test]
     fn what_is_no_answer_is_not_learnt() {
-        let mut template = Template::default();
+        let mut template = AnswerTemplate::default();
         for text in ["", "hello", r#"{"result":{}}"#] {
             template.learn(text.as_bytes());
             assert!(!template.known, "{text}");

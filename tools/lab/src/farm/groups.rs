@@ -1,6 +1,6 @@
 //! The limits of the farm's hosts: control groups, of version 2 or of version 1.
 
-use super::Host;
+use super::GuideHost;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -10,14 +10,14 @@ const FARM: &str = "durward-farm";
 const PERIOD_US: u64 = 100_000;
 
 /// A control group and what is written into its files.
-struct Group {
-    /// Where the hierarchy begins.
+struct ControlGroup {
+    /// Root of the hierarchy.
     root: PathBuf,
     files: Vec<(&'static str, String)>,
 }
 
-impl Group {
-    fn of(self, host: Host) -> PathBuf {
+impl ControlGroup {
+    fn of(self, host: GuideHost) -> PathBuf {
         self.root.join(FARM).join(host.name())
     }
 }
@@ -26,8 +26,8 @@ fn is_unified() -> bool {
     Path::new(ROOT).join("cgroup.controllers").exists()
 }
 
-/// The groups of a host: one of version 2, or one for each controller of version 1.
-fn groups(host: Host) -> Vec<Group> {
+/// Returns the groups of a host: one of version 2, or one for each controller of version 1.
+fn groups(host: GuideHost) -> Vec<ControlGroup> {
     let bytes = (host.memory_mib() * 1024 * 1024).to_string();
     let quota = host.cpus() * PERIOD_US;
     let root = Path::new(ROOT);
@@ -35,13 +35,13 @@ fn groups(host: Host) -> Vec<Group> {
         let cpu = format!("{quota} {PERIOD_US}");
         let files = vec![("memory.max", bytes), ("cpu.max", cpu)];
         let root = root.to_path_buf();
-        return vec![Group { root, files }];
+        return vec![ControlGroup { root, files }];
     }
     let cpu = vec![
         ("cpu.cfs_period_us", PERIOD_US.to_string()),
         ("cpu.cfs_quota_us", quota.to_string()),
     ];
-    let group = |name: &str, files| Group {
+    let group = |name: &str, files| ControlGroup {
         root: root.join(name),
         files,
     };
@@ -53,7 +53,7 @@ fn groups(host: Host) -> Vec<Group> {
 ///
 /// # Errors
 /// Why not, in words; then it has none of them.
-pub(super) fn set(host: Host) -> Result<(), String> {
+pub(super) fn set(host: GuideHost) -> Result<(), String> {
     let done = groups(host)
         .into_iter()
         .try_for_each(|group| one(group, host));
@@ -63,7 +63,7 @@ pub(super) fn set(host: Host) -> Result<(), String> {
     done
 }
 
-fn one(group: Group, host: Host) -> Result<(), String> {
+fn one(group: ControlGroup, host: GuideHost) -> Result<(), String> {
     let told = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
     let write = |path: PathBuf, text: &str| fs::write(&path, text).map_err(|e| told(&path, e));
     if !group.root.is_dir() {
@@ -84,16 +84,16 @@ fn one(group: Group, host: Host) -> Result<(), String> {
     Ok(())
 }
 
-/// The files by which a process enters a host's limits; none where it has no limits.
-pub(super) fn entrances(host: Host) -> Vec<String> {
+/// Returns the files by which a process enters a host's limits; none if it has no limits.
+pub(super) fn entrances(host: GuideHost) -> Vec<String> {
     let all = groups(host).into_iter().map(|group| group.of(host));
     all.filter(|own| own.is_dir())
         .map(|own| own.join("cgroup.procs").display().to_string())
         .collect()
 }
 
-/// Removes a host's limits, and what is above them with the last one. What is still in use stays.
-pub(super) fn remove(host: Host) {
+/// Removes a host's limits, and what is above them with the last one. A group in use stays.
+pub(super) fn remove(host: GuideHost) {
     for group in groups(host) {
         let farm = group.root.join(FARM);
         let _ = fs::remove_dir(group.of(host));

@@ -1,7 +1,7 @@
 //! `lab farm`: the three hosts of the SSH load-testing guide, as network namespaces on one bridge of this machine.
 //!
-//! Nothing but the kernel knows that they are up: what has their names is theirs, so that `down` works after a crash
-//! as well, and `up` begins anew. Where namespaces cannot be made, loopback stands for all three, and the command says so.
+//! The kernel has their only state: interfaces with their names are theirs, so that `down` works after a crash as well,
+//! and `up` begins again. Where namespaces cannot be made, loopback stands for all three, and the command says so.
 
 mod groups;
 mod net;
@@ -17,11 +17,11 @@ const EXIT_NO_COMMAND: u8 = 127;
 #[derive(Debug, clap::Args)]
 pub struct FarmArgs {
     #[command(subcommand)]
-    action: Action,
+    action: FarmAction,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Action {
+enum FarmAction {
     /// Make the bridge, the three hosts and their limits; what an earlier farm left goes first
     #[command(after_help = "\
 Hosts: agent 10.178.0.5 (512 MiB, 2 CPUs), mcp 10.178.0.10 (1 GiB, 4 CPUs), target 10.178.0.20 (1 GiB, 4 CPUs), on a bridge
@@ -48,7 +48,7 @@ Exit codes: the command's own; 127 it could not be started.")]
     Run {
         /// Which host
         #[arg(value_enum)]
-        host: Host,
+        host: GuideHost,
         /// What to run
         #[arg(last = true, required = true, value_name = "CMD")]
         command: Vec<String>,
@@ -57,7 +57,7 @@ Exit codes: the command's own; 127 it could not be started.")]
 
 /// A host of the guide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Host {
+enum GuideHost {
     /// Where the load comes from
     Agent,
     /// Where the tool server is
@@ -66,7 +66,7 @@ enum Host {
     Target,
 }
 
-impl Host {
+impl GuideHost {
     const ALL: [Self; 3] = [Self::Agent, Self::Mcp, Self::Target];
 
     fn name(self) -> &'static str {
@@ -85,12 +85,12 @@ impl Host {
         }
     }
 
-    /// The name of its namespace.
+    /// Returns the name of its namespace.
     fn namespace(self) -> String {
         format!("durward-{}", self.name())
     }
 
-    /// The end of its line that is on the bridge.
+    /// Returns the end of its line that is on the bridge.
     fn line(self) -> String {
         format!("dwf-{}", self.name())
     }
@@ -115,14 +115,14 @@ impl Host {
 /// Runs `lab farm`; gives its exit code.
 pub(crate) fn run(args: &FarmArgs, out: &mut dyn Write) -> Result<u8, LabError> {
     match &args.action {
-        Action::Up => up(out),
-        Action::Down => {
+        FarmAction::Up => up(out),
+        FarmAction::Down => {
             let ended = down()?;
             let processes = if ended == 1 { "process" } else { "processes" };
             say(out, &format!("down; {ended} {processes} ended"))?;
             Ok(0)
         }
-        Action::Run { host, command } => Ok(run_in(*host, command)),
+        FarmAction::Run { host, command } => Ok(run_in(*host, command)),
     }
 }
 
@@ -148,7 +148,7 @@ fn up(out: &mut dyn Write) -> Result<u8, LabError> {
         down()?;
         return Err(error);
     }
-    for host in Host::ALL {
+    for host in GuideHost::ALL {
         let limits = match groups::set(host) {
             Ok(()) => format!("{} MiB, {} CPUs", host.memory_mib(), host.cpus()),
             Err(why) => format!("no limits: {why}"),
@@ -173,14 +173,14 @@ fn up(out: &mut dyn Write) -> Result<u8, LabError> {
 fn down() -> Result<usize, LabError> {
     let ended = net::end_processes()?;
     net::down()?;
-    for host in Host::ALL {
+    for host in GuideHost::ALL {
         groups::remove(host);
     }
     Ok(ended)
 }
 
 /// Runs a command in a host, and gives its exit code.
-fn run_in(host: Host, command: &[String]) -> u8 {
+fn run_in(host: GuideHost, command: &[String]) -> u8 {
     let mut words: Vec<String> = Vec::new();
     if net::is_up(host) {
         let entrances = groups::entrances(host);

@@ -1,6 +1,6 @@
 //! The farm's network: a bridge, and a namespace with a line to it for each host.
 
-use super::Host;
+use super::GuideHost;
 use crate::error::LabError;
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use std::path::Path;
@@ -26,7 +26,7 @@ fn ip(words: &[&str]) -> Result<String, String> {
     Err(format!("ip {}: {}", words.join(" "), told.trim()))
 }
 
-/// The same, where a failure ends it all.
+/// Runs a command; a failure is an error.
 fn must(words: &[&str]) -> Result<(), LabError> {
     let failed = |what| LabError::Broken {
         arm: "farm".into(),
@@ -53,8 +53,8 @@ pub(super) fn can() -> Result<(), String> {
     tried.map(drop)
 }
 
-/// Whether a host is up.
-pub(super) fn is_up(host: Host) -> bool {
+/// Returns whether a host is up.
+pub(super) fn is_up(host: GuideHost) -> bool {
     Path::new("/run/netns").join(host.namespace()).exists()
 }
 
@@ -63,7 +63,7 @@ pub(super) fn up() -> Result<(), LabError> {
     must(&["link", "add", BRIDGE, "type", "bridge"])?;
     must(&["addr", "add", BRIDGE_ADDRESS, "dev", BRIDGE])?;
     must(&["link", "set", BRIDGE, "up"])?;
-    for host in Host::ALL {
+    for host in GuideHost::ALL {
         let (space, line) = (host.namespace(), host.line());
         let address = format!("{}/24", host.address());
         must(&["netns", "add", &space])?;
@@ -80,8 +80,8 @@ pub(super) fn up() -> Result<(), LabError> {
 
 /// Removes what there is of them.
 pub(super) fn down() -> Result<(), LabError> {
-    for host in Host::ALL {
-        // The line goes with its other end, but only once nobody has the namespace any more.
+    for host in GuideHost::ALL {
+        // The line goes with its other end, but only after the last user of the namespace.
         if Path::new("/sys/class/net").join(host.line()).exists() {
             must(&["link", "del", &host.line()])?;
         }
@@ -95,9 +95,9 @@ pub(super) fn down() -> Result<(), LabError> {
     Ok(())
 }
 
-/// The processes that run in the hosts.
+/// Returns the processes that run in the hosts.
 fn processes() -> Vec<Pid> {
-    let up = Host::ALL.into_iter().filter(|host| is_up(*host));
+    let up = GuideHost::ALL.into_iter().filter(|host| is_up(*host));
     let listed = up.filter_map(|host| ip(&["netns", "pids", &host.namespace()]).ok());
     let all: Vec<Pid> = listed
         .flat_map(|text| {
@@ -124,7 +124,7 @@ pub(super) fn end_processes() -> Result<usize, LabError> {
         }
         std::thread::park_timeout(LOOK_TIME);
     }
-    // A killed process is gone when its number is nobody's, or its parent's to look at.
+    // A killed process is gone when its number is free, or a zombie of its parent.
     let gone = Instant::now() + TERM_TIME;
     while processes()
         .iter()

@@ -1,18 +1,18 @@
-//! Rules, what they are held against, and what came of it. A gate, a load run's thresholds and the reports share them.
+//! Rules, what they are compared with, and what came of it. A gate, a load run's thresholds and the reports share them.
 
 mod quantity;
 mod rule;
 mod verdict;
 
-pub(crate) use quantity::{ArmQuantities, Measured, Measurement, Quantity};
-pub(crate) use rule::{Metric, Rule, parse};
-pub(crate) use verdict::{Judged, Judgement};
+pub(crate) use quantity::{ArmQuantities, MeasuredQuantities, NamedQuantity, Quantity};
+pub(crate) use rule::{GateRule, RuleMetric, parse};
+pub(crate) use verdict::{Judgement, RuleVerdict};
 
 use crate::error::LabError;
 use crate::output::plain;
 use crate::stats::Interval;
-use crate::stats::gate::Verdict;
-use rule::{Limit, absolute};
+use crate::stats::gate::ChangeVerdict;
+use rule::{RuleLimit, absolute};
 use std::io::{self, Write};
 
 /// Exit code for a regression.
@@ -22,7 +22,7 @@ pub(crate) const EXIT_REGRESSED: u8 = 99;
 pub(crate) fn lines(judged: &Judgement, out: &mut dyn Write) -> io::Result<()> {
     judged.rules.iter().try_for_each(|one| {
         let word = match (one.verdict, one.warn) {
-            (Verdict::Regressed, true) => "WARNING",
+            (ChangeVerdict::Regressed, true) => "WARNING",
             (verdict, _) => verdict.word(),
         };
         let arm = plain(&one.arm.replace('\n', " "));
@@ -30,42 +30,44 @@ pub(crate) fn lines(judged: &Judgement, out: &mut dyn Write) -> io::Result<()> {
     })
 }
 
-/// Holds one rule against one variant.
+/// Applies one rule to one variant.
 ///
 /// # Errors
-/// [`LabError::Incomparable`] where a side can't have the quantity.
+/// [`LabError::Incomparable`] if a side can't have the quantity.
 pub(crate) fn judge(
-    rule: &Rule,
+    rule: &GateRule,
     arm: &str,
-    base: Option<&Measurement>,
-    new: &Measurement,
-) -> Result<Judged, LabError> {
+    base: Option<&MeasuredQuantities>,
+    new: &MeasuredQuantities,
+) -> Result<RuleVerdict, LabError> {
     let after = quantity(rule, arm, new, "judged measurement")?;
     let before = match base.filter(|_| rule.is_relative()) {
         Some(base) => Some((quantity(rule, arm, base, "baseline")?, base.confidence)),
         None => None,
     };
     let (verdict, observed, interval) = match (rule.limit, before) {
-        (Limit::Absolute { most }, _) => match after.interval(new.confidence) {
+        (RuleLimit::Absolute { most }, _) => match after.interval(new.confidence) {
             Ok(interval) => {
                 let (verdict, observed) = absolute(&interval, most, rule.metric);
                 (verdict, observed, Some(interval))
             }
-            Err(why) => (Verdict::Inconclusive, format!("-, {why}"), None),
+            Err(why) => (ChangeVerdict::Inconclusive, format!("-, {why}"), None),
         },
-        (Limit::Relative { share }, Some((before, confidence))) => {
+        (RuleLimit::Relative { share }, Some((before, confidence))) => {
             match before.change(after, confidence) {
                 Ok(change) => (
                     change.verdict(share),
                     percent(&change.interval()),
                     Some(change.interval()),
                 ),
-                Err(why) => (Verdict::Inconclusive, format!("-, {why}"), None),
+                Err(why) => (ChangeVerdict::Inconclusive, format!("-, {why}"), None),
             }
         }
-        (Limit::Relative { .. }, None) => (Verdict::Inconclusive, "-, no baseline".into(), None),
+        (RuleLimit::Relative { .. }, None) => {
+            (ChangeVerdict::Inconclusive, "-, no baseline".into(), None)
+        }
     };
-    Ok(Judged {
+    Ok(RuleVerdict {
         rule: rule.text.clone(),
         warn: rule.warn,
         arm: arm.to_owned(),
@@ -75,11 +77,11 @@ pub(crate) fn judge(
     })
 }
 
-/// What a rule is about. A measurement that can never have it is no measurement for that rule.
+/// Returns the quantity of a rule. A measurement that can never have it is an error for that rule.
 fn quantity<'a>(
-    rule: &Rule,
+    rule: &GateRule,
     arm: &str,
-    side: &'a Measurement,
+    side: &'a MeasuredQuantities,
     which: &str,
 ) -> Result<&'a Quantity, LabError> {
     side.quantity(arm, rule.metric).ok_or_else(|| {
@@ -91,7 +93,7 @@ fn quantity<'a>(
     })
 }
 
-/// A relative change in per cent, with its interval.
+/// Returns a relative change in per cent, with its interval.
 pub(crate) fn percent(change: &Interval) -> String {
     let hundred = |share: f64| share * 100.0;
     match (change.ci_low, change.ci_high) {

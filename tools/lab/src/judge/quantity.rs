@@ -1,14 +1,14 @@
-//! What is known of a measurement's quantities, as far as rules need it.
+//! Quantities of a measurement, as far as rules need them.
 
 use serde::{Deserialize, Serialize};
 
-use super::rule::Metric;
+use super::rule::RuleMetric;
 use crate::stats::Interval;
-use crate::stats::gate::Change;
+use crate::stats::gate::RelativeChange;
 
 /// The quantities of every variant of a measurement.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Measurement {
+pub(crate) struct MeasuredQuantities {
     pub(crate) confidence: f64,
     /// The baseline first.
     pub(crate) arms: Vec<ArmQuantities>,
@@ -18,18 +18,18 @@ pub(crate) struct Measurement {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ArmQuantities {
     pub(crate) name: String,
-    pub(crate) quantities: Vec<Measured>,
+    pub(crate) quantities: Vec<NamedQuantity>,
 }
 
 /// One quantity by its name.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Measured {
-    pub(crate) metric: Metric,
+pub(crate) struct NamedQuantity {
+    pub(crate) metric: RuleMetric,
     #[serde(flatten)]
     pub(crate) quantity: Quantity,
 }
 
-/// What is known of a quantity: times in microseconds, rates as shares.
+/// Values of a quantity: times in microseconds, rates as shares.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Quantity {
@@ -41,14 +41,14 @@ pub(crate) enum Quantity {
     Missing(String),
 }
 
-impl Measurement {
-    /// The names of the variants, the baseline first.
+impl MeasuredQuantities {
+    /// Returns the names of the variants, the baseline first.
     pub(crate) fn arms(&self) -> impl Iterator<Item = &str> {
         self.arms.iter().map(|arm| arm.name.as_str())
     }
 
-    /// A quantity of a variant; nothing where a measurement of this kind has none such.
-    pub(crate) fn quantity(&self, arm: &str, metric: Metric) -> Option<&Quantity> {
+    /// Returns a quantity of a variant; nothing if a measurement of this kind has none such.
+    pub(crate) fn quantity(&self, arm: &str, metric: RuleMetric) -> Option<&Quantity> {
         let found = self.arms.iter().find(|known| known.name == arm)?;
         let mut quantities = found.quantities.iter();
         quantities
@@ -58,7 +58,7 @@ impl Measurement {
 }
 
 impl Quantity {
-    /// The quantity with its interval, or why there is none.
+    /// Returns the quantity with its interval, or why there is none.
     pub(crate) fn interval(&self, confidence: f64) -> Result<Interval, String> {
         match self {
             Self::Launches(values) => Ok(Interval::over_launches(values, confidence)),
@@ -67,11 +67,11 @@ impl Quantity {
         }
     }
 
-    /// The relative change to a later measurement, or why none can be told.
-    pub(crate) fn change(&self, after: &Self, confidence: f64) -> Result<Change, String> {
+    /// Returns the relative change to a later measurement, or why there is none.
+    pub(crate) fn change(&self, after: &Self, confidence: f64) -> Result<RelativeChange, String> {
         match (self, after) {
             (Self::Launches(before), Self::Launches(after)) => {
-                Change::between(before, after, confidence)
+                RelativeChange::between(before, after, confidence)
                     .ok_or_else(|| "too few launches, or values that are not positive".into())
             }
             (Self::Missing(why), _) | (_, Self::Missing(why)) => Err(why.clone()),

@@ -1,12 +1,12 @@
 //! Rules of the gate: `p95 <= +10%`, `overhead <= 40us`.
 
 use crate::stats::Interval;
-use crate::stats::gate::Verdict;
+use crate::stats::gate::ChangeVerdict;
 use std::fmt;
 
 /// A quantity that a measurement may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub(crate) enum Metric {
+pub(crate) enum RuleMetric {
     #[serde(rename = "p50")]
     P50,
     #[serde(rename = "p90")]
@@ -44,7 +44,7 @@ pub(crate) enum Metric {
 
 /// How much is allowed.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Limit {
+pub(super) enum RuleLimit {
     /// 0.1 for ten per cent more than the baseline.
     Relative { share: f64 },
     /// Microseconds, or a share for a rate.
@@ -53,15 +53,15 @@ pub(super) enum Limit {
 
 /// A rule as given, and as understood.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Rule {
+pub struct GateRule {
     pub(crate) text: String,
     /// Whether breaking it is a warning only.
     pub(super) warn: bool,
-    pub(super) metric: Metric,
-    pub(super) limit: Limit,
+    pub(super) metric: RuleMetric,
+    pub(super) limit: RuleLimit,
 }
 
-impl Metric {
+impl RuleMetric {
     pub(crate) const ALL: [Self; 14] = [
         Self::P50,
         Self::P90,
@@ -102,7 +102,7 @@ impl Metric {
         self == Self::ErrorRate
     }
 
-    /// A value of it, for people.
+    /// Returns a value of it, for people.
     pub(super) fn say(self, value: f64) -> String {
         if self.is_rate() {
             format!("{:.2} %", value * 100.0)
@@ -114,7 +114,7 @@ impl Metric {
 
 /// Reads `METRIC <= LIMIT` (or `<`, which means the same for measured numbers), with `warn` behind it where
 /// breaking it is a warning only.
-pub(crate) fn parse(text: &str) -> Result<Rule, String> {
+pub(crate) fn parse(text: &str) -> Result<GateRule, String> {
     let (body, warn) = match text.trim().strip_suffix("warn") {
         Some(body) => (body, true),
         None => (text, false),
@@ -123,14 +123,14 @@ pub(crate) fn parse(text: &str) -> Result<Rule, String> {
         .split_once("<=")
         .or_else(|| body.split_once('<'))
         .ok_or("a rule is METRIC <= LIMIT, for example p95 <= +10%")?;
-    let metric = Metric::ALL
+    let metric = RuleMetric::ALL
         .into_iter()
         .find(|known| known.name() == metric.trim())
         .ok_or_else(|| {
-            let names = Metric::ALL.map(Metric::name).join(", ");
+            let names = RuleMetric::ALL.map(RuleMetric::name).join(", ");
             format!("{} is not a metric; it is one of {names}", metric.trim())
         })?;
-    Ok(Rule {
+    Ok(GateRule {
         text: text.trim().into(),
         warn,
         metric,
@@ -138,7 +138,7 @@ pub(crate) fn parse(text: &str) -> Result<Rule, String> {
     })
 }
 
-fn parse_limit(text: &str, rate: bool) -> Result<Limit, String> {
+fn parse_limit(text: &str, rate: bool) -> Result<RuleLimit, String> {
     let wrong = || {
         let like = if rate { "1%" } else { "+10%, 150us, 2ms or 1s" };
         format!("{text} is not a limit; it is like {like}")
@@ -150,16 +150,16 @@ fn parse_limit(text: &str, rate: bool) -> Result<Limit, String> {
     let percent = text.strip_suffix('%');
     if rate {
         let most = number(percent.ok_or_else(wrong)?)? / 100.0;
-        return Ok(Limit::Absolute { most });
+        return Ok(RuleLimit::Absolute { most });
     }
     if let Some(share) = percent.and_then(|rest| rest.strip_prefix('+')) {
-        return Ok(Limit::Relative {
+        return Ok(RuleLimit::Relative {
             share: number(share)? / 100.0,
         });
     }
     for (unit, us) in [("us", 1.0), ("µs", 1.0), ("ms", 1e3), ("s", 1e6)] {
         if let Some(digits) = text.strip_suffix(unit) {
-            return Ok(Limit::Absolute {
+            return Ok(RuleLimit::Absolute {
                 most: number(digits)? * us,
             });
         }
@@ -167,50 +167,55 @@ fn parse_limit(text: &str, rate: bool) -> Result<Limit, String> {
     Err(wrong())
 }
 
-impl fmt::Display for Rule {
+impl fmt::Display for GateRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
 }
 
-impl Rule {
-    /// Whether a load run has what it is about.
+impl GateRule {
+    /// Returns whether a load run has what it is about.
     pub(crate) fn fits_load(&self) -> bool {
         match self.metric {
-            Metric::P50
-            | Metric::P90
-            | Metric::P95
-            | Metric::P99
-            | Metric::ResponseP50
-            | Metric::ResponseP95
-            | Metric::ResponseP99
-            | Metric::TtftP50
-            | Metric::TtftP95
-            | Metric::ErrorRate => true,
-            Metric::Mean | Metric::Overhead | Metric::UnexplainedP50 | Metric::UnexplainedP95 => {
-                false
-            }
+            RuleMetric::P50
+            | RuleMetric::P90
+            | RuleMetric::P95
+            | RuleMetric::P99
+            | RuleMetric::ResponseP50
+            | RuleMetric::ResponseP95
+            | RuleMetric::ResponseP99
+            | RuleMetric::TtftP50
+            | RuleMetric::TtftP95
+            | RuleMetric::ErrorRate => true,
+            RuleMetric::Mean
+            | RuleMetric::Overhead
+            | RuleMetric::UnexplainedP50
+            | RuleMetric::UnexplainedP95 => false,
         }
     }
 
-    /// Whether it needs a baseline.
+    /// Returns whether it needs a baseline.
     pub(crate) fn is_relative(&self) -> bool {
-        matches!(self.limit, Limit::Relative { .. })
+        matches!(self.limit, RuleLimit::Relative { .. })
     }
 }
 
-/// The verdict on an absolute limit: the whole interval decides.
-pub(crate) fn absolute(interval: &Interval, most: f64, metric: Metric) -> (Verdict, String) {
+/// Returns the verdict on an absolute limit: the whole interval decides.
+pub(crate) fn absolute(
+    interval: &Interval,
+    most: f64,
+    metric: RuleMetric,
+) -> (ChangeVerdict, String) {
     let point = metric.say(interval.point);
     let (Some(low), Some(high)) = (interval.ci_low, interval.ci_high) else {
-        return (Verdict::Inconclusive, format!("{point}, no interval"));
+        return (ChangeVerdict::Inconclusive, format!("{point}, no interval"));
     };
     let verdict = if high <= most {
-        Verdict::Ok
+        ChangeVerdict::Ok
     } else if low > most {
-        Verdict::Regressed
+        ChangeVerdict::Regressed
     } else {
-        Verdict::Inconclusive
+        ChangeVerdict::Inconclusive
     };
     let observed = format!("{point} [{}, {}]", metric.say(low), metric.say(high));
     (verdict, observed)
@@ -222,28 +227,28 @@ mod tests {
 
     #[test]
     fn rules_that_can_be_read() {
-        let relative = |share| Limit::Relative { share };
-        let absolute = |most| Limit::Absolute { most };
+        let relative = |share| RuleLimit::Relative { share };
+        let absolute = |most| RuleLimit::Absolute { most };
         for (text, metric, limit) in [
-            ("p95 <= +10%", Metric::P95, relative(0.1)),
-            ("p50<+2.5 %", Metric::P50, relative(0.025)),
-            ("overhead <= 40us", Metric::Overhead, absolute(40.0)),
-            ("p99 < 1.5ms", Metric::P99, absolute(1_500.0)),
-            ("mean<=2s", Metric::Mean, absolute(2e6)),
-            ("error_rate < 1%", Metric::ErrorRate, absolute(0.01)),
+            ("p95 <= +10%", RuleMetric::P95, relative(0.1)),
+            ("p50<+2.5 %", RuleMetric::P50, relative(0.025)),
+            ("overhead <= 40us", RuleMetric::Overhead, absolute(40.0)),
+            ("p99 < 1.5ms", RuleMetric::P99, absolute(1_500.0)),
+            ("mean<=2s", RuleMetric::Mean, absolute(2e6)),
+            ("error_rate < 1%", RuleMetric::ErrorRate, absolute(0.01)),
             (
                 "unexplained.p95 < 20us",
-                Metric::UnexplainedP95,
+                RuleMetric::UnexplainedP95,
                 absolute(20.0),
             ),
-            ("p90 <= 5ms warn", Metric::P90, absolute(5_000.0)),
+            ("p90 <= 5ms warn", RuleMetric::P90, absolute(5_000.0)),
         ] {
             let rule = parse(text).unwrap();
             assert_eq!(rule.metric, metric, "{text}");
             assert_eq!(rule.warn, text.ends_with("warn"));
             match (rule.limit, limit) {
-                (Limit::Relative { share: a }, Limit::Relative { share: b })
-                | (Limit::Absolute { most: a }, Limit::Absolute { most: b }) => {
+                (RuleLimit::Relative { share: a }, RuleLimit::Relative { share: b })
+                | (RuleLimit::Absolute { most: a }, RuleLimit::Absolute { most: b }) => {
                     assert!((a - b).abs() < 1e-12, "{text}");
                 }
                 other => panic!("{text}: {other:?}"),
@@ -277,13 +282,20 @@ mod tests {
     fn absolute_limits_ask_the_whole_interval() {
         let launches = Interval::over_launches(&[38.0, 40.0, 42.0], 0.95);
         for (most, expect) in [
-            (60.0, Verdict::Ok),
-            (41.0, Verdict::Inconclusive),
-            (30.0, Verdict::Regressed),
+            (60.0, ChangeVerdict::Ok),
+            (41.0, ChangeVerdict::Inconclusive),
+            (30.0, ChangeVerdict::Regressed),
         ] {
-            assert_eq!(absolute(&launches, most, Metric::P50).0, expect, "{most}");
+            assert_eq!(
+                absolute(&launches, most, RuleMetric::P50).0,
+                expect,
+                "{most}"
+            );
         }
         let one = Interval::over_launches(&[1.0], 0.95);
-        assert_eq!(absolute(&one, 9.0, Metric::P50).0, Verdict::Inconclusive);
+        assert_eq!(
+            absolute(&one, 9.0, RuleMetric::P50).0,
+            ChangeVerdict::Inconclusive
+        );
     }
 }

@@ -1,9 +1,9 @@
-//! What a gate said, and the document that keeps it beside the run: `verdict.json`.
+//! Verdicts of a gate, and their document beside the run: `verdict.json`.
 
 use crate::error::LabError;
 use crate::run;
 use crate::stats::Interval;
-use crate::stats::gate::Verdict;
+use crate::stats::gate::ChangeVerdict;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -11,40 +11,40 @@ use std::path::Path;
 const FORMAT: &str = "durward-lab-verdict/1";
 const FILE: &str = "verdict.json";
 
-/// All rules held against one measurement.
+/// All rules compared with one measurement.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Judgement {
     format: String,
-    /// What it was held against, as it was named.
+    /// Name of the baseline.
     baseline: Option<String>,
     /// The worst of all rules that are more than a warning.
-    pub(crate) verdict: Verdict,
-    pub(crate) rules: Vec<Judged>,
+    pub(crate) verdict: ChangeVerdict,
+    pub(crate) rules: Vec<RuleVerdict>,
 }
 
-/// One rule held against one variant.
+/// One rule compared with one variant.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Judged {
+pub(crate) struct RuleVerdict {
     pub(crate) rule: String,
     /// Whether breaking it is a warning only.
     pub(crate) warn: bool,
     pub(crate) arm: String,
-    pub(crate) verdict: Verdict,
+    pub(crate) verdict: ChangeVerdict,
     /// In words.
     pub(crate) observed: String,
     /// The quantity that was judged: microseconds or a rate for an absolute limit, a share of the baseline
-    /// for a relative one; nothing where there was none to judge.
+    /// for a relative one; nothing if there was none to judge.
     pub(crate) interval: Option<Interval>,
 }
 
 impl Judgement {
-    /// All of them together.
-    pub(crate) fn of(baseline: Option<String>, rules: Vec<Judged>) -> Self {
+    /// Returns all of them together.
+    pub(crate) fn of(baseline: Option<String>, rules: Vec<RuleVerdict>) -> Self {
         let any = |verdict| rules.iter().any(|one| one.verdict == verdict && !one.warn);
         let verdict = match () {
-            () if any(Verdict::Regressed) => Verdict::Regressed,
-            () if any(Verdict::Inconclusive) => Verdict::Inconclusive,
-            () => Verdict::Ok,
+            () if any(ChangeVerdict::Regressed) => ChangeVerdict::Regressed,
+            () if any(ChangeVerdict::Inconclusive) => ChangeVerdict::Inconclusive,
+            () => ChangeVerdict::Ok,
         };
         Self {
             format: FORMAT.into(),
@@ -62,7 +62,7 @@ impl Judgement {
         Ok(())
     }
 
-    /// What was kept in a run directory, if anything.
+    /// Returns the verdict in a run directory, if there is one.
     pub(crate) fn beside(run: &Path) -> Result<Option<Self>, LabError> {
         let file = run.join(FILE);
         if !run.is_dir() || !file.exists() {

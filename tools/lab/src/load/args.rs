@@ -1,14 +1,14 @@
 //! The command line of `lab load`.
 
 use super::pace::Pace;
-use super::target::Aim;
-use crate::driver::{Answers, Operation, Protocol};
+use super::target::LoadTarget;
+use crate::driver::{AnswerEquality, ProtocolRevision, TimedOperation};
 use crate::error::LabError;
-use crate::judge::{Rule, parse};
+use crate::judge::{GateRule, parse};
 use crate::output::ProgressFlags;
-use crate::profile::Way;
+use crate::profile::ProfileMethod;
 use crate::ssh::SshLoadArgs;
-use crate::variant::{Transport, Variant, check_name};
+use crate::variant::{Variant, VariantTransport, check_name};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -33,10 +33,10 @@ Exit codes: 0 measured, thresholds kept; 1 failed, or no call was answered; 2 wr
 what there was is written; 99 a threshold is broken.")]
 pub struct LoadArgs {
     #[command(subcommand)]
-    pub(crate) scenarios: Option<Scenarios>,
+    pub(crate) scenarios: Option<LoadCommand>,
     /// What is called
     #[arg(value_enum, required = true)]
-    scenario: Option<Scenario>,
+    scenario: Option<LoadScenario>,
     /// A command (each worker starts its own) or an http:// address (each worker has its own connection)
     #[arg(long, value_name = "CMD|URL", required = true)]
     target: Option<String>,
@@ -51,7 +51,7 @@ pub struct LoadArgs {
     rate: Option<f64>,
     /// One phase after the other instead of --duration, --workers and --rate; repeatable
     #[arg(long, value_name = "NAME=TIME@N[/s|w]", value_parser = phase, conflicts_with_all = ["rate", "duration"])]
-    phase: Vec<Phase>,
+    phase: Vec<LoadPhase>,
     /// How long after its end a phase at a rate may go on with calls that were due; those that still have not left
     /// then count as failed (`unsent`)
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
@@ -62,8 +62,8 @@ pub struct LoadArgs {
     /// Pause of a worker between answer and next call, without --rate, in milliseconds
     #[arg(long, value_name = "MILLISECONDS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=3_600_000))]
     think_ms: u64,
-    /// By how much each pause of --think-ms is longer or shorter, drawn evenly, in per cent: workers that all pause for the same
-    /// time come to call together
+    /// By how much each pause of --think-ms is longer or shorter, drawn evenly, in per cent: workers that all pause for
+    /// the same time come to call together
     #[arg(long, value_name = "PERCENT", default_value_t = 50, value_parser = clap::value_parser!(u32).range(0..=100))]
     think_spread: u32,
     /// The tool that is called
@@ -76,11 +76,11 @@ pub struct LoadArgs {
     #[arg(long)]
     list: bool,
     /// What must be the same in every answer
-    #[arg(long, value_enum, default_value_t = Answers::Same)]
-    answers: Answers,
+    #[arg(long, value_enum, default_value_t = AnswerEquality::Same)]
+    answers: AnswerEquality,
     /// The protocol revision
-    #[arg(long, value_enum, default_value_t = Protocol::Legacy)]
-    protocol: Protocol,
+    #[arg(long, value_enum, default_value_t = ProtocolRevision::Legacy)]
+    protocol: ProtocolRevision,
     /// The body of HTTP requests, which are then POST
     #[arg(long, value_name = "TEXT")]
     body: Option<String>,
@@ -92,7 +92,7 @@ pub struct LoadArgs {
     timeout_ms: u64,
     /// A rule that the last phase must keep, as `lab gate` has them; repeatable
     #[arg(long, value_name = "RULE", value_parser = parse)]
-    pub(super) threshold: Vec<Rule>,
+    pub(super) threshold: Vec<GateRule>,
     /// What the pauses of --think-ms are drawn by; recorded with the run
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -100,11 +100,11 @@ pub struct LoadArgs {
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,
     /// A process to look at beside the target, such as a server that runs already, for `lab soak`; repeatable
-    #[arg(long, value_name = "NAME=PID", value_parser = watched, requires = "out")]
+    #[arg(long, value_name = "NAME=PID", value_parser = parse_watched, requires = "out")]
     watch: Vec<(String, u32)>,
     /// Profile the target while it is under load, ten seconds at most, and keep the page with the run
     #[arg(long, value_name = "WAY", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "auto", requires = "out")]
-    pub(super) profile: Option<Way>,
+    pub(super) profile: Option<ProfileMethod>,
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
@@ -115,12 +115,12 @@ pub struct LoadArgs {
 
 /// Scenarios with steps of their own.
 #[derive(Debug, clap::Subcommand)]
-pub(crate) enum Scenarios {
+pub(crate) enum LoadCommand {
     Ssh(Box<SshLoadArgs>),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Scenario {
+enum LoadScenario {
     /// A tool of an MCP server, over stdio or HTTP
     Tool,
     /// Plain HTTP requests
@@ -129,19 +129,19 @@ enum Scenario {
 
 /// A stretch of the run with one pace.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Phase {
+pub(crate) struct LoadPhase {
     pub(crate) name: String,
     pub(crate) duration: Duration,
     pub(crate) pace: Pace,
 }
 
-/// What is to be done.
+/// Plan of a load run.
 #[derive(Debug, Clone)]
-pub(crate) struct Plan {
-    pub(crate) aim: Aim,
+pub(crate) struct LoadPlan {
+    pub(crate) aim: LoadTarget,
     /// As it was given.
     pub(crate) target: String,
-    pub(crate) phases: Vec<Phase>,
+    pub(crate) phases: Vec<LoadPhase>,
     pub(crate) workers: u32,
     pub(crate) warm: u32,
     pub(crate) think: Duration,
@@ -181,7 +181,7 @@ fn rate(text: &str) -> Result<f64, String> {
 }
 
 /// Reads `serve=4711`.
-fn watched(text: &str) -> Result<(String, u32), String> {
+fn parse_watched(text: &str) -> Result<(String, u32), String> {
     let wrong = || format!("{text} is not a process with a name; it is like serve=4711");
     let (name, pid) = text.split_once('=').ok_or_else(wrong)?;
     check_name(name)?;
@@ -193,7 +193,7 @@ fn watched(text: &str) -> Result<(String, u32), String> {
 }
 
 /// Reads `peak=10s@500/s` and `steady=1m@8w`.
-fn phase(text: &str) -> Result<Phase, String> {
+fn phase(text: &str) -> Result<LoadPhase, String> {
     let wrong = || format!("{text} is not a phase; it is like peak=10s@500/s or steady=1m@8w");
     let (name, rest) = text.split_once('=').ok_or_else(wrong)?;
     let (time, pace) = rest.split_once('@').ok_or_else(wrong)?;
@@ -205,7 +205,7 @@ fn phase(text: &str) -> Result<Phase, String> {
         },
         None => Pace::Open { rate: rate(pace)? },
     };
-    Ok(Phase {
+    Ok(LoadPhase {
         name: name.into(),
         duration: duration(time)?,
         pace,
@@ -213,8 +213,8 @@ fn phase(text: &str) -> Result<Phase, String> {
 }
 
 impl LoadArgs {
-    /// What is to be done.
-    pub(super) fn plan(&self) -> Result<Plan, LabError> {
+    /// Returns the plan.
+    pub(super) fn plan(&self) -> Result<LoadPlan, LabError> {
         if let Some(rule) = self.threshold.iter().find(|rule| rule.is_relative()) {
             return Err(LabError::Usage(format!(
                 "the threshold {rule} compares with a baseline; store the run and use lab gate"
@@ -230,7 +230,7 @@ impl LoadArgs {
             Pace::Closed { workers } => workers,
             Pace::Open { .. } => self.workers.unwrap_or(WORKERS_OF_A_RATE),
         });
-        Ok(Plan {
+        Ok(LoadPlan {
             aim: self.aim()?,
             target: self.target()?.to_owned(),
             workers: busiest.max().unwrap_or(1),
@@ -245,7 +245,7 @@ impl LoadArgs {
         })
     }
 
-    fn phases(&self) -> Vec<Phase> {
+    fn phases(&self) -> Vec<LoadPhase> {
         if !self.phase.is_empty() {
             return self.phase.clone();
         }
@@ -255,7 +255,7 @@ impl LoadArgs {
                 workers: self.workers.unwrap_or(1),
             },
         };
-        vec![Phase {
+        vec![LoadPhase {
             name: "steady".into(),
             duration: self.duration,
             pace,
@@ -267,30 +267,30 @@ impl LoadArgs {
         self.target.as_deref().ok_or_else(missing)
     }
 
-    fn aim(&self) -> Result<Aim, LabError> {
-        let (target, scenario) = (self.target()?, self.scenario.unwrap_or(Scenario::Tool));
+    fn aim(&self) -> Result<LoadTarget, LabError> {
+        let (target, scenario) = (self.target()?, self.scenario.unwrap_or(LoadScenario::Tool));
         let web = target.starts_with("http://") || target.starts_with("https://");
         Ok(match (scenario, web) {
-            (Scenario::Http, false) => {
+            (LoadScenario::Http, false) => {
                 return Err(LabError::Usage(format!(
                     "the scenario http needs an http:// address, not {target}"
                 )));
             }
-            (Scenario::Http, true) => Aim::Http {
+            (LoadScenario::Http, true) => LoadTarget::Http {
                 url: target.parse()?,
                 headers: self.headers()?,
                 body: self.body.clone(),
                 answers: self.answers,
             },
-            (Scenario::Tool, true) => Aim::McpHttp {
+            (LoadScenario::Tool, true) => LoadTarget::McpHttp {
                 url: target.parse()?,
                 headers: self.headers()?,
                 operation: self.operation()?,
                 protocol: self.protocol,
                 answers: self.answers,
             },
-            (Scenario::Tool, false) => Aim::Stdio {
-                arm: Variant::parse("target", target, Transport::Stdio)?,
+            (LoadScenario::Tool, false) => LoadTarget::Stdio {
+                arm: Variant::parse("target", target, VariantTransport::Stdio)?,
                 operation: self.operation()?,
                 protocol: self.protocol,
                 answers: self.answers,
@@ -312,13 +312,13 @@ impl LoadArgs {
         Ok(self.header.clone())
     }
 
-    fn operation(&self) -> Result<Operation, LabError> {
+    fn operation(&self) -> Result<TimedOperation, LabError> {
         if self.list {
-            return Ok(Operation::List);
+            return Ok(TimedOperation::List);
         }
         let arguments: Value = serde_json::from_str(&self.tool_args)
             .map_err(|error| LabError::Usage(format!("--tool-args is not JSON: {error}")))?;
-        Operation::call(&self.tool, arguments)
+        TimedOperation::call(&self.tool, arguments)
     }
 }
 

@@ -1,15 +1,15 @@
-//! Starts the workers, leads them through the phases, tells how far it is.
+//! Starts the workers, leads them through the phases, reports progress.
 
-use super::args::{Phase, Plan};
-use super::pace::Schedule;
-use super::worker::{Done, Shared, Worker};
+use super::args::{LoadPhase, LoadPlan};
+use super::pace::PhaseSchedule;
+use super::worker::{CompletedCall, Worker, WorkerContext};
 use crate::error::LabError;
-use crate::interrupt::Interrupt;
+use crate::interrupt::InterruptFlag;
 use crate::processes;
-use crate::profile::{Profiler, Way};
-use crate::progress::Progress;
-use crate::run::Sampler;
-use crate::stats::Random;
+use crate::profile::{ProfileMethod, Profiler};
+use crate::progress::ProgressOutput;
+use crate::run::ResourceSampler;
+use crate::stats::SeededRandom;
 use hdrhistogram::Histogram;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -17,30 +17,30 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
-/// The longest time that the progress line tells apart, in microseconds.
+/// The longest time of the progress line, in microseconds.
 const RECENT_US_MAX: u64 = 3_600_000_000;
 /// How often the leader looks.
 const GLANCE: Duration = Duration::from_millis(100);
 /// How far ahead of its first call a phase begins, so that all workers are there.
 const HEAD_START: Duration = Duration::from_millis(5);
 
-/// What was done.
+/// Result of a run.
 #[derive(Debug, Default)]
-pub(crate) struct Driven {
+pub(crate) struct DriveResult {
     /// The calls of each worker in order.
-    pub(crate) workers: Vec<Vec<Done>>,
-    pub(crate) phases: Vec<Stretch>,
+    pub(crate) workers: Vec<Vec<CompletedCall>>,
+    pub(crate) phases: Vec<FinishedPhase>,
     pub(crate) complaint: Option<String>,
     pub(crate) aborted: bool,
     /// Processor time of the generator per second of the phases, as a share of one core.
     pub(crate) generator_cpu_percent: f64,
-    /// A profile of the target, or why there is none; nothing where none was wanted.
+    /// A profile of the target, or why there is none; nothing if none was wanted.
     pub(crate) profile: Option<Result<String, String>>,
 }
 
 /// A phase that is over.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Stretch {
+pub(crate) struct FinishedPhase {
     /// When it began and ended, from the beginning of the run.
     pub(crate) begin: Duration,
     pub(crate) end: Duration,
@@ -49,20 +49,20 @@ pub(crate) struct Stretch {
 }
 
 /// A phase that runs now: its schedule and its beginning.
-type Current<'a> = (u32, &'a Schedule, Instant);
+type Current<'a> = (u32, &'a PhaseSchedule, Instant);
 
 /// Puts the target under load.
 pub(crate) fn drive(
-    plan: &Plan,
-    interrupt: &Interrupt,
-    sampler: Option<&Sampler>,
-    progress: &mut Progress<'_>,
-    profiled: Option<(Way, PathBuf)>,
-) -> Result<Driven, LabError> {
-    let shared = Shared::default();
+    plan: &LoadPlan,
+    interrupt: &InterruptFlag,
+    sampler: Option<&ResourceSampler>,
+    progress: &mut ProgressOutput<'_>,
+    profiled: Option<(ProfileMethod, PathBuf)>,
+) -> Result<DriveResult, LabError> {
+    let shared = WorkerContext::default();
     let mut workers =
         ready(plan, &shared, interrupt).map_err(|error| match interrupt.is_set() {
-            // Whatever failed then may have failed because of it.
+            // A failure at that time may be due to the interrupt.
             true => LabError::Aborted,
             false => error,
         })?;
@@ -78,7 +78,7 @@ pub(crate) fn drive(
         if interrupt.is_set() {
             break;
         }
-        let schedule = Schedule::new(phase.pace, phase.duration);
+        let schedule = PhaseSchedule::new(phase.pace, phase.duration);
         let begin = Instant::now() + HEAD_START;
         *lock(&shared.recent) = Histogram::new_with_bounds(1, RECENT_US_MAX, 3).ok();
         shared.left_behind.store(0, Ordering::Relaxed);
@@ -87,10 +87,10 @@ pub(crate) fn drive(
         });
         let left_behind = match schedule.is_open() && !interrupt.is_set() {
             true => shared.left_behind.load(Ordering::Relaxed),
-            // Whoever stops takes back what was not due yet.
+            // A stop takes back calls that were not due yet.
             false => 0,
         };
-        phases.push(Stretch {
+        phases.push(FinishedPhase {
             begin: begin - run,
             end: end(phase, &workers, number, begin - run, interrupt, run),
             unsent: schedule.untaken(begin.elapsed()) + left_behind,
@@ -100,7 +100,7 @@ pub(crate) fn drive(
     let complaint = lock(&shared.complaint).take();
     // The processes have to live until their profile is read.
     let profile = profiler.map(Profiler::finish);
-    Ok(Driven {
+    Ok(DriveResult {
         profile,
         workers: workers.into_iter().map(|worker| worker.done).collect(),
         phases,
@@ -110,13 +110,13 @@ pub(crate) fn drive(
     })
 }
 
-/// When a phase ended: at its time, later where calls were still under way, earlier where it was stopped.
+/// When a phase ended: at its time, later if calls were still under way, earlier if it was stopped.
 fn end(
-    phase: &Phase,
+    phase: &LoadPhase,
     workers: &[Worker<'_>],
     number: u32,
     begin: Duration,
-    interrupt: &Interrupt,
+    interrupt: &InterruptFlag,
     run: Instant,
 ) -> Duration {
     if interrupt.is_set() {
@@ -140,9 +140,9 @@ fn own_cpu_us() -> f64 {
 
 /// Workers that are connected and warm. The first that is not makes the run impossible.
 fn ready<'a>(
-    plan: &'a Plan,
-    shared: &'a Shared,
-    interrupt: &'a Interrupt,
+    plan: &'a LoadPlan,
+    shared: &'a WorkerContext,
+    interrupt: &'a InterruptFlag,
 ) -> Result<Vec<Worker<'a>>, LabError> {
     let worker = |number| Worker {
         number,
@@ -152,7 +152,7 @@ fn ready<'a>(
         target: None,
         reconnects: 0,
         done: Vec::new(),
-        random: Random::new(plan.seed.wrapping_add(u64::from(number) << 32)),
+        random: SeededRandom::new(plan.seed.wrapping_add(u64::from(number) << 32)),
     };
     std::thread::scope(|scope| {
         let handles: Vec<ScopedJoinHandle<'_, Result<Worker<'a>, LabError>>> = (0..plan.workers)
@@ -164,11 +164,11 @@ fn ready<'a>(
                 })
             })
             .collect();
-        handles.into_iter().map(joined).collect()
+        handles.into_iter().map(join_worker).collect()
     })
 }
 
-fn joined<T>(handle: ScopedJoinHandle<'_, Result<T, LabError>>) -> Result<T, LabError> {
+fn join_worker<T>(handle: ScopedJoinHandle<'_, Result<T, LabError>>) -> Result<T, LabError> {
     handle.join().unwrap_or_else(|_| {
         Err(LabError::System {
             what: "run a worker",
@@ -196,7 +196,12 @@ fn lead(
     });
 }
 
-fn tell(phase: &Phase, shared: &Shared, begin: Instant, progress: &mut Progress<'_>) {
+fn tell(
+    phase: &LoadPhase,
+    shared: &WorkerContext,
+    begin: Instant,
+    progress: &mut ProgressOutput<'_>,
+) {
     if !progress.is_due() {
         return;
     }

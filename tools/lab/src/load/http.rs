@@ -1,29 +1,30 @@
 //! Workers over HTTP: any request, and MCP over Streamable HTTP.
 
-use super::target::{Judge, Target, Told};
+use super::target::{AnswerJudge, CallReport, CallTarget};
 use crate::driver::{
-    Answers, HttpConnection, HttpReply, HttpSession, Operation, Protocol, Question,
+    AnswerEquality, HttpConnection, HttpReply, HttpSession, ProtocolRevision, RenderedRequest,
+    TimedOperation,
 };
 use crate::error::LabError;
-use crate::run::Status;
+use crate::run::CallStatus;
 use std::io;
 
-pub(crate) use crate::url::Url;
+pub(crate) use crate::url::HttpUrl;
 
 /// One kind of request, again and again.
 pub(super) struct HttpTarget {
     connection: HttpConnection,
     request: Vec<u8>,
-    answers: Answers,
+    answers: AnswerEquality,
     expected: Option<Vec<u8>>,
 }
 
 impl HttpTarget {
     pub(super) fn open(
-        url: &Url,
+        url: &HttpUrl,
         headers: &[String],
         body: Option<&str>,
-        answers: Answers,
+        answers: AnswerEquality,
         timeout_ms: u64,
     ) -> Result<Self, LabError> {
         let method = if body.is_some() { "POST" } else { "GET" };
@@ -35,7 +36,7 @@ impl HttpTarget {
         request.extend_from_slice(body.unwrap_or_default().as_bytes());
         Ok(Self {
             connection: HttpConnection::open(url, timeout_ms)
-                .map_err(|error| broken(error.to_string()))?,
+                .map_err(|error| target_fault(error.to_string()))?,
             request,
             answers,
             expected: None,
@@ -43,18 +44,18 @@ impl HttpTarget {
     }
 }
 
-impl Target for HttpTarget {
-    fn call(&mut self) -> Told {
+impl CallTarget for HttpTarget {
+    fn call(&mut self) -> CallReport {
         let told = match self.connection.exchange(&self.request) {
             Ok(reply) => reply,
             Err((elapsed_ns, error)) => return lost(elapsed_ns, &error),
         };
         let (mut status, mut complaint) = of_code(&told);
         let body = self.connection.body();
-        let judged = status == Status::Ok && self.answers != Answers::Any;
+        let judged = status == CallStatus::Ok && self.answers != AnswerEquality::Any;
         match &self.expected {
             Some(expected) if judged && expected != body => {
-                status = Status::WrongContent;
+                status = CallStatus::WrongContent;
                 complaint = Some("the body differs from the first one".into());
             }
             None if judged => self.expected = Some(body.to_vec()),
@@ -67,23 +68,23 @@ impl Target for HttpTarget {
 /// A tool of an MCP server over Streamable HTTP.
 pub(super) struct McpHttpTarget {
     session: HttpSession,
-    question: Question,
-    judge: Judge,
+    question: RenderedRequest,
+    judge: AnswerJudge,
     lost: bool,
 }
 
 impl McpHttpTarget {
     pub(super) fn open(
-        url: &Url,
+        url: &HttpUrl,
         headers: &[String],
-        operation: &Operation,
-        protocol: Protocol,
-        judge: Judge,
+        operation: &TimedOperation,
+        protocol: ProtocolRevision,
+        judge: AnswerJudge,
         timeout_ms: u64,
     ) -> Result<Self, LabError> {
         let session = HttpSession::open(url, headers, operation, protocol, timeout_ms);
         Ok(Self {
-            session: session.map_err(broken)?,
+            session: session.map_err(target_fault)?,
             question: operation.question(protocol),
             judge,
             lost: false,
@@ -91,8 +92,8 @@ impl McpHttpTarget {
     }
 }
 
-impl Target for McpHttpTarget {
-    fn call(&mut self) -> Told {
+impl CallTarget for McpHttpTarget {
+    fn call(&mut self) -> CallReport {
         match self.session.ask(&self.question) {
             Ok(reply) => judge(&mut self.session, &mut self.judge, &reply),
             Err((elapsed_ns, error)) => {
@@ -103,7 +104,7 @@ impl Target for McpHttpTarget {
     }
 }
 
-/// A server may keep what it started for a session until it is told that it is over.
+/// A server may keep a session's resources until the session is ended.
 impl Drop for McpHttpTarget {
     fn drop(&mut self) {
         if !self.lost {
@@ -112,49 +113,53 @@ impl Drop for McpHttpTarget {
     }
 }
 
-fn broken(what: String) -> LabError {
+fn target_fault(what: String) -> LabError {
     LabError::Broken {
         arm: "target".into(),
         what,
     }
 }
 
-/// What the last answer of a session is worth.
-pub(super) fn judge(session: &mut HttpSession, judge: &mut Judge, reply: &HttpReply) -> Told {
+/// Judges the last answer of a session.
+pub(super) fn judge(
+    session: &mut HttpSession,
+    judge: &mut AnswerJudge,
+    reply: &HttpReply,
+) -> CallReport {
     let (status, complaint) = of_code(reply);
-    if status != Status::Ok || session.is_known() {
+    if status != CallStatus::Ok || session.is_known() {
         return of(reply, status, complaint);
     }
     let judged = session.answer().map(|answer| judge.status(&answer));
     match judged {
-        Ok((Status::Ok, _)) => {
+        Ok((CallStatus::Ok, _)) => {
             session.confirm();
-            of(reply, Status::Ok, None)
+            of(reply, CallStatus::Ok, None)
         }
         Ok((status, complaint)) => of(reply, status, complaint),
-        Err(what) => of(reply, Status::Broken, Some(what)),
+        Err(what) => of(reply, CallStatus::Broken, Some(what)),
     }
 }
 
-/// A call without an answer.
-fn lost(elapsed_ns: u64, error: &io::Error) -> Told {
+/// Returns a call without an answer.
+fn lost(elapsed_ns: u64, error: &io::Error) -> CallReport {
     let status = match error.kind() {
-        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => Status::Timeout,
-        _ => Status::Broken,
+        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => CallStatus::Timeout,
+        _ => CallStatus::Broken,
     };
-    Told::failed(status, elapsed_ns, error.to_string())
+    CallReport::failure(status, elapsed_ns, error.to_string())
 }
 
-fn of_code(reply: &HttpReply) -> (Status, Option<String>) {
+fn of_code(reply: &HttpReply) -> (CallStatus, Option<String>) {
     match reply.status {
-        200..=299 => (Status::Ok, None),
-        429 => (Status::Throttled, Some("status 429".into())),
-        other => (Status::Error, Some(format!("status {other}"))),
+        200..=299 => (CallStatus::Ok, None),
+        429 => (CallStatus::Throttled, Some("status 429".into())),
+        other => (CallStatus::Error, Some(format!("status {other}"))),
     }
 }
 
-fn of(reply: &HttpReply, status: Status, complaint: Option<String>) -> Told {
-    Told {
+fn of(reply: &HttpReply, status: CallStatus, complaint: Option<String>) -> CallReport {
+    CallReport {
         elapsed_ns: reply.elapsed_ns,
         bytes: reply.bytes,
         status,

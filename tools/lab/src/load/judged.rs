@@ -1,25 +1,26 @@
-//! A load run's quantities, and its thresholds held against them.
+//! A load run's quantities, and its thresholds compared with them.
 
-use super::summary::{Load, PhaseFigures};
+use super::summary::{LoadSummary, PhaseFigures};
 use crate::error::LabError;
 use crate::judge::{
-    ArmQuantities, Judged, Judgement, Measured, Measurement, Metric, Quantity, Rule, judge,
+    ArmQuantities, GateRule, Judgement, MeasuredQuantities, NamedQuantity, Quantity, RuleMetric,
+    RuleVerdict, judge,
 };
 use crate::stats::Interval;
-use crate::stats::Times;
-use crate::summary::{Summarised, Summary};
+use crate::stats::TimePercentiles;
+use crate::summary::{MeasurementSummary, SummarySource};
 
-impl Load {
-    /// The quantities of every phase, as variants.
-    pub(crate) fn measurement(&self) -> Measurement {
-        Measurement {
+impl LoadSummary {
+    /// Returns the quantities of every phase, as variants.
+    pub(crate) fn measurement(&self) -> MeasuredQuantities {
+        MeasuredQuantities {
             confidence: crate::stats::CONFIDENCE,
             arms: self.phases.iter().map(quantities).collect(),
         }
     }
 
     /// Holds thresholds against the last phase; nothing without thresholds. All are absolute.
-    pub(super) fn judge(&self, rules: &[Rule]) -> Result<Option<Judgement>, LabError> {
+    pub(super) fn judge(&self, rules: &[GateRule]) -> Result<Option<Judgement>, LabError> {
         if rules.is_empty() {
             return Ok(None);
         }
@@ -27,7 +28,7 @@ impl Load {
         let Some(arm) = measurement.arms().last().map(str::to_owned) else {
             return Ok(None);
         };
-        let judged: Result<Vec<Judged>, LabError> = rules
+        let judged: Result<Vec<RuleVerdict>, LabError> = rules
             .iter()
             .map(|rule| judge(rule, &arm, None, &measurement))
             .collect();
@@ -35,8 +36,8 @@ impl Load {
     }
 }
 
-impl Summarised for Load {
-    fn summary(&self) -> Summary {
+impl SummarySource for LoadSummary {
+    fn summary(&self) -> MeasurementSummary {
         let shape = |phase: &PhaseFigures| {
             format!(
                 "{} {} {:?} {}",
@@ -51,21 +52,21 @@ impl Summarised for Load {
             ("processor", self.host.processor.clone()),
             ("cores", self.host.cores.to_string()),
         ];
-        Summary {
+        MeasurementSummary {
             limited: self.generator.reasons.first().cloned(),
             torn: self.aborted.then(|| "it was stopped".to_owned()),
-            ..Summary::of("load", likeness, self.measurement())
+            ..MeasurementSummary::of("load", likeness, self.measurement())
         }
     }
 }
 
 fn quantities(phase: &PhaseFigures) -> ArmQuantities {
     let mut quantities = Vec::new();
-    let mut add = |of: &Times, named: &[(Metric, &str, Option<Interval>)]| {
+    let mut add = |of: &TimePercentiles, named: &[(RuleMetric, &str, Option<Interval>)]| {
         for (metric, name, interval) in named {
             let why = || of.missing.get(*name).cloned().unwrap_or_default();
             let found = interval.map_or_else(|| Quantity::Missing(why()), Quantity::Run);
-            quantities.push(Measured {
+            quantities.push(NamedQuantity {
                 metric: *metric,
                 quantity: found,
             });
@@ -75,18 +76,18 @@ fn quantities(phase: &PhaseFigures) -> ArmQuantities {
     add(
         service,
         &[
-            (Metric::P50, "p50", service.p50_us),
-            (Metric::P90, "p90", service.p90_us),
-            (Metric::P95, "p95", service.p95_us),
-            (Metric::P99, "p99", service.p99_us),
+            (RuleMetric::P50, "p50", service.p50_us),
+            (RuleMetric::P90, "p90", service.p90_us),
+            (RuleMetric::P95, "p95", service.p95_us),
+            (RuleMetric::P99, "p99", service.p99_us),
         ],
     );
     add(
         response,
         &[
-            (Metric::ResponseP50, "p50", response.p50_us),
-            (Metric::ResponseP95, "p95", response.p95_us),
-            (Metric::ResponseP99, "p99", response.p99_us),
+            (RuleMetric::ResponseP50, "p50", response.p50_us),
+            (RuleMetric::ResponseP95, "p95", response.p95_us),
+            (RuleMetric::ResponseP99, "p99", response.p99_us),
         ],
     );
     let none = || Quantity::Missing("no answer was streamed".into());
@@ -94,17 +95,19 @@ fn quantities(phase: &PhaseFigures) -> ArmQuantities {
         Some(ttft) => add(
             ttft,
             &[
-                (Metric::TtftP50, "p50", ttft.p50_us),
-                (Metric::TtftP95, "p95", ttft.p95_us),
+                (RuleMetric::TtftP50, "p50", ttft.p50_us),
+                (RuleMetric::TtftP95, "p95", ttft.p95_us),
             ],
         ),
-        None => quantities.extend([Metric::TtftP50, Metric::TtftP95].map(|metric| Measured {
-            metric,
-            quantity: none(),
+        None => quantities.extend([RuleMetric::TtftP50, RuleMetric::TtftP95].map(|metric| {
+            NamedQuantity {
+                metric,
+                quantity: none(),
+            }
         })),
     }
-    quantities.push(Measured {
-        metric: Metric::ErrorRate,
+    quantities.push(NamedQuantity {
+        metric: RuleMetric::ErrorRate,
         quantity: Quantity::Run(phase.error_rate),
     });
     ArmQuantities {

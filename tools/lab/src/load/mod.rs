@@ -1,9 +1,9 @@
 //! Load on one target: what it does at a given rate, or with a given number of clients.
 //!
-//! Two models. *Closed*: each worker calls again when its answer came; a stall hides the calls that would
-//! have come meanwhile. *Open*: calls are due at computed instants, whatever came before; a call that could
-//! not leave in time waits, and its response time counts from the instant at which it was due (not from a
-//! late waking, which would hide the wait again). Service time, from the write to the read, stands beside it.
+//! Two models. *Closed*: each worker calls again when its answer came; a stall hides the calls that would have come
+//! meanwhile. *Open*: calls are due at computed instants, independent of earlier answers; a call that could not leave
+//! in time waits, and its response time counts from the instant at which it was due (not from a late waking, which
+//! would hide the wait again). Service time is from the write to the read.
 //!
 //! Failures are counted by kind and are never times: a refusal, `isError`, another content than the first
 //! answer's, 429, no answer in time, a broken connection.
@@ -20,53 +20,53 @@ mod target;
 mod worker;
 
 pub use args::LoadArgs;
-use args::Plan;
-pub(crate) use args::{Scenarios, duration};
-use drive::Driven;
-pub(crate) use summary::{FORMAT, Load, PhaseFigures};
+use args::LoadPlan;
+pub(crate) use args::{LoadCommand, duration};
+use drive::DriveResult;
+pub(crate) use summary::{FORMAT, LoadSummary, PhaseFigures};
 
 use crate::error::{EXIT_ABORTED, EXIT_FAILED, LabError};
-use crate::interrupt::Interrupt;
+use crate::interrupt::InterruptFlag;
 use crate::judge::EXIT_REGRESSED;
-use crate::progress::Progress;
-use crate::run::{Manifest, RunDirectory, Sampler, write_whole};
-use crate::stats::gate::Verdict;
-use crate::{Context, wall_clock};
+use crate::progress::ProgressOutput;
+use crate::run::{ResourceSampler, RunDirectory, RunManifest, write_whole};
+use crate::stats::gate::ChangeVerdict;
+use crate::{LabContext, wall_clock};
 use std::io::Write;
 
 /// Runs `lab load`.
 pub(crate) fn run(
     args: &LoadArgs,
-    context: &Context,
+    context: &LabContext,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<u8, LabError> {
-    let (plan, interrupt) = (args.plan()?, Interrupt::listen()?);
+    let (plan, interrupt) = (args.plan()?, InterruptFlag::listen()?);
     let place = args.out.as_deref();
     let run = place
         .map(|place| RunDirectory::create(place, "load"))
         .transpose()?;
-    let manifest = Manifest::of("load", &format!("{plan:?}"), plan.seed, context);
+    let manifest = RunManifest::of("load", &format!("{plan:?}"), plan.seed, context);
     if let Some(run) = &run {
-        // A run that is killed tells at least what it was to be.
+        // A killed run still has its manifest.
         run.document("manifest.json", &manifest)?;
     }
-    let sampler = run.as_ref().map(Sampler::start).transpose()?;
+    let sampler = run.as_ref().map(ResourceSampler::start).transpose()?;
     let started_ms = wall_clock::now_ms();
-    let mut progress = Progress::new(&mut *err, args.progress.kind(context));
+    let mut progress = ProgressOutput::new(&mut *err, args.progress.kind(context));
     let profiled = args
         .profile
         .zip(run.as_ref().map(|run| run.file("perf.data")));
     let driven = drive::drive(&plan, &interrupt, sampler.as_ref(), &mut progress, profiled)?;
     drop(progress);
-    sampler.map(Sampler::finish).transpose()?;
-    let mut load = Load::of(&plan, &driven, &manifest);
+    sampler.map(ResourceSampler::finish).transpose()?;
+    let mut load = LoadSummary::of(&plan, &driven, &manifest);
     load.thresholds = load.judge(&args.threshold)?;
     let mut lost = false;
     if let Some(run) = &run {
         let kept = keep(run, manifest, &plan, &load, &driven, started_ms);
         lost = kept.is_err();
-        // Whoever does not read it finds the directory all the same, and the figures are told below.
+        // The directory is there even if this line cannot be written, and the figures follow below.
         let _ = match kept {
             Ok(()) => writeln!(err, "stored in {}", run.path().display()),
             Err(error) => writeln!(err, "error: not stored: {error}"),
@@ -91,10 +91,10 @@ pub(crate) fn run(
 /// Keeps what was measured, the verdicts and the profile.
 fn keep(
     run: &RunDirectory,
-    manifest: Manifest,
-    plan: &Plan,
-    load: &Load,
-    driven: &Driven,
+    manifest: RunManifest,
+    plan: &LoadPlan,
+    load: &LoadSummary,
+    driven: &DriveResult,
     started_ms: u64,
 ) -> Result<(), LabError> {
     if let Some(Ok(page)) = &driven.profile {
@@ -106,11 +106,11 @@ fn keep(
     store::write(run, manifest, plan, load, driven, started_ms)
 }
 
-fn exit_code(load: &Load) -> u8 {
+fn exit_code(load: &LoadSummary) -> u8 {
     let judged = load.thresholds.as_ref();
     if load.aborted {
         EXIT_ABORTED
-    } else if judged.is_some_and(|judged| judged.verdict == Verdict::Regressed) {
+    } else if judged.is_some_and(|judged| judged.verdict == ChangeVerdict::Regressed) {
         EXIT_REGRESSED
     } else {
         u8::from(load.phases.iter().all(|phase| phase.ok == 0))

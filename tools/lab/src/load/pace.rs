@@ -1,6 +1,6 @@
 //! When calls are due.
 
-use crate::stats::Random;
+use crate::stats::SeededRandom;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -15,13 +15,13 @@ pub(crate) enum Pace {
 
 /// The schedule of one phase, shared by its workers. Times count from the beginning of the phase.
 #[derive(Debug)]
-pub(crate) struct Schedule {
+pub(crate) struct PhaseSchedule {
     pace: Pace,
     length: Duration,
     next: AtomicU64,
 }
 
-impl Schedule {
+impl PhaseSchedule {
     pub(crate) fn new(pace: Pace, length: Duration) -> Self {
         Self {
             pace,
@@ -30,7 +30,7 @@ impl Schedule {
         }
     }
 
-    /// Whether calls are due at a rate.
+    /// Returns whether calls are due at a rate.
     pub(crate) fn is_open(&self) -> bool {
         matches!(self.pace, Pace::Open { .. })
     }
@@ -40,7 +40,7 @@ impl Schedule {
         self.length
     }
 
-    /// Calls that were due by `now` and that nobody took: they never left.
+    /// Returns the number of calls that were due by `now` and never left.
     pub(crate) fn untaken(&self, now: Duration) -> u64 {
         let Pace::Open { rate } = self.pace else {
             return 0;
@@ -64,22 +64,22 @@ impl Schedule {
     }
 }
 
-/// A pause of `think` on average, up to `spread` (of 1) longer or shorter: workers whose pauses are all the same come to call
-/// together, whatever is between them.
-pub(crate) fn pause(think: Duration, spread: f64, random: &mut Random) -> Duration {
+/// Returns a pause of `think` on average, up to `spread` (of 1) longer or shorter: with equal pauses workers would end
+/// up calling together.
+pub(crate) fn pause(think: Duration, spread: f64, random: &mut SeededRandom) -> Duration {
     think.mul_f64(1.0 + spread * (2.0 * random.unit() - 1.0))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::Sorted;
+    use crate::stats::SortedSamples;
 
     #[test]
     fn pauses_are_spread_evenly_around_what_is_asked_for_and_the_same_for_a_seed() {
         let ms = Duration::from_millis;
         let drawn = |seed| {
-            let mut random = Random::new(seed);
+            let mut random = SeededRandom::new(seed);
             std::iter::repeat_with(move || pause(ms(10), 0.5, &mut random))
         };
         let many: Vec<Duration> = drawn(1).take(10_000).collect();
@@ -92,13 +92,13 @@ mod tests {
         );
         assert!(drawn(1).take(100).eq(many.iter().copied().take(100)));
         assert!(!drawn(2).take(100).eq(many.iter().copied().take(100)));
-        assert_eq!(pause(ms(10), 0.0, &mut Random::new(1)), ms(10));
+        assert_eq!(pause(ms(10), 0.0, &mut SeededRandom::new(1)), ms(10));
     }
-    /// Service and response times, in ms, of one worker before a server that answers in 1 ms but stands
-    /// still for the first second of every ten. All times are simulated.
-    fn simulate(pace: Pace) -> (Sorted, Sorted) {
+    /// Returns service and response times, in ms, of one worker before a server that answers in 1 ms but stalls for the
+    /// first second of every ten. All times are simulated.
+    fn simulate(pace: Pace) -> (SortedSamples, SortedSamples) {
         let ms = Duration::from_millis;
-        let schedule = Schedule::new(pace, ms(100_000));
+        let schedule = PhaseSchedule::new(pace, ms(100_000));
         let (mut now, mut service, mut response) = (Duration::ZERO, Vec::new(), Vec::new());
         while let Some(due) = schedule.due(0, now) {
             let begun = now.max(due);
@@ -108,7 +108,7 @@ mod tests {
             response.push((end - due).as_secs_f64() * 1e3);
             now = end;
         }
-        (Sorted::new(service), Sorted::new(response))
+        (SortedSamples::new(service), SortedSamples::new(response))
     }
 
     #[test]
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn what_was_due_and_never_taken_is_counted() {
         let second = Duration::from_secs(1);
-        let schedule = Schedule::new(Pace::Open { rate: 10.0 }, second);
+        let schedule = PhaseSchedule::new(Pace::Open { rate: 10.0 }, second);
         for taken in 0..3 {
             assert_eq!(schedule.untaken(second), 10 - taken);
             schedule.due(0, second);
@@ -141,19 +141,19 @@ mod tests {
         assert_eq!(schedule.untaken(second / 4), 0);
         while schedule.due(0, second).is_some() {}
         assert_eq!(schedule.untaken(10 * second), 0);
-        let closed = Schedule::new(Pace::Closed { workers: 2 }, second);
+        let closed = PhaseSchedule::new(Pace::Closed { workers: 2 }, second);
         assert_eq!(closed.untaken(second), 0);
     }
 
     #[test]
     fn calls_are_due_at_multiples_of_the_interval() {
         let second = Duration::from_secs(1);
-        let schedule = Schedule::new(Pace::Open { rate: 4.0 }, second);
+        let schedule = PhaseSchedule::new(Pace::Open { rate: 4.0 }, second);
         let due: Vec<u128> = std::iter::from_fn(|| schedule.due(9, second))
             .map(|due| due.as_millis())
             .collect();
         assert_eq!(due, [0, 250, 500, 750]);
-        let closed = Schedule::new(Pace::Closed { workers: 2 }, second);
+        let closed = PhaseSchedule::new(Pace::Closed { workers: 2 }, second);
         assert_eq!(closed.due(1, second / 2), Some(second / 2));
         assert_eq!(closed.due(2, second / 2), None);
         assert_eq!(closed.due(0, second), None);

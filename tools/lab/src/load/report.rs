@@ -1,16 +1,16 @@
 //! A load run for people, and as one JSON document.
 
-use super::summary::{Load, PhaseFigures};
+use super::summary::{LoadSummary, PhaseFigures};
 use crate::judge;
 use crate::stats::Interval;
-use crate::stats::Times;
+use crate::stats::TimePercentiles;
 use std::io::{self, Write};
 
-pub(super) fn json(load: &Load, out: &mut dyn Write) -> io::Result<()> {
-    crate::summary::Document::of(load).print(out)
+pub(super) fn json(load: &LoadSummary, out: &mut dyn Write) -> io::Result<()> {
+    crate::summary::SummaryDocument::of(load).print(out)
 }
 
-pub(super) fn text(load: &Load, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn text(load: &LoadSummary, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{} on {}", load.operation, load.target)?;
     writeln!(out, "{}", load.host.describe())?;
     for phase in &load.phases {
@@ -78,7 +78,7 @@ fn one(phase: &PhaseFigures, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-fn row(name: &str, times: &Times, out: &mut dyn Write) -> io::Result<()> {
+fn row(name: &str, times: &TimePercentiles, out: &mut dyn Write) -> io::Result<()> {
     let point = |interval: &Option<Interval>| {
         interval
             .as_ref()

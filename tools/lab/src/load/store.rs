@@ -1,12 +1,12 @@
 //! A load run kept as a run directory.
 
-use super::args::Plan;
-use super::drive::Driven;
-use super::summary::Load;
-use super::worker::Done;
+use super::args::LoadPlan;
+use super::drive::DriveResult;
+use super::summary::LoadSummary;
+use super::worker::CompletedCall;
 use crate::error::LabError;
-use crate::run::{Manifest, OpRecord, OpsWriter, Recorded, RunDirectory, Status};
-use crate::summary::Document;
+use crate::run::{CallStatus, LoggedHistogram, OpRecord, OpsWriter, RunDirectory, RunManifest};
+use crate::summary::SummaryDocument;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -16,10 +16,10 @@ const INTERVAL: Duration = Duration::from_secs(10);
 /// Writes what was done into the run directory. `started_ms` is the Unix time of its beginning.
 pub(super) fn write(
     run: &RunDirectory,
-    mut manifest: Manifest,
-    plan: &Plan,
-    load: &Load,
-    driven: &Driven,
+    mut manifest: RunManifest,
+    plan: &LoadPlan,
+    load: &LoadSummary,
+    driven: &DriveResult,
     started_ms: u64,
 ) -> Result<(), LabError> {
     manifest.warnings.clone_from(&load.warnings);
@@ -29,10 +29,10 @@ pub(super) fn write(
     }
     histograms(run, plan, &load.operation, driven, started_ms)?;
     // The summary comes last: a directory that has one is whole.
-    run.document("summary.json", &Document::of(load))
+    run.document("summary.json", &SummaryDocument::of(load))
 }
 
-fn phase_name(plan: &Plan, phase: u32) -> &str {
+fn phase_name(plan: &LoadPlan, phase: u32) -> &str {
     let phase = plan.phases.get(phase as usize);
     phase.map_or("", |phase| phase.name.as_str())
 }
@@ -40,9 +40,9 @@ fn phase_name(plan: &Plan, phase: u32) -> &str {
 fn worker(
     run: &RunDirectory,
     number: u32,
-    plan: &Plan,
+    plan: &LoadPlan,
     op: &str,
-    calls: &[Done],
+    calls: &[CompletedCall],
     started_ms: u64,
 ) -> Result<(), LabError> {
     let mut out = OpsWriter::create(run, number, started_ms)?;
@@ -68,27 +68,27 @@ fn worker(
 /// Response times of good calls, per phase and interval.
 fn histograms(
     run: &RunDirectory,
-    plan: &Plan,
+    plan: &LoadPlan,
     op: &str,
-    driven: &Driven,
+    driven: &DriveResult,
     started_ms: u64,
 ) -> Result<(), LabError> {
     let mut intervals: BTreeMap<(u64, u32), Vec<f64>> = BTreeMap::new();
     for done in driven.workers.iter().flatten() {
-        if done.status == Status::Ok {
+        if done.status == CallStatus::Ok {
             let end_us = done.start_us + done.latency_us;
             let at = (end_us / 1e6 / INTERVAL.as_secs_f64()) as u64;
             let times = intervals.entry((at, done.phase)).or_default();
             times.push(end_us - done.intended_us);
         }
     }
-    let recorded: Result<Vec<Recorded>, LabError> = intervals
+    let recorded: Result<Vec<LoggedHistogram>, LabError> = intervals
         .into_iter()
         .map(|((at, phase), times)| {
             let begin = INTERVAL * u32::try_from(at).unwrap_or(u32::MAX);
             let name = phase_name(plan, phase);
-            Recorded::of(op, name, begin, INTERVAL, times.into_iter())
+            LoggedHistogram::of(op, name, begin, INTERVAL, times.into_iter())
         })
         .collect();
-    Recorded::write_all(run, started_ms, &recorded?)
+    LoggedHistogram::write_all(run, started_ms, &recorded?)
 }

@@ -1,13 +1,13 @@
-//! What a load run tells: times, failures by kind, rates, and whether the generator itself was the limit.
+//! Figures of a load run: times, failures by kind, rates, and whether the generator itself was the limit.
 
-use super::args::{Phase, Plan};
-use super::drive::{Driven, Stretch};
+use super::args::{LoadPhase, LoadPlan};
+use super::drive::{DriveResult, FinishedPhase};
 use super::pace::Pace;
-use super::worker::Done;
-use crate::host::{self, Host};
+use super::worker::CompletedCall;
+use crate::host::{self, HostInfo};
 use crate::judge::Judgement;
-use crate::run::{Manifest, Status};
-use crate::stats::{CONFIDENCE, Interval, Sorted, Times, share};
+use crate::run::{CallStatus, RunManifest};
+use crate::stats::{CONFIDENCE, Interval, SortedSamples, TimePercentiles, share};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ const BUSY: f64 = 0.8;
 
 /// Everything that is said about one run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Load {
+pub(crate) struct LoadSummary {
     pub(crate) format: String,
     pub(crate) version: String,
     pub(crate) build: String,
@@ -34,14 +34,14 @@ pub(crate) struct Load {
     pub(crate) workers: u32,
     pub(crate) warm: u32,
     pub(crate) aborted: bool,
-    pub(crate) host: Host,
+    pub(crate) host: HostInfo,
     pub(crate) load_average_before: Option<[f64; 3]>,
     pub(crate) load_average_after: Option<[f64; 3]>,
-    pub(crate) generator: Generator,
+    pub(crate) generator: GeneratorLimits,
     pub(crate) phases: Vec<PhaseFigures>,
     /// The first of all complaints.
     pub(crate) complaint: Option<String>,
-    /// The thresholds held against the last phase; nothing without thresholds.
+    /// The thresholds compared with the last phase; nothing without thresholds.
     #[serde(default)]
     pub(crate) thresholds: Option<Judgement>,
     pub(crate) warnings: Vec<String>,
@@ -49,7 +49,7 @@ pub(crate) struct Load {
 
 /// Whether the lab was the limit.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Generator {
+pub(crate) struct GeneratorLimits {
     /// Then the figures are the generator's, and a gate refuses them.
     pub(crate) limited: bool,
     pub(crate) reasons: Vec<String>,
@@ -80,20 +80,20 @@ pub(crate) struct PhaseFigures {
     /// The same in its best whole second; nothing in a phase shorter than one.
     pub(crate) rps_peak: Option<f64>,
     /// From the write of a request to the read of its answer, good calls only.
-    pub(crate) service: Times,
+    pub(crate) service: TimePercentiles,
     /// The same from the instant at which the call was due.
-    pub(crate) response: Times,
+    pub(crate) response: TimePercentiles,
     /// To the first part of streamed answers.
-    pub(crate) ttft: Option<Times>,
+    pub(crate) ttft: Option<TimePercentiles>,
 }
 
-impl Load {
+impl LoadSummary {
     /// Works out the figures.
-    pub(super) fn of(plan: &Plan, driven: &Driven, manifest: &Manifest) -> Self {
+    pub(super) fn of(plan: &LoadPlan, driven: &DriveResult, manifest: &RunManifest) -> Self {
         let phases: Vec<PhaseFigures> = (0..)
             .zip(&driven.phases)
             .filter_map(|(number, stretch)| {
-                let done: Vec<&Done> = driven
+                let done: Vec<&CompletedCall> = driven
                     .workers
                     .iter()
                     .flatten()
@@ -107,7 +107,7 @@ impl Load {
                 Some(PhaseFigures::of(phase, workers, stretch, &done))
             })
             .collect();
-        let generator = Generator::of(plan, driven, &phases);
+        let generator = GeneratorLimits::of(plan, driven, &phases);
         Self {
             format: FORMAT.into(),
             version: manifest.version.clone(),
@@ -131,11 +131,17 @@ impl Load {
 }
 
 impl PhaseFigures {
-    fn of(phase: &Phase, workers: u32, stretch: &Stretch, done: &[&Done]) -> Self {
+    fn of(
+        phase: &LoadPhase,
+        workers: u32,
+        stretch: &FinishedPhase,
+        done: &[&CompletedCall],
+    ) -> Self {
         let (pace, seconds) = (phase.pace, (stretch.end - stretch.begin).as_secs_f64());
-        let good: Vec<&&Done> = done.iter().filter(|d| d.status == Status::Ok).collect();
+        let good: Vec<&&CompletedCall> =
+            done.iter().filter(|d| d.status == CallStatus::Ok).collect();
         let mut failures = BTreeMap::new();
-        for bad in done.iter().filter(|d| d.status != Status::Ok) {
+        for bad in done.iter().filter(|d| d.status != CallStatus::Ok) {
             *failures.entry(bad.status.name()).or_insert(0) += 1;
         }
         let unsent = usize::try_from(stretch.unsent).unwrap_or(usize::MAX);
@@ -165,15 +171,17 @@ impl PhaseFigures {
             failures,
             rps: good.len() as f64 / seconds.max(1e-9),
             rps_peak: peak(&good, seconds),
-            service: Times::of(good.iter().map(|d| d.latency_us).collect()),
-            response: Times::of(response.collect()),
-            ttft: streamed.filter(|all| !all.is_empty()).map(Times::of),
+            service: TimePercentiles::of(good.iter().map(|d| d.latency_us).collect()),
+            response: TimePercentiles::of(response.collect()),
+            ttft: streamed
+                .filter(|all| !all.is_empty())
+                .map(TimePercentiles::of),
         }
     }
 }
 
 /// Good answers in the best whole second.
-fn peak(good: &[&&Done], seconds: f64) -> Option<f64> {
+fn peak(good: &[&&CompletedCall], seconds: f64) -> Option<f64> {
     let begin = good
         .iter()
         .map(|d| d.start_us)
@@ -188,8 +196,8 @@ fn peak(good: &[&&Done], seconds: f64) -> Option<f64> {
     counts.values().max().map(|count| f64::from(*count))
 }
 
-impl Generator {
-    fn of(plan: &Plan, driven: &Driven, phases: &[PhaseFigures]) -> Self {
+impl GeneratorLimits {
+    fn of(plan: &LoadPlan, driven: &DriveResult, phases: &[PhaseFigures]) -> Self {
         let mut reasons = Vec::new();
         let mut worst = None;
         for (number, (phase, figures)) in (0..).zip(plan.phases.iter().zip(phases)) {
@@ -198,7 +206,9 @@ impl Generator {
             };
             let late = driven.workers.iter().flatten();
             let late = late.filter(|d| d.phase == number).map(|d| d.late_us);
-            let p99 = Sorted::new(late.collect()).at(0.99).unwrap_or_default();
+            let p99 = SortedSamples::new(late.collect())
+                .at(0.99)
+                .unwrap_or_default();
             worst = Some(f64::max(worst.unwrap_or_default(), p99));
             let median = figures
                 .service
@@ -227,9 +237,9 @@ impl Generator {
 }
 
 fn warnings(
-    manifest: &Manifest,
-    driven: &Driven,
-    generator: &Generator,
+    manifest: &RunManifest,
+    driven: &DriveResult,
+    generator: &GeneratorLimits,
     phases: &[PhaseFigures],
 ) -> Vec<String> {
     let mut found = Vec::new();
@@ -271,7 +281,7 @@ mod tests {
 
     #[test]
     fn failures_are_counted_and_are_no_times() {
-        let done = |latency_us, status| Done {
+        let done = |latency_us, status| CompletedCall {
             phase: 0,
             intended_us: 0.0,
             start_us: 5.0,
@@ -281,21 +291,21 @@ mod tests {
             ttft_us: None,
             status,
         };
-        let all: Vec<Done> = (0..80)
-            .map(|n| done(100.0 + f64::from(n), Status::Ok))
+        let all: Vec<CompletedCall> = (0..80)
+            .map(|n| done(100.0 + f64::from(n), CallStatus::Ok))
             .chain([
-                done(1.0, Status::ToolError),
-                done(1.0, Status::Timeout),
-                done(2.0, Status::Timeout),
+                done(1.0, CallStatus::ToolError),
+                done(1.0, CallStatus::Timeout),
+                done(2.0, CallStatus::Timeout),
             ])
             .collect();
-        let all: Vec<&Done> = all.iter().collect();
-        let phase = Phase {
+        let all: Vec<&CompletedCall> = all.iter().collect();
+        let phase = LoadPhase {
             name: "a".into(),
             duration: Duration::from_secs(2),
             pace: Pace::Open { rate: 44.0 },
         };
-        let stretch = Stretch {
+        let stretch = FinishedPhase {
             begin: Duration::ZERO,
             end: Duration::from_secs(2),
             unsent: 5,

@@ -1,50 +1,53 @@
-//! What is called: a server behind pipes, an MCP server over HTTP, any HTTP server. Each worker has its own.
+//! Targets of calls: a server behind pipes, an MCP server over HTTP, any HTTP server. Each worker has its own.
 
-use super::http::{HttpTarget, McpHttpTarget, Url};
-use crate::driver::{self, Answer, Answers, Connection, Operation, Protocol, Question};
+use super::http::{HttpTarget, HttpUrl, McpHttpTarget};
+use crate::driver::{
+    self, AnswerEquality, CallAnswer, ProtocolRevision, RenderedRequest, TimedOperation,
+    VariantConnection,
+};
 use crate::error::LabError;
-use crate::run::Status;
+use crate::run::CallStatus;
 use crate::variant::Variant;
 use serde_json::Value;
 
 /// Where calls go, and what they are.
 #[derive(Debug, Clone)]
-pub(crate) enum Aim {
+pub(crate) enum LoadTarget {
     Stdio {
         arm: Variant,
-        operation: Operation,
-        protocol: Protocol,
-        answers: Answers,
+        operation: TimedOperation,
+        protocol: ProtocolRevision,
+        answers: AnswerEquality,
     },
     McpHttp {
-        url: Url,
+        url: HttpUrl,
         headers: Vec<String>,
-        operation: Operation,
-        protocol: Protocol,
-        answers: Answers,
+        operation: TimedOperation,
+        protocol: ProtocolRevision,
+        answers: AnswerEquality,
     },
     Http {
-        url: Url,
+        url: HttpUrl,
         headers: Vec<String>,
         body: Option<String>,
-        answers: Answers,
+        answers: AnswerEquality,
     },
 }
 
 /// What came of one call.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Told {
+pub(crate) struct CallReport {
     pub(crate) elapsed_ns: u64,
     pub(crate) bytes: usize,
-    pub(crate) status: Status,
+    pub(crate) status: CallStatus,
     /// From the request to the first part of a streamed answer.
     pub(crate) ttft_ns: Option<u64>,
-    /// What was wrong, for people.
+    /// Description of the fault, for people.
     pub(crate) complaint: Option<String>,
 }
 
-impl Told {
-    pub(crate) fn failed(status: Status, elapsed_ns: u64, complaint: String) -> Self {
+impl CallReport {
+    pub(crate) fn failure(status: CallStatus, elapsed_ns: u64, complaint: String) -> Self {
         Self {
             elapsed_ns,
             bytes: 0,
@@ -54,26 +57,26 @@ impl Told {
         }
     }
 
-    /// Whether the connection is of no more use.
+    /// Returns whether the connection is of no more use.
     pub(crate) fn is_lost(&self) -> bool {
-        matches!(self.status, Status::Timeout | Status::Broken)
+        matches!(self.status, CallStatus::Timeout | CallStatus::Broken)
     }
 }
 
 /// A connection that is ready for calls.
-pub(crate) trait Target: Send {
+pub(crate) trait CallTarget: Send {
     /// Makes one call and judges its answer.
-    fn call(&mut self) -> Told;
+    fn call(&mut self) -> CallReport;
 
-    /// The process behind it, where it is our child.
+    /// Returns the process behind it, if it is our child.
     fn pid(&self) -> Option<u32> {
         None
     }
 }
 
-impl Aim {
+impl LoadTarget {
     /// Connects.
-    pub(crate) fn open(&self, timeout_ms: u64) -> Result<Box<dyn Target>, LabError> {
+    pub(crate) fn open(&self, timeout_ms: u64) -> Result<Box<dyn CallTarget>, LabError> {
         match self {
             Self::Stdio {
                 arm,
@@ -81,12 +84,12 @@ impl Aim {
                 protocol,
                 answers,
             } => {
-                let mut connection = Connection::new(driver::spawn(arm, timeout_ms)?);
+                let mut connection = VariantConnection::new(driver::spawn(arm, timeout_ms)?);
                 connection.open(*protocol)?;
                 Ok(Box::new(StdioTarget {
                     connection,
                     question: operation.question(*protocol),
-                    judge: Judge::new(*answers),
+                    judge: AnswerJudge::new(*answers),
                 }))
             }
             Self::McpHttp {
@@ -100,7 +103,7 @@ impl Aim {
                 headers,
                 operation,
                 *protocol,
-                Judge::new(*answers),
+                AnswerJudge::new(*answers),
                 timeout_ms,
             )?)),
             Self::Http {
@@ -130,14 +133,14 @@ impl Aim {
 
 /// Judges answers by the first good one.
 #[derive(Debug)]
-pub(crate) struct Judge {
-    answers: Answers,
+pub(crate) struct AnswerJudge {
+    answers: AnswerEquality,
     raw: Option<String>,
     value: Option<Value>,
 }
 
-impl Judge {
-    pub(crate) fn new(answers: Answers) -> Self {
+impl AnswerJudge {
+    pub(crate) fn new(answers: AnswerEquality) -> Self {
         Self {
             answers,
             raw: None,
@@ -146,70 +149,72 @@ impl Judge {
     }
 
     /// What an answer is worth, and what is wrong with it.
-    pub(crate) fn status(&mut self, answer: &Answer<'_>) -> (Status, Option<String>) {
+    pub(crate) fn status(&mut self, answer: &CallAnswer<'_>) -> (CallStatus, Option<String>) {
         let raw = match answer {
-            Answer::Refused { code, message } => {
-                return (Status::Error, Some(format!("{code} {message}")));
+            CallAnswer::Refused { code, message } => {
+                return (CallStatus::Error, Some(format!("{code} {message}")));
             }
-            Answer::Result(raw) if self.raw.as_deref() == Some(*raw) => return (Status::Ok, None),
-            Answer::Result(raw) => *raw,
+            CallAnswer::Result(raw) if self.raw.as_deref() == Some(*raw) => {
+                return (CallStatus::Ok, None);
+            }
+            CallAnswer::Result(raw) => *raw,
         };
         let result: Value = match serde_json::from_str(raw) {
             Ok(result) => result,
-            Err(error) => return (Status::Broken, Some(format!("a result {error}"))),
+            Err(error) => return (CallStatus::Broken, Some(format!("a result {error}"))),
         };
         if result.get("isError") == Some(&Value::Bool(true)) {
             let text = raw.chars().take(200).collect();
-            return (Status::ToolError, Some(text));
+            return (CallStatus::ToolError, Some(text));
         }
         let value = self.answers.part(result);
         match &self.value {
             Some(known) if *known != value => {
                 let what = driver::difference(known, &value);
-                (Status::WrongContent, Some(what))
+                (CallStatus::WrongContent, Some(what))
             }
             _ => {
                 self.raw = Some(raw.into());
                 self.value = Some(value);
-                (Status::Ok, None)
+                (CallStatus::Ok, None)
             }
         }
     }
 }
 
 struct StdioTarget {
-    connection: Connection,
-    question: Question,
-    judge: Judge,
+    connection: VariantConnection,
+    question: RenderedRequest,
+    judge: AnswerJudge,
 }
 
-impl Target for StdioTarget {
-    fn call(&mut self) -> Told {
+impl CallTarget for StdioTarget {
+    fn call(&mut self) -> CallReport {
         let start = std::time::Instant::now();
         let elapsed_ns = match self.connection.ask(&self.question) {
             Ok(elapsed_ns) => elapsed_ns,
             Err(error) => {
                 let status = match error {
-                    LabError::Silent { .. } => Status::Timeout,
-                    _ => Status::Broken,
+                    LabError::Silent { .. } => CallStatus::Timeout,
+                    _ => CallStatus::Broken,
                 };
                 let elapsed = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-                return Told::failed(status, elapsed, error.to_string());
+                return CallReport::failure(status, elapsed, error.to_string());
             }
         };
         let (_, bytes) = self.connection.last();
         let (status, complaint) = if self.connection.is_known() {
-            (Status::Ok, None)
+            (CallStatus::Ok, None)
         } else {
             match self.connection.answer() {
                 Ok(answer) => self.judge.status(&answer),
-                Err(error) => (Status::Broken, Some(error.to_string())),
+                Err(error) => (CallStatus::Broken, Some(error.to_string())),
             }
         };
-        if status == Status::Ok && !self.connection.is_known() {
+        if status == CallStatus::Ok && !self.connection.is_known() {
             self.connection.confirm();
         }
-        Told {
+        CallReport {
             elapsed_ns,
             bytes,
             status,
@@ -229,21 +234,21 @@ mod tests {
 
     #[test]
     fn answers_are_held_against_the_first() {
-        let mut judge = Judge::new(Answers::Content);
-        let mut check = |raw: &str, expect: Status| {
-            assert_eq!(judge.status(&Answer::Result(raw)).0, expect, "{raw}");
+        let mut judge = AnswerJudge::new(AnswerEquality::Content);
+        let mut check = |raw: &str, expect: CallStatus| {
+            assert_eq!(judge.status(&CallAnswer::Result(raw)).0, expect, "{raw}");
         };
-        check(r#"{"content":[],"isError":true}"#, Status::ToolError);
-        check(r#"{"content":[1]}"#, Status::Ok);
-        check(r#"{"content":[1],"more":2}"#, Status::Ok);
-        check(r#"{"content":[2]}"#, Status::WrongContent);
-        check("{", Status::Broken);
-        let refusal = Answer::Refused {
+        check(r#"{"content":[],"isError":true}"#, CallStatus::ToolError);
+        check(r#"{"content":[1]}"#, CallStatus::Ok);
+        check(r#"{"content":[1],"more":2}"#, CallStatus::Ok);
+        check(r#"{"content":[2]}"#, CallStatus::WrongContent);
+        check("{", CallStatus::Broken);
+        let refusal = CallAnswer::Refused {
             code: -31_001,
             message: "denied".into(),
         };
         let (status, complaint) = judge.status(&refusal);
-        assert_eq!(status, Status::Error);
+        assert_eq!(status, CallStatus::Error);
         assert_eq!(complaint.as_deref(), Some("-31001 denied"));
     }
 }

@@ -1,12 +1,12 @@
 //! One worker: takes calls from the schedule, makes them, remembers what became of them.
 
-use super::args::Plan;
-use super::pace::{Schedule, pause};
-use super::target::{Target, Told};
+use super::args::LoadPlan;
+use super::pace::{PhaseSchedule, pause};
+use super::target::{CallReport, CallTarget};
 use crate::error::LabError;
-use crate::interrupt::Interrupt;
-use crate::run::Status;
-use crate::stats::Random;
+use crate::interrupt::InterruptFlag;
+use crate::run::CallStatus;
+use crate::stats::SeededRandom;
 use hdrhistogram::Histogram;
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,7 +24,7 @@ const NAP_MAX: Duration = Duration::from_millis(100);
 
 /// One call, in microseconds from the beginning of the run.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Done {
+pub(crate) struct CompletedCall {
     pub(crate) phase: u32,
     pub(crate) intended_us: f64,
     pub(crate) start_us: f64,
@@ -33,12 +33,12 @@ pub(crate) struct Done {
     pub(crate) late_us: f64,
     pub(crate) bytes: u64,
     pub(crate) ttft_us: Option<f64>,
-    pub(crate) status: Status,
+    pub(crate) status: CallStatus,
 }
 
 /// What all workers share while they work.
 #[derive(Debug, Default)]
-pub(crate) struct Shared {
+pub(crate) struct WorkerContext {
     pub(crate) calls: AtomicU64,
     pub(crate) failures: AtomicU64,
     /// Calls of the phase under way that a worker took and did not make.
@@ -54,14 +54,14 @@ pub(crate) struct Shared {
 /// A worker and its target.
 pub(crate) struct Worker<'a> {
     pub(crate) number: u32,
-    pub(crate) plan: &'a Plan,
-    pub(crate) shared: &'a Shared,
-    pub(crate) interrupt: &'a Interrupt,
-    pub(crate) target: Option<Box<dyn Target>>,
+    pub(crate) plan: &'a LoadPlan,
+    pub(crate) shared: &'a WorkerContext,
+    pub(crate) interrupt: &'a InterruptFlag,
+    pub(crate) target: Option<Box<dyn CallTarget>>,
     pub(crate) reconnects: u32,
-    pub(crate) done: Vec<Done>,
-    /// What its pauses are drawn by.
-    pub(crate) random: Random,
+    pub(crate) done: Vec<CompletedCall>,
+    /// Random numbers for its pauses.
+    pub(crate) random: SeededRandom,
 }
 
 impl Worker<'_> {
@@ -85,9 +85,15 @@ impl Worker<'_> {
     }
 
     /// Works through a phase that began at `begin`; `run` is when the run began.
-    pub(crate) fn work(&mut self, phase: u32, schedule: &Schedule, run: Instant, begin: Instant) {
-        // Without this the kernel wakes sleepers up to 50 µs late to save power. Where it is refused the
-        // lateness is measured all the same.
+    pub(crate) fn work(
+        &mut self,
+        phase: u32,
+        schedule: &PhaseSchedule,
+        run: Instant,
+        begin: Instant,
+    ) {
+        // Without this the kernel wakes sleepers up to 50 µs late to save power. If it is refused, the lateness is
+        // measured anyway.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         Self::wait_for(begin);
         let mut free = Duration::ZERO;
@@ -102,7 +108,7 @@ impl Worker<'_> {
             let told = self.call();
             let offset = |since: Duration| (begin + since).duration_since(run).as_secs_f64() * 1e6;
             let could = due.max(free);
-            self.remember(Done {
+            self.remember(CompletedCall {
                 phase,
                 intended_us: offset(due),
                 start_us: offset(start),
@@ -126,7 +132,7 @@ impl Worker<'_> {
         }
     }
 
-    fn adopt(&mut self, target: Box<dyn Target>) {
+    fn adopt(&mut self, target: Box<dyn CallTarget>) {
         if let Some(pid) = target.pid() {
             let mut pids = self
                 .shared
@@ -138,17 +144,17 @@ impl Worker<'_> {
         self.target = Some(target);
     }
 
-    fn call(&mut self) -> Told {
+    fn call(&mut self) -> CallReport {
         match &mut self.target {
             Some(target) => target.call(),
-            None => Told::failed(Status::Broken, 0, "not connected".into()),
+            None => CallReport::failure(CallStatus::Broken, 0, "not connected".into()),
         }
     }
 
-    fn remember(&mut self, done: Done) {
+    fn remember(&mut self, done: CompletedCall) {
         self.done.push(done);
         self.shared.calls.fetch_add(1, Ordering::Relaxed);
-        if done.status != Status::Ok {
+        if done.status != CallStatus::Ok {
             self.shared.failures.fetch_add(1, Ordering::Relaxed);
             return;
         }
@@ -171,12 +177,11 @@ impl Worker<'_> {
         }
     }
 
-    /// Connects again while the phase goes on; `false` where that came to nothing. In a closed loop each
-    /// attempt that fails is a call that failed: its caller would have made one. At a rate the calls that
-    /// fall due meanwhile tell the same.
+    /// Reconnects while the phase goes on; returns false if that failed. In a closed loop each attempt that fails is a
+    /// call that failed: its caller would have made one. At a rate the calls that fall due meanwhile count.
     fn recover(
         &mut self,
-        (phase, schedule): (u32, &Schedule),
+        (phase, schedule): (u32, &PhaseSchedule),
         run: Instant,
         begin: Instant,
     ) -> bool {
@@ -193,7 +198,7 @@ impl Worker<'_> {
                     return true;
                 }
                 Err(_) if schedule.is_open() => {}
-                Err(_) => self.remember(Done {
+                Err(_) => self.remember(CompletedCall {
                     phase,
                     intended_us: start_us,
                     start_us,
@@ -201,7 +206,7 @@ impl Worker<'_> {
                     late_us: 0.0,
                     bytes: 0,
                     ttft_us: None,
-                    status: Status::Broken,
+                    status: CallStatus::Broken,
                 }),
             }
             std::thread::park_timeout(RECONNECT_WAIT);

@@ -1,19 +1,19 @@
 //! From raw times to figures.
 
-use super::approval::Approval;
-use super::measure::{Lap, Measured, Plan, comparisons};
+use super::approval::ApprovalWait;
+use super::measure::{LaunchTimes, OverheadMeasurement, OverheadPlan, comparisons};
 use super::stages::StageFigures;
 use super::usage::{self, ProcessFigures};
-use crate::Context;
-use crate::host::{self, Host};
+use crate::LabContext;
+use crate::host::{self, HostInfo};
 use crate::run;
-use crate::stats::{Interval, Sorted, hodges_lehmann, mean, median, variance};
+use crate::stats::{Interval, SortedSamples, hodges_lehmann, mean, median, variance};
 use crate::variant::Variant;
 use serde::{Deserialize, Serialize};
 
 /// The name and version of the document.
 pub(crate) const FORMAT: &str = "durward-lab-overhead/1";
-/// How variants and launches are arranged; stands in every result.
+/// Arrangement of variants and launches; every result has it.
 const DESIGN: &str = "each launch starts every variant afresh; within it the variants take turns in random order, reversed \
 in every second round; call i of a variant is paired with call i of the baseline; a launch counts as the median \
 of its paired differences; intervals are Student's t over launches, from 20 launches on a bootstrap over launches; percentiles are nearest-rank";
@@ -25,7 +25,7 @@ const BUSY: f64 = 0.8;
 
 /// Everything that is said about one measurement.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Analysis {
+pub(crate) struct OverheadAnalysis {
     pub(crate) format: String,
     pub(crate) version: String,
     /// How the lab itself was built: `release` or `debug`.
@@ -50,11 +50,11 @@ pub(crate) struct Analysis {
     pub(crate) confidence: f64,
     /// The core that client, variants and servers shared.
     pub(crate) pinned_core: Option<usize>,
-    pub(crate) host: Host,
+    pub(crate) host: HostInfo,
     pub(crate) load_average_before: Option<[f64; 3]>,
     pub(crate) load_average_after: Option<[f64; 3]>,
     pub(crate) arms: Vec<ArmFigures>,
-    pub(crate) comparisons: Vec<Comparison>,
+    pub(crate) comparisons: Vec<VariantComparison>,
     pub(crate) warnings: Vec<String>,
 }
 
@@ -84,9 +84,9 @@ pub(crate) struct ArmFigures {
     /// The part of the variance of a call that lies between launches.
     pub(crate) variance_between_share: f64,
     pub(crate) per_launch: Vec<LaunchFigures>,
-    /// What its processes used, itself first.
+    /// Resources of its processes, itself first.
     pub(crate) processes: Vec<ProcessFigures>,
-    /// The watch held against the variant's own journal; nothing for a variant without one.
+    /// The watch compared with the variant's own journal; `None` for a variant without one.
     pub(crate) stages: Option<StageFigures>,
     /// Why there are no stages although the variant has a journal.
     pub(crate) stages_missing: Option<String>,
@@ -96,7 +96,7 @@ pub(crate) struct ArmFigures {
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct LaunchFigures {
     pub(crate) p50_us: Option<f64>,
-    /// Nothing where there were too few calls for it, like those below.
+    /// `None` with too few calls for it, like those below.
     pub(crate) p90_us: Option<f64>,
     pub(crate) p95_us: Option<f64>,
     pub(crate) p99_us: Option<f64>,
@@ -106,34 +106,34 @@ pub(crate) struct LaunchFigures {
 
 /// A variant against the baseline.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Comparison {
+pub(crate) struct VariantComparison {
     pub(crate) arm: String,
     pub(crate) baseline: String,
     /// Median of paired differences.
     pub(crate) overhead_us: Interval,
     /// The same by Hodges and Lehmann over launches: one odd launch moves it little.
     pub(crate) hodges_lehmann_us: f64,
-    /// What is added to a cold start: spawn, handshake and first call together.
+    /// Addition to a cold start: spawn, handshake and first call together.
     pub(crate) added_cold_us: Interval,
     pub(crate) added_p50_us: Interval,
     pub(crate) added_p95_us: Option<Interval>,
     pub(crate) added_p99_us: Option<Interval>,
     /// The median of paired differences of each launch.
     pub(crate) per_launch_overhead_us: Vec<f64>,
-    /// Where a person was asked: what of the overhead was the wait, and what it cost to wait.
+    /// For variants with approvals: the wait within the overhead, and the cost of waiting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) approval: Option<Approval>,
+    pub(crate) approval: Option<ApprovalWait>,
 }
 
-impl Analysis {
+impl OverheadAnalysis {
     /// Works out the figures.
     pub(crate) fn of(
-        plan: &Plan,
-        measured: &Measured,
+        plan: &OverheadPlan,
+        measured: &OverheadMeasurement,
         load_average_before: Option<[f64; 3]>,
-        context: &Context,
+        context: &LabContext,
     ) -> Self {
-        let (host, launches) = (Host::read(), &measured.launches);
+        let (host, launches) = (HostInfo::read(), &measured.launches);
         let laps = |arm: usize| launches.iter().filter_map(move |launch| launch.get(arm));
         let arms: Vec<ArmFigures> = plan
             .arms
@@ -173,11 +173,11 @@ impl Analysis {
 }
 
 impl ArmFigures {
-    fn of<'a>(arm: &Variant, laps: impl Iterator<Item = &'a Lap>, confidence: f64) -> Self {
-        let laps: Vec<&Lap> = laps.collect();
-        let sorted: Vec<Sorted> = laps
+    fn of<'a>(arm: &Variant, laps: impl Iterator<Item = &'a LaunchTimes>, confidence: f64) -> Self {
+        let laps: Vec<&LaunchTimes> = laps.collect();
+        let sorted: Vec<SortedSamples> = laps
             .iter()
-            .map(|lap| Sorted::new(lap.calls_us.clone()))
+            .map(|lap| SortedSamples::new(lap.calls_us.clone()))
             .collect();
         let medians: Vec<f64> = sorted.iter().filter_map(|s| s.at(0.5)).collect();
         let variances: Vec<f64> = laps.iter().map(|lap| variance(&lap.calls_us)).collect();
@@ -186,8 +186,8 @@ impl ArmFigures {
             .zip(&medians)
             .map(|(variance, median)| variance.sqrt() / median.max(1e-9))
             .collect();
-        let ends: Vec<(f64, f64)> = sorted.iter().filter_map(Sorted::ends).collect();
-        let over = |of: fn(&Lap) -> f64| {
+        let ends: Vec<(f64, f64)> = sorted.iter().filter_map(SortedSamples::ends).collect();
+        let over = |of: fn(&LaunchTimes) -> f64| {
             let values: Vec<f64> = laps.iter().map(|lap| of(lap)).collect();
             Interval::over_launches(&values, confidence)
         };
@@ -198,9 +198,9 @@ impl ArmFigures {
             arm: arm.clone(),
             calls: laps.iter().map(|lap| lap.calls_us.len()).sum(),
             p50_us: Interval::over_launches(&medians, confidence),
-            p90_us: told(&sorted, 0.9, confidence),
-            p95_us: told(&sorted, 0.95, confidence),
-            p99_us: told(&sorted, 0.99, confidence),
+            p90_us: percentile_interval(&sorted, 0.9, confidence),
+            p95_us: percentile_interval(&sorted, 0.95, confidence),
+            p99_us: percentile_interval(&sorted, 0.99, confidence),
             min_us: ends.iter().map(|e| e.0).fold(f64::INFINITY, f64::min),
             max_us: ends.iter().map(|e| e.1).fold(0.0, f64::max),
             start_us: over(|lap| lap.start_us),
@@ -214,9 +214,9 @@ impl ArmFigures {
                 .zip(&sorted)
                 .map(|(lap, sorted)| LaunchFigures {
                     p50_us: sorted.at(0.5),
-                    p90_us: sorted.told(0.9),
-                    p95_us: sorted.told(0.95),
-                    p99_us: sorted.told(0.99),
+                    p90_us: sorted.at_supported(0.9),
+                    p95_us: sorted.at_supported(0.95),
+                    p99_us: sorted.at_supported(0.99),
                     mean_us: mean(&lap.calls_us),
                     max_us: sorted.ends().map_or(0.0, |(_, max)| max),
                 })
@@ -228,8 +228,8 @@ impl ArmFigures {
     }
 }
 
-/// The stages of a variant that has a journal, or why they cannot be told.
-fn stages(laps: &[&Lap], confidence: f64) -> (Option<StageFigures>, Option<String>) {
+/// Returns the stages of a variant that has a journal, or why they are unknown.
+fn stages(laps: &[&LaunchTimes], confidence: f64) -> (Option<StageFigures>, Option<String>) {
     let explained: Result<Vec<_>, &String> = laps
         .iter()
         .filter_map(|lap| lap.explained.as_ref())
@@ -241,32 +241,40 @@ fn stages(laps: &[&Lap], confidence: f64) -> (Option<StageFigures>, Option<Strin
     }
 }
 
-/// A percentile of each launch, where every launch has calls enough for it.
-fn told(launches: &[Sorted], q: f64, confidence: f64) -> Option<Interval> {
-    let values: Option<Vec<f64>> = launches.iter().map(|launch| launch.told(q)).collect();
+/// Returns a percentile of each launch, where every launch has calls enough for it.
+fn percentile_interval(launches: &[SortedSamples], q: f64, confidence: f64) -> Option<Interval> {
+    let values: Option<Vec<f64>> = launches
+        .iter()
+        .map(|launch| launch.at_supported(q))
+        .collect();
     Some(Interval::over_launches(&values?, confidence))
 }
 
-impl Comparison {
+impl VariantComparison {
     /// Compares the laps of a variant with those of the baseline, launch by launch.
-    pub(super) fn of(arm: &str, baseline: &str, pairs: &[(&Lap, &Lap)], confidence: f64) -> Self {
+    pub(super) fn of(
+        arm: &str,
+        baseline: &str,
+        pairs: &[(&LaunchTimes, &LaunchTimes)],
+        confidence: f64,
+    ) -> Self {
         let overheads: Vec<f64> = pairs
             .iter()
             .map(|(base, lap)| paired_median(&base.calls_us, &lap.calls_us))
             .collect();
-        let sorted: Vec<(Sorted, Sorted)> = pairs
+        let sorted: Vec<(SortedSamples, SortedSamples)> = pairs
             .iter()
             .map(|(base, lap)| {
                 (
-                    Sorted::new(base.calls_us.clone()),
-                    Sorted::new(lap.calls_us.clone()),
+                    SortedSamples::new(base.calls_us.clone()),
+                    SortedSamples::new(lap.calls_us.clone()),
                 )
             })
             .collect();
         let added = |q: f64| {
             let values: Option<Vec<f64>> = sorted
                 .iter()
-                .map(|(base, lap)| Some(lap.told(q)? - base.told(q)?))
+                .map(|(base, lap)| Some(lap.at_supported(q)? - base.at_supported(q)?))
                 .collect();
             Some(Interval::over_launches(&values?, confidence))
         };
@@ -274,7 +282,7 @@ impl Comparison {
             .iter()
             .filter_map(|(base, lap)| Some(lap.at(0.5)? - base.at(0.5)?))
             .collect();
-        let cold = |lap: &Lap| lap.start_us + lap.first_us;
+        let cold = |lap: &LaunchTimes| lap.start_us + lap.first_us;
         let colds: Vec<f64> = pairs
             .iter()
             .map(|(base, lap)| cold(lap) - cold(base))
@@ -295,7 +303,7 @@ impl Comparison {
 }
 
 /// What happened to the calls on their way, in a word or a few.
-fn path(plan: &Plan) -> String {
+fn path(plan: &OverheadPlan) -> String {
     match &plan.person {
         Some(person) => person.path(),
         None if plan.deny => "deny".into(),
@@ -303,7 +311,7 @@ fn path(plan: &Plan) -> String {
     }
 }
 
-/// The median of the differences of calls with the same number.
+/// Returns the median of the differences of calls with the same number.
 pub(crate) fn paired_median(base: &[f64], other: &[f64]) -> f64 {
     let differences: Vec<f64> = base
         .iter()
@@ -314,8 +322,8 @@ pub(crate) fn paired_median(base: &[f64], other: &[f64]) -> f64 {
 }
 
 fn warnings(
-    plan: &Plan,
-    measured: &Measured,
+    plan: &OverheadPlan,
+    measured: &OverheadMeasurement,
     arms: &[ArmFigures],
     load: Option<[f64; 3]>,
     cores: usize,

@@ -1,13 +1,13 @@
-//! What it costs to wait for a person: the overhead without the time that the approver took on purpose.
+//! Cost of waiting for a person: the overhead without the time that the approver took on purpose.
 
 use super::analysis::paired_median;
-use super::measure::{Lap, Plan};
+use super::measure::{LaunchTimes, OverheadPlan};
 use crate::stats::{Interval, median};
 use serde::{Deserialize, Serialize};
 
-/// The wait of a variant whose calls a person was asked about.
+/// The wait of a variant with calls that needed an approval.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Approval {
+pub(crate) struct ApprovalWait {
     /// The fixed time from a question to its answer, in microseconds.
     pub(crate) delay_us: f64,
     /// The time it really was, by the approver's own watch; the median of a launch.
@@ -16,9 +16,9 @@ pub(crate) struct Approval {
     pub(crate) wait_cost_us: Interval,
 }
 
-impl Approval {
-    /// The figures of a variant beside the baseline; nothing where nobody was asked.
-    pub(super) fn of(plan: &Plan, pairs: &[(&Lap, &Lap)]) -> Option<Self> {
+impl ApprovalWait {
+    /// Returns the figures of a variant beside the baseline; `None` without approvals.
+    pub(super) fn of(plan: &OverheadPlan, pairs: &[(&LaunchTimes, &LaunchTimes)]) -> Option<Self> {
         let delay_us = plan.person.as_ref()?.delay_us()?;
         let held: Vec<f64> = pairs.iter().map(|(_, lap)| median(&lap.held_us)).collect();
         let costs: Vec<f64> = pairs

@@ -1,13 +1,13 @@
 //! The command line of `lab overhead`.
 
-use super::Plan;
-use crate::driver::{Answers, Operation, Protocol};
+use super::OverheadPlan;
+use crate::driver::{AnswerEquality, ProtocolRevision, TimedOperation};
 use crate::error::LabError;
 use crate::output::ProgressFlags;
-use crate::person::Person;
-use crate::policies::Effect;
-use crate::profile::Way;
-use crate::variant::{Transport, Variant};
+use crate::person::PersonRole;
+use crate::policies::RuleEffect;
+use crate::profile::ProfileMethod;
+use crate::variant::{Variant, VariantTransport};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -45,14 +45,14 @@ pub struct OverheadArgs {
     #[arg(long = "variant", alias = "arm", value_name = "NAME=CMD")]
     arm: Vec<String>,
     /// The transport of all variants
-    #[arg(long, value_enum, default_value_t = Transport::Stdio)]
-    transport: Transport,
+    #[arg(long, value_enum, default_value_t = VariantTransport::Stdio)]
+    transport: VariantTransport,
     /// Whether the variants in the middle use the transport of the first one
     #[arg(long, value_enum, default_value_t = Topology::Same)]
     topology: Topology,
     /// The request that is timed
-    #[arg(long, value_enum, default_value_t = Op::Call)]
-    op: Op,
+    #[arg(long, value_enum, default_value_t = OperationChoice::Call)]
+    op: OperationChoice,
     /// The tool that is called
     #[arg(long, value_name = "NAME", default_value = "echo")]
     tool: String,
@@ -108,12 +108,12 @@ pub struct OverheadArgs {
     #[arg(long, value_name = "SHARE", default_value_t = 0.95, value_parser = confidence)]
     confidence: f64,
     /// What the variants' answers must share
-    #[arg(long, value_enum, default_value_t = Answers::Same)]
-    answers: Answers,
+    #[arg(long, value_enum, default_value_t = AnswerEquality::Same)]
+    answers: AnswerEquality,
     /// What happens to the call on its way; with deny every variant but the baseline must refuse it, with hitl ask a
     /// person first, whom the lab plays
-    #[arg(long, value_enum, default_value_t = Path::Allow)]
-    path: Path,
+    #[arg(long, value_enum, default_value_t = DecisionPath::Allow)]
+    path: DecisionPath,
     /// How long the person of --path hitl takes over each question, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=60_000))]
     approver_delay_ms: u64,
@@ -121,11 +121,11 @@ pub struct OverheadArgs {
     #[arg(long, value_name = "NAME=DIR")]
     control: Vec<String>,
     /// The protocol revision
-    #[arg(long, value_enum, default_value_t = Protocol::Legacy)]
-    protocol: Protocol,
+    #[arg(long, value_enum, default_value_t = ProtocolRevision::Legacy)]
+    protocol: ProtocolRevision,
     /// A named set of --warmup and --runs of the access proxy's paper
     #[arg(long, value_enum, conflicts_with_all = ["runs", "warmup"])]
-    preset: Option<Preset>,
+    preset: Option<CallPreset>,
     /// Three launches of 30 calls with any preset: indicative
     #[arg(long, conflicts_with_all = ["runs", "launches"])]
     quick: bool,
@@ -134,7 +134,7 @@ pub struct OverheadArgs {
     pub(super) out: Option<PathBuf>,
     /// Call each variant for two seconds more, under a profile that is kept with the run
     #[arg(long, value_name = "WAY", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "auto", requires = "out")]
-    pub(super) profile: Option<Way>,
+    pub(super) profile: Option<ProfileMethod>,
     /// Write the JSON document to this file as well
     #[arg(long, value_name = "FILE")]
     pub(super) output: Option<PathBuf>,
@@ -160,7 +160,7 @@ pub(super) enum Topology {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Op {
+enum OperationChoice {
     /// tools/call
     Call,
     /// tools/list
@@ -168,7 +168,7 @@ enum Op {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Path {
+enum DecisionPath {
     /// Every variant answers it.
     Allow,
     /// The variants in the middle refuse it.
@@ -178,7 +178,7 @@ enum Path {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Preset {
+enum CallPreset {
     /// 10 warm-up calls, 100 runs.
     Seed,
     /// 5 warm-up calls, 50 runs.
@@ -209,8 +209,8 @@ fn half_width(text: &str) -> Result<f64, String> {
 }
 
 impl OverheadArgs {
-    /// What is to be done. `made` are the variants that the lab makes itself.
-    pub(super) fn plan(&self, made: Vec<Variant>) -> Result<Plan, LabError> {
+    /// Returns the plan. `made` are the variants that the lab makes itself.
+    pub(super) fn plan(&self, made: Vec<Variant>) -> Result<OverheadPlan, LabError> {
         let person = self.person()?;
         let delay_us = self.delay.unwrap_or(self.delay_us);
         if self.concurrency > 1 && delay_us > 0 {
@@ -220,8 +220,8 @@ impl OverheadArgs {
         }
         let (launches, warmup, runs) = match (self.quick, self.preset) {
             (true, _) => (3, 10, 30),
-            (_, Some(Preset::Seed)) => (self.launches, 10, 100),
-            (_, Some(Preset::SeedRules)) => (self.launches, 5, 50),
+            (_, Some(CallPreset::Seed)) => (self.launches, 10, 100),
+            (_, Some(CallPreset::SeedRules)) => (self.launches, 5, 50),
             (false, None) => (self.launches, self.warmup, self.runs),
         };
         let turn = match self.turn {
@@ -229,7 +229,7 @@ impl OverheadArgs {
             None if delay_us > 0 => 1,
             None => runs.div_ceil(4),
         };
-        Ok(Plan {
+        Ok(OverheadPlan {
             arms: self.arms(made)?,
             operation: self.operation()?,
             protocol: self.protocol,
@@ -250,15 +250,15 @@ impl OverheadArgs {
             timeout_ms: self.timeout_ms,
             confidence: self.confidence,
             answers: self.answers,
-            deny: self.path == Path::Deny,
+            deny: self.path == DecisionPath::Deny,
             references: self.references(),
             person,
         })
     }
 
     /// Who answers the questions of the variants in the middle.
-    fn person(&self) -> Result<Option<Person>, LabError> {
-        if self.path != Path::Hitl {
+    fn person(&self) -> Result<Option<PersonRole>, LabError> {
+        if self.path != DecisionPath::Hitl {
             return Ok(None);
         }
         if self.approver_delay_ms >= self.timeout_ms {
@@ -267,34 +267,34 @@ impl OverheadArgs {
                 self.approver_delay_ms, self.timeout_ms
             )));
         }
-        Ok(Some(Person::Approves {
+        Ok(Some(PersonRole::Approves {
             delay: Duration::from_millis(self.approver_delay_ms),
             at_once: self.concurrency as usize,
         }))
     }
 
-    /// What the rule about the measured tool wants, in the variants that the lab makes.
-    pub(super) fn effect(&self) -> Effect {
+    /// Returns the effect of the rule about the measured tool, in the variants that the lab makes.
+    pub(super) fn effect(&self) -> RuleEffect {
         match self.path {
-            Path::Allow => Effect::Allow,
-            Path::Deny => Effect::Deny,
-            Path::Hitl => Effect::Hitl,
+            DecisionPath::Allow => RuleEffect::Allow,
+            DecisionPath::Deny => RuleEffect::Deny,
+            DecisionPath::Hitl => RuleEffect::Hitl,
         }
     }
 
-    /// The direct command, where there is one.
+    /// Returns the direct command, if there is one.
     pub(super) fn direct(&self) -> Result<Option<Variant>, LabError> {
         let line = self.direct.as_deref();
         line.map(|line| Variant::parse("direct", line, self.first_transport()))
             .transpose()
     }
 
-    /// Whether a client over stdio is measured before a server over HTTP.
+    /// Returns whether a client over stdio is measured before a server over HTTP.
     pub(super) fn is_bridge(&self) -> bool {
         self.topology == Topology::Bridge
     }
 
-    /// How many of the first variants the others are held against: over a bridge, the bare one too.
+    /// Returns how many of the first variants the others are compared with: over a bridge, the bare one too.
     fn references(&self) -> usize {
         match self.topology {
             Topology::Same => 1,
@@ -302,26 +302,26 @@ impl OverheadArgs {
         }
     }
 
-    fn first_transport(&self) -> Transport {
+    fn first_transport(&self) -> VariantTransport {
         match self.topology {
             Topology::Same => self.transport,
-            Topology::Bridge => Transport::Http,
+            Topology::Bridge => VariantTransport::Http,
         }
     }
 
-    /// The transport of the variants behind the first one.
-    fn further_transport(&self) -> Transport {
+    /// Returns the transport of the variants behind the first one.
+    fn further_transport(&self) -> VariantTransport {
         match self.topology {
             Topology::Same => self.transport,
-            Topology::Bridge => Transport::Stdio,
+            Topology::Bridge => VariantTransport::Stdio,
         }
     }
 
-    /// The tool that rule sets have to let through: the one that is called, or every one for a list.
+    /// Returns the tool that rule sets have to let through: the one that is called, or every one for a list.
     pub(super) fn tool_of_rules(&self) -> &str {
         match self.op {
-            Op::Call => &self.tool,
-            Op::List => "*",
+            OperationChoice::Call => &self.tool,
+            OperationChoice::List => "*",
         }
     }
 
@@ -370,7 +370,7 @@ impl OverheadArgs {
         }
         place(&mut arms, "--journal", &self.journal, Variant::with_journal)?;
         place(&mut arms, "--control", &self.control, Variant::with_control)?;
-        let seatless = |arm: &&Variant| self.path == Path::Hitl && arm.control().is_none();
+        let seatless = |arm: &&Variant| self.path == DecisionPath::Hitl && arm.control().is_none();
         if let Some(arm) = arms.iter().skip(self.references()).find(seatless) {
             return Err(LabError::Usage(format!(
                 "--path hitl needs the control socket of variant {}: give --control {}=DIR, or let --rules make the variant",
@@ -388,13 +388,13 @@ impl OverheadArgs {
         Ok(arms)
     }
 
-    fn operation(&self) -> Result<Operation, LabError> {
-        if self.op == Op::List {
-            return Ok(Operation::List);
+    fn operation(&self) -> Result<TimedOperation, LabError> {
+        if self.op == OperationChoice::List {
+            return Ok(TimedOperation::List);
         }
         let arguments: Value = serde_json::from_str(&self.tool_args)
             .map_err(|error| LabError::Usage(format!("--tool-args is not JSON: {error}")))?;
-        Operation::call(&self.tool, arguments)
+        TimedOperation::call(&self.tool, arguments)
     }
 }
 

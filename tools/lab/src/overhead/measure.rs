@@ -1,18 +1,19 @@
 //! Runs a plan: launches, turns, calls. Gives the raw times.
 
-use super::analysis::Comparison;
-use super::approval::Approval;
-use super::monitor::Monitor;
-use super::stages::{self, Explained};
-use super::usage::{self, Usage};
-use crate::affinity::Pinned;
+use super::analysis::VariantComparison;
+use super::approval::ApprovalWait;
+use super::monitor::RunMonitor;
+use super::stages::{self, ExplainedLaunch};
+use super::usage::{self, LaunchUsage};
+use crate::affinity::CorePin;
 use crate::driver::{
-    Answers, Expectation, Link, Manner, Operation, Protocol, Question, Reply, difference,
+    AnswerEquality, AnswerExpectation, ConcurrentReply, LinkOptions, ProtocolRevision,
+    RenderedRequest, TimedOperation, VariantLink, difference,
 };
 use crate::error::LabError;
-use crate::person::{Person, Seat};
-use crate::processes::Member;
-use crate::stats::Random;
+use crate::person::{PersonRole, PersonSession};
+use crate::processes::TreeMember;
+use crate::stats::SeededRandom;
 use crate::variant::Variant;
 use crate::wall_clock;
 use serde_json::Value;
@@ -26,13 +27,13 @@ const SETTLE_CALLS: u32 = 10;
 /// overhead, or below the plan's least width.
 const PRECISE_SHARE: f64 = 0.05;
 
-/// What is to be measured, and how.
+/// Plan of a measurement.
 #[derive(Debug, Clone)]
-pub(crate) struct Plan {
+pub(crate) struct OverheadPlan {
     /// The first is the baseline.
     pub(crate) arms: Vec<Variant>,
-    pub(crate) operation: Operation,
-    pub(crate) protocol: Protocol,
+    pub(crate) operation: TimedOperation,
+    pub(crate) protocol: ProtocolRevision,
     pub(crate) launches: u32,
     /// Launches are added up to this many until the intervals are narrow; the same as `launches` otherwise.
     pub(crate) launches_max: u32,
@@ -50,18 +51,18 @@ pub(crate) struct Plan {
     pub(crate) seed: u64,
     pub(crate) timeout_ms: u64,
     pub(crate) confidence: f64,
-    pub(crate) answers: Answers,
+    pub(crate) answers: AnswerEquality,
     /// Whether all variants but the references must refuse.
     pub(crate) deny: bool,
-    /// How many of the first variants the later ones are held against, one after the other.
+    /// How many of the first variants the later ones are compared with, one after the other.
     pub(crate) references: usize,
     /// Who sits at the control sockets of all variants but the baseline.
-    pub(crate) person: Option<Person>,
+    pub(crate) person: Option<PersonRole>,
 }
 
 /// The times of one variant in one launch. The vectors hold one entry per counted call.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Lap {
+pub(crate) struct LaunchTimes {
     /// From spawn to the answer to the handshake, in microseconds.
     pub(crate) start_us: f64,
     /// The first call of all, right after the handshake.
@@ -74,19 +75,19 @@ pub(crate) struct Lap {
     pub(crate) bytes: Vec<usize>,
     /// The id that each went out under.
     pub(crate) ids: Vec<u64>,
-    pub(crate) usage: Vec<Usage>,
-    /// What the variant's journal says of the counted calls, or why it says nothing; nothing without a journal.
-    pub(crate) explained: Option<Result<Explained, String>>,
+    pub(crate) usage: Vec<LaunchUsage>,
+    /// The journal's record of the counted calls, or why there is none; `None` without a journal.
+    pub(crate) explained: Option<Result<ExplainedLaunch, String>>,
     /// How long the approver held each question before the answer, in microseconds; nothing without one.
     pub(crate) held_us: Vec<f64>,
 }
 
 /// A launch holds a lap for every variant, in the order of the plan.
-pub(crate) type Launch = Vec<Lap>;
+pub(crate) type Launch = Vec<LaunchTimes>;
 
-/// What was measured.
+/// Result of a measurement.
 #[derive(Debug, Default)]
-pub(crate) struct Measured {
+pub(crate) struct OverheadMeasurement {
     pub(crate) launches: Vec<Launch>,
     /// Whether it was stopped before it was done.
     pub(crate) aborted: bool,
@@ -94,26 +95,29 @@ pub(crate) struct Measured {
     pub(crate) failure: Option<LabError>,
 }
 
-struct Lane<'a> {
+struct VariantLane<'a> {
     arm: &'a Variant,
     /// Ends before the process does.
-    seat: Option<Seat>,
-    link: Link,
+    seat: Option<PersonSession>,
+    link: VariantLink,
     /// What this variant is asked: the plan's operation by the variant's own name for the tool.
-    question: Question,
-    expectation: Expectation,
-    lap: Lap,
+    question: RenderedRequest,
+    expectation: AnswerExpectation,
+    lap: LaunchTimes,
     calls: usize,
-    before: Vec<Member>,
+    before: Vec<TreeMember>,
     segments: BTreeSet<PathBuf>,
 }
 
-/// Measures. After Ctrl-C, and where a variant fails in a later launch, those that were whole are given.
-pub(crate) fn measure(plan: &Plan, monitor: &mut Monitor<'_>) -> Result<Measured, LabError> {
-    let _pinned = plan.pin.map(Pinned::to).transpose()?;
-    let mut random = Random::new(plan.seed);
-    let mut measured = Measured::default();
-    // What the variants answered in the first launch binds all later ones.
+/// Measures. After Ctrl-C, and if a variant fails in a later launch, it returns the complete launches.
+pub(crate) fn measure(
+    plan: &OverheadPlan,
+    monitor: &mut RunMonitor<'_>,
+) -> Result<OverheadMeasurement, LabError> {
+    let _pinned = plan.pin.map(CorePin::to).transpose()?;
+    let mut random = SeededRandom::new(plan.seed);
+    let mut measured = OverheadMeasurement::default();
+    // The answers of the first launch bind all later ones.
     let mut agreed: Option<Value> = None;
     for number in 1..=plan.launches_max {
         if number > plan.launches && is_precise(plan, &measured.launches) {
@@ -125,7 +129,7 @@ pub(crate) fn measure(plan: &Plan, monitor: &mut Monitor<'_>) -> Result<Measured
                 monitor.keep(plan, &launch);
                 measured.launches.push(launch);
             }
-            // Whatever failed then may have failed because of it.
+            // A failure at that time may be due to the interrupt.
             Err(_) if monitor.interrupt.is_set() && measured.launches.is_empty() => {
                 return Err(LabError::Aborted);
             }
@@ -144,25 +148,25 @@ pub(crate) fn measure(plan: &Plan, monitor: &mut Monitor<'_>) -> Result<Measured
     Ok(measured)
 }
 
-/// Every variant beside each reference before it.
-pub(super) fn comparisons(plan: &Plan, launches: &[Launch]) -> Vec<Comparison> {
+/// Returns every variant beside each reference before it.
+pub(super) fn comparisons(plan: &OverheadPlan, launches: &[Launch]) -> Vec<VariantComparison> {
     let mut found = Vec::new();
     for (reference, baseline) in plan.arms.iter().enumerate().take(plan.references) {
         for (at, arm) in plan.arms.iter().enumerate().skip(reference + 1) {
             let pairs = launches
                 .iter()
                 .filter_map(|launch| Some((launch.get(reference)?, launch.get(at)?)));
-            let pairs: Vec<(&Lap, &Lap)> = pairs.collect();
-            found.push(Comparison {
-                approval: Approval::of(plan, &pairs),
-                ..Comparison::of(&arm.name, &baseline.name, &pairs, plan.confidence)
+            let pairs: Vec<(&LaunchTimes, &LaunchTimes)> = pairs.collect();
+            found.push(VariantComparison {
+                approval: ApprovalWait::of(plan, &pairs),
+                ..VariantComparison::of(&arm.name, &baseline.name, &pairs, plan.confidence)
             });
         }
     }
     found
 }
 
-fn is_precise(plan: &Plan, launches: &[Launch]) -> bool {
+fn is_precise(plan: &OverheadPlan, launches: &[Launch]) -> bool {
     comparisons(plan, launches).iter().all(|found| {
         let wanted = (PRECISE_SHARE * found.overhead_us.point.abs()).max(plan.half_width_us);
         found
@@ -172,7 +176,7 @@ fn is_precise(plan: &Plan, launches: &[Launch]) -> bool {
     })
 }
 
-fn tell(plan: &Plan, number: u32, launches: &[Launch], monitor: &mut Monitor<'_>) {
+fn tell(plan: &OverheadPlan, number: u32, launches: &[Launch], monitor: &mut RunMonitor<'_>) {
     if !monitor.progress.is_due() {
         return;
     }
@@ -195,10 +199,10 @@ fn tell(plan: &Plan, number: u32, launches: &[Launch], monitor: &mut Monitor<'_>
 }
 
 fn launch(
-    plan: &Plan,
-    random: &mut Random,
+    plan: &OverheadPlan,
+    random: &mut SeededRandom,
     agreed: &mut Option<Value>,
-    monitor: &Monitor<'_>,
+    monitor: &RunMonitor<'_>,
 ) -> Result<Launch, LabError> {
     let mut order: Vec<usize> = (0..plan.arms.len()).collect();
     random.shuffle(&mut order);
@@ -233,7 +237,7 @@ fn launch(
     }
     share_calls(&mut lanes);
     // Who serves the others ends last.
-    let mut laps: Vec<Lap> = Vec::with_capacity(lanes.len());
+    let mut laps: Vec<LaunchTimes> = Vec::with_capacity(lanes.len());
     for lane in lanes.into_iter().rev() {
         laps.push(lane.finish(plan)?);
     }
@@ -242,7 +246,7 @@ fn launch(
 }
 
 /// The first variant also answers the calls of those that lead to it.
-fn share_calls(lanes: &mut [Lane<'_>]) {
+fn share_calls(lanes: &mut [VariantLane<'_>]) {
     let others = lanes.iter().skip(1).filter(|lane| lane.arm.wants_direct());
     let calls: usize = others.map(|lane| lane.calls).sum();
     if let Some(first) = lanes.first_mut() {
@@ -252,7 +256,7 @@ fn share_calls(lanes: &mut [Lane<'_>]) {
 
 /// Starts every variant in the given order, the first one first where others need its address; gives them in the
 /// plan's.
-fn open<'a>(plan: &'a Plan, order: &[usize]) -> Result<Vec<Lane<'a>>, LabError> {
+fn open<'a>(plan: &'a OverheadPlan, order: &[usize]) -> Result<Vec<VariantLane<'a>>, LabError> {
     let mut order = order.to_vec();
     if plan.arms.iter().any(Variant::wants_direct) {
         order.sort_by_key(|at| *at > 0);
@@ -263,7 +267,7 @@ fn open<'a>(plan: &'a Plan, order: &[usize]) -> Result<Vec<Lane<'a>>, LabError> 
         .iter()
         .filter_map(|at| Some((*at, plan.arms.get(*at)?)))
     {
-        let lane = Lane::open(plan, arm, at, direct.as_deref())?;
+        let lane = VariantLane::open(plan, arm, at, direct.as_deref())?;
         if at == 0 {
             direct = lane.link.url();
         }
@@ -273,7 +277,7 @@ fn open<'a>(plan: &'a Plan, order: &[usize]) -> Result<Vec<Lane<'a>>, LabError> 
     Ok(opened.into_iter().map(|(_, lane)| lane).collect())
 }
 
-fn compare_answers(lanes: &[Lane<'_>], agreed: &mut Option<Value>) -> Result<(), LabError> {
+fn compare_answers(lanes: &[VariantLane<'_>], agreed: &mut Option<Value>) -> Result<(), LabError> {
     for lane in lanes {
         match (lane.expectation.value(), agreed.as_ref()) {
             (Some(value), None) => *agreed = Some(value.clone()),
@@ -292,7 +296,7 @@ fn compare_answers(lanes: &[Lane<'_>], agreed: &mut Option<Value>) -> Result<(),
     Ok(())
 }
 
-impl Lap {
+impl LaunchTimes {
     fn with_capacity(calls: usize) -> Self {
         Self {
             calls_us: Vec::with_capacity(calls),
@@ -312,27 +316,27 @@ impl Lap {
     }
 }
 
-impl<'a> Lane<'a> {
-    /// Starts a variant; `direct` is where the first one is.
+impl<'a> VariantLane<'a> {
+    /// Starts a variant; `direct` is the address of the first one.
     fn open(
-        plan: &Plan,
+        plan: &OverheadPlan,
         arm: &'a Variant,
         at: usize,
         direct: Option<&str>,
     ) -> Result<Self, LabError> {
-        let segments = arm.journal().map(stages::known).unwrap_or_default();
+        let segments = arm.journal().map(stages::list_segments).unwrap_or_default();
         let placed = direct.map(|direct| arm.behind(direct));
         let operation = match arm.tool() {
-            Some(tool) => plan.operation.named(tool),
+            Some(tool) => plan.operation.with_tool(tool),
             None => plan.operation.clone(),
         };
-        let manner = Manner {
+        let manner = LinkOptions {
             operation: &operation,
             protocol: plan.protocol,
             width: plan.concurrency as usize,
             timeout_ms: plan.timeout_ms,
         };
-        let (mut link, start_ns) = Link::open(placed.as_ref().unwrap_or(arm), manner)?;
+        let (mut link, start_ns) = VariantLink::open(placed.as_ref().unwrap_or(arm), manner)?;
         let person = plan.person.as_ref().filter(|_| at >= plan.references);
         let seat = person.map(|person| person.sit(arm, &mut link, plan.protocol));
         Ok(Self {
@@ -340,10 +344,10 @@ impl<'a> Lane<'a> {
             seat: seat.transpose()?,
             link,
             question: operation.question(plan.protocol),
-            expectation: Expectation::new(plan.answers, plan.deny && at >= plan.references),
-            lap: Lap {
+            expectation: AnswerExpectation::new(plan.answers, plan.deny && at >= plan.references),
+            lap: LaunchTimes {
                 start_us: microseconds(start_ns),
-                ..Lap::with_capacity(plan.runs as usize)
+                ..LaunchTimes::with_capacity(plan.runs as usize)
             },
             calls: 0,
             before: Vec::new(),
@@ -351,7 +355,12 @@ impl<'a> Lane<'a> {
         })
     }
 
-    fn turn(&mut self, plan: &Plan, calls: u32, monitor: &Monitor<'_>) -> Result<(), LabError> {
+    fn turn(
+        &mut self,
+        plan: &OverheadPlan,
+        calls: u32,
+        monitor: &RunMonitor<'_>,
+    ) -> Result<(), LabError> {
         if plan.concurrency > 1 {
             monitor.go_on()?;
             return self.volley(plan, calls, monitor.start);
@@ -372,7 +381,7 @@ impl<'a> Lane<'a> {
         Ok(())
     }
 
-    fn volley(&mut self, plan: &Plan, calls: u32, run: Instant) -> Result<(), LabError> {
+    fn volley(&mut self, plan: &OverheadPlan, calls: u32, run: Instant) -> Result<(), LabError> {
         let settle = if calls > SETTLE_CALLS {
             SETTLE_CALLS.max(plan.concurrency)
         } else {
@@ -380,7 +389,7 @@ impl<'a> Lane<'a> {
         };
         self.calls += (settle + calls) as usize;
         let (mut seen, lap, expectation) = (0, &mut self.lap, &mut self.expectation);
-        let mut each = |reply: &Reply<'_>| {
+        let mut each = |reply: &ConcurrentReply<'_>| {
             if let Some(answer) = &reply.answer {
                 expectation.check(answer)?;
             }
@@ -413,7 +422,7 @@ impl<'a> Lane<'a> {
         Ok(elapsed)
     }
 
-    /// What the processes use counts from here.
+    /// Counts the resources of the processes from here.
     fn begin(&mut self) {
         self.calls = 0;
         self.before = self.link.pid().map(usage::begin).unwrap_or_default();
@@ -422,7 +431,7 @@ impl<'a> Lane<'a> {
         }
     }
 
-    fn finish(mut self, plan: &Plan) -> Result<Lap, LabError> {
+    fn finish(mut self, plan: &OverheadPlan) -> Result<LaunchTimes, LabError> {
         if let Some(pid) = self.link.pid() {
             self.lap.usage = usage::end(pid, &self.before, self.calls);
         }
@@ -430,7 +439,7 @@ impl<'a> Lane<'a> {
             self.lap.held_us = seat.leave(&self.arm.name)?;
         }
         self.link.close();
-        let recorded = plan.operation != Operation::List;
+        let recorded = plan.operation != TimedOperation::List;
         if let Some(directory) = self.arm.journal().filter(|_| recorded) {
             let explained = stages::explain(directory, &self.segments, &self.lap, plan.deny)?;
             self.lap.explained = Some(explained);

@@ -1,4 +1,4 @@
-//! What a process in the middle costs: the same calls to the same server, direct and through each variant.
+//! Cost of a process in the middle: the same calls to the same server, direct and through each variant.
 //!
 //! Design: a launch starts every variant afresh. Within it the variants take turns; the order of the turns is
 //! random for each launch and reversed in every second round (ABBA), so that drift and warmth fall on
@@ -20,55 +20,55 @@ mod usage;
 #[cfg(test)]
 mod proofs;
 
-pub(crate) use analysis::{Analysis, ArmFigures, Comparison, FORMAT};
+pub(crate) use analysis::{ArmFigures, FORMAT, OverheadAnalysis, VariantComparison};
 use args::BARE_BRIDGE;
 pub use args::OverheadArgs;
-use measure::Measured;
-pub(crate) use measure::{Plan, measure};
-pub(crate) use monitor::Monitor;
+use measure::OverheadMeasurement;
+pub(crate) use measure::{OverheadPlan, measure};
+pub(crate) use monitor::RunMonitor;
 pub(crate) use report::{loads, point, text, whole};
-use store::Store;
+use store::OverheadStore;
 
-use crate::driver::Link;
+use crate::driver::VariantLink;
 use crate::error::{EXIT_ABORTED, EXIT_FAILED, LabError};
-use crate::guarded::{Behind, Workshop, slug};
-use crate::interrupt::Interrupt;
-use crate::profile::{Calls, Way};
-use crate::progress::Progress;
-use crate::run::{Manifest, RunDirectory, Sampler, write_document, write_whole};
-use crate::variant::{Transport, Variant};
-use crate::{Context, host, policies, profile, wall_clock};
+use crate::guarded::{GuardedBackend, GuardedDirectory, slug};
+use crate::interrupt::InterruptFlag;
+use crate::profile::{ProfileMethod, ProfiledCalls};
+use crate::progress::ProgressOutput;
+use crate::run::{ResourceSampler, RunDirectory, RunManifest, write_document, write_whole};
+use crate::variant::{Variant, VariantTransport};
+use crate::{LabContext, host, policies, profile, wall_clock};
 use std::io::Write;
 
 /// Runs `lab overhead`.
 pub(crate) fn run(
     args: &OverheadArgs,
-    context: &Context,
+    context: &LabContext,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<u8, LabError> {
     let workshop = (!args.rules.is_empty() || args.is_bridge())
-        .then(|| Workshop::set(context))
+        .then(|| GuardedDirectory::set(context))
         .transpose()?;
-    let plan = args.plan(made(args, workshop.as_ref())?)?;
-    let (interrupt, load_before) = (Interrupt::listen()?, host::load_average());
+    let plan = args.plan(make_variants(args, workshop.as_ref())?)?;
+    let (interrupt, load_before) = (InterruptFlag::listen()?, host::load_average());
     let place = args.out.as_deref();
     let run = place
         .map(|place| RunDirectory::create(place, "overhead"))
         .transpose()?;
-    let manifest = Manifest::of("overhead", &format!("{plan:?}"), plan.seed, context);
-    let sampler = run.as_ref().map(Sampler::start).transpose()?;
+    let manifest = RunManifest::of("overhead", &format!("{plan:?}"), plan.seed, context);
+    let sampler = run.as_ref().map(ResourceSampler::start).transpose()?;
     let started_ms = wall_clock::now_ms();
-    let store = run.map(|run| Store::begin(run, manifest, started_ms));
-    let progress = Progress::new(&mut *err, args.progress.kind(context));
-    let mut monitor = Monitor::new(progress, interrupt);
+    let store = run.map(|run| OverheadStore::begin(run, manifest, started_ms));
+    let progress = ProgressOutput::new(&mut *err, args.progress.kind(context));
+    let mut monitor = RunMonitor::new(progress, interrupt);
     monitor.sampler = sampler;
     monitor.store = store.transpose()?;
     let measured = measure(&plan, &mut monitor)?;
     let (sampler, store) = (monitor.sampler.take(), monitor.store.take());
     let unkept = monitor.unkept.take();
     drop(monitor);
-    let analysis = Analysis::of(&plan, &measured, load_before, context);
+    let analysis = OverheadAnalysis::of(&plan, &measured, load_before, context);
     let mut kept = unkept.map_or(Ok(()), Err);
     if let (Some(store), Ok(())) = (store, &kept) {
         let place = store.run().path().to_path_buf();
@@ -82,7 +82,7 @@ pub(crate) fn run(
             err,
         );
         if kept.is_ok() {
-            // Whoever does not read it finds the directory all the same.
+            // The directory is there even if this line cannot be written.
             let _ = writeln!(err, "stored in {}", place.display());
         }
     }
@@ -102,24 +102,24 @@ pub(crate) fn run(
         source,
     })?;
     if let Err(error) = kept {
-        // The figures were told; that they were not kept is said beside them.
+        // The figures are printed already; this adds that they were not stored.
         let _ = writeln!(err, "error: not stored: {error}");
         return Ok(EXIT_FAILED);
     }
     Ok(if measured.aborted { EXIT_ABORTED } else { 0 })
 }
 
-/// Keeps the figures, and the profiles where they were asked for.
+/// Keeps the figures, and the profiles if they were requested.
 fn finish(
-    store: Store,
-    sampler: Option<Sampler>,
-    plan: &Plan,
-    analysis: &Analysis,
-    measured: &Measured,
-    way: Option<Way>,
+    store: OverheadStore,
+    sampler: Option<ResourceSampler>,
+    plan: &OverheadPlan,
+    analysis: &OverheadAnalysis,
+    measured: &OverheadMeasurement,
+    way: Option<ProfileMethod>,
     err: &mut dyn Write,
 ) -> Result<(), LabError> {
-    sampler.map(Sampler::finish).transpose()?;
+    sampler.map(ResourceSampler::finish).transpose()?;
     let run = store.finish(plan, analysis, measured)?;
     match way {
         Some(way) if !measured.aborted && measured.failure.is_none() => {
@@ -129,29 +129,29 @@ fn finish(
     }
 }
 
-/// Profiles every variant, one after the other; a profile that cannot be made is told of, and no failure.
+/// Profiles every variant, one after the other; a failed profile is reported and does not fail the run.
 fn profiles(
-    plan: &Plan,
-    way: Way,
+    plan: &OverheadPlan,
+    way: ProfileMethod,
     run: &RunDirectory,
     err: &mut dyn Write,
 ) -> Result<(), LabError> {
-    let alone = Calls {
+    let alone = ProfiledCalls {
         operation: &plan.operation,
         protocol: plan.protocol,
         person: None,
     };
-    // Arms that stand before the first one need it while they are called.
+    // Variants in front of the first one need it while they are called.
     let first = plan
         .arms
         .first()
         .filter(|_| plan.arms.iter().any(Variant::wants_direct));
     let first = first.map(|arm| profile::open(arm, alone)).transpose()?;
-    let direct = first.as_ref().and_then(Link::url);
+    let direct = first.as_ref().and_then(VariantLink::url);
     for (at, arm) in plan.arms.iter().enumerate() {
         let placed = direct.as_deref().map(|direct| arm.behind(direct));
         let arm = placed.as_ref().unwrap_or(arm);
-        let calls = Calls {
+        let calls = ProfiledCalls {
             person: plan.person.as_ref().filter(|_| at >= plan.references),
             ..alone
         };
@@ -171,14 +171,17 @@ fn profiles(
     Ok(())
 }
 
-/// The variants of `--rules` and `--topology`.
-fn made(args: &OverheadArgs, workshop: Option<&Workshop>) -> Result<Vec<Variant>, LabError> {
+/// Returns the variants of `--rules` and `--topology`.
+fn make_variants(
+    args: &OverheadArgs,
+    workshop: Option<&GuardedDirectory>,
+) -> Result<Vec<Variant>, LabError> {
     let (Some(workshop), Some(direct)) = (workshop, args.direct()?) else {
         return Ok(Vec::new());
     };
     let mut arms = Vec::new();
     if args.is_bridge() {
-        arms.push(workshop.bridge().named(BARE_BRIDGE.into()));
+        arms.push(workshop.bridge().with_name(BARE_BRIDGE.into()));
     }
     for count in &args.rules {
         let rules = policies::mixed_for(args.tool_of_rules(), args.effect(), *count as usize);
@@ -187,11 +190,13 @@ fn made(args: &OverheadArgs, workshop: Option<&Workshop>) -> Result<Vec<Variant>
             more => format!("durward, {more} rules"),
         };
         arms.push(match (args.is_bridge(), direct.transport()) {
-            (true, _) => workshop.guard(&name, &rules, Behind::Url("{direct}"))?,
-            (false, Transport::Stdio) => {
-                workshop.guard(&name, &rules, Behind::Command(direct.command()))?
+            (true, _) => workshop.guard(&name, &rules, GuardedBackend::Url("{direct}"))?,
+            (false, VariantTransport::Stdio) => {
+                workshop.guard(&name, &rules, GuardedBackend::Command(direct.command()))?
             }
-            (false, Transport::Http) => workshop.serve(&name, &rules, Behind::Url("{direct}"))?,
+            (false, VariantTransport::Http) => {
+                workshop.serve(&name, &rules, GuardedBackend::Url("{direct}"))?
+            }
         });
     }
     Ok(arms)

@@ -1,29 +1,29 @@
 //! What goes on beside a measurement: progress for people, Ctrl-C, resource samples.
 
-use super::measure::{Launch, Plan};
-use super::store::Store;
+use super::measure::{Launch, OverheadPlan};
+use super::store::OverheadStore;
 use crate::error::LabError;
-use crate::interrupt::Interrupt;
-use crate::progress::Progress;
-use crate::run::Sampler;
+use crate::interrupt::InterruptFlag;
+use crate::progress::ProgressOutput;
+use crate::run::ResourceSampler;
 use std::time::Instant;
 
-/// What goes on beside a measurement.
-pub(crate) struct Monitor<'a> {
-    pub(crate) progress: Progress<'a>,
-    pub(crate) interrupt: Interrupt,
-    pub(crate) sampler: Option<Sampler>,
-    /// Where the calls of each launch are kept.
-    pub(crate) store: Option<Store>,
+/// Activities beside a measurement.
+pub(crate) struct RunMonitor<'a> {
+    pub(crate) progress: ProgressOutput<'a>,
+    pub(crate) interrupt: InterruptFlag,
+    pub(crate) sampler: Option<ResourceSampler>,
+    /// Store of the calls of each launch.
+    pub(crate) store: Option<OverheadStore>,
     /// Why they could not be.
     pub(crate) unkept: Option<LabError>,
     /// When the run began: the origin of the times in its records.
     pub(crate) start: Instant,
 }
 
-impl<'a> Monitor<'a> {
-    /// A measurement that begins now.
-    pub(crate) fn new(progress: Progress<'a>, interrupt: Interrupt) -> Self {
+impl<'a> RunMonitor<'a> {
+    /// Returns a measurement that begins now.
+    pub(crate) fn new(progress: ProgressOutput<'a>, interrupt: InterruptFlag) -> Self {
         Self {
             progress,
             interrupt,
@@ -34,9 +34,9 @@ impl<'a> Monitor<'a> {
         }
     }
 
-    /// Keeps the calls of a launch that is over. Where that fails the measurement goes on: what is measured
-    /// is told all the same.
-    pub(super) fn keep(&mut self, plan: &Plan, launch: &Launch) {
+    /// Keeps the calls of a launch that is over. A failure does not end the measurement; its figures are still
+    /// reported.
+    pub(super) fn keep(&mut self, plan: &OverheadPlan, launch: &Launch) {
         if let Some(store) = &mut self.store
             && let Err(error) = store.launch(plan, launch)
         {

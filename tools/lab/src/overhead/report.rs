@@ -1,14 +1,14 @@
 //! A measurement for people, and as one JSON document.
 
-use super::Analysis;
+use super::OverheadAnalysis;
 use crate::stats::Interval;
 use std::io::{self, Write};
 
-pub(super) fn json(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
-    crate::summary::Document::of(analysis).print(out)
+pub(super) fn json(analysis: &OverheadAnalysis, out: &mut dyn Write) -> io::Result<()> {
+    crate::summary::SummaryDocument::of(analysis).print(out)
 }
 
-pub(crate) fn text(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn text(analysis: &OverheadAnalysis, out: &mut dyn Write) -> io::Result<()> {
     let pinned = analysis
         .pinned_core
         .map_or("not pinned".to_owned(), |core| {
@@ -63,7 +63,7 @@ pub(crate) fn text(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// What each variant adds, and what of it was a person's time.
-fn comparisons(analysis: &Analysis, wide: usize, out: &mut dyn Write) -> io::Result<()> {
+fn comparisons(analysis: &OverheadAnalysis, wide: usize, out: &mut dyn Write) -> io::Result<()> {
     for found in &analysis.comparisons {
         writeln!(
             out,
@@ -92,7 +92,7 @@ fn comparisons(analysis: &Analysis, wide: usize, out: &mut dyn Write) -> io::Res
 }
 
 /// Load averages of one minute before and after.
-pub(crate) fn loads(analysis: &Analysis) -> String {
+pub(crate) fn loads(analysis: &OverheadAnalysis) -> String {
     let minute = |load: Option<[f64; 3]>| load.map_or("?".to_owned(), |[m, ..]| m.to_string());
     format!(
         "{} to {}",
@@ -101,12 +101,12 @@ pub(crate) fn loads(analysis: &Analysis) -> String {
     )
 }
 
-/// The estimate, or a dash.
+/// Returns the estimate, or a dash.
 pub(crate) fn point(interval: Option<&Interval>) -> String {
     interval.map_or("-".to_owned(), |i| format!("{:.1}", i.point))
 }
 
-/// The estimate with its interval.
+/// Returns the estimate with its interval.
 pub(crate) fn whole(interval: &Interval) -> String {
     match (interval.ci_low, interval.ci_high) {
         (Some(low), Some(high)) => format!("{:.1} [{low:.1}, {high:.1}]", interval.point),

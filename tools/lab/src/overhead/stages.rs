@@ -1,14 +1,13 @@
-//! The watch held against the journal: outside = Σ stages + unexplained, call by call.
+//! The watch compared with the journal: outside = Σ stages + unexplained, call by call.
 //!
-//! What is unexplained is the way there and back (two pipes, two wake-ups), what the variant does outside its
-//! own stages, and everything that it does not know of itself. A call that was refused has no operation:
-//! its decision tells the time of the policy, and the rest is unexplained. Lists are no calls, and leave no
-//! record.
+//! The unexplained part is the way there and back (two pipes, two wake-ups), what the variant does outside its own
+//! stages, and everything that it does not know of itself. A call that was refused has no operation: its decision tells
+//! the time of the policy, and the rest is unexplained. Lists are no calls, and leave no record.
 
-use super::measure::Lap;
+use super::measure::LaunchTimes;
 use crate::error::LabError;
-use crate::journal::{self, Body, Stages};
-use crate::stats::{Interval, Sorted, mean};
+use crate::journal::{self, RecordBody, StageTimes};
+use crate::stats::{Interval, SortedSamples, mean};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -19,7 +18,7 @@ const DECISION: &str = "decision";
 
 /// One launch of a variant: means over its counted calls.
 #[derive(Debug, Clone)]
-pub(crate) struct Explained {
+pub(crate) struct ExplainedLaunch {
     calls: usize,
     outside_us: f64,
     stages_us: [f64; 7],
@@ -31,12 +30,12 @@ pub(crate) struct Explained {
 /// All launches of a variant.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct StageFigures {
-    /// Counted calls whose record was found.
+    /// Counted calls with a record.
     pub(crate) calls: usize,
     /// The mean call by the watch.
     pub(crate) outside_us: Interval,
     /// Mean time per stage, by the variant's own journal, in the order of a call.
-    pub(crate) stages: Vec<Stage>,
+    pub(crate) stages: Vec<CallStage>,
     /// What no stage explains, the mean of calls.
     pub(crate) unexplained_us: Interval,
     pub(crate) unexplained_p50_us: Interval,
@@ -48,29 +47,29 @@ pub(crate) struct StageFigures {
 
 /// One stage.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Stage {
+pub(crate) struct CallStage {
     /// The member of the operation record, such as `policy_us`.
     pub(crate) name: String,
     pub(crate) us: Interval,
 }
 
-/// The segments that a journal has now; a journal that does not exist yet has none.
-pub(crate) fn known(directory: &Path) -> BTreeSet<PathBuf> {
+/// Returns the segments that a journal has now; a journal that does not exist yet has none.
+pub(crate) fn list_segments(directory: &Path) -> BTreeSet<PathBuf> {
     journal::segments(directory)
         .map(|found| found.into_iter().collect())
         .unwrap_or_default()
 }
 
-/// Reads the segments that came since `before` and explains the calls of a lap, all of which were refused
-/// where `refused` says so; the reason where it cannot.
+/// Reads the segments that came since `before` and explains the calls of a lap, all of them refused if `refused` is
+/// true; returns the reason if it cannot.
 pub(crate) fn explain(
     directory: &Path,
     before: &BTreeSet<PathBuf>,
-    lap: &Lap,
+    lap: &LaunchTimes,
     refused: bool,
-) -> Result<Result<Explained, String>, LabError> {
+) -> Result<Result<ExplainedLaunch, String>, LabError> {
     let kind = if refused { DECISION } else { OPERATION };
-    let mut records: BTreeMap<u64, Body> = BTreeMap::new();
+    let mut records: BTreeMap<u64, RecordBody> = BTreeMap::new();
     for segment in journal::segments(directory)? {
         if before.contains(&segment) {
             continue;
@@ -85,19 +84,23 @@ pub(crate) fn explain(
     Ok(of(lap, &records, kind))
 }
 
-/// The stages that a record tells.
-fn times(body: &Body) -> [f64; 7] {
+/// Returns the stages of a record.
+fn times(body: &RecordBody) -> [f64; 7] {
     let told = match body.policy_eval_us {
-        Some(policy_us) if body.kind == DECISION => Stages {
+        Some(policy_us) if body.kind == DECISION => StageTimes {
             policy_us,
-            ..Stages::default()
+            ..StageTimes::default()
         },
         _ => body.stages,
     };
     told.times()
 }
 
-fn of(lap: &Lap, records: &BTreeMap<u64, Body>, kind: &str) -> Result<Explained, String> {
+fn of(
+    lap: &LaunchTimes,
+    records: &BTreeMap<u64, RecordBody>,
+    kind: &str,
+) -> Result<ExplainedLaunch, String> {
     let mut stages: Vec<[f64; 7]> = Vec::with_capacity(lap.calls_us.len());
     let mut unexplained = Vec::with_capacity(lap.calls_us.len());
     for (id, outside) in lap.ids.iter().zip(&lap.calls_us) {
@@ -116,24 +119,24 @@ fn of(lap: &Lap, records: &BTreeMap<u64, Body>, kind: &str) -> Result<Explained,
         let values: Vec<f64> = stages.iter().filter_map(|t| t.get(at).copied()).collect();
         mean(&values)
     };
-    let sorted = Sorted::new(unexplained.clone());
-    Ok(Explained {
+    let sorted = SortedSamples::new(unexplained.clone());
+    Ok(ExplainedLaunch {
         calls: stages.len(),
         outside_us: mean(&lap.calls_us),
         stages_us: std::array::from_fn(column),
         unexplained_us: mean(&unexplained),
         unexplained_p50_us: sorted.at(0.5).unwrap_or_default(),
-        unexplained_p95_us: sorted.told(0.95),
+        unexplained_p95_us: sorted.at_supported(0.95),
     })
 }
 
 impl StageFigures {
-    /// The figures of a variant; nothing without a launch.
-    pub(crate) fn of(launches: &[&Explained], confidence: f64) -> Option<Self> {
+    /// Returns the figures of a variant; nothing without a launch.
+    pub(crate) fn of(launches: &[&ExplainedLaunch], confidence: f64) -> Option<Self> {
         if launches.is_empty() {
             return None;
         }
-        let over = |of: &dyn Fn(&Explained) -> f64| {
+        let over = |of: &dyn Fn(&ExplainedLaunch) -> f64| {
             let values: Vec<f64> = launches.iter().map(|launch| of(launch)).collect();
             Interval::over_launches(&values, confidence)
         };
@@ -141,10 +144,10 @@ impl StageFigures {
         Some(Self {
             calls: launches.iter().map(|launch| launch.calls).sum(),
             outside_us: over(&|l| l.outside_us),
-            stages: Stages::NAMES
+            stages: StageTimes::NAMES
                 .iter()
                 .enumerate()
-                .map(|(at, name)| Stage {
+                .map(|(at, name)| CallStage {
                     name: (*name).into(),
                     us: over(&|l| l.stages_us.get(at).copied().unwrap_or_default()),
                 })
@@ -162,23 +165,23 @@ impl StageFigures {
 mod tests {
     use super::*;
 
-    fn body(policy_us: f64, upstream_us: f64) -> Body {
-        Body {
-            stages: Stages {
+    fn body(policy_us: f64, upstream_us: f64) -> RecordBody {
+        RecordBody {
+            stages: StageTimes {
                 policy_us,
                 upstream_us,
-                ..Stages::default()
+                ..StageTimes::default()
             },
-            ..Body::default()
+            ..RecordBody::default()
         }
     }
 
     #[test]
     fn outside_is_the_stages_and_what_they_do_not_explain() {
-        let lap = Lap {
+        let lap = LaunchTimes {
             ids: vec![5, 7],
             calls_us: vec![30.0, 50.0],
-            ..Lap::default()
+            ..LaunchTimes::default()
         };
         let records = BTreeMap::from([
             (5, body(2.0, 10.0)),
@@ -200,10 +203,10 @@ mod tests {
 
     #[test]
     fn a_call_without_a_record_is_named() {
-        let lap = Lap {
+        let lap = LaunchTimes {
             ids: vec![5, 7],
             calls_us: vec![30.0, 50.0],
-            ..Lap::default()
+            ..LaunchTimes::default()
         };
         let error = of(&lap, &BTreeMap::from([(5, body(1.0, 1.0))]), OPERATION).unwrap_err();
         assert!(error.contains("operation for call 7 (1 of 2"), "{error}");
@@ -211,15 +214,15 @@ mod tests {
 
     #[test]
     fn of_a_refused_call_the_decision_tells_the_policy() {
-        let lap = Lap {
+        let lap = LaunchTimes {
             ids: vec![5],
             calls_us: vec![30.0],
-            ..Lap::default()
+            ..LaunchTimes::default()
         };
-        let decision = Body {
+        let decision = RecordBody {
             kind: DECISION.into(),
             policy_eval_us: Some(2.5),
-            ..Body::default()
+            ..RecordBody::default()
         };
         let found = of(&lap, &BTreeMap::from([(5, decision)]), DECISION).unwrap();
         assert_eq!(found.stages_us, [0.0, 0.0, 0.0, 2.5, 0.0, 0.0, 0.0]);

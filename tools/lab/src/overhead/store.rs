@@ -1,28 +1,28 @@
 //! A measurement kept as a run directory: its manifest before anything is measured, the calls of each launch
 //! as soon as it is over, the figures last. A run that is killed leaves what it had.
 
-use super::Analysis;
-use super::measure::{Launch, Measured, Plan};
+use super::OverheadAnalysis;
+use super::measure::{Launch, OverheadMeasurement, OverheadPlan};
 use crate::error::LabError;
-use crate::run::{Manifest, OpRecord, OpsWriter, Recorded, RunDirectory, Status};
-use crate::summary::Document;
+use crate::run::{CallStatus, LoggedHistogram, OpRecord, OpsWriter, RunDirectory, RunManifest};
+use crate::summary::SummaryDocument;
 use std::time::Duration;
 
 /// The run directory of a measurement under way.
 #[derive(Debug)]
-pub(crate) struct Store {
+pub(crate) struct OverheadStore {
     run: RunDirectory,
-    manifest: Manifest,
+    manifest: RunManifest,
     calls: OpsWriter,
     started_ms: u64,
     launches: u32,
 }
 
-impl Store {
+impl OverheadStore {
     /// Begins a run. `started_ms` is the Unix time of its beginning.
     pub(super) fn begin(
         run: RunDirectory,
-        manifest: Manifest,
+        manifest: RunManifest,
         started_ms: u64,
     ) -> Result<Self, LabError> {
         run.document("manifest.json", &manifest)?;
@@ -42,14 +42,14 @@ impl Store {
     }
 
     /// Writes the calls of a launch that is over.
-    pub(super) fn launch(&mut self, plan: &Plan, laps: &Launch) -> Result<(), LabError> {
+    pub(super) fn launch(&mut self, plan: &OverheadPlan, laps: &Launch) -> Result<(), LabError> {
         self.launches += 1;
         let op = plan.operation.name();
         for (at, (arm, lap)) in plan.arms.iter().zip(laps).enumerate() {
             let status = if plan.deny && at >= plan.references {
-                Status::Refused
+                CallStatus::Refused
             } else {
-                Status::Ok
+                CallStatus::Ok
             };
             let times = lap.calls_us.iter().zip(&lap.begun_us).zip(&lap.bytes);
             for (pair, ((latency_us, start_us), bytes)) in (1..).zip(times) {
@@ -75,15 +75,16 @@ impl Store {
     /// Writes the figures. The summary comes last: a directory that has one is whole.
     pub(super) fn finish(
         mut self,
-        plan: &Plan,
-        analysis: &Analysis,
-        measured: &Measured,
+        plan: &OverheadPlan,
+        analysis: &OverheadAnalysis,
+        measured: &OverheadMeasurement,
     ) -> Result<RunDirectory, LabError> {
         self.manifest.warnings.clone_from(&analysis.warnings);
         self.run.document("manifest.json", &self.manifest)?;
         self.calls.finish()?;
         histograms(&self.run, plan, measured, self.started_ms)?;
-        self.run.document("summary.json", &Document::of(analysis))?;
+        self.run
+            .document("summary.json", &SummaryDocument::of(analysis))?;
         Ok(self.run)
     }
 }
@@ -91,8 +92,8 @@ impl Store {
 /// One histogram per launch and variant.
 fn histograms(
     run: &RunDirectory,
-    plan: &Plan,
-    measured: &Measured,
+    plan: &OverheadPlan,
+    measured: &OverheadMeasurement,
     started_ms: u64,
 ) -> Result<(), LabError> {
     let mut recorded = Vec::new();
@@ -103,7 +104,7 @@ fn histograms(
             let begin = micros(lap.begun_us.first().copied());
             let last = lap.begun_us.last().zip(lap.calls_us.last());
             let end = micros(last.map(|(begun, call)| begun + call));
-            recorded.push(Recorded::of(
+            recorded.push(LoggedHistogram::of(
                 &plan.operation.name(),
                 &arm.name,
                 begin,
@@ -112,5 +113,5 @@ fn histograms(
             )?);
         }
     }
-    Recorded::write_all(run, started_ms, &recorded)
+    LoggedHistogram::write_all(run, started_ms, &recorded)
 }

@@ -1,11 +1,11 @@
 //! What an overhead run says in the words of every measurement.
 
-use super::analysis::{Analysis, ArmFigures, LaunchFigures};
-use crate::judge::{ArmQuantities, Measured, Measurement, Metric, Quantity};
-use crate::summary::{Summarised, Summary};
+use super::analysis::{ArmFigures, LaunchFigures, OverheadAnalysis};
+use crate::judge::{ArmQuantities, MeasuredQuantities, NamedQuantity, Quantity, RuleMetric};
+use crate::summary::{MeasurementSummary, SummarySource};
 
-impl Summarised for Analysis {
-    fn summary(&self) -> Summary {
+impl SummarySource for OverheadAnalysis {
+    fn summary(&self) -> MeasurementSummary {
         let calls = format!(
             "{} calls after {}, turns of {}, {} at once, {} us apart",
             self.runs, self.warmup, self.turn, self.concurrency, self.delay_us
@@ -20,43 +20,43 @@ impl Summarised for Analysis {
             ("processor", self.host.processor.clone()),
             ("cores", self.host.cores.to_string()),
         ];
-        Summary {
+        MeasurementSummary {
             torn: self
                 .failure
                 .clone()
                 .or_else(|| self.aborted.then(|| "it was stopped".to_owned())),
-            ..Summary::of("overhead", likeness, self.measurement(""))
+            ..MeasurementSummary::of("overhead", likeness, self.measurement(""))
         }
     }
 }
 
-impl Analysis {
-    /// The quantities of every variant, its name behind `prefix`.
-    pub(crate) fn measurement(&self, prefix: &str) -> Measurement {
+impl OverheadAnalysis {
+    /// Returns the quantities of every variant, its name behind `prefix`.
+    pub(crate) fn measurement(&self, prefix: &str) -> MeasuredQuantities {
         let arms = self.arms.iter().map(|arm| ArmQuantities {
             name: format!("{prefix}{}", arm.arm.name),
             quantities: quantities(arm, self),
         });
-        Measurement {
+        MeasuredQuantities {
             confidence: self.confidence,
             arms: arms.collect(),
         }
     }
 }
 
-fn quantities(arm: &ArmFigures, analysis: &Analysis) -> Vec<Measured> {
+fn quantities(arm: &ArmFigures, analysis: &OverheadAnalysis) -> Vec<NamedQuantity> {
     type Of = fn(&LaunchFigures) -> Option<f64>;
-    let per_launch: [(Metric, Of); 5] = [
-        (Metric::P50, |l| l.p50_us),
-        (Metric::P90, |l| l.p90_us),
-        (Metric::P95, |l| l.p95_us),
-        (Metric::P99, |l| l.p99_us),
-        (Metric::Mean, |l| Some(l.mean_us)),
+    let per_launch: [(RuleMetric, Of); 5] = [
+        (RuleMetric::P50, |l| l.p50_us),
+        (RuleMetric::P90, |l| l.p90_us),
+        (RuleMetric::P95, |l| l.p95_us),
+        (RuleMetric::P99, |l| l.p99_us),
+        (RuleMetric::Mean, |l| Some(l.mean_us)),
     ];
     let mut quantities = Vec::new();
     let mut add = |metric, values: Option<Vec<f64>>| {
         let few = || Quantity::Missing("a launch has too few calls for it".into());
-        quantities.push(Measured {
+        quantities.push(NamedQuantity {
             metric,
             quantity: values.map_or_else(few, Quantity::Launches),
         });
@@ -66,15 +66,18 @@ fn quantities(arm: &ArmFigures, analysis: &Analysis) -> Vec<Measured> {
     }
     let name = &arm.arm.name;
     if let Some(found) = analysis.comparisons.iter().find(|c| c.arm == *name) {
-        add(Metric::Overhead, Some(found.per_launch_overhead_us.clone()));
+        add(
+            RuleMetric::Overhead,
+            Some(found.per_launch_overhead_us.clone()),
+        );
     }
     if let Some(stages) = &arm.stages {
         let tails = stages.per_launch_unexplained_p95_us.iter().copied();
         add(
-            Metric::UnexplainedP50,
+            RuleMetric::UnexplainedP50,
             Some(stages.per_launch_unexplained_p50_us.clone()),
         );
-        add(Metric::UnexplainedP95, tails.collect());
+        add(RuleMetric::UnexplainedP95, tails.collect());
     }
     quantities
 }

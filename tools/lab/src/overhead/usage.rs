@@ -1,13 +1,13 @@
-//! What the processes of a variant used: processor time, memory, descriptors.
+//! Resources of a variant's processes: processor time, memory, descriptors.
 
-use crate::processes::{self, Member};
+use crate::processes::{self, TreeMember};
 use crate::stats::mean;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// One process of a variant over one launch.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Usage {
+pub(crate) struct LaunchUsage {
     command: String,
     cpu_us_per_call: f64,
     resident_kib: u64,
@@ -20,7 +20,7 @@ pub(crate) struct Usage {
 /// One process of a variant over all launches.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ProcessFigures {
-    /// Its program and first words; a number follows where a variant has several alike.
+    /// Its program and first words; a number follows if a variant has several alike.
     pub(crate) command: String,
     /// Processor time per call, the mean of launches.
     pub(crate) cpu_us_per_call: f64,
@@ -33,20 +33,20 @@ pub(crate) struct ProcessFigures {
     pub(crate) switches_per_call: f64,
 }
 
-/// The processes of a tree now: what later usage is counted from.
-pub(crate) fn begin(root: u32) -> Vec<Member> {
+/// Returns the processes of a tree now: what later usage is counted from.
+pub(crate) fn begin(root: u32) -> Vec<TreeMember> {
     processes::tree(root)
 }
 
 /// What each process of the tree used since `before`, in which `calls` calls were made.
-pub(crate) fn end(root: u32, before: &[Member], calls: usize) -> Vec<Usage> {
+pub(crate) fn end(root: u32, before: &[TreeMember], calls: usize) -> Vec<LaunchUsage> {
     let calls = calls.max(1) as f64;
     processes::tree(root)
         .into_iter()
         .map(|now| {
             let then = before.iter().find(|m| m.pid == now.pid);
-            let since = |of: fn(&Member) -> f64| of(&now) - then.map_or(0.0, of);
-            Usage {
+            let since = |of: fn(&TreeMember) -> f64| of(&now) - then.map_or(0.0, of);
+            LaunchUsage {
                 command: now.short(),
                 cpu_us_per_call: since(|m| m.cpu_us) / calls,
                 resident_kib: now.resident_kib,
@@ -59,10 +59,12 @@ pub(crate) fn end(root: u32, before: &[Member], calls: usize) -> Vec<Usage> {
         .collect()
 }
 
-/// The figures of a variant, one entry per process, in the order of its tree.
-pub(crate) fn figures<'a>(launches: impl Iterator<Item = &'a [Usage]>) -> Vec<ProcessFigures> {
+/// Returns the figures of a variant, one entry per process, in the order of its tree.
+pub(crate) fn figures<'a>(
+    launches: impl Iterator<Item = &'a [LaunchUsage]>,
+) -> Vec<ProcessFigures> {
     let mut order = Vec::new();
-    let mut found: BTreeMap<String, Vec<&Usage>> = BTreeMap::new();
+    let mut found: BTreeMap<String, Vec<&LaunchUsage>> = BTreeMap::new();
     for launch in launches {
         let mut alike: BTreeMap<&str, usize> = BTreeMap::new();
         for usage in launch {
@@ -83,9 +85,9 @@ pub(crate) fn figures<'a>(launches: impl Iterator<Item = &'a [Usage]>) -> Vec<Pr
         .map(|command| {
             let all = found.remove(&command).unwrap_or_default();
             let average =
-                |of: fn(&Usage) -> f64| mean(&all.iter().map(|u| of(u)).collect::<Vec<_>>());
+                |of: fn(&LaunchUsage) -> f64| mean(&all.iter().map(|u| of(u)).collect::<Vec<_>>());
             let largest =
-                |of: fn(&Usage) -> u64| all.iter().map(|u| of(u)).max().unwrap_or_default();
+                |of: fn(&LaunchUsage) -> u64| all.iter().map(|u| of(u)).max().unwrap_or_default();
             ProcessFigures {
                 cpu_us_per_call: average(|u| u.cpu_us_per_call),
                 resident_kib: largest(|u| u.resident_kib),
@@ -105,7 +107,7 @@ mod tests {
 
     #[test]
     fn processes_alike_are_told_apart() {
-        let usage = |command: &str, cpu: f64, kib: u64| Usage {
+        let usage = |command: &str, cpu: f64, kib: u64| LaunchUsage {
             command: command.into(),
             cpu_us_per_call: cpu,
             resident_kib: kib,

@@ -3,7 +3,7 @@
 //! The yes is acknowledged when the next question comes, not at once: a second wake-up of this thread
 //! would fall into the time of the call that was just let through.
 
-use super::socket::{Control, refusal};
+use super::socket::{ControlConnection, refusal};
 use crate::processes;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -16,14 +16,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// After so long without an answer the connection for answers is made anew: the other end closes it
-/// after 5 s of silence.
+/// After so long without an answer the connection for answers is renewed: the other end closes it after 5 s of silence.
 const REST_MAX: Duration = Duration::from_secs(3);
 /// How long before the end of the delay sleeping gives way to spinning: a sleep ends late.
 const SPIN: Duration = Duration::from_micros(300);
 
 #[derive(Debug, Default)]
-struct Shared {
+struct ApproverState {
     leaving: AtomicBool,
     held_us: Mutex<Vec<f64>>,
     fault: Mutex<Option<String>>,
@@ -32,57 +31,57 @@ struct Shared {
 /// A thread that answers the questions of one variant.
 #[derive(Debug)]
 pub(crate) struct Approver {
-    shared: Arc<Shared>,
+    shared: Arc<ApproverState>,
     watching: UnixStream,
     thread: Option<JoinHandle<()>>,
 }
 
 /// A line while watching.
 #[derive(Debug, Deserialize)]
-struct News {
+struct ApprovalEvent {
     #[serde(default)]
-    item: Option<Item>,
+    item: Option<ApprovalItem>,
     #[serde(default)]
     error: Option<Value>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Item {
+struct ApprovalItem {
     #[serde(default)]
-    asked: Option<Asked>,
+    asked: Option<ApprovalQuestion>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Asked {
+struct ApprovalQuestion {
     id: String,
 }
 
 /// The connection on which answers are given.
-struct Pen {
-    control: Control,
+struct AnswerConnection {
+    control: ControlConnection,
     used: Instant,
     /// Whether the last answer is not acknowledged yet.
     owed: bool,
 }
 
 impl Approver {
-    /// Watches the process `pid` and its descendants, whose socket is in this directory; up to `at_once`
-    /// questions are open at the same time.
+    /// Watches the process `pid` and its descendants, with their socket in this directory; up to `at_once` questions
+    /// are open at the same time.
     pub(super) fn start(
         directory: &Path,
         pid: u32,
         delay: Duration,
         at_once: usize,
     ) -> Result<Self, String> {
-        let mut watch = Control::of(directory, pid)?;
-        let pen = Pen {
+        let mut watch = ControlConnection::of(directory, pid)?;
+        let pen = AnswerConnection {
             control: watch.again()?,
             used: Instant::now(),
             owed: false,
         };
         watch.send(&json!({ "do": "watch_approvals" }))?;
         watch.wait_without_end()?;
-        let (shared, watching) = (Arc::<Shared>::default(), watch.handle()?);
+        let (shared, watching) = (Arc::<ApproverState>::default(), watch.handle()?);
         let seen = Arc::clone(&shared);
         let thread = std::thread::spawn(move || {
             let done = match at_once {
@@ -95,7 +94,7 @@ impl Approver {
             };
             if !seen.leaving.load(Ordering::Acquire) {
                 *lock(&seen.fault) = Some(fault);
-                // Who waits for an answer would wait for long; the end tells at once.
+                // Ends the variant: its calls would wait for an answer for long.
                 processes::kill_tree(pid);
             }
         });
@@ -106,18 +105,18 @@ impl Approver {
         })
     }
 
-    /// What was held counts from here.
+    /// Starts to record waits.
     pub(super) fn begin(&self) {
         lock(&self.shared.held_us).clear();
     }
 
-    /// How many questions were answered since then.
+    /// Returns how many questions were answered since then.
     #[cfg(test)]
-    pub(super) fn held(&self) -> usize {
+    pub(super) fn count_held(&self) -> usize {
         lock(&self.shared.held_us).len()
     }
 
-    /// Why it answers no more.
+    /// Returns why it answers no more.
     pub(super) fn fault(&self) -> Option<String> {
         lock(&self.shared.fault).clone()
     }
@@ -154,10 +153,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Answers one question after the other until the connection ends, which is always an error.
 fn approve(
-    mut watch: Control,
-    mut pen: Pen,
+    mut watch: ControlConnection,
+    mut pen: AnswerConnection,
     delay: Duration,
-    shared: &Shared,
+    shared: &ApproverState,
 ) -> Result<(), String> {
     loop {
         let (id, came) = question(&mut watch)?;
@@ -168,11 +167,11 @@ fn approve(
 /// The same with several questions open: one thread reads them, so that each waits its own delay and not that
 /// of those before it; this one answers. All delays are alike: who came first is answered first.
 fn approve_together(
-    mut watch: Control,
-    mut pen: Pen,
+    mut watch: ControlConnection,
+    mut pen: AnswerConnection,
     delay: Duration,
     at_once: usize,
-    shared: &Shared,
+    shared: &ApproverState,
 ) -> Result<(), String> {
     let handle = watch.handle()?;
     let (asked, open) = sync_channel(at_once);
@@ -198,10 +197,10 @@ fn approve_together(
     })
 }
 
-/// The next question, and when it came.
-fn question(watch: &mut Control) -> Result<(String, Instant), String> {
+/// Returns the next question, and when it came.
+fn question(watch: &mut ControlConnection) -> Result<(String, Instant), String> {
     loop {
-        let news: News = watch.next()?;
+        let news: ApprovalEvent = watch.next()?;
         let came = Instant::now();
         if let Some(error) = news.error {
             return Err(refusal(&json!({ "error": error })));
@@ -214,11 +213,11 @@ fn question(watch: &mut Control) -> Result<(String, Instant), String> {
 
 /// Says yes so long after the question came.
 fn answer(
-    pen: &mut Pen,
+    pen: &mut AnswerConnection,
     id: &str,
     came: Instant,
     delay: Duration,
-    shared: &Shared,
+    shared: &ApproverState,
 ) -> Result<(), String> {
     pause_until(came + delay);
     pen.write(id)?;
@@ -227,7 +226,7 @@ fn answer(
     Ok(())
 }
 
-impl Pen {
+impl AnswerConnection {
     fn write(&mut self, id: &str) -> Result<(), String> {
         self.acknowledge()?;
         if self.used.elapsed() >= REST_MAX {

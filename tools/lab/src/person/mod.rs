@@ -1,10 +1,10 @@
-//! The person in the loop, played by the lab: who says yes to every question, and who answers none.
+//! The person in the loop, played by the lab: one approves every question, the other answers none.
 //!
 //! Invariants, as absences:
-//! - nobody is answered for but the process that the lab started itself, found by its number;
+//! - it answers questions only of the process that the lab started itself, found by its number;
 //! - no yes is remembered: each is for one call;
-//! - no wait is without an end: where questions are not answered any more, the variant is ended and the
-//!   measurement with it.
+//! - no wait is without an end: if questions are not answered any more, the variant is ended and the measurement with
+//!   it.
 
 mod approver;
 mod socket;
@@ -13,17 +13,17 @@ mod waiting;
 #[cfg(test)]
 mod tests;
 
-use crate::driver::{Link, Operation, Protocol};
+use crate::driver::{ProtocolRevision, TimedOperation, VariantLink};
 use crate::error::LabError;
 use crate::variant::Variant;
 use approver::Approver;
-use socket::Control;
+use socket::ControlConnection;
 use std::time::Duration;
-use waiting::{GATHER_MS_MAX, Waiting};
+use waiting::{GATHER_MS_MAX, WaitingCalls};
 
 /// Who sits at the control socket of the variants in the middle.
 #[derive(Debug, Clone)]
-pub(crate) enum Person {
+pub(crate) enum PersonRole {
     /// Says yes to every question, this once, so long after it came.
     Approves {
         /// From the read of the question to the write of the answer.
@@ -36,25 +36,25 @@ pub(crate) enum Person {
         /// So many calls wait before the first counted one, and still wait after the last.
         calls: usize,
         /// What they ask for.
-        operation: Operation,
+        operation: TimedOperation,
     },
 }
 
 /// A person at one started variant.
 #[derive(Debug)]
-pub(crate) enum Seat {
+pub(crate) enum PersonSession {
     Approver(Approver),
-    Waiting(Waiting),
+    Waiting(WaitingCalls),
 }
 
-impl Person {
+impl PersonRole {
     /// Takes the seat at a variant that has shaken hands.
     pub(crate) fn sit(
         &self,
         arm: &Variant,
-        link: &mut Link,
-        protocol: Protocol,
-    ) -> Result<Seat, LabError> {
+        link: &mut VariantLink,
+        protocol: ProtocolRevision,
+    ) -> Result<PersonSession, LabError> {
         let broken = |what| LabError::Broken {
             arm: arm.name.clone(),
             what,
@@ -67,13 +67,13 @@ impl Person {
             .ok_or_else(|| broken("it was not started here; who it is nobody knows".into()))?;
         match self {
             Self::Approves { delay, at_once } => Approver::start(directory, pid, *delay, *at_once)
-                .map(Seat::Approver)
+                .map(PersonSession::Approver)
                 .map_err(broken),
             Self::Ignores { calls, operation } => {
-                let control = Control::of(directory, pid).map_err(broken)?;
+                let control = ControlConnection::of(directory, pid).map_err(broken)?;
                 link.leave_open(&operation.question(protocol), *calls)?;
-                Waiting::begin(control, *calls, GATHER_MS_MAX)
-                    .map(Seat::Waiting)
+                WaitingCalls::begin(control, *calls, GATHER_MS_MAX)
+                    .map(PersonSession::Waiting)
                     .map_err(broken)
             }
         }
@@ -87,7 +87,7 @@ impl Person {
         }
     }
 
-    /// The fixed time from a question to its answer, in microseconds.
+    /// Returns the fixed time from a question to its answer, in microseconds.
     pub(crate) fn delay_us(&self) -> Option<f64> {
         match self {
             Self::Approves { delay, .. } => Some(delay.as_secs_f64() * 1e6),
@@ -96,15 +96,15 @@ impl Person {
     }
 }
 
-impl Seat {
-    /// What was held counts from here.
+impl PersonSession {
+    /// Starts to record waits.
     pub(crate) fn begin(&self) {
         if let Self::Approver(approver) = self {
             approver.begin();
         }
     }
 
-    /// Why questions are not answered any more.
+    /// Returns why questions are not answered any more.
     fn fault(&self) -> Option<String> {
         match self {
             Self::Approver(approver) => approver.fault(),
@@ -112,7 +112,7 @@ impl Seat {
         }
     }
 
-    /// The error that a call met, with the person's own fault where that was its cause.
+    /// Returns the error that a call met, with the person's own fault if that was its cause.
     pub(crate) fn explain(&self, arm: &str, error: LabError) -> LabError {
         match self.fault() {
             Some(fault) => LabError::Broken {

@@ -19,14 +19,14 @@ const LINE_BYTES_MAX: u64 = 512 * 1024;
 
 /// A connection to one instance.
 #[derive(Debug)]
-pub(super) struct Control {
+pub(super) struct ControlConnection {
     path: PathBuf,
     connection: BufReader<UnixStream>,
     line: Vec<u8>,
 }
 
-impl Control {
-    /// Connects to the process `pid`, or a descendant of it, whose socket is in this directory.
+impl ControlConnection {
+    /// Connects to the process `pid`, or a descendant of it, with its socket in this directory.
     pub(super) fn of(directory: &Path, pid: u32) -> Result<Self, String> {
         let since = Instant::now();
         loop {
@@ -64,7 +64,7 @@ impl Control {
         })
     }
 
-    /// A further connection to the same instance.
+    /// Returns a further connection to the same instance.
     pub(super) fn again(&self) -> Result<Self, String> {
         Self::connect(&self.path)
     }
@@ -89,7 +89,7 @@ impl Control {
         sent.map_err(|error| format!("its control socket takes no request: {error}"))
     }
 
-    /// The next line, read as `T`.
+    /// Returns the next line, read as `T`.
     pub(super) fn next<T: DeserializeOwned>(&mut self) -> Result<T, String> {
         self.line.clear();
         let mut limited = (&mut self.connection).take(LINE_BYTES_MAX);
@@ -114,7 +114,7 @@ impl Control {
         })
     }
 
-    /// The answer that ends a request: what is in `ok`, or the sentence of the refusal.
+    /// Returns the answer that ends a request: what is in `ok`, or the refusal's text.
     pub(super) fn answer(&mut self) -> Result<Value, String> {
         let mut line: Value = self.next()?;
         match line.get_mut("ok") {
@@ -124,7 +124,7 @@ impl Control {
     }
 }
 
-/// The sentence of a refusal.
+/// Returns the sentence of a refusal.
 pub(super) fn refusal(line: &Value) -> String {
     let said = line.pointer("/error/message").and_then(Value::as_str);
     match said {
@@ -133,7 +133,7 @@ pub(super) fn refusal(line: &Value) -> String {
     }
 }
 
-/// The socket of this process or of a descendant: `NAME-PID.sock`, or `NAME-PID-COUNT.sock`.
+/// Returns the socket of this process or of a descendant: `NAME-PID.sock`, or `NAME-PID-COUNT.sock`.
 fn find(directory: &Path, pid: u32) -> Option<PathBuf> {
     let tree = processes::numbers(pid);
     let entries = std::fs::read_dir(directory).ok()?;

@@ -1,8 +1,8 @@
 //! The lab's person against control sockets that do not do what they should.
 
 use super::approver::Approver;
-use super::socket::Control;
-use super::waiting::Waiting;
+use super::socket::ControlConnection;
+use super::waiting::WaitingCalls;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::CommandExt as _;
@@ -22,7 +22,7 @@ struct Variant {
 }
 
 impl Variant {
-    /// What the watching connection is told, and what every request on the others is answered.
+    /// Starts a process with `news` for the watching connection and `answer` for every request on the others.
     fn new(news: &'static [&'static str], answer: &'static str, hold: bool) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -53,7 +53,7 @@ impl Variant {
     }
 
     /// Waits until the process was ended.
-    fn ended(&mut self) -> bool {
+    fn wait_for_end(&mut self) -> bool {
         let since = Instant::now();
         while since.elapsed() < PATIENCE {
             if self.process.try_wait().unwrap().is_some() {
@@ -99,7 +99,7 @@ fn a_question_is_answered_and_its_time_kept() {
     );
     let approver = arm.approver();
     let since = Instant::now();
-    while approver.held() < 2 && since.elapsed() < PATIENCE {
+    while approver.count_held() < 2 && since.elapsed() < PATIENCE {
         std::thread::park_timeout(Duration::from_millis(2));
     }
     assert_eq!(approver.leave().unwrap().len(), 2);
@@ -111,7 +111,7 @@ fn questions_that_are_open_together_wait_their_own_time_each() {
     let arm = Variant::new(&TEN, TAKEN, true);
     let approver = arm.approver_of(Duration::from_millis(200), 10);
     let since = Instant::now();
-    while approver.held() < 10 && since.elapsed() < PATIENCE {
+    while approver.count_held() < 10 && since.elapsed() < PATIENCE {
         std::thread::park_timeout(Duration::from_millis(2));
     }
     // One after the other, the last would have been answered after two seconds and not have been read before.
@@ -147,7 +147,7 @@ fn an_approver_who_cannot_go_on_ends_the_arm_and_says_why() {
         for at_once in [1, 8] {
             let mut arm = Variant::new(news, answer, hold);
             let approver = arm.approver_of(Duration::ZERO, at_once);
-            assert!(arm.ended(), "{part}");
+            assert!(arm.wait_for_end(), "{part}");
             let fault = approver.leave().unwrap_err();
             assert!(fault.contains(part), "{fault}");
         }
@@ -176,21 +176,24 @@ fn calls_that_do_not_wait_are_counted() {
         ),
     ] {
         let arm = Variant::new(&[], answer, true);
-        let control = Control::of(&arm.directory, arm.process.id()).unwrap();
-        let error = Waiting::begin(control, 50, 50).unwrap_err();
+        let control = ControlConnection::of(&arm.directory, arm.process.id()).unwrap();
+        let error = WaitingCalls::begin(control, 50, 50).unwrap_err();
         assert!(error.contains(part), "{error}");
     }
     let arm = Variant::new(&[], r#"{"ok":{"approvals_waiting":50}}"#, true);
-    let control = Control::of(&arm.directory, arm.process.id()).unwrap();
-    Waiting::begin(control, 50, 50).unwrap().leave().unwrap();
+    let control = ControlConnection::of(&arm.directory, arm.process.id()).unwrap();
+    WaitingCalls::begin(control, 50, 50)
+        .unwrap()
+        .leave()
+        .unwrap();
 }
 
 #[test]
 fn a_missing_socket_is_looked_for_and_then_missed() {
     let arm = Variant::new(&[], TAKEN, true);
-    let error = Control::of(&arm.directory, std::process::id()).map(drop);
+    let error = ControlConnection::of(&arm.directory, std::process::id()).map(drop);
     // Ours is the parent of the variant: its socket counts as a descendant's.
     error.unwrap();
-    let error = Control::of(&arm.directory.join("none"), arm.process.id()).unwrap_err();
+    let error = ControlConnection::of(&arm.directory.join("none"), arm.process.id()).unwrap_err();
     assert!(error.contains("no control socket"), "{error}");
 }

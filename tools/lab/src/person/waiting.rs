@@ -1,6 +1,6 @@
-//! Calls that nobody answers: they wait while others are measured.
+//! Calls without an answer: they wait while others are measured.
 
-use super::socket::Control;
+use super::socket::ControlConnection;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -11,14 +11,18 @@ const GLANCE: Duration = Duration::from_millis(2);
 
 /// Calls that wait at one variant.
 #[derive(Debug)]
-pub(crate) struct Waiting {
-    control: Control,
+pub(crate) struct WaitingCalls {
+    control: ControlConnection,
     calls: u64,
 }
 
-impl Waiting {
+impl WaitingCalls {
     /// Waits, so long at most, until exactly so many calls wait.
-    pub(super) fn begin(control: Control, calls: usize, gather_ms: u64) -> Result<Self, String> {
+    pub(super) fn begin(
+        control: ControlConnection,
+        calls: usize,
+        gather_ms: u64,
+    ) -> Result<Self, String> {
         let calls = calls as u64;
         let mut waiting = Self { control, calls };
         let since = Instant::now();
@@ -38,7 +42,7 @@ impl Waiting {
 
     /// Looks whether all of them still wait.
     pub(super) fn leave(mut self) -> Result<(), String> {
-        // Whoever says nothing for 5 s is hung up on; a launch may take longer.
+        // A connection that is silent for 5 s is closed; a launch may take longer.
         self.control = self.control.again()?;
         match self.count()? {
             found if found == self.calls => Ok(()),

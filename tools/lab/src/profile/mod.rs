@@ -1,4 +1,4 @@
-//! Where processes spend their time: by `perf` where the system has it, else by looking at their threads.
+//! Profiles of processes: by `perf` if the system has it, else by sampling their threads.
 //!
 //! Invariants, as absences: no counted call of `lab overhead` or `lab standard` is made under a profile;
 //! `lab load` is profiled while it runs, and says so. No profile grows with the run: it ends by itself.
@@ -6,9 +6,9 @@
 mod perf;
 mod sampling;
 
-use crate::driver::{Link, Manner, Operation, Protocol};
+use crate::driver::{LinkOptions, ProtocolRevision, TimedOperation, VariantLink};
 use crate::error::LabError;
-use crate::person::Person;
+use crate::person::PersonRole;
 use crate::variant::Variant;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -26,7 +26,7 @@ const TIMEOUT_MS: u64 = 10_000;
 
 /// How a profile is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Way {
+pub(crate) enum ProfileMethod {
     /// With perf where it works, else by sampling
     Auto,
     /// With perf
@@ -45,13 +45,13 @@ pub(crate) struct Profiler {
 
 impl Profiler {
     /// Begins with these processes and their descendants. `data` is a place for a file meanwhile.
-    pub(crate) fn start(way: Way, roots: Vec<u32>, data: PathBuf) -> Self {
+    pub(crate) fn start(way: ProfileMethod, roots: Vec<u32>, data: PathBuf) -> Self {
         let (stop, stopped) = sync_channel(1);
         let thread = std::thread::spawn(move || match way {
-            Way::Perf => perf::record(&roots, &data, &stopped),
-            Way::Sampling => sampling::look(&roots, &stopped),
-            Way::Auto if perf::works(&data) => perf::record(&roots, &data, &stopped),
-            Way::Auto => sampling::look(&roots, &stopped),
+            ProfileMethod::Perf => perf::record(&roots, &data, &stopped),
+            ProfileMethod::Sampling => sampling::look(&roots, &stopped),
+            ProfileMethod::Auto if perf::works(&data) => perf::record(&roots, &data, &stopped),
+            ProfileMethod::Auto => sampling::look(&roots, &stopped),
         });
         Self {
             stop: Some(stop),
@@ -75,31 +75,31 @@ fn goes_on(stopped: &Receiver<()>, wait: Duration) -> bool {
     stopped.recv_timeout(wait) == Err(RecvTimeoutError::Timeout)
 }
 
-/// What is called under a profile.
+/// Calls under a profile.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Calls<'a> {
-    pub(crate) operation: &'a Operation,
-    pub(crate) protocol: Protocol,
+pub(crate) struct ProfiledCalls<'a> {
+    pub(crate) operation: &'a TimedOperation,
+    pub(crate) protocol: ProtocolRevision,
     /// Who sits at the variant's control socket.
-    pub(crate) person: Option<&'a Person>,
+    pub(crate) person: Option<&'a PersonRole>,
 }
 
 /// Starts a variant afresh and calls it under a profile; gives the page, or why there is none.
 pub(crate) fn of_arm(
     arm: &Variant,
-    calls: Calls<'_>,
-    way: Way,
+    calls: ProfiledCalls<'_>,
+    way: ProfileMethod,
     data: &Path,
 ) -> Result<Result<String, String>, LabError> {
     let operation = match arm.tool() {
-        Some(tool) => calls.operation.named(tool),
+        Some(tool) => calls.operation.with_tool(tool),
         None => calls.operation.clone(),
     };
     let mut link = open(arm, calls)?;
     let Some(pid) = link.pid() else {
         return Ok(Err("it was not started here".into()));
     };
-    let sit = |person: &Person| person.sit(arm, &mut link, calls.protocol);
+    let sit = |person: &PersonRole| person.sit(arm, &mut link, calls.protocol);
     let seat = calls.person.map(sit).transpose()?;
     let question = operation.question(calls.protocol);
     for _ in 0..WARMUP {
@@ -127,12 +127,12 @@ pub(crate) fn of_arm(
 }
 
 /// Starts a variant and shakes hands, as for one call after the other.
-pub(crate) fn open(arm: &Variant, calls: Calls<'_>) -> Result<Link, LabError> {
-    let manner = Manner {
+pub(crate) fn open(arm: &Variant, calls: ProfiledCalls<'_>) -> Result<VariantLink, LabError> {
+    let manner = LinkOptions {
         operation: calls.operation,
         protocol: calls.protocol,
         width: 1,
         timeout_ms: TIMEOUT_MS,
     };
-    Link::open(arm, manner).map(|(link, _)| link)
+    VariantLink::open(arm, manner).map(|(link, _)| link)
 }

@@ -16,7 +16,7 @@ const LINES_MAX: usize = 70;
 /// How often a profile is looked at while it is made.
 const GLANCE: Duration = Duration::from_millis(20);
 
-/// Whether it can be started and may look at processes of ours.
+/// Returns whether it can be started and may look at processes of ours.
 pub(super) fn works(data: &Path) -> bool {
     let tried = Command::new("perf")
         .args(["record", "-q", "-o"])
@@ -26,7 +26,7 @@ pub(super) fn works(data: &Path) -> bool {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .status();
-    // Where it is not needed any more, what is left of it does no harm.
+    // A leftover file does no harm.
     let _ = std::fs::remove_file(data);
     tried.is_ok_and(|status| status.success())
 }

@@ -1,5 +1,5 @@
-//! Looking at threads, where there is no `perf`: which run, and in which call of the system the others wait.
-//! A state, no stack: what a running thread does is not told apart.
+//! Sampling of threads without `perf`: which run, and in which system call the others wait. It reads a state, no stack:
+//! running threads are not distinguished.
 
 use super::{SPAN_MAX, goes_on};
 use crate::processes;
@@ -13,14 +13,14 @@ use std::time::{Duration, Instant};
 const PERIOD: Duration = Duration::from_millis(2);
 /// After how many looks it is looked for new processes.
 const LOOKS_PER_SEARCH: u64 = 50;
-/// How many places are told apart, over all threads.
+/// Most distinct places, over all threads.
 const PLACES_MAX: usize = 1_000;
 /// Lines of the page.
 const LINES_MAX: usize = 70;
 /// The place of a thread that has or wants a core.
 const RUNNING: &str = "running, or ready to";
 
-/// A thread in a place: its process, its name, where it was seen.
+/// A thread in a place: its process, its name, if it was seen.
 type Place = (u32, String, String);
 
 /// Looks until it is to end; gives the page.
@@ -77,14 +77,14 @@ fn threads(pid: u32) -> Vec<Place> {
         .collect()
 }
 
-/// A thread's name, which may hold anything, and its state, of the line in `stat`.
+/// Returns a thread's name, which may hold anything, and its state, of the line in `stat`.
 fn name_and_state(stat: &str) -> Option<(String, char)> {
     let (_, behind) = stat.split_once('(')?;
     let (name, behind) = behind.rsplit_once(')')?;
     Some((name.to_owned(), behind.trim_start().chars().next()?))
 }
 
-/// Where a thread waits: the kernel's function where the system tells it, else the call's number.
+/// Returns the place where a thread waits: the kernel's function if the system reports it, else the call's number.
 fn waiting(wchan: Option<&str>, syscall: Option<&str>, state: char) -> String {
     let site = wchan
         .map(str::trim)
@@ -166,7 +166,7 @@ mod tests {
         let (stop, stopped) = sync_channel(1);
         let root = child.id();
         let looking = std::thread::spawn(move || look(&[root], &stopped));
-        // Enough looks that a first one before exec does not stand alone.
+        // Enough samples that a first one before exec is not the only one.
         while fs::read_to_string(format!("/proc/{root}/comm")).unwrap() != "sleep\n" {
             std::thread::yield_now();
         }

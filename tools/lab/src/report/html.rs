@@ -1,24 +1,24 @@
 //! The page as one HTML file: style and charts inside, no script, nothing fetched.
 
-use super::page::{Page, Section, Table};
+use super::page::{NumberTable, PageSection, ReportPage};
 use super::style::SHEET;
 use super::svg::{COLOURS, Chart, escape};
 use std::fmt::{self, Write as _};
 
 /// The drawing widths of a chart in a wide and in a narrow window, in pixels.
 const WIDTHS: [(&str, f64); 2] = [("wide", 1_020.0), ("narrow", 334.0)];
-/// Nothing may be fetched or run, whatever the names in a measurement contain.
+/// Forbids to fetch or run anything, also for hostile names in a measurement.
 const RULES: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
 
-/// The page.
-pub(super) fn render(page: &Page) -> String {
+/// Returns the page.
+pub(super) fn render(page: &ReportPage) -> String {
     let mut out = String::new();
     // Writing to a string does not fail.
     let _ = write(page, &mut out);
     out
 }
 
-fn write(page: &Page, out: &mut String) -> fmt::Result {
+fn write(page: &ReportPage, out: &mut String) -> fmt::Result {
     let title = escape(&page.title);
     write!(
         out,
@@ -42,7 +42,7 @@ fn write(page: &Page, out: &mut String) -> fmt::Result {
     out.write_str("</dl></section>\n</main>\n</body>\n</html>\n")
 }
 
-fn tiles(page: &Page, out: &mut String) -> fmt::Result {
+fn tiles(page: &ReportPage, out: &mut String) -> fmt::Result {
     if page.tiles.is_empty() {
         return Ok(());
     }
@@ -60,7 +60,7 @@ fn tiles(page: &Page, out: &mut String) -> fmt::Result {
     out.write_str("</div>\n")
 }
 
-fn verdicts(page: &Page, out: &mut String) -> fmt::Result {
+fn verdicts(page: &ReportPage, out: &mut String) -> fmt::Result {
     let Some(judged) = &page.judged else {
         return Ok(());
     };
@@ -81,7 +81,7 @@ fn verdicts(page: &Page, out: &mut String) -> fmt::Result {
     out.write_str("</table></div></section>\n")
 }
 
-fn warnings(page: &Page, out: &mut String) -> fmt::Result {
+fn warnings(page: &ReportPage, out: &mut String) -> fmt::Result {
     if page.warnings.is_empty() {
         return Ok(());
     }
@@ -92,7 +92,7 @@ fn warnings(page: &Page, out: &mut String) -> fmt::Result {
     out.write_str("</ul></section>\n")
 }
 
-fn part(section: &Section, out: &mut String) -> fmt::Result {
+fn part(section: &PageSection, out: &mut String) -> fmt::Result {
     writeln!(out, "<section><h2>{}</h2>", escape(&section.title))?;
     if !section.note.is_empty() {
         writeln!(out, "<p class=\"note\">{}</p>", escape(&section.note))?;
@@ -127,7 +127,7 @@ fn figure(chart: &Chart, out: &mut String) -> fmt::Result {
     out.write_str("</figure>\n")
 }
 
-fn grid(table: &Table, out: &mut String) -> fmt::Result {
+fn grid(table: &NumberTable, out: &mut String) -> fmt::Result {
     let row = |cells: &[String], tag: &str| -> String {
         let cells: String = cells
             .iter()

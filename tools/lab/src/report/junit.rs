@@ -1,13 +1,13 @@
-//! The page as JUnit XML: one case per verdict, or per thing that was measured where nothing was judged.
+//! The page as JUnit XML: one case per verdict, or per measured case without verdicts.
 
-use super::page::{Case, Page};
+use super::page::{MeasuredCase, ReportPage};
 use super::svg::escape;
-use crate::judge::{Judged, Judgement};
-use crate::stats::gate::Verdict;
+use crate::judge::{Judgement, RuleVerdict};
+use crate::stats::gate::ChangeVerdict;
 use std::fmt::{self, Write as _};
 
-/// The page.
-pub(super) fn render(page: &Page) -> String {
+/// Returns the page.
+pub(super) fn render(page: &ReportPage) -> String {
     let mut out = String::new();
     // Writing to a string does not fail.
     let _ = match &page.judged {
@@ -17,10 +17,11 @@ pub(super) fn render(page: &Page) -> String {
     out
 }
 
-fn verdicts(page: &Page, judged: &Judgement, out: &mut String) -> fmt::Result {
-    let is_failure = |one: &&Judged| one.verdict == Verdict::Regressed && !one.warn;
-    let is_skipped = |one: &&Judged| {
-        one.verdict == Verdict::Inconclusive || (one.verdict == Verdict::Regressed && one.warn)
+fn verdicts(page: &ReportPage, judged: &Judgement, out: &mut String) -> fmt::Result {
+    let is_failure = |one: &&RuleVerdict| one.verdict == ChangeVerdict::Regressed && !one.warn;
+    let is_skipped = |one: &&RuleVerdict| {
+        one.verdict == ChangeVerdict::Inconclusive
+            || (one.verdict == ChangeVerdict::Regressed && one.warn)
     };
     let failures = judged.rules.iter().filter(is_failure).count();
     let skipped = judged.rules.iter().filter(is_skipped).count();
@@ -34,14 +35,14 @@ fn verdicts(page: &Page, judged: &Judgement, out: &mut String) -> fmt::Result {
         )?;
         let said = escape(&one.observed);
         match (one.verdict, one.warn) {
-            (Verdict::Ok, _) => write!(out, "<system-out>{said}</system-out>")?,
-            (Verdict::Regressed, false) => {
+            (ChangeVerdict::Ok, _) => write!(out, "<system-out>{said}</system-out>")?,
+            (ChangeVerdict::Regressed, false) => {
                 write!(out, "<failure message=\"{said}\" type=\"regression\"/>")?;
             }
-            (Verdict::Regressed, true) => {
+            (ChangeVerdict::Regressed, true) => {
                 write!(out, "<skipped message=\"warning only: {said}\"/>")?;
             }
-            (Verdict::Inconclusive, _) => {
+            (ChangeVerdict::Inconclusive, _) => {
                 write!(out, "<skipped message=\"no verdict: {said}\"/>")?;
             }
         }
@@ -50,9 +51,9 @@ fn verdicts(page: &Page, judged: &Judgement, out: &mut String) -> fmt::Result {
     tail(out)
 }
 
-fn cases(page: &Page, out: &mut String) -> fmt::Result {
+fn cases(page: &ReportPage, out: &mut String) -> fmt::Result {
     head(page, page.cases.len(), 0, 0, out)?;
-    for Case {
+    for MeasuredCase {
         name,
         seconds,
         said,
@@ -70,7 +71,7 @@ fn cases(page: &Page, out: &mut String) -> fmt::Result {
 }
 
 fn head(
-    page: &Page,
+    page: &ReportPage,
     tests: usize,
     failures: usize,
     skipped: usize,

@@ -1,20 +1,20 @@
 //! The page of a load run.
 
-use super::numbers::{grouped, short, time, whole};
-use super::page::{Case, Page, Section, Table, Tile};
+use super::numbers::{group_thousands, short, time, whole};
+use super::page::{FigureTile, MeasuredCase, NumberTable, PageSection, ReportPage};
 use super::resources;
-use super::svg::{Chart, Ecdf, Line, Lines};
+use super::svg::{Chart, ChartLine, EcdfChart, LineChart};
 use crate::error::LabError;
 use crate::judge::Judgement;
-use crate::load::{FORMAT, Load, PhaseFigures};
-use crate::run::{self, Status};
-use crate::stats::{Interval, Sorted, Times};
+use crate::load::{FORMAT, LoadSummary, PhaseFigures};
+use crate::run::{self, CallStatus};
+use crate::stats::{Interval, SortedSamples, TimePercentiles};
 use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Reads a run directory or a document.
-pub(super) fn read(path: &Path) -> Result<Page, LabError> {
-    let load: Load = run::document_of(&run::summary_file(path)?, FORMAT)?;
+pub(super) fn read(path: &Path) -> Result<ReportPage, LabError> {
+    let load: LoadSummary = run::document_of(&run::summary_file(path)?, FORMAT)?;
     let mut sections = vec![times(&load), calls(&load)];
     if path.is_dir() {
         sections.extend(over_time(path, &load)?);
@@ -23,7 +23,7 @@ pub(super) fn read(path: &Path) -> Result<Page, LabError> {
     }
     let mut warnings = load.warnings.clone();
     warnings.extend(load.complaint.iter().map(|c| format!("first failure: {c}")));
-    Ok(Page {
+    Ok(ReportPage {
         title: format!("Load: {}", load.operation),
         lead: load.target.clone(),
         tiles: load.phases.last().map(tiles).unwrap_or_default(),
@@ -35,8 +35,8 @@ pub(super) fn read(path: &Path) -> Result<Page, LabError> {
     })
 }
 
-fn tiles(phase: &PhaseFigures) -> Vec<Tile> {
-    let tail = |name: &str, times: &Times, series| Tile {
+fn tiles(phase: &PhaseFigures) -> Vec<FigureTile> {
+    let tail = |name: &str, times: &TimePercentiles, series| FigureTile {
         name: format!("{} p95 {name}", phase.name),
         value: times.p95_us.map_or("-".into(), |p95| time(p95.point)),
         note: times
@@ -45,7 +45,7 @@ fn tiles(phase: &PhaseFigures) -> Vec<Tile> {
         series,
     };
     vec![
-        Tile {
+        FigureTile {
             name: format!("{} good answers", phase.name),
             value: format!("{}/s", short(phase.rps)),
             note: phase.rate.map_or_else(
@@ -56,21 +56,22 @@ fn tiles(phase: &PhaseFigures) -> Vec<Tile> {
         },
         tail("response", &phase.response, 2),
         tail("service", &phase.service, 1),
-        Tile {
+        FigureTile {
             name: "failed".into(),
             value: format!("{:.2} %", phase.error_rate.point * 100.0),
             note: format!(
                 "{} of {}",
                 phase.calls - phase.ok,
-                grouped(phase.calls as f64)
+                group_thousands(phase.calls as f64)
             ),
             series: 7,
         },
     ]
 }
 
-fn times(load: &Load) -> Section {
-    let mut table = Table::new(&["phase", "kind", "p50", "p90", "p95", "p99", "p99.9", "max"]);
+fn times(load: &LoadSummary) -> PageSection {
+    let mut table =
+        NumberTable::new(&["phase", "kind", "p50", "p90", "p95", "p99", "p99.9", "max"]);
     let cell = |interval: &Option<Interval>| interval.as_ref().map_or("-".into(), whole);
     for phase in &load.phases {
         let kinds = [
@@ -91,7 +92,7 @@ fn times(load: &Load) -> Section {
             ]);
         }
     }
-    Section {
+    PageSection {
         title: "Times, µs".into(),
         note: "Service counts from the write of a request, response from the instant at which the call was due. Good answers only; \
 nearest-rank percentiles with distribution-free 95 % intervals; a dash stands where there are too few calls."
@@ -101,8 +102,8 @@ nearest-rank percentiles with distribution-free 95 % intervals; a dash stands wh
     }
 }
 
-fn calls(load: &Load) -> Section {
-    let mut table = Table::new(&[
+fn calls(load: &LoadSummary) -> PageSection {
+    let mut table = NumberTable::new(&[
         "phase", "seconds", "calls", "good", "rate", "peak", "failed",
     ]);
     table.rows = load
@@ -117,12 +118,12 @@ fn calls(load: &Load) -> Section {
             vec![
                 phase.name.clone(),
                 short(phase.seconds),
-                grouped(phase.calls as f64),
-                grouped(phase.ok as f64),
+                group_thousands(phase.calls as f64),
+                group_thousands(phase.ok as f64),
                 format!("{}/s", short(phase.rps)),
                 phase
                     .rps_peak
-                    .map_or("-".into(), |peak| format!("{}/s", grouped(peak))),
+                    .map_or("-".into(), |peak| format!("{}/s", group_thousands(peak))),
                 if failures.is_empty() {
                     "none".into()
                 } else {
@@ -131,7 +132,7 @@ fn calls(load: &Load) -> Section {
             ]
         })
         .collect();
-    Section {
+    PageSection {
         title: "Calls".into(),
         note: String::new(),
         charts: Vec::new(),
@@ -140,14 +141,14 @@ fn calls(load: &Load) -> Section {
 }
 
 /// Distribution and throughput, from the records of single calls.
-fn over_time(run: &Path, load: &Load) -> Result<Vec<Section>, LabError> {
+fn over_time(run: &Path, load: &LoadSummary) -> Result<Vec<PageSection>, LabError> {
     let (mut service, mut response) = (Vec::new(), Vec::new());
     let mut seconds: BTreeMap<u64, (f64, f64)> = BTreeMap::new();
     run::operations(run, |record| {
         let latency_us = record.latency_ms * 1_000.0;
         let end_us = record.start_us + latency_us;
         let at = seconds.entry((end_us / 1e6) as u64).or_default();
-        if record.status == Status::Ok {
+        if record.status == CallStatus::Ok {
             at.0 += 1.0;
             service.push(latency_us);
             response.push(end_us - record.intended_us);
@@ -156,10 +157,10 @@ fn over_time(run: &Path, load: &Load) -> Result<Vec<Section>, LabError> {
         }
     })?;
     let series = vec![
-        ("service".to_owned(), 1, Sorted::new(service)),
-        ("response".to_owned(), 2, Sorted::new(response)),
+        ("service".to_owned(), 1, SortedSamples::new(service)),
+        ("response".to_owned(), 2, SortedSamples::new(response)),
     ];
-    let line = |name: &str, series, of: fn(&(f64, f64)) -> f64| Line {
+    let line = |name: &str, series, of: fn(&(f64, f64)) -> f64| ChartLine {
         name: name.into(),
         series,
         points: seconds
@@ -172,19 +173,19 @@ fn over_time(run: &Path, load: &Load) -> Result<Vec<Section>, LabError> {
         lines.push(line("failed", 7, |counts| counts.1));
     }
     Ok(vec![
-        Section {
+        PageSection {
             title: "How the calls spread".into(),
             note: "The share of good calls that took at most so long. Where the curves part, calls waited before they could leave.".into(),
-            charts: vec![Chart::Ecdf(Ecdf {
+            charts: vec![Chart::Ecdf(EcdfChart {
                 title: "cumulative distribution of service and response times".into(),
                 series,
             })],
             table: None,
         },
-        Section {
+        PageSection {
             title: "Second by second".into(),
             note: "Answers in each second of the run; the last one may be cut short.".into(),
-            charts: vec![Chart::Lines(Lines {
+            charts: vec![Chart::Lines(LineChart {
                 title: "answers per second".into(),
                 x_name: "seconds since the beginning".into(),
                 y_name: "answers per second".into(),
@@ -196,7 +197,7 @@ fn over_time(run: &Path, load: &Load) -> Result<Vec<Section>, LabError> {
     ])
 }
 
-fn facts(load: &Load) -> Vec<(String, String)> {
+fn facts(load: &LoadSummary) -> Vec<(String, String)> {
     let phases: Vec<String> = load
         .phases
         .iter()
@@ -227,8 +228,8 @@ fn facts(load: &Load) -> Vec<(String, String)> {
     .collect()
 }
 
-fn case(phase: &PhaseFigures) -> Case {
-    Case {
+fn case(phase: &PhaseFigures) -> MeasuredCase {
+    MeasuredCase {
         name: phase.name.clone(),
         seconds: phase.seconds,
         said: format!(

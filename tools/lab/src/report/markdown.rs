@@ -1,17 +1,17 @@
 //! The page as Markdown: a summary for a build server or a pull request.
 
-use super::page::{Page, Table};
+use super::page::{NumberTable, ReportPage};
 use std::fmt::{self, Write as _};
 
-/// The page.
-pub(super) fn render(page: &Page) -> String {
+/// Returns the page.
+pub(super) fn render(page: &ReportPage) -> String {
     let mut out = String::new();
     // Writing to a string does not fail.
     let _ = write(page, &mut out);
     out
 }
 
-fn write(page: &Page, out: &mut String) -> fmt::Result {
+fn write(page: &ReportPage, out: &mut String) -> fmt::Result {
     writeln!(out, "# {}\n\n{}", line(&page.title), line(&page.lead))?;
     if !page.tiles.is_empty() {
         writeln!(out)?;
@@ -26,7 +26,7 @@ fn write(page: &Page, out: &mut String) -> fmt::Result {
         )?;
     }
     if let Some(judged) = &page.judged {
-        let mut found = Table::new(&["rule", "variant", "observed", "verdict"]);
+        let mut found = NumberTable::new(&["rule", "variant", "observed", "verdict"]);
         found.rows = judged
             .rules
             .iter()
@@ -66,7 +66,7 @@ fn write(page: &Page, out: &mut String) -> fmt::Result {
     Ok(())
 }
 
-fn table(table: &Table, out: &mut String) -> fmt::Result {
+fn table(table: &NumberTable, out: &mut String) -> fmt::Result {
     let row = |cells: &[String]| {
         let cells: Vec<String> = cells
             .iter()

@@ -15,7 +15,7 @@ mod svg;
 
 use crate::error::LabError;
 use crate::run::{format_of, summary_file, write_whole};
-use page::Page;
+use page::ReportPage;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -30,15 +30,15 @@ pub struct ReportArgs {
     /// A run directory, or what a command of the lab printed with --json
     run: PathBuf,
     /// The kind of page
-    #[arg(long, value_enum, default_value_t = Format::Md)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = ReportFormat::Md)]
+    format: ReportFormat,
     /// Write it to this file; - for standard output
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
+enum ReportFormat {
     /// Markdown
     Md,
     /// One HTML file, charts included
@@ -47,7 +47,7 @@ enum Format {
     Junit,
 }
 
-impl Format {
+impl ReportFormat {
     fn file(self) -> &'static str {
         match self {
             Self::Md => "report.md",
@@ -61,9 +61,9 @@ impl Format {
 pub(crate) fn run(args: &ReportArgs, out: &mut dyn Write) -> Result<u8, LabError> {
     let page = read(&args.run)?;
     let text = match args.format {
-        Format::Md => markdown::render(&page),
-        Format::Html => html::render(&page),
-        Format::Junit => junit::render(&page),
+        ReportFormat::Md => markdown::render(&page),
+        ReportFormat::Html => html::render(&page),
+        ReportFormat::Junit => junit::render(&page),
     };
     let beside = args.run.is_dir().then(|| args.run.join(args.format.file()));
     let written = match args.write.clone().or(beside) {
@@ -80,8 +80,8 @@ pub(crate) fn run(args: &ReportArgs, out: &mut dyn Write) -> Result<u8, LabError
     Ok(0)
 }
 
-/// The page of whatever lies there.
-fn read(path: &Path) -> Result<Page, LabError> {
+/// Returns the page of the run or document at this path.
+fn read(path: &Path) -> Result<ReportPage, LabError> {
     let format = format_of(&summary_file(path)?)?;
     let kind = |known: &str| known.split('/').next() == format.split('/').next();
     if kind(crate::load::FORMAT) {

@@ -4,14 +4,14 @@ use crate::stats::Interval;
 
 /// A unit that times are shown in.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Unit {
+pub(super) struct TimeUnit {
     pub(super) name: &'static str,
     /// Microseconds in one.
     pub(super) us: f64,
 }
 
-impl Unit {
-    /// The unit in which a time of this size is a number of few digits.
+impl TimeUnit {
+    /// Returns the unit in which a time of this size is a number of few digits.
     pub(super) fn of(largest_us: f64) -> Self {
         match largest_us {
             us if us < 10_000.0 => Self {
@@ -27,19 +27,19 @@ impl Unit {
     }
 }
 
-/// A number with as many decimals as its size deserves.
+/// Returns a number with as many decimals as its size deserves.
 pub(super) fn short(value: f64) -> String {
     match value.abs() {
         size if !size.is_finite() => "-".into(),
-        size if size >= 1_000.0 => grouped(value),
+        size if size >= 1_000.0 => group_thousands(value),
         size if size >= 100.0 => format!("{value:.0}"),
         size if size >= 0.05 || size == 0.0 => format!("{value:.1}"),
         _ => format!("{value:.3}"),
     }
 }
 
-/// A whole number with commas between thousands.
-pub(super) fn grouped(value: f64) -> String {
+/// Returns a whole number with commas between thousands.
+pub(super) fn group_thousands(value: f64) -> String {
     let digits = format!("{:.0}", value.abs());
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {
@@ -55,9 +55,9 @@ pub(super) fn grouped(value: f64) -> String {
     }
 }
 
-/// A time of microseconds in the unit of its size.
+/// Returns a time of microseconds in the unit of its size.
 pub(super) fn time(us: f64) -> String {
-    let unit = Unit::of(us.abs());
+    let unit = TimeUnit::of(us.abs());
     format!("{} {}", short(us / unit.us), unit.name)
 }
 
@@ -69,7 +69,7 @@ pub(super) fn ends(interval: &Interval) -> String {
     }
 }
 
-/// The estimate with its ends.
+/// Returns the estimate with its ends.
 pub(super) fn whole(interval: &Interval) -> String {
     match interval.ci_low {
         Some(_) => format!("{} {}", short(interval.point), ends(interval)),
@@ -77,7 +77,7 @@ pub(super) fn whole(interval: &Interval) -> String {
     }
 }
 
-/// The estimate with its ends, or a dash.
+/// Returns the estimate with its ends, or a dash.
 pub(super) fn maybe(interval: Option<&Interval>) -> String {
     interval.map_or_else(|| "-".into(), whole)
 }

@@ -1,19 +1,21 @@
 //! The page of an overhead measurement.
 
-use super::numbers::{ends, grouped, maybe, short, whole};
-use super::page::{Case, Page, Section, Table, Tile};
+use super::numbers::{ends, group_thousands, maybe, short, whole};
+use super::page::{FigureTile, MeasuredCase, NumberTable, PageSection, ReportPage};
 use super::resources;
-use super::svg::{Bar, Chart, Ecdf, Forest, Line, Lines, Row, Stack};
+use super::svg::{
+    Chart, ChartLine, EcdfChart, ForestChart, ForestRow, LineChart, StackBar, StackChart,
+};
 use crate::error::LabError;
 use crate::judge::Judgement;
-use crate::overhead::{Analysis, ArmFigures, Comparison, FORMAT, loads};
-use crate::run::{self, Status};
-use crate::stats::Sorted;
+use crate::overhead::{ArmFigures, FORMAT, OverheadAnalysis, VariantComparison, loads};
+use crate::run::{self, CallStatus};
+use crate::stats::SortedSamples;
 use std::path::Path;
 
 /// Reads a run directory or a document.
-pub(super) fn read(path: &Path) -> Result<Page, LabError> {
-    let analysis: Analysis = run::document_of(&run::summary_file(path)?, FORMAT)?;
+pub(super) fn read(path: &Path) -> Result<ReportPage, LabError> {
+    let analysis: OverheadAnalysis = run::document_of(&run::summary_file(path)?, FORMAT)?;
     let mut sections = vec![added(&analysis)];
     sections.push(percentiles(&analysis));
     let names: Vec<String> = analysis
@@ -31,12 +33,12 @@ pub(super) fn read(path: &Path) -> Result<Page, LabError> {
     if path.is_dir() {
         sections.extend(resources::section(&run::samples(path)?, &names));
     }
-    Ok(Page {
+    Ok(ReportPage {
         title: format!("Overhead of {}", analysis.operation),
         lead: format!(
             "{} launches × {} calls per variant, {} at a time; path {}, MCP {}.",
             analysis.launches,
-            grouped(f64::from(analysis.runs)),
+            group_thousands(f64::from(analysis.runs)),
             analysis.concurrency,
             analysis.path,
             analysis.protocol
@@ -50,14 +52,14 @@ pub(super) fn read(path: &Path) -> Result<Page, LabError> {
     })
 }
 
-/// The number of a variant's colour.
-fn series(analysis: &Analysis, name: &str) -> usize {
+/// Returns the number of a variant's colour.
+fn series(analysis: &OverheadAnalysis, name: &str) -> usize {
     let mut names = analysis.arms.iter().map(|arm| arm.arm.name.as_str());
     names.position(|arm| arm == name).unwrap_or_default()
 }
 
-fn tiles(analysis: &Analysis) -> Vec<Tile> {
-    let tile = |found: &Comparison| Tile {
+fn tiles(analysis: &OverheadAnalysis) -> Vec<FigureTile> {
+    let tile = |found: &VariantComparison| FigureTile {
         name: found.arm.clone(),
         value: format!("{:+.1} µs", found.overhead_us.point),
         note: format!("{} over {}", ends(&found.overhead_us), found.baseline),
@@ -66,8 +68,8 @@ fn tiles(analysis: &Analysis) -> Vec<Tile> {
     analysis.comparisons.iter().map(tile).collect()
 }
 
-/// A variant, with the baseline where there are several.
-fn compared(analysis: &Analysis, found: &Comparison) -> String {
+/// Returns the name of a variant, with the baseline if there are several.
+fn comparison_name(analysis: &OverheadAnalysis, found: &VariantComparison) -> String {
     let mut baselines = analysis.comparisons.iter().map(|c| &c.baseline);
     match baselines.all(|baseline| *baseline == found.baseline) {
         true => found.arm.clone(),
@@ -75,14 +77,14 @@ fn compared(analysis: &Analysis, found: &Comparison) -> String {
     }
 }
 
-fn added(analysis: &Analysis) -> Section {
-    let rows = analysis.comparisons.iter().map(|found| Row {
-        name: compared(analysis, found),
+fn added(analysis: &OverheadAnalysis) -> PageSection {
+    let rows = analysis.comparisons.iter().map(|found| ForestRow {
+        name: comparison_name(analysis, found),
         series: series(analysis, &found.arm),
         interval: found.overhead_us,
         launches: found.per_launch_overhead_us.clone(),
     });
-    let mut table = Table::new(&[
+    let mut table = NumberTable::new(&[
         "variant",
         "added, µs",
         "Hodges–Lehmann",
@@ -95,7 +97,7 @@ fn added(analysis: &Analysis) -> Section {
         .iter()
         .map(|found| {
             vec![
-                compared(analysis, found),
+                comparison_name(analysis, found),
                 whole(&found.overhead_us),
                 short(found.hodges_lehmann_us),
                 whole(&found.added_p50_us),
@@ -104,14 +106,14 @@ fn added(analysis: &Analysis) -> Section {
             ]
         })
         .collect();
-    Section {
+    PageSection {
         title: "What each variant adds".into(),
         note: format!(
             "Faint dots are launches (the median of paired differences with the baseline), the bar is the {:.0} % interval \
 of their mean. A dash stands where a launch has too few calls for that percentile.",
             analysis.confidence * 100.0
         ),
-        charts: vec![Chart::Forest(Forest {
+        charts: vec![Chart::Forest(ForestChart {
             title: "added time per call of each variant, with intervals".into(),
             rows: rows.collect(),
         })],
@@ -119,14 +121,14 @@ of their mean. A dash stands where a launch has too few calls for that percentil
     }
 }
 
-fn percentiles(analysis: &Analysis) -> Section {
-    let mut table = Table::new(&[
+fn percentiles(analysis: &OverheadAnalysis) -> PageSection {
+    let mut table = NumberTable::new(&[
         "variant", "calls", "p50", "p90", "p95", "p99", "min", "max", "spread",
     ]);
     let mut row = |arm: &ArmFigures| {
         table.rows.push(vec![
             arm.arm.name.clone(),
-            grouped(arm.calls as f64),
+            group_thousands(arm.calls as f64),
             whole(&arm.p50_us),
             maybe(arm.p90_us.as_ref()),
             maybe(arm.p95_us.as_ref()),
@@ -137,7 +139,7 @@ fn percentiles(analysis: &Analysis) -> Section {
         ]);
     };
     analysis.arms.iter().for_each(&mut row);
-    Section {
+    PageSection {
         title: "Times of a call, µs".into(),
         note: "Nearest-rank percentiles of a launch, averaged over launches. Spread is the standard deviation over the median."
             .into(),
@@ -146,30 +148,30 @@ fn percentiles(analysis: &Analysis) -> Section {
     }
 }
 
-fn distribution(run: &Path, names: &[String]) -> Result<Section, LabError> {
+fn distribution(run: &Path, names: &[String]) -> Result<PageSection, LabError> {
     let mut values = vec![Vec::new(); names.len()];
     run::operations(run, |record| {
         let at = names.iter().position(|name| *name == record.arm);
-        let counted = matches!(record.status, Status::Ok | Status::Refused);
+        let counted = matches!(record.status, CallStatus::Ok | CallStatus::Refused);
         if let (true, Some(of)) = (counted, at.and_then(|at| values.get_mut(at))) {
             of.push(record.latency_ms * 1_000.0);
         }
     })?;
     let series = names.iter().cloned().zip(0..).zip(values);
-    Ok(Section {
+    Ok(PageSection {
         title: "How the calls spread".into(),
         note: "The share of all counted calls that took at most so long; the slowest and the fastest thousandth are left out."
             .into(),
-        charts: vec![Chart::Ecdf(Ecdf {
+        charts: vec![Chart::Ecdf(EcdfChart {
             title: "cumulative distribution of call times".into(),
-            series: series.map(|((n, c), v)| (n, c, Sorted::new(v))).collect(),
+            series: series.map(|((n, c), v)| (n, c, SortedSamples::new(v))).collect(),
         })],
         table: None,
     })
 }
 
-fn launches(analysis: &Analysis) -> Section {
-    let line = |(at, arm): (usize, &ArmFigures)| Line {
+fn launches(analysis: &OverheadAnalysis) -> PageSection {
+    let line = |(at, arm): (usize, &ArmFigures)| ChartLine {
         name: arm.arm.name.clone(),
         series: at,
         points: (1..)
@@ -177,11 +179,11 @@ fn launches(analysis: &Analysis) -> Section {
             .filter_map(|(number, launch)| Some((f64::from(number), launch.p50_us?)))
             .collect(),
     };
-    Section {
+    PageSection {
         title: "Launch by launch".into(),
         note: "The median call of every fresh start. Lines that move together show the machine, a line that moves alone shows its variant."
             .into(),
-        charts: vec![Chart::Lines(Lines {
+        charts: vec![Chart::Lines(LineChart {
             title: "median call of each launch".into(),
             x_name: "launch".into(),
             y_name: "p50, µs".into(),
@@ -192,8 +194,8 @@ fn launches(analysis: &Analysis) -> Section {
     }
 }
 
-/// Where the time goes, for variants that keep a journal.
-fn stages(analysis: &Analysis) -> Option<Section> {
+/// Returns the section of stages, for variants with a journal.
+fn stages(analysis: &OverheadAnalysis) -> Option<PageSection> {
     let known: Vec<_> = analysis
         .arms
         .iter()
@@ -216,21 +218,21 @@ fn stages(analysis: &Analysis) -> Option<Section> {
             .map(|stage| (plain(&stage.name), stage.us.point))
             .collect();
         pieces.push(("unexplained".into(), figures.unexplained_us.point));
-        Bar {
+        StackBar {
             name: name.clone(),
             pieces,
         }
     });
-    Some(Section {
+    Some(PageSection {
         title: "Where the time goes".into(),
         note: "Means over counted calls, µs: the watch outside = the stages of the variant's own journal + unexplained. \
 Upstream holds the server itself; unexplained holds the client's two pipes and all that the arm does not know of itself."
             .into(),
-        charts: vec![Chart::Stack(Stack {
+        charts: vec![Chart::Stack(StackChart {
             title: "mean call by stage".into(),
             bars: bars.collect(),
         })],
-        table: Some(Table {
+        table: Some(NumberTable {
             rows: rows.collect(),
             head,
         }),
@@ -241,8 +243,8 @@ fn plain(stage: &str) -> String {
     stage.trim_end_matches("_us").to_owned()
 }
 
-fn cold(analysis: &Analysis) -> Section {
-    let mut table = Table::new(&[
+fn cold(analysis: &OverheadAnalysis) -> PageSection {
+    let mut table = NumberTable::new(&[
         "variant",
         "spawn to handshake",
         "first call",
@@ -264,7 +266,7 @@ fn cold(analysis: &Analysis) -> Section {
             ]
         })
         .collect();
-    Section {
+    PageSection {
         title: "Cold start, ms".into(),
         note: "One value per launch: from the spawn to the answer to the handshake, then the first call.".into(),
         charts: Vec::new(),
@@ -272,8 +274,8 @@ fn cold(analysis: &Analysis) -> Section {
     }
 }
 
-fn processes(analysis: &Analysis) -> Section {
-    let mut table = Table::new(&[
+fn processes(analysis: &OverheadAnalysis) -> PageSection {
+    let mut table = NumberTable::new(&[
         "process",
         "variant",
         "CPU µs/call",
@@ -297,7 +299,7 @@ fn processes(analysis: &Analysis) -> Section {
             ]);
         }
     }
-    Section {
+    PageSection {
         title: "Processes".into(),
         note: "Processor time and switches are means of launches; memory, descriptors and threads are the largest of all launches."
             .into(),
@@ -306,7 +308,7 @@ fn processes(analysis: &Analysis) -> Section {
     }
 }
 
-fn facts(analysis: &Analysis) -> Vec<(String, String)> {
+fn facts(analysis: &OverheadAnalysis) -> Vec<(String, String)> {
     let pinned = analysis.pinned_core.map_or_else(
         || "nothing".to_owned(),
         |core| format!("client, variants and servers on core {core}"),
@@ -350,8 +352,8 @@ fn facts(analysis: &Analysis) -> Vec<(String, String)> {
     facts.into_iter().map(|(n, v)| (n.to_owned(), v)).collect()
 }
 
-fn cases(analysis: &Analysis) -> Vec<Case> {
-    let case = |arm: &ArmFigures| Case {
+fn cases(analysis: &OverheadAnalysis) -> Vec<MeasuredCase> {
+    let case = |arm: &ArmFigures| MeasuredCase {
         name: arm.arm.name.clone(),
         seconds: arm.p50_us.point / 1e6,
         said: format!("p50 {} us of {} calls", whole(&arm.p50_us), arm.calls),

@@ -1,12 +1,12 @@
-//! What the processes used over time.
+//! Resources of the processes over time.
 
-use super::page::Section;
-use super::svg::{Chart, Line, Lines};
-use crate::run::Sample;
+use super::page::PageSection;
+use super::svg::{Chart, ChartLine, LineChart};
+use crate::run::ResourceSample;
 use std::collections::BTreeMap;
 
-/// A section about the samples; nothing where there are too few for a line.
-pub(super) fn section(samples: &[Sample], series: &[String]) -> Option<Section> {
+/// Returns a section about the samples; `None` if there are too few for a line.
+pub(super) fn section(samples: &[ResourceSample], series: &[String]) -> Option<PageSection> {
     let moments: std::collections::BTreeSet<u64> = samples.iter().map(|s| s.elapsed_ms).collect();
     if moments.len() < 2 {
         return None;
@@ -14,7 +14,7 @@ pub(super) fn section(samples: &[Sample], series: &[String]) -> Option<Section> 
     let cpu = lines(samples, series, |s| s.cpu_percent);
     let memory = lines(samples, series, |s| Some(s.rss_kib as f64 / 1_024.0));
     let chart = |title: &str, y_name: &str, lines| {
-        Chart::Lines(Lines {
+        Chart::Lines(LineChart {
             title: title.into(),
             x_name: "seconds since the beginning".into(),
             y_name: y_name.into(),
@@ -22,7 +22,7 @@ pub(super) fn section(samples: &[Sample], series: &[String]) -> Option<Section> 
             lines,
         })
     };
-    Some(Section {
+    Some(PageSection {
         title: "Resources".into(),
         note: "Sampled once a second. A variant is its whole tree of processes; the generator is the lab itself."
             .into(),
@@ -35,7 +35,11 @@ pub(super) fn section(samples: &[Sample], series: &[String]) -> Option<Section> 
 }
 
 /// One line per variant: the sum over its processes at each moment.
-fn lines(samples: &[Sample], series: &[String], of: fn(&Sample) -> Option<f64>) -> Vec<Line> {
+fn lines(
+    samples: &[ResourceSample],
+    series: &[String],
+    of: fn(&ResourceSample) -> Option<f64>,
+) -> Vec<ChartLine> {
     let mut sums: BTreeMap<&str, BTreeMap<u64, f64>> = BTreeMap::new();
     for sample in samples {
         if let Some(value) = of(sample) {
@@ -43,9 +47,9 @@ fn lines(samples: &[Sample], series: &[String], of: fn(&Sample) -> Option<f64>) 
             *at.entry(sample.elapsed_ms).or_default() += value;
         }
     }
-    let mut found: Vec<Line> = sums
+    let mut found: Vec<ChartLine> = sums
         .into_iter()
-        .map(|(who, values)| Line {
+        .map(|(who, values)| ChartLine {
             name: who.to_owned(),
             // The generator has the colour behind the variants'.
             series: series.iter().position(|s| s == who).unwrap_or(series.len()),

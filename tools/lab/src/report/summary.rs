@@ -1,23 +1,23 @@
 //! The page of a measurement of which nothing is known but its summary.
 
 use super::numbers::whole;
-use super::page::{Case, Page, Section, Table};
+use super::page::{MeasuredCase, NumberTable, PageSection, ReportPage};
 use crate::error::LabError;
-use crate::judge::{ArmQuantities, Judgement, Metric};
-use crate::summary::Summary;
+use crate::judge::{ArmQuantities, Judgement, RuleMetric};
+use crate::summary::MeasurementSummary;
 use std::path::Path;
 
 /// Reads a document.
-pub(super) fn read(path: &Path) -> Result<Page, LabError> {
-    let summary = Summary::read(path)?;
+pub(super) fn read(path: &Path) -> Result<ReportPage, LabError> {
+    let summary = MeasurementSummary::read(path)?;
     let measurement = &summary.measurement;
-    let held = |metric: &Metric| {
+    let held = |metric: &RuleMetric| {
         let arms = &mut measurement.arms();
         arms.any(|arm| measurement.quantity(arm, *metric).is_some())
     };
-    let metrics: Vec<Metric> = Metric::ALL.into_iter().filter(held).collect();
+    let metrics: Vec<RuleMetric> = RuleMetric::ALL.into_iter().filter(held).collect();
     let names: Vec<&str> = metrics.iter().map(|metric| metric.name()).collect();
-    let mut table = Table::new(&[&["variant"][..], &names].concat());
+    let mut table = NumberTable::new(&[&["variant"][..], &names].concat());
     for arm in &measurement.arms {
         let cells = metrics.iter().map(|metric| cell(arm, *metric, &summary));
         table
@@ -25,7 +25,7 @@ pub(super) fn read(path: &Path) -> Result<Page, LabError> {
             .push(std::iter::once(arm.name.clone()).chain(cells).collect());
     }
     let traits = summary.likeness.iter();
-    Ok(Page {
+    Ok(ReportPage {
         title: format!("Measurement: {}", summary.kind),
         lead: format!("{} variants", measurement.arms.len()),
         tiles: Vec::new(),
@@ -36,7 +36,7 @@ pub(super) fn read(path: &Path) -> Result<Page, LabError> {
             .cloned()
             .collect(),
         cases: measurement.arms.iter().map(case).collect(),
-        sections: vec![Section {
+        sections: vec![PageSection {
             title: "Figures".into(),
             note: "Times in microseconds, failures as shares, each with its interval.".into(),
             charts: Vec::new(),
@@ -49,7 +49,7 @@ pub(super) fn read(path: &Path) -> Result<Page, LabError> {
     })
 }
 
-fn cell(arm: &ArmQuantities, metric: Metric, summary: &Summary) -> String {
+fn cell(arm: &ArmQuantities, metric: RuleMetric, summary: &MeasurementSummary) -> String {
     let confidence = summary.measurement.confidence;
     let found = summary.measurement.quantity(&arm.name, metric);
     match found.map(|quantity| quantity.interval(confidence)) {
@@ -59,8 +59,8 @@ fn cell(arm: &ArmQuantities, metric: Metric, summary: &Summary) -> String {
     }
 }
 
-fn case(arm: &ArmQuantities) -> Case {
-    Case {
+fn case(arm: &ArmQuantities) -> MeasuredCase {
+    MeasuredCase {
         name: arm.name.clone(),
         seconds: 0.0,
         said: format!("{} quantities", arm.quantities.len()),

@@ -17,15 +17,15 @@ const LATENCY_NS_MAX: u64 = 3_600_000_000_000;
 
 /// One histogram of the log.
 #[derive(Debug)]
-pub(crate) struct Recorded {
+pub(crate) struct LoggedHistogram {
     tag: String,
     start: Duration,
     length: Duration,
     histogram: Histogram<u64>,
 }
 
-impl Recorded {
-    /// The latencies of one operation of one variant that ended within `length` of `start` (from the
+impl LoggedHistogram {
+    /// Returns the latencies of one operation of one variant that ended within `length` of `start` (from the
     /// beginning of the run).
     pub(crate) fn of(
         operation: &str,
@@ -68,7 +68,7 @@ impl Recorded {
     }
 }
 
-fn log(out: &mut impl Write, started_ms: u64, recorded: &[Recorded]) -> io::Result<()> {
+fn log(out: &mut impl Write, started_ms: u64, recorded: &[LoggedHistogram]) -> io::Result<()> {
     let started = UNIX_EPOCH + Duration::from_millis(started_ms);
     let mut serializer = V2DeflateSerializer::new();
     let mut log = IntervalLogWriterBuilder::new()
@@ -85,7 +85,7 @@ fn log(out: &mut impl Write, started_ms: u64, recorded: &[Recorded]) -> io::Resu
     Ok(())
 }
 
-/// A tag without what the format uses itself.
+/// Returns a tag without what the format uses itself.
 fn tag(operation: &str, arm: &str) -> String {
     format!("{operation}/{arm}").replace(|c: char| c.is_whitespace() || c == ',', "_")
 }
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
     use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 
-    /// How many histograms, and how many values in all, a log holds; an error for what is no log.
+    /// Returns how many histograms, and how many values in all, a log holds; an error for what is no log.
     fn counts(log: &[u8]) -> Result<(usize, u64), String> {
         let mut deserializer = hdrhistogram::serialization::Deserializer::new();
         let (mut histograms, mut values) = (0, 0);
@@ -123,7 +123,7 @@ mod tests {
     fn what_is_written_is_read_again() {
         let second = Duration::from_secs(1);
         let one = |arm: &str, values: &[f64]| {
-            Recorded::of(
+            LoggedHistogram::of(
                 "tools/call a,b",
                 arm,
                 second,

@@ -1,7 +1,7 @@
-//! What was to be done, where, and by which program.
+//! Manifest of a run: the plan, the machine and the program.
 
-use crate::Context;
-use crate::host::{self, Host};
+use crate::LabContext;
+use crate::host::{self, HostInfo};
 use crate::wall_clock;
 use serde::{Deserialize, Serialize};
 use std::process::{Command, Stdio};
@@ -12,14 +12,14 @@ pub(crate) const FORMAT: &str = "durward-lab-run/1";
 
 /// The document `manifest.json`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Manifest {
+pub(crate) struct RunManifest {
     pub(crate) format: String,
     /// What kind of measurement it is: `overhead` or `load`.
     pub(crate) kind: String,
     /// When it began, ISO 8601 in UTC.
     pub(crate) started: String,
     pub(crate) argv: Vec<String>,
-    /// The commit of the working directory, where it has one.
+    /// The commit of the working directory, if it has one.
     pub(crate) commit: Option<String>,
     pub(crate) version: String,
     /// How the lab itself was built: `release` or `debug`.
@@ -27,16 +27,16 @@ pub(crate) struct Manifest {
     /// A fingerprint of everything that was asked for, to find like runs by.
     pub(crate) config_digest: String,
     pub(crate) seed: u64,
-    pub(crate) host: Host,
+    pub(crate) host: HostInfo,
     pub(crate) load_average_before: Option<[f64; 3]>,
     /// The smallest step of the clock that was seen, in nanoseconds.
     pub(crate) clock_resolution_ns: u64,
     pub(crate) warnings: Vec<String>,
 }
 
-impl Manifest {
+impl RunManifest {
     /// Describes a run that begins now. `plan` is everything that was asked for, as text.
-    pub(crate) fn of(kind: &str, plan: &str, seed: u64, context: &Context) -> Self {
+    pub(crate) fn of(kind: &str, plan: &str, seed: u64, context: &LabContext) -> Self {
         Self {
             format: FORMAT.into(),
             kind: kind.into(),
@@ -47,7 +47,7 @@ impl Manifest {
             build: build().into(),
             config_digest: format!("{:016x}", fingerprint(plan.as_bytes())),
             seed,
-            host: Host::read(),
+            host: HostInfo::read(),
             load_average_before: host::load_average(),
             clock_resolution_ns: clock_resolution_ns(),
             warnings: Vec::new(),
@@ -64,7 +64,7 @@ pub(crate) fn build() -> &'static str {
     }
 }
 
-/// FNV-1a of 64 bits: tells plans apart, protects nothing.
+/// FNV-1a of 64 bits: distinguishes plans, protects nothing.
 fn fingerprint(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)

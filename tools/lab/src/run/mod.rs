@@ -1,8 +1,8 @@
-//! The run directory: plain files that tell all of a measurement, for people and for other programs.
+//! The run directory: plain files with all of a measurement, for people and for other programs.
 //!
-//! `manifest.json` says what was to be done and where; `ops/wN.jsonl` holds every call, `latency.hlog` the
-//! same as histograms, `resources.jsonl` what the processes used, `summary.json` the figures and
-//! `verdict.json` what a gate said. Shapes: `docs/schemas`.
+//! `manifest.json` has the plan and the machine; `ops/wN.jsonl` holds every call, `latency.hlog` the same as
+//! histograms, `resources.jsonl` what the processes used, `summary.json` the figures and `verdict.json` what a gate
+//! said. Shapes: `docs/schemas`.
 
 mod histogram;
 mod manifest;
@@ -10,11 +10,11 @@ mod ops;
 mod read;
 mod resources;
 
-pub(crate) use histogram::Recorded;
-pub(crate) use manifest::{Manifest, build};
-pub(crate) use ops::{OpRecord, OpsWriter, Status};
+pub(crate) use histogram::LoggedHistogram;
+pub(crate) use manifest::{RunManifest, build};
+pub(crate) use ops::{CallStatus, OpRecord, OpsWriter};
 pub(crate) use read::{document_of, format_of, operations, parsed, samples, summary_file};
-pub(crate) use resources::{GENERATOR, Sample, Sampler};
+pub(crate) use resources::{GENERATOR, ResourceSample, ResourceSampler};
 
 use crate::error::LabError;
 use crate::wall_clock;
@@ -33,8 +33,7 @@ pub(crate) struct RunDirectory {
 }
 
 impl RunDirectory {
-    /// Makes `<place>/<UTC time>-<name>/` with its `ops` directory; a number follows where the second
-    /// already has one.
+    /// Makes `<place>/<UTC time>-<name>/` with its `ops` directory; a number follows if the second already has one.
     pub(crate) fn create(place: &Path, name: &str) -> Result<Self, LabError> {
         let moment = wall_clock::compact();
         fs::create_dir_all(place).map_err(|source| LabError::path(place, source))?;
@@ -59,12 +58,12 @@ impl RunDirectory {
         ))
     }
 
-    /// Where it is.
+    /// Returns its address.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// A file in it.
+    /// Returns a file in it.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
@@ -92,7 +91,7 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), LabError> {
         .and_then(|mut file| file.write_all(bytes))
         .and_then(|()| fs::rename(&part, path));
     written.map_err(|source| {
-        // What was half written is of no use; that it may stay is no further failure.
+        // A partial file is of no use; a failure to remove it does not matter.
         let _ = fs::remove_file(&part);
         LabError::path(path, source)
     })

@@ -11,10 +11,10 @@ use std::path::PathBuf;
 /// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Status {
+pub(crate) enum CallStatus {
     /// Answered with what was asked for.
     Ok,
-    /// Refused where a refusal was asked for.
+    /// Refused as requested.
     Refused,
     /// A JSON-RPC error, or an HTTP status that says so.
     Error,
@@ -30,8 +30,8 @@ pub(crate) enum Status {
     Broken,
 }
 
-impl Status {
-    /// As it stands in records.
+impl CallStatus {
+    /// Returns its name in records.
     pub(crate) fn name(self) -> String {
         let name = match self {
             Self::Ok => "ok",
@@ -56,9 +56,9 @@ pub(crate) struct OpRecord {
     pub(crate) op: String,
     /// From the write of the request to the read of the answer.
     pub(crate) latency_ms: f64,
-    pub(crate) status: Status,
+    pub(crate) status: CallStatus,
     pub(crate) arm: String,
-    /// Which fresh start of the variant; 1 where there is one only.
+    /// Number of the variant's fresh start; 1 for the only one.
     pub(crate) launch: u32,
     /// The call's number in its launch and variant, which pairs it with the baseline's.
     pub(crate) pair: u32,
@@ -95,7 +95,7 @@ impl OpsWriter {
         })
     }
 
-    /// The wall-clock text of an offset into the run, in microseconds.
+    /// Returns the wall-clock text of an offset into the run, in microseconds.
     pub(crate) fn stamp(&self, start_us: f64) -> String {
         wall_clock::iso(self.started_ms + (start_us / 1_000.0) as u64)
     }
@@ -108,7 +108,7 @@ impl OpsWriter {
         written.map_err(|source| LabError::path(&self.path, source))
     }
 
-    /// What was written until now is in the file.
+    /// Flushes the written lines to the file.
     pub(crate) fn flush(&mut self) -> Result<(), LabError> {
         let flushed = self.out.flush();
         flushed.map_err(|source| LabError::path(&self.path, source))

@@ -1,6 +1,6 @@
 //! A run directory read back, with a clear word about what is missing, broken or of another version.
 
-use super::{OpRecord, Sample};
+use super::{OpRecord, ResourceSample};
 use crate::error::LabError;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -17,7 +17,7 @@ const OPERATIONS_MAX: usize = 20_000_000;
 /// How many files of calls one run may have.
 const WORKERS_MAX: usize = 4_096;
 
-/// A run's summary, or the document itself where a file is named. A run that was killed has none.
+/// Returns a run's summary, or the document itself if the path is a file. A run that was killed has none.
 pub(crate) fn summary_file(path: &Path) -> Result<PathBuf, LabError> {
     if !path.is_dir() {
         return Ok(path.to_path_buf());
@@ -33,7 +33,7 @@ pub(crate) fn summary_file(path: &Path) -> Result<PathBuf, LabError> {
     Err(LabError::path(path, io::Error::other(what)))
 }
 
-/// The bytes of a file that may not be larger than a document.
+/// Returns the bytes of a file that may not be larger than a document.
 fn bytes_of(file: &Path) -> Result<Vec<u8>, LabError> {
     let failed = |source| LabError::path(file, source);
     let mut bytes = Vec::new();
@@ -48,23 +48,24 @@ fn bytes_of(file: &Path) -> Result<Vec<u8>, LabError> {
     Ok(bytes)
 }
 
-/// A document, as far as it can be read as this.
+/// Returns a document, as far as it can be read as this.
 pub(crate) fn parsed<T: DeserializeOwned>(file: &Path) -> Result<T, LabError> {
     serde_json::from_slice(&bytes_of(file)?).map_err(|error| unread(file, &error))
 }
 
-/// The format that a document says it has.
+/// Returns the format that a document says it has.
 pub(crate) fn format_of(file: &Path) -> Result<String, LabError> {
     #[derive(Deserialize)]
-    struct Head {
+    struct ManifestHead {
         format: String,
     }
     let bytes = bytes_of(file)?;
-    let head: Head = serde_json::from_slice(&bytes).map_err(|error| unread(file, &error))?;
+    let head: ManifestHead =
+        serde_json::from_slice(&bytes).map_err(|error| unread(file, &error))?;
     Ok(head.format)
 }
 
-/// A document of this format.
+/// Returns a document of this format.
 pub(crate) fn document_of<T: DeserializeOwned>(file: &Path, format: &str) -> Result<T, LabError> {
     let found = format_of(file)?;
     if found != format {
@@ -101,12 +102,12 @@ pub(crate) fn operations(run: &Path, mut each: impl FnMut(OpRecord)) -> Result<u
     Ok(count)
 }
 
-/// The resource samples of a run; none where the run has no such file.
-pub(crate) fn samples(run: &Path) -> Result<Vec<Sample>, LabError> {
+/// Returns the resource samples of a run; none if the run has no such file.
+pub(crate) fn samples(run: &Path) -> Result<Vec<ResourceSample>, LabError> {
     let file = run.join("resources.jsonl");
     let mut found = Vec::new();
     if file.exists() {
-        lines(&file, |sample: Sample| {
+        lines(&file, |sample: ResourceSample| {
             found.push(sample);
             found.len() < OPERATIONS_MAX
         })?;

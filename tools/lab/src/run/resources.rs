@@ -1,5 +1,5 @@
-//! What the processes use, once a second, as lines of `resources.jsonl`: those that are measured, and the
-//! generator itself.
+//! Resources of the processes, once a second, as lines of `resources.jsonl`: those that are measured, and the generator
+//! itself.
 
 use super::RunDirectory;
 use crate::error::LabError;
@@ -22,7 +22,7 @@ pub(crate) const GENERATOR: &str = "generator";
 
 /// One process at one moment.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Sample {
+pub(crate) struct ResourceSample {
     /// ISO 8601 in UTC.
     pub(crate) ts: String,
     /// Since the beginning of the run.
@@ -46,7 +46,7 @@ pub(crate) struct Sample {
 
 /// Looks until it is stopped.
 #[derive(Debug)]
-pub(crate) struct Sampler {
+pub(crate) struct ResourceSampler {
     targets: Targets,
     /// Dropped to end the thread.
     stop: Option<SyncSender<()>>,
@@ -56,7 +56,7 @@ pub(crate) struct Sampler {
 /// The processes that are looked at: who, and the root of the tree.
 type Targets = Arc<Mutex<Vec<(String, u32)>>>;
 
-impl Sampler {
+impl ResourceSampler {
     /// Begins `resources.jsonl` of a run. The generator is looked at from the beginning.
     pub(crate) fn start(run: &RunDirectory) -> Result<Self, LabError> {
         let path = run.file("resources.jsonl");
@@ -98,7 +98,7 @@ impl Sampler {
         *self.targets.lock().unwrap_or_else(PoisonError::into_inner) = targets;
     }
 
-    /// Looks no more; an error where the file could not be written.
+    /// Looks no more; an error if the file could not be written.
     pub(crate) fn finish(mut self) -> Result<(), LabError> {
         self.end()
     }
@@ -116,9 +116,9 @@ impl Sampler {
     }
 }
 
-impl Drop for Sampler {
+impl Drop for ResourceSampler {
     fn drop(&mut self) {
-        // Whoever did not ask for the result does not want the error either.
+        // A caller that ignores the result ignores the error too.
         let _ = self.end();
     }
 }
@@ -126,14 +126,14 @@ impl Drop for Sampler {
 /// The last look at each process: when, and its processor time until then in microseconds.
 type Seen = BTreeMap<u32, (Duration, f64)>;
 
-fn look(targets: &Targets, start: Instant, seen: &mut Seen) -> Vec<Sample> {
+fn look(targets: &Targets, start: Instant, seen: &mut Seen) -> Vec<ResourceSample> {
     let targets = targets
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
         .clone();
     let own = processes::member(std::process::id());
     let own = own.into_iter().map(|m| (GENERATOR.to_owned(), m));
-    let members: Vec<(String, processes::Member)> = targets
+    let members: Vec<(String, processes::TreeMember)> = targets
         .into_iter()
         .flat_map(|(who, root)| {
             processes::tree(root)
@@ -149,7 +149,7 @@ fn look(targets: &Targets, start: Instant, seen: &mut Seen) -> Vec<Sample> {
         let before = seen
             .insert(member.pid, (now, member.cpu_us))
             .or(last.map(|then| (then, 0.0)));
-        Sample {
+        ResourceSample {
             ts: ts.clone(),
             elapsed_ms: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
             who,

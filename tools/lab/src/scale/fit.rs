@@ -16,31 +16,32 @@ pub(super) const CONFIDENCE: f64 = 0.95;
 
 /// A fitted law.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Law {
+pub(super) struct ScalingLaw {
     /// λ, σ, κ. One that would be negative is 0.
     pub values: [f64; 3],
-    /// Their intervals; nothing where there are no more points than numbers fitted.
+    /// Their intervals; `None` if there are no more points than numbers fitted.
     pub intervals: [Option<[f64; 2]>; 3],
 }
 
-impl Law {
-    /// The rate at so many workers.
+impl ScalingLaw {
+    /// Returns the rate at so many workers.
     pub fn rate(&self, workers: f64) -> f64 {
         let [lambda, sigma, kappa] = self.values;
         lambda * workers / (1.0 + sigma * (workers - 1.0) + kappa * workers * (workers - 1.0))
     }
 
-    /// The number of workers beyond which the rate falls; nothing where it does not.
+    /// Returns the number of workers beyond which the rate falls; `None` if it does not.
     pub fn peak(&self) -> Option<f64> {
         let [_, sigma, kappa] = self.values;
         (kappa > 0.0).then(|| ((1.0 - sigma).max(0.0) / kappa).sqrt())
     }
 }
 
-/// Fits the law; σ or κ is left out where the points would make it negative. Nothing where the points do not tell.
-pub(super) fn fit(points: &[Point]) -> Option<Law> {
+/// Fits the law; σ or κ is left out if the points would make it negative. Returns `None` if the points do not determine
+/// it.
+pub(super) fn fit(points: &[Point]) -> Option<ScalingLaw> {
     for terms in [&[0, 1, 2][..], &[0, 1], &[0, 2], &[0]] {
-        if let Some(law) = fitted(points, terms)
+        if let Some(law) = fit_law(points, terms)
             && law.values.iter().all(|value| *value >= 0.0)
         {
             return Some(law);
@@ -49,7 +50,7 @@ pub(super) fn fit(points: &[Point]) -> Option<Law> {
     None
 }
 
-/// The basis of `n / X`, by its number.
+/// Returns the basis of `n / X`, by its number.
 fn basis(term: usize, n: f64) -> f64 {
     match term {
         0 => 1.0,
@@ -58,7 +59,7 @@ fn basis(term: usize, n: f64) -> f64 {
     }
 }
 
-fn fitted(points: &[Point], terms: &[usize]) -> Option<Law> {
+fn fit_law(points: &[Point], terms: &[usize]) -> Option<ScalingLaw> {
     let size = terms.len();
     if points.len() < size {
         return None;
@@ -116,7 +117,7 @@ fn fitted(points: &[Point], terms: &[usize]) -> Option<Law> {
             *intervals.get_mut(*term)? = Some([(value - half).max(0.0), value + half]);
         }
     }
-    Some(Law { values, intervals })
+    Some(ScalingLaw { values, intervals })
 }
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {
@@ -168,17 +169,17 @@ fn inverse(mut matrix: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::Random;
+    use crate::stats::SeededRandom;
 
-    fn points(law: &Law, noise: f64, random: &mut Random) -> Vec<Point> {
+    fn points(law: &ScalingLaw, noise: f64, random: &mut SeededRandom) -> Vec<Point> {
         let mut noisy = |n: f64| (n, law.rate(n) * (1.0 + noise * (random.unit() - 0.5)));
         [1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 16.0]
             .map(&mut noisy)
             .to_vec()
     }
 
-    fn law(values: [f64; 3]) -> Law {
-        Law {
+    fn law(values: [f64; 3]) -> ScalingLaw {
+        ScalingLaw {
             values,
             intervals: [None; 3],
         }
@@ -193,7 +194,7 @@ mod tests {
             [9.0, 0.0, 0.0],
         ] {
             let truth = law(values);
-            let found = fit(&points(&truth, 0.0, &mut Random::new(1))).unwrap();
+            let found = fit(&points(&truth, 0.0, &mut SeededRandom::new(1))).unwrap();
             for (found, truth) in found.values.iter().zip(values) {
                 assert!(
                     (found - truth).abs() < 1e-6 * (1.0 + truth),
@@ -209,7 +210,7 @@ mod tests {
     #[test]
     fn the_intervals_hold_the_truth_about_as_often_as_they_say() {
         let truth = law([100.0, 0.05, 0.004]);
-        let mut random = Random::new(7);
+        let mut random = SeededRandom::new(7);
         let (mut held, mut tried) = (0, 0);
         for _ in 0..400 {
             let Some(found) = fit(&points(&truth, 0.05, &mut random)) else {

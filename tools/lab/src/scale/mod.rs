@@ -36,14 +36,14 @@ pub struct ScaleArgs {
     pub(crate) json: bool,
 }
 
-/// What is read of a run, of either kind.
+/// Parts of a run's document that are read, of either kind.
 #[derive(Debug, Deserialize)]
-struct Document {
-    phases: Vec<Phase>,
+struct RunDocument {
+    phases: Vec<RunPhase>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Phase {
+struct RunPhase {
     /// `asked` in runs of `lab load ssh`.
     #[serde(alias = "asked")]
     workers: u32,
@@ -112,7 +112,7 @@ fn points(runs: &[PathBuf]) -> Result<Vec<Point>, LabError> {
     let mut points = Vec::new();
     for path in runs {
         let file = summary_file(path)?;
-        let document: Document = parsed(&file)?;
+        let document: RunDocument = parsed(&file)?;
         let closed = document.phases.iter().filter(|phase| phase.rate.is_none());
         let good = closed.filter(|phase| phase.rps > 0.0 && phase.workers > 0);
         points.extend(good.map(|phase| (f64::from(phase.workers), phase.rps)));

@@ -11,9 +11,9 @@ use serde_json::json;
 use crate::error::LabError;
 use crate::judge::EXIT_REGRESSED;
 use crate::stats::{CONFIDENCE, Interval, median, theil_sen};
-use series::{Series, series};
+use series::{TimeSeries, series};
 
-/// From how many hours on a slope for an hour stands by itself.
+/// Hours from which on a slope for an hour needs no caveat.
 const LONG_H: f64 = 0.15;
 
 /// Tell whether memory, descriptors or times grow over a stored load run
@@ -45,19 +45,19 @@ pub struct SoakArgs {
 
 /// What became of one quantity of one process.
 #[derive(Debug, Serialize)]
-struct Grown {
+struct GrowthTrend {
     who: String,
     quantity: &'static str,
     first: f64,
     last: f64,
-    /// In per cent of the median, for each hour; nothing where there are too few points.
+    /// In per cent of the median, for each hour; nothing if there are too few points.
     slope_percent_per_hour: Option<Interval>,
     /// `flat`, `leak` or `too short`.
     verdict: &'static str,
 }
 
-impl Grown {
-    fn of(series: &Series, limit: f64) -> Self {
+impl GrowthTrend {
+    fn of(series: &TimeSeries, limit: f64) -> Self {
         let values: Vec<f64> = series.points.iter().map(|(_, value)| *value).collect();
         let centre = median(&values);
         let slope = theil_sen(&series.points, CONFIDENCE)
@@ -81,7 +81,10 @@ impl Grown {
 /// Runs `lab soak`.
 pub(crate) fn run(args: &SoakArgs, out: &mut dyn Write) -> Result<u8, LabError> {
     let found = series(&args.run, f64::from(args.warm) / 100.0)?;
-    let grown: Vec<Grown> = found.iter().map(|one| Grown::of(one, args.limit)).collect();
+    let grown: Vec<GrowthTrend> = found
+        .iter()
+        .map(|one| GrowthTrend::of(one, args.limit))
+        .collect();
     let leaks = grown.iter().any(|one| one.verdict == "leak");
     let is_short = grown.is_empty() || grown.iter().any(|one| one.verdict == "too short");
     let written = match args.json {
@@ -108,15 +111,15 @@ pub(crate) fn run(args: &SoakArgs, out: &mut dyn Write) -> Result<u8, LabError> 
     Ok(0)
 }
 
-/// How long the series are, in hours.
-fn lasted(found: &[Series]) -> f64 {
+/// Returns how long the series are, in hours.
+fn lasted(found: &[TimeSeries]) -> f64 {
     let spans = found
         .iter()
         .filter_map(|one| Some(one.points.last()?.0 - one.points.first()?.0));
     spans.fold(0.0, f64::max)
 }
 
-fn table(grown: &[Grown], hours: f64, out: &mut dyn Write) -> std::io::Result<()> {
+fn table(grown: &[GrowthTrend], hours: f64, out: &mut dyn Write) -> std::io::Result<()> {
     writeln!(
         out,
         "{:<16} {:<12} {:>12} {:>12}  {:<34} verdict",
@@ -153,7 +156,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    /// A run of a minute whose server grows by so many KiB a second, and whose calls take so many milliseconds.
+    /// Returns a run of a minute; its server grows by so many KiB a second, and its calls take so many milliseconds.
     fn stored(place: &Path, kib: u64, seconds: u64, latency_ms: impl Fn(u64) -> f64) {
         fs::create_dir_all(place.join("ops")).unwrap();
         let (mut resources, mut ops) = (String::new(), String::new());
@@ -173,7 +176,12 @@ mod tests {
         fs::write(place.join("ops/w1.jsonl"), ops).unwrap();
     }
 
-    fn judged(name: &str, kib: u64, seconds: u64, latency_ms: impl Fn(u64) -> f64) -> (u8, String) {
+    fn run_soak(
+        name: &str,
+        kib: u64,
+        seconds: u64,
+        latency_ms: impl Fn(u64) -> f64,
+    ) -> (u8, String) {
         let place = std::env::temp_dir().join(format!("lab-soak-{name}-{}", std::process::id()));
         stored(&place, kib, seconds, latency_ms);
         let args = SoakArgs {
@@ -191,22 +199,22 @@ mod tests {
     #[test]
     fn what_grows_is_told_and_what_does_not_is_not() {
         let steady = |at: u64| 1.0 + (at % 7) as f64 / 100.0;
-        let (code, text) = judged("flat", 0, 60, steady);
+        let (code, text) = run_soak("flat", 0, 60, steady);
         assert_eq!((code, text.matches(" flat\n").count()), (0, 3), "{text}");
-        let (code, text) = judged("memory", 4, 60, steady);
+        let (code, text) = run_soak("memory", 4, 60, steady);
         assert_eq!(
             (code, text.matches(" leak\n").count()),
             (EXIT_REGRESSED, 1),
             "{text}"
         );
         assert!(text.contains("serve            memory, KiB"), "{text}");
-        let (code, text) = judged("times", 0, 60, |at| 1.0 + at as f64 / 50.0);
+        let (code, text) = run_soak("times", 0, 60, |at| 1.0 + at as f64 / 50.0);
         assert_eq!(
             (code, text.matches(" leak\n").count()),
             (EXIT_REGRESSED, 1),
             "{text}"
         );
-        let (code, text) = judged("short", 0, 9, steady);
+        let (code, text) = run_soak("short", 0, 9, steady);
         assert_eq!(
             (code, text.matches(" too short\n").count()),
             (1, 3),

@@ -1,31 +1,31 @@
-//! What a run has of a quantity over its time.
+//! Quantities of a run over its time.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::error::LabError;
-use crate::run::{GENERATOR, Status, operations, samples};
+use crate::run::{CallStatus, GENERATOR, operations, samples};
 use crate::stats::median;
 
-/// How long the stretches are whose median time of a call is one point, in microseconds.
+/// Length of the stretches for one point each, the median time of a call, in microseconds.
 const STRETCH_US: f64 = 1e6;
 /// Most points of a series: more are put together, as the slope looks at all pairs.
 const POINTS_MAX: usize = 600;
 const HOUR_MS: f64 = 3_600_000.0;
 
 /// One quantity of one process, or of the calls.
-pub(super) struct Series {
+pub(super) struct TimeSeries {
     pub who: String,
     pub quantity: &'static str,
     /// Hours since the beginning, and the value.
     pub points: Vec<(f64, f64)>,
 }
 
-/// All series of a run behind its first `warm` part.
+/// Returns all series of a run behind its first `warm` part.
 ///
 /// # Errors
-/// Where the run cannot be read.
-pub(super) fn series(run: &Path, warm: f64) -> Result<Vec<Series>, LabError> {
+/// If the run cannot be read.
+pub(super) fn series(run: &Path, warm: f64) -> Result<Vec<TimeSeries>, LabError> {
     if !run.join("ops").is_dir() {
         let what = "this is not a run of lab load: name a directory that lab load --out has made";
         return Err(LabError::path(run, std::io::Error::other(what)));
@@ -36,19 +36,19 @@ pub(super) fn series(run: &Path, warm: f64) -> Result<Vec<Series>, LabError> {
         .into_iter()
         .filter(|sample| sample.who != GENERATOR);
     for sample in watched {
-        // What a program starts is part of it.
+        // Children of a program are part of it.
         for (quantity, value) in [("memory, KiB", sample.rss_kib), ("descriptors", sample.fds)] {
             let of = found.entry((sample.who.clone(), quantity)).or_default();
             *of.entry(sample.elapsed_ms).or_default() += value as f64;
         }
     }
-    let mut all: Vec<Series> = found
+    let mut all: Vec<TimeSeries> = found
         .into_iter()
         .map(|((who, quantity), at)| {
             let points = at
                 .into_iter()
                 .map(|(ms, value)| (ms as f64 / HOUR_MS, value));
-            Series {
+            TimeSeries {
                 who,
                 quantity,
                 points: points.collect(),
@@ -57,7 +57,7 @@ pub(super) fn series(run: &Path, warm: f64) -> Result<Vec<Series>, LabError> {
         .collect();
     let mut stretches: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     operations(run, |record| {
-        if record.status == Status::Ok {
+        if record.status == CallStatus::Ok {
             let stretch = (record.start_us / STRETCH_US) as u64;
             stretches
                 .entry(stretch)
@@ -69,7 +69,7 @@ pub(super) fn series(run: &Path, warm: f64) -> Result<Vec<Series>, LabError> {
         let ms = (*stretch as f64 + 0.5) * STRETCH_US / 1e3;
         (ms / HOUR_MS, median(times))
     });
-    all.push(Series {
+    all.push(TimeSeries {
         who: "calls".into(),
         quantity: "p50, µs",
         points: times.collect(),
@@ -80,7 +80,7 @@ pub(super) fn series(run: &Path, warm: f64) -> Result<Vec<Series>, LabError> {
     Ok(all)
 }
 
-/// The points behind the first part of their time.
+/// Returns the points behind the first part of their time.
 fn behind(points: &[(f64, f64)], warm: f64) -> Vec<(f64, f64)> {
     let end = points.last().map_or(0.0, |(at, _)| *at);
     let late = points.iter().filter(|(at, _)| *at >= end * warm);

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::scenario::{LATENCY_PORTS, Scenario};
+use super::scenario::{LATENCY_PORTS, SshScenario};
 use crate::error::LabError;
-use crate::url::Url;
+use crate::url::HttpUrl;
 
 /// Longest phase, in seconds.
 const DURATION_S_MAX: u64 = 7 * 24 * 3_600;
@@ -30,8 +30,8 @@ Exit codes: 0 done; 1 the server was not reached, a call failed, or a verdict is
 Ctrl-C.")]
 pub struct SshLoadArgs {
     /// The scenario, or list
-    #[arg(value_name = "SCENARIO", value_parser = named, conflicts_with_all = ["quick", "full", "metrics_only", "scenario"])]
-    what: Option<Named>,
+    #[arg(value_name = "SCENARIO", value_parser = parse_scenario, conflicts_with_all = ["quick", "full", "metrics_only", "scenario"])]
+    what: Option<ScenarioName>,
     /// How long, in seconds
     #[arg(value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=DURATION_S_MAX), conflicts_with = "duration")]
     seconds: Option<u64>,
@@ -40,7 +40,7 @@ pub struct SshLoadArgs {
     worker_count: Option<u32>,
     /// The scenario
     #[arg(long, value_enum)]
-    scenario: Option<Scenario>,
+    scenario: Option<SshScenario>,
     /// List the scenarios
     #[arg(long)]
     list_scenarios: bool,
@@ -100,20 +100,20 @@ pub struct SshLoadArgs {
     pub(crate) json: bool,
 }
 
-/// What stands first.
+/// First argument: a scenario, or `list`.
 #[derive(Debug, Clone, Copy)]
-enum Named {
+enum ScenarioName {
     List,
-    One(Scenario),
+    One(SshScenario),
 }
 
-fn named(text: &str) -> Result<Named, String> {
+fn parse_scenario(text: &str) -> Result<ScenarioName, String> {
     if text == "list" {
-        return Ok(Named::List);
+        return Ok(ScenarioName::List);
     }
-    let found = Scenario::ALL.into_iter().find(|of| of.name() == text);
-    let names: Vec<&str> = Scenario::ALL.iter().map(|of| of.name()).collect();
-    found.map(Named::One).ok_or_else(|| {
+    let found = SshScenario::ALL.into_iter().find(|of| of.name() == text);
+    let names: Vec<&str> = SshScenario::ALL.iter().map(|of| of.name()).collect();
+    found.map(ScenarioName::One).ok_or_else(|| {
         format!(
             "there is no such scenario; there are {}, and list shows them",
             names.join(", ")
@@ -121,18 +121,18 @@ fn named(text: &str) -> Result<Named, String> {
     })
 }
 
-/// What is wanted.
-pub(super) enum Asked {
+/// Request of the command line.
+pub(super) enum SshRequest {
     List,
-    Metrics(Url),
-    Run(Vec<Plan>),
+    Metrics(HttpUrl),
+    Run(Vec<SshPlan>),
 }
 
 /// One scenario with its parameters.
 #[derive(Debug, Clone)]
-pub(super) struct Plan {
-    pub scenario: Scenario,
-    pub server: Url,
+pub(super) struct SshPlan {
+    pub scenario: SshScenario,
+    pub server: HttpUrl,
     /// The host; for latency_test all of them.
     pub hosts: Vec<String>,
     pub duration: Duration,
@@ -146,41 +146,43 @@ pub(super) struct Plan {
 }
 
 impl SshLoadArgs {
-    pub(super) fn asked(&self) -> Result<Asked, LabError> {
-        let server: Url = format!("http://{}:{}/mcp", self.mcp_host, self.mcp_port).parse()?;
-        if self.list_scenarios || matches!(self.what, Some(Named::List)) {
-            return Ok(Asked::List);
+    pub(super) fn parse_request(&self) -> Result<SshRequest, LabError> {
+        let server: HttpUrl = format!("http://{}:{}/mcp", self.mcp_host, self.mcp_port).parse()?;
+        if self.list_scenarios || matches!(self.what, Some(ScenarioName::List)) {
+            return Ok(SshRequest::List);
         }
         if self.metrics_only {
-            return Ok(Asked::Metrics(server));
+            return Ok(SshRequest::Metrics(server));
         }
         let one = match self.what {
-            Some(Named::One(scenario)) => Some(scenario),
+            Some(ScenarioName::One(scenario)) => Some(scenario),
             _ => self.scenario,
         };
         let scenarios = match one {
             Some(scenario) => vec![scenario],
-            None if self.full => Scenario::ALL.to_vec(),
-            None if self.quick => vec![Scenario::CommandThroughput],
+            None if self.full => SshScenario::ALL.to_vec(),
+            None if self.quick => vec![SshScenario::CommandThroughput],
             None => {
                 let wrong = "name a scenario, or use --quick or --full; `durward-lab load ssh list` lists them";
                 return Err(LabError::Usage(wrong.into()));
             }
         };
         let plans = scenarios.into_iter().map(|of| self.plan(of, &server));
-        Ok(Asked::Run(plans.collect::<Result<_, _>>()?))
+        Ok(SshRequest::Run(plans.collect::<Result<_, _>>()?))
     }
 
-    fn plan(&self, scenario: Scenario, server: &Url) -> Result<Plan, LabError> {
+    fn plan(&self, scenario: SshScenario, server: &HttpUrl) -> Result<SshPlan, LabError> {
         let quick = self.quick.then_some(QUICK);
         let seconds = self.duration.or(self.seconds).or(quick.map(|(_, s)| s));
         let workers = self.workers.or(self.worker_count).or(quick.map(|(w, _)| w));
         let warmup = match scenario {
-            Scenario::CommandThroughput | Scenario::SustainedLoad => self.warmup.unwrap_or(10),
+            SshScenario::CommandThroughput | SshScenario::SustainedLoad => {
+                self.warmup.unwrap_or(10)
+            }
             // What these measure begins with a connection.
             _ => self.warmup.unwrap_or(0),
         };
-        Ok(Plan {
+        Ok(SshPlan {
             scenario,
             server: server.clone(),
             hosts: self.hosts(scenario)?,
@@ -195,7 +197,7 @@ impl SshLoadArgs {
         })
     }
 
-    fn hosts(&self, scenario: Scenario) -> Result<Vec<String>, LabError> {
+    fn hosts(&self, scenario: SshScenario) -> Result<Vec<String>, LabError> {
         let of_port = |port: u16| {
             mocks::ssh_target_name(port).ok_or_else(|| {
                 let wrong = format!(
@@ -205,10 +207,10 @@ impl SshLoadArgs {
             })
         };
         match (scenario, &self.target_host) {
-            (Scenario::LatencyTest, _) if !self.latency_hosts.is_empty() => {
+            (SshScenario::LatencyTest, _) if !self.latency_hosts.is_empty() => {
                 Ok(self.latency_hosts.clone())
             }
-            (Scenario::LatencyTest, _) => LATENCY_PORTS.into_iter().map(of_port).collect(),
+            (SshScenario::LatencyTest, _) => LATENCY_PORTS.into_iter().map(of_port).collect(),
             (_, Some(name)) => Ok(vec![name.clone()]),
             (_, None) => Ok(vec![of_port(self.target_port)?]),
         }

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::args::Plan;
-use crate::driver::{Answer, HttpSession, Operation, Protocol};
+use super::args::SshPlan;
+use crate::driver::{CallAnswer, HttpSession, ProtocolRevision, TimedOperation};
 
 /// The headers of every request; a server that wants a key is not what is measured here.
 const HEADERS: [String; 0] = [];
@@ -11,27 +11,27 @@ const HEADERS: [String; 0] = [];
 const ERROR_CHARS_MAX: usize = 200;
 
 /// An MCP session with the server.
-pub(super) struct Client {
+pub(super) struct McpClient {
     session: HttpSession,
     timeout_ms: u64,
 }
 
 /// A call that is over.
-pub(super) struct Called {
+pub(super) struct CallOutcome {
     pub latency_ms: f64,
-    /// What it gave, or why it failed: a code and what it says.
-    pub said: Result<Value, Wrong>,
+    /// The result, or the failure with its code and message.
+    pub said: Result<Value, CallFailure>,
 }
 
 /// Why a call failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Wrong {
-    /// What the server calls it, or `status_429`, `no_answer`, `wrong_output`.
+pub(super) struct CallFailure {
+    /// The server's code, or `status_429`, `no_answer`, `wrong_output`.
     pub code: String,
     pub text: String,
 }
 
-impl Wrong {
+impl CallFailure {
     pub fn new(code: &str, text: impl Into<String>) -> Self {
         let text: String = text.into();
         Self {
@@ -41,63 +41,70 @@ impl Wrong {
     }
 }
 
-impl Client {
-    pub fn open(plan: &Plan) -> Result<Self, Wrong> {
+impl McpClient {
+    pub fn open(plan: &SshPlan) -> Result<Self, CallFailure> {
         let session = HttpSession::open(
             &plan.server,
             &HEADERS,
-            &Operation::List,
-            Protocol::Legacy,
+            &TimedOperation::List,
+            ProtocolRevision::Legacy,
             plan.timeout_ms,
         );
         Ok(Self {
-            session: session.map_err(|what| Wrong::new("no_session", what))?,
+            session: session.map_err(|what| CallFailure::new("no_session", what))?,
             timeout_ms: plan.timeout_ms,
         })
     }
 
     /// Calls a tool.
-    pub fn call(&mut self, tool: &str, arguments: Value) -> Called {
-        let operation = Operation::Call {
+    pub fn call(&mut self, tool: &str, arguments: Value) -> CallOutcome {
+        let operation = TimedOperation::Call {
             tool: tool.into(),
             arguments,
         };
-        let asked = self.session.ask(&operation.question(Protocol::Legacy));
+        let asked = self
+            .session
+            .ask(&operation.question(ProtocolRevision::Legacy));
         let (elapsed_ns, said) = match asked {
             Ok(reply) if reply.status == 429 => {
-                let said = Wrong::new("status_429", "HTTP 429: too many calls");
+                let said = CallFailure::new("status_429", "HTTP 429: too many calls");
                 (reply.elapsed_ns, Err(said))
             }
             Ok(reply) => {
                 let read = match self.session.answer() {
-                    Ok(Answer::Result(text)) => of_result(text),
-                    Ok(Answer::Refused { code, message }) => {
-                        Err(Wrong::new(&format!("error_{code}"), message))
+                    Ok(CallAnswer::Result(text)) => of_result(text),
+                    Ok(CallAnswer::Refused { code, message }) => {
+                        Err(CallFailure::new(&format!("error_{code}"), message))
                     }
-                    Err(what) => Err(Wrong::new("no_answer", what)),
+                    Err(what) => Err(CallFailure::new("no_answer", what)),
                 };
                 (reply.elapsed_ns, read)
             }
             Err((elapsed_ns, error)) => {
                 use std::io::ErrorKind::{TimedOut, WouldBlock};
                 let wrong = match error.kind() {
-                    TimedOut | WouldBlock => Wrong::new(
+                    TimedOut | WouldBlock => CallFailure::new(
                         "timeout",
                         format!("no answer within {} ms", self.timeout_ms),
                     ),
-                    _ => Wrong::new("no_answer", error.to_string()),
+                    _ => CallFailure::new("no_answer", error.to_string()),
                 };
                 (elapsed_ns, Err(wrong))
             }
         };
-        Called {
+        CallOutcome {
             latency_ms: elapsed_ns as f64 / 1e6,
             said,
         }
     }
 
     /// Connects to a host; gives the session's name.
-    pub fn connect(&mut self, plan: &Plan, host: &str, alone: bool) -> (Called, Option<String>) {
+    pub fn connect(
+        &mut self,
+        plan: &SshPlan,
+        host: &str,
+        alone: bool,
+    ) -> (CallOutcome, Option<String>) {
         let mut arguments = json!({"host": host});
         if let Some(members) = arguments.as_object_mut() {
             let mut add = |name: &str, value: Option<Value>| {
@@ -115,17 +122,20 @@ impl Client {
             Some(id.as_str()?.to_owned())
         });
         if called.said.is_ok() && id.is_none() {
-            called.said = Err(Wrong::new("wrong_output", "ssh_connect gave no session_id"));
+            called.said = Err(CallFailure::new(
+                "wrong_output",
+                "ssh_connect gave no session_id",
+            ));
         }
         (called, id)
     }
 
-    pub fn disconnect(&mut self, id: &str) -> Called {
+    pub fn disconnect(&mut self, id: &str) -> CallOutcome {
         self.call("ssh_disconnect", json!({"session_id": id}))
     }
 
     /// Runs a command; gives its output. An exit code other than 0 is a failure.
-    pub fn run(&mut self, id: &str, command: &str) -> (Called, String) {
+    pub fn run(&mut self, id: &str, command: &str) -> (CallOutcome, String) {
         let arguments = json!({"session_id": id, "command": command});
         let mut called = self.call("ssh_run_command", arguments);
         let mut stdout = String::new();
@@ -136,7 +146,7 @@ impl Client {
                 (Some(text), Some(0)) => text.clone_into(&mut stdout),
                 (_, code) => {
                     let wrong = format!("{command} ended with exit code {code:?}");
-                    called.said = Err(Wrong::new("wrong_output", wrong));
+                    called.said = Err(CallFailure::new("wrong_output", wrong));
                 }
             }
         }
@@ -144,16 +154,16 @@ impl Client {
     }
 }
 
-impl Drop for Client {
+impl Drop for McpClient {
     fn drop(&mut self) {
         self.session.close();
     }
 }
 
-/// A tool's result, or what it says of a failure.
-fn of_result(text: &str) -> Result<Value, Wrong> {
-    let result: Value =
-        serde_json::from_str(text).map_err(|error| Wrong::new("no_answer", error.to_string()))?;
+/// Returns a tool's result, or what it says of a failure.
+fn of_result(text: &str) -> Result<Value, CallFailure> {
+    let result: Value = serde_json::from_str(text)
+        .map_err(|error| CallFailure::new("no_answer", error.to_string()))?;
     if result.get("isError") != Some(&true.into()) {
         return Ok(result);
     }
@@ -169,7 +179,10 @@ fn of_result(text: &str) -> Result<Value, Wrong> {
         "/_meta/durward~1refusal/reason",
     ]);
     let text = at(&["/content/0/text"]).unwrap_or_default();
-    Err(Wrong::new(code.as_deref().unwrap_or("tool_error"), text))
+    Err(CallFailure::new(
+        code.as_deref().unwrap_or("tool_error"),
+        text,
+    ))
 }
 
 #[cfg(test)]

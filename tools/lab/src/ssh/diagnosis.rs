@@ -1,10 +1,10 @@
-//! What is probably wrong, and what to do: the guide's troubleshooting, told by the run itself.
+//! Probable causes and remedies: the guide's troubleshooting, from the figures of the run itself.
 
 use serde::Serialize;
 
-use super::args::Plan;
-use super::figures::PhaseTold;
-use super::scrape::InForce;
+use super::args::SshPlan;
+use super::figures::PhaseReport;
+use super::scrape::ServerLimits;
 use crate::error::LabError;
 
 /// A diagnosis.
@@ -16,8 +16,8 @@ pub(super) struct Diagnosis {
     pub advice: String,
 }
 
-/// Nobody answers where the server should be.
-pub(super) fn unreachable(plan: &Plan, wrong: &str) -> LabError {
+/// Returns the error of a server that does not answer.
+pub(super) fn unreachable(plan: &SshPlan, wrong: &str) -> LabError {
     let port = plan.server.authority().rsplit(':').next().unwrap_or("3000");
     LabError::Broken {
         arm: "server".into(),
@@ -29,14 +29,14 @@ pub(super) fn unreachable(plan: &Plan, wrong: &str) -> LabError {
 }
 
 /// The codes of failures, and what they mean together.
-struct Entry {
+struct DiagnosisRule {
     entry: &'static str,
     codes: &'static [&'static str],
     advice: &'static str,
 }
 
-const ENTRIES: &[Entry] = &[
-    Entry {
+const ENTRIES: &[DiagnosisRule] = &[
+    DiagnosisRule {
         entry: "Connection timeouts",
         codes: &[
             "unreachable",
@@ -47,7 +47,7 @@ const ENTRIES: &[Entry] = &[
         ],
         advice: "the target did not answer in time: is its sshd running? `durward ssh hosts check FILE` lists the hosts, `durward-lab mock ssh-target` starts some",
     },
-    Entry {
+    DiagnosisRule {
         entry: "Rate limit errors",
         codes: &[
             "status_429",
@@ -57,22 +57,22 @@ const ENTRIES: &[Entry] = &[
         ],
         advice: "wait 60 seconds, or serve with --profile loadtest or --calls-per-minute",
     },
-    Entry {
+    DiagnosisRule {
         entry: "Connection pool saturation",
         codes: &["too_many_connections", "queue_full", "queue_timed_out"],
         advice: "use fewer workers, or raise connections_max of the server",
     },
-    Entry {
+    DiagnosisRule {
         entry: "MCP session limits",
         codes: &["too_many_sessions", "no_session"],
         advice: "use fewer workers, or raise sessions_max in the file of hosts",
     },
-    Entry {
+    DiagnosisRule {
         entry: "SSH target overload",
         codes: &["refused_by_server", "login_refused", "protocol"],
         advice: "the target takes no more: look at MaxSessions and MaxStartups in its sshd_config, and at the credential of the host",
     },
-    Entry {
+    DiagnosisRule {
         entry: "Commands being blocked",
         codes: &[
             "denied_by_rule",
@@ -86,8 +86,8 @@ const ENTRIES: &[Entry] = &[
     },
 ];
 
-/// What the failures of a run point to; `is_there` tells whether the server answered at the end.
-pub(super) fn of(phases: &[PhaseTold], limits: &InForce, is_there: bool) -> Vec<Diagnosis> {
+/// Returns the diagnoses of a run's failures; `is_there` is true if the server answered at the end.
+pub(super) fn of(phases: &[PhaseReport], limits: &ServerLimits, is_there: bool) -> Vec<Diagnosis> {
     let mut found = Vec::new();
     for entry in ENTRIES {
         let codes = phases.iter().flat_map(|phase| &phase.errors);
@@ -139,20 +139,20 @@ pub(super) fn of(phases: &[PhaseTold], limits: &InForce, is_there: bool) -> Vec<
 mod tests {
     use super::*;
 
-    fn failing(code: &str) -> PhaseTold {
-        PhaseTold {
+    fn failing(code: &str) -> PhaseReport {
+        PhaseReport {
             asked: 3,
             running: 3,
             errors: [(code.to_owned(), 4)].into(),
-            ..PhaseTold::default()
+            ..PhaseReport::default()
         }
     }
 
     #[test]
     fn each_entry_of_the_guide_is_told_where_its_signs_are_seen() {
-        let limits = InForce {
+        let limits = ServerLimits {
             connections_to_a_host: Some(10.0),
-            ..InForce::default()
+            ..ServerLimits::default()
         };
         for (code, entry) in [
             ("timeout", "Connection timeouts"),
@@ -173,19 +173,19 @@ mod tests {
                 .found
                 .contains("10 connections")
         );
-        let lost = PhaseTold {
+        let lost = PhaseReport {
             asked: 5,
             running: 3,
-            ..PhaseTold::default()
+            ..PhaseReport::default()
         };
         assert_eq!(
             of(&[lost], &limits, true)[0].entry,
             "Multiple workers failing to connect"
         );
         assert_eq!(
-            of(&[PhaseTold::default()], &limits, false)[0].entry,
+            of(&[PhaseReport::default()], &limits, false)[0].entry,
             "Out of memory"
         );
-        assert!(of(&[PhaseTold::default()], &limits, true).is_empty());
+        assert!(of(&[PhaseReport::default()], &limits, true).is_empty());
     }
 }

@@ -5,19 +5,19 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::diagnosis::{self, Diagnosis};
-use super::phase::{Op, Phase};
-use super::scenario::Scenario;
-use super::scrape::{InForce, Scrape};
-use super::verdict::Verdict;
-use crate::host::Host;
-use crate::judge::{ArmQuantities, Measured, Measurement, Metric, Quantity};
-use crate::stats::{Times, share};
-use crate::summary::{Summarised, Summary};
+use super::phase::{TimedCall, WorkerPhase};
+use super::scenario::SshScenario;
+use super::scrape::{MetricsScrape, ServerLimits};
+use super::verdict::ScenarioVerdict;
+use crate::host::HostInfo;
+use crate::judge::{ArmQuantities, MeasuredQuantities, NamedQuantity, Quantity, RuleMetric};
+use crate::stats::{TimePercentiles, share};
+use crate::summary::{MeasurementSummary, SummarySource};
 
 /// The name and version of the document.
 const FORMAT: &str = "durward-lab-ssh/1";
 const CONFIDENCE: f64 = 0.95;
-/// What is taken off a rate that is estimated for more processors.
+/// Factor of a rate that is estimated for more processors.
 const EFFICIENCY: f64 = 0.85;
 /// Codes by which a server says that it has no room for another connection.
 const FULL: [&str; 4] = [
@@ -28,26 +28,26 @@ const FULL: [&str; 4] = [
 ];
 
 /// A run that is over.
-pub(super) struct Run {
+pub(super) struct SshRun {
     pub test_id: String,
     pub version: String,
     pub build: String,
     pub started_ms: u64,
-    pub scenario: Scenario,
+    pub scenario: SshScenario,
     pub target: String,
     pub target_cpus: u32,
     pub server_cpus: u32,
-    pub host: Host,
+    pub host: HostInfo,
     pub aborted: bool,
-    pub phases: Vec<Phase>,
-    pub before: Scrape,
-    pub after: Option<Scrape>,
-    pub samples: Vec<Scrape>,
+    pub phases: Vec<WorkerPhase>,
+    pub before: MetricsScrape,
+    pub after: Option<MetricsScrape>,
+    pub samples: Vec<MetricsScrape>,
 }
 
 /// Latencies of calls that went well, in milliseconds; percentiles interpolate linearly at p/100 · (n−1).
 #[derive(Debug, Clone, Default, Serialize)]
-pub(super) struct Latency {
+pub(super) struct LatencyFigures {
     pub min: Option<f64>,
     pub p50: Option<f64>,
     pub p95: Option<f64>,
@@ -55,9 +55,9 @@ pub(super) struct Latency {
     pub max: Option<f64>,
 }
 
-/// What is told of a phase.
+/// Report of a phase.
 #[derive(Debug, Clone, Default, Serialize)]
-pub(super) struct PhaseTold {
+pub(super) struct PhaseReport {
     pub name: String,
     pub host: String,
     pub asked: usize,
@@ -65,7 +65,7 @@ pub(super) struct PhaseTold {
     pub seconds: f64,
     pub total: usize,
     pub ok: usize,
-    /// Not those that were refused for want of room, where that is what the scenario is for.
+    /// Not those that were refused for want of room, if that is what the scenario is for.
     pub failed: usize,
     /// Connections that were refused for want of room.
     pub rejected: usize,
@@ -75,7 +75,7 @@ pub(super) struct PhaseTold {
     /// Calls that went well in a second; the highest is of whole seconds.
     pub rps: f64,
     pub rps_peak: f64,
-    pub latency: Latency,
+    pub latency: LatencyFigures,
     /// Calls by name: how many went well, and how many failed.
     pub per_op: BTreeMap<String, [usize; 2]>,
     /// Failures by code.
@@ -88,7 +88,7 @@ pub(super) struct PhaseTold {
 
 /// The pool of connections, from the server's own counts.
 #[derive(Debug, Clone, Default, Serialize)]
-pub(super) struct PoolTold {
+pub(super) struct PoolReport {
     /// Of all channels that were asked for, how many were there at once.
     pub hit_rate: Option<f64>,
     pub hits: f64,
@@ -102,7 +102,7 @@ pub(super) struct PoolTold {
 
 /// An estimate for a machine with more processors.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Extrapolated {
+pub(super) struct RateEstimate {
     pub measured_rps: f64,
     pub server_cpus: u32,
     pub target_cpus: u32,
@@ -116,38 +116,38 @@ pub(super) struct Extrapolated {
 
 /// Everything that is said of a run.
 #[derive(Debug, Serialize)]
-pub(super) struct Told {
+pub(super) struct RunReport {
     pub format: &'static str,
     pub version: String,
     pub build: String,
     pub test_id: String,
-    pub scenario: Scenario,
+    pub scenario: SshScenario,
     pub target: String,
-    pub host: Host,
+    pub host: HostInfo,
     pub started_ms: u64,
     pub duration_s: f64,
     pub aborted: bool,
-    pub limits: InForce,
-    pub phases: Vec<PhaseTold>,
-    pub pool: PoolTold,
-    pub extrapolation: Option<Extrapolated>,
-    pub verdict: Verdict,
+    pub limits: ServerLimits,
+    pub phases: Vec<PhaseReport>,
+    pub pool: PoolReport,
+    pub extrapolation: Option<RateEstimate>,
+    pub verdict: ScenarioVerdict,
     pub diagnoses: Vec<Diagnosis>,
     pub is_good: bool,
 }
 
-impl Run {
-    /// The figures.
-    pub fn told(&self) -> Told {
+impl SshRun {
+    /// Returns the figures.
+    pub fn report(&self) -> RunReport {
         let wants_refusals = self.scenario.wants_refusals();
-        let phases: Vec<PhaseTold> = self
+        let phases: Vec<PhaseReport> = self
             .phases
             .iter()
-            .map(|of| PhaseTold::of(of, wants_refusals))
+            .map(|of| PhaseReport::of(of, wants_refusals))
             .collect();
         let limits = self.after.as_ref().unwrap_or(&self.before).in_force();
-        let verdict = Verdict::of(self.scenario, &phases, limits.connections_to_a_host);
-        Told {
+        let verdict = ScenarioVerdict::of(self.scenario, &phases, limits.connections_to_a_host);
+        RunReport {
             format: FORMAT,
             version: self.version.clone(),
             build: self.build.clone(),
@@ -168,9 +168,9 @@ impl Run {
         }
     }
 
-    fn pool(&self) -> PoolTold {
+    fn pool(&self) -> PoolReport {
         let Some(after) = &self.after else {
-            return PoolTold::default();
+            return PoolReport::default();
         };
         let delta = |name: &str| {
             let [before, after] = [&self.before, after].map(|of| of.sum(name).unwrap_or_default());
@@ -181,7 +181,7 @@ impl Run {
             .samples
             .iter()
             .filter_map(|of| of.sum("mcp_pool_connections_active"));
-        PoolTold {
+        PoolReport {
             hit_rate: (hits + misses > 0.0).then(|| hits / (hits + misses)),
             hits,
             misses,
@@ -192,8 +192,9 @@ impl Run {
         }
     }
 
-    /// The rate of the best phase on more processors; the guide's formula, whose confidence is how busy they were.
-    fn extrapolated(&self, phases: &[PhaseTold]) -> Option<Extrapolated> {
+    /// Returns the rate of the best phase on more processors; the guide's formula, with a confidence that depends on
+    /// how busy they were.
+    fn extrapolated(&self, phases: &[PhaseReport]) -> Option<RateEstimate> {
         let rps = phases.iter().map(|phase| phase.rps).fold(0.0, f64::max);
         if rps <= 0.0 || self.scenario.wants_refusals() {
             return None;
@@ -201,7 +202,7 @@ impl Run {
         let factor = f64::from(self.target_cpus) / f64::from(self.server_cpus) * EFFICIENCY;
         let cpu_percent = self.cpu_percent();
         let (confidence, because) = confidence(cpu_percent);
-        Some(Extrapolated {
+        Some(RateEstimate {
             measured_rps: rps,
             server_cpus: self.server_cpus,
             target_cpus: self.target_cpus,
@@ -223,7 +224,7 @@ impl Run {
     }
 }
 
-/// The guide's table of confidence.
+/// Returns the guide's table of confidence.
 fn confidence(cpu_percent: Option<f64>) -> (&'static str, &'static str) {
     match cpu_percent {
         None => ("LOW", "the server does not tell how busy it was"),
@@ -233,10 +234,10 @@ fn confidence(cpu_percent: Option<f64>) -> (&'static str, &'static str) {
     }
 }
 
-impl PhaseTold {
-    fn of(phase: &Phase, wants_refusals: bool) -> Self {
-        let ops: Vec<&Op> = phase.ops().collect();
-        let good: Vec<&&Op> = ops.iter().filter(|op| op.error.is_none()).collect();
+impl PhaseReport {
+    fn of(phase: &WorkerPhase, wants_refusals: bool) -> Self {
+        let ops: Vec<&TimedCall> = phase.ops().collect();
+        let good: Vec<&&TimedCall> = ops.iter().filter(|op| op.error.is_none()).collect();
         let (mut per_op, mut errors) = (BTreeMap::<String, [usize; 2]>::new(), BTreeMap::new());
         let mut rejected = 0;
         for op in &ops {
@@ -253,7 +254,7 @@ impl PhaseTold {
         let expected = if wants_refusals { rejected } else { 0 };
         let failed = ops.len() - good.len() - expected;
         let connects = per_op.get("ssh_connect").map_or(0, |counts| counts[0]);
-        let unexpected = |op: &&&Op| !(wants_refusals && is_full(op));
+        let unexpected = |op: &&&TimedCall| !(wants_refusals && is_full(op));
         let complaint = ops
             .iter()
             .filter(unexpected)
@@ -274,7 +275,7 @@ impl PhaseTold {
             connects_per_s: connects as f64 / phase.seconds,
             rps: good.len() as f64 / phase.seconds,
             rps_peak: peak(&good, phase.seconds),
-            latency: Latency::of(timed.clone()),
+            latency: LatencyFigures::of(timed.clone()),
             per_op,
             errors,
             complaint: complaint.map(|wrong| wrong.text.clone()),
@@ -283,22 +284,22 @@ impl PhaseTold {
     }
 
     fn quantities(&self) -> ArmQuantities {
-        let times = Times::of(self.times_us.clone());
+        let times = TimePercentiles::of(self.times_us.clone());
         let named = [
-            (Metric::P50, "p50", times.p50_us),
-            (Metric::P95, "p95", times.p95_us),
-            (Metric::P99, "p99", times.p99_us),
+            (RuleMetric::P50, "p50", times.p50_us),
+            (RuleMetric::P95, "p95", times.p95_us),
+            (RuleMetric::P99, "p99", times.p99_us),
         ];
-        let mut quantities: Vec<Measured> = named
+        let mut quantities: Vec<NamedQuantity> = named
             .into_iter()
             .map(|(metric, name, interval)| {
                 let why = || times.missing.get(name).cloned().unwrap_or_default();
                 let quantity = interval.map_or_else(|| Quantity::Missing(why()), Quantity::Run);
-                Measured { metric, quantity }
+                NamedQuantity { metric, quantity }
             })
             .collect();
-        quantities.push(Measured {
-            metric: Metric::ErrorRate,
+        quantities.push(NamedQuantity {
+            metric: RuleMetric::ErrorRate,
             quantity: Quantity::Run(share(self.failed, self.total, CONFIDENCE)),
         });
         ArmQuantities {
@@ -308,13 +309,13 @@ impl PhaseTold {
     }
 }
 
-fn is_full(op: &Op) -> bool {
+fn is_full(op: &TimedCall) -> bool {
     let code = op.error.as_ref().map(|wrong| wrong.code.as_str());
     op.name == "ssh_connect" && code.is_some_and(|code| FULL.contains(&code))
 }
 
-/// The most calls that went well in one whole second.
-fn peak(good: &[&&Op], seconds: f64) -> f64 {
+/// Returns the most calls that went well in one whole second.
+fn peak(good: &[&&TimedCall], seconds: f64) -> f64 {
     let mut buckets: BTreeMap<u64, usize> = BTreeMap::new();
     for op in good {
         *buckets.entry(op.at_s as u64).or_default() += 1;
@@ -327,7 +328,7 @@ fn peak(good: &[&&Op], seconds: f64) -> f64 {
     most.map_or(good.len() as f64 / seconds, |most| most as f64)
 }
 
-impl Latency {
+impl LatencyFigures {
     fn of(mut times: Vec<f64>) -> Self {
         times.sort_by(f64::total_cmp);
         let at = |percent: f64| {
@@ -348,8 +349,8 @@ impl Latency {
     }
 }
 
-impl Summarised for Told {
-    fn summary(&self) -> Summary {
+impl SummarySource for RunReport {
+    fn summary(&self) -> MeasurementSummary {
         let phases: Vec<String> = self
             .phases
             .iter()
@@ -362,17 +363,17 @@ impl Summarised for Told {
             ("processor", self.host.processor.clone()),
             ("cores", self.host.cores.to_string()),
         ];
-        let measurement = Measurement {
+        let measurement = MeasuredQuantities {
             confidence: CONFIDENCE,
-            arms: self.phases.iter().map(PhaseTold::quantities).collect(),
+            arms: self.phases.iter().map(PhaseReport::quantities).collect(),
         };
         let invalid = (self.verdict.verdict == "INVALID").then(|| self.verdict.reasons.join("; "));
-        Summary {
+        MeasurementSummary {
             torn: self
                 .aborted
                 .then(|| "it was stopped".to_owned())
                 .or(invalid),
-            ..Summary::of("load", likeness, measurement)
+            ..MeasurementSummary::of("load", likeness, measurement)
         }
     }
 }
@@ -380,32 +381,33 @@ impl Summarised for Told {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ssh::client::Wrong;
-    use crate::ssh::phase::Worked;
+    use crate::ssh::client::CallFailure;
+    use crate::ssh::phase::WorkerCalls;
 
     #[test]
     fn percentiles_interpolate_linearly_as_those_of_the_guide() {
-        let latency = Latency::of(vec![40.0, 10.0, 30.0, 20.0]);
+        let latency = LatencyFigures::of(vec![40.0, 10.0, 30.0, 20.0]);
         assert_eq!((latency.min, latency.max), (Some(10.0), Some(40.0)));
         assert_eq!(latency.p50, Some(25.0));
         assert!((latency.p95.unwrap() - 38.5).abs() < 1e-9);
-        assert!(Latency::of(Vec::new()).p50.is_none());
-        assert_eq!(Latency::of(vec![7.0]).p99, Some(7.0));
+        assert!(LatencyFigures::of(Vec::new()).p50.is_none());
+        assert_eq!(LatencyFigures::of(vec![7.0]).p99, Some(7.0));
     }
 
-    /// Two workers: one whose calls went well, slower and slower, and one that met errors and did not run to its end.
-    fn phase() -> Phase {
-        let op = |name, latency_ms, code: Option<&str>| Op {
+    /// Returns a phase of two workers: one with good calls, slower and slower, and one that met errors and did not
+    /// finish.
+    fn phase() -> WorkerPhase {
+        let op = |name, latency_ms, code: Option<&str>| TimedCall {
             ts_ms: 0,
             at_s: latency_ms / 1e3,
             name,
             latency_ms,
-            error: code.map(|code| Wrong {
+            error: code.map(|code| CallFailure {
                 code: code.to_owned(),
                 text: "it is refused".to_owned(),
             }),
         };
-        let good = Worked {
+        let good = WorkerCalls {
             ops: vec![
                 op("ssh_connect", 10.0, None),
                 op("ssh_run_command", 20.0, None),
@@ -413,14 +415,14 @@ mod tests {
             ],
             is_running: true,
         };
-        let bad = Worked {
+        let bad = WorkerCalls {
             ops: vec![
                 op("ssh_connect", 900.0, Some("too_many_connections")),
                 op("ssh_run_command", 900.0, Some("policy")),
             ],
             is_running: false,
         };
-        Phase {
+        WorkerPhase {
             name: "load".into(),
             host: "web".into(),
             asked: 2,
@@ -431,13 +433,13 @@ mod tests {
 
     #[test]
     fn a_total_is_what_went_well_and_what_failed_and_errors_are_in_no_rate_and_no_time() {
-        let told = PhaseTold::of(&phase(), false);
+        let told = PhaseReport::of(&phase(), false);
         assert_eq!((told.total, told.ok, told.failed), (5, 3, 2));
         assert_eq!(told.per_op["ssh_run_command"], [2, 1]);
         assert_eq!((told.rps, told.latency.max), (1.5, Some(30.0)));
         assert_eq!((told.asked, told.running), (2, 1));
         // Where refusals for want of room are wanted, they are no failures.
-        let told = PhaseTold::of(&phase(), true);
+        let told = PhaseReport::of(&phase(), true);
         assert_eq!((told.ok, told.failed, told.rejected), (3, 1, 1));
     }
 

@@ -1,9 +1,9 @@
 //! The scenarios of a load-testing guide for SSH tool servers: connection rate, command throughput, sustained load,
 //! latency over bad lines, and a pool that is used up.
 //!
-//! The server and its hosts run already. A call counts as done only where its answer is the right one: a refusal,
-//! `isError`, 429 or another output than the first one's is a failure. Percentiles of the report interpolate linearly
-//! between samples, as the guide's do; those of the summary do not.
+//! The server and its hosts run already. A call counts as done only with the right answer: a refusal, `isError`, 429 or
+//! another output than the first one's is a failure. Percentiles of the report interpolate linearly between samples, as
+//! the guide's do; those of the summary do not.
 
 mod args;
 mod client;
@@ -20,18 +20,18 @@ mod verdict;
 use std::io::Write;
 
 use crate::error::{EXIT_ABORTED, EXIT_FAILED, LabError};
-use crate::host::Host;
-use crate::interrupt::Interrupt;
-use crate::{Context, wall_clock};
+use crate::host::HostInfo;
+use crate::interrupt::InterruptFlag;
+use crate::{LabContext, wall_clock};
 pub use args::SshLoadArgs;
-use args::{Asked, Plan};
-use figures::Run;
-use scrape::{Sampler, Scrape};
+use args::{SshPlan, SshRequest};
+use figures::SshRun;
+use scrape::{MetricsScrape, ScrapeSampler};
 
 /// Runs `lab load ssh`.
 pub(crate) fn run(
     args: &SshLoadArgs,
-    context: &Context,
+    context: &LabContext,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<u8, LabError> {
@@ -39,14 +39,14 @@ pub(crate) fn run(
         what: "write the result",
         source,
     };
-    match args.asked()? {
-        Asked::List => report::list(out).map(|()| 0).map_err(told),
-        Asked::Metrics(url) => {
+    match args.parse_request()? {
+        SshRequest::List => report::list(out).map(|()| 0).map_err(told),
+        SshRequest::Metrics(url) => {
             let text = scrape::text(&url)?;
             out.write_all(text.as_bytes()).map(|()| 0).map_err(told)
         }
-        Asked::Run(plans) => {
-            let interrupt = Interrupt::listen()?;
+        SshRequest::Run(plans) => {
+            let interrupt = InterruptFlag::listen()?;
             let mut worst = 0;
             for plan in plans {
                 if interrupt.is_set() {
@@ -61,26 +61,26 @@ pub(crate) fn run(
 
 /// One scenario, from its first connection to its report.
 fn one(
-    plan: &Plan,
+    plan: &SshPlan,
     args: &SshLoadArgs,
-    context: &Context,
-    interrupt: &Interrupt,
+    context: &LabContext,
+    interrupt: &InterruptFlag,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<u8, LabError> {
     let place = store::create(&args.results_dir)?;
     let started_ms = wall_clock::now_ms();
     let before =
-        Scrape::take(&plan.server).map_err(|wrong| diagnosis::unreachable(plan, &wrong))?;
-    let sampler = Sampler::start(plan.server.clone(), plan.scenario.sample_every());
+        MetricsScrape::take(&plan.server).map_err(|wrong| diagnosis::unreachable(plan, &wrong))?;
+    let sampler = ScrapeSampler::start(plan.server.clone(), plan.scenario.sample_every());
     let phases = steps::all(plan, interrupt, &mut |text| {
-        // Whoever does not read it misses nothing but that.
+        // A failed write loses nothing else.
         let _ = writeln!(err, "{text}");
     });
     let samples = sampler.finish();
-    // A server that is gone by now is told as such by its calls.
-    let after = Scrape::take(&plan.server).ok();
-    let run = Run {
+    // A server that is gone by now shows in its calls.
+    let after = MetricsScrape::take(&plan.server).ok();
+    let run = SshRun {
         test_id: place.id.clone(),
         version: context.version.to_owned(),
         build: crate::run::build().to_owned(),
@@ -89,14 +89,14 @@ fn one(
         target: plan.server.authority().to_owned(),
         target_cpus: plan.target_cpus,
         server_cpus: plan.server_cpus,
-        host: Host::read(),
+        host: HostInfo::read(),
         aborted: interrupt.is_set(),
         phases,
         before,
         after,
         samples,
     };
-    let told = run.told();
+    let told = run.report();
     store::write(&place, &run, &told)?;
     let written = if args.json {
         report::json(&told, out)
@@ -107,7 +107,7 @@ fn one(
         what: "write the result",
         source,
     })?;
-    // Whoever does not read it finds the directory all the same.
+    // The directory is there even if this line cannot be written.
     let _ = writeln!(err, "stored in {}", place.path.display());
     Ok(match (run.aborted, told.is_good) {
         (true, _) => EXIT_ABORTED,

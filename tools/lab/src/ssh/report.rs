@@ -2,20 +2,20 @@
 
 use std::io::{self, Write};
 
-use super::figures::{PhaseTold, Told};
-use super::scenario::Scenario;
-use super::scrape::InForce;
-use crate::summary::Document;
+use super::figures::{PhaseReport, RunReport};
+use super::scenario::SshScenario;
+use super::scrape::ServerLimits;
+use crate::summary::SummaryDocument;
 
 const WIDTH: usize = 70;
 
-pub(super) fn json(told: &Told, out: &mut dyn Write) -> io::Result<()> {
-    Document::of(told).print(out)
+pub(super) fn json(told: &RunReport, out: &mut dyn Write) -> io::Result<()> {
+    SummaryDocument::of(told).print(out)
 }
 
 /// The scenarios.
 pub(super) fn list(out: &mut dyn Write) -> io::Result<()> {
-    for scenario in Scenario::ALL {
+    for scenario in SshScenario::ALL {
         let workers: Vec<String> = scenario.workers().iter().map(u32::to_string).collect();
         writeln!(
             out,
@@ -29,7 +29,7 @@ pub(super) fn list(out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-pub(super) fn text(told: &Told, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn text(told: &RunReport, out: &mut dyn Write) -> io::Result<()> {
     let (double, single) = ("=".repeat(WIDTH), "-".repeat(WIDTH));
     writeln!(out, "{double}\n{:^WIDTH$}\n{double}\n", "LOAD TEST RESULTS")?;
     writeln!(out, "Test ID:    {}", told.test_id)?;
@@ -94,7 +94,7 @@ pub(super) fn text(told: &Told, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{double}")
 }
 
-fn limits(of: &InForce) -> String {
+fn limits(of: &ServerLimits) -> String {
     let told = [
         (of.connections_to_a_host, "connections to a host"),
         (of.sessions, "sessions"),
@@ -111,7 +111,7 @@ fn limits(of: &InForce) -> String {
     told.join(", ")
 }
 
-fn one(phase: &PhaseTold, out: &mut dyn Write) -> io::Result<()> {
+fn one(phase: &PhaseReport, out: &mut dyn Write) -> io::Result<()> {
     let share = phase.ok as f64 / phase.total.max(1) as f64 * 100.0;
     writeln!(
         out,

@@ -11,7 +11,7 @@ pub(super) const LATENCY_PORTS: [u16; 5] = [2222, 2322, 2323, 2324, 2325];
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
 #[value(rename_all = "snake_case")]
-pub(super) enum Scenario {
+pub(super) enum SshScenario {
     /// Connections made and ended, by 1, 2, 5 and 10 workers in turn
     ConnectionRate,
     /// Commands over connections that are there already
@@ -24,7 +24,7 @@ pub(super) enum Scenario {
     ExhaustionTest,
 }
 
-impl Scenario {
+impl SshScenario {
     /// All of them, in the order of the guide.
     pub const ALL: [Self; 5] = [
         Self::ConnectionRate,
@@ -54,7 +54,7 @@ impl Scenario {
         }
     }
 
-    /// How long it lasts; each number of workers and each host so long.
+    /// Returns how long it lasts; each number of workers and each host so long.
     pub fn duration(self) -> Duration {
         Duration::from_secs(match self {
             Self::ConnectionRate | Self::LatencyTest | Self::ExhaustionTest => 60,
@@ -63,7 +63,7 @@ impl Scenario {
         })
     }
 
-    /// How many workers, one number after the other.
+    /// Returns how many workers, one number after the other.
     pub fn workers(self) -> &'static [u32] {
         match self {
             Self::ConnectionRate => &[1, 2, 5, 10],
@@ -74,7 +74,7 @@ impl Scenario {
         }
     }
 
-    /// How often the server's metrics are read.
+    /// Returns how often the server's metrics are read.
     pub fn sample_every(self) -> Duration {
         Duration::from_secs(match self {
             Self::SustainedLoad => 5,
@@ -82,7 +82,7 @@ impl Scenario {
         })
     }
 
-    /// Whether a refusal is what it is for.
+    /// Returns whether a refusal is what it is for.
     pub fn wants_refusals(self) -> bool {
         self == Self::ExhaustionTest
     }

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::driver::HttpConnection;
 use crate::error::LabError;
-use crate::url::Url;
+use crate::url::HttpUrl;
 
 /// How long the server has for its metrics.
 const TIMEOUT_MS: u64 = 10_000;
@@ -21,17 +21,17 @@ const GLANCE: Duration = Duration::from_millis(50);
 
 /// The metrics at one moment.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Scrape {
+pub(super) struct MetricsScrape {
     /// By name, all label sets together.
     sums: BTreeMap<String, f64>,
-    /// By name and labels, as they stand there.
+    /// By name and labels, as the server writes them.
     each: BTreeMap<String, f64>,
     pub at_s: f64,
 }
 
-/// The limits that the server says are in force; those that it does not tell are missing.
+/// The limits that the server reports as in force; others are absent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub(super) struct InForce {
+pub(super) struct ServerLimits {
     pub connections_to_a_host: Option<f64>,
     pub sessions: Option<f64>,
     pub queue: Option<f64>,
@@ -39,8 +39,8 @@ pub(super) struct InForce {
     pub calls_of_a_tool_per_minute: Option<f64>,
 }
 
-/// The text that the server gives.
-pub(super) fn text(server: &Url) -> Result<String, LabError> {
+/// Returns the text that the server gives.
+pub(super) fn text(server: &HttpUrl) -> Result<String, LabError> {
     let failed = |what: String| LabError::Broken {
         arm: "server".into(),
         what,
@@ -51,7 +51,7 @@ pub(super) fn text(server: &Url) -> Result<String, LabError> {
     read(&mut connection, &url).map_err(failed)
 }
 
-fn read(connection: &mut HttpConnection, url: &Url) -> Result<String, String> {
+fn read(connection: &mut HttpConnection, url: &HttpUrl) -> Result<String, String> {
     let mut request = url.head("GET", &[]);
     request.extend_from_slice(b"\r\n");
     let reply = connection.exchange(&request);
@@ -65,9 +65,9 @@ fn read(connection: &mut HttpConnection, url: &Url) -> Result<String, String> {
     Ok(String::from_utf8_lossy(connection.body()).into_owned())
 }
 
-impl Scrape {
+impl MetricsScrape {
     /// Reads the metrics now.
-    pub fn take(server: &Url) -> Result<Self, String> {
+    pub fn take(server: &HttpUrl) -> Result<Self, String> {
         text(server)
             .map(|text| Self::of(&text, 0.0))
             .map_err(|error| error.to_string())
@@ -93,12 +93,12 @@ impl Scrape {
         scrape
     }
 
-    /// A metric, over all its labels.
+    /// Returns a metric, over all its labels.
     pub fn sum(&self, name: &str) -> Option<f64> {
         self.sums.get(name).copied()
     }
 
-    pub fn in_force(&self) -> InForce {
+    pub fn in_force(&self) -> ServerLimits {
         // Of several servers the least counts.
         let limit = |name: &str| {
             let label = format!("limit=\"{name}\"");
@@ -107,7 +107,7 @@ impl Scrape {
             let found = self.each.iter().filter(|(named, _)| of_name(named));
             found.map(|(_, most)| *most).reduce(f64::min)
         };
-        InForce {
+        ServerLimits {
             connections_to_a_host: limit("connections"),
             sessions: limit("sessions"),
             queue: limit("queue"),
@@ -118,27 +118,27 @@ impl Scrape {
 }
 
 /// Reads the metrics again and again on a thread of its own.
-pub(super) struct Sampler {
+pub(super) struct ScrapeSampler {
     stop: Arc<AtomicBool>,
-    thread: JoinHandle<Vec<Scrape>>,
+    thread: JoinHandle<Vec<MetricsScrape>>,
 }
 
-impl Sampler {
-    pub fn start(server: Url, every: Duration) -> Self {
+impl ScrapeSampler {
+    pub fn start(server: HttpUrl, every: Duration) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&stop);
         let thread = std::thread::spawn(move || sampled(&server, every, &told));
         Self { stop, thread }
     }
 
-    /// What was read.
-    pub fn finish(self) -> Vec<Scrape> {
+    /// Stops, and returns the scrapes.
+    pub fn finish(self) -> Vec<MetricsScrape> {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.join().unwrap_or_default()
     }
 }
 
-fn sampled(server: &Url, every: Duration, stop: &AtomicBool) -> Vec<Scrape> {
+fn sampled(server: &HttpUrl, every: Duration, stop: &AtomicBool) -> Vec<MetricsScrape> {
     let (began, url) = (Instant::now(), server.at("/metrics"));
     let (mut samples, mut connection) = (Vec::new(), None);
     while !stop.load(Ordering::Relaxed) && samples.len() < SAMPLES_MAX {
@@ -147,7 +147,7 @@ fn sampled(server: &Url, every: Duration, stop: &AtomicBool) -> Vec<Scrape> {
         }
         let read = connection.as_mut().map(|connection| read(connection, &url));
         match read {
-            Some(Ok(text)) => samples.push(Scrape::of(&text, began.elapsed().as_secs_f64())),
+            Some(Ok(text)) => samples.push(MetricsScrape::of(&text, began.elapsed().as_secs_f64())),
             _ => connection = None,
         }
         let next = Instant::now() + every;
@@ -166,12 +166,12 @@ mod tests {
     fn metrics_are_read_by_name_and_by_label() {
         let text = "# HELP x y\nmcp_ssh_limit{limit=\"connections\",server=\"ssh\"} 10\nmcp_pool_hits_total 3\n\
 mcp_ssh_commands_total{host=\"a b\",status=\"success\"} 4\nmcp_ssh_commands_total{host=\"c\"} 2\nno line\nx nan?\n";
-        let scrape = Scrape::of(text, 0.0);
+        let scrape = MetricsScrape::of(text, 0.0);
         assert_eq!(scrape.sum("mcp_ssh_commands_total"), Some(6.0));
         assert_eq!(scrape.sum("nothing"), None);
-        let told = InForce {
+        let told = ServerLimits {
             connections_to_a_host: Some(10.0),
-            ..InForce::default()
+            ..ServerLimits::default()
         };
         assert_eq!(scrape.in_force(), told);
     }

@@ -5,15 +5,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Barrier, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::args::Plan;
-use super::client::{Called, Client, Wrong};
-use super::phase::{Notes, Phase, Worked};
-use super::scenario::Scenario;
-use crate::interrupt::Interrupt;
-use crate::stats::Random;
+use super::args::SshPlan;
+use super::client::{CallFailure, CallOutcome, McpClient};
+use super::phase::{CallRecorder, WorkerCalls, WorkerPhase};
+use super::scenario::SshScenario;
+use crate::interrupt::InterruptFlag;
+use crate::stats::SeededRandom;
 use crate::wall_clock;
 
-/// What is run, one after the other.
+/// The commands, in order.
 const COMMANDS: [&str; 3] = ["hostname", "whoami", "cat /etc/hostname"];
 /// Connections that are there before commands are counted.
 const PREWARMED: u32 = 5;
@@ -29,18 +29,22 @@ const SUSTAINED_MIX: [usize; 2] = [70, 20];
 const LATENCY_RATE: f64 = 10.0;
 
 /// What all workers of a phase share.
-struct Floor<'a> {
-    plan: &'a Plan,
+struct PhaseContext<'a> {
+    plan: &'a SshPlan,
     host: &'a str,
-    interrupt: &'a Interrupt,
+    interrupt: &'a InterruptFlag,
     /// When calls begin to count: known when all workers are ready.
     begin: OnceLock<Instant>,
     /// The first output of each command.
     outputs: Mutex<BTreeMap<&'static str, String>>,
 }
 
-/// Carries out a scenario; `tell` hears of each step.
-pub(super) fn all(plan: &Plan, interrupt: &Interrupt, tell: &mut dyn FnMut(&str)) -> Vec<Phase> {
+/// Runs a scenario; `tell` gets each step.
+pub(super) fn all(
+    plan: &SshPlan,
+    interrupt: &InterruptFlag,
+    tell: &mut dyn FnMut(&str),
+) -> Vec<WorkerPhase> {
     let mut phases = Vec::new();
     for host in &plan.hosts {
         for workers in &plan.workers {
@@ -57,20 +61,20 @@ pub(super) fn all(plan: &Plan, interrupt: &Interrupt, tell: &mut dyn FnMut(&str)
     phases
 }
 
-fn phase(plan: &Plan, host: &str, workers: u32, interrupt: &Interrupt) -> Phase {
+fn phase(plan: &SshPlan, host: &str, workers: u32, interrupt: &InterruptFlag) -> WorkerPhase {
     let prewarmed = match plan.scenario {
-        Scenario::CommandThroughput => prewarmed(plan, host),
+        SshScenario::CommandThroughput => prewarmed(plan, host),
         _ => Vec::new(),
     };
-    let floor = Floor {
+    let floor = PhaseContext {
         plan,
         host,
         interrupt,
         begin: OnceLock::new(),
         outputs: Mutex::default(),
     };
-    let rounds = Rounds::new(workers);
-    let worked: Vec<Worked> = std::thread::scope(|scope| {
+    let rounds = RoundBarrier::new(workers);
+    let worked: Vec<WorkerCalls> = std::thread::scope(|scope| {
         let (floor, rounds) = (&floor, &rounds);
         let handles: Vec<_> = (0..workers)
             .map(|number| scope.spawn(move || floor.work(number, workers, rounds)))
@@ -83,10 +87,10 @@ fn phase(plan: &Plan, host: &str, workers: u32, interrupt: &Interrupt) -> Phase 
     let seconds = floor.begin().elapsed().as_secs_f64().max(1e-9);
     drop(prewarmed);
     let name = match plan.scenario {
-        Scenario::LatencyTest => host.to_owned(),
+        SshScenario::LatencyTest => host.to_owned(),
         _ => format!("{workers} workers"),
     };
-    Phase {
+    WorkerPhase {
         name,
         host: host.to_owned(),
         asked: workers,
@@ -96,10 +100,10 @@ fn phase(plan: &Plan, host: &str, workers: u32, interrupt: &Interrupt) -> Phase 
 }
 
 /// Sessions that have run a command; kept until they are dropped.
-fn prewarmed(plan: &Plan, host: &str) -> Vec<Client> {
+fn prewarmed(plan: &SshPlan, host: &str) -> Vec<McpClient> {
     let mut clients = Vec::new();
     for _ in 0..PREWARMED {
-        let Ok(mut client) = Client::open(plan) else {
+        let Ok(mut client) = McpClient::open(plan) else {
             // The workers meet the same, and are counted.
             return clients;
         };
@@ -112,12 +116,12 @@ fn prewarmed(plan: &Plan, host: &str) -> Vec<Client> {
 }
 
 /// The rounds of exhaustion_test: all workers try at the same time.
-struct Rounds {
+struct RoundBarrier {
     barrier: Barrier,
     is_over: AtomicBool,
 }
 
-impl Rounds {
+impl RoundBarrier {
     fn new(workers: u32) -> Self {
         Self {
             barrier: Barrier::new(usize::try_from(workers).unwrap_or(usize::MAX)),
@@ -126,34 +130,34 @@ impl Rounds {
     }
 }
 
-impl Floor<'_> {
-    fn work(&self, number: u32, workers: u32, rounds: &Rounds) -> Worked {
-        let mut notes = Notes::new(Instant::now());
+impl PhaseContext<'_> {
+    fn work(&self, number: u32, workers: u32, rounds: &RoundBarrier) -> WorkerCalls {
+        let mut notes = CallRecorder::new(Instant::now());
         let scenario = self.plan.scenario;
         let mut client = self.opened(&mut notes);
         let mut held = None;
-        if let (Scenario::CommandThroughput | Scenario::LatencyTest, Some(client)) =
+        if let (SshScenario::CommandThroughput | SshScenario::LatencyTest, Some(client)) =
             (scenario, &mut client)
         {
             let (called, id) = client.connect(self.plan, self.host, false);
             notes.add("ssh_connect", called);
             held = id;
         }
-        // Nobody begins before all have what they need.
+        // No worker begins before all are ready.
         if rounds.barrier.wait().is_leader() {
             let _ = self.begin.set(Instant::now() + self.plan.warmup);
         }
         rounds.barrier.wait();
         notes.began = self.begin();
         match (scenario, client) {
-            (Scenario::ExhaustionTest, client) => self.exhaust(client, rounds, &mut notes),
+            (SshScenario::ExhaustionTest, client) => self.exhaust(client, rounds, &mut notes),
             (_, None) => {}
-            (Scenario::ConnectionRate, Some(client)) => self.connections(client, &mut notes),
-            (Scenario::SustainedLoad, Some(client)) => self.sustain(client, number, &mut notes),
-            (Scenario::CommandThroughput, Some(client)) => {
+            (SshScenario::ConnectionRate, Some(client)) => self.connections(client, &mut notes),
+            (SshScenario::SustainedLoad, Some(client)) => self.sustain(client, number, &mut notes),
+            (SshScenario::CommandThroughput, Some(client)) => {
                 self.commands(client, held, None, &mut notes);
             }
-            (Scenario::LatencyTest, Some(client)) => {
+            (SshScenario::LatencyTest, Some(client)) => {
                 let every = f64::from(workers) / LATENCY_RATE;
                 let first = f64::from(number) / LATENCY_RATE;
                 self.commands(client, held, Some((first, every)), &mut notes);
@@ -162,12 +166,12 @@ impl Floor<'_> {
         notes.worked
     }
 
-    /// A session with the server; why there is none is noted as a call.
-    fn opened(&self, notes: &mut Notes) -> Option<Client> {
-        match Client::open(self.plan) {
+    /// Returns a session with the server; why there is none is noted as a call.
+    fn opened(&self, notes: &mut CallRecorder) -> Option<McpClient> {
+        match McpClient::open(self.plan) {
             Ok(client) => Some(client),
             Err(wrong) => {
-                let called = Called {
+                let called = CallOutcome {
                     latency_ms: 0.0,
                     said: Err(wrong),
                 };
@@ -194,7 +198,7 @@ impl Floor<'_> {
         wall_clock::pause(long.min(self.until().saturating_duration_since(Instant::now())));
     }
 
-    fn connections(&self, mut client: Client, notes: &mut Notes) {
+    fn connections(&self, mut client: McpClient, notes: &mut CallRecorder) {
         notes.worked.is_running = true;
         while !self.is_over() {
             let (called, id) = client.connect(self.plan, self.host, true);
@@ -209,10 +213,10 @@ impl Floor<'_> {
     /// Commands as fast as they are answered, or each when it is due: the first after so many seconds, and how often.
     fn commands(
         &self,
-        mut client: Client,
+        mut client: McpClient,
         held: Option<String>,
         due: Option<(f64, f64)>,
-        notes: &mut Notes,
+        notes: &mut CallRecorder,
     ) {
         let Some(id) = held else { return };
         notes.worked.is_running = true;
@@ -227,7 +231,7 @@ impl Floor<'_> {
             }
             let called = self.run(&mut client, &id, command);
             number = number.saturating_add(1);
-            // What comes before is for warming up.
+            // Earlier calls are the warm-up.
             if Instant::now() >= self.begin() {
                 notes.add("ssh_run_command", called);
             }
@@ -235,22 +239,22 @@ impl Floor<'_> {
         notes.add("ssh_disconnect", client.disconnect(&id));
     }
 
-    /// Runs a command whose output has to be the first one's.
-    fn run(&self, client: &mut Client, id: &str, command: &'static str) -> Called {
+    /// Runs a command; its output has to equal the first one's.
+    fn run(&self, client: &mut McpClient, id: &str, command: &'static str) -> CallOutcome {
         let (mut called, stdout) = client.run(id, command);
         if called.said.is_ok() {
             let mut outputs = self.outputs.lock().unwrap_or_else(PoisonError::into_inner);
             let first = outputs.entry(command).or_insert_with(|| stdout.clone());
             if *first != stdout || stdout.is_empty() {
                 let wrong = format!("{command} said {stdout:?}, and {first:?} before");
-                called.said = Err(Wrong::new("wrong_output", wrong));
+                called.said = Err(CallFailure::new("wrong_output", wrong));
             }
         }
         called
     }
 
-    fn sustain(&self, mut client: Client, number: u32, notes: &mut Notes) {
-        let mut random = Random::new(u64::from(number) + 1);
+    fn sustain(&self, mut client: McpClient, number: u32, notes: &mut CallRecorder) {
+        let mut random = SeededRandom::new(u64::from(number) + 1);
         let mut sessions: Vec<String> = Vec::new();
         while !self.is_over() {
             let roll = random.below(100);
@@ -292,7 +296,7 @@ impl Floor<'_> {
     }
 
     /// Rounds of one connection of each worker: all try, then all that have one use it and let it go.
-    fn exhaust(&self, client: Option<Client>, rounds: &Rounds, notes: &mut Notes) {
+    fn exhaust(&self, client: Option<McpClient>, rounds: &RoundBarrier, notes: &mut CallRecorder) {
         let mut client = client;
         notes.worked.is_running = client.is_some();
         loop {

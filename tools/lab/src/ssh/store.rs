@@ -6,23 +6,23 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::figures::{Run, Told};
+use super::figures::{RunReport, SshRun};
 use crate::error::LabError;
 use crate::run::{write_document, write_whole};
-use crate::summary::Document;
+use crate::summary::SummaryDocument;
 use crate::wall_clock;
 
 /// How many runs may begin in one second at one place.
 const SAME_SECOND_MAX: u32 = 100;
 
-/// Where a run is kept.
-pub(super) struct Place {
+/// Directory of a run's results.
+pub(super) struct ResultsDirectory {
     /// `loadtest_YYYYMMDD_HHMMSS`.
     pub id: String,
     pub path: PathBuf,
 }
 
-pub(super) fn create(results: &Path) -> Result<Place, LabError> {
+pub(super) fn create(results: &Path) -> Result<ResultsDirectory, LabError> {
     fs::create_dir_all(results).map_err(|source| LabError::path(results, source))?;
     let moment = wall_clock::compact().replace('T', "_").replace('Z', "");
     for number in 1..=SAME_SECOND_MAX {
@@ -32,7 +32,7 @@ pub(super) fn create(results: &Path) -> Result<Place, LabError> {
         };
         let path = results.join(&id);
         match fs::create_dir(&path) {
-            Ok(()) => return Ok(Place { id, path }),
+            Ok(()) => return Ok(ResultsDirectory { id, path }),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(source) => return Err(LabError::path(&path, source)),
         }
@@ -41,7 +41,11 @@ pub(super) fn create(results: &Path) -> Result<Place, LabError> {
     Err(LabError::path(results, wrong))
 }
 
-pub(super) fn write(place: &Place, run: &Run, told: &Told) -> Result<(), LabError> {
+pub(super) fn write(
+    place: &ResultsDirectory,
+    run: &SshRun,
+    told: &RunReport,
+) -> Result<(), LabError> {
     let most = run.phases.iter().map(|phase| phase.workers.len()).max();
     for worker in 0..most.unwrap_or(0) {
         let mut lines = Vec::new();
@@ -70,5 +74,5 @@ pub(super) fn write(place: &Place, run: &Run, told: &Told) -> Result<(), LabErro
         write_whole(&place.path.join(format!("w{worker}.jsonl")), &lines)?;
     }
     // The summary comes last: a directory that has one is whole.
-    write_document(&place.path.join("summary.json"), &Document::of(told))
+    write_document(&place.path.join("summary.json"), &SummaryDocument::of(told))
 }

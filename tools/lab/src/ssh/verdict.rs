@@ -1,23 +1,23 @@
-//! What the guide makes of a scenario's figures.
+//! Verdict of the guide on a scenario's figures.
 
 use serde::Serialize;
 
-use super::figures::PhaseTold;
-use super::scenario::Scenario;
+use super::figures::PhaseReport;
+use super::scenario::SshScenario;
 
 /// Amplification beyond which a line is severe.
 const SEVERE: f64 = 10.0;
 
 /// A verdict and its reasons.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(super) struct Verdict {
+pub(super) struct ScenarioVerdict {
     pub verdict: &'static str,
     pub reasons: Vec<String>,
     /// Whether the run may be called good.
     pub is_good: bool,
 }
 
-impl Verdict {
+impl ScenarioVerdict {
     fn new(verdict: &'static str, is_good: bool, reasons: Vec<String>) -> Self {
         Self {
             verdict,
@@ -26,8 +26,8 @@ impl Verdict {
         }
     }
 
-    /// That of a scenario; `most` is how many connections the server gives, where it tells.
-    pub fn of(scenario: Scenario, phases: &[PhaseTold], most: Option<f64>) -> Self {
+    /// Returns the verdict of a scenario; `most` is the server's limit of connections, if known.
+    pub fn of(scenario: SshScenario, phases: &[PhaseReport], most: Option<f64>) -> Self {
         if let Some(lost) = phases.iter().find(|phase| phase.running < phase.asked) {
             let wrong = format!(
                 "{} of {} workers ran ({}): what was measured is not what was asked for",
@@ -37,10 +37,10 @@ impl Verdict {
         }
         let failed: usize = phases.iter().map(|phase| phase.failed).sum();
         match scenario {
-            Scenario::ExhaustionTest => Self::exhausted(phases, most),
-            Scenario::SustainedLoad => Self::sustained(phases),
-            Scenario::LatencyTest => Self::latency(phases, failed),
-            Scenario::ConnectionRate => {
+            SshScenario::ExhaustionTest => Self::exhausted(phases, most),
+            SshScenario::SustainedLoad => Self::sustained(phases),
+            SshScenario::LatencyTest => Self::latency(phases, failed),
+            SshScenario::ConnectionRate => {
                 let best = phases
                     .iter()
                     .max_by(|a, b| a.connects_per_s.total_cmp(&b.connects_per_s));
@@ -50,13 +50,13 @@ impl Verdict {
                         best.name, best.connects_per_s
                     )
                 });
-                Self::counted(failed, best.into_iter().collect())
+                Self::of_failures(failed, best.into_iter().collect())
             }
-            Scenario::CommandThroughput => Self::counted(failed, Vec::new()),
+            SshScenario::CommandThroughput => Self::of_failures(failed, Vec::new()),
         }
     }
 
-    fn counted(failed: usize, mut reasons: Vec<String>) -> Self {
+    fn of_failures(failed: usize, mut reasons: Vec<String>) -> Self {
         if failed > 0 {
             reasons.push(format!("{failed} calls failed"));
         }
@@ -67,7 +67,7 @@ impl Verdict {
         )
     }
 
-    fn sustained(phases: &[PhaseTold]) -> Self {
+    fn sustained(phases: &[PhaseReport]) -> Self {
         let mut reasons = Vec::new();
         let mut is_good = true;
         for phase in phases {
@@ -105,7 +105,7 @@ impl Verdict {
         Self::new(verdict, is_good, reasons)
     }
 
-    fn latency(phases: &[PhaseTold], failed: usize) -> Self {
+    fn latency(phases: &[PhaseReport], failed: usize) -> Self {
         let baseline = phases.first().and_then(|phase| phase.latency.p50);
         let mut reasons = Vec::new();
         for phase in phases.iter().skip(1) {
@@ -120,10 +120,10 @@ impl Verdict {
                 ));
             }
         }
-        Self::counted(failed, reasons)
+        Self::of_failures(failed, reasons)
     }
 
-    fn exhausted(phases: &[PhaseTold], most: Option<f64>) -> Self {
+    fn exhausted(phases: &[PhaseReport], most: Option<f64>) -> Self {
         let Some(phase) = phases.first() else {
             return Self::new("INCONCLUSIVE", false, vec!["nothing ran".into()]);
         };
@@ -157,10 +157,10 @@ impl Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ssh::figures::Latency;
+    use crate::ssh::figures::LatencyFigures;
 
-    fn phase(asked: usize, connects: usize, rejected: usize, failed: usize) -> PhaseTold {
-        PhaseTold {
+    fn phase(asked: usize, connects: usize, rejected: usize, failed: usize) -> PhaseReport {
+        PhaseReport {
             asked,
             running: asked,
             connects,
@@ -169,7 +169,7 @@ mod tests {
             total: 1_000,
             rps: 10.0,
             rps_peak: 12.0,
-            ..PhaseTold::default()
+            ..PhaseReport::default()
         }
     }
 
@@ -182,7 +182,7 @@ mod tests {
             (100, 50, 1, "FAIL"),
         ] {
             let phases = [phase(15, connects, rejected, failed)];
-            let told = Verdict::of(Scenario::ExhaustionTest, &phases, Some(10.0));
+            let told = ScenarioVerdict::of(SshScenario::ExhaustionTest, &phases, Some(10.0));
             assert_eq!(told.verdict, verdict, "{told:?}");
         }
     }
@@ -191,27 +191,29 @@ mod tests {
     fn a_worker_that_did_not_run_makes_the_run_invalid() {
         let mut lost = phase(5, 1, 0, 0);
         lost.running = 4;
-        for scenario in Scenario::ALL {
-            let told = Verdict::of(scenario, &[lost.clone()], Some(10.0));
+        for scenario in SshScenario::ALL {
+            let told = ScenarioVerdict::of(scenario, &[lost.clone()], Some(10.0));
             assert_eq!((told.verdict, told.is_good), ("INVALID", false));
         }
     }
 
     #[test]
     fn sustained_load_warns_of_peaks_and_fails_for_errors() {
-        let told = |phase: PhaseTold| Verdict::of(Scenario::SustainedLoad, &[phase], None).verdict;
+        let told = |phase: PhaseReport| {
+            ScenarioVerdict::of(SshScenario::SustainedLoad, &[phase], None).verdict
+        };
         assert_eq!(told(phase(5, 1, 0, 10)), "PASS");
         assert_eq!(told(phase(5, 1, 0, 11)), "FAIL");
-        let peaked = PhaseTold {
+        let peaked = PhaseReport {
             rps_peak: 21.0,
             ..phase(5, 1, 0, 0)
         };
         assert_eq!(told(peaked), "WARN");
-        let slow = PhaseTold {
-            latency: Latency {
+        let slow = PhaseReport {
+            latency: LatencyFigures {
                 p99: Some(10.0),
                 max: Some(51.0),
-                ..Latency::default()
+                ..LatencyFigures::default()
             },
             ..phase(5, 1, 0, 0)
         };

@@ -1,11 +1,11 @@
 //! The rows about people: a call that waits for a yes, and calls that do not while others wait.
 
-use super::ratio::{self, told};
-use super::workspace::{Rules, Server, Workspace};
-use super::{Group, Standard};
+use super::ratio::{self, format_ratio};
+use super::workspace::{MockServer, RuleSet, StandardWorkspace};
+use super::{ComparisonGroup, StandardResults};
 use crate::error::LabError;
-use crate::overhead::{Plan, whole};
-use crate::person::Person;
+use crate::overhead::{OverheadPlan, whole};
+use crate::person::PersonRole;
 use crate::stats::Interval;
 use std::fmt::{self, Write as _};
 use std::time::Duration;
@@ -18,16 +18,19 @@ const CALLS_WAITING: usize = 50;
 /// How many times as long an allowed call may take at the median while others wait.
 pub(super) const RATIO_MAX: f64 = 1.1;
 
-/// A call that goes on as soon as a person who takes no time said yes.
-pub(super) fn asked(workspace: &Workspace, plan: Plan) -> Result<Plan, LabError> {
-    let server = Server::Files;
-    Ok(Plan {
+/// Returns a call that goes on as soon as a person who takes no time said yes.
+pub(super) fn with_approval(
+    workspace: &StandardWorkspace,
+    plan: OverheadPlan,
+) -> Result<OverheadPlan, LabError> {
+    let server = MockServer::Files;
+    Ok(OverheadPlan {
         arms: vec![
             workspace.direct(server),
-            workspace.guarded(server, Rules::Asked(4))?,
-            workspace.guarded(server, Rules::Asked(1_000))?,
+            workspace.guard_server(server, RuleSet::Asked(4))?,
+            workspace.guard_server(server, RuleSet::Asked(1_000))?,
         ],
-        person: Some(Person::Approves {
+        person: Some(PersonRole::Approves {
             delay: Duration::ZERO,
             at_once: 1,
         }),
@@ -35,15 +38,18 @@ pub(super) fn asked(workspace: &Workspace, plan: Plan) -> Result<Plan, LabError>
     })
 }
 
-/// The same variant twice; in the second, calls wait on the same connection.
-pub(super) fn pending(workspace: &Workspace, plan: Plan) -> Result<Plan, LabError> {
-    let guarded = |name: &str| workspace.guarded_as(name, Server::Files, Rules::Four);
-    Ok(Plan {
+/// Returns the same variant twice; in the second, calls wait on the same connection.
+pub(super) fn pending(
+    workspace: &StandardWorkspace,
+    plan: OverheadPlan,
+) -> Result<OverheadPlan, LabError> {
+    let guarded = |name: &str| workspace.guarded_as(name, MockServer::Files, RuleSet::Four);
+    Ok(OverheadPlan {
         arms: vec![
             guarded("durward, none waits")?,
             guarded(&format!("durward, {CALLS_WAITING} wait"))?,
         ],
-        person: Some(Person::Ignores {
+        person: Some(PersonRole::Ignores {
             calls: CALLS_WAITING,
             operation: workspace.write(),
         }),
@@ -52,7 +58,7 @@ pub(super) fn pending(workspace: &Workspace, plan: Plan) -> Result<Plan, LabErro
 }
 
 /// The p50 while others wait over the p50 while none does; nothing for other tables.
-pub(super) fn ratio(group: &Group) -> Option<Interval> {
+pub(super) fn ratio(group: &ComparisonGroup) -> Option<Interval> {
     if group.title != PENDING {
         return None;
     }
@@ -62,13 +68,13 @@ pub(super) fn ratio(group: &Group) -> Option<Interval> {
     Some(ratio::of(alone, crowded, group.analysis.confidence))
 }
 
-/// The ratio of the standard run.
-pub(super) fn of(standard: &Standard) -> Option<Interval> {
+/// Returns the ratio of the standard run.
+pub(super) fn of(standard: &StandardResults) -> Option<Interval> {
     standard.groups.iter().find_map(ratio)
 }
 
 /// What of a call grew while others waited.
-pub(super) fn cause(standard: &Standard) -> Option<String> {
+pub(super) fn cause(standard: &StandardResults) -> Option<String> {
     let group = standard
         .groups
         .iter()
@@ -79,13 +85,13 @@ pub(super) fn cause(standard: &Standard) -> Option<String> {
     }
 }
 
-/// Whether the ratio is within its budget.
+/// Returns whether the ratio is within its budget.
 pub(super) fn is_kept(ratio: &Interval) -> bool {
     ratio.upper() <= RATIO_MAX
 }
 
-/// What stands below a table of these.
-pub(super) fn below(group: &Group, page: &mut String) -> fmt::Result {
+/// Writes the text below a table of these.
+pub(super) fn below(group: &ComparisonGroup, page: &mut String) -> fmt::Result {
     for comparison in &group.analysis.comparisons {
         let Some(approval) = &comparison.approval else {
             continue;
@@ -104,7 +110,7 @@ pub(super) fn below(group: &Group, page: &mut String) -> fmt::Result {
     writeln!(
         page,
         "\np50 over p50 while none waits: {} (budget ≤ {RATIO_MAX:.2}): {}.",
-        told(&ratio),
+        format_ratio(&ratio),
         super::budget::word(is_kept(&ratio))
     )
 }

@@ -1,7 +1,7 @@
-//! The budgets of the hop over stdio, and what is held against them: the upper end of the interval.
+//! The budgets of the hop over stdio, and the figure that is compared with them: the upper end of the interval.
 
-use super::{Group, Standard, approval, features, web};
-use crate::overhead::Comparison;
+use super::{ComparisonGroup, StandardResults, approval, features, web};
+use crate::overhead::VariantComparison;
 
 /// Added to a call at the median, in microseconds.
 pub(super) const ADDED_P50_US_MAX: f64 = 40.0;
@@ -12,8 +12,8 @@ pub(super) const RESIDENT_KIB_MAX: u64 = 15 * 1024;
 /// From spawn to the answer to `initialize`, in microseconds.
 pub(super) const START_US_MAX: f64 = 50_000.0;
 
-/// Whether a guarded variant keeps both budgets of the hop; nothing for variants that have none.
-pub(super) fn verdict(group: &Group, comparison: &Comparison) -> Option<bool> {
+/// Returns whether a guarded variant keeps both budgets of the hop; nothing for variants that have none.
+pub(super) fn verdict(group: &ComparisonGroup, comparison: &VariantComparison) -> Option<bool> {
     if !group.budgeted || !comparison.arm.starts_with("durward") {
         return None;
     }
@@ -24,8 +24,8 @@ pub(super) fn verdict(group: &Group, comparison: &Comparison) -> Option<bool> {
     Some(comparison.overhead_us.upper() <= ADDED_P50_US_MAX && p99)
 }
 
-/// Whether any budget is missed.
-pub(super) fn short(standard: &Standard) -> bool {
+/// Returns whether any budget is missed.
+pub(super) fn short(standard: &StandardResults) -> bool {
     let hop = standard.groups.iter().any(|group| {
         let mut verdicts = group.analysis.comparisons.iter();
         verdicts.any(|comparison| verdict(group, comparison) == Some(false))
@@ -49,17 +49,17 @@ pub(super) fn short(standard: &Standard) -> bool {
         || !start_kept(standard)
 }
 
-/// Whether the memory at rest is within its budget.
-pub(super) fn memory_kept(standard: &Standard) -> bool {
+/// Returns whether the memory at rest is within its budget.
+pub(super) fn memory_kept(standard: &StandardResults) -> bool {
     standard.idle.resident_kib <= RESIDENT_KIB_MAX
 }
 
-/// Whether the start is within its budget.
-pub(super) fn start_kept(standard: &Standard) -> bool {
+/// Returns whether the start is within its budget.
+pub(super) fn start_kept(standard: &StandardResults) -> bool {
     standard.idle.start_us.upper() <= START_US_MAX
 }
 
-/// The word for a verdict.
+/// Returns the word for a verdict.
 pub(super) fn word(kept: bool) -> &'static str {
     if kept { "PASS" } else { "SHORT" }
 }

@@ -1,12 +1,12 @@
-//! Where a budget that is missed went: the variant's own stages, the largest first, and where each lies.
+//! Causes of a missed budget: the variant's own stages, the largest first, and the place of each.
 
-use crate::journal::Stages;
-use crate::overhead::{Analysis, ArmFigures};
+use crate::journal::StageTimes;
+use crate::overhead::{ArmFigures, OverheadAnalysis};
 
 /// Stages below this mean are left out, in microseconds.
 const SAID_US_MIN: f64 = 0.1;
 
-/// What a stage is, or where its code lies.
+/// Returns the description of a stage, or the place of its code.
 fn place(stage: &str) -> &'static str {
     match stage {
         "edge" => "crates/wire, and the face that reads the frame: crates/mcp",
@@ -20,7 +20,7 @@ fn place(stage: &str) -> &'static str {
     }
 }
 
-/// The stages of a variant with the largest first, or why there are none.
+/// Returns the stages of a variant with the largest first, or why there are none.
 pub(super) fn of_arm(arm: &ArmFigures) -> String {
     let Some(found) = &arm.stages else {
         let why = arm.stages_missing.as_deref();
@@ -34,7 +34,7 @@ pub(super) fn of_arm(arm: &ArmFigures) -> String {
     format!(
         "of {:.1} µs in the mean: {}",
         found.outside_us.point,
-        listed(parts)
+        list_causes(parts)
     )
 }
 
@@ -49,16 +49,16 @@ pub(super) fn between(before: &ArmFigures, after: &ArmFigures) -> String {
         .collect();
     let rest = other.unexplained_us.point - one.unexplained_us.point;
     parts.push(("unexplained", rest));
-    format!("more than without: {}", listed(parts))
+    format!("more than without: {}", list_causes(parts))
 }
 
-/// The named variant of a measurement.
-pub(super) fn in_analysis(analysis: &Analysis, arm: &str) -> Option<String> {
+/// Returns the named variant of a measurement.
+pub(super) fn in_analysis(analysis: &OverheadAnalysis, arm: &str) -> Option<String> {
     let mut arms = analysis.arms.iter();
     arms.find(|known| known.arm.name == arm).map(of_arm)
 }
 
-fn listed(mut parts: Vec<(&str, f64)>) -> String {
+fn list_causes(mut parts: Vec<(&str, f64)>) -> String {
     parts.sort_by(|a, b| b.1.total_cmp(&a.1));
     let said: Vec<String> = parts
         .into_iter()
@@ -72,7 +72,7 @@ fn listed(mut parts: Vec<(&str, f64)>) -> String {
 }
 
 /// Rows with the same ground as one, in the order of the first of each.
-pub(super) fn grouped(rows: Vec<(String, String)>) -> Vec<(String, String)> {
+pub(super) fn group_rows(rows: Vec<(String, String)>) -> Vec<(String, String)> {
     let mut found: Vec<(String, String)> = Vec::new();
     for (what, why) in rows {
         match found.iter_mut().find(|(_, known)| *known == why) {
@@ -88,7 +88,7 @@ pub(super) fn grouped(rows: Vec<(String, String)>) -> Vec<(String, String)> {
 
 /// Where each stage lies, once for all rows.
 pub(super) fn legend() -> String {
-    let names = Stages::NAMES.map(|name| name.trim_end_matches("_us"));
+    let names = StageTimes::NAMES.map(|name| name.trim_end_matches("_us"));
     let all = names.iter().chain(&["unexplained"]);
     let said: Vec<String> = all.map(|name| format!("{name}: {}", place(name))).collect();
     said.join("; ")
@@ -106,14 +106,17 @@ mod tests {
             ("journal", 6.5),
             ("unexplained", 14.0),
         ];
-        let said = listed(parts);
+        let said = list_causes(parts);
         assert_eq!(said, "unexplained 14.0, journal 6.5, edge 6.4");
-        assert_eq!(listed(vec![("edge", -1.0)]), "nothing that a stage shows");
+        assert_eq!(
+            list_causes(vec![("edge", -1.0)]),
+            "nothing that a stage shows"
+        );
     }
 
     #[test]
     fn every_stage_of_a_journal_has_a_place() {
-        for name in Stages::NAMES {
+        for name in StageTimes::NAMES {
             let place = place(name.trim_end_matches("_us"));
             assert!(place.contains("crates/"), "{name}: {place}");
         }
@@ -124,6 +127,6 @@ mod tests {
     fn rows_of_one_ground_stand_together() {
         let row = |what: &str, why: &str| (what.to_owned(), why.to_owned());
         let rows = vec![row("p50", "x"), row("rate", "y"), row("p99", "x")];
-        assert_eq!(grouped(rows), [row("p50; p99", "x"), row("rate", "y")]);
+        assert_eq!(group_rows(rows), [row("p50; p99", "x"), row("rate", "y")]);
     }
 }

@@ -3,14 +3,16 @@
 use super::budget::{self, word};
 use super::one_url::OneUrl;
 use super::stdio_rate::StdioRate;
-use super::{Group, Standard, approval, causes, features, journal_rate, ratio, web};
-use crate::overhead::Comparison;
+use super::{
+    ComparisonGroup, StandardResults, approval, causes, features, journal_rate, ratio, web,
+};
+use crate::overhead::VariantComparison;
 use crate::stats::Interval;
 use std::io::{self, Write};
 
-/// What the generator may cost per call over stdio, in microseconds.
+/// Most that the generator may cost per call over stdio, in microseconds.
 const OWN_STDIO_US_MAX: f64 = 3.0;
-/// What it must be able to send over HTTP on one core, per second.
+/// Requests that it must be able to send over HTTP on one core, per second.
 const OWN_HTTP_PER_SECOND_MIN: f64 = 50_000.0;
 /// The policy stage at 4 and at 1,000 rules, in microseconds.
 const POLICY_US_MAX: [(&str, f64); 2] = [("4 rules", 2.0), ("1000 rules", 5.0)];
@@ -20,19 +22,19 @@ const JOURNAL_US_MAX: f64 = 2.0;
 const SHORT: &str = "SHORT";
 
 /// One row of the table.
-struct Row {
+struct CheckRow {
     what: String,
     budget: String,
     measured: String,
     peer: String,
     ratio: String,
     verdict: &'static str,
-    /// Where the time goes, or what else stands behind the figure.
+    /// Stages behind the figure, or another cause.
     cause: String,
 }
 
-/// What was measured of a budget, for the pages of later runs.
-pub(super) fn figures(standard: &Standard) -> Vec<(String, String)> {
+/// Returns the figures of every budget, for the pages of later runs.
+pub(super) fn figures(standard: &StandardResults) -> Vec<(String, String)> {
     let rows = rows(standard).into_iter();
     rows.filter(|row| row.measured != "-")
         .map(|row| match row.peer.as_str() {
@@ -42,15 +44,15 @@ pub(super) fn figures(standard: &Standard) -> Vec<(String, String)> {
         .collect()
 }
 
-/// The rows that miss their budget, each with where its time goes.
-pub(super) fn short(standard: &Standard) -> Vec<(String, String)> {
+/// Returns the rows that miss their budget, each with its cause.
+pub(super) fn short(standard: &StandardResults) -> Vec<(String, String)> {
     let rows = rows(standard).into_iter();
     let short = rows.filter(|row| row.verdict == SHORT);
-    causes::grouped(short.map(|row| (row.what, row.cause)).collect())
+    causes::group_rows(short.map(|row| (row.what, row.cause)).collect())
 }
 
-/// Every budget that stands, then calls a second over stdio, for which there is none.
-fn rows(standard: &Standard) -> Vec<Row> {
+/// Returns every budget in force, then calls a second over stdio, which has none.
+fn rows(standard: &StandardResults) -> Vec<CheckRow> {
     let mut rows = hop(standard);
     rows.extend(web::rows(&standard.web).into_iter().map(over_http));
     rows.extend(stages(standard));
@@ -66,9 +68,9 @@ fn rows(standard: &Standard) -> Vec<Row> {
 }
 
 /// Tables that hold budgets and could not be measured: nothing was shown.
-fn missing(standard: &Standard) -> impl Iterator<Item = Row> {
+fn missing(standard: &StandardResults) -> impl Iterator<Item = CheckRow> {
     let ours = standard.absent.iter().filter(|absent| absent.ours);
-    ours.map(|absent| Row {
+    ours.map(|absent| CheckRow {
         what: absent.title.clone(),
         budget: "-".into(),
         measured: "not measured".into(),
@@ -80,7 +82,7 @@ fn missing(standard: &Standard) -> impl Iterator<Item = Row> {
 }
 
 /// Ours with so many calls under way, beside the relay and each peer.
-fn stdio_rates(standard: &Standard) -> Vec<Row> {
+fn stdio_rates(standard: &StandardResults) -> Vec<CheckRow> {
     let rates = &standard.stdio_rates;
     let ours = rates.iter().filter(|rate| rate.arm.starts_with("durward"));
     let row = |ours: &StdioRate| {
@@ -97,12 +99,12 @@ fn stdio_rates(standard: &Standard) -> Vec<Row> {
                 ours.per_second.point / other.per_second.point.max(1e-9)
             )
         };
-        Row {
+        CheckRow {
             what: format!("calls a second over stdio, {} under way", ours.width),
             budget: "-".into(),
             measured: format!("{}/s", web::thousands(&ours.per_second)),
-            peer: joined(theirs.clone().map(said)),
-            ratio: joined(theirs.map(ratio)),
+            peer: join_parts(theirs.clone().map(said)),
+            ratio: join_parts(theirs.map(ratio)),
             verdict: "",
             cause: String::new(),
         }
@@ -110,15 +112,15 @@ fn stdio_rates(standard: &Standard) -> Vec<Row> {
     ours.map(row).collect()
 }
 
-fn joined(parts: impl Iterator<Item = String>) -> String {
+fn join_parts(parts: impl Iterator<Item = String>) -> String {
     match parts.collect::<Vec<_>>() {
         none if none.is_empty() => "-".into(),
         some => some.join(", "),
     }
 }
 
-/// Writes the table; whether every row that stands keeps its budget.
-pub(super) fn write(standard: &Standard, out: &mut dyn Write) -> io::Result<bool> {
+/// Writes the table; returns whether every row keeps its budget.
+pub(super) fn write(standard: &StandardResults, out: &mut dyn Write) -> io::Result<bool> {
     let rows = rows(standard);
     let kept = rows.iter().all(|row| row.verdict != SHORT);
     writeln!(
@@ -146,8 +148,8 @@ bench_simulation.py, bench_ssh.py and bench_gateways.py; `make bench` runs them.
     Ok(kept)
 }
 
-/// The hop over stdio with 50 rules, beside the bare relay and FastMCP's proxy.
-fn hop(standard: &Standard) -> Vec<Row> {
+/// Returns the hop over stdio with 50 rules, beside the bare relay and FastMCP's proxy.
+fn hop(standard: &StandardResults) -> Vec<CheckRow> {
     let found = standard.groups.iter().find_map(|group| {
         let comparisons = &group.analysis.comparisons;
         let guarded = comparisons.iter().find(|c| c.arm == "durward, 50 rules")?;
@@ -181,14 +183,14 @@ fn hop(standard: &Standard) -> Vec<Row> {
     rows
 }
 
-fn beside_fastmcp(group: &Group) -> Vec<Row> {
+fn beside_fastmcp(group: &ComparisonGroup) -> Vec<CheckRow> {
     let comparisons = &group.analysis.comparisons;
     let Some(ours) = comparisons.iter().find(|c| c.arm.starts_with("durward")) else {
         return Vec::new();
     };
     let cause = causes::in_analysis(&group.analysis, &ours.arm).unwrap_or_default();
     let theirs = comparisons.iter().filter(|c| c.arm.starts_with("FastMCP"));
-    let of = |peer: &Comparison| {
+    let of = |peer: &VariantComparison| {
         let named = Some((peer.arm.as_str(), &peer.overhead_us));
         row(
             &format!("stdio→stdio, p50, beside {}", peer.arm),
@@ -207,8 +209,8 @@ fn row(
     ours: &Interval,
     peer: Option<(&str, &Interval)>,
     cause: &str,
-) -> Row {
-    Row {
+) -> CheckRow {
+    CheckRow {
         what: what.into(),
         budget: format!("≤ {most_us:.0} µs"),
         measured: format!("{} µs", crate::overhead::whole(ours)),
@@ -224,7 +226,7 @@ fn row(
 }
 
 /// Policy and journal by the variants' own stages.
-fn stages(standard: &Standard) -> Vec<Row> {
+fn stages(standard: &StandardResults) -> Vec<CheckRow> {
     let arms = || {
         standard
             .groups
@@ -255,13 +257,13 @@ fn stages(standard: &Standard) -> Vec<Row> {
         .collect()
 }
 
-/// The journal under many writers, beside the disk where each record waits for it.
-fn journal(standard: &Standard) -> Row {
+/// Returns the journal under many writers, beside the disk where each record waits for it.
+fn journal(standard: &StandardResults) -> CheckRow {
     let rate = &standard.journal_rate;
-    Row {
+    CheckRow {
         what: format!("journal, {} writers", rate.writers),
         budget: format!("≥ {:.0}/s", journal_rate::PER_SECOND_MIN),
-        measured: format!("{}/s", rate.told()),
+        measured: format!("{}/s", rate.format_rate()),
         peer: "-".into(),
         ratio: "-".into(),
         verdict: word(rate.is_kept()),
@@ -275,9 +277,9 @@ fn journal(standard: &Standard) -> Row {
 }
 
 /// Lists and calls in front of many servers.
-fn one_url(standard: &Standard) -> Vec<Row> {
+fn one_url(standard: &StandardResults) -> Vec<CheckRow> {
     let held = standard.one_url.iter().flat_map(OneUrl::rows);
-    held.map(|held| Row {
+    held.map(|held| CheckRow {
         what: held.what,
         budget: held.budget,
         measured: held.measured,
@@ -290,12 +292,12 @@ fn one_url(standard: &Standard) -> Vec<Row> {
 }
 
 /// Allowed calls while others wait for a person.
-fn waiting(standard: &Standard) -> Option<Row> {
+fn waiting(standard: &StandardResults) -> Option<CheckRow> {
     let ratio = approval::of(standard)?;
-    Some(Row {
+    Some(CheckRow {
         what: "p50 while 50 calls wait for a person, over p50 while none does".into(),
         budget: format!("≤ {:.2}", approval::RATIO_MAX),
-        measured: ratio::told(&ratio),
+        measured: ratio::format_ratio(&ratio),
         peer: "-".into(),
         ratio: "-".into(),
         verdict: word(approval::is_kept(&ratio)),
@@ -303,12 +305,12 @@ fn waiting(standard: &Standard) -> Option<Row> {
     })
 }
 
-/// A part that is off by default, beside the same calls without it.
-fn feature(found: features::Ratio) -> Row {
-    Row {
+/// Returns a part that is off by default, beside the same calls without it.
+fn feature(found: features::MedianRatio) -> CheckRow {
+    CheckRow {
         what: format!("p50 of echo, {}, over the plain one's", found.arm),
         budget: found.budget(),
-        measured: ratio::told(&found.ratio),
+        measured: ratio::format_ratio(&found.ratio),
         peer: "-".into(),
         ratio: "-".into(),
         verdict: found.word(),
@@ -316,10 +318,10 @@ fn feature(found: features::Ratio) -> Row {
     }
 }
 
-fn rest(standard: &Standard) -> Vec<Row> {
+fn rest(standard: &StandardResults) -> Vec<CheckRow> {
     let (idle, plain) = (
         &standard.idle,
-        |what: &str, budget: String, measured, kept, cause| Row {
+        |what: &str, budget: String, measured, kept, cause| CheckRow {
             what: what.into(),
             budget,
             measured,
@@ -353,13 +355,13 @@ fn rest(standard: &Standard) -> Vec<Row> {
     ]
 }
 
-fn over_http(found: web::Verdict) -> Row {
+fn over_http(found: web::BudgetVerdict) -> CheckRow {
     let (peer, ratio) = match found.peer {
         Some((peer, ratio)) => (peer, format!("{ratio:.2}")),
         None if found.wants_peer => ("not installed: scripts/setup-peers".into(), "-".into()),
         None => ("-".into(), "-".into()),
     };
-    Row {
+    CheckRow {
         what: found.what,
         budget: found.budget,
         measured: found.measured,
@@ -370,10 +372,10 @@ fn over_http(found: web::Verdict) -> Row {
     }
 }
 
-/// The generator's own cost.
-fn own(standard: &Standard) -> Vec<Row> {
+/// Returns the generator's own cost.
+fn own(standard: &StandardResults) -> Vec<CheckRow> {
     let own = &standard.own_cost;
-    let plain = |what: &str, budget: &str, measured: String, kept| Row {
+    let plain = |what: &str, budget: &str, measured: String, kept| CheckRow {
         what: what.into(),
         budget: budget.into(),
         measured,
@@ -407,14 +409,14 @@ fn own(standard: &Standard) -> Vec<Row> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::standard::idle::Idle;
+    use crate::standard::idle::IdleFigures;
     use crate::standard::journal_rate::JournalRate;
     use crate::standard::own_cost::OwnCost;
-    use crate::standard::peers::Absent;
-    use crate::standard::web::Web;
+    use crate::standard::peers::MissingRow;
+    use crate::standard::web::WebResults;
 
-    /// A run without a table, whose other budgets are kept but for a journal of so many records a second.
-    fn bare(journal_per_second: f64, absent: Vec<Absent>) -> Standard {
+    /// Returns a run without a table; it keeps its other budgets but for a journal of so many records a second.
+    fn bare(journal_per_second: f64, absent: Vec<MissingRow>) -> StandardResults {
         let of = |value: f64| Interval::over_launches(&[value, value * 1.001], 0.95);
         let rate = |arm: &str, width, per_second| StdioRate {
             arm: arm.into(),
@@ -425,11 +427,11 @@ mod tests {
             answered: 1,
             decided: None,
         };
-        Standard {
+        StandardResults {
             format: "",
             quick: true,
             groups: Vec::new(),
-            idle: Idle {
+            idle: IdleFigures {
                 start_us: of(1_000.0),
                 start_direct_us: of(500.0),
                 resident_kib: 1,
@@ -442,7 +444,7 @@ mod tests {
                 http_us: 2.0,
                 http_per_second: 1e6,
             },
-            web: Web::default(),
+            web: WebResults::default(),
             stdio_rates: vec![
                 rate("direct", 8, 90_000.0),
                 rate("bare relay", 8, 60_000.0),
@@ -464,7 +466,7 @@ mod tests {
         }
     }
 
-    fn written(standard: &Standard) -> (bool, String) {
+    fn write_page(standard: &StandardResults) -> (bool, String) {
         let mut out = Vec::new();
         let kept = write(standard, &mut out).unwrap();
         (kept, String::from_utf8(out).unwrap())
@@ -472,36 +474,36 @@ mod tests {
 
     #[test]
     fn a_short_row_names_where_its_time_goes() {
-        let (kept, text) = written(&bare(100_000.0, Vec::new()));
+        let (kept, text) = write_page(&bare(100_000.0, Vec::new()));
         assert!(!kept);
         assert!(
             text.contains("SHORT journal, 16 writers: 10.0 µs a record"),
             "{text}"
         );
         assert!(text.contains("crates/state/src/log"), "{text}");
-        let (kept, text) = written(&bare(1e6, Vec::new()));
+        let (kept, text) = write_page(&bare(1e6, Vec::new()));
         assert!(kept && !text.contains("SHORT"), "{text}");
     }
 
     #[test]
     fn what_was_not_measured_keeps_no_budget_but_a_missing_peer_misses_none() {
         let absent = |ours| {
-            vec![Absent {
+            vec![MissingRow {
                 title: "HTTP→stdio".into(),
                 why: "it died".into(),
                 ours,
             }]
         };
-        let (kept, text) = written(&bare(1e6, absent(true)));
+        let (kept, text) = write_page(&bare(1e6, absent(true)));
         assert!(!kept);
         assert!(text.contains("| HTTP→stdio | - | not measured |"), "{text}");
         assert!(text.contains("SHORT HTTP→stdio: it died"), "{text}");
-        assert!(written(&bare(1e6, absent(false))).0);
+        assert!(write_page(&bare(1e6, absent(false))).0);
     }
 
     #[test]
     fn calls_a_second_stand_beside_the_relay_and_each_peer() {
-        let (_, text) = written(&bare(1e6, Vec::new()));
+        let (_, text) = write_page(&bare(1e6, Vec::new()));
         let row = text
             .lines()
             .find(|line| line.contains("8 under way"))

@@ -1,7 +1,6 @@
-//! What the page of an earlier run said: the headline figures of a run are kept in the page itself, so that
-//! the next one, which writes the page anew, can stand beside them.
+//! Headline figures of earlier runs: each page keeps its own, so that the next one can show them beside its own.
 
-use super::{Standard, check};
+use super::{StandardResults, check};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
@@ -11,25 +10,25 @@ use std::path::Path;
 const RUNS_MAX: usize = 4;
 /// The largest page that is read, in bytes.
 const PAGE_BYTES_MAX: u64 = 4 * 1024 * 1024;
-/// What stands around the figures in a page. The end cannot stand within: JSON has no use for it.
+/// Marks around the figures in a page. The end mark cannot be within: JSON has no use for it.
 const BEGIN: &str = "<!-- headline figures of this run and those before it: ";
 const END: &str = " -->";
 
 /// The headline figures of one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Headline {
-    /// Its number: 1 for the first whose page is known.
+pub(super) struct HeadlineFigures {
+    /// Its number: 1 for the first with a known page.
     pub(super) run: u32,
     /// How fast the machine was: a direct call of echo at the median, in microseconds, and the loop that only
     /// writes and reads.
     pub(super) direct_p50_us: Option<f64>,
     pub(super) loop_us: Option<f64>,
-    /// What was measured of each budget, with its interval, as text.
+    /// Figure of each budget, with its interval, as text.
     pub(super) figures: Vec<(String, String)>,
 }
 
-/// The runs that a page knows, its own first; none where there is no page, and why where it cannot be read.
-pub(super) fn of_page(page: &Path) -> Result<Vec<Headline>, String> {
+/// Returns the runs that a page knows, its own first; none without a page, and an error if it cannot be read.
+pub(super) fn of_page(page: &Path) -> Result<Vec<HeadlineFigures>, String> {
     let size = match std::fs::metadata(page) {
         Ok(known) => known.len(),
         Err(_) => return Ok(Vec::new()),
@@ -41,7 +40,7 @@ pub(super) fn of_page(page: &Path) -> Result<Vec<Headline>, String> {
     parse(&text)
 }
 
-fn parse(page: &str) -> Result<Vec<Headline>, String> {
+fn parse(page: &str) -> Result<Vec<HeadlineFigures>, String> {
     let Some((_, rest)) = page.split_once(BEGIN) else {
         return Ok(Vec::new());
     };
@@ -50,11 +49,14 @@ fn parse(page: &str) -> Result<Vec<Headline>, String> {
 }
 
 /// This run's figures before those of the page that it replaces.
-pub(super) fn with(standard: &Standard, mut before: Vec<Headline>) -> Vec<Headline> {
+pub(super) fn with(
+    standard: &StandardResults,
+    mut before: Vec<HeadlineFigures>,
+) -> Vec<HeadlineFigures> {
     let own = &standard.own_cost;
     let first = standard.groups.first();
     let direct = first.and_then(|group| group.analysis.arms.first());
-    let headline = Headline {
+    let headline = HeadlineFigures {
         run: before.first().map_or(1, |last| last.run.saturating_add(1)),
         direct_p50_us: direct.map(|arm| arm.p50_us.point),
         loop_us: Some(own.stdio_floor_us),
@@ -66,7 +68,7 @@ pub(super) fn with(standard: &Standard, mut before: Vec<Headline>) -> Vec<Headli
 }
 
 /// The table of the earlier runs, and the figures for the next page.
-pub(super) fn write(runs: &[Headline], page: &mut String) -> fmt::Result {
+pub(super) fn write(runs: &[HeadlineFigures], page: &mut String) -> fmt::Result {
     if let [this, earlier @ ..] = runs
         && !earlier.is_empty()
     {
@@ -77,7 +79,7 @@ pub(super) fn write(runs: &[Headline], page: &mut String) -> fmt::Result {
     writeln!(page, "\n{BEGIN}{}{END}", json.replace("-->", "--\\u003e"))
 }
 
-fn table(this: &Headline, earlier: &[Headline], page: &mut String) -> fmt::Result {
+fn table(this: &HeadlineFigures, earlier: &[HeadlineFigures], page: &mut String) -> fmt::Result {
     writeln!(page, "\n## Earlier runs\n")?;
     writeln!(
         page,
@@ -93,7 +95,7 @@ compares takes both arms from one run.\n"
         .collect();
     writeln!(page, "| row | {} |", heads.join(" | "))?;
     writeln!(page, "|---|{}", "---|".repeat(heads.len()))?;
-    let us = |of: fn(&Headline) -> Option<f64>| -> Vec<String> {
+    let us = |of: fn(&HeadlineFigures) -> Option<f64>| -> Vec<String> {
         let told = |run| of(run).map_or("-".into(), |us| format!("{us:.1} µs"));
         all().map(told).collect()
     };
@@ -141,8 +143,8 @@ fn line(name: &str, cells: &[String], page: &mut String) -> fmt::Result {
 mod tests {
     use super::*;
 
-    fn headline(run: u32, what: &str, said: &str) -> Headline {
-        Headline {
+    fn headline(run: u32, what: &str, said: &str) -> HeadlineFigures {
+        HeadlineFigures {
             run,
             direct_p50_us: Some(3.8),
             loop_us: None,

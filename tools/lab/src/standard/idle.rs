@@ -1,7 +1,7 @@
 //! What `durward run` costs while nothing happens: memory, and the time from its start to its first answer.
 
-use super::workspace::{Rules, Server, Workspace};
-use crate::driver::{self, Connection, Protocol};
+use super::workspace::{MockServer, RuleSet, StandardWorkspace};
+use crate::driver::{self, ProtocolRevision, VariantConnection};
 use crate::error::LabError;
 use crate::stats::Interval;
 use crate::variant::Variant;
@@ -13,13 +13,13 @@ use std::time::Duration;
 const REST: Duration = Duration::from_millis(500);
 /// Calls before the rest, so that what is made lazily is there.
 const CALLS: usize = 20;
-/// Launches whose memory is read.
+/// Launches in which memory is read.
 const MEMORY_LAUNCHES_MAX: u32 = 3;
 const TIMEOUT_MS: u64 = 10_000;
 
 /// Start and rest of the guarded file server.
 #[derive(Debug, Serialize)]
-pub(super) struct Idle {
+pub(super) struct IdleFigures {
     /// From the spawn of `durward run` to its answer to `initialize`, in microseconds.
     pub(super) start_us: Interval,
     /// The same for the server by itself.
@@ -33,13 +33,13 @@ pub(super) struct Idle {
 
 /// Measures with `launches` fresh starts, in turns with the server by itself.
 pub(super) fn measure(
-    workspace: &Workspace,
+    workspace: &StandardWorkspace,
     launches: u32,
     confidence: f64,
-) -> Result<Idle, LabError> {
-    let direct = workspace.direct(Server::Files);
-    let guarded = workspace.guarded(Server::Files, Rules::Mixed(50))?;
-    let question = workspace.read().question(Protocol::Legacy);
+) -> Result<IdleFigures, LabError> {
+    let direct = workspace.direct(MockServer::Files);
+    let guarded = workspace.guard_server(MockServer::Files, RuleSet::Mixed(50))?;
+    let question = workspace.read().question(ProtocolRevision::Legacy);
     let (mut starts, mut direct_starts) = (Vec::new(), Vec::new());
     let (mut resident_kib, mut helpers_kib) = (0, 0);
     for number in 0..launches {
@@ -48,7 +48,7 @@ pub(super) fn measure(
         connection.close();
         let (mut connection, start_us) = start(&guarded)?;
         starts.push(start_us);
-        // The memory of a few launches tells as much as that of all.
+        // The memory of a few launches is enough.
         if number < MEMORY_LAUNCHES_MAX {
             for _ in 0..CALLS {
                 connection.ask(&question)?;
@@ -59,7 +59,7 @@ pub(super) fn measure(
         }
         connection.close();
     }
-    Ok(Idle {
+    Ok(IdleFigures {
         start_us: Interval::over_launches(&starts, confidence),
         start_direct_us: Interval::over_launches(&direct_starts, confidence),
         resident_kib,
@@ -68,14 +68,14 @@ pub(super) fn measure(
     })
 }
 
-fn start(arm: &Variant) -> Result<(Connection, f64), LabError> {
-    let mut connection = Connection::new(driver::spawn(arm, TIMEOUT_MS)?);
-    let nanoseconds = connection.open(Protocol::Legacy)?;
+fn start(arm: &Variant) -> Result<(VariantConnection, f64), LabError> {
+    let mut connection = VariantConnection::new(driver::spawn(arm, TIMEOUT_MS)?);
+    let nanoseconds = connection.open(ProtocolRevision::Legacy)?;
     Ok((connection, nanoseconds as f64 / 1_000.0))
 }
 
 /// Memory of the variant's own process, and of all others of its tree but the server, in KiB.
-fn resting_memory(connection: &Connection) -> (u64, u64) {
+fn resting_memory(connection: &VariantConnection) -> (u64, u64) {
     wall_clock::pause(REST);
     let pid = connection.process().pid();
     let (mut own, mut helpers) = (0, 0);

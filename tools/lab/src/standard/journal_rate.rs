@@ -1,8 +1,8 @@
 //! How many records a second the journal takes from writers that write at once. Over any front the calls
 //! would be the bound and not the journal, so a program beside the lab's writes one by itself.
 
-use super::workspace::Workspace;
-use crate::Context;
+use super::workspace::StandardWorkspace;
+use crate::LabContext;
 use crate::error::LabError;
 use crate::stats::Interval;
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,7 @@ const RECORDS_EVERY: u32 = 4_000;
 const ROUNDS_EVERY: u32 = 3;
 /// How often the disk itself is asked to keep what was written.
 const DISK_WRITES: u32 = 200;
-/// What is written then: about a record.
+/// Size of a write: about a record.
 const DISK_WRITE_BYTES: usize = 700;
 
 /// Records a second.
@@ -41,14 +41,14 @@ pub(super) struct JournalRate {
 }
 
 #[derive(Deserialize)]
-struct Told {
+struct RateDocument {
     per_second: f64,
 }
 
 /// Measures so many rounds.
 pub(super) fn measure(
-    workspace: &Workspace,
-    context: &Context,
+    workspace: &StandardWorkspace,
+    context: &LabContext,
     rounds: u32,
     confidence: f64,
 ) -> Result<JournalRate, LabError> {
@@ -69,8 +69,8 @@ pub(super) fn measure(
 
 /// One round: a fresh journal, gone afterwards.
 fn round(
-    workspace: &Workspace,
-    context: &Context,
+    workspace: &StandardWorkspace,
+    context: &LabContext,
     sync: &str,
     records: u32,
 ) -> Result<f64, LabError> {
@@ -82,8 +82,8 @@ fn round(
         .args(["--records", &records.to_string()])
         .output()
         .map_err(|source| LabError::path(&program, source))?;
-    let told = serde_json::from_slice::<Told>(&output.stdout);
-    // What is left of a failed round is removed with the workspace.
+    let told = serde_json::from_slice::<RateDocument>(&output.stdout);
+    // Leftovers of a failed round are removed with the workspace.
     let _ = std::fs::remove_dir_all(&directory);
     told.map(|told| told.per_second)
         .map_err(|_| LabError::Invalid {
@@ -95,8 +95,8 @@ fn round(
         })
 }
 
-/// What the disk keeps by itself.
-fn disk(workspace: &Workspace) -> Result<f64, LabError> {
+/// Returns the rate of the disk by itself.
+fn disk(workspace: &StandardWorkspace) -> Result<f64, LabError> {
     let path = workspace.file("disk-rate");
     let write = || {
         let mut file = std::fs::File::create(&path)?;
@@ -111,13 +111,13 @@ fn disk(workspace: &Workspace) -> Result<f64, LabError> {
 }
 
 impl JournalRate {
-    /// Whether the lower end of the interval keeps the budget.
+    /// Returns whether the lower end of the interval keeps the budget.
     pub(super) fn is_kept(&self) -> bool {
         self.per_second.ci_low.unwrap_or(self.per_second.point) >= PER_SECOND_MIN
     }
 
-    /// The rate with its interval.
-    pub(super) fn told(&self) -> String {
+    /// Returns the rate with its interval.
+    pub(super) fn format_rate(&self) -> String {
         rate(&self.per_second)
     }
 
@@ -137,7 +137,7 @@ so a program of its own (`durward-journal-rate`) writes with the journal of `dur
         writeln!(
             page,
             "| `--sync interval`, the default | {} | ≥ {PER_SECOND_MIN:.0} | {} |",
-            self.told(),
+            self.format_rate(),
             super::budget::word(self.is_kept())
         )?;
         writeln!(

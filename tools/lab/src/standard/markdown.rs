@@ -1,20 +1,23 @@
 //! The standard run as a page.
 
 use super::budget::{self, verdict, word};
-use super::{Group, Standard, approval, causes, check, earlier, features, peers, stdio_rate, web};
-use crate::overhead::{ArmFigures, Comparison, loads, point, whole};
+use super::{
+    ComparisonGroup, StandardResults, approval, causes, check, earlier, features, peers,
+    stdio_rate, web,
+};
+use crate::overhead::{ArmFigures, VariantComparison, loads, point, whole};
 use crate::stats::Interval;
 use std::fmt::{self, Write as _};
 
-/// The page.
-pub(super) fn render(standard: &Standard) -> String {
+/// Returns the page.
+pub(super) fn render(standard: &StandardResults) -> String {
     let mut page = String::new();
     // Writing to a string does not fail.
     let _ = write(standard, &mut page);
     page
 }
 
-fn write(standard: &Standard, page: &mut String) -> fmt::Result {
+fn write(standard: &StandardResults, page: &mut String) -> fmt::Result {
     writeln!(page, "# Benchmarks\n")?;
     writeln!(
         page,
@@ -45,8 +48,8 @@ fn write(standard: &Standard, page: &mut String) -> fmt::Result {
     earlier::write(&standard.runs, page)
 }
 
-/// Each budget that is missed, and where its time goes.
-fn short(standard: &Standard, page: &mut String) -> fmt::Result {
+/// Writes each missed budget with its cause.
+fn short(standard: &StandardResults, page: &mut String) -> fmt::Result {
     let rows = check::short(standard);
     if rows.is_empty() {
         return Ok(());
@@ -63,7 +66,7 @@ fn short(standard: &Standard, page: &mut String) -> fmt::Result {
     Ok(())
 }
 
-fn method(standard: &Standard, page: &mut String) -> fmt::Result {
+fn method(standard: &StandardResults, page: &mut String) -> fmt::Result {
     let Some(first) = standard.groups.first().map(|group| &group.analysis) else {
         return Ok(());
     };
@@ -124,11 +127,11 @@ where the upper end of the interval keeps it: added p50 ≤ {} µs, added p99 �
 }
 
 /// Every warning once; those about variants with the table they belong to.
-fn warnings(standard: &Standard, page: &mut String) -> fmt::Result {
+fn warnings(standard: &StandardResults, page: &mut String) -> fmt::Result {
     let mut warnings: Vec<String> = Vec::new();
     for group in &standard.groups {
         for warning in &group.analysis.warnings {
-            // The load before each table stands above.
+            // The page has the load before each table.
             let busy = "the machine was busy";
             if warning.starts_with(busy) && warnings.iter().any(|known| known.starts_with(busy)) {
                 continue;
@@ -151,7 +154,7 @@ fn warnings(standard: &Standard, page: &mut String) -> fmt::Result {
     Ok(())
 }
 
-fn table(group: &Group, page: &mut String) -> fmt::Result {
+fn table(group: &ComparisonGroup, page: &mut String) -> fmt::Result {
     writeln!(page, "\n## {}\n", group.title)?;
     writeln!(
         page,
@@ -168,9 +171,9 @@ fn table(group: &Group, page: &mut String) -> fmt::Result {
 }
 
 fn row(
-    group: &Group,
+    group: &ComparisonGroup,
     figures: &ArmFigures,
-    found: Option<&Comparison>,
+    found: Option<&VariantComparison>,
     page: &mut String,
 ) -> fmt::Result {
     let added = found.map_or("-".into(), |c| whole(&c.overhead_us));
@@ -189,8 +192,8 @@ fn row(
     )
 }
 
-/// Where the time of each guarded variant goes, by its own journal.
-fn stages(standard: &Standard, page: &mut String) -> fmt::Result {
+/// Writes the stages of each guarded variant, by its own journal.
+fn stages(standard: &StandardResults, page: &mut String) -> fmt::Result {
     writeln!(page, "\n## Where the time goes\n")?;
     writeln!(
         page,
@@ -198,7 +201,7 @@ fn stages(standard: &Standard, page: &mut String) -> fmt::Result {
 and what the arm does outside its stages). Of a refused call the journal has the time of the policy; lists are no calls, and \
 leave no record.\n"
     )?;
-    let names = crate::journal::Stages::NAMES.map(|name| name.trim_end_matches("_us"));
+    let names = crate::journal::StageTimes::NAMES.map(|name| name.trim_end_matches("_us"));
     writeln!(
         page,
         "| table | variant | outside | {} | unexplained |",
@@ -233,7 +236,7 @@ leave no record.\n"
     Ok(())
 }
 
-fn idle(standard: &Standard, page: &mut String) -> fmt::Result {
+fn idle(standard: &StandardResults, page: &mut String) -> fmt::Result {
     let idle = &standard.idle;
     let mebibytes = |kib: u64| kib as f64 / 1024.0;
     writeln!(page, "\n## Start and rest\n")?;
@@ -284,7 +287,7 @@ fn milliseconds(interval: &Interval) -> String {
     whole(&interval.scaled(1e-3))
 }
 
-impl Standard {
+impl StandardResults {
     fn journal_line(&self) -> String {
         format!(
             "The journal of the variant with 50 rules verifies: {}",

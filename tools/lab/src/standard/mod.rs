@@ -18,28 +18,28 @@ mod stdio_rate;
 mod web;
 mod workspace;
 
-use crate::driver::Protocol;
+use crate::driver::ProtocolRevision;
 use crate::error::LabError;
-use crate::interrupt::Interrupt;
-use crate::judge::{EXIT_REGRESSED, Measurement};
-use crate::overhead::{self, Analysis, Monitor, Plan};
-use crate::profile::{Calls, Way};
-use crate::progress::{Kind, Progress};
+use crate::interrupt::InterruptFlag;
+use crate::judge::{EXIT_REGRESSED, MeasuredQuantities};
+use crate::overhead::{self, OverheadAnalysis, OverheadPlan, RunMonitor};
+use crate::profile::{ProfileMethod, ProfiledCalls};
+use crate::progress::{ProgressKind, ProgressOutput};
 use crate::run::write_whole;
-use crate::summary::{Document, Summarised, Summary};
-use crate::{Context, host, profile};
-use earlier::Headline;
-use idle::Idle;
+use crate::summary::{MeasurementSummary, SummaryDocument, SummarySource};
+use crate::{LabContext, host, profile};
+use earlier::HeadlineFigures;
+use idle::IdleFigures;
 use journal_rate::JournalRate;
 use one_url::OneUrl;
 use own_cost::OwnCost;
-use peers::{Absent, forgiving};
+use peers::{MissingRow, forgiving};
 use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use stdio_rate::StdioRate;
-use web::{Peer, Web};
-use workspace::{Rules, Server, Workspace};
+use web::{WebPeer, WebResults};
+use workspace::{MockServer, RuleSet, StandardWorkspace};
 
 /// Measure the standard set: echo and files, direct, behind a bare relay, behind `durward run`
 #[derive(Debug, clap::Args)]
@@ -70,14 +70,14 @@ pub struct StandardArgs {
     peer: Vec<String>,
     /// Write the profile whether a budget is missed or not
     #[arg(long, value_name = "WAY", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "auto", requires = "write")]
-    profile: Option<Way>,
+    profile: Option<ProfileMethod>,
     /// The official filesystem server: its command, to which the directory that it may see is added
     #[arg(long, value_name = "CMD")]
     filesystem_server: Option<String>,
     /// A peer over HTTP: the prefix of its tools' names, its address and its command, to which `-- CMD` or `--url URL`
     /// of the server is added; repeatable
     #[arg(long, value_name = "NAME[:PREFIX]=URL -- CMD")]
-    http_peer: Vec<Peer>,
+    http_peer: Vec<WebPeer>,
     /// Print the budgets row by row instead of the tables; exit 99 where one is missed
     #[arg(long, conflicts_with_all = ["json", "write"])]
     check: bool,
@@ -88,69 +88,69 @@ pub struct StandardArgs {
 
 /// One comparison of the set.
 #[derive(Debug, Serialize)]
-struct Group {
+struct ComparisonGroup {
     title: &'static str,
-    /// Whether the budget of the hop is held against its guarded variants.
+    /// Whether the budget of the hop is compared with its guarded variants.
     budgeted: bool,
     #[serde(flatten)]
-    analysis: Analysis,
+    analysis: OverheadAnalysis,
 }
 
 /// All that was measured.
 #[derive(Debug, Serialize)]
-struct Standard {
+struct StandardResults {
     format: &'static str,
     quick: bool,
-    groups: Vec<Group>,
-    idle: Idle,
+    groups: Vec<ComparisonGroup>,
+    idle: IdleFigures,
     own_cost: OwnCost,
-    web: Web,
+    web: WebResults,
     stdio_rates: Vec<StdioRate>,
-    /// Nothing where it could not be measured.
+    /// `None` if it could not be measured.
     one_url: Option<OneUrl>,
     journal_rate: JournalRate,
     /// What could not be measured.
-    absent: Vec<Absent>,
+    absent: Vec<MissingRow>,
     /// What `durward audit verify` said of the journal written meanwhile.
     journal: String,
-    /// The name of the profile's file, or why there is none; nothing where none was asked for or due.
+    /// The name of the profile's file, or why there is none; `None` if none was due.
     profile: Option<String>,
-    /// The headline figures of this run and of those whose page it replaces.
+    /// The headline figures of this run and of the page that it replaces.
     #[serde(skip)]
-    runs: Vec<Headline>,
+    runs: Vec<HeadlineFigures>,
 }
 
-/// A standard run that ended before it was done: what there was by then.
+/// Results of a standard run that ended early.
 #[derive(Debug, Serialize)]
-struct Torn<'a> {
+struct PartialResults<'a> {
     format: &'static str,
     quick: bool,
     aborted: bool,
     error: String,
-    groups: &'a [Group],
-    web: &'a Web,
-    absent: &'a [Absent],
+    groups: &'a [ComparisonGroup],
+    web: &'a WebResults,
+    absent: &'a [MissingRow],
 }
 
-/// What a standard run has so far.
-struct Session<'a> {
-    context: &'a Context,
-    interrupt: Interrupt,
+/// State of a standard run.
+struct StandardSession<'a> {
+    context: &'a LabContext,
+    interrupt: InterruptFlag,
     err: &'a mut dyn Write,
-    absent: Vec<Absent>,
+    absent: Vec<MissingRow>,
 }
 
-impl Session<'_> {
-    /// Says what is measured now. Progress that nobody reads is not missed.
+impl StandardSession<'_> {
+    /// Writes the title of the present measurement. A failed write of progress is no loss.
     fn say(&mut self, title: &str) {
         let _ = writeln!(self.err, "{title}");
     }
 
-    /// Measures lists and calls at the one URL; nothing where they cannot be.
+    /// Measures lists and calls at the one URL; returns `None` if that failed.
     fn one_url(
         &mut self,
         args: &StandardArgs,
-        workspace: &Workspace,
+        workspace: &StandardWorkspace,
     ) -> Result<Option<OneUrl>, LabError> {
         const TITLE: &str = "all servers at one URL";
         self.say(TITLE);
@@ -160,28 +160,28 @@ impl Session<'_> {
         })
     }
 
-    /// Measures a comparison, without peers that fail; nothing where it cannot be measured at all.
-    fn compared(
+    /// Measures a comparison, without peers that fail; returns `None` if it cannot be measured at all.
+    fn compare_variants(
         &mut self,
         title: &str,
         args: &StandardArgs,
-        plan: &mut Plan,
-    ) -> Result<Option<Analysis>, LabError> {
+        plan: &mut OverheadPlan,
+    ) -> Result<Option<OverheadAnalysis>, LabError> {
         self.say(title);
         let (context, load) = (self.context, host::load_average());
         let mut arms = std::mem::take(&mut plan.arms);
         let found = forgiving(title, args, &mut arms, &mut self.absent, |arms| {
-            let plan = Plan {
+            let plan = OverheadPlan {
                 arms: arms.to_vec(),
                 ..plan.clone()
             };
-            let progress = Progress::new(&mut *self.err, Kind::Quiet);
-            let mut monitor = Monitor::new(progress, self.interrupt.clone());
+            let progress = ProgressOutput::new(&mut *self.err, ProgressKind::Quiet);
+            let mut monitor = RunMonitor::new(progress, self.interrupt.clone());
             let measured = overhead::measure(&plan, &mut monitor)?;
             match measured.failure {
                 _ if measured.aborted => Err(LabError::Aborted),
                 Some(error) => Err(error),
-                None => Ok(Analysis::of(&plan, &measured, load, context)),
+                None => Ok(OverheadAnalysis::of(&plan, &measured, load, context)),
             }
         });
         plan.arms = arms;
@@ -189,7 +189,7 @@ impl Session<'_> {
     }
 }
 
-struct Size {
+struct RunSize {
     launches: u32,
     runs: u32,
     warmup: u32,
@@ -198,24 +198,24 @@ struct Size {
 /// Runs `lab standard`.
 pub(crate) fn run(
     args: &StandardArgs,
-    context: &Context,
+    context: &LabContext,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<u8, LabError> {
-    let workspace = Workspace::set(context, args.filesystem_server.as_deref())?;
-    let mut session = Session {
+    let workspace = StandardWorkspace::set(context, args.filesystem_server.as_deref())?;
+    let mut session = StandardSession {
         context,
-        interrupt: Interrupt::listen()?,
+        interrupt: InterruptFlag::listen()?,
         err,
         absent: Vec::new(),
     };
-    let (mut groups, mut web) = (Vec::new(), Web::default());
+    let (mut groups, mut web) = (Vec::new(), WebResults::default());
     let rest = measure(args, &workspace, &mut session, &mut groups, &mut web);
     let rest = match rest {
         Ok(rest) => rest,
         Err(error) if groups.is_empty() => return Err(error),
         Err(error) => {
-            let torn = Torn {
+            let torn = PartialResults {
                 format: "durward-lab-standard-torn/1",
                 quick: args.quick,
                 aborted: matches!(error, LabError::Aborted),
@@ -228,7 +228,7 @@ pub(crate) fn run(
             return Ok(error.exit_code());
         }
     };
-    let mut standard = Standard {
+    let mut standard = StandardResults {
         format: "durward-lab-standard/1",
         quick: args.quick,
         groups,
@@ -246,7 +246,7 @@ pub(crate) fn run(
         return Ok(if kept { 0 } else { EXIT_REGRESSED });
     }
     if budget::short(&standard) || args.profile.is_some() {
-        let way = args.profile.unwrap_or(Way::Auto);
+        let way = args.profile.unwrap_or(ProfileMethod::Auto);
         standard.profile = Some(profile_beside(args.write.as_deref(), &workspace, way)?);
     }
     let before = args
@@ -262,30 +262,29 @@ pub(crate) fn run(
     Ok(0)
 }
 
-/// Measures all of it. The comparisons are in `groups` and `web`, whatever ends it; the rest stands in what is
-/// given.
+/// Measures all of it. The comparisons are in `groups` and `web` even on a failure; the rest is in the result.
 fn measure(
     args: &StandardArgs,
-    workspace: &Workspace,
-    session: &mut Session<'_>,
-    groups: &mut Vec<Group>,
-    web: &mut Web,
-) -> Result<Standard, LabError> {
+    workspace: &StandardWorkspace,
+    session: &mut StandardSession<'_>,
+    groups: &mut Vec<ComparisonGroup>,
+    web: &mut WebResults,
+) -> Result<StandardResults, LabError> {
     let size = match args.quick {
-        true => Size {
+        true => RunSize {
             launches: 3,
             runs: 500,
             warmup: 100,
         },
-        false => Size {
+        false => RunSize {
             launches: 10,
             runs: 4_000,
             warmup: 400,
         },
     };
     for (title, budgeted, mut plan) in plans::plans(args, workspace, &size)? {
-        let analysis = session.compared(title, args, &mut plan)?;
-        groups.extend(analysis.map(|analysis| Group {
+        let analysis = session.compare_variants(title, args, &mut plan)?;
+        groups.extend(analysis.map(|analysis| ComparisonGroup {
             title,
             budgeted,
             analysis,
@@ -297,8 +296,8 @@ fn measure(
     let stdio_rates = stdio_rate::measure(args, workspace, &interrupt, &mut session.absent)?;
     let one_url = session.one_url(args, workspace)?;
     session.say("start and rest");
-    let state = workspace.state(Server::Files, Rules::Mixed(50));
-    Ok(Standard {
+    let state = workspace.state(MockServer::Files, RuleSet::Mixed(50));
+    Ok(StandardResults {
         stdio_rates,
         one_url,
         idle: idle::measure(workspace, size.launches, 0.95)?,
@@ -308,15 +307,15 @@ fn measure(
         format: "",
         quick: args.quick,
         groups: Vec::new(),
-        web: Web::default(),
+        web: WebResults::default(),
         absent: Vec::new(),
         profile: None,
         runs: Vec::new(),
     })
 }
 
-/// The variants of all comparisons, each behind the title of its own.
-fn summary(groups: &[Group], web: &Web, quick: bool) -> Summary {
+/// Returns the variants of all comparisons, each behind the title of its own.
+fn summary(groups: &[ComparisonGroup], web: &WebResults, quick: bool) -> MeasurementSummary {
     let titled = groups.iter().map(|group| (group.title, &group.analysis));
     let web = web
         .groups
@@ -339,30 +338,30 @@ fn summary(groups: &[Group], web: &Web, quick: bool) -> Summary {
     let arms = all
         .iter()
         .flat_map(|(title, analysis)| analysis.measurement(&format!("{title}: ")).arms);
-    let measurement = Measurement {
+    let measurement = MeasuredQuantities {
         confidence: first.map_or(0.95, |a| a.confidence),
         arms: arms.collect(),
     };
-    Summary::of("standard", likeness, measurement)
+    MeasurementSummary::of("standard", likeness, measurement)
 }
 
-impl Summarised for Standard {
-    fn summary(&self) -> Summary {
+impl SummarySource for StandardResults {
+    fn summary(&self) -> MeasurementSummary {
         summary(&self.groups, &self.web, self.quick)
     }
 }
 
-impl Summarised for Torn<'_> {
-    fn summary(&self) -> Summary {
-        Summary {
+impl SummarySource for PartialResults<'_> {
+    fn summary(&self) -> MeasurementSummary {
+        MeasurementSummary {
             torn: Some(self.error.clone()),
             ..summary(self.groups, self.web, self.quick)
         }
     }
 }
 
-impl Torn<'_> {
-    /// Tells what there was; a page that was written before stays as it is.
+impl PartialResults<'_> {
+    /// Reports the partial results; an earlier page stays unchanged.
     fn tell(
         &self,
         args: &StandardArgs,
@@ -373,10 +372,10 @@ impl Torn<'_> {
             .write
             .as_ref()
             .map_or("", |_| "; the page was not written");
-        // Whoever closed standard error does not want to know.
+        // A closed standard error is the caller's choice.
         let _ = writeln!(err, "error: {}{kept}", self.error);
         let written = if args.json {
-            Document::of(self).print(out)
+            SummaryDocument::of(self).print(out)
         } else {
             let web = self.web.groups.iter();
             let titled = self
@@ -398,7 +397,7 @@ impl Torn<'_> {
 }
 
 /// Asks the guard whether a variant's journal is what was written.
-fn verify(journal: &Path, arm: &str, context: &Context) -> Result<String, LabError> {
+fn verify(journal: &Path, arm: &str, context: &LabContext) -> Result<String, LabError> {
     let state = journal.parent().unwrap_or(journal);
     let output = std::process::Command::new(&context.guard_binary)
         .args(["--no-config", "--state-dir"])
@@ -420,17 +419,17 @@ fn verify(journal: &Path, arm: &str, context: &Context) -> Result<String, LabErr
 /// Profiles the variant with 50 rules; gives the name of the file, or why there is none.
 fn profile_beside(
     beside: Option<&Path>,
-    workspace: &Workspace,
-    way: Way,
+    workspace: &StandardWorkspace,
+    way: ProfileMethod,
 ) -> Result<String, LabError> {
     let Some(beside) = beside else {
         return Ok("none: --write names the place for it".into());
     };
-    let arm = workspace.guarded(Server::Files, Rules::Mixed(50))?;
+    let arm = workspace.guard_server(MockServer::Files, RuleSet::Mixed(50))?;
     let operation = workspace.read();
-    let calls = Calls {
+    let calls = ProfiledCalls {
         operation: &operation,
-        protocol: Protocol::Legacy,
+        protocol: ProtocolRevision::Legacy,
         person: None,
     };
     let text = match profile::of_arm(&arm, calls, way, &workspace.file("perf.data"))? {
@@ -440,20 +439,24 @@ fn profile_beside(
     let stem = beside.file_stem().unwrap_or_default().to_string_lossy();
     let name = format!("{stem}-profile.txt");
     let file = beside.with_file_name(&name);
-    // The directory's name changes with every run and tells nothing.
+    // The directory's name changes with every run and is of no use.
     let text = text.replace(&*workspace.file("").to_string_lossy(), "/tmp/");
     std::fs::write(&file, text).map_err(|source| LabError::path(&file, source))?;
     Ok(name)
 }
 
-fn finish(args: &StandardArgs, standard: &Standard, out: &mut dyn Write) -> Result<(), LabError> {
+fn finish(
+    args: &StandardArgs,
+    standard: &StandardResults,
+    out: &mut dyn Write,
+) -> Result<(), LabError> {
     let tables = markdown::render(standard);
     if let Some(file) = &args.write {
-        // Whoever reads the page meanwhile sees the old one or the new one.
+        // A concurrent reader sees the old page or the new one.
         write_whole(file, tables.as_bytes())?;
     }
     let written = if args.json {
-        Document::of(standard).print(out)
+        SummaryDocument::of(standard).print(out)
     } else {
         out.write_all(tables.as_bytes())
     };

@@ -1,12 +1,15 @@
-//! All servers at one URL: how long their one list takes, and what a call costs there beside the same call at its
-//! server's own URL. Nothing is pinned; one thread serves both, so that where a connection landed decides nothing.
+//! All servers at one URL: the time of their one list, and the cost of a call there beside the same call at its
+//! server's own URL. Nothing is pinned; one thread serves both, so that the placement of a connection does not matter.
 
 use super::budget::word;
-use super::workspace::{Server, Workspace};
-use crate::driver::{Answer, HttpSession, Link, Manner, Operation, Protocol, Question, Served};
+use super::workspace::{MockServer, StandardWorkspace};
+use crate::driver::{
+    CallAnswer, HttpSession, LinkOptions, ListeningServer, ProtocolRevision, RenderedRequest,
+    TimedOperation, VariantLink,
+};
 use crate::error::LabError;
-use crate::interrupt::Interrupt;
-use crate::stats::{Sorted, median};
+use crate::interrupt::InterruptFlag;
+use crate::stats::{SortedSamples, median};
 use crate::wall_clock;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -28,7 +31,7 @@ const TIMEOUT_MS: u64 = 60_000;
 
 /// The 99th percentile of a list, in milliseconds.
 const LIST_P99_MS_MAX: f64 = 5.0;
-/// What a call costs beyond the server itself, beside the same at its server's own URL.
+/// Most cost of a call beyond the server itself, over the same at its server's own URL.
 const RATIO_MAX: f64 = 1.1;
 
 /// Lists and calls at one URL.
@@ -38,7 +41,7 @@ pub(super) struct OneUrl {
     pub(super) tools: usize,
     /// The answer, in bytes.
     pub(super) list_bytes: usize,
-    /// Of a list whose servers have listed before, in milliseconds.
+    /// Of a list after the servers have listed once, in milliseconds.
     pub(super) list_p50_ms: f64,
     pub(super) list_p99_ms: f64,
     /// Medians of a call: at the server itself over pipes, at its own URL, at the one URL; in microseconds.
@@ -48,22 +51,22 @@ pub(super) struct OneUrl {
 }
 
 impl OneUrl {
-    /// What a call costs at the one URL beyond the server itself, over what it costs at the server's own.
+    /// Returns the cost of a call at the one URL beyond the server itself, over its cost at the server's own.
     pub(super) fn ratio(&self) -> f64 {
         let added = |us: f64| (us - self.direct_us).max(0.0);
         added(self.one_url_us) / added(self.own_url_us).max(1e-9)
     }
 
-    /// Whether both budgets are kept.
+    /// Returns whether both budgets are kept.
     pub(super) fn is_kept(&self) -> bool {
         self.rows().iter().all(|row| row.is_kept)
     }
 
-    /// What is held against budgets.
-    pub(super) fn rows(&self) -> [Held; 2] {
+    /// Returns the figures with a budget.
+    pub(super) fn rows(&self) -> [BudgetFigure; 2] {
         let (servers, tools) = (self.servers, self.tools);
         [
-            Held {
+            BudgetFigure {
                 what: format!("one URL, list of {servers} servers × {tools} tools, warm, p99"),
                 budget: format!("≤ {LIST_P99_MS_MAX:.0} ms"),
                 measured: format!("{:.1} ms (p50 {:.1})", self.list_p99_ms, self.list_p50_ms),
@@ -74,7 +77,7 @@ impl OneUrl {
                     self.list_bytes / 1_000
                 ),
             },
-            Held {
+            BudgetFigure {
                 what: "one URL, added p50 of a call over the same at its server's own URL".into(),
                 budget: format!("≤ {RATIO_MAX:.2}"),
                 measured: format!("{:.2}", self.ratio()),
@@ -102,7 +105,7 @@ at the server itself over pipes.\n",
         )?;
         writeln!(page, "| what | measured | budget | |\n|---|--:|--:|---|")?;
         for row in self.rows() {
-            let Held {
+            let BudgetFigure {
                 what,
                 budget,
                 measured,
@@ -121,7 +124,7 @@ at the server itself over pipes.\n",
 
 /// A figure and its budget.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct BudgetFigure {
     pub(super) what: String,
     pub(super) budget: String,
     pub(super) measured: String,
@@ -130,32 +133,35 @@ pub(super) struct Held {
 }
 
 /// Measures with one start.
-pub(super) fn measure(workspace: &Workspace, interrupt: &Interrupt) -> Result<OneUrl, LabError> {
-    let mut served = Served::start(&workspace.served_all(SERVERS, TOOLS)?, TIMEOUT_MS)?;
-    let done = measured(workspace, &mut served, interrupt);
+pub(super) fn measure(
+    workspace: &StandardWorkspace,
+    interrupt: &InterruptFlag,
+) -> Result<OneUrl, LabError> {
+    let mut served = ListeningServer::start(&workspace.served_all(SERVERS, TOOLS)?, TIMEOUT_MS)?;
+    let done = measure_variant(workspace, &mut served, interrupt);
     served.close();
     done
 }
 
-fn measured(
-    workspace: &Workspace,
-    served: &mut Served,
-    interrupt: &Interrupt,
+fn measure_variant(
+    workspace: &StandardWorkspace,
+    served: &mut ListeningServer,
+    interrupt: &InterruptFlag,
 ) -> Result<OneUrl, LabError> {
-    let call = |tool: &str| Operation::call(tool, json!({ "text": "hello" }));
+    let call = |tool: &str| TimedOperation::call(tool, json!({ "text": "hello" }));
     let (bare, prefixed) = (call("echo")?, call("s0__echo")?);
     let mut at_all = opened(served, "", &prefixed)?;
     let mut at_one = opened(served, "/s0", &bare)?;
-    let manner = Manner {
+    let manner = LinkOptions {
         operation: &bare,
-        protocol: Protocol::Legacy,
+        protocol: ProtocolRevision::Legacy,
         width: 1,
         timeout_ms: TIMEOUT_MS,
     };
-    let (mut direct, _) = Link::open(&workspace.direct(Server::Echo), manner)?;
-    let question = |operation: &Operation| operation.question(Protocol::Legacy);
+    let (mut direct, _) = VariantLink::open(&workspace.direct(MockServer::Echo), manner)?;
+    let question = |operation: &TimedOperation| operation.question(ProtocolRevision::Legacy);
     let (list, bare, prefixed) = (
-        question(&Operation::List),
+        question(&TimedOperation::List),
         question(&bare),
         question(&prefixed),
     );
@@ -163,17 +169,17 @@ fn measured(
     let list_bytes = whole_list(served, &mut at_all, &list, interrupt)?;
     let mut lists = Vec::with_capacity(LISTS);
     for _ in 0..LISTS {
-        lists.push(asked(served, &mut at_all, &list)? / 1e3);
+        lists.push(time_request(served, &mut at_all, &list)? / 1e3);
         stop_if_asked(interrupt)?;
     }
     let [mut own, mut one, mut itself] = [Vec::new(), Vec::new(), Vec::new()];
     for turn in 0..=TURNS {
         stop_if_asked(interrupt)?;
         for _ in 0..CALLS {
-            own.push(asked(served, &mut at_one, &bare)?);
+            own.push(time_request(served, &mut at_one, &bare)?);
         }
         for _ in 0..CALLS {
-            one.push(asked(served, &mut at_all, &prefixed)?);
+            one.push(time_request(served, &mut at_all, &prefixed)?);
         }
         for _ in 0..CALLS {
             itself.push(direct.ask(&bare)? as f64 / 1e3);
@@ -188,49 +194,49 @@ fn measured(
     direct.close();
     at_all.close();
     at_one.close();
-    let lists = Sorted::new(lists);
+    let lists = SortedSamples::new(lists);
     Ok(OneUrl {
         servers: SERVERS,
         tools: TOOLS,
         list_bytes,
         list_p50_ms: lists.at(0.5).unwrap_or_default(),
-        list_p99_ms: lists.told(0.99).unwrap_or(f64::INFINITY),
+        list_p99_ms: lists.at_supported(0.99).unwrap_or(f64::INFINITY),
         direct_us: median(&itself),
         own_url_us: median(&own),
         one_url_us: median(&one),
     })
 }
 
-fn stop_if_asked(interrupt: &Interrupt) -> Result<(), LabError> {
+fn stop_if_asked(interrupt: &InterruptFlag) -> Result<(), LabError> {
     match interrupt.is_set() {
         true => Err(LabError::Aborted),
         false => Ok(()),
     }
 }
 
-/// A session at the served URL with this behind it.
+/// Returns a session at the served URL with this behind it.
 fn opened(
-    served: &mut Served,
+    served: &mut ListeningServer,
     below: &str,
-    operation: &Operation,
+    operation: &TimedOperation,
 ) -> Result<HttpSession, LabError> {
     let url = format!("{}{below}", served.url()).parse()?;
-    let opened = HttpSession::open(&url, &[], operation, Protocol::Legacy, TIMEOUT_MS);
-    opened.map_err(|what| served.broken(what))
+    let opened = HttpSession::open(&url, &[], operation, ProtocolRevision::Legacy, TIMEOUT_MS);
+    opened.map_err(|what| served.broken_error(what))
 }
 
 /// One timed request, in microseconds; its answer is a result.
-fn asked(
-    served: &mut Served,
+fn time_request(
+    served: &mut ListeningServer,
     session: &mut HttpSession,
-    question: &Question,
+    question: &RenderedRequest,
 ) -> Result<f64, LabError> {
     let reply = session.ask(question);
     let reply = reply.map_err(|(_, error)| served.fault(question.name(), &error))?;
     if !session.is_known() {
         match session.answer().map_err(|what| served.invalid(what))? {
-            Answer::Result(_) => {}
-            Answer::Refused { code, message } => {
+            CallAnswer::Result(_) => {}
+            CallAnswer::Refused { code, message } => {
                 return Err(served.invalid(format!("refused: {code} {message}")));
             }
         }
@@ -241,16 +247,16 @@ fn asked(
 
 /// Asks until every server has listed all of its tools; gives the size of that list.
 fn whole_list(
-    served: &mut Served,
+    served: &mut ListeningServer,
     session: &mut HttpSession,
-    list: &Question,
-    interrupt: &Interrupt,
+    list: &RenderedRequest,
+    interrupt: &InterruptFlag,
 ) -> Result<usize, LabError> {
     let mut found = 0;
     for _ in 0..STARTS_MAX {
         stop_if_asked(interrupt)?;
-        asked(served, session, list)?;
-        if let Ok(Answer::Result(raw)) = session.answer() {
+        time_request(served, session, list)?;
+        if let Ok(CallAnswer::Result(raw)) = session.answer() {
             let result: Value = serde_json::from_str(raw).unwrap_or_default();
             let tools = result.get("tools").and_then(Value::as_array);
             found = tools.map_or(0, Vec::len);

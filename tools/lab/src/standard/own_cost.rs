@@ -1,19 +1,20 @@
-//! What the lab itself costs: a client that is slow would be measured instead of the target.
+//! Cost of the lab itself: a slow client would be measured instead of the target.
 //!
-//! A driver's own cost is the processor time of its thread per call, all of it: rendering, the watch, both
-//! system calls, the checks, the record. Nothing is taken off. Client and server share a core, as in every
-//! pinned measurement: on two cores most of such a figure would be what the system pays to wake a sleeping
-//! core, which it charges to whoever wakes and which no client could avoid. Beside it stands the floor: a
-//! loop that writes a prepared frame, reads the answer and looks at nothing, against the same server.
+//! A driver's own cost is the processor time of its thread per call, all of it: rendering, the watch, both system
+//! calls, the checks, the record. There is no deduction. Client and server share a core, as in every pinned
+//! measurement: on two cores most of such a figure would be what the system pays to wake a sleeping core, which it
+//! charges to the waker and which no client could avoid. Beside it is the floor: a loop that writes a prepared frame,
+//! reads the answer and checks nothing, against the same server.
 
-use super::workspace::{Server, Workspace};
-use crate::affinity::{self, Pinned};
+use super::workspace::{MockServer, StandardWorkspace};
+use crate::affinity::{self, CorePin};
 use crate::driver::{
-    self, Answers, Expectation, HttpSession, Link, Manner, Operation, Protocol, Question, Spawned,
+    self, AnswerEquality, AnswerExpectation, HttpSession, LinkOptions, PipedChild,
+    ProtocolRevision, RenderedRequest, TimedOperation, VariantLink,
 };
 use crate::error::LabError;
 use crate::processes;
-use crate::url::Url;
+use crate::url::HttpUrl;
 use serde::Serialize;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -27,7 +28,7 @@ const WARMUP: u32 = 1_000;
 const ROUNDS: usize = 5;
 const TIMEOUT_MS: u64 = 10_000;
 
-/// What the generator costs.
+/// Cost of the generator.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(super) struct OwnCost {
     /// Processor time of the driver's thread per call over stdio, system calls included, in microseconds.
@@ -41,9 +42,9 @@ pub(super) struct OwnCost {
 }
 
 /// Measures both drivers.
-pub(super) fn measure(workspace: &Workspace) -> Result<OwnCost, LabError> {
-    let _pinned = affinity::last_core().map(Pinned::to).transpose()?;
-    let operation = Operation::call("echo", serde_json::json!({ "text": "hello" }))?;
+pub(super) fn measure(workspace: &StandardWorkspace) -> Result<OwnCost, LabError> {
+    let _pinned = affinity::last_core().map(CorePin::to).transpose()?;
+    let operation = TimedOperation::call("echo", serde_json::json!({ "text": "hello" }))?;
     let stdio_us = stdio(workspace, &operation)?;
     let stdio_floor_us = floor(workspace, &operation)?;
     let (http_us, http_per_second) = http(&operation)?;
@@ -74,17 +75,17 @@ fn best(mut call: impl FnMut() -> Result<(), LabError>) -> Result<(f64, f64), La
     Ok((least_us, most_per_second))
 }
 
-/// The driver as every measurement over stdio uses it.
-fn stdio(workspace: &Workspace, operation: &Operation) -> Result<f64, LabError> {
-    let manner = Manner {
+/// Returns the driver as every measurement over stdio uses it.
+fn stdio(workspace: &StandardWorkspace, operation: &TimedOperation) -> Result<f64, LabError> {
+    let manner = LinkOptions {
         operation,
-        protocol: Protocol::Legacy,
+        protocol: ProtocolRevision::Legacy,
         width: 1,
         timeout_ms: TIMEOUT_MS,
     };
-    let (mut link, _) = Link::open(&workspace.direct(Server::Echo), manner)?;
-    let question = operation.question(Protocol::Legacy);
-    let mut expectation = Expectation::new(Answers::Same, false);
+    let (mut link, _) = VariantLink::open(&workspace.direct(MockServer::Echo), manner)?;
+    let question = operation.question(ProtocolRevision::Legacy);
+    let mut expectation = AnswerExpectation::new(AnswerEquality::Same, false);
     let mut took = Vec::with_capacity(CALLS as usize);
     let (cost, _) = best(|| {
         took.push(link.ask(&question)?);
@@ -95,19 +96,21 @@ fn stdio(workspace: &Workspace, operation: &Operation) -> Result<f64, LabError> 
     Ok(cost)
 }
 
-/// The least that a client over pipes can do.
-fn floor(workspace: &Workspace, operation: &Operation) -> Result<f64, LabError> {
+/// Returns the least that a client over pipes can do.
+fn floor(workspace: &StandardWorkspace, operation: &TimedOperation) -> Result<f64, LabError> {
     let failed = |source| LabError::System {
         what: "speak to the echo server",
         source,
     };
-    let Spawned {
+    let PipedChild {
         process,
         mut input,
         mut output,
-    } = driver::spawn(&workspace.direct(Server::Echo), TIMEOUT_MS)?;
+    } = driver::spawn(&workspace.direct(MockServer::Echo), TIMEOUT_MS)?;
     let mut frame = Vec::new();
-    operation.question(Protocol::Modern).render(1, &mut frame);
+    operation
+        .question(ProtocolRevision::Modern)
+        .render(1, &mut frame);
     let mut line = vec![0; 64 * 1024];
     let (cost, _) = best(|| {
         input.write_all(&frame).map_err(failed)?;
@@ -122,14 +125,14 @@ fn floor(workspace: &Workspace, operation: &Operation) -> Result<f64, LabError> 
     Ok(cost)
 }
 
-/// The driver as every measurement over HTTP uses it, against a server on the same core that does nothing.
-fn http(operation: &Operation) -> Result<(f64, f64), LabError> {
+/// Returns the driver as every measurement over HTTP uses it, against a server on the same core that does nothing.
+fn http(operation: &TimedOperation) -> Result<(f64, f64), LabError> {
     let failed = |source| LabError::System {
         what: "serve on a loopback port",
         source,
     };
     let listener = TcpListener::bind("127.0.0.1:0").map_err(failed)?;
-    let url: Url = format!("http://{}/", listener.local_addr().map_err(failed)?).parse()?;
+    let url: HttpUrl = format!("http://{}/", listener.local_addr().map_err(failed)?).parse()?;
     let server = std::thread::spawn(move || -> std::io::Result<()> {
         let (stream, _) = listener.accept()?;
         answer(stream)
@@ -138,10 +141,10 @@ fn http(operation: &Operation) -> Result<(f64, f64), LabError> {
         arm: "the lab's own server".into(),
         what,
     };
-    let session = HttpSession::open(&url, &[], operation, Protocol::Modern, TIMEOUT_MS);
+    let session = HttpSession::open(&url, &[], operation, ProtocolRevision::Modern, TIMEOUT_MS);
     let mut session = session.map_err(broken)?;
-    let question: Question = operation.question(Protocol::Modern);
-    let mut expectation = Expectation::new(Answers::Same, false);
+    let question: RenderedRequest = operation.question(ProtocolRevision::Modern);
+    let mut expectation = AnswerExpectation::new(AnswerEquality::Same, false);
     let cost = best(|| {
         session
             .ask(&question)

@@ -9,7 +9,7 @@ use std::fmt::{self, Write as _};
 
 /// A table or a variant that is missing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct Absent {
+pub(super) struct MissingRow {
     /// What would have been measured.
     pub(super) title: String,
     /// Why it was not.
@@ -18,7 +18,7 @@ pub(super) struct Absent {
     pub(super) ours: bool,
 }
 
-/// Whether a variant of this name is a peer.
+/// Returns whether a variant of this name is a peer.
 fn is_peer(args: &StandardArgs, name: &str) -> bool {
     let named = args.peer.iter().filter_map(|text| text.split_once('='));
     let mut names = named.map(|(name, _)| name);
@@ -31,7 +31,7 @@ pub(super) fn forgiving<T>(
     title: &str,
     args: &StandardArgs,
     arms: &mut Vec<Variant>,
-    absent: &mut Vec<Absent>,
+    absent: &mut Vec<MissingRow>,
     mut measure: impl FnMut(&[Variant]) -> Result<T, LabError>,
 ) -> Result<Option<T>, LabError> {
     loop {
@@ -44,7 +44,7 @@ pub(super) fn forgiving<T>(
             .arm()
             .filter(|arm| is_peer(args, arm))
             .map(str::to_owned);
-        absent.push(Absent {
+        absent.push(MissingRow {
             title: match &culprit {
                 Some(peer) => format!("{title}: {peer}"),
                 None => title.to_owned(),
@@ -60,7 +60,7 @@ pub(super) fn forgiving<T>(
 }
 
 /// A line of the page for each.
-pub(super) fn write(absent: &[Absent], page: &mut String) -> fmt::Result {
+pub(super) fn write(absent: &[MissingRow], page: &mut String) -> fmt::Result {
     for one in absent {
         let why = one.why.replace(['\n', '\r'], " ").replace('<', "\\<");
         writeln!(page, "- **Absent**: {}: {why}.", one.title)?;
@@ -71,7 +71,7 @@ pub(super) fn write(absent: &[Absent], page: &mut String) -> fmt::Result {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::variant::Transport;
+    use crate::variant::VariantTransport;
     use clap::{Args as _, FromArgMatches as _};
 
     fn args() -> StandardArgs {
@@ -81,11 +81,11 @@ mod tests {
     }
 
     fn arms(names: &[&str]) -> Vec<Variant> {
-        let arm = |name: &&str| Variant::parse(name, "true", Transport::Stdio).unwrap();
+        let arm = |name: &&str| Variant::parse(name, "true", VariantTransport::Stdio).unwrap();
         names.iter().map(arm).collect()
     }
 
-    fn broken(arm: &str) -> LabError {
+    fn peer_fault(arm: &str) -> LabError {
         LabError::Broken {
             arm: arm.into(),
             what: "it died".into(),
@@ -99,7 +99,7 @@ mod tests {
             .iter()
             .find(|arm| arm.name == "Dead")
         {
-            Some(dead) => Err(broken(&dead.name)),
+            Some(dead) => Err(peer_fault(&dead.name)),
             None => Ok(arms.len()),
         });
         assert_eq!(found.unwrap(), Some(3));
@@ -117,7 +117,7 @@ mod tests {
     fn our_own_failure_is_absent_and_an_end_ends_it() {
         let (mut arms, mut absent) = (arms(&["direct", "durward"]), Vec::new());
         let found = forgiving("calls", &args(), &mut arms, &mut absent, |_| {
-            Err::<(), _>(broken("durward"))
+            Err::<(), _>(peer_fault("durward"))
         });
         assert_eq!(found.unwrap(), None);
         assert!(absent[0].ours);

@@ -1,48 +1,48 @@
 //! The comparisons of the standard set.
 
-use super::workspace::{Rules, Server, Workspace};
-use super::{Size, StandardArgs, approval, features};
+use super::workspace::{MockServer, RuleSet, StandardWorkspace};
+use super::{RunSize, StandardArgs, approval, features};
 use crate::affinity;
-use crate::driver::{Answers, Operation, Protocol};
+use crate::driver::{AnswerEquality, ProtocolRevision, TimedOperation};
 use crate::error::LabError;
-use crate::overhead::Plan;
-use crate::variant::{Transport, Variant};
+use crate::overhead::OverheadPlan;
+use crate::variant::{Variant, VariantTransport};
 
 const OFFICIAL: &str = "`tools/call read_file`, the official filesystem server";
 /// Timed and untimed calls of a launch beside peers, which take a hundred times as long.
 const PEER_RUNS: u32 = 400;
 const PEER_WARMUP: u32 = 50;
 
-/// A comparison: its title, whether the budget of the hop is held against it, what is measured.
-pub(super) type Named = (&'static str, bool, Plan);
+/// A comparison: its title, whether the budget of the hop applies to it, its plan.
+pub(super) type Named = (&'static str, bool, OverheadPlan);
 
-/// All comparisons, in the order of the page.
+/// Returns all comparisons, in the order of the page.
 pub(super) fn plans(
     args: &StandardArgs,
-    workspace: &Workspace,
-    size: &Size,
+    workspace: &StandardWorkspace,
+    size: &RunSize,
 ) -> Result<Vec<Named>, LabError> {
-    let (echo, files) = (Server::Echo, Server::Files);
-    let guarded = |server, rules| workspace.guarded(server, rules);
+    let (echo, files) = (MockServer::Echo, MockServer::Files);
+    let guarded = |server, rules| workspace.guard_server(server, rules);
     let plan = |arms, operation| plain(args, size, arms, operation);
     let hello = hello()?;
     let echo_arms = vec![
         workspace.direct(echo),
         workspace.relayed(echo),
-        guarded(echo, Rules::AllowAll)?,
+        guarded(echo, RuleSet::AllowAll)?,
     ];
     let files_arms = vec![
         workspace.direct(files),
         workspace.relayed(files),
-        guarded(files, Rules::AllowAll)?,
-        guarded(files, Rules::Four)?,
-        guarded(files, Rules::Mixed(50))?,
-        guarded(files, Rules::Mixed(1_000))?,
+        guarded(files, RuleSet::AllowAll)?,
+        guarded(files, RuleSet::Four)?,
+        guarded(files, RuleSet::Mixed(50))?,
+        guarded(files, RuleSet::Mixed(1_000))?,
     ];
     let denied = denied(workspace, plan(Vec::new(), workspace.read_forbidden()))?;
-    let asked = approval::asked(workspace, plan(Vec::new(), workspace.read()))?;
+    let asked = approval::with_approval(workspace, plan(Vec::new(), workspace.read()))?;
     let pending = approval::pending(workspace, plan(Vec::new(), workspace.read()))?;
-    let abreast = |concurrency| Plan {
+    let abreast = |concurrency| OverheadPlan {
         concurrency,
         ..plan(echo_arms.clone(), hello.clone())
     };
@@ -60,7 +60,7 @@ pub(super) fn plans(
         (
             "`tools/list` (echo)",
             false,
-            plan(echo_arms.clone(), Operation::List),
+            plan(echo_arms.clone(), TimedOperation::List),
         ),
         (
             "`tools/call read_file`, denied by a rule (of 1,000, by 250 at once)",
@@ -80,15 +80,20 @@ pub(super) fn plans(
     Ok(plans)
 }
 
-/// What is off by default, and what is there only where the command line names it. `plan` is that of the echo server.
-fn others(args: &StandardArgs, workspace: &Workspace, plan: Plan) -> Result<Vec<Named>, LabError> {
+/// Returns the comparisons of parts that are off by default, and of those that the command line names. `plan` is that
+/// of the echo server.
+fn others(
+    args: &StandardArgs,
+    workspace: &StandardWorkspace,
+    plan: OverheadPlan,
+) -> Result<Vec<Named>, LabError> {
     let features = features::plan(workspace, plan.clone())?;
     let mut plans = vec![(features::TITLE, false, features)];
     if workspace.has_official() {
         let operation = workspace.read();
         let official = official(
             workspace,
-            Plan {
+            OverheadPlan {
                 operation,
                 ..plan.clone()
             },
@@ -103,13 +108,13 @@ fn others(args: &StandardArgs, workspace: &Workspace, plan: Plan) -> Result<Vec<
 }
 
 /// Reads that a rule refuses.
-fn denied(workspace: &Workspace, plan: Plan) -> Result<Plan, LabError> {
-    let server = Server::Files;
-    Ok(Plan {
+fn denied(workspace: &StandardWorkspace, plan: OverheadPlan) -> Result<OverheadPlan, LabError> {
+    let server = MockServer::Files;
+    Ok(OverheadPlan {
         arms: vec![
             workspace.direct(server),
-            workspace.guarded(server, Rules::Four)?,
-            workspace.guarded(server, Rules::Mixed(1_000))?,
+            workspace.guard_server(server, RuleSet::Four)?,
+            workspace.guard_server(server, RuleSet::Mixed(1_000))?,
         ],
         deny: true,
         ..plan
@@ -117,14 +122,14 @@ fn denied(workspace: &Workspace, plan: Plan) -> Result<Plan, LabError> {
 }
 
 /// Reads by the official filesystem server, which takes a hundred times as long as ours.
-fn official(workspace: &Workspace, plan: Plan) -> Result<Plan, LabError> {
-    let server = Server::Official;
-    Ok(Plan {
+fn official(workspace: &StandardWorkspace, plan: OverheadPlan) -> Result<OverheadPlan, LabError> {
+    let server = MockServer::Official;
+    Ok(OverheadPlan {
         arms: vec![
             workspace.direct(server),
             workspace.relayed(server),
-            workspace.guarded(server, Rules::Four)?,
-            workspace.guarded(server, Rules::Mixed(1_000))?,
+            workspace.guard_server(server, RuleSet::Four)?,
+            workspace.guard_server(server, RuleSet::Mixed(1_000))?,
         ],
         runs: PEER_RUNS,
         warmup: PEER_WARMUP,
@@ -133,21 +138,21 @@ fn official(workspace: &Workspace, plan: Plan) -> Result<Plan, LabError> {
     })
 }
 
-pub(super) fn hello() -> Result<Operation, LabError> {
-    Operation::call("echo", serde_json::json!({ "text": "hello" }))
+pub(super) fn hello() -> Result<TimedOperation, LabError> {
+    TimedOperation::call("echo", serde_json::json!({ "text": "hello" }))
 }
 
 /// What all comparisons have in common.
 pub(super) fn plain(
     args: &StandardArgs,
-    size: &Size,
+    size: &RunSize,
     arms: Vec<Variant>,
-    operation: Operation,
-) -> Plan {
-    Plan {
+    operation: TimedOperation,
+) -> OverheadPlan {
+    OverheadPlan {
         arms,
         operation,
-        protocol: Protocol::Legacy,
+        protocol: ProtocolRevision::Legacy,
         launches: size.launches,
         launches_max: size.launches,
         half_width_us: f64::INFINITY,
@@ -160,36 +165,40 @@ pub(super) fn plain(
         seed: args.seed,
         timeout_ms: 10_000,
         confidence: 0.95,
-        answers: Answers::Same,
+        answers: AnswerEquality::Same,
         deny: false,
         references: 1,
         person: None,
     }
 }
 
-/// A peer that the command line names, without its server.
+/// Returns a peer that the command line names, without its server.
 pub(super) fn named_peer(text: &str) -> Result<Variant, LabError> {
     let (name, line) = text
         .split_once('=')
         .filter(|(name, _)| !name.is_empty())
         .ok_or_else(|| LabError::Usage(format!("--peer takes NAME=CMD, not {text}")))?;
-    Variant::parse(name, line, Transport::Stdio)
+    Variant::parse(name, line, VariantTransport::Stdio)
 }
 
-/// The same comparison with the peers that were named, each before the echo server.
-fn beside_peers(args: &StandardArgs, workspace: &Workspace, plan: Plan) -> Result<Plan, LabError> {
+/// Returns the same comparison with the peers that were named, each before the echo server.
+fn beside_peers(
+    args: &StandardArgs,
+    workspace: &StandardWorkspace,
+    plan: OverheadPlan,
+) -> Result<OverheadPlan, LabError> {
     let peer =
-        |text: &String| Ok(named_peer(text)?.before(workspace.direct(Server::Echo).command()));
+        |text: &String| Ok(named_peer(text)?.before(workspace.direct(MockServer::Echo).command()));
     let peers: Result<Vec<Variant>, LabError> = args.peer.iter().map(peer).collect();
     let mut arms = plan.arms;
     arms.extend(peers?);
-    Ok(Plan {
+    Ok(OverheadPlan {
         arms,
         runs: PEER_RUNS,
         warmup: PEER_WARMUP,
         turn: PEER_RUNS.div_ceil(4),
         // Some proxies add members of their own to an answer.
-        answers: Answers::Content,
+        answers: AnswerEquality::Content,
         ..plan
     })
 }

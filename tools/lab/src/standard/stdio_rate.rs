@@ -2,14 +2,17 @@
 //! server share all cores, nothing is pinned.
 
 use super::StandardArgs;
-use super::peers::{Absent, forgiving};
+use super::peers::{MissingRow, forgiving};
 use super::plans::{hello, named_peer};
 use super::web::decisions;
-use super::workspace::{Server, Workspace};
-use crate::driver::{Answers, Expectation, Link, Manner, Operation, Protocol, Question, Reply};
+use super::workspace::{MockServer, StandardWorkspace};
+use crate::driver::{
+    AnswerEquality, AnswerExpectation, ConcurrentReply, LinkOptions, ProtocolRevision,
+    RenderedRequest, TimedOperation, VariantLink,
+};
 use crate::error::LabError;
-use crate::interrupt::Interrupt;
-use crate::stats::{Interval, Random, Sorted, mean};
+use crate::interrupt::InterruptFlag;
+use crate::stats::{Interval, SeededRandom, SortedSamples, mean};
 use crate::variant::Variant;
 use serde::Serialize;
 use std::fmt::{self, Write as _};
@@ -17,7 +20,7 @@ use std::time::{Duration, Instant};
 
 /// Calls under way at once.
 const WIDTHS: [usize; 3] = [1, 8, 32];
-/// Calls of the first volley, which tells how fast the variant is about.
+/// Calls of the first volley, from which the variant's speed is estimated.
 const FEELER_CALLS: u32 = 64;
 /// How long a round is made before it counts, and how long it counts.
 const WARM: Duration = Duration::from_millis(300);
@@ -37,8 +40,7 @@ pub(super) struct StdioRate {
     /// Calls under way at once.
     pub(super) width: usize,
     pub(super) per_second: Interval,
-    /// Median and 99th percentile of a call, the mean of launches, in microseconds; the latter where there were
-    /// calls enough.
+    /// Median and 99th percentile of a call, the mean of launches, in microseconds; the latter with calls enough.
     pub(super) p50_us: f64,
     pub(super) p99_us: Option<f64>,
     /// Calls that were answered, and decisions about calls that its journal holds; nothing without one.
@@ -46,7 +48,7 @@ pub(super) struct StdioRate {
     pub(super) decided: Option<u64>,
 }
 
-struct Round {
+struct StdioRound {
     per_second: f64,
     p50_us: f64,
     p99_us: Option<f64>,
@@ -56,11 +58,11 @@ struct Round {
 /// Measures all variants with every width, in random order within each launch.
 pub(super) fn measure(
     args: &StandardArgs,
-    workspace: &Workspace,
-    interrupt: &Interrupt,
-    absent: &mut Vec<Absent>,
+    workspace: &StandardWorkspace,
+    interrupt: &InterruptFlag,
+    absent: &mut Vec<MissingRow>,
 ) -> Result<Vec<StdioRate>, LabError> {
-    let echo = Server::Echo;
+    let echo = MockServer::Echo;
     let mut arms = vec![
         workspace.direct(echo),
         workspace.relayed(echo),
@@ -86,10 +88,10 @@ fn of_width(
     width: usize,
     launches: u32,
     args: &StandardArgs,
-    interrupt: &Interrupt,
+    interrupt: &InterruptFlag,
 ) -> Result<Vec<StdioRate>, LabError> {
-    let mut random = Random::new(args.seed);
-    let mut rounds: Vec<Vec<Round>> = arms.iter().map(|_| Vec::new()).collect();
+    let mut random = SeededRandom::new(args.seed);
+    let mut rounds: Vec<Vec<StdioRound>> = arms.iter().map(|_| Vec::new()).collect();
     let before: Vec<u64> = arms.iter().map(decisions).collect::<Result<_, _>>()?;
     let operation = hello()?;
     for _ in 0..launches {
@@ -105,12 +107,17 @@ fn of_width(
         }
     }
     let arms = arms.iter().zip(&rounds).zip(before);
-    arms.map(|((arm, rounds), before)| told(arm, width, rounds, before))
+    arms.map(|((arm, rounds), before)| summarise_rounds(arm, width, rounds, before))
         .collect()
 }
 
-fn told(arm: &Variant, width: usize, rounds: &[Round], before: u64) -> Result<StdioRate, LabError> {
-    let all = |of: fn(&Round) -> f64| rounds.iter().map(of).collect::<Vec<f64>>();
+fn summarise_rounds(
+    arm: &Variant,
+    width: usize,
+    rounds: &[StdioRound],
+    before: u64,
+) -> Result<StdioRate, LabError> {
+    let all = |of: fn(&StdioRound) -> f64| rounds.iter().map(of).collect::<Vec<f64>>();
     let answered = rounds.iter().map(|round| round.answered).sum();
     let decided = match arm.journal() {
         Some(_) => Some(decisions(arm)? - before),
@@ -139,23 +146,23 @@ fn told(arm: &Variant, width: usize, rounds: &[Round], before: u64) -> Result<St
 /// One fresh start of a variant.
 fn round(
     arm: &Variant,
-    operation: &Operation,
+    operation: &TimedOperation,
     width: usize,
     quick: bool,
-) -> Result<Round, LabError> {
-    let manner = Manner {
+) -> Result<StdioRound, LabError> {
+    let manner = LinkOptions {
         operation,
-        protocol: Protocol::Legacy,
+        protocol: ProtocolRevision::Legacy,
         width,
         timeout_ms: TIMEOUT_MS,
     };
-    let (mut link, _) = Link::open(arm, manner)?;
-    let question = operation.question(Protocol::Legacy);
-    let mut caller = Caller {
+    let (mut link, _) = VariantLink::open(arm, manner)?;
+    let question = operation.question(ProtocolRevision::Legacy);
+    let mut caller = StdioCaller {
         link: &mut link,
         question: &question,
         // Some proxies add members of their own to an answer.
-        expectation: Expectation::new(Answers::Content, false),
+        expectation: AnswerExpectation::new(AnswerEquality::Content, false),
         width,
         answered: 0,
     };
@@ -167,35 +174,35 @@ fn round(
     let (per_second, times) = caller.volley(calls_in(rate, span, width))?;
     let answered = caller.answered;
     link.close();
-    Ok(Round {
+    Ok(StdioRound {
         per_second,
         p50_us: times.at(0.5).unwrap_or_default(),
-        p99_us: times.told(0.99),
+        p99_us: times.at_supported(0.99),
         answered,
     })
 }
 
-/// How many calls take about so long, at least a few for each place.
+/// Returns how many calls take about so long, at least a few for each place.
 fn calls_in(per_second: f64, span: Duration, width: usize) -> u32 {
     let least = u32::try_from(width * 4).unwrap_or(CALLS_MAX);
     ((per_second * span.as_secs_f64()) as u32).clamp(least, CALLS_MAX)
 }
 
-struct Caller<'a> {
-    link: &'a mut Link,
-    question: &'a Question,
-    expectation: Expectation,
+struct StdioCaller<'a> {
+    link: &'a mut VariantLink,
+    question: &'a RenderedRequest,
+    expectation: AnswerExpectation,
     width: usize,
     answered: u64,
 }
 
-impl Caller<'_> {
+impl StdioCaller<'_> {
     /// So many calls; how many a second that were, and their times in microseconds.
-    fn volley(&mut self, calls: u32) -> Result<(f64, Sorted), LabError> {
+    fn volley(&mut self, calls: u32) -> Result<(f64, SortedSamples), LabError> {
         let mut times = Vec::with_capacity(calls as usize);
         let expectation = &mut self.expectation;
         let start = Instant::now();
-        let mut each = |reply: &Reply<'_>| {
+        let mut each = |reply: &ConcurrentReply<'_>| {
             times.push(reply.elapsed_ns as f64 / 1e3);
             reply
                 .answer
@@ -206,7 +213,7 @@ impl Caller<'_> {
             .volley(self.question, calls, self.width, &mut each)?;
         let seconds = start.elapsed().as_secs_f64().max(1e-9);
         self.answered += u64::from(calls);
-        Ok((f64::from(calls) / seconds, Sorted::new(times)))
+        Ok((f64::from(calls) / seconds, SortedSamples::new(times)))
     }
 }
 

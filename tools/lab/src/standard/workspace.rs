@@ -1,11 +1,11 @@
 //! The place a standard run plays in: a directory that is gone afterwards, and the variants made for it.
 
-use crate::Context;
-use crate::driver::Operation;
+use crate::LabContext;
+use crate::driver::TimedOperation;
 use crate::error::LabError;
-use crate::guarded::{Behind, Workshop};
-use crate::policies::{self, Effect};
-use crate::variant::{Transport, Variant};
+use crate::guarded::{GuardedBackend, GuardedDirectory};
+use crate::policies::{self, RuleEffect};
+use crate::variant::{Variant, VariantTransport};
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::fs;
@@ -21,7 +21,7 @@ const TEXT: &str = "The first of five lines of a small test file.\n\
 
 /// A rule set of the standard run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Rules {
+pub(super) enum RuleSet {
     AllowAll,
     Four,
     Mixed(usize),
@@ -31,24 +31,24 @@ pub(super) enum Rules {
 
 /// A mock server of the standard run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Server {
+pub(super) enum MockServer {
     Echo,
     Files,
-    /// The official filesystem server, where its command was given.
+    /// The official filesystem server, if its command was given.
     Official,
 }
 
 /// Files, rule sets and state directories. Removed when dropped.
 #[derive(Debug)]
-pub(super) struct Workspace {
-    workshop: Workshop,
+pub(super) struct StandardWorkspace {
+    workshop: GuardedDirectory,
     /// The command of the official filesystem server, without the directory that it may see.
     official: Vec<OsString>,
-    /// Where connections wait to be accepted, which nobody does.
+    /// Listener on which connections are never accepted.
     silent: TcpListener,
 }
 
-impl Rules {
+impl RuleSet {
     /// How tables call it.
     pub(super) fn name(self) -> String {
         match self {
@@ -64,20 +64,20 @@ impl Rules {
             Self::AllowAll => policies::allow_all(),
             Self::Four => policies::four(),
             Self::Mixed(count) => policies::mixed(count),
-            Self::Asked(count) => policies::mixed_for("read_file", Effect::Hitl, count),
+            Self::Asked(count) => policies::mixed_for("read_file", RuleEffect::Hitl, count),
         }
     }
 }
 
-impl Workspace {
+impl StandardWorkspace {
     /// Makes the directory and its two files. `official` is the command line of the official filesystem
     /// server, to which the directory is added.
-    pub(super) fn set(context: &Context, official: Option<&str>) -> Result<Self, LabError> {
+    pub(super) fn set(context: &LabContext, official: Option<&str>) -> Result<Self, LabError> {
         let official = official
-            .map(|line| Variant::parse("official", line, Transport::Stdio))
+            .map(|line| Variant::parse("official", line, VariantTransport::Stdio))
             .transpose()?;
         let workspace = Self {
-            workshop: Workshop::set(context)?,
+            workshop: GuardedDirectory::set(context)?,
             official: official.map_or(Vec::new(), |arm| arm.command().to_vec()),
             silent: TcpListener::bind("127.0.0.1:0").map_err(|source| LabError::System {
                 what: "listen on a port",
@@ -96,76 +96,81 @@ impl Workspace {
         self.workshop.file("work")
     }
 
-    /// A file that every rule set lets the tool `read_file` read.
+    /// Returns a file that every rule set lets the tool `read_file` read.
     fn readable(&self) -> PathBuf {
         self.work().join("mcp-acp-test.txt")
     }
 
-    /// A file whose extension the four rules deny.
+    /// Returns a file with an extension that the four rules deny.
     fn forbidden(&self) -> PathBuf {
         self.work().join("private.key")
     }
 
-    /// The paper's call.
-    pub(super) fn read(&self) -> Operation {
+    /// Returns the paper's call.
+    pub(super) fn read(&self) -> TimedOperation {
         read_file(&self.readable())
     }
 
-    /// The same call on a file that the rules deny.
-    pub(super) fn read_forbidden(&self) -> Operation {
+    /// Returns the same call on a file that the rules deny.
+    pub(super) fn read_forbidden(&self) -> TimedOperation {
         read_file(&self.forbidden())
     }
 
-    /// A call about which the four rules ask a person. Nobody says yes to it.
-    pub(super) fn write(&self) -> Operation {
-        Operation::Call {
+    /// Returns a call about which the four rules ask a person. No person approves it.
+    pub(super) fn write(&self) -> TimedOperation {
+        TimedOperation::Call {
             tool: "write_file".into(),
             arguments: json!({ "path": self.work().join("never.txt"), "content": "no" }),
         }
     }
 
-    /// The server by itself.
-    pub(super) fn direct(&self, server: Server) -> Variant {
+    /// Returns the server by itself.
+    pub(super) fn direct(&self, server: MockServer) -> Variant {
         Variant::new("direct", self.server(server))
     }
 
-    /// The server behind a bare relay.
-    pub(super) fn relayed(&self, server: Server) -> Variant {
+    /// Returns the server behind a bare relay.
+    pub(super) fn relayed(&self, server: MockServer) -> Variant {
         let mut command = self.own(&["mock", "relay", "--"]);
         command.extend(self.server(server));
         Variant::new("bare relay", command)
     }
 
-    /// The server behind `durward run`, with a state directory of its own.
-    pub(super) fn guarded(&self, server: Server, rules: Rules) -> Result<Variant, LabError> {
-        let arm = self.guarded_as(&Self::named(server, rules), server, rules)?;
-        Ok(arm.named(format!("durward, {}", rules.name())))
+    /// Returns the server behind `durward run`, with a state directory of its own.
+    pub(super) fn guard_server(
+        &self,
+        server: MockServer,
+        rules: RuleSet,
+    ) -> Result<Variant, LabError> {
+        let arm = self.guarded_as(&Self::variant_name(server, rules), server, rules)?;
+        Ok(arm.with_name(format!("durward, {}", rules.name())))
     }
 
-    /// The echo server behind `durward run` with 50 rules.
+    /// Returns the echo server behind `durward run` with 50 rules.
     pub(super) fn guarded_echo(&self) -> Result<Variant, LabError> {
-        let command = self.server(Server::Echo);
+        let command = self.server(MockServer::Echo);
         self.web("stdio rate", |name, rules| {
-            self.workshop.guard(name, rules, Behind::Command(&command))
+            self.workshop
+                .guard(name, rules, GuardedBackend::Command(&command))
         })
     }
 
-    /// The echo server behind `durward run` with 50 rules, under a name of its own, with this configuration and these
-    /// flags.
+    /// Returns the echo server behind `durward run` with 50 rules, under a name of its own, with this configuration and
+    /// these flags.
     pub(super) fn guarded_with(
         &self,
         name: &str,
         configuration: &Value,
         flags: &[OsString],
     ) -> Result<Variant, LabError> {
-        let rules = policies::mixed_for("echo", Effect::Allow, 50);
-        let command = self.server(Server::Echo);
-        let behind = Behind::Command(&command);
+        let rules = policies::mixed_for("echo", RuleEffect::Allow, 50);
+        let command = self.server(MockServer::Echo);
+        let behind = GuardedBackend::Command(&command);
         self.workshop
             .guard_configured(name, &rules, behind, (configuration, flags))
     }
 
-    /// The address of a telemetry collector that takes connections and never answers.
+    /// Returns the address of a telemetry collector that takes connections and never answers.
     pub(super) fn silent_collector(&self) -> Result<SocketAddr, LabError> {
         self.silent.local_addr().map_err(|source| LabError::System {
             what: "read the address of a socket",
@@ -185,37 +190,37 @@ impl Workspace {
         folders
     }
 
-    /// The same under a name, and with a state directory, of its own: for variants that run side by side.
+    /// Returns the same under a name, and with a state directory, of its own: for variants that run side by side.
     pub(super) fn guarded_as(
         &self,
         name: &str,
-        server: Server,
-        rules: Rules,
+        server: MockServer,
+        rules: RuleSet,
     ) -> Result<Variant, LabError> {
         let command = self.server(server);
         self.workshop
-            .guard(name, &rules.document(), Behind::Command(&command))
+            .guard(name, &rules.document(), GuardedBackend::Command(&command))
     }
 
-    /// Where the guarded variant keeps its journal and keys.
-    pub(super) fn state(&self, server: Server, rules: Rules) -> PathBuf {
-        self.workshop.state(&Self::named(server, rules))
+    /// Returns the directory in which the guarded variant keeps its journal and keys.
+    pub(super) fn state(&self, server: MockServer, rules: RuleSet) -> PathBuf {
+        self.workshop.state(&Self::variant_name(server, rules))
     }
 
-    /// The least that a server over HTTP costs.
+    /// Returns the least that a server over HTTP costs.
     pub(super) fn direct_http(&self) -> Variant {
         let command = self.own(&["mock", "echo", "--http", "127.0.0.1:0", "--bare"]);
         Variant::new("direct", command).over_http(None)
     }
 
-    /// A bare relay from HTTP to a server over stdio.
-    pub(super) fn relayed_http(&self, server: Server) -> Variant {
+    /// Returns a bare relay from HTTP to a server over stdio.
+    pub(super) fn relayed_http(&self, server: MockServer) -> Variant {
         let mut command = self.own(&["mock", "relay", "--http", "127.0.0.1:0", "--"]);
         command.extend(self.server(server));
         Variant::new("bare relay", command).over_http(None)
     }
 
-    /// A bare relay before the first variant, HTTP on both sides.
+    /// Returns a bare relay before the first variant, HTTP on both sides.
     pub(super) fn tunnelled(&self) -> Variant {
         let words = [
             "mock",
@@ -228,16 +233,17 @@ impl Workspace {
         Variant::new("bare relay", self.own(&words)).over_http(None)
     }
 
-    /// A bare bridge from stdio to the first variant.
+    /// Returns a bare bridge from stdio to the first variant.
     pub(super) fn bridged(&self) -> Variant {
         self.workshop.bridge()
     }
 
-    /// A server over stdio behind `durward serve` with 50 rules.
-    pub(super) fn served(&self, server: Server) -> Result<Variant, LabError> {
+    /// Returns a server over stdio behind `durward serve` with 50 rules.
+    pub(super) fn serve_server(&self, server: MockServer) -> Result<Variant, LabError> {
         let command = self.server(server);
         self.web("HTTP to stdio", |name, rules| {
-            self.workshop.serve(name, rules, Behind::Command(&command))
+            self.workshop
+                .serve(name, rules, GuardedBackend::Command(&command))
         })
     }
 
@@ -248,22 +254,24 @@ impl Workspace {
         let words = ["mock", "echo", "--announce-changes", "--tools", &tools];
         let server = |number| (format!("s{number}"), self.own(&words));
         let servers: Vec<_> = (0..servers).map(server).collect();
-        let rules = policies::mixed_for("*", Effect::Allow, 50);
+        let rules = policies::mixed_for("*", RuleEffect::Allow, 50);
         let arm = self.workshop.serve_all("one URL", &rules, &servers)?;
-        Ok(arm.named("durward, 50 rules".into()))
+        Ok(arm.with_name("durward, 50 rules".into()))
     }
 
-    /// The first variant behind `durward serve` with 50 rules.
+    /// Returns the first variant behind `durward serve` with 50 rules.
     pub(super) fn served_http(&self) -> Result<Variant, LabError> {
         self.web("HTTP to HTTP", |name, rules| {
-            self.workshop.serve(name, rules, Behind::Url("{direct}"))
+            self.workshop
+                .serve(name, rules, GuardedBackend::Url("{direct}"))
         })
     }
 
-    /// The first variant behind `durward run --url` with 50 rules.
+    /// Returns the first variant behind `durward run --url` with 50 rules.
     pub(super) fn guarded_http(&self) -> Result<Variant, LabError> {
         self.web("stdio to HTTP", |name, rules| {
-            self.workshop.guard(name, rules, Behind::Url("{direct}"))
+            self.workshop
+                .guard(name, rules, GuardedBackend::Url("{direct}"))
         })
     }
 
@@ -272,33 +280,33 @@ impl Workspace {
         place: &str,
         make: impl Fn(&str, &Value) -> Result<Variant, LabError>,
     ) -> Result<Variant, LabError> {
-        let arm = make(place, &policies::mixed_for("echo", Effect::Allow, 50))?;
-        Ok(arm.named("durward, 50 rules".into()))
+        let arm = make(place, &policies::mixed_for("echo", RuleEffect::Allow, 50))?;
+        Ok(arm.with_name("durward, 50 rules".into()))
     }
 
-    fn named(server: Server, rules: Rules) -> String {
+    fn variant_name(server: MockServer, rules: RuleSet) -> String {
         format!("{server:?} {}", rules.name())
     }
 
-    /// A place for a file of the run.
+    /// Returns a place for a file of the run.
     pub(super) fn file(&self, name: &str) -> PathBuf {
         self.workshop.file(name)
     }
 
-    /// Whether the official filesystem server is there.
+    /// Returns whether the official filesystem server is there.
     pub(super) fn has_official(&self) -> bool {
         !self.official.is_empty()
     }
 
-    pub(super) fn server(&self, server: Server) -> Vec<OsString> {
+    pub(super) fn server(&self, server: MockServer) -> Vec<OsString> {
         match server {
-            Server::Echo => self.own(&["mock", "echo"]),
-            Server::Files => {
+            MockServer::Echo => self.own(&["mock", "echo"]),
+            MockServer::Files => {
                 let mut command = self.own(&["mock", "files", "--root"]);
                 command.push(self.work().into());
                 command
             }
-            Server::Official => {
+            MockServer::Official => {
                 let mut command = self.official.clone();
                 command.push(self.work().into());
                 command
@@ -311,8 +319,8 @@ impl Workspace {
     }
 }
 
-fn read_file(path: &Path) -> Operation {
-    Operation::Call {
+fn read_file(path: &Path) -> TimedOperation {
+    TimedOperation::Call {
         tool: "read_file".into(),
         arguments: json!({ "path": path }),
     }

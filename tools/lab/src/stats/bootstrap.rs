@@ -1,8 +1,8 @@
 //! An interval by drawing launches again and again, for samples large enough to speak for themselves.
 
-use super::{Random, mean, student};
+use super::{SeededRandom, mean, student};
 
-/// How often the launches are drawn anew.
+/// Number of resamplings of the launches.
 const DRAWS: usize = 2_000;
 /// The draws are the same for the same values: a result can be worked out again from its document.
 const SEED: u64 = 0x6475_7277_6172_6421;
@@ -12,7 +12,7 @@ const SEED: u64 = 0x6475_7277_6172_6421;
 /// hundred values.
 pub(super) fn ends(values: &[f64], confidence: f64) -> (f64, f64) {
     let n = values.len();
-    let mut random = Random::new(SEED);
+    let mut random = SeededRandom::new(SEED);
     let mut means: Vec<f64> = (0..DRAWS)
         .map(|_| {
             let drawn: f64 = (0..n)
@@ -52,7 +52,7 @@ mod tests {
     #[test]
     fn the_mean_of_twenty_is_covered_as_often_as_said() {
         // Skewed values, as times are; the mean of a lognormal number is known.
-        let (mut random, truth) = (Random::new(3), 10.0 * (0.4_f64 * 0.4 / 2.0).exp());
+        let (mut random, truth) = (SeededRandom::new(3), 10.0 * (0.4_f64 * 0.4 / 2.0).exp());
         let hits = (0..400)
             .filter(|_| {
                 let values: Vec<f64> = (0..20).map(|_| random.lognormal(10.0, 0.4)).collect();

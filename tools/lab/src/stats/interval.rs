@@ -12,11 +12,11 @@ const BOOTSTRAP_LAUNCHES_MIN: usize = 20;
 pub(crate) struct Interval {
     /// The estimate.
     pub(crate) point: f64,
-    /// The lower end, where there are launches enough for one.
+    /// The lower end, if there are launches enough for one.
     pub(crate) ci_low: Option<f64>,
     /// The upper end.
     pub(crate) ci_high: Option<f64>,
-    /// How many launches stand behind it.
+    /// Number of launches.
     pub(crate) n: usize,
 }
 
@@ -52,12 +52,12 @@ impl Interval {
         }
     }
 
-    /// Half the width of the interval; nothing where there is none.
+    /// Half the width of the interval; `None` without one.
     pub(crate) fn half_width(&self) -> Option<f64> {
         Some((self.ci_high? - self.ci_low?) / 2.0)
     }
 
-    /// The same in another unit.
+    /// Returns the same in another unit.
     pub(crate) fn scaled(&self, factor: f64) -> Self {
         Self {
             point: self.point * factor,
@@ -67,12 +67,12 @@ impl Interval {
         }
     }
 
-    /// The end that an absolute upper limit is held against; the point where there is no interval.
+    /// Returns the end that an absolute upper limit is compared with; the point without an interval.
     pub(crate) fn upper(&self) -> f64 {
         self.ci_high.unwrap_or(self.point)
     }
 
-    /// The end that an absolute lower limit is held against; the point where there is no interval.
+    /// Returns the end that an absolute lower limit is compared with; the point without an interval.
     pub(crate) fn lower(&self) -> f64 {
         self.ci_low.unwrap_or(self.point)
     }

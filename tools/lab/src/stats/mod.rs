@@ -14,10 +14,10 @@ mod times;
 pub(crate) use hodges_lehmann::hodges_lehmann;
 pub(crate) use interval::Interval;
 pub(crate) use order::share;
-pub(crate) use percentile::{Sorted, median};
-pub(crate) use random::Random;
+pub(crate) use percentile::{SortedSamples, median};
+pub(crate) use random::SeededRandom;
 pub(crate) use theil_sen::theil_sen;
-pub(crate) use times::{CONFIDENCE, Times};
+pub(crate) use times::{CONFIDENCE, TimePercentiles};
 
 /// Arithmetic mean; 0 for no values.
 pub(crate) fn mean(values: &[f64]) -> f64 {

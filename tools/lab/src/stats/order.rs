@@ -1,11 +1,11 @@
-//! Intervals of percentiles and of shares within one run, where calls stand for themselves. Between runs
-//! they promise too much: for that there are launches.
+//! Intervals of percentiles and of shares within one run, for which single calls count. Between runs they promise too
+//! much: for that there are launches.
 
-use super::percentile::{Sorted, samples_min};
+use super::percentile::{SortedSamples, samples_min};
 use super::{Interval, student};
 
-impl Sorted {
-    /// The percentile with a distribution-free interval from the ranks around it, or how many samples are
+impl SortedSamples {
+    /// Returns the percentile with a distribution-free interval from the ranks around it, or how many samples are
     /// missing for one.
     pub(crate) fn interval(&self, q: f64, confidence: f64) -> Result<Interval, String> {
         let n = self.len();
@@ -26,7 +26,7 @@ impl Sorted {
     }
 }
 
-/// A share of `n` with Wilson's interval; none for no samples.
+/// Returns a share of `n` with Wilson's interval; none for no samples.
 pub(crate) fn share(hits: usize, n: usize, confidence: f64) -> Interval {
     if n == 0 {
         return Interval {
@@ -53,17 +53,17 @@ pub(crate) fn share(hits: usize, n: usize, confidence: f64) -> Interval {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::Random;
+    use crate::stats::SeededRandom;
 
     #[test]
     fn the_true_percentile_is_covered_as_often_as_said() {
-        let mut random = Random::new(21);
+        let mut random = SeededRandom::new(21);
         // The p95 of a lognormal number with median 10 and shape 0.5.
         let truth = 10.0 * (0.5_f64 * 1.644_853_6).exp();
         let hits = (0..400)
             .filter(|_| {
                 let values = (0..500).map(|_| random.lognormal(10.0, 0.5)).collect();
-                let found = Sorted::new(values).interval(0.95, 0.95).unwrap();
+                let found = SortedSamples::new(values).interval(0.95, 0.95).unwrap();
                 (found.ci_low.unwrap()..=found.ci_high.unwrap()).contains(&truth)
             })
             .count();
@@ -72,12 +72,14 @@ mod tests {
 
     #[test]
     fn too_few_samples_are_counted() {
-        let few = Sorted::new(vec![1.0; 71]);
+        let few = SortedSamples::new(vec![1.0; 71]);
         assert_eq!(
             few.interval(0.95, 0.95).unwrap_err(),
             "71 of the 72 calls it needs"
         );
-        let found = Sorted::new(vec![1.0; 72]).interval(0.95, 0.95).unwrap();
+        let found = SortedSamples::new(vec![1.0; 72])
+            .interval(0.95, 0.95)
+            .unwrap();
         assert_eq!((found.ci_low, found.ci_high), (Some(1.0), Some(1.0)));
     }
 

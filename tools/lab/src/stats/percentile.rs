@@ -3,39 +3,39 @@
 
 /// Samples in ascending order.
 #[derive(Debug, Clone)]
-pub(crate) struct Sorted(Vec<f64>);
+pub(crate) struct SortedSamples(Vec<f64>);
 
-impl Sorted {
+impl SortedSamples {
     /// Sorts the samples.
     pub(crate) fn new(mut samples: Vec<f64>) -> Self {
         samples.sort_by(f64::total_cmp);
         Self(samples)
     }
 
-    /// How many there are.
+    /// Returns how many there are.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// The sample at rank ⌈q·n⌉ for a share `q` of (0, 1]; nothing for no samples.
+    /// Returns the sample at rank ⌈q·n⌉ for a share `q` of (0, 1]; nothing for no samples.
     pub(crate) fn at(&self, q: f64) -> Option<f64> {
         // The product of a share like 0.95 and a count may land a hair above the whole number it means.
         let rank = (q * self.0.len() as f64 - 1e-9).ceil().max(1.0);
         self.0.get(rank as usize - 1).copied()
     }
 
-    /// The same, where there are enough samples to say anything about that percentile.
-    pub(crate) fn told(&self, q: f64) -> Option<f64> {
+    /// Returns the same, if there are enough samples to say anything about that percentile.
+    pub(crate) fn at_supported(&self, q: f64) -> Option<f64> {
         (self.0.len() >= samples_min(q)).then(|| self.at(q))?
     }
 
-    /// The smallest and the largest sample.
+    /// Returns the smallest and the largest sample.
     pub(crate) fn ends(&self) -> Option<(f64, f64)> {
         Some((*self.0.first()?, *self.0.last()?))
     }
 }
 
-/// How many samples a distribution-free, two-sided 95 % interval of the percentile needs.
+/// Returns how many samples a distribution-free, two-sided 95 % interval of the percentile needs.
 pub(crate) fn samples_min(q: f64) -> usize {
     const TABLE: [(f64, usize); 5] = [(0.5, 6), (0.9, 36), (0.95, 72), (0.99, 368), (0.999, 3_688)];
     TABLE
@@ -44,7 +44,7 @@ pub(crate) fn samples_min(q: f64) -> usize {
         .map_or(36_888, |(_, n)| *n)
 }
 
-/// The middle of the values, the mean of the two middle ones for an even count; 0 for none.
+/// Returns the middle of the values, the mean of the two middle ones for an even count; 0 for none.
 pub(crate) fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -60,11 +60,11 @@ pub(crate) fn median(values: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::Random;
+    use crate::stats::SeededRandom;
 
     #[test]
     fn nearest_rank_on_exact_references() {
-        let hundred = Sorted::new((1..=100).map(f64::from).collect());
+        let hundred = SortedSamples::new((1..=100).map(f64::from).collect());
         for (q, expect) in [
             (0.01, 1.0),
             (0.5, 50.0),
@@ -76,18 +76,18 @@ mod tests {
         ] {
             assert_eq!(hundred.at(q), Some(expect), "{q}");
         }
-        let fifteen = Sorted::new((1..=15).map(f64::from).collect());
+        let fifteen = SortedSamples::new((1..=15).map(f64::from).collect());
         assert_eq!(fifteen.at(0.95), Some(15.0));
         assert_eq!(fifteen.at(0.5), Some(8.0));
-        assert_eq!(Sorted::new(vec![]).at(0.5), None);
+        assert_eq!(SortedSamples::new(vec![]).at(0.5), None);
     }
 
     #[test]
     fn a_percentile_is_a_sample_and_never_above_the_largest() {
-        let mut random = Random::new(7);
+        let mut random = SeededRandom::new(7);
         for n in 1..300 {
             let samples: Vec<f64> = (0..n).map(|_| random.lognormal(1.0, 1.0)).collect();
-            let sorted = Sorted::new(samples.clone());
+            let sorted = SortedSamples::new(samples.clone());
             let (_, max) = sorted.ends().unwrap();
             for q in [0.5, 0.9, 0.95, 0.99, 0.999] {
                 let value = sorted.at(q).unwrap();
@@ -102,11 +102,14 @@ mod tests {
 
     #[test]
     fn too_few_samples_tell_nothing() {
-        let few = Sorted::new(vec![1.0; 71]);
-        assert_eq!(few.told(0.95), None);
-        assert_eq!(few.told(0.9), Some(1.0));
-        assert_eq!(Sorted::new(vec![1.0; 72]).told(0.95), Some(1.0));
-        assert_eq!(Sorted::new(vec![1.0; 367]).told(0.99), None);
+        let few = SortedSamples::new(vec![1.0; 71]);
+        assert_eq!(few.at_supported(0.95), None);
+        assert_eq!(few.at_supported(0.9), Some(1.0));
+        assert_eq!(
+            SortedSamples::new(vec![1.0; 72]).at_supported(0.95),
+            Some(1.0)
+        );
+        assert_eq!(SortedSamples::new(vec![1.0; 367]).at_supported(0.99), None);
     }
 
     #[test]

@@ -3,15 +3,15 @@
 
 /// The generator's state.
 #[derive(Debug, Clone)]
-pub(crate) struct Random(u64);
+pub(crate) struct SeededRandom(u64);
 
-impl Random {
+impl SeededRandom {
     /// Starts from a seed.
     pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     pub(crate) fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -20,12 +20,12 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A whole number below `bound`; 0 for a bound of 0. The bias is below bound / 2⁶⁴.
+    /// Returns a whole number below `bound`; 0 for a bound of 0. The bias is below bound / 2⁶⁴.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         ((u128::from(self.bits()) * bound as u128) >> 64) as usize
     }
 
-    /// A number of [0, 1).
+    /// Returns a number of [0, 1).
     pub(crate) fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
     }
@@ -40,14 +40,14 @@ impl Random {
 }
 
 #[cfg(test)]
-impl Random {
-    /// A standard normal number (Box and Muller).
+impl SeededRandom {
+    /// Returns a standard normal number (Box and Muller).
     pub(crate) fn normal(&mut self) -> f64 {
         let radius = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
         radius * (std::f64::consts::TAU * self.unit()).cos()
     }
 
-    /// A lognormal number with the given median and shape.
+    /// Returns a lognormal number with the given median and shape.
     pub(crate) fn lognormal(&mut self, median: f64, sigma: f64) -> f64 {
         median * (sigma * self.normal()).exp()
     }
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn the_published_sequence_of_seed_1234567() {
-        let mut random = Random::new(1_234_567);
+        let mut random = SeededRandom::new(1_234_567);
         assert_eq!(
             [random.bits(), random.bits(), random.bits()],
             [
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn every_order_is_about_as_frequent() {
-        let mut random = Random::new(1);
+        let mut random = SeededRandom::new(1);
         let mut counts = std::collections::BTreeMap::new();
         for _ in 0..6_000 {
             let mut items = [0, 1, 2];

@@ -4,7 +4,7 @@
 /// Degrees of freedom from which Student's t is as good as normal.
 const NORMAL: f64 = 1e6;
 
-/// The t with P(|T| ≤ t) = `confidence` for `freedom` ≥ 1 degrees of freedom.
+/// Returns the t with P(|T| ≤ t) = `confidence` for `freedom` ≥ 1 degrees of freedom.
 pub(crate) fn two_sided(confidence: f64, freedom: f64) -> f64 {
     let tail = 1.0 - confidence;
     let (mut low, mut high) = (0.0_f64, 1.0_f64);
@@ -22,7 +22,7 @@ pub(crate) fn two_sided(confidence: f64, freedom: f64) -> f64 {
     f64::midpoint(low, high)
 }
 
-/// The z with P(|Z| ≤ z) = `confidence`.
+/// Returns the z with P(|Z| ≤ z) = `confidence`.
 pub(super) fn normal_quantile(confidence: f64) -> f64 {
     two_sided(confidence, NORMAL)
 }
@@ -37,7 +37,7 @@ fn outside(t: f64, freedom: f64) -> f64 {
     beta_regular(freedom / (freedom + t * t), freedom / 2.0, 0.5)
 }
 
-/// The regularised incomplete beta function I_x(a, b).
+/// Returns the regularised incomplete beta function I_x(a, b).
 fn beta_regular(x: f64, a: f64, b: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;

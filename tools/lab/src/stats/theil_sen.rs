@@ -1,12 +1,13 @@
-//! The Theil-Sen slope: how something grows over time, whatever single values stand out.
+//! The Theil-Sen slope: how something grows over time, robust against outliers.
 
 use super::{Interval, median, student};
 
 /// From how many points on there is a slope.
 const POINTS_MIN: usize = 10;
 
-/// The median of the slopes between all pairs of points `(x, y)`, with Sen's interval from their ranks (Sen 1968; Gilbert
-/// 1987, §16.5). Nothing for fewer than ten points, or where all have one `x`. Quadratic: for some hundred points.
+/// Returns the median of the slopes between all pairs of points `(x, y)`, with Sen's interval from their ranks (Sen
+/// 1968; Gilbert 1987, §16.5). Nothing for fewer than ten points, or where all have one `x`. Quadratic: for some
+/// hundred points.
 pub(crate) fn theil_sen(points: &[(f64, f64)], confidence: f64) -> Option<Interval> {
     let n = points.len();
     let mut slopes: Vec<f64> = Vec::with_capacity(n * n.saturating_sub(1) / 2);
@@ -35,7 +36,7 @@ pub(crate) fn theil_sen(points: &[(f64, f64)], confidence: f64) -> Option<Interv
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::Random;
+    use crate::stats::SeededRandom;
 
     #[test]
     fn a_line_has_its_slope_and_one_odd_value_moves_it_by_nothing() {
@@ -52,7 +53,7 @@ mod tests {
 
     #[test]
     fn the_interval_holds_the_slope_as_often_as_it_says() {
-        let mut random = Random::new(1);
+        let mut random = SeededRandom::new(1);
         let covered = (0..400).filter(|_| {
             let points: Vec<(f64, f64)> = (0..40)
                 .map(|x| (f64::from(x), 0.5 * f64::from(x) + random.normal()))

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Interval, Sorted, mean, variance};
+use super::{Interval, SortedSamples, mean, variance};
 
 /// Confidence of all intervals.
 pub(crate) const CONFIDENCE: f64 = 0.95;
 
 /// Percentiles of times in microseconds.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Times {
+pub(crate) struct TimePercentiles {
     pub(crate) n: usize,
     pub(crate) min_us: Option<f64>,
     pub(crate) p50_us: Option<Interval>,
@@ -26,10 +26,10 @@ pub(crate) struct Times {
     pub(crate) missing: BTreeMap<String, String>,
 }
 
-impl Times {
+impl TimePercentiles {
     pub(crate) fn of(values: Vec<f64>) -> Self {
         let (average, spread) = (mean(&values), variance(&values).sqrt());
-        let sorted = Sorted::new(values);
+        let sorted = SortedSamples::new(values);
         let mut missing = BTreeMap::new();
         let mut told = |name: &str, q| match sorted.interval(q, CONFIDENCE) {
             Ok(interval) => Some(interval),

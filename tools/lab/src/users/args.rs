@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::kind::Kind;
+use super::kind::UserKind;
 use crate::error::LabError;
-use crate::url::Url;
+use crate::url::HttpUrl;
 
 /// Longest run.
 const RUN_TIME_MAX: Duration = Duration::from_secs(24 * 3_600);
@@ -38,7 +38,7 @@ pub struct UsersArgs {
     run_time: Duration,
     /// Only users with one of these tags [default: stress, agent_reasoning, rotation]
     #[arg(long, value_delimiter = ',', value_enum)]
-    tags: Vec<Kind>,
+    tags: Vec<UserKind>,
     /// The key that all show
     #[arg(long, value_name = "KEY", conflicts_with = "register")]
     key: Option<String>,
@@ -62,11 +62,11 @@ pub struct UsersArgs {
     pub(crate) json: bool,
 }
 
-/// What is to be done.
+/// Plan of a run of users.
 #[derive(Debug, Clone)]
-pub(super) struct Plan {
-    pub host: Url,
-    pub kinds: Vec<Kind>,
+pub(super) struct UsersPlan {
+    pub host: HttpUrl,
+    pub kinds: Vec<UserKind>,
     pub users: u32,
     /// Between the beginnings of two users.
     pub spawn_every: Duration,
@@ -87,8 +87,8 @@ fn rate(text: &str) -> Result<f64, String> {
 }
 
 impl UsersArgs {
-    pub(super) fn plan(&self) -> Result<Plan, LabError> {
-        let host: Url = self.host.trim_end_matches('/').parse()?;
+    pub(super) fn plan(&self) -> Result<UsersPlan, LabError> {
+        let host: HttpUrl = self.host.trim_end_matches('/').parse()?;
         if self.run_time > RUN_TIME_MAX {
             return Err(LabError::Usage("--run-time is at most 24h".to_owned()));
         }
@@ -105,10 +105,14 @@ impl UsersArgs {
             ));
         }
         let kinds = match self.tags.as_slice() {
-            [] => vec![Kind::Stress, Kind::AgentReasoning, Kind::Rotation],
+            [] => vec![
+                UserKind::Stress,
+                UserKind::AgentReasoning,
+                UserKind::Rotation,
+            ],
             tags => tags.to_vec(),
         };
-        Ok(Plan {
+        Ok(UsersPlan {
             host,
             kinds,
             users: self.users,

@@ -1,11 +1,11 @@
-//! The kinds of users: whom they ask, what, and how long they pause.
+//! The kinds of users: their models, their questions and their pauses.
 
 use serde_json::{Value, json};
 
 /// A kind of user, by its tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
 #[value(rename_all = "snake_case")]
-pub(super) enum Kind {
+pub(super) enum UserKind {
     /// StressUser
     Stress,
     /// ReActUser
@@ -16,7 +16,7 @@ pub(super) enum Kind {
     Auth,
 }
 
-impl Kind {
+impl UserKind {
     pub fn name(self) -> &'static str {
         match self {
             Self::Stress => "StressUser",
@@ -26,7 +26,7 @@ impl Kind {
         }
     }
 
-    /// What a reader has to know about its times.
+    /// Returns a note on its times for readers.
     pub fn note(self) -> Option<&'static str> {
         match self {
             Self::AgentReasoning => Some(
@@ -36,7 +36,7 @@ impl Kind {
         }
     }
 
-    /// The model that it asks.
+    /// Returns the model that it asks.
     pub fn model(self) -> &'static str {
         match self {
             Self::Stress | Self::Auth => "mock_agent",
@@ -45,7 +45,7 @@ impl Kind {
         }
     }
 
-    /// What it says.
+    /// Returns its message.
     pub fn message(self) -> String {
         match self {
             Self::Stress | Self::Auth => "Stress test payload ".repeat(5),
@@ -63,7 +63,7 @@ impl Kind {
         }
     }
 
-    /// The request with which it begins.
+    /// Returns the request with which it begins.
     pub fn request(self, model: &str) -> Value {
         let mut body = json!({
             "model": model,
@@ -79,7 +79,7 @@ impl Kind {
     }
 }
 
-/// The tool that ReActUser offers.
+/// Returns the tool that ReActUser offers.
 fn tools() -> Value {
     json!([{
         "type": "function",

@@ -1,7 +1,7 @@
-//! Users who talk to models through a gateway, each on a connection of its own, and what they think of it.
+//! Users who talk to models through a gateway, each on a connection of its own, and their times.
 //!
-//! A time counts only where the whole reply was right. The net time is what is left when the tokens that the
-//! scripted model took its time for are taken off: what the gateway, the network and the generator cost together.
+//! A time counts only if the whole reply was right. The net time is what is left when the tokens that the scripted
+//! model took its time for are taken off: what the gateway, the network and the generator cost together.
 
 mod args;
 mod kind;
@@ -14,13 +14,13 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use args::Plan;
 pub use args::UsersArgs;
-use tally::Tally;
-use user::User;
+use args::UsersPlan;
+use tally::TurnTally;
+use user::SimulatedUser;
 
 use crate::error::{EXIT_ABORTED, EXIT_FAILED, LabError};
-use crate::interrupt::Interrupt;
+use crate::interrupt::InterruptFlag;
 use crate::wall_clock;
 
 /// The longest sleep between two beginnings.
@@ -32,7 +32,7 @@ pub(crate) fn run(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<u8, LabError> {
-    let (plan, interrupt) = (args.plan()?, Interrupt::listen()?);
+    let (plan, interrupt) = (args.plan()?, InterruptFlag::listen()?);
     let began = Instant::now();
     let tally = all(&plan, &interrupt, began);
     let seconds = began.elapsed().as_secs_f64();
@@ -59,7 +59,7 @@ pub(crate) fn run(
         return Ok(EXIT_ABORTED);
     }
     if !is_good {
-        // Whoever does not read it has the exit code.
+        // The exit code says the same.
         let _ = writeln!(err, "error: some replies were wrong or missing");
         return Ok(EXIT_FAILED);
     }
@@ -67,7 +67,7 @@ pub(crate) fn run(
 }
 
 /// Starts the users one after the other, and waits for all of them.
-fn all(plan: &Plan, interrupt: &Interrupt, began: Instant) -> Tally {
+fn all(plan: &UsersPlan, interrupt: &InterruptFlag, began: Instant) -> TurnTally {
     let until = began + plan.run_time;
     let salt =
         wall_clock::now_ms().wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u64::from(std::process::id());
@@ -86,7 +86,7 @@ fn all(plan: &Plan, interrupt: &Interrupt, began: Instant) -> Tally {
             if interrupt.is_set() || Instant::now() >= until {
                 break;
             }
-            let user = User {
+            let user = SimulatedUser {
                 plan,
                 interrupt,
                 kind,
@@ -96,7 +96,7 @@ fn all(plan: &Plan, interrupt: &Interrupt, began: Instant) -> Tally {
             };
             working.push(scope.spawn(move || user.work()));
         }
-        let mut tally = Tally::default();
+        let mut tally = TurnTally::default();
         for worker in working {
             if let Ok(own) = worker.join() {
                 tally.merge(own);
@@ -106,7 +106,12 @@ fn all(plan: &Plan, interrupt: &Interrupt, began: Instant) -> Tally {
     })
 }
 
-fn text(plan: &Plan, seconds: f64, rows: &[Value], out: &mut dyn Write) -> std::io::Result<()> {
+fn text(
+    plan: &UsersPlan,
+    seconds: f64,
+    rows: &[Value],
+    out: &mut dyn Write,
+) -> std::io::Result<()> {
     let paused = if plan.pauses { "" } else { ", without pauses" };
     writeln!(
         out,

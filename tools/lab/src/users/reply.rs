@@ -2,14 +2,14 @@
 
 use serde_json::Value;
 
-/// What the scripted model says.
+/// Reply of the scripted model.
 pub(super) const SENTENCE: &str = "This is a MOCK response for load testing.";
 /// What ReActUser's tool gives back.
 pub(super) const OBSERVATION: &str = "three results were found";
 
 /// A streamed reply, joined.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Reply {
+pub(super) struct ModelReply {
     pub content: String,
     /// Name and arguments of the tools that are asked for, with the id of each call.
     pub calls: Vec<(String, String, String)>,
@@ -24,9 +24,9 @@ pub(super) struct Reply {
 ///
 /// # Errors
 /// What is wrong with it, for a person.
-pub(super) fn read(body: &[u8]) -> Result<Reply, String> {
+pub(super) fn read(body: &[u8]) -> Result<ModelReply, String> {
     let text = std::str::from_utf8(body).map_err(|_| "the reply is not UTF-8")?;
-    let mut reply = Reply::default();
+    let mut reply = ModelReply::default();
     let mut is_over = false;
     for line in text.lines().filter(|line| !line.is_empty()) {
         let Some(data) = line.strip_prefix("data: ") else {
@@ -70,7 +70,7 @@ pub(super) fn read(body: &[u8]) -> Result<Reply, String> {
     Ok(reply)
 }
 
-fn take(reply: &mut Reply, choice: &Value) -> Result<(), String> {
+fn take(reply: &mut ModelReply, choice: &Value) -> Result<(), String> {
     if let Some(finish) = choice.get("finish_reason").and_then(Value::as_str)
         && reply.finish.replace(finish.to_owned()).is_some()
     {
@@ -104,7 +104,7 @@ fn take(reply: &mut Reply, choice: &Value) -> Result<(), String> {
     Ok(())
 }
 
-impl Reply {
+impl ModelReply {
     /// Whether it is the sentence, whole.
     pub fn is_sentence(&self) -> Result<(), String> {
         self.says(SENTENCE)
@@ -129,7 +129,7 @@ impl Reply {
         Ok(())
     }
 
-    /// The one call of a tool that it asks for: its id.
+    /// Returns the one call of a tool that it asks for: its id.
     pub fn asks(&self) -> Result<&str, String> {
         let [(id, name, arguments)] = self.calls.as_slice() else {
             return Err(format!(
@@ -155,7 +155,7 @@ impl Reply {
     }
 }
 
-/// The beginning of a text, for a message.
+/// Returns the beginning of a text, for a message.
 fn start(text: &str) -> String {
     text.chars()
         .take(80)
@@ -176,7 +176,7 @@ mod tests {
     const ROLE: &str = r#"{"choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}"#;
     const STOP: &str = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#;
 
-    fn said(text: &str) -> String {
+    fn content_event(text: &str) -> String {
         format!(
             r#"{{"choices":[{{"index":0,"delta":{{"content":"{text}"}},"finish_reason":null}}]}}"#
         )
@@ -184,7 +184,10 @@ mod tests {
 
     #[test]
     fn a_reply_that_is_whole_passes_and_whatever_is_missing_is_told() {
-        let (a, b) = (said("This is a MOCK"), said(" response for load testing."));
+        let (a, b) = (
+            content_event("This is a MOCK"),
+            content_event(" response for load testing."),
+        );
         let whole = read(stream(&[ROLE, &a, &b, STOP, "[DONE]"]).as_bytes()).unwrap();
         assert_eq!((whole.is_sentence(), whole.tokens), (Ok(()), 2));
         let cases: [(&[&str], &str); 6] = [

@@ -4,21 +4,21 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::kind::Kind;
+use super::kind::UserKind;
 
-/// Most different failures that are told apart.
+/// Most distinct failures.
 const FAILURES_MAX: usize = 32;
 
 /// A row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Row {
+pub(super) enum TallyRow {
     Registration,
-    Of(Kind),
+    Of(UserKind),
     /// SwitchoverUser's request, sent to a fixed model.
     Beside,
 }
 
-impl Row {
+impl TallyRow {
     pub fn name(self) -> &'static str {
         match self {
             Self::Registration => "Registration",
@@ -37,11 +37,11 @@ impl Row {
 
 /// One turn that was right.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Turn {
+pub(super) struct TurnTimes {
     pub total_ms: f64,
     /// To the first byte of the body.
     pub first_ms: Option<f64>,
-    /// What the scripted model took for its tokens.
+    /// Time that the scripted model took for its tokens.
     pub simulated_ms: f64,
     /// The model that has answered.
     pub model: String,
@@ -49,12 +49,12 @@ pub(super) struct Turn {
 
 /// All turns, and what failed.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
-    rows: BTreeMap<Row, Of>,
+pub(super) struct TurnTally {
+    rows: BTreeMap<TallyRow, RowTally>,
 }
 
 #[derive(Debug, Default)]
-struct Of {
+struct RowTally {
     total_ms: Vec<f64>,
     net_ms: Vec<f64>,
     first_ms: Vec<f64>,
@@ -62,8 +62,8 @@ struct Of {
     failures: BTreeMap<String, u64>,
 }
 
-impl Tally {
-    pub fn add(&mut self, row: Row, told: Result<Turn, String>) {
+impl TurnTally {
+    pub fn add(&mut self, row: TallyRow, told: Result<TurnTimes, String>) {
         let of = self.rows.entry(row).or_default();
         match told {
             Ok(turn) => {
@@ -74,7 +74,7 @@ impl Tally {
                     *of.models.entry(turn.model).or_default() += 1;
                 }
             }
-            Err(why) => of.failed(why, 1),
+            Err(why) => of.add_failure(why, 1),
         }
     }
 
@@ -88,12 +88,12 @@ impl Tally {
                 *of.models.entry(model).or_default() += count;
             }
             for (why, count) in theirs.failures {
-                of.failed(why, count);
+                of.add_failure(why, count);
             }
         }
     }
 
-    /// Whether something was answered, and nothing wrong.
+    /// Returns whether something was answered, and nothing wrong.
     pub fn is_good(&self) -> bool {
         !self.rows.is_empty()
             && self
@@ -102,9 +102,9 @@ impl Tally {
                 .all(|of| of.failures.is_empty() && !of.total_ms.is_empty())
     }
 
-    /// The figures, one object a row.
+    /// Returns the figures, one object a row.
     pub fn figures(mut self, seconds: f64) -> Vec<Value> {
-        let one = |(row, of): (&Row, &mut Of)| {
+        let one = |(row, of): (&TallyRow, &mut RowTally)| {
             let (total, net) = (figures(&mut of.total_ms), figures(&mut of.net_ms));
             let count = of.total_ms.len();
             json!({
@@ -123,8 +123,8 @@ impl Tally {
     }
 }
 
-impl Of {
-    fn failed(&mut self, why: String, count: u64) {
+impl RowTally {
+    fn add_failure(&mut self, why: String, count: u64) {
         let is_known = self.failures.contains_key(&why);
         let why = if is_known || self.failures.len() < FAILURES_MAX {
             why
@@ -143,7 +143,7 @@ fn per_second(count: usize, seconds: f64) -> f64 {
     }
 }
 
-/// Average, median, 99th percentile (nearest rank) and longest; nothing where there is nothing.
+/// Average, median, 99th percentile (nearest rank) and longest; `None` without times.
 fn figures(times: &mut [f64]) -> Option<Value> {
     times.sort_by(f64::total_cmp);
     let count = times.len();
@@ -163,20 +163,20 @@ mod tests {
 
     #[test]
     fn times_are_of_right_turns_only_and_percentiles_are_times_that_were_met() {
-        let mut tally = Tally::default();
+        let mut tally = TurnTally::default();
         assert!(!tally.is_good(), "nothing is not good");
         for n in 1..=100_u32 {
-            let turn = Turn {
+            let turn = TurnTimes {
                 total_ms: f64::from(n) + 80.0,
                 first_ms: Some(f64::from(n)),
                 simulated_ms: 80.0,
                 model: format!("m{}", n % 2),
             };
-            tally.add(Row::Of(Kind::Rotation), Ok(turn));
+            tally.add(TallyRow::Of(UserKind::Rotation), Ok(turn));
         }
         assert!(tally.is_good());
-        let mut other = Tally::default();
-        other.add(Row::Of(Kind::Rotation), Err("HTTP 429".to_owned()));
+        let mut other = TurnTally::default();
+        other.add(TallyRow::Of(UserKind::Rotation), Err("HTTP 429".to_owned()));
         tally.merge(other);
         assert!(!tally.is_good());
         let rows = tally.figures(10.0);

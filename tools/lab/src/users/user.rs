@@ -4,23 +4,23 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::args::Plan;
-use super::kind::Kind;
-use super::reply::{OBSERVATION, Reply, read};
-use super::tally::{Row, Tally, Turn};
+use super::args::UsersPlan;
+use super::kind::UserKind;
+use super::reply::{ModelReply, OBSERVATION, read};
+use super::tally::{TallyRow, TurnTally, TurnTimes};
 use crate::driver::HttpConnection;
-use crate::interrupt::Interrupt;
+use crate::interrupt::InterruptFlag;
 
 /// The longest sleep between two looks at the clock and at Ctrl-C.
 const NAP_MAX: Duration = Duration::from_millis(50);
-/// How long a user waits before it tries again where it cannot connect.
+/// Wait of a user before it retries a failed connection.
 const RECONNECT_WAIT: Duration = Duration::from_millis(200);
 
 /// A user at work.
-pub(super) struct User<'a> {
-    pub plan: &'a Plan,
-    pub interrupt: &'a Interrupt,
-    pub kind: Kind,
+pub(super) struct SimulatedUser<'a> {
+    pub plan: &'a UsersPlan,
+    pub interrupt: &'a InterruptFlag,
+    pub kind: UserKind,
     pub number: u32,
     pub until: Instant,
     /// Distinguishes the names of this run's users.
@@ -28,26 +28,26 @@ pub(super) struct User<'a> {
 }
 
 /// One exchange: the body, and its times.
-struct Said {
+struct ModelExchange {
     body: Vec<u8>,
     total_ms: f64,
     first_ms: f64,
 }
 
-impl User<'_> {
+impl SimulatedUser<'_> {
     /// Works until the time is over; gives what became of it.
-    pub fn work(&self) -> Tally {
-        let mut tally = Tally::default();
+    pub fn work(&self) -> TurnTally {
+        let mut tally = TurnTally::default();
         let mut connection = None;
         let mut key = self.plan.key.clone();
-        if self.kind == Kind::Auth || self.plan.register {
+        if self.kind == UserKind::Auth || self.plan.register {
             match self.register(&mut connection) {
                 Ok((token, turn)) => {
                     key = Some(token);
-                    tally.add(Row::Registration, Ok(turn));
+                    tally.add(TallyRow::Registration, Ok(turn));
                 }
                 Err(why) => {
-                    tally.add(Row::Registration, Err(why));
+                    tally.add(TallyRow::Registration, Err(why));
                     return tally;
                 }
             }
@@ -55,13 +55,13 @@ impl User<'_> {
         let mut drawn = self.salt ^ u64::from(self.number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         while !self.is_over() {
             let told = self.turn(&mut connection, key.as_deref(), self.kind.model());
-            self.after(&mut connection, &mut tally, Row::Of(self.kind), told);
-            if self.kind == Kind::Rotation
+            self.after(&mut connection, &mut tally, TallyRow::Of(self.kind), told);
+            if self.kind == UserKind::Rotation
                 && let Some(model) = &self.plan.beside
                 && !self.is_over()
             {
                 let told = self.turn(&mut connection, key.as_deref(), model);
-                self.after(&mut connection, &mut tally, Row::Beside, told);
+                self.after(&mut connection, &mut tally, TallyRow::Beside, told);
             }
             if self.plan.pauses {
                 let (shortest, longest) = self.kind.pause_ms();
@@ -78,12 +78,12 @@ impl User<'_> {
     fn after(
         &self,
         connection: &mut Option<HttpConnection>,
-        tally: &mut Tally,
-        row: Row,
-        told: Result<Turn, String>,
+        tally: &mut TurnTally,
+        row: TallyRow,
+        told: Result<TurnTimes, String>,
     ) {
         if told.is_err() {
-            // Whatever is left of a reply that was wrong must not be taken for the next one.
+            // The rest of a wrong reply must not be read as the next one.
             *connection = None;
         }
         tally.add(row, told);
@@ -104,22 +104,22 @@ impl User<'_> {
         }
     }
 
-    /// One turn of a conversation: a request, or two where the model asks for a tool.
+    /// One turn of a conversation: a request, or two if the model asks for a tool.
     fn turn(
         &self,
         connection: &mut Option<HttpConnection>,
         key: Option<&str>,
         model: &str,
-    ) -> Result<Turn, String> {
+    ) -> Result<TurnTimes, String> {
         let mut body = self.kind.request(model);
         let (mut said, mut reply) = self.ask(connection, key, &body)?;
-        let mut turn = self.told(&said, &reply);
-        if self.kind == Kind::AgentReasoning {
+        let mut turn = self.turn_times(&said, &reply);
+        if self.kind == UserKind::AgentReasoning {
             let id = reply.asks()?.to_owned();
             answer_tool(&mut body, &reply, &id);
             (said, reply) = self.ask(connection, key, &body)?;
             reply.quotes()?;
-            let second = self.told(&said, &reply);
+            let second = self.turn_times(&said, &reply);
             turn.total_ms += second.total_ms;
             turn.simulated_ms += second.simulated_ms;
         } else {
@@ -129,8 +129,8 @@ impl User<'_> {
         Ok(turn)
     }
 
-    fn told(&self, said: &Said, reply: &Reply) -> Turn {
-        Turn {
+    fn turn_times(&self, said: &ModelExchange, reply: &ModelReply) -> TurnTimes {
+        TurnTimes {
             total_ms: said.total_ms,
             first_ms: Some(said.first_ms),
             simulated_ms: (reply.tokens * self.plan.token_ms) as f64,
@@ -143,29 +143,32 @@ impl User<'_> {
         connection: &mut Option<HttpConnection>,
         key: Option<&str>,
         body: &Value,
-    ) -> Result<(Said, Reply), String> {
+    ) -> Result<(ModelExchange, ModelReply), String> {
         let (status, said) = self.post(connection, "/v1/chat/completions", key, body)?;
         if status != 200 {
-            return Err(refused(status, &said.body));
+            return Err(describe_refusal(status, &said.body));
         }
         let reply = read(&said.body)?;
         Ok((said, reply))
     }
 
-    fn register(&self, connection: &mut Option<HttpConnection>) -> Result<(String, Turn), String> {
+    fn register(
+        &self,
+        connection: &mut Option<HttpConnection>,
+    ) -> Result<(String, TurnTimes), String> {
         let name = format!("lab-{:08x}-{}", self.salt >> 32, self.number);
         let body = json!({ "username": name });
         let (status, said) = self.post(connection, "/v1/auth/register", None, &body)?;
         let user: Value = serde_json::from_slice(&said.body).unwrap_or_default();
         match user.get("token").and_then(Value::as_str) {
             Some(token) if status == 200 => {
-                let turn = Turn {
+                let turn = TurnTimes {
                     total_ms: said.total_ms,
-                    ..Turn::default()
+                    ..TurnTimes::default()
                 };
                 Ok((token.to_owned(), turn))
             }
-            _ => Err(refused(status, &said.body)),
+            _ => Err(describe_refusal(status, &said.body)),
         }
     }
 
@@ -175,7 +178,7 @@ impl User<'_> {
         path: &str,
         key: Option<&str>,
         body: &Value,
-    ) -> Result<(u16, Said), String> {
+    ) -> Result<(u16, ModelExchange), String> {
         let body = body.to_string();
         let mut headers = vec![
             "content-type: application/json".to_owned(),
@@ -198,7 +201,7 @@ impl User<'_> {
         let reply = own
             .exchange(&request)
             .map_err(|(_, error)| format!("the connection failed: {error}"))?;
-        let said = Said {
+        let said = ModelExchange {
             body: own.body().to_vec(),
             total_ms: ms(reply.elapsed_ns),
             first_ms: ms(reply.first_ns),
@@ -208,7 +211,7 @@ impl User<'_> {
 }
 
 /// Puts the model's request and the tool's result behind what was said.
-fn answer_tool(body: &mut Value, reply: &Reply, id: &str) {
+fn answer_tool(body: &mut Value, reply: &ModelReply, id: &str) {
     let calls: Vec<Value> = reply
         .calls
         .iter()
@@ -222,8 +225,8 @@ fn answer_tool(body: &mut Value, reply: &Reply, id: &str) {
     }
 }
 
-/// A refusal by its status and its own word, so that 401 and 429 are told apart.
-fn refused(status: u16, body: &[u8]) -> String {
+/// Returns a refusal by its status and its own word, so that 401 and 429 are distinguished.
+fn describe_refusal(status: u16, body: &[u8]) -> String {
     let told: Value = serde_json::from_slice(body).unwrap_or_default();
     let code = told.pointer("/error/code").and_then(Value::as_str);
     format!("HTTP {status} {}", code.unwrap_or(""))

@@ -1,10 +1,9 @@
 //! The same JSON text in unusual spelling.
 
-use super::random::Random;
+use super::random::SeededRandom;
 
-/// Puts white space between tokens and escapes characters in strings, here and there. What is no
-/// JSON comes out as something that is no JSON either.
-pub(super) fn dress(text: &str, random: &mut Random) -> String {
+/// Puts white space between tokens and escapes characters in strings, here and there. Invalid JSON remains invalid.
+pub(super) fn dress(text: &str, random: &mut SeededRandom) -> String {
     let mut out = String::with_capacity(text.len() * 2);
     let (mut inside, mut escaped) = (false, false);
     for c in text.chars() {
@@ -27,7 +26,7 @@ pub(super) fn dress(text: &str, random: &mut Random) -> String {
     out
 }
 
-fn push_escaped(out: &mut String, c: char, random: &mut Random) {
+fn push_escaped(out: &mut String, c: char, random: &mut SeededRandom) {
     if c == '/' && random.coin() {
         out.push_str("\\/");
         return;

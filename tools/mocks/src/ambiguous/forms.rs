@@ -1,10 +1,10 @@
 //! The forms: each makes one frame of a call.
 
-use super::random::Random;
+use super::random::SeededRandom;
 
 /// A call and what is hidden in it.
 #[derive(Debug, Clone)]
-pub struct Call {
+pub struct HiddenCall {
     /// The id of the call.
     pub id: u64,
     /// The path that the policy allows.
@@ -13,7 +13,7 @@ pub struct Call {
     pub denied: String,
 }
 
-impl Call {
+impl HiddenCall {
     /// The tool that the policy allows.
     pub const TOOL: &'static str = "read_note";
     /// The tool that it denies.
@@ -47,7 +47,7 @@ impl Call {
         params(Self::DENIED_TOOL, &self.denied_arguments())
     }
 
-    /// The whole call, with further members before and after its own.
+    /// Returns the whole call, with further members before and after its own.
     fn with(&self, before: &str, params: &str, after: &str) -> String {
         let id = self.id;
         format!(
@@ -59,12 +59,12 @@ impl Call {
         self.with("", params, "")
     }
 
-    /// A call with other arguments.
+    /// Returns a call with other arguments.
     fn arguing(&self, arguments: &str) -> Vec<u8> {
         self.plain(&params(Self::TOOL, arguments)).into_bytes()
     }
 
-    /// The denied call as a message of its own.
+    /// Returns the denied call as a message of its own.
     fn denied_call(&self) -> String {
         self.plain(&self.denied_params())
     }
@@ -74,8 +74,8 @@ fn params(tool: &str, arguments: &str) -> String {
     format!(r#"{{"name":"{tool}","arguments":{arguments}}}"#)
 }
 
-/// A spelling of `name` that a folding reader takes for it.
-fn alike(name: &str, random: &mut Random) -> String {
+/// Returns a spelling of `name` that a folding reader takes for it.
+fn alike(name: &str, random: &mut SeededRandom) -> String {
     let upper = |c: char| c.to_uppercase().to_string();
     match random.below(5) {
         0 => name.to_uppercase(),
@@ -96,8 +96,8 @@ fn alike(name: &str, random: &mut Random) -> String {
     }
 }
 
-/// A member that a folding reader takes for `name`, before or after the true one.
-fn beside(call: &Call, name: &str, value: &str, random: &mut Random) -> Vec<u8> {
+/// Returns a member that a folding reader takes for `name`, before or after the true one.
+fn beside(call: &HiddenCall, name: &str, value: &str, random: &mut SeededRandom) -> Vec<u8> {
     let other = alike(name, random);
     if random.coin() {
         call.with(&format!(r#""{other}":{value},"#), &call.params(), "")
@@ -108,9 +108,9 @@ fn beside(call: &Call, name: &str, value: &str, random: &mut Random) -> Vec<u8> 
 }
 
 /// As [`beside`], in `params`.
-fn beside_param(call: &Call, name: &str, value: &str, random: &mut Random) -> Vec<u8> {
+fn beside_param(call: &HiddenCall, name: &str, value: &str, random: &mut SeededRandom) -> Vec<u8> {
     let other = alike(name, random);
-    let (tool, arguments) = (Call::TOOL, call.arguments());
+    let (tool, arguments) = (HiddenCall::TOOL, call.arguments());
     let params = if random.coin() {
         format!(r#"{{"{other}":{value},"name":"{tool}","arguments":{arguments}}}"#)
     } else {
@@ -119,14 +119,14 @@ fn beside_param(call: &Call, name: &str, value: &str, random: &mut Random) -> Ve
     call.plain(&params).into_bytes()
 }
 
-/// A control message of the protocol that hides the denied call.
-fn ping(call: &Call, members: &str) -> Vec<u8> {
+/// Returns a control message of the protocol that hides the denied call.
+fn ping(call: &HiddenCall, members: &str) -> Vec<u8> {
     let id = call.id;
     format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"{members}}}"#).into_bytes()
 }
 
-/// Progress under a token that stands behind the name of the server `s`, with the denied call in it.
-fn token(call: &Call, begin: &str, end: &str) -> Vec<u8> {
+/// Progress under a token that follows the name of the server `s`, with the denied call in it.
+fn token(call: &HiddenCall, begin: &str, end: &str) -> Vec<u8> {
     let token = serde_json::Value::from(format!("s:{begin}{}{end}", call.denied_call()));
     format!(
         r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},"progress":1}}}}"#
@@ -135,13 +135,13 @@ fn token(call: &Call, begin: &str, end: &str) -> Vec<u8> {
 }
 
 /// A form: its name, and what makes a frame of a call.
-pub(super) type Form = (&'static str, fn(&Call, &mut Random) -> Vec<u8>);
+pub(super) type Form = (&'static str, fn(&HiddenCall, &mut SeededRandom) -> Vec<u8>);
 
-fn quoted(text: &str) -> String {
+fn quote(text: &str) -> String {
     format!("\"{text}\"")
 }
 
-/// Every form. Those whose names begin with `plain` hide nothing.
+/// All forms. Those with the prefix `plain` hide nothing.
 pub(super) const FORMS: &[Form] = &[
     ("plain", |c, _| c.plain(&c.params()).into_bytes()),
     ("plain, white space", |c, r| {
@@ -159,7 +159,7 @@ pub(super) const FORMS: &[Form] = &[
             .into_bytes()
     }),
     ("plain, arguments first", |c, _| {
-        let (tool, arguments) = (Call::TOOL, c.arguments());
+        let (tool, arguments) = (HiddenCall::TOOL, c.arguments());
         c.plain(&format!(r#"{{"arguments":{arguments},"name":"{tool}"}}"#))
             .into_bytes()
     }),
@@ -178,14 +178,14 @@ pub(super) const FORMS: &[Form] = &[
             .into_bytes()
     }),
     ("plain, progress token", |c, _| {
-        let (tool, arguments, id) = (Call::TOOL, c.arguments(), c.id);
+        let (tool, arguments, id) = (HiddenCall::TOOL, c.arguments(), c.id);
         c.plain(&format!(
             r#"{{"name":"{tool}","arguments":{arguments},"_meta":{{"progressToken":{id}}}}}"#
         ))
         .into_bytes()
     }),
     ("plain, vendor member of _meta", |c, _| {
-        let (tool, arguments) = (Call::TOOL, c.arguments());
+        let (tool, arguments) = (HiddenCall::TOOL, c.arguments());
         c.plain(&format!(
             r#"{{"_meta":{{"vendor/x":[1]}},"name":"{tool}","arguments":{arguments}}}"#
         ))
@@ -249,7 +249,7 @@ pub(super) const FORMS: &[Form] = &[
     ("jsonrpc beside", |c, r| beside(c, "jsonrpc", r#""2.0""#, r)),
     ("result beside", |c, r| beside(c, "result", "{}", r)),
     ("tool beside", |c, r| {
-        beside_param(c, "name", &quoted(Call::DENIED_TOOL), r)
+        beside_param(c, "name", &quote(HiddenCall::DENIED_TOOL), r)
     }),
     ("arguments beside", |c, r| {
         beside_param(c, "arguments", &c.denied_arguments(), r)
@@ -295,7 +295,7 @@ pub(super) const FORMS: &[Form] = &[
         c.with(&format!(r#""params":{a},"#), &b, "").into_bytes()
     }),
     ("tool twice", |c, _| {
-        let (tool, denied, arguments) = (Call::TOOL, Call::DENIED_TOOL, c.arguments());
+        let (tool, denied, arguments) = (HiddenCall::TOOL, HiddenCall::DENIED_TOOL, c.arguments());
         c.plain(&format!(
             r#"{{"name":"{tool}","name":"{denied}","arguments":{arguments}}}"#
         ))
@@ -311,7 +311,7 @@ pub(super) const FORMS: &[Form] = &[
         ping(c, &format!(",\"params\":{{\"x\":\r{}\r}}", c.denied_call()))
     }),
     ("carriage returns around an inner call", |c, _| {
-        let (tool, arguments, inner) = (Call::TOOL, c.arguments(), c.denied_call());
+        let (tool, arguments, inner) = (HiddenCall::TOOL, c.arguments(), c.denied_call());
         c.plain(&format!(
             "{{\"name\":\"{tool}\",\"arguments\":{arguments},\"x\":\r{inner}\r}}"
         ))
@@ -395,7 +395,7 @@ pub(super) const FORMS: &[Form] = &[
         ]);
         c.arguing(&format!(
             r#"{{"path":"{}{step}{}.txt"}}"#,
-            Call::ALLOWED,
+            HiddenCall::ALLOWED,
             c.id
         ))
     }),
@@ -403,7 +403,7 @@ pub(super) const FORMS: &[Form] = &[
         c.arguing(&format!(r#"{{"path":["{}"]}}"#, c.denied))
     }),
     ("arguments as text", |c, _| {
-        c.arguing(&quoted(&c.denied_arguments().replace('"', "\\\"")))
+        c.arguing(&quote(&c.denied_arguments().replace('"', "\\\"")))
     }),
     ("path as text of an object", |c, _| {
         c.arguing(&format!(

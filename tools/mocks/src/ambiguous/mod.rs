@@ -11,14 +11,14 @@ mod dress;
 mod forms;
 mod random;
 
-pub use arguments::Arguments;
-pub use forms::Call;
+pub use arguments::ArgumentStream;
+pub use forms::HiddenCall;
 use forms::{FORMS, Form};
-pub use random::Random;
+pub use random::SeededRandom;
 
 /// One frame: a line without its newline.
 #[derive(Debug, Clone)]
-pub struct Ambiguous {
+pub struct AmbiguousFrame {
     /// Its number; the id of its call, and part of its paths.
     pub number: u64,
     /// The name of its form.
@@ -27,11 +27,11 @@ pub struct Ambiguous {
     pub bytes: Vec<u8>,
 }
 
-impl Ambiguous {
-    /// The same call for one of several servers behind one client.
+impl AmbiguousFrame {
+    /// Returns the same call for one of several servers behind one client.
     #[must_use]
     pub fn of_server(self, name: &str) -> Self {
-        let bytes = spelled(self.bytes, name, usize::MAX);
+        let bytes = spell_frame(self.bytes, name, usize::MAX);
         Self { bytes, ..self }
     }
 }
@@ -39,7 +39,7 @@ impl Ambiguous {
 /// What `_meta` must hold in every request of the revision 2026-07-28.
 pub const MODERN_META: &str = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"differential","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}"#;
 
-/// The frame as a client of 2026-07-28 sends it: with [`MODERN_META`] in its `params`.
+/// Returns the frame as a client of 2026-07-28 sends it: with [`MODERN_META`] in its `params`.
 fn modern(bytes: Vec<u8>) -> Vec<u8> {
     let Ok(text) = std::str::from_utf8(&bytes) else {
         return bytes;
@@ -54,8 +54,8 @@ fn modern(bytes: Vec<u8>) -> Vec<u8> {
     .into_bytes()
 }
 
-/// The frame with the server's name before the names of so many tools.
-fn spelled(bytes: Vec<u8>, server: &str, most: usize) -> Vec<u8> {
+/// Returns the frame with the server's name before the names of so many tools.
+fn spell_frame(bytes: Vec<u8>, server: &str, most: usize) -> Vec<u8> {
     let Ok(text) = std::str::from_utf8(&bytes) else {
         return bytes;
     };
@@ -66,27 +66,27 @@ fn spelled(bytes: Vec<u8>, server: &str, most: usize) -> Vec<u8> {
 
 /// An endless stream of frames.
 #[derive(Debug)]
-pub struct Frames {
-    random: Random,
+pub struct FrameStream {
+    random: SeededRandom,
     number: u64,
     is_modern: bool,
-    /// The server whose name stands before those of its tools.
+    /// The server that prefixes the names of its tools.
     server: Option<&'static str>,
 }
 
-impl Frames {
-    /// The stream of this seed; ids begin at 1000.
+impl FrameStream {
+    /// Returns the stream of this seed; ids begin at 1000.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self {
-            random: Random::new(seed),
+            random: SeededRandom::new(seed),
             number: 1000,
             is_modern: false,
             server: None,
         }
     }
 
-    /// The same frames for one of several servers behind one client: what names the server is not always there.
+    /// Returns the same frames for one of several servers behind one client: what names the server is not always there.
     #[must_use]
     pub fn of_server(self, name: &'static str) -> Self {
         Self {
@@ -95,7 +95,7 @@ impl Frames {
         }
     }
 
-    /// The same frames, as a client of 2026-07-28 sends them.
+    /// Returns the same frames, as a client of 2026-07-28 sends them.
     #[must_use]
     pub fn modern(self) -> Self {
         Self {
@@ -104,14 +104,14 @@ impl Frames {
         }
     }
 
-    /// How many forms there are.
+    /// Returns how many forms there are.
     #[must_use]
     pub fn forms() -> usize {
         FORMS.len()
     }
 
-    /// Every second frame hides nothing, and every form of either kind comes once before any comes
-    /// again.
+    /// Returns the form of a turn: every second frame hides nothing, and every form of either kind comes once before
+    /// any comes again.
     fn form(&self, turn: usize) -> Option<&'static Form> {
         let wanted = turn.is_multiple_of(2);
         let kind = || {
@@ -123,15 +123,15 @@ impl Frames {
     }
 }
 
-impl Iterator for Frames {
-    type Item = Ambiguous;
+impl Iterator for FrameStream {
+    type Item = AmbiguousFrame;
 
-    fn next(&mut self) -> Option<Ambiguous> {
+    fn next(&mut self) -> Option<AmbiguousFrame> {
         let number = self.number;
         self.number += 1;
         let turn = usize::try_from(number).ok()?;
         let (form, make) = self.form(turn)?;
-        let call = Call::new(number);
+        let call = HiddenCall::new(number);
         let mut bytes = make(&call, &mut self.random);
         if self.is_modern {
             bytes = modern(bytes);
@@ -143,14 +143,14 @@ impl Iterator for Frames {
             } else {
                 usize::MAX
             };
-            bytes = spelled(bytes, server, most);
+            bytes = spell_frame(bytes, server, most);
         }
         if self.random.below(3) == 0
             && let Ok(text) = std::str::from_utf8(&bytes)
         {
             bytes = dress::dress(text, &mut self.random).into_bytes();
         }
-        Some(Ambiguous {
+        Some(AmbiguousFrame {
             number,
             form,
             bytes,
@@ -165,16 +165,16 @@ mod tests {
     #[test]
     fn a_seed_gives_the_same_frames_again_and_another_gives_others() {
         let take =
-            |seed| -> Vec<Vec<u8>> { Frames::new(seed).take(300).map(|f| f.bytes).collect() };
+            |seed| -> Vec<Vec<u8>> { FrameStream::new(seed).take(300).map(|f| f.bytes).collect() };
         assert_eq!(take(7), take(7));
         assert_ne!(take(7), take(8));
     }
 
     #[test]
     fn frames_of_2026_07_28_carry_what_their_requests_must() {
-        let plain = Frames::new(3).modern().take(400);
+        let plain = FrameStream::new(3).modern().take(400);
         let mut plain = plain.filter(|frame| frame.form == "plain");
-        let carries = |frame: Ambiguous| {
+        let carries = |frame: AmbiguousFrame| {
             let text = String::from_utf8(frame.bytes).unwrap();
             let value: serde_json::Value = serde_json::from_str(&text).unwrap();
             value["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] == "2026-07-28"
@@ -184,9 +184,9 @@ mod tests {
 
     #[test]
     fn every_form_of_arguments_comes_before_any_comes_again() {
-        let forms = Arguments::forms();
+        let forms = ArgumentStream::forms();
         assert!(forms >= 150, "{forms} forms");
-        let seen: std::collections::BTreeSet<_> = Arguments::new(5)
+        let seen: std::collections::BTreeSet<_> = ArgumentStream::new(5)
             .take(forms)
             .map(|frame| frame.form)
             .collect();
@@ -197,7 +197,7 @@ mod tests {
     fn a_fair_part_of_the_frames_is_a_call_and_a_fair_part_is_refused() {
         let bounds = wire::Bounds::default();
         let count = 600;
-        let good = Frames::new(1)
+        let good = FrameStream::new(1)
             .take(count)
             .filter(|frame| wire::Canonical::of(&frame.bytes, &bounds).is_ok())
             .count();

@@ -2,12 +2,12 @@
 
 /// A stream of numbers that depends on its seed alone.
 #[derive(Debug)]
-pub struct Random {
+pub struct SeededRandom {
     state: u64,
 }
 
-impl Random {
-    /// The numbers of this seed.
+impl SeededRandom {
+    /// Returns the numbers of this seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self { state: seed }
@@ -21,7 +21,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number below `n`; 0 where `n` is 0.
+    /// Returns a number below `n`; 0 where `n` is 0.
     pub fn below(&mut self, n: usize) -> usize {
         let n = u64::try_from(n).unwrap_or(u64::MAX).max(1);
         usize::try_from(self.next() % n).unwrap_or_default()

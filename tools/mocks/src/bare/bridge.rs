@@ -14,21 +14,21 @@ use wire::header::encode;
 /// How long one wait may take.
 const WAIT_MAX: Duration = Duration::from_secs(300);
 
-/// What a frame says of itself.
+/// Routing members of a frame.
 #[derive(Debug, Deserialize)]
-pub(super) struct Message<'a> {
+pub(super) struct BridgeMessage<'a> {
     #[serde(borrow, default)]
     id: Option<&'a RawValue>,
     #[serde(borrow, default)]
     method: Option<&'a str>,
     #[serde(borrow, default)]
-    params: Option<Params<'a>>,
+    params: Option<BridgeParams<'a>>,
     #[serde(borrow, default)]
     result: Option<&'a RawValue>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Params<'a> {
+struct BridgeParams<'a> {
     #[serde(borrow, default)]
     name: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -36,27 +36,27 @@ struct Params<'a> {
     #[serde(borrow, default, rename = "protocolVersion")]
     version: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "_meta")]
-    meta: Option<Meta<'a>>,
+    meta: Option<BridgeMeta<'a>>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Meta<'a> {
+struct BridgeMeta<'a> {
     #[serde(borrow, default, rename = "io.modelcontextprotocol/protocolVersion")]
     version: Option<&'a RawValue>,
 }
 
-impl<'a> Message<'a> {
-    /// Reads a frame; nothing where it is no object.
+impl<'a> BridgeMessage<'a> {
+    /// Reads a frame; nothing if it is no object.
     pub(super) fn read(frame: &'a [u8]) -> Option<Self> {
         serde_json::from_slice(frame).ok()
     }
 
-    /// Whether it wants an answer.
+    /// Returns whether it wants an answer.
     pub(super) fn is_request(&self) -> bool {
         self.id.is_some() && self.method.is_some()
     }
 
-    /// Whether it answers a request.
+    /// Returns whether it answers a request.
     pub(super) fn is_answer(&self) -> bool {
         self.id.is_some() && self.method.is_none()
     }
@@ -75,8 +75,9 @@ pub(crate) fn run(url: &str) -> Result<u8, MockError> {
         .map_err(MockError::Stdio)?
         .next()
         .ok_or_else(wrong)?;
-    let connection = Connection::open(address, WAIT_MAX, FRAME_BYTES_MAX as u64).map_err(failed)?;
-    let mut bridge = Bridge {
+    let connection =
+        Connection::open(address, WAIT_MAX, FRAME_BYTES_MAX as u64).map_err(exchange_fault)?;
+    let mut bridge = StdioBridge {
         connection,
         head: format!(
             "POST {path} HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\n"
@@ -104,11 +105,11 @@ pub(crate) fn run(url: &str) -> Result<u8, MockError> {
     }
 }
 
-fn failed(error: ExchangeError) -> MockError {
+fn exchange_fault(error: ExchangeError) -> MockError {
     MockError::Stdio(io::Error::other(error.to_string()))
 }
 
-struct Bridge {
+struct StdioBridge {
     connection: Connection,
     head: String,
     /// The revision that the client asked for, once it did.
@@ -118,17 +119,21 @@ struct Bridge {
     body: Vec<u8>,
 }
 
-impl Bridge {
+impl StdioBridge {
     /// Sends a frame and writes what comes back.
     fn pass(&mut self, frame: &[u8], output: &mut impl Write) -> Result<(), MockError> {
-        let Some(message) = Message::read(frame) else {
+        let Some(message) = BridgeMessage::read(frame) else {
             return Err(MockError::Usage("a line that is not a message".into()));
         };
         self.render(frame, &message);
-        self.connection.send(&self.request).map_err(failed)?;
-        let status = self.connection.read_head().map_err(failed)?;
+        self.connection
+            .send(&self.request)
+            .map_err(exchange_fault)?;
+        let status = self.connection.read_head().map_err(exchange_fault)?;
         self.body.clear();
-        self.connection.read_body(&mut self.body).map_err(failed)?;
+        self.connection
+            .read_body(&mut self.body)
+            .map_err(exchange_fault)?;
         if message.method == Some("initialize") {
             let named = self.connection.header("mcp-session-id");
             self.session = named.map(str::to_owned);
@@ -141,7 +146,7 @@ impl Bridge {
         {
             return Ok(());
         }
-        if status >= 300 && Message::read(&self.body).is_none() {
+        if status >= 300 && BridgeMessage::read(&self.body).is_none() {
             return Err(MockError::Usage(format!(
                 "the server answered with status {status}"
             )));
@@ -168,7 +173,7 @@ impl Bridge {
     }
 
     /// Puts a request together, with the headers that the era of the frame asks for.
-    fn render(&mut self, frame: &[u8], message: &Message<'_>) {
+    fn render(&mut self, frame: &[u8], message: &BridgeMessage<'_>) {
         let request = &mut self.request;
         request.clear();
         request.extend_from_slice(self.head.as_bytes());

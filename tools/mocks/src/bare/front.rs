@@ -1,8 +1,8 @@
-//! A front over HTTP with nothing but what a call needs: a head that is scanned for its length, a body, an
-//! answer as JSON. Behind it stands a child's pipes, one child a connection, or a machine that all share.
+//! A front over HTTP with nothing but what a call needs: a head that is scanned for its length, a body, an answer as
+//! JSON. Its backend is the pipes of a child, one child a connection, or a machine that all connections share.
 
 use super::accept;
-use crate::server::{Action, Machine};
+use crate::server::{MachineAction, ProtocolMachine};
 use crate::{FRAME_BYTES_MAX, Line, Lines, MockError};
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
@@ -10,7 +10,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
-/// Where the endpoint is.
+/// Path of the endpoint.
 const PATH: &str = "/mcp";
 /// The longest head of a request, in bytes.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
@@ -20,7 +20,7 @@ const READ_BYTES: usize = 64 * 1024;
 const STRAY_LINES_MAX: usize = 10_000;
 
 /// What answers behind the front.
-trait Back {
+trait FrontBackend {
     /// The answer to a frame that wants one, appended to `into`.
     fn ask(&mut self, frame: &[u8], into: &mut Vec<u8>) -> io::Result<()>;
 
@@ -34,16 +34,19 @@ pub(crate) fn relay(address: SocketAddr, command: Vec<OsString>) -> Result<u8, M
         return Err(MockError::Usage("name a command to run after --".into()));
     }
     accept(address, PATH, move |stream| {
-        let mut pipes = Pipes::spawn(&command)?;
+        let mut pipes = ChildPipes::spawn(&command)?;
         serve(stream, &mut pipes)
     })
 }
 
-/// Serves one machine to all connections: without sessions nothing tells whose handshake it was.
-pub(crate) fn host(address: SocketAddr, machine: impl Machine + 'static) -> Result<u8, MockError> {
+/// Serves one machine to all connections: without sessions a handshake belongs to no connection.
+pub(crate) fn host(
+    address: SocketAddr,
+    machine: impl ProtocolMachine + 'static,
+) -> Result<u8, MockError> {
     let machine = Mutex::new(machine);
     accept(address, PATH, move |stream| {
-        let mut hosted = Hosted {
+        let mut hosted = HostedMachine {
             machine: &machine,
             actions: Vec::new(),
         };
@@ -52,7 +55,7 @@ pub(crate) fn host(address: SocketAddr, machine: impl Machine + 'static) -> Resu
 }
 
 /// Answers requests until the client ends.
-fn serve(mut stream: TcpStream, back: &mut dyn Back) -> io::Result<()> {
+fn serve(mut stream: TcpStream, back: &mut dyn FrontBackend) -> io::Result<()> {
     let mut buffer = vec![0; READ_BYTES];
     let mut filled = 0;
     let (mut reply, mut body) = (Vec::new(), Vec::new());
@@ -114,7 +117,7 @@ fn more(stream: &mut TcpStream, buffer: &mut Vec<u8>, filled: &mut usize) -> io:
     Ok(read > 0)
 }
 
-/// The lengths of a request's head and body, once all of the head is there.
+/// Returns the lengths of a request's head and body, once all of the head is there.
 fn measure(seen: &[u8]) -> io::Result<Option<(usize, usize)>> {
     let Some(end) = memchr::memmem::find(seen, b"\r\n\r\n") else {
         if seen.len() > HEAD_BYTES_MAX {
@@ -142,21 +145,21 @@ fn measure(seen: &[u8]) -> io::Result<Option<(usize, usize)>> {
     Ok(Some((end + 4, length)))
 }
 
-/// Whether a frame is a request; nothing where it is no message.
+/// Returns whether a frame is a request; nothing if it is no message.
 fn wants_answer(frame: &[u8]) -> Option<bool> {
-    let message = super::bridge::Message::read(frame)?;
+    let message = super::bridge::BridgeMessage::read(frame)?;
     Some(message.is_request())
 }
 
 /// A child's pipes.
-struct Pipes {
+struct ChildPipes {
     child: Child,
     input: ChildStdin,
     output: ChildStdout,
     lines: Lines,
 }
 
-impl Pipes {
+impl ChildPipes {
     fn spawn(command: &[OsString]) -> io::Result<Self> {
         let (program, args) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let mut child = Command::new(program)
@@ -176,7 +179,7 @@ impl Pipes {
     }
 }
 
-impl Drop for Pipes {
+impl Drop for ChildPipes {
     fn drop(&mut self) {
         // It was served to one connection, which is gone.
         let _ = self.child.kill();
@@ -184,7 +187,7 @@ impl Drop for Pipes {
     }
 }
 
-impl Back for Pipes {
+impl FrontBackend for ChildPipes {
     fn ask(&mut self, frame: &[u8], into: &mut Vec<u8>) -> io::Result<()> {
         self.tell(frame)?;
         for _ in 0..STRAY_LINES_MAX {
@@ -202,7 +205,7 @@ impl Back for Pipes {
                     return Err(io::ErrorKind::UnexpectedEof.into());
                 }
             }
-            if super::bridge::Message::read(into).is_some_and(|message| message.is_answer()) {
+            if super::bridge::BridgeMessage::read(into).is_some_and(|message| message.is_answer()) {
                 return Ok(());
             }
         }
@@ -218,25 +221,25 @@ impl Back for Pipes {
 }
 
 /// A machine in this process.
-struct Hosted<'a, M> {
+struct HostedMachine<'a, M> {
     machine: &'a Mutex<M>,
-    actions: Vec<Action>,
+    actions: Vec<MachineAction>,
 }
 
-impl<M: Machine> Hosted<'_, M> {
+impl<M: ProtocolMachine> HostedMachine<'_, M> {
     fn handle(&mut self, frame: &[u8]) {
         let mut machine = self.machine.lock().unwrap_or_else(PoisonError::into_inner);
         machine.handle(frame, &mut self.actions);
     }
 }
 
-impl<M: Machine> Back for Hosted<'_, M> {
+impl<M: ProtocolMachine> FrontBackend for HostedMachine<'_, M> {
     fn ask(&mut self, frame: &[u8], into: &mut Vec<u8>) -> io::Result<()> {
         self.handle(frame);
         for action in self.actions.drain(..) {
             match action {
-                Action::Send(frame) => into.extend_from_slice(&frame),
-                Action::SendLater { after, frame, .. } => {
+                MachineAction::Send(frame) => into.extend_from_slice(&frame),
+                MachineAction::SendLater { after, frame, .. } => {
                     net::blocking::pause(Some(after))?;
                     into.extend_from_slice(&frame);
                 }

@@ -1,5 +1,5 @@
-//! Processes in the middle that do as little as can be: what a hop over HTTP costs when nothing is judged,
-//! kept or repaired. Blocking calls and one thread a connection; no pool, no retry, no session of their own.
+//! Minimal processes in the middle, to measure the cost of a hop over HTTP without judgement, storage or repair.
+//! Blocking calls and one thread a connection; no pool, no retry, no session of their own.
 
 pub(crate) mod bridge;
 pub(crate) mod front;
@@ -37,7 +37,7 @@ fn accept(
         }
         let (serve, open) = (Arc::clone(&serve), Arc::clone(&open));
         std::thread::spawn(move || {
-            // Whoever was served sees the end of the connection.
+            // The client sees the end of the connection.
             let _ = stream.set_nodelay(true).and_then(|()| serve(stream));
             open.fetch_sub(1, Ordering::Relaxed);
         });

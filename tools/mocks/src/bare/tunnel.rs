@@ -1,4 +1,4 @@
-//! HTTP to HTTP: bytes from one connection to another and back, whatever they say.
+//! HTTP to HTTP: copies bytes from one connection to another and back, without a look at them.
 
 use super::accept;
 use crate::MockError;
@@ -12,7 +12,7 @@ const PIECE_BYTES: usize = 64 * 1024;
 /// How long connecting may take.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
 
-/// Relays every connection at `address` to the host of `url`, whose path is printed as ours.
+/// Relays every connection at `address` to the host of `url`, and prints the path of `url` as its own.
 pub(crate) fn run(address: SocketAddr, url: &str) -> Result<u8, MockError> {
     let (host, path) = net::blocking::split_url(url).ok_or_else(|| {
         MockError::Usage(format!(

@@ -1,16 +1,16 @@
-//! Tools and prompts that need answers of the client before they can finish, told once for both eras:
-//! Legacy sends each question as a request of its own, Modern returns them as `input_required`.
+//! Tools and prompts that need answers of the client before they can finish, written once for both kinds of revision:
+//! the session-based ones send each question as a separate request, the stateless one returns them as `input_required`.
 
 use super::fixtures::messages;
 use crate::json::{quote, text_result};
-use crate::server::{Fault, text};
+use crate::server::{RequestFault, text};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 /// A question to the client.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Ask {
+pub(super) struct DialogueQuestion {
     /// Under which key its answer comes.
     pub(super) key: &'static str,
     pub(super) method: &'static str,
@@ -20,8 +20,8 @@ pub(super) struct Ask {
 
 /// Rounds of questions, and what to make of the answers.
 #[derive(Debug)]
-pub(super) struct Dialogue {
-    pub(super) rounds: Vec<Vec<Ask>>,
+pub(super) struct QuestionDialogue {
+    pub(super) rounds: Vec<Vec<DialogueQuestion>>,
     /// Whether a Modern client carries a state from round to round.
     pub(super) stateful: bool,
     /// The members of the result, from all answers by key.
@@ -29,7 +29,7 @@ pub(super) struct Dialogue {
 }
 
 #[derive(Debug, Default, Deserialize)]
-struct Arguments<'a> {
+struct DialogueArguments<'a> {
     #[serde(borrow, default)]
     prompt: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -48,7 +48,7 @@ const CONTACT: &str = r#"{"type":"object","properties":{"username":{"type":"stri
 const DEFAULTS: &str = r#"{"type":"object","properties":{"name":{"type":"string","default":"John Doe"},"age":{"type":"integer","default":30},"score":{"type":"number","default":95.5},"status":{"type":"string","enum":["active","inactive","pending"],"default":"active"},"verified":{"type":"boolean","default":true}}}"#;
 const CHOICES: &str = r#"{"type":"object","properties":{"untitledSingle":{"type":"string","enum":["option1","option2","option3"]},"titledSingle":{"type":"string","oneOf":[{"const":"value1","title":"One"},{"const":"value2","title":"Two"},{"const":"value3","title":"Three"}]},"legacyEnum":{"type":"string","enum":["opt1","opt2","opt3"],"enumNames":["One","Two","Three"]},"untitledMulti":{"type":"array","items":{"type":"string","enum":["option1","option2","option3"]}},"titledMulti":{"type":"array","items":{"anyOf":[{"const":"value1","title":"One"},{"const":"value2","title":"Two"},{"const":"value3","title":"Three"}]}}}}"#;
 
-impl Ask {
+impl DialogueQuestion {
     fn person(key: &'static str, message: &str, schema: &str) -> Self {
         let message = quote(message);
         Self {
@@ -77,7 +77,7 @@ impl Ask {
         }
     }
 
-    /// The capability that a client which can answer declares.
+    /// Returns the capability that a client which can answer declares.
     pub(super) fn capability(&self) -> &'static str {
         match self.method {
             "sampling/createMessage" => "sampling",
@@ -87,59 +87,79 @@ impl Ask {
     }
 }
 
-/// The dialogue of a tool; none where the tool asks nothing. `declared` tells the client's capabilities.
+/// Returns the dialogue of a tool; none if the tool asks nothing. `declared` is the client's capabilities.
 pub(super) fn of_tool(
     tool: &str,
     arguments: &str,
     declared: impl Fn(&str) -> bool,
-) -> Option<Result<Dialogue, Fault>> {
+) -> Option<Result<QuestionDialogue, RequestFault>> {
     let dialogue = match tool {
         "test_sampling" => match argument(arguments, |given| given.prompt, "prompt") {
-            Ok(prompt) => once(Ask::model("answer", &prompt), told),
+            Ok(prompt) => once(DialogueQuestion::model("answer", &prompt), format_answers),
             Err(fault) => return Some(Err(fault)),
         },
         "test_elicitation" => match argument(arguments, |given| given.message, "message") {
-            Ok(message) => once(Ask::person("contact", &message, CONTACT), told),
+            Ok(message) => once(
+                DialogueQuestion::person("contact", &message, CONTACT),
+                format_answers,
+            ),
             Err(fault) => return Some(Err(fault)),
         },
-        "test_elicitation_sep1034_defaults" => {
-            once(Ask::person("form", "Check these values.", DEFAULTS), told)
-        }
-        "test_elicitation_sep1330_enums" => {
-            once(Ask::person("form", "Choose in every way.", CHOICES), told)
-        }
-        "test_streaming_elicitation" => once(Ask::person("name", "Who is there?", NAME), told),
+        "test_elicitation_sep1034_defaults" => once(
+            DialogueQuestion::person("form", "Check these values.", DEFAULTS),
+            format_answers,
+        ),
+        "test_elicitation_sep1330_enums" => once(
+            DialogueQuestion::person("form", "Choose in every way.", CHOICES),
+            format_answers,
+        ),
+        "test_streaming_elicitation" => once(
+            DialogueQuestion::person("name", "Who is there?", NAME),
+            format_answers,
+        ),
         "test_input_required_result_elicitation" => once(
-            Ask::person("user_name", "What is your name?", NAME),
+            DialogueQuestion::person("user_name", "What is your name?", NAME),
             greeting,
         ),
         "test_input_required_result_sampling" => once(
-            Ask::model("capital_question", "What is the capital of France?"),
-            told,
+            DialogueQuestion::model("capital_question", "What is the capital of France?"),
+            format_answers,
         ),
-        "test_input_required_result_list_roots" => once(Ask::roots("client_roots"), told),
-        "test_input_required_result_request_state" => Dialogue {
+        "test_input_required_result_list_roots" => {
+            once(DialogueQuestion::roots("client_roots"), format_answers)
+        }
+        "test_input_required_result_request_state" => QuestionDialogue {
             stateful: true,
-            ..once(Ask::person("confirm", "Go on?", CONFIRM), confirmed)
+            ..once(
+                DialogueQuestion::person("confirm", "Go on?", CONFIRM),
+                confirmed,
+            )
         },
-        "test_input_required_result_tampered_state" => Dialogue {
+        "test_input_required_result_tampered_state" => QuestionDialogue {
             stateful: true,
-            ..once(Ask::person("confirm", "Go on?", CONFIRM), told)
+            ..once(
+                DialogueQuestion::person("confirm", "Go on?", CONFIRM),
+                format_answers,
+            )
         },
-        "test_input_required_result_multiple_inputs" => Dialogue {
+        "test_input_required_result_multiple_inputs" => QuestionDialogue {
             rounds: vec![all_three()],
             stateful: true,
-            finish: told,
+            finish: format_answers,
         },
-        "test_input_required_result_multi_round" => Dialogue {
+        "test_input_required_result_multi_round" => QuestionDialogue {
             rounds: vec![
-                vec![Ask::person("step1", "First: your name?", NAME)],
-                vec![Ask::person("step2", "Then: your favourite colour?", COLOUR)],
+                vec![DialogueQuestion::person("step1", "First: your name?", NAME)],
+                vec![DialogueQuestion::person(
+                    "step2",
+                    "Then: your favourite colour?",
+                    COLOUR,
+                )],
             ],
             stateful: true,
-            finish: told,
+            finish: format_answers,
         },
-        "test_input_required_result_capabilities" => Dialogue {
+        "test_input_required_result_capabilities" => QuestionDialogue {
             rounds: vec![
                 all_three()
                     .into_iter()
@@ -147,16 +167,16 @@ pub(super) fn of_tool(
                     .collect(),
             ],
             stateful: false,
-            finish: told,
+            finish: format_answers,
         },
         _ => return None,
     };
     Some(Ok(dialogue))
 }
 
-/// The dialogue of a prompt; none where the prompt asks nothing.
-pub(super) fn of_prompt(prompt: &str) -> Option<Dialogue> {
-    let ask = Ask::person(
+/// Returns the dialogue of a prompt; none if the prompt asks nothing.
+pub(super) fn of_prompt(prompt: &str) -> Option<QuestionDialogue> {
+    let ask = DialogueQuestion::person(
         "user_context",
         "Which context should the prompt use?",
         CONTEXT,
@@ -164,34 +184,34 @@ pub(super) fn of_prompt(prompt: &str) -> Option<Dialogue> {
     (prompt == "test_input_required_result_prompt").then(|| once(ask, prompted))
 }
 
-fn once(ask: Ask, finish: fn(&Map<String, Value>) -> String) -> Dialogue {
-    Dialogue {
+fn once(ask: DialogueQuestion, finish: fn(&Map<String, Value>) -> String) -> QuestionDialogue {
+    QuestionDialogue {
         rounds: vec![vec![ask]],
         stateful: false,
         finish,
     }
 }
 
-fn all_three() -> Vec<Ask> {
+fn all_three() -> Vec<DialogueQuestion> {
     vec![
-        Ask::person("user_name", "What is your name?", NAME),
-        Ask::model("greeting", "Write a greeting."),
-        Ask::roots("client_roots"),
+        DialogueQuestion::person("user_name", "What is your name?", NAME),
+        DialogueQuestion::model("greeting", "Write a greeting."),
+        DialogueQuestion::roots("client_roots"),
     ]
 }
 
 fn argument<'a>(
     arguments: &'a str,
-    pick: impl Fn(Arguments<'a>) -> Option<&'a RawValue>,
+    pick: impl Fn(DialogueArguments<'a>) -> Option<&'a RawValue>,
     name: &str,
-) -> Result<String, Fault> {
-    let given: Arguments<'a> = serde_json::from_str(arguments)
-        .map_err(|error| Fault::InvalidParams(format!("arguments: {error}")))?;
+) -> Result<String, RequestFault> {
+    let given: DialogueArguments<'a> = serde_json::from_str(arguments)
+        .map_err(|error| RequestFault::InvalidParams(format!("arguments: {error}")))?;
     text(pick(given), name).map(Into::into)
 }
 
-/// Every answer as it came.
-fn told(answers: &Map<String, Value>) -> String {
+/// Returns every answer as it came.
+fn format_answers(answers: &Map<String, Value>) -> String {
     let lines: Vec<String> = answers
         .iter()
         .map(|(key, answer)| format!("{key}: {answer}"))

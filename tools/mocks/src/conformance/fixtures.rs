@@ -1,8 +1,8 @@
-//! What the conformance server offers that needs no conversation: lists, plain tools, prompts, resources.
+//! Surface of the conformance server that needs no conversation: lists, plain tools, prompts, resources.
 
-use super::shared::Shared;
+use super::shared::SharedState;
 use crate::json::{self, one_line, quote, text_result};
-use crate::server::{Called, Fault, Identity, Surface};
+use crate::server::{RequestFault, ServerIdentity, ServerSurface, ToolResult};
 use serde::Deserialize;
 use std::sync::Arc;
 
@@ -27,29 +27,29 @@ const WAV: &str = "UklGRiwAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQgAAACAo
 /// The fixtures, and what of them changes.
 #[derive(Debug, Clone)]
 pub(super) struct Fixtures {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<SharedState>,
 }
 
 #[derive(Deserialize)]
-struct Region {
+struct RegionArgs {
     region: String,
 }
 
 #[derive(Deserialize)]
-struct Words {
+struct PromptWords {
     arg1: String,
     arg2: String,
 }
 
 #[derive(Deserialize)]
-struct Held {
+struct HeldResource {
     #[serde(rename = "resourceUri")]
     uri: String,
 }
 
-impl Surface for Fixtures {
-    fn identity(&self) -> Identity {
-        Identity {
+impl ServerSurface for Fixtures {
+    fn identity(&self) -> ServerIdentity {
+        ServerIdentity {
             name: "mock-conformance",
             title: "Conformance fixtures",
             instructions: "Offers what the official conformance suite asks for.",
@@ -64,7 +64,7 @@ impl Surface for Fixtures {
         with_last(TOOLS, PASSING_TOOL, self.shared.has_passing_tool())
     }
 
-    fn call(&mut self, tool: &str, arguments: &str) -> Result<Called, Fault> {
+    fn call(&mut self, tool: &str, arguments: &str) -> Result<ToolResult, RequestFault> {
         let image = || format!(r#"{{"type":"image","data":"{PNG}","mimeType":"image/png"}}"#);
         let members = match tool {
             "test_simple_text" => text_result("Plain words.", false),
@@ -82,14 +82,14 @@ impl Surface for Fixtures {
             "test_passing_tool" if self.shared.has_passing_tool() => {
                 text_result("Here for now.", false)
             }
-            "test_header_parameter" => match json::object::<Region>(arguments.as_bytes()) {
-                Ok(Region { region }) => text_result(&region, false),
+            "test_header_parameter" => match json::object::<RegionArgs>(arguments.as_bytes()) {
+                Ok(RegionArgs { region }) => text_result(&region, false),
                 Err(error) => text_result(&format!("{tool}: {error}"), true),
             },
             "json_schema_2020_12_tool" => text_result("Its schema is what matters.", false),
-            _ => return Err(Fault::InvalidParams(format!("unknown tool {tool}"))),
+            _ => return Err(RequestFault::InvalidParams(format!("unknown tool {tool}"))),
         };
-        Ok(Called::now(members))
+        Ok(ToolResult::now(members))
     }
 
     fn prompts(&mut self) -> Option<String> {
@@ -100,18 +100,18 @@ impl Surface for Fixtures {
         ))
     }
 
-    fn prompt(&mut self, name: &str, arguments: &str) -> Result<String, Fault> {
-        let wrong = |error| Fault::InvalidParams(format!("{name}: {error}"));
+    fn prompt(&mut self, name: &str, arguments: &str) -> Result<String, RequestFault> {
+        let wrong = |error| RequestFault::InvalidParams(format!("{name}: {error}"));
         let text = |text: &str| format!(r#"{{"type":"text","text":{}}}"#, quote(text));
         Ok(match name {
             "test_simple_prompt" => messages(&[text("Say something plain.")]),
             "test_prompt_with_arguments" => {
-                let words: Words = json::object(arguments.as_bytes()).map_err(wrong)?;
-                let Words { arg1, arg2 } = words;
+                let words: PromptWords = json::object(arguments.as_bytes()).map_err(wrong)?;
+                let PromptWords { arg1, arg2 } = words;
                 messages(&[text(&format!("Use {arg1} and {arg2} in a sentence."))])
             }
             "test_prompt_with_embedded_resource" => {
-                let Held { uri } = json::object(arguments.as_bytes()).map_err(wrong)?;
+                let HeldResource { uri } = json::object(arguments.as_bytes()).map_err(wrong)?;
                 let held = embedded(&uri, "Held by a prompt.");
                 messages(&[held, text("Say what the resource holds.")])
             }
@@ -122,7 +122,11 @@ impl Surface for Fixtures {
             "test_passing_prompt" if self.shared.has_passing_prompt() => {
                 messages(&[text("Here for now.")])
             }
-            _ => return Err(Fault::InvalidParams(format!("unknown prompt {name}"))),
+            _ => {
+                return Err(RequestFault::InvalidParams(format!(
+                    "unknown prompt {name}"
+                )));
+            }
         })
     }
 
@@ -134,7 +138,7 @@ impl Surface for Fixtures {
         TEMPLATES.into()
     }
 
-    fn read(&mut self, uri: &str) -> Result<String, Fault> {
+    fn read(&mut self, uri: &str) -> Result<String, RequestFault> {
         let text = |kind: &str, text: &str| {
             let (uri, text) = (quote(uri), quote(text));
             format!(r#""contents":[{{"uri":{uri},"mimeType":"{kind}","text":{text}}}]"#)
@@ -152,7 +156,7 @@ impl Surface for Fixtures {
                 let changes = self.shared.resource_changes();
                 Ok(text("text/plain", &format!("Changed {changes} times.")))
             }
-            _ => Err(Fault::UnknownResource { uri: uri.into() }),
+            _ => Err(RequestFault::UnknownResource { uri: uri.into() }),
         }
     }
 }
@@ -173,7 +177,7 @@ fn embedded(uri: &str, text: &str) -> String {
     )
 }
 
-/// A prompt's result; every part is one message of the user.
+/// Returns a prompt's result; every part is one message of the user.
 pub(super) fn messages(parts: &[String]) -> String {
     let messages: Vec<String> = parts
         .iter()

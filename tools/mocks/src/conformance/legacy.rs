@@ -1,9 +1,9 @@
 //! Dialogues in the Legacy era: each question is a request of the server, and the answer to the call
 //! waits for the answers of the client.
 
-use super::dialogue::Dialogue;
+use super::dialogue::QuestionDialogue;
 use crate::json::text_result;
-use crate::server::{Action, Fault};
+use crate::server::{MachineAction, RequestFault};
 use serde_json::{Map, Value};
 
 /// How many dialogues one session has open at most.
@@ -11,37 +11,37 @@ const TALKS_MAX: usize = 256;
 
 /// The open dialogues of a session.
 #[derive(Debug, Default)]
-pub(super) struct Talks {
-    open: Vec<Talk>,
+pub(super) struct OpenDialogues {
+    open: Vec<OpenDialogue>,
     /// How many questions were asked so far.
     asked: u64,
 }
 
 #[derive(Debug)]
-struct Talk {
+struct OpenDialogue {
     /// The id of the call that waits, raw JSON.
     id: String,
-    dialogue: Dialogue,
+    dialogue: QuestionDialogue,
     round: usize,
     /// Questions without an answer: their ids (raw JSON) and keys.
     waiting: Vec<(String, &'static str)>,
     answers: Map<String, Value>,
 }
 
-impl Talks {
+impl OpenDialogues {
     /// Asks the first round.
     pub(super) fn begin(
         &mut self,
         id: &str,
-        dialogue: Dialogue,
-        actions: &mut Vec<Action>,
-    ) -> Result<(), Fault> {
+        dialogue: QuestionDialogue,
+        actions: &mut Vec<MachineAction>,
+    ) -> Result<(), RequestFault> {
         if self.open.len() >= TALKS_MAX {
-            return Err(Fault::Internal(format!(
+            return Err(RequestFault::Internal(format!(
                 "{TALKS_MAX} calls wait for answers of the client"
             )));
         }
-        let mut talk = Talk {
+        let mut talk = OpenDialogue {
             id: id.to_owned(),
             dialogue,
             round: 0,
@@ -59,11 +59,11 @@ impl Talks {
     }
 
     /// Takes the answer to a question; gives the call and the members of its result once all is known.
-    pub(super) fn answered(
+    pub(super) fn take_answer(
         &mut self,
         ask: &str,
         answer: Result<&str, &str>,
-        actions: &mut Vec<Action>,
+        actions: &mut Vec<MachineAction>,
     ) -> Option<(String, String)> {
         let place = self
             .open
@@ -94,16 +94,16 @@ impl Talks {
     }
 }
 
-impl Talk {
+impl OpenDialogue {
     /// Sends the questions of the current round.
-    fn ask(&mut self, asked: &mut u64, actions: &mut Vec<Action>) {
+    fn ask(&mut self, asked: &mut u64, actions: &mut Vec<MachineAction>) {
         for ask in self.dialogue.rounds.get(self.round).into_iter().flatten() {
             *asked += 1;
             let id = format!("\"mock-ask-{asked}\"");
             let (method, params) = (ask.method, &ask.params);
             let frame =
                 format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#);
-            actions.push(Action::Send(frame.into_bytes()));
+            actions.push(MachineAction::Send(frame.into_bytes()));
             self.waiting.push((id, ask.key));
         }
     }

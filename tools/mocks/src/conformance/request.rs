@@ -1,25 +1,25 @@
 //! One request to the conformance server, with the members that only its own methods read.
 
 use crate::json;
-use crate::server::{Era, Fault, Params, text};
+use crate::server::{RequestFault, RevisionKind, RoutingParams, text};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
 /// A request that was read, in the era it is served in.
-pub(super) struct Request<'a> {
+pub(super) struct ReadRequest<'a> {
     /// Raw JSON.
     pub(super) id: &'a str,
-    pub(super) era: Era,
+    pub(super) era: RevisionKind,
     pub(super) method: &'a str,
-    pub(super) params: Params<'a>,
-    pub(super) own: Result<Own<'a>, Fault>,
+    pub(super) params: RoutingParams<'a>,
+    pub(super) own: Result<RequestMembers<'a>, RequestFault>,
 }
 
 /// Further members of `params`.
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct Own<'a> {
+pub(super) struct RequestMembers<'a> {
     #[serde(
         borrow,
         default,
@@ -30,27 +30,27 @@ pub(super) struct Own<'a> {
     #[serde(borrow, default, rename = "requestState")]
     state: Option<&'a RawValue>,
     #[serde(default)]
-    level: Option<Level>,
+    level: Option<LogLevel>,
     #[serde(default)]
-    pub(super) argument: Option<Argument>,
+    pub(super) argument: Option<CompletedArgument>,
     #[serde(default)]
-    pub(super) notifications: Option<Filter>,
+    pub(super) notifications: Option<SubscriptionFilter>,
     #[serde(borrow, default, rename = "_meta")]
-    meta: Option<Meta<'a>>,
+    meta: Option<RequestMeta<'a>>,
     #[serde(default)]
     capabilities: Option<Map<String, Value>>,
 }
 
-/// What is being typed, in `completion/complete`.
+/// Argument to complete, in `completion/complete`.
 #[derive(Debug, Deserialize)]
-pub(super) struct Argument {
+pub(super) struct CompletedArgument {
     pub(super) value: String,
 }
 
-/// What a Modern client wants to hear of.
+/// Events that a stateless client subscribes to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Filter {
+pub(super) struct SubscriptionFilter {
     pub(super) tools_list_changed: bool,
     pub(super) prompts_list_changed: bool,
     pub(super) resource_subscriptions: Vec<String>,
@@ -59,7 +59,7 @@ pub(super) struct Filter {
 /// How grave a log line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Level {
+pub(super) enum LogLevel {
     Debug,
     Info,
     Notice,
@@ -71,11 +71,11 @@ pub(super) enum Level {
 }
 
 #[derive(Debug, Default, Deserialize)]
-struct Meta<'a> {
+struct RequestMeta<'a> {
     #[serde(borrow, default, rename = "progressToken")]
     progress_token: Option<&'a RawValue>,
     #[serde(default, rename = "io.modelcontextprotocol/logLevel")]
-    log_level: Option<Level>,
+    log_level: Option<LogLevel>,
     #[serde(default, rename = "io.modelcontextprotocol/clientCapabilities")]
     capabilities: Option<Map<String, Value>>,
 }
@@ -84,27 +84,28 @@ fn present<'de: 'a, 'a, D: Deserializer<'de>>(source: D) -> Result<Option<&'a Ra
     <&RawValue>::deserialize(source).map(Some)
 }
 
-impl<'a> Own<'a> {
+impl<'a> RequestMembers<'a> {
     /// Reads `params`; what cannot be read is a fault of the caller.
-    pub(super) fn read(raw: Option<&'a RawValue>) -> Result<Self, Fault> {
+    pub(super) fn read(raw: Option<&'a RawValue>) -> Result<Self, RequestFault> {
         raw.map_or(Ok(Self::default()), |raw| {
-            json::object(raw.get().as_bytes())
-                .map_err(|error| Fault::InvalidParams(format!("params cannot be read: {error}")))
+            json::object(raw.get().as_bytes()).map_err(|error| {
+                RequestFault::InvalidParams(format!("params cannot be read: {error}"))
+            })
         })
     }
 
-    /// The capabilities that `initialize` declares.
+    /// Returns the capabilities that `initialize` declares.
     pub(super) fn into_capabilities(self) -> Map<String, Value> {
         self.capabilities.unwrap_or_default()
     }
 }
 
-impl<'a> Request<'a> {
-    pub(super) fn name(&self) -> Result<Cow<'a, str>, Fault> {
+impl<'a> ReadRequest<'a> {
+    pub(super) fn name(&self) -> Result<Cow<'a, str>, RequestFault> {
         text(self.params.name, "name")
     }
 
-    pub(super) fn uri(&self) -> Result<Cow<'a, str>, Fault> {
+    pub(super) fn uri(&self) -> Result<Cow<'a, str>, RequestFault> {
         text(self.params.uri, "uri")
     }
 
@@ -114,22 +115,22 @@ impl<'a> Request<'a> {
         given.filter(|raw| raw.starts_with('{')).unwrap_or("{}")
     }
 
-    pub(super) fn own(&self) -> Result<&Own<'a>, Fault> {
+    pub(super) fn own(&self) -> Result<&RequestMembers<'a>, RequestFault> {
         self.own.as_ref().map_err(Clone::clone)
     }
 
-    fn meta(&self) -> Option<&Meta<'a>> {
+    fn meta(&self) -> Option<&RequestMeta<'a>> {
         self.own.as_ref().ok()?.meta.as_ref()
     }
 
-    pub(super) fn level(&self) -> Result<Level, Fault> {
+    pub(super) fn level(&self) -> Result<LogLevel, RequestFault> {
         self.own()?
             .level
-            .ok_or_else(|| Fault::InvalidParams("params.level is missing".into()))
+            .ok_or_else(|| RequestFault::InvalidParams("params.level is missing".into()))
     }
 
-    /// The least level that this request wants to hear of, where it is the request that says so.
-    pub(super) fn log_level(&self) -> Option<Level> {
+    /// Returns the least level that this request wants to hear of, if it is the request that says so.
+    pub(super) fn log_level(&self) -> Option<LogLevel> {
         self.meta()?.log_level
     }
 
@@ -138,16 +139,17 @@ impl<'a> Request<'a> {
         self.meta()?.progress_token.map(RawValue::get)
     }
 
-    /// Whether the request itself declares a capability, as Modern requests do.
+    /// Returns whether the request itself declares a capability, as Modern requests do.
     pub(super) fn declares(&self, capability: &str) -> bool {
         self.meta()
             .and_then(|meta| meta.capabilities.as_ref())
             .is_some_and(|capabilities| capabilities.contains_key(capability))
     }
 
-    /// The client's answers, by the keys of the questions. Each is an object.
-    pub(super) fn responses(&self) -> Result<Map<String, Value>, Fault> {
-        let wrong = |what: &str| Fault::InvalidParams(format!("params.inputResponses {what}"));
+    /// Returns the client's answers, by the keys of the questions. Each is an object.
+    pub(super) fn responses(&self) -> Result<Map<String, Value>, RequestFault> {
+        let wrong =
+            |what: &str| RequestFault::InvalidParams(format!("params.inputResponses {what}"));
         let Some(raw) = self.own()?.responses else {
             return Ok(Map::new());
         };
@@ -159,7 +161,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    pub(super) fn state(&self) -> Result<Option<Cow<'a, str>>, Fault> {
+    pub(super) fn state(&self) -> Result<Option<Cow<'a, str>>, RequestFault> {
         self.own()?
             .state
             .map(|raw| text(Some(raw), "requestState"))

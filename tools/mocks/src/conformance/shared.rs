@@ -10,7 +10,7 @@ const STATE_CHARS_MAX: usize = 64 * 1024;
 
 /// What changes by tool calls, and the key that states are sealed with. A restart forgets both.
 #[derive(Debug, Default)]
-pub(super) struct Shared {
+pub(super) struct SharedState {
     passing_tool: AtomicBool,
     passing_prompt: AtomicBool,
     resource_changes: AtomicU64,
@@ -18,16 +18,16 @@ pub(super) struct Shared {
     key: RandomState,
 }
 
-/// Where a conversation stands, carried by the client between two requests.
+/// State of a conversation, carried by the client between two requests.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct State {
+pub(super) struct ConversationState {
     /// Which round's answers are awaited, from 0.
     pub(super) round: usize,
     /// The answers of the rounds before, a JSON object.
     pub(super) answers: String,
 }
 
-impl Shared {
+impl SharedState {
     pub(super) fn has_passing_tool(&self) -> bool {
         self.passing_tool.load(Ordering::Relaxed)
     }
@@ -52,13 +52,13 @@ impl Shared {
         self.resource_changes.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn mac(&self, name: &str, state: &State) -> u64 {
+    fn mac(&self, name: &str, state: &ConversationState) -> u64 {
         self.key
             .hash_one((name, state.round, state.answers.as_str()))
     }
 
-    /// The state of a conversation with the tool or prompt `name`, as text that no client can change.
-    pub(super) fn seal(&self, name: &str, state: &State) -> String {
+    /// Returns the state of a conversation with the tool or prompt `name`, as text that no client can change.
+    pub(super) fn seal(&self, name: &str, state: &ConversationState) -> String {
         let mut text = format!("{}-{:016x}-", state.round, self.mac(name, state));
         for byte in state.answers.bytes() {
             // Writing to a string cannot fail.
@@ -67,14 +67,14 @@ impl Shared {
         text
     }
 
-    /// The state, if this server sealed it for `name`.
-    pub(super) fn open(&self, name: &str, sealed: &str) -> Option<State> {
+    /// Returns the state, if this server sealed it for `name`.
+    pub(super) fn open(&self, name: &str, sealed: &str) -> Option<ConversationState> {
         if sealed.len() > STATE_CHARS_MAX {
             return None;
         }
         let mut parts = sealed.splitn(3, '-');
         let (round, mac, answers) = (parts.next()?, parts.next()?, parts.next()?);
-        let state = State {
+        let state = ConversationState {
             round: round.parse().ok()?,
             answers: unhex(answers)?,
         };
@@ -104,8 +104,8 @@ mod tests {
 
     #[test]
     fn only_its_own_states_open_and_only_for_their_tool() {
-        let (shared, other) = (Shared::default(), Shared::default());
-        let state = State {
+        let (shared, other) = (SharedState::default(), SharedState::default());
+        let state = ConversationState {
             round: 1,
             answers: r#"{"name":"Zoë"}"#.into(),
         };

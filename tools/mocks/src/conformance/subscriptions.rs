@@ -1,9 +1,9 @@
 //! Who wants to hear of changes: Legacy sessions of what they subscribed to, Modern ones through
 //! `subscriptions/listen`.
 
-use super::request::{Filter, Request};
+use super::request::{ReadRequest, SubscriptionFilter};
 use crate::json::quote;
-use crate::server::{Action, Event, Fault};
+use crate::server::{ChangeEvent, MachineAction, RequestFault};
 
 /// How many resources one session watches at most.
 const WATCHED_MAX: usize = 256;
@@ -11,21 +11,21 @@ const WATCHED_MAX: usize = 256;
 const LISTENS_MAX: usize = 64;
 
 #[derive(Debug, Default)]
-pub(super) struct Subscriptions {
-    /// What a Legacy client watches, by URI.
+pub(super) struct SubscriptionTable {
+    /// URIs that a session-based client watches.
     watched: Vec<String>,
     /// The open requests of Modern clients: their ids (raw JSON) and what they want to hear of.
-    listens: Vec<(String, Filter)>,
+    listens: Vec<(String, SubscriptionFilter)>,
 }
 
-impl Subscriptions {
-    pub(super) fn subscribe(&mut self, uri: &str) -> Result<(), Fault> {
+impl SubscriptionTable {
+    pub(super) fn subscribe(&mut self, uri: &str) -> Result<(), RequestFault> {
         if self.watched.iter().any(|watched| watched == uri) {
             return Ok(());
         }
         if self.watched.len() >= WATCHED_MAX {
             let text = format!("a session watches at most {WATCHED_MAX} resources");
-            return Err(Fault::InvalidParams(text));
+            return Err(RequestFault::InvalidParams(text));
         }
         self.watched.push(uri.to_owned());
         Ok(())
@@ -38,21 +38,21 @@ impl Subscriptions {
     /// Opens a listen request and acknowledges what it will hear of.
     pub(super) fn listen(
         &mut self,
-        request: &Request<'_>,
-        actions: &mut Vec<Action>,
-    ) -> Result<(), Fault> {
+        request: &ReadRequest<'_>,
+        actions: &mut Vec<MachineAction>,
+    ) -> Result<(), RequestFault> {
         let Some(filter) = request.own()?.notifications.clone() else {
-            return Err(Fault::InvalidParams(
+            return Err(RequestFault::InvalidParams(
                 "params.notifications is missing".into(),
             ));
         };
         if self.listens.len() >= LISTENS_MAX {
             let text = format!("at most {LISTENS_MAX} subscriptions are open at a time");
-            return Err(Fault::InvalidParams(text));
+            return Err(RequestFault::InvalidParams(text));
         }
-        let accepted = format!(r#""notifications":{}"#, filter.accepted());
+        let accepted = format!(r#""notifications":{}"#, filter.filter_json());
         let frame = notification("subscriptions/acknowledged", Some(request.id), &accepted);
-        actions.push(Action::Send(frame));
+        actions.push(MachineAction::Send(frame));
         self.listens.push((request.id.to_owned(), filter));
         Ok(())
     }
@@ -63,38 +63,38 @@ impl Subscriptions {
     }
 
     /// Appends what this session's client wants to hear of an event.
-    pub(super) fn owed(&self, event: &Event, legacy: bool, actions: &mut Vec<Action>) {
+    pub(super) fn owed(&self, event: &ChangeEvent, legacy: bool, actions: &mut Vec<MachineAction>) {
         let (name, members) = match event {
-            Event::Tools => ("tools/list_changed", String::new()),
-            Event::Prompts => ("prompts/list_changed", String::new()),
-            Event::Resource(uri) => ("resources/updated", format!(r#""uri":{}"#, quote(uri))),
+            ChangeEvent::Tools => ("tools/list_changed", String::new()),
+            ChangeEvent::Prompts => ("prompts/list_changed", String::new()),
+            ChangeEvent::Resource(uri) => ("resources/updated", format!(r#""uri":{}"#, quote(uri))),
         };
         let watched = match event {
-            Event::Tools | Event::Prompts => true,
-            Event::Resource(uri) => self.watched.contains(uri),
+            ChangeEvent::Tools | ChangeEvent::Prompts => true,
+            ChangeEvent::Resource(uri) => self.watched.contains(uri),
         };
         if legacy && watched {
-            actions.push(Action::Send(notification(name, None, &members)));
+            actions.push(MachineAction::Send(notification(name, None, &members)));
         }
         for (id, filter) in &self.listens {
             if filter.wants(event) {
-                actions.push(Action::Send(notification(name, Some(id), &members)));
+                actions.push(MachineAction::Send(notification(name, Some(id), &members)));
             }
         }
     }
 }
 
-impl Filter {
-    fn wants(&self, event: &Event) -> bool {
+impl SubscriptionFilter {
+    fn wants(&self, event: &ChangeEvent) -> bool {
         match event {
-            Event::Tools => self.tools_list_changed,
-            Event::Prompts => self.prompts_list_changed,
-            Event::Resource(uri) => self.resource_subscriptions.contains(uri),
+            ChangeEvent::Tools => self.tools_list_changed,
+            ChangeEvent::Prompts => self.prompts_list_changed,
+            ChangeEvent::Resource(uri) => self.resource_subscriptions.contains(uri),
         }
     }
 
-    /// The filter as it is honoured, raw JSON.
-    fn accepted(&self) -> String {
+    /// Returns the filter as it is honoured, raw JSON.
+    fn filter_json(&self) -> String {
         let mut members = Vec::new();
         if self.tools_list_changed {
             members.push(r#""toolsListChanged":true"#.to_owned());
@@ -114,7 +114,7 @@ impl Filter {
     }
 }
 
-/// A notification; `subscription` is the raw id of the request it belongs to, `members` those of params.
+/// Returns a notification; `subscription` is the raw id of the request it belongs to, `members` those of params.
 fn notification(name: &str, subscription: Option<&str>, members: &str) -> Vec<u8> {
     let meta = subscription
         .map(|id| format!(r#""_meta":{{"io.modelcontextprotocol/subscriptionId":{id}}}"#));

@@ -1,9 +1,9 @@
 //! Tools that do something besides answering: log, report progress, hang up, change what there is.
 
-use super::request::{Level, Request};
-use super::{Conformance, Outcome};
+use super::request::{LogLevel, ReadRequest};
+use super::{ConformanceSession, RequestOutcome};
 use crate::json::{quote, text_result};
-use crate::server::{Action, Era, Event, Fault, Kind};
+use crate::server::{ChangeEvent, MachineAction, RequestFault, ResultKind, RevisionKind};
 use std::time::Duration;
 
 /// The time between two steps of a tool that works in steps.
@@ -13,7 +13,7 @@ const WATCHED: &str = "test://watched-resource";
 
 /// A tool that works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Work {
+pub(super) enum WorkTool {
     LogThrice,
     LogOnce,
     Progress,
@@ -24,7 +24,7 @@ pub(super) enum Work {
     ChangeResource,
 }
 
-impl Work {
+impl WorkTool {
     pub(super) fn of(tool: &str) -> Option<Self> {
         Some(match tool {
             "test_tool_with_logging" => Self::LogThrice,
@@ -40,73 +40,80 @@ impl Work {
     }
 }
 
-impl Conformance {
+impl ConformanceSession {
     pub(super) fn work(
         &mut self,
-        work: Work,
-        request: &Request<'_>,
-        actions: &mut Vec<Action>,
-    ) -> Result<Outcome, Fault> {
+        work: WorkTool,
+        request: &ReadRequest<'_>,
+        actions: &mut Vec<MachineAction>,
+    ) -> Result<RequestOutcome, RequestFault> {
         let changed = |event| {
             let answer = text_result("Changed.", false);
-            (answer, Action::Publish(event))
+            (answer, MachineAction::Publish(event))
         };
         let (answer, publish) = match work {
-            Work::LogThrice => {
+            WorkTool::LogThrice => {
                 let lines = ["Begun.", "Under way.", "Finished."];
                 return Ok(self.in_steps(request, &lines.map(log_line), actions));
             }
-            Work::LogOnce => {
+            WorkTool::LogOnce => {
                 return Ok(self.in_steps(request, &[log_line("Called.")], actions));
             }
-            Work::Progress => return Ok(self.progress(request, actions)),
-            Work::HangUp => {
-                actions.push(Action::HangUp);
+            WorkTool::Progress => return Ok(self.progress(request, actions)),
+            WorkTool::HangUp => {
+                actions.push(MachineAction::HangUp);
                 self.answer_after(2 * STEP, request, "You came back.", actions);
-                return Ok(Outcome::Done);
+                return Ok(RequestOutcome::Done);
             }
-            Work::NeedSampling if !self.declares(request, "sampling") => {
-                return Err(Fault::MissingCapability("sampling"));
+            WorkTool::NeedSampling if !self.declares(request, "sampling") => {
+                return Err(RequestFault::MissingCapability("sampling"));
             }
-            Work::NeedSampling => {
-                return Ok(Outcome::Result(text_result("You can sample.", false)));
+            WorkTool::NeedSampling => {
+                return Ok(RequestOutcome::Result(text_result(
+                    "You can sample.",
+                    false,
+                )));
             }
-            Work::ChangeTools => {
+            WorkTool::ChangeTools => {
                 self.shared.change_tools();
-                changed(Event::Tools)
+                changed(ChangeEvent::Tools)
             }
-            Work::ChangePrompts => {
+            WorkTool::ChangePrompts => {
                 self.shared.change_prompts();
-                changed(Event::Prompts)
+                changed(ChangeEvent::Prompts)
             }
-            Work::ChangeResource => {
+            WorkTool::ChangeResource => {
                 self.shared.change_resource();
-                changed(Event::Resource(WATCHED.into()))
+                changed(ChangeEvent::Resource(WATCHED.into()))
             }
         };
         let frame = self
             .server
-            .success(request.id, request.era, &answer, Kind::Plain);
-        actions.extend([Action::Send(frame), publish]);
-        Ok(Outcome::Done)
+            .success(request.id, request.era, &answer, ResultKind::Plain);
+        actions.extend([MachineAction::Send(frame), publish]);
+        Ok(RequestOutcome::Done)
     }
 
     /// Sends log lines a step apart, if the client wants to hear them, then the answer.
     fn in_steps(
         &self,
-        request: &Request<'_>,
+        request: &ReadRequest<'_>,
         lines: &[Vec<u8>],
-        actions: &mut Vec<Action>,
-    ) -> Outcome {
+        actions: &mut Vec<MachineAction>,
+    ) -> RequestOutcome {
         let least = match request.era {
-            Era::Legacy(_) => Some(self.level),
-            Era::Modern => request.log_level(),
+            RevisionKind::Legacy(_) => Some(self.level),
+            RevisionKind::Modern => request.log_level(),
         };
-        let heard = least.is_some_and(|least| least <= Level::Info);
+        let heard = least.is_some_and(|least| least <= LogLevel::Info);
         self.steps(request, if heard { lines } else { &[] }, actions)
     }
 
-    fn progress(&self, request: &Request<'_>, actions: &mut Vec<Action>) -> Outcome {
+    fn progress(
+        &self,
+        request: &ReadRequest<'_>,
+        actions: &mut Vec<MachineAction>,
+    ) -> RequestOutcome {
         let frames: Vec<Vec<u8>> = request.progress_token().map_or(Vec::new(), |token| {
             [0, 50, 100].map(|progress| format!(r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},"progress":{progress},"total":100}}}}"#).into_bytes()).to_vec()
         });
@@ -116,39 +123,39 @@ impl Conformance {
     /// Sends frames a step apart, then the answer.
     fn steps(
         &self,
-        request: &Request<'_>,
+        request: &ReadRequest<'_>,
         frames: &[Vec<u8>],
-        actions: &mut Vec<Action>,
-    ) -> Outcome {
+        actions: &mut Vec<MachineAction>,
+    ) -> RequestOutcome {
         let mut after = Duration::ZERO;
         for (place, frame) in frames.iter().enumerate() {
             if place > 0 {
                 after += STEP;
             }
-            actions.push(Action::SendLater {
+            actions.push(MachineAction::SendLater {
                 id: request.id.to_owned(),
                 after,
                 frame: frame.clone(),
             });
         }
         self.answer_after(after, request, "Worked in steps.", actions);
-        Outcome::Done
+        RequestOutcome::Done
     }
 
     fn answer_after(
         &self,
         after: Duration,
-        request: &Request<'_>,
+        request: &ReadRequest<'_>,
         text: &str,
-        actions: &mut Vec<Action>,
+        actions: &mut Vec<MachineAction>,
     ) {
         let members = text_result(text, false);
-        actions.push(Action::SendLater {
+        actions.push(MachineAction::SendLater {
             id: request.id.to_owned(),
             after,
             frame: self
                 .server
-                .success(request.id, request.era, &members, Kind::Plain),
+                .success(request.id, request.era, &members, ResultKind::Plain),
         });
     }
 }

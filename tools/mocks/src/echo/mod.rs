@@ -1,7 +1,7 @@
 //! A server that returns what it was given, in chosen size and after a chosen time.
 
 use crate::json::{self, quote, text_result_raw};
-use crate::server::{Called, Fault, Identity, Surface};
+use crate::server::{RequestFault, ServerIdentity, ServerSurface, ToolResult};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ const REPLY_BYTES_MAX: u64 = 64 * 1024 * 1024;
 const TOOLS: &str = include_str!("tools.json");
 /// How many these are.
 const OWN_TOOLS: usize = 4;
-/// What the names of further tools begin with.
+/// Prefix of the names of further tools.
 const FURTHER: &str = "echo_";
 const PROMPTS: &str = r#"[{"name":"greeting","title":"Greeting","description":"Greets by name.","arguments":[{"name":"name","required":true}]}]"#;
 const RESOURCES: &str = r#"[{"uri":"mock://echo/motd","name":"motd","title":"Message of the day","description":"A line of text.","mimeType":"text/plain"}]"#;
@@ -22,29 +22,29 @@ const TEMPLATES: &str = r#"[{"uriTemplate":"mock://echo/word/{word}","name":"wor
 
 /// Options of the echo server that shape its answers.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Echo {
+pub(crate) struct EchoServer {
     /// How long every call takes, unless it names its own delay.
     pub(crate) delay: Duration,
     /// How long the text of `sized` is when the call names no size, in bytes.
     pub(crate) reply_bytes: u64,
-    /// When it stands still.
-    pub(crate) stall: Option<Stall>,
-    /// How many tools it lists, where they are not its own four.
+    /// Times at which the server stalls.
+    pub(crate) stall: Option<StallSchedule>,
+    /// How many tools it lists, if they are not its own four.
     pub(crate) tools: Option<usize>,
     /// It says that its list may change, though it never does.
     pub(crate) announces: bool,
 }
 
-/// A server that stands still for `length` at the end of every `period` since `since`.
+/// Stall of `length` at the end of every `period` since `since`.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Stall {
+pub(crate) struct StallSchedule {
     pub(crate) since: Instant,
     pub(crate) period: Duration,
     pub(crate) length: Duration,
 }
 
-impl Stall {
-    /// How long a call that comes `elapsed` after the start waits.
+impl StallSchedule {
+    /// Returns how long a call that comes `elapsed` after the start waits.
     fn wait(&self, elapsed: Duration) -> Duration {
         let period = self.period.as_nanos().max(1);
         let into = elapsed.as_nanos() % period;
@@ -57,7 +57,7 @@ impl Stall {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Text<'a> {
+struct EchoText<'a> {
     #[serde(borrow)]
     text: &'a RawValue,
     delay_us: Option<u64>,
@@ -65,19 +65,19 @@ struct Text<'a> {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Size {
+struct PayloadSize {
     bytes: Option<u64>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Name {
+struct ToolName {
     name: String,
 }
 
-impl Surface for Echo {
-    fn identity(&self) -> Identity {
-        Identity {
+impl ServerSurface for EchoServer {
+    fn identity(&self) -> ServerIdentity {
+        ServerIdentity {
             name: "mock-echo",
             title: "Echo",
             instructions: "Call echo with a text; it comes back.",
@@ -95,21 +95,23 @@ impl Surface for Echo {
         self.announces
     }
 
-    fn call(&mut self, tool: &str, arguments: &str) -> Result<Called, Fault> {
+    fn call(&mut self, tool: &str, arguments: &str) -> Result<ToolResult, RequestFault> {
         let answer = match tool {
             "echo" | "record" => echo(arguments, false),
             "delayed" => echo(arguments, true),
             "sized" => self.sized(arguments),
             _ if self.has_further(tool) => echo(arguments, false),
-            _ => return Err(Fault::InvalidParams(format!("unknown tool {tool}"))),
+            _ => return Err(RequestFault::InvalidParams(format!("unknown tool {tool}"))),
         };
         // Bad input is a tool error, which a model can read, not a protocol error (SEP-1303).
         Ok(match answer {
-            Ok((members, delay)) => Called {
+            Ok((members, delay)) => ToolResult {
                 members,
                 after: delay.unwrap_or(self.delay) + self.standstill(),
             },
-            Err(complaint) => Called::now(json::text_result(&format!("{tool}: {complaint}"), true)),
+            Err(complaint) => {
+                ToolResult::now(json::text_result(&format!("{tool}: {complaint}"), true))
+            }
         })
     }
 
@@ -117,12 +119,14 @@ impl Surface for Echo {
         Some(PROMPTS.into())
     }
 
-    fn prompt(&mut self, name: &str, arguments: &str) -> Result<String, Fault> {
+    fn prompt(&mut self, name: &str, arguments: &str) -> Result<String, RequestFault> {
         if name != "greeting" {
-            return Err(Fault::InvalidParams(format!("unknown prompt {name}")));
+            return Err(RequestFault::InvalidParams(format!(
+                "unknown prompt {name}"
+            )));
         }
-        let Name { name } = json::object(arguments.as_bytes())
-            .map_err(|error| Fault::InvalidParams(format!("greeting: {error}")))?;
+        let ToolName { name } = json::object(arguments.as_bytes())
+            .map_err(|error| RequestFault::InvalidParams(format!("greeting: {error}")))?;
         let text = quote(&format!("Say hello to {name}."));
         Ok(format!(
             r#""description":"Greets by name.","messages":[{{"role":"user","content":{{"type":"text","text":{text}}}}}]"#
@@ -137,14 +141,14 @@ impl Surface for Echo {
         TEMPLATES.into()
     }
 
-    fn read(&mut self, uri: &str) -> Result<String, Fault> {
+    fn read(&mut self, uri: &str) -> Result<String, RequestFault> {
         let text = match uri.strip_prefix("mock://echo/") {
             Some("motd") => "every word comes back",
             Some(rest) => rest
                 .strip_prefix("word/")
                 .filter(|word| !word.is_empty())
-                .ok_or_else(|| Fault::UnknownResource { uri: uri.into() })?,
-            None => return Err(Fault::UnknownResource { uri: uri.into() }),
+                .ok_or_else(|| RequestFault::UnknownResource { uri: uri.into() })?,
+            None => return Err(RequestFault::UnknownResource { uri: uri.into() }),
         };
         Ok(format!(
             r#""contents":[{{"uri":{},"mimeType":"text/plain","text":{}}}]"#,
@@ -167,9 +171,9 @@ fn some_tools(count: usize) -> String {
     format!("[{}]", tools.join(","))
 }
 
-/// The text goes back in the spelling it came in.
+/// Returns the text in the spelling of the request.
 fn echo(arguments: &str, may_delay: bool) -> Result<(String, Option<Duration>), String> {
-    let Text { text, delay_us } =
+    let EchoText { text, delay_us } =
         json::object(arguments.as_bytes()).map_err(|error| error.to_string())?;
     if !text.get().starts_with('"') {
         return Err("text is not a string".into());
@@ -186,8 +190,8 @@ fn echo(arguments: &str, may_delay: bool) -> Result<(String, Option<Duration>), 
     ))
 }
 
-impl Echo {
-    /// Whether a tool is one of those beyond the four.
+impl EchoServer {
+    /// Returns whether a tool is one of those beyond the four.
     fn has_further(&self, tool: &str) -> bool {
         let number = tool.strip_prefix(FURTHER);
         let number = number.and_then(|number| number.parse::<usize>().ok());
@@ -200,7 +204,7 @@ impl Echo {
     }
 
     fn sized(&self, arguments: &str) -> Result<(String, Option<Duration>), String> {
-        let Size { bytes } =
+        let PayloadSize { bytes } =
             json::object(arguments.as_bytes()).map_err(|error| error.to_string())?;
         let bytes = bytes.unwrap_or(self.reply_bytes);
         if bytes > REPLY_BYTES_MAX {
@@ -218,23 +222,23 @@ mod tests {
     #[test]
     fn it_lists_as_many_tools_as_asked_for_and_each_works() {
         for count in [1, 4, 5, 50] {
-            let mut echo = Echo {
+            let mut echo = EchoServer {
                 tools: Some(count),
-                ..Echo::default()
+                ..EchoServer::default()
             };
             let tools: serde_json::Value = serde_json::from_str(&echo.tools()).unwrap();
             assert_eq!(tools.as_array().unwrap().len(), count);
             let last = tools[count - 1]["name"].as_str().unwrap();
             assert!(echo.call(last, r#"{"text":"x"}"#).is_ok(), "{last}");
         }
-        let mut echo = Echo::default();
+        let mut echo = EchoServer::default();
         assert!(echo.call("echo_1", r#"{"text":"x"}"#).is_err());
     }
 
     #[test]
     fn a_stall_holds_the_end_of_every_period() {
         let ms = Duration::from_millis;
-        let stall = Stall {
+        let stall = StallSchedule {
             since: Instant::now(),
             period: ms(1_000),
             length: ms(100),

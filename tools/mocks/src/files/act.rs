@@ -1,7 +1,7 @@
 //! What each tool does. Every function takes the raw arguments and returns the text to show, or a
 //! complaint for the caller.
 
-use super::roots::{LastLink, Roots};
+use super::roots::{FileRoots, LastLink};
 use super::tree;
 use crate::json;
 use serde::Deserialize;
@@ -21,30 +21,30 @@ struct PathOnly {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Write {
+struct WriteArgs {
     path: String,
     content: String,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Update {
+struct UpdateArgs {
     path: String,
-    blocks: Vec<Block>,
+    blocks: Vec<UpdateBlock>,
     #[serde(default, rename = "replaceAll")]
     replace_all: bool,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Block {
+struct UpdateBlock {
     search: String,
     replace: String,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct List {
+struct ListArgs {
     path: String,
     #[serde(default, rename = "includeNested")]
     include_nested: bool,
@@ -52,7 +52,7 @@ struct List {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Copy {
+struct CopyArgs {
     source_path: String,
     destination_path: String,
     recursive: Option<bool>,
@@ -60,14 +60,14 @@ struct Copy {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Move {
+struct MoveArgs {
     source_path: String,
     destination_path: String,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct DeleteDirectory {
+struct DeleteDirectoryArgs {
     path: String,
     #[serde(default)]
     recursive: bool,
@@ -75,7 +75,7 @@ struct DeleteDirectory {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct CreateDirectory {
+struct CreateDirectoryArgs {
     path: String,
     create_parents: Option<bool>,
 }
@@ -89,7 +89,7 @@ fn at<T>(path: &str, done: io::Result<T>) -> Result<T, String> {
     done.map_err(|error| format!("{path}: {error}"))
 }
 
-pub(super) fn read_file(roots: &Roots, arguments: &str) -> Answer {
+pub(super) fn read_file(roots: &FileRoots, arguments: &str) -> Answer {
     let PathOnly { path } = parse(arguments)?;
     text_of(&roots.resolve(&path, LastLink::Follow)?, &path)
 }
@@ -106,8 +106,8 @@ fn text_of(file: &Path, path: &str) -> Answer {
     String::from_utf8(bytes).map_err(|_| format!("{path} is not UTF-8 text"))
 }
 
-pub(super) fn write_file(roots: &Roots, arguments: &str) -> Answer {
-    let Write { path, content } = parse(arguments)?;
+pub(super) fn write_file(roots: &FileRoots, arguments: &str) -> Answer {
+    let WriteArgs { path, content } = parse(arguments)?;
     let file = roots.resolve(&path, LastLink::Follow)?;
     // Opening a pipe would wait for a reader.
     if fs::metadata(&file).is_ok_and(|metadata| !metadata.is_file()) {
@@ -124,8 +124,8 @@ pub(super) fn write_file(roots: &Roots, arguments: &str) -> Answer {
     ))
 }
 
-pub(super) fn update_file(roots: &Roots, arguments: &str) -> Answer {
-    let Update {
+pub(super) fn update_file(roots: &FileRoots, arguments: &str) -> Answer {
+    let UpdateArgs {
         path,
         blocks,
         replace_all,
@@ -135,7 +135,7 @@ pub(super) fn update_file(roots: &Roots, arguments: &str) -> Answer {
     }
     let file = roots.resolve(&path, LastLink::Follow)?;
     let mut text = text_of(&file, &path)?;
-    for (number, Block { search, replace }) in (1..).zip(&blocks) {
+    for (number, UpdateBlock { search, replace }) in (1..).zip(&blocks) {
         if search.is_empty() || !text.contains(search.as_str()) {
             return Err(format!(
                 "{path}: the search text of block {number} was not found; nothing was written"
@@ -155,8 +155,8 @@ pub(super) fn update_file(roots: &Roots, arguments: &str) -> Answer {
     ))
 }
 
-pub(super) fn list_files(roots: &Roots, arguments: &str) -> Answer {
-    let List {
+pub(super) fn list_files(roots: &FileRoots, arguments: &str) -> Answer {
+    let ListArgs {
         path,
         include_nested,
     } = parse(arguments)?;
@@ -164,8 +164,8 @@ pub(super) fn list_files(roots: &Roots, arguments: &str) -> Answer {
     at(&path, tree::list(&directory, include_nested)).map(|names| names.join("\n"))
 }
 
-pub(super) fn copy_path(roots: &Roots, arguments: &str) -> Answer {
-    let Copy {
+pub(super) fn copy_path(roots: &FileRoots, arguments: &str) -> Answer {
+    let CopyArgs {
         source_path,
         destination_path,
         recursive,
@@ -193,8 +193,8 @@ pub(super) fn copy_path(roots: &Roots, arguments: &str) -> Answer {
     ))
 }
 
-pub(super) fn move_path(roots: &Roots, arguments: &str) -> Answer {
-    let Move {
+pub(super) fn move_path(roots: &FileRoots, arguments: &str) -> Answer {
+    let MoveArgs {
         source_path,
         destination_path,
     } = parse(arguments)?;
@@ -211,7 +211,7 @@ pub(super) fn move_path(roots: &Roots, arguments: &str) -> Answer {
     ))
 }
 
-pub(super) fn delete_file(roots: &Roots, arguments: &str) -> Answer {
+pub(super) fn delete_file(roots: &FileRoots, arguments: &str) -> Answer {
     let PathOnly { path } = parse(arguments)?;
     let file = roots.resolve(&path, LastLink::Keep)?;
     if at(&path, fs::symlink_metadata(&file))?.is_dir() {
@@ -221,8 +221,8 @@ pub(super) fn delete_file(roots: &Roots, arguments: &str) -> Answer {
     Ok(format!("deleted {}", file.display()))
 }
 
-pub(super) fn delete_directory(roots: &Roots, arguments: &str) -> Answer {
-    let DeleteDirectory { path, recursive } = parse(arguments)?;
+pub(super) fn delete_directory(roots: &FileRoots, arguments: &str) -> Answer {
+    let DeleteDirectoryArgs { path, recursive } = parse(arguments)?;
     let directory = roots.resolve(&path, LastLink::Keep)?;
     if roots.is_root(&directory) {
         return Err(format!("{path} is a root and stays"));
@@ -239,8 +239,8 @@ pub(super) fn delete_directory(roots: &Roots, arguments: &str) -> Answer {
     Ok(format!("deleted {}", directory.display()))
 }
 
-pub(super) fn create_directory(roots: &Roots, arguments: &str) -> Answer {
-    let CreateDirectory {
+pub(super) fn create_directory(roots: &FileRoots, arguments: &str) -> Answer {
+    let CreateDirectoryArgs {
         path,
         create_parents,
     } = parse(arguments)?;
@@ -257,7 +257,7 @@ pub(super) fn create_directory(roots: &Roots, arguments: &str) -> Answer {
     Ok(format!("created {}", directory.display()))
 }
 
-pub(super) fn set_filesystem_default(roots: &mut Roots, arguments: &str) -> Answer {
+pub(super) fn set_filesystem_default(roots: &mut FileRoots, arguments: &str) -> Answer {
     let PathOnly { path } = parse(arguments)?;
     let directory = roots.resolve(&path, LastLink::Follow)?;
     if !at(&path, fs::metadata(&directory))?.is_dir() {

@@ -5,23 +5,23 @@ mod act;
 mod roots;
 mod tree;
 
-pub(crate) use roots::Roots;
+pub(crate) use roots::FileRoots;
 
 use crate::json::{one_line, text_result};
-use crate::server::{Called, Fault, Identity, Surface};
+use crate::server::{RequestFault, ServerIdentity, ServerSurface, ToolResult};
 
 const TOOLS: &str = include_str!("tools.json");
 
 /// The file server's state: its roots and the directory that relative paths start from.
 #[derive(Debug, Clone)]
-pub(crate) struct Files {
-    roots: Roots,
+pub(crate) struct FileServer {
+    roots: FileRoots,
     tools: String,
     announces: bool,
 }
 
-impl Files {
-    pub(crate) fn new(roots: Roots) -> Self {
+impl FileServer {
+    pub(crate) fn new(roots: FileRoots) -> Self {
         Self {
             roots,
             tools: one_line(TOOLS),
@@ -36,9 +36,9 @@ impl Files {
     }
 }
 
-impl Surface for Files {
-    fn identity(&self) -> Identity {
-        Identity {
+impl ServerSurface for FileServer {
+    fn identity(&self) -> ServerIdentity {
+        ServerIdentity {
             name: "mock-files",
             title: "Files",
             instructions: "Reads and writes files beneath its roots.",
@@ -53,7 +53,7 @@ impl Surface for Files {
         self.announces
     }
 
-    fn call(&mut self, tool: &str, arguments: &str) -> Result<Called, Fault> {
+    fn call(&mut self, tool: &str, arguments: &str) -> Result<ToolResult, RequestFault> {
         let roots = &mut self.roots;
         let answer = match tool {
             "read_file" => act::read_file(roots, arguments),
@@ -66,10 +66,10 @@ impl Surface for Files {
             "delete_directory" => act::delete_directory(roots, arguments),
             "create_directory" => act::create_directory(roots, arguments),
             "set_filesystem_default" => act::set_filesystem_default(roots, arguments),
-            _ => return Err(Fault::InvalidParams(format!("unknown tool {tool}"))),
+            _ => return Err(RequestFault::InvalidParams(format!("unknown tool {tool}"))),
         };
         // Bad input and failed I/O are tool errors, which a model can read (SEP-1303).
-        Ok(Called::now(match answer {
+        Ok(ToolResult::now(match answer {
             Ok(text) => text_result(&text, false),
             Err(complaint) => text_result(&format!("{tool}: {complaint}"), true),
         }))

@@ -10,7 +10,7 @@ use std::{
 
 /// The reachable directories, in canonical form, and where relative paths start.
 #[derive(Debug, Clone)]
-pub(crate) struct Roots {
+pub(crate) struct FileRoots {
     /// Empty where everything is reachable.
     beneath: Vec<PathBuf>,
     default: PathBuf,
@@ -23,8 +23,8 @@ pub(crate) enum LastLink {
     Keep,
 }
 
-impl Roots {
-    /// The whole file system.
+impl FileRoots {
+    /// Returns the whole file system.
     pub(crate) fn any() -> Result<Self, MockError> {
         Ok(Self {
             beneath: Vec::new(),
@@ -32,7 +32,7 @@ impl Roots {
         })
     }
 
-    /// These directories; the current one where none is given. Relative paths start at the first.
+    /// These directories; the current one if none is given. Relative paths start at the first.
     pub(crate) fn beneath(given: &[PathBuf]) -> Result<Self, MockError> {
         let mut beneath = given
             .iter()
@@ -45,7 +45,7 @@ impl Roots {
         Ok(Self { beneath, default })
     }
 
-    /// Where relative paths start from now on; `directory` comes from [`Roots::resolve`].
+    /// Where relative paths start from now on; `directory` comes from [`FileRoots::resolve`].
     pub(crate) fn set_default(&mut self, directory: PathBuf) {
         self.default = directory;
     }
@@ -54,7 +54,7 @@ impl Roots {
         path.parent().is_none() || self.beneath.iter().any(|root| root == path)
     }
 
-    /// The real place a path argument names, which need not exist.
+    /// Returns the real place a path argument names, which need not exist.
     pub(crate) fn resolve(&self, path: &str, last: LastLink) -> Result<PathBuf, String> {
         if path.is_empty() {
             return Err("the path is empty".into());
@@ -96,7 +96,7 @@ fn walk(path: &Path, last: LastLink) -> io::Result<PathBuf> {
     Ok(resolved)
 }
 
-/// Goes one name down; false where it does not exist.
+/// Goes one name down; false if it does not exist.
 fn step(resolved: &mut PathBuf, name: &OsStr, follow: bool) -> io::Result<bool> {
     resolved.push(name);
     match fs::symlink_metadata(&*resolved) {

@@ -7,7 +7,7 @@ pub(crate) const ENTRIES_MAX: usize = 50_000;
 /// How deep one call descends, in directories.
 const DEPTH_MAX: usize = 128;
 
-/// The names in `directory`, sorted, relative to it; directories end in `/`. Links are not followed.
+/// Returns the names in `directory`, sorted, relative to it; directories end in `/`. Links are not followed.
 pub(crate) fn list(directory: &Path, nested: bool) -> io::Result<Vec<String>> {
     let mut names = Vec::new();
     descend(

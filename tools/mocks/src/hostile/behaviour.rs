@@ -7,8 +7,9 @@ use crate::server_args::ServerArgs;
 pub struct HostileArgs {
     /// How to misbehave.
     #[arg(long, value_enum)]
-    pub behaviour: Behaviour,
-    /// At which tools/call (for rug-pull: from which tools/list, unless it is announced), counted from 1 [default: 1; rug-pull: 3]
+    pub behaviour: HostileBehaviour,
+    /// At which tools/call (for rug-pull: from which tools/list, unless it is announced), counted from 1 [default: 1;
+    /// rug-pull: 3]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub at: Option<u64>,
     /// How many bytes: the frame of oversized (default 17 MiB), the log of stderr-flood (default 8 MiB).
@@ -24,17 +25,17 @@ pub struct HostileArgs {
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
     pub notifications: u64,
     /// Where duplicate-keys puts them.
-    #[arg(long, value_enum, default_value_t = Place::Both)]
-    pub place: Place,
+    #[arg(long, value_enum, default_value_t = DuplicatePosition::Both)]
+    pub place: DuplicatePosition,
     /// What rug-pull changes.
-    #[arg(long, value_enum, default_value_t = Pull::Description)]
-    pub pull: Pull,
+    #[arg(long, value_enum, default_value_t = RugPull::Description)]
+    pub pull: RugPull,
     /// Which one text poisoned poisons, and how [default: all texts, with what cannot be seen].
     #[arg(long, value_enum)]
-    pub field: Option<Field>,
+    pub field: Option<TextField>,
     /// What server-request asks of the client.
-    #[arg(long, value_enum, default_value_t = Ask::Elicitation)]
-    pub ask: Ask,
+    #[arg(long, value_enum, default_value_t = ClientQuestion::Elicitation)]
+    pub ask: ClientQuestion,
     /// What every mock server accepts.
     #[command(flatten)]
     pub server: ServerArgs,
@@ -42,7 +43,7 @@ pub struct HostileArgs {
 
 /// One way to break the protocol, or the trust in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Behaviour {
+pub enum HostileBehaviour {
     /// Answers the call twice.
     Twice,
     /// Never answers the call.
@@ -89,9 +90,9 @@ pub enum Behaviour {
     NotifyFlood,
 }
 
-/// What a rug-puller changes.
+/// Part of a tool that a rug-puller changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Pull {
+pub enum RugPull {
     /// The description of its tool.
     Description,
     /// The description, and it announces it: `tools/list_changed` goes out behind the first call.
@@ -108,7 +109,7 @@ pub enum Pull {
 
 /// One text that a model may read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Field {
+pub enum TextField {
     /// The tool's name.
     Name,
     /// The tool's title.
@@ -147,9 +148,9 @@ pub enum Field {
     Twin,
 }
 
-/// Where duplicate keys stand in a reply.
+/// Position of duplicate keys in a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Place {
+pub enum DuplicatePosition {
     /// Two results in the envelope.
     Envelope,
     /// Inside the result.
@@ -160,7 +161,7 @@ pub enum Place {
 
 /// A request a server makes of its client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Ask {
+pub enum ClientQuestion {
     /// `elicitation/create`
     Elicitation,
     /// `sampling/createMessage`
@@ -169,8 +170,8 @@ pub enum Ask {
     Roots,
 }
 
-impl Ask {
-    /// The request under this id, which is raw JSON.
+impl ClientQuestion {
+    /// Returns the request under this id, which is raw JSON.
     pub(super) fn frame(self, id: &str) -> Vec<u8> {
         let (method, params) = match self {
             Self::Elicitation => (

@@ -1,6 +1,6 @@
 //! An honest answer, made wrong in one respect.
 
-use super::behaviour::Place;
+use super::behaviour::DuplicatePosition;
 use crate::json::quote;
 
 /// How deep the arrays of `deep` nest.
@@ -8,12 +8,12 @@ const DEEP: usize = 10_000;
 
 /// A response our own server wrote: `{"jsonrpc":"2.0","id":ID,…}}`, which is all that is relied upon.
 #[derive(Clone)]
-pub(super) struct Frame {
+pub(super) struct OwnFrame {
     bytes: Vec<u8>,
     id: String,
 }
 
-impl Frame {
+impl OwnFrame {
     pub(super) fn new(bytes: Vec<u8>, id: &str) -> Self {
         Self {
             bytes,
@@ -40,7 +40,7 @@ impl Frame {
             .unwrap_or(&self.bytes)
     }
 
-    /// A number a million higher, or a longer string.
+    /// Returns a number a million higher, or a longer string.
     pub(super) fn with_wrong_id(&self) -> Vec<u8> {
         let wrong = match self.id.strip_suffix('"') {
             Some(start) => format!("{start}-wrong\""),
@@ -78,12 +78,14 @@ impl Frame {
         self.with_members(b"\"bytes\":\"\xff\xfe\xc0\x80\"")
     }
 
-    pub(super) fn duplicate_keys(&self, place: Place) -> Vec<u8> {
+    pub(super) fn duplicate_keys(&self, place: DuplicatePosition) -> Vec<u8> {
         let inner = match place {
-            Place::Envelope => self.bytes(),
-            Place::Deep | Place::Both => self.with_members(br#""deep":{"a":[{"key":1,"key":2}]}"#),
+            DuplicatePosition::Envelope => self.bytes(),
+            DuplicatePosition::Deep | DuplicatePosition::Both => {
+                self.with_members(br#""deep":{"a":[{"key":1,"key":2}]}"#)
+            }
         };
-        if place == Place::Deep {
+        if place == DuplicatePosition::Deep {
             return inner;
         }
         let open = inner.strip_suffix(b"}").unwrap_or(&inner);

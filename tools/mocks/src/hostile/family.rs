@@ -20,9 +20,8 @@ pub(super) fn ignore_term() -> Result<(), MockError> {
         .map_err(MockError::Runtime)
 }
 
-/// Starts sleepers: a child, a child in a session of its own, a grandchild whose parent waits, and a
-/// grandchild in a session of its own whose parent is gone. Returns a JSON object with their ids, or
-/// with what went wrong.
+/// Starts sleepers: a child, a child in a session of its own, a grandchild of a waiting parent, and an orphan in a
+/// session of its own. Returns a JSON object with their ids, or with the fault.
 pub(super) fn spawn(life: Duration) -> String {
     let seconds = life.as_secs().to_string();
     let members = [
@@ -30,11 +29,11 @@ pub(super) fn spawn(life: Duration) -> String {
         ("session", start(&["setsid", "sleep", &seconds])),
         (
             "grandchild",
-            told(&format!("sleep {seconds} >/dev/null & echo $!; wait")),
+            run_and_read_id(&format!("sleep {seconds} >/dev/null & echo $!; wait")),
         ),
         (
             "daemon",
-            told(&format!("setsid sleep {seconds} >/dev/null & echo $!")),
+            run_and_read_id(&format!("setsid sleep {seconds} >/dev/null & echo $!")),
         ),
     ];
     let members = members.map(|(name, id)| match id {
@@ -58,7 +57,7 @@ fn start(command: &[&str]) -> std::io::Result<u32> {
 }
 
 /// Runs a shell line that starts a sleeper and prints its id.
-fn told(line: &str) -> std::io::Result<u32> {
+fn run_and_read_id(line: &str) -> std::io::Result<u32> {
     use std::io::{BufRead, BufReader};
     let mut command = Command::new("sh");
     command

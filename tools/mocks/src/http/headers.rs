@@ -1,7 +1,7 @@
-//! What the headers of a request say, and whether its body says the same.
+//! Checks the headers of a request, and that its body agrees with them.
 
-use crate::json::Envelope;
-use crate::server::{Fault, LEGACY_VERSIONS, Machine, Params};
+use crate::json::RpcEnvelope;
+use crate::server::{LEGACY_VERSIONS, ProtocolMachine, RequestFault, RoutingParams};
 use http::{HeaderMap, HeaderName};
 use net::http::server::single;
 use serde_json::Value;
@@ -18,31 +18,31 @@ pub(super) const EVENTS: &str = "text/event-stream";
 
 /// Which rules a request falls under, by its headers alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Rules {
+pub(super) enum HeaderRules {
     Legacy,
     Modern,
     /// No revision is named: the body decides.
     Open,
 }
 
-/// The rules for a request with these headers.
-pub(super) fn rules(headers: &HeaderMap) -> Result<Rules, Fault> {
+/// Returns the rules for a request with these headers.
+pub(super) fn rules(headers: &HeaderMap) -> Result<HeaderRules, RequestFault> {
     Ok(match value(headers, &PROTOCOL_VERSION)? {
-        None => Rules::Open,
-        Some(version) if LEGACY_VERSIONS.contains(&version) => Rules::Legacy,
-        Some(_) => Rules::Modern,
+        None => HeaderRules::Open,
+        Some(version) if LEGACY_VERSIONS.contains(&version) => HeaderRules::Legacy,
+        Some(_) => HeaderRules::Modern,
     })
 }
 
-/// A header's value, where it is there once at most.
+/// Returns a header's value, if it is there once at most.
 pub(super) fn value<'h>(
     headers: &'h HeaderMap,
     name: &HeaderName,
-) -> Result<Option<&'h str>, Fault> {
-    single(headers, name).map_err(|what| Fault::HeaderMismatch(format!("{name}: {what}")))
+) -> Result<Option<&'h str>, RequestFault> {
+    single(headers, name).map_err(|what| RequestFault::HeaderMismatch(format!("{name}: {what}")))
 }
 
-/// Whether a list header names a type, or every type.
+/// Returns whether a list header names a type, or every type.
 pub(super) fn lists(headers: &HeaderMap, name: &HeaderName, kind: &str) -> bool {
     let (group, _) = kind.split_once('/').unwrap_or((kind, ""));
     headers
@@ -58,10 +58,10 @@ pub(super) fn lists(headers: &HeaderMap, name: &HeaderName, kind: &str) -> bool 
 /// Compares the headers of a Modern request with its body, SEP-2243.
 pub(super) fn mirror(
     headers: &HeaderMap,
-    envelope: &Envelope<'_>,
-    params: &Params<'_>,
-    machine: &dyn Machine,
-) -> Result<(), Fault> {
+    envelope: &RpcEnvelope<'_>,
+    params: &RoutingParams<'_>,
+    machine: &dyn ProtocolMachine,
+) -> Result<(), RequestFault> {
     same(headers, &PROTOCOL_VERSION, params.version_named())?;
     same(headers, &METHOD, Some(&envelope.method))?;
     let member = match &*envelope.method {
@@ -72,12 +72,12 @@ pub(super) fn mirror(
     let name: Option<String> = member.and_then(|raw| serde_json::from_str(raw.get()).ok());
     same(headers, &NAME, name.as_deref())?;
     let mirrored = match &*envelope.method {
-        "tools/call" => machine.mirrored(name.as_deref().unwrap_or_default()),
+        "tools/call" => machine.mirrored_parameters(name.as_deref().unwrap_or_default()),
         _ => &[],
     };
     for (header, argument) in mirrored {
         let header = HeaderName::from_bytes(format!("mcp-param-{header}").as_bytes())
-            .map_err(|error| Fault::Internal(error.to_string()))?;
+            .map_err(|error| RequestFault::Internal(error.to_string()))?;
         let arguments: Option<Value> = params
             .arguments
             .and_then(|raw| serde_json::from_str(raw.get()).ok());
@@ -88,8 +88,8 @@ pub(super) fn mirror(
     Ok(())
 }
 
-fn same(headers: &HeaderMap, name: &HeaderName, body: Option<&str>) -> Result<(), Fault> {
-    let unlike = |what: &str| Err(Fault::HeaderMismatch(format!("{name} {what}")));
+fn same(headers: &HeaderMap, name: &HeaderName, body: Option<&str>) -> Result<(), RequestFault> {
+    let unlike = |what: &str| Err(RequestFault::HeaderMismatch(format!("{name} {what}")));
     let Some(raw) = value(headers, name)? else {
         return match body {
             Some(_) => unlike("is missing"),

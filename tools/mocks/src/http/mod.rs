@@ -1,10 +1,10 @@
-//! Drives [`Machine`]s over Streamable HTTP: Legacy sessions with streams that can be resumed, and Modern
-//! requests that stand alone.
+//! Drives [`ProtocolMachine`]s over Streamable HTTP: Legacy sessions with streams that can be resumed, and independent
+//! requests of the stateless revision.
 //!
-//! A Legacy session is a machine of its own. A Modern request gets a fresh one, so that nothing can leak
-//! from one request into another; a server whose misbehaviour spans requests shares one. An answer goes
-//! to the stream of the request it answers, whatever else is sent goes to the stream of the message that
-//! caused it, and what nothing caused goes to the session's GET stream. A restart forgets all sessions.
+//! A Legacy session is a machine of its own. A Modern request gets a fresh one, so that nothing can leak from one
+//! request into another; a server with misbehaviour over several requests shares one. An answer goes to the stream of
+//! the request it answers, whatever else is sent goes to the stream of the message that caused it, and what nothing
+//! caused goes to the session's GET stream. A restart forgets all sessions.
 
 mod headers;
 mod post;
@@ -14,10 +14,10 @@ mod sessions;
 mod stream;
 
 use crate::MockError;
-use crate::server::{Eras, Event, Machine};
+use crate::server::{ChangeEvent, ProtocolMachine, RevisionSet};
 use net::http::server::{Handler, Names, Options, Request, Response, serve};
-use session::Session;
-use sessions::Sessions;
+use session::HttpSession;
+use sessions::SessionTable;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -27,7 +27,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 
-/// Where the endpoint is.
+/// Path of the endpoint.
 const PATH: &str = "/mcp";
 /// How long requests under way may take after a termination signal, in milliseconds.
 const DRAIN_MS: u64 = 500;
@@ -36,7 +36,7 @@ const FAREWELL: Duration = Duration::from_millis(50);
 /// How many listening requests are open at most.
 const LISTENERS_MAX: usize = 4096;
 
-/// How a server answers a request: as one JSON document where that is possible, or always as a stream.
+/// How a server answers a request: as one JSON document if possible, or always as a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum ReplyForm {
     /// JSON where the answer comes first, else events.
@@ -46,26 +46,26 @@ pub enum ReplyForm {
     Events,
 }
 
-/// What a server over HTTP is made of.
-pub(crate) struct Site {
+/// Parts of a server over HTTP.
+pub(crate) struct HttpSite {
     /// Makes the machine of a session, or of a Modern request.
-    pub(crate) open: Box<dyn Fn() -> Box<dyn Machine> + Send + Sync>,
+    pub(crate) open: Box<dyn Fn() -> Box<dyn ProtocolMachine> + Send + Sync>,
     /// Whether all Modern requests share one machine.
     pub(crate) shared: bool,
-    pub(crate) eras: Eras,
+    pub(crate) eras: RevisionSet,
     pub(crate) form: ReplyForm,
     /// Whether the termination signal is left as it is.
     pub(crate) ignores_term: bool,
 }
 
 /// A running server.
-struct Server {
-    site: Site,
-    sessions: Sessions,
-    /// The machine of all Modern requests, where they share one.
-    shared: Option<Arc<Session>>,
+struct HttpServer {
+    site: HttpSite,
+    sessions: SessionTable,
+    /// The machine of all Modern requests, if they share one.
+    shared: Option<Arc<HttpSession>>,
     /// Modern requests that stay open.
-    listeners: Mutex<Vec<Weak<Session>>>,
+    listeners: Mutex<Vec<Weak<HttpSession>>>,
     /// Woken when the server is to end with `code`.
     end: Notify,
     code: AtomicU8,
@@ -73,7 +73,7 @@ struct Server {
 
 /// Serves until a signal comes or a machine ends the process; prints the endpoint's URL on the first line
 /// of standard output.
-pub(crate) fn run(address: SocketAddr, site: Site) -> Result<u8, MockError> {
+pub(crate) fn run(address: SocketAddr, site: HttpSite) -> Result<u8, MockError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -81,7 +81,7 @@ pub(crate) fn run(address: SocketAddr, site: Site) -> Result<u8, MockError> {
     runtime.block_on(listen(address, site))
 }
 
-async fn listen(address: SocketAddr, site: Site) -> Result<u8, MockError> {
+async fn listen(address: SocketAddr, site: HttpSite) -> Result<u8, MockError> {
     let cannot = |source| MockError::Listen { address, source };
     let listener = TcpListener::bind(address).await.map_err(cannot)?;
     let local = listener.local_addr().map_err(cannot)?;
@@ -104,7 +104,7 @@ async fn listen(address: SocketAddr, site: Site) -> Result<u8, MockError> {
         names,
         ..Options::default()
     };
-    let server = Arc::new(Server::new(site));
+    let server = Arc::new(HttpServer::new(site));
     let ending = async {
         let terminated = async {
             match terminate.as_mut() {
@@ -124,12 +124,12 @@ async fn listen(address: SocketAddr, site: Site) -> Result<u8, MockError> {
     Ok(server.code.load(Ordering::Relaxed))
 }
 
-impl Server {
-    fn new(site: Site) -> Self {
-        let shared = site.shared.then(|| Session::stateless((site.open)()));
+impl HttpServer {
+    fn new(site: HttpSite) -> Self {
+        let shared = site.shared.then(|| HttpSession::stateless((site.open)()));
         Self {
             site,
-            sessions: Sessions::default(),
+            sessions: SessionTable::default(),
             shared,
             listeners: Mutex::default(),
             end: Notify::new(),
@@ -137,12 +137,12 @@ impl Server {
         }
     }
 
-    /// Tells every session and every open Modern request of events.
-    fn publish(&self, events: &[Event]) {
+    /// Publishes events to every session and every open stateless request.
+    fn publish(&self, events: &[ChangeEvent]) {
         if events.is_empty() {
             return;
         }
-        let listeners: Vec<Arc<Session>> = {
+        let listeners: Vec<Arc<HttpSession>> = {
             let mut listeners = self
                 .listeners
                 .lock()
@@ -158,7 +158,7 @@ impl Server {
     }
 
     /// Keeps an open Modern request in mind.
-    fn remember(&self, session: &Arc<Session>) {
+    fn remember(&self, session: &Arc<HttpSession>) {
         let mut listeners = self
             .listeners
             .lock()
@@ -175,7 +175,7 @@ impl Server {
     }
 }
 
-impl Handler for Server {
+impl Handler for HttpServer {
     async fn handle(&self, mut request: Request) -> Response {
         if request.head.uri.path() != PATH {
             return reply::refusal(http::StatusCode::NOT_FOUND, "the endpoint is /mcp");

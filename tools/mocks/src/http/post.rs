@@ -1,12 +1,12 @@
 //! The three methods of the endpoint.
 
-use super::headers::{self, EVENTS, JSON, LAST_EVENT_ID, Rules, SESSION_ID};
-use super::reply::{self, Script};
-use super::session::{Aftermath, Session, answers};
-use super::stream::{Item, Stream};
-use super::{ReplyForm, Server};
-use crate::json::{self, Envelope};
-use crate::server::{Action, Eras, Fault, LEGACY_VERSIONS, Params};
+use super::headers::{self, EVENTS, HeaderRules, JSON, LAST_EVENT_ID, SESSION_ID};
+use super::reply::{self, EventScript};
+use super::session::{HttpSession, MessageEffects, answers};
+use super::stream::{EventStream, StreamItem};
+use super::{HttpServer, ReplyForm};
+use crate::json::{self, RpcEnvelope};
+use crate::server::{LEGACY_VERSIONS, MachineAction, RequestFault, RevisionSet, RoutingParams};
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, StatusCode};
 use net::http::server::Response;
@@ -14,14 +14,14 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use std::sync::Arc;
 
-/// What a body is, as far as routing goes.
-struct Body<'a> {
+/// Parts of a body that routing needs.
+struct PostBody<'a> {
     bytes: &'a [u8],
     /// None for what is no object: a batch, or nothing that can be read.
-    envelope: Option<Envelope<'a>>,
+    envelope: Option<RpcEnvelope<'a>>,
 }
 
-impl<'a> Body<'a> {
+impl<'a> PostBody<'a> {
     fn read(bytes: &'a [u8]) -> Self {
         Self {
             bytes,
@@ -29,7 +29,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// The id of a request, raw JSON; empty for what cannot be told, none for what gets no answer.
+    /// Returns the id of a request, raw JSON; empty if it is unknown, `None` for messages without an answer.
     fn request(&self) -> Option<&'a str> {
         match &self.envelope {
             Some(envelope) if envelope.method.is_empty() => None,
@@ -39,12 +39,15 @@ impl<'a> Body<'a> {
     }
 
     fn names_version(&self) -> bool {
-        let params = self.envelope.as_ref().map(|e| Params::read(e.params));
+        let params = self
+            .envelope
+            .as_ref()
+            .map(|e| RoutingParams::read(e.params));
         params.is_some_and(|params| params.is_ok_and(|params| params.names_version()))
     }
 }
 
-impl Server {
+impl HttpServer {
     pub(super) async fn post(&self, headers: &HeaderMap, bytes: &[u8]) -> Response {
         if !headers::lists(headers, &CONTENT_TYPE, JSON) {
             let text = "content-type is application/json";
@@ -54,7 +57,7 @@ impl Server {
             let text = "accept lists application/json and text/event-stream";
             return reply::refusal(StatusCode::NOT_ACCEPTABLE, text);
         }
-        let body = Body::read(bytes);
+        let body = PostBody::read(bytes);
         match self.is_modern(headers, &body) {
             Ok(true) => self.modern(headers, &body).await,
             Ok(false) => self.legacy(headers, &body).await,
@@ -65,33 +68,37 @@ impl Server {
         }
     }
 
-    fn is_modern(&self, headers: &HeaderMap, body: &Body<'_>) -> Result<bool, Fault> {
+    fn is_modern(&self, headers: &HeaderMap, body: &PostBody<'_>) -> Result<bool, RequestFault> {
         let rules = headers::rules(headers)?;
         Ok(match (self.site.eras, rules) {
-            (Eras::Modern, _) => true,
-            (Eras::Legacy, Rules::Modern) => {
+            (RevisionSet::Modern, _) => true,
+            (RevisionSet::Legacy, HeaderRules::Modern) => {
                 let text = format!("use one of the revisions {}", LEGACY_VERSIONS.join(", "));
-                return Err(Fault::InvalidRequest(text));
+                return Err(RequestFault::InvalidRequest(text));
             }
-            (Eras::Legacy, _) | (Eras::Both, Rules::Legacy) => false,
-            (Eras::Both, Rules::Modern) => true,
-            (Eras::Both, Rules::Open) => !headers.contains_key(SESSION_ID) && body.names_version(),
+            (RevisionSet::Legacy, _) | (RevisionSet::Both, HeaderRules::Legacy) => false,
+            (RevisionSet::Both, HeaderRules::Modern) => true,
+            (RevisionSet::Both, HeaderRules::Open) => {
+                !headers.contains_key(SESSION_ID) && body.names_version()
+            }
         })
     }
 
-    async fn modern(&self, headers: &HeaderMap, body: &Body<'_>) -> Response {
-        let bad = |id, fault: &Fault| reply::fault(StatusCode::BAD_REQUEST, id, fault);
+    async fn modern(&self, headers: &HeaderMap, body: &PostBody<'_>) -> Response {
+        let bad = |id, fault: &RequestFault| reply::fault(StatusCode::BAD_REQUEST, id, fault);
         let Some(envelope) = &body.envelope else {
-            let fault = Fault::InvalidRequest("a body holds one message, a JSON object".into());
+            let fault =
+                RequestFault::InvalidRequest("a body holds one message, a JSON object".into());
             return bad("null", &fault);
         };
         let id = envelope.id.map(RawValue::get);
         if envelope.method.is_empty() {
-            let fault = Fault::InvalidRequest("a body holds a request or a notification".into());
+            let fault =
+                RequestFault::InvalidRequest("a body holds a request or a notification".into());
             return bad(id.unwrap_or("null"), &fault);
         }
         let mut machine = (self.site.open)();
-        let params = Params::read(envelope.params).unwrap_or_default();
+        let params = RoutingParams::read(envelope.params).unwrap_or_default();
         let sound = params.has_modern_meta();
         if sound && let Err(fault) = headers::mirror(headers, envelope, &params, &*machine) {
             return bad(id.unwrap_or("null"), &fault);
@@ -117,9 +124,9 @@ impl Server {
             if self.site.form == ReplyForm::Auto || status != StatusCode::OK {
                 return reply::document(status, frame);
             }
-            actions.push(Action::Send(frame));
+            actions.push(MachineAction::Send(frame));
         }
-        let session = Session::of_request(machine, id);
+        let session = HttpSession::of_request(machine, id);
         self.remember(&session);
         let aftermath = session.place(actions, None);
         self.settle(aftermath);
@@ -127,7 +134,7 @@ impl Server {
         self.finish(&session, Some(stream), Some(sound)).await
     }
 
-    async fn legacy(&self, headers: &HeaderMap, body: &Body<'_>) -> Response {
+    async fn legacy(&self, headers: &HeaderMap, body: &PostBody<'_>) -> Response {
         let opens = body
             .envelope
             .as_ref()
@@ -149,7 +156,7 @@ impl Server {
                 if self.site.form == ReplyForm::Auto || status != StatusCode::OK {
                     return reply::document(status, frame);
                 }
-                actions.push(Action::Send(frame));
+                actions.push(MachineAction::Send(frame));
             }
             // A batch without a request in it, or the like: nothing is owed.
             let request = request.filter(|id| !id.is_empty() || !actions.is_empty());
@@ -161,8 +168,8 @@ impl Server {
         self.finish(&session, stream, None).await
     }
 
-    /// Opens a session, where the machine settles on a revision.
-    fn initialize(&self, body: &Body<'_>) -> Response {
+    /// Opens a session if the machine settles on a revision.
+    fn initialize(&self, body: &PostBody<'_>) -> Response {
         let mut machine = (self.site.open)();
         let mut actions = Vec::new();
         machine.handle(body.bytes, &mut actions);
@@ -183,12 +190,12 @@ impl Server {
             return reply::in_session(reply::document(StatusCode::OK, frame), &session.id);
         }
         let stream = session.open(id);
-        session.place(vec![Action::Send(frame)], Some(&stream));
+        session.place(vec![MachineAction::Send(frame)], Some(&stream));
         reply::in_session(self.as_events(&session, stream, true), &session.id)
     }
 
-    /// The session that a request names.
-    fn session(&self, headers: &HeaderMap) -> Result<Arc<Session>, Box<Response>> {
+    /// Returns the session that a request names.
+    fn session(&self, headers: &HeaderMap) -> Result<Arc<HttpSession>, Box<Response>> {
         let refuse = |status, text: &str| Err(Box::new(reply::refusal(status, text)));
         match headers::value(headers, &SESSION_ID) {
             Ok(Some(id)) => match self.sessions.get(id) {
@@ -206,19 +213,19 @@ impl Server {
         }
     }
 
-    fn settle(&self, aftermath: Aftermath) {
+    fn settle(&self, aftermath: MessageEffects) {
         self.publish(&aftermath.events);
         if let Some(code) = aftermath.end {
             self.end_with(code);
         }
     }
 
-    /// The response to a message: with what comes first on its stream it is known which form it has.
-    /// `modern` tells whether the request had what it needs.
+    /// Returns the response to a message: its form depends on the first item of the stream. `modern` is true if the
+    /// request had its required members.
     async fn finish(
         &self,
-        session: &Arc<Session>,
-        stream: Option<Arc<Stream>>,
+        session: &Arc<HttpSession>,
+        stream: Option<Arc<EventStream>>,
         modern: Option<bool>,
     ) -> Response {
         let Some(stream) = stream else {
@@ -229,11 +236,11 @@ impl Server {
             return self.as_events(session, stream, legacy);
         }
         let Some(first) = stream.next(0).await else {
-            // Withdrawn: whoever cancelled does not wait for a document.
+            // Withdrawn: a client that cancelled does not wait for a document.
             return reply::empty(StatusCode::ACCEPTED);
         };
         match first.item {
-            Item::Frame {
+            StreamItem::Frame {
                 bytes,
                 answers: true,
             } if !stream.has_more() => {
@@ -241,8 +248,8 @@ impl Server {
                 let sound = modern.unwrap_or(true);
                 reply::document(reply::status(&bytes, !legacy, sound), bytes)
             }
-            Item::Raw(bytes) => reply::raw(bytes),
-            _ => reply::events(Script {
+            StreamItem::Raw(bytes) => reply::raw(bytes),
+            _ => reply::events(EventScript {
                 session: Arc::clone(session),
                 stream,
                 reader: 0,
@@ -253,8 +260,13 @@ impl Server {
         }
     }
 
-    fn as_events(&self, session: &Arc<Session>, stream: Arc<Stream>, legacy: bool) -> Response {
-        reply::events(Script {
+    fn as_events(
+        &self,
+        session: &Arc<HttpSession>,
+        stream: Arc<EventStream>,
+        legacy: bool,
+    ) -> Response {
+        reply::events(EventScript {
             session: Arc::clone(session),
             stream,
             reader: 0,
@@ -266,7 +278,9 @@ impl Server {
 
     /// Opens the stream of a session that belongs to no request, or goes on with one that was cut.
     pub(super) fn get(&self, headers: &HeaderMap) -> Response {
-        if headers::rules(headers) == Ok(Rules::Modern) || self.site.eras == Eras::Modern {
+        if headers::rules(headers) == Ok(HeaderRules::Modern)
+            || self.site.eras == RevisionSet::Modern
+        {
             return reply::method_not_allowed();
         }
         if !headers::lists(headers, &ACCEPT, EVENTS) {
@@ -290,7 +304,7 @@ impl Server {
             return reply::refusal(StatusCode::BAD_REQUEST, text);
         };
         let reader = stream.take_over();
-        reply::events(Script {
+        reply::events(EventScript {
             again: stream.sent_after(event),
             session,
             stream,
@@ -302,7 +316,9 @@ impl Server {
 
     /// Ends a session.
     pub(super) fn delete(&self, headers: &HeaderMap) -> Response {
-        if headers::rules(headers) == Ok(Rules::Modern) || self.site.eras == Eras::Modern {
+        if headers::rules(headers) == Ok(HeaderRules::Modern)
+            || self.site.eras == RevisionSet::Modern
+        {
             return reply::method_not_allowed();
         }
         match self.session(headers) {
@@ -315,12 +331,12 @@ impl Server {
     }
 }
 
-/// The answer, where it is all that a machine wants to send.
-fn only_answer(actions: &mut Vec<Action>, request: &str) -> Option<Vec<u8>> {
+/// Returns the answer, if it is all that a machine wants to send.
+fn only_answer(actions: &mut Vec<MachineAction>, request: &str) -> Option<Vec<u8>> {
     match actions.as_slice() {
-        [Action::Send(frame)] if answers(frame, request) || answers(frame, "null") => {
+        [MachineAction::Send(frame)] if answers(frame, request) || answers(frame, "null") => {
             match actions.pop() {
-                Some(Action::Send(frame)) => Some(frame),
+                Some(MachineAction::Send(frame)) => Some(frame),
                 _ => None,
             }
         }

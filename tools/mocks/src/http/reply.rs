@@ -1,10 +1,10 @@
 //! Responses: one JSON document, a stream of events, or a refusal.
 
 use super::headers::{EVENTS, JSON, SESSION_ID};
-use super::session::Session;
-use super::stream::{Item, Numbered, Stream};
-use crate::json::{self, Envelope};
-use crate::server::{Era, Fault};
+use super::session::HttpSession;
+use super::stream::{EventStream, NumberedItem, StreamItem};
+use crate::json::{self, RpcEnvelope};
+use crate::server::{RequestFault, RevisionKind};
 use bytes::Bytes;
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, StatusCode};
@@ -26,30 +26,30 @@ const PRIMED_VERSION: &str = "2025-11-25";
 const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 /// How the events of a stream are written.
-pub(super) struct Script {
-    pub(super) session: Arc<Session>,
-    pub(super) stream: Arc<Stream>,
+pub(super) struct EventScript {
+    pub(super) session: Arc<HttpSession>,
+    pub(super) stream: Arc<EventStream>,
     pub(super) reader: u64,
     /// Whether events have ids, by which a Legacy client comes back.
     pub(super) ids: bool,
-    /// What was sent before and is sent again.
+    /// Frames to resend.
     pub(super) again: Vec<(u64, Vec<u8>)>,
-    /// What is sent first.
-    pub(super) first: Option<Numbered>,
+    /// First item of the stream.
+    pub(super) first: Option<NumberedItem>,
 }
 
 #[derive(Deserialize)]
-struct Code {
+struct FaultCode {
     code: i32,
 }
 
-/// A refusal in JSON-RPC, to a request that could not be read so far.
+/// Returns a refusal in JSON-RPC, to a request that could not be read so far.
 pub(super) fn refusal(status: StatusCode, text: &str) -> Response {
-    fault(status, "null", &Fault::InvalidRequest(text.into()))
+    fault(status, "null", &RequestFault::InvalidRequest(text.into()))
 }
 
-pub(super) fn fault(status: StatusCode, id: &str, fault: &Fault) -> Response {
-    document(status, fault.frame(id, Era::Modern))
+pub(super) fn fault(status: StatusCode, id: &str, fault: &RequestFault) -> Response {
+    document(status, fault.frame(id, RevisionKind::Modern))
 }
 
 pub(super) fn method_not_allowed() -> Response {
@@ -60,14 +60,14 @@ pub(super) fn method_not_allowed() -> Response {
     response
 }
 
-/// A response without a body.
+/// Returns a response without a body.
 pub(super) fn empty(status: StatusCode) -> Response {
     let mut response = Response::new(ResponseBody::default());
     *response.status_mut() = status;
     response
 }
 
-/// A frame as the whole body.
+/// Returns a frame as the whole body.
 pub(super) fn document(status: StatusCode, frame: Vec<u8>) -> Response {
     let mut response = Response::new(ResponseBody::from(frame));
     *response.status_mut() = status;
@@ -84,13 +84,13 @@ pub(super) fn in_session(mut response: Response, id: &str) -> Response {
     response
 }
 
-/// The status of a frame that answers: errors of the protocol show in it. `sound` where a Modern request
-/// had in `_meta` what it needs.
+/// Returns the status of a frame that answers: errors of the protocol show in it. `sound` is true if a stateless
+/// request had its required members in `_meta`.
 pub(super) fn status(frame: &[u8], modern: bool, sound: bool) -> StatusCode {
-    let code = json::object::<Envelope<'_>>(frame)
+    let code = json::object::<RpcEnvelope<'_>>(frame)
         .ok()
         .and_then(|envelope| envelope.error)
-        .and_then(|error| serde_json::from_str::<Code>(error.get()).ok())
+        .and_then(|error| serde_json::from_str::<FaultCode>(error.get()).ok())
         .map(|code| code.code);
     match code {
         Some(-32700 | -32600) => StatusCode::BAD_REQUEST,
@@ -101,8 +101,8 @@ pub(super) fn status(frame: &[u8], modern: bool, sound: bool) -> StatusCode {
     }
 }
 
-/// A stream of events.
-pub(super) fn events(script: Script) -> Response {
+/// Returns a stream of events.
+pub(super) fn events(script: EventScript) -> Response {
     let (sender, body) = stream(PARTS_MAX);
     tokio::spawn(play(script, sender));
     let mut response = Response::new(body);
@@ -128,7 +128,7 @@ pub(super) fn raw(bytes: Vec<u8>) -> Response {
     response
 }
 
-async fn play(script: Script, sender: StreamSender) {
+async fn play(script: EventScript, sender: StreamSender) {
     let stream = Arc::clone(&script.stream);
     let all_sent = send_all(&script, &sender).await;
     let resumable = script.ids && !all_sent;
@@ -138,8 +138,8 @@ async fn play(script: Script, sender: StreamSender) {
 }
 
 /// Sends until the stream ends (true) or the client goes (false).
-async fn send_all(script: &Script, sender: &StreamSender) -> bool {
-    let Script { stream, reader, .. } = script;
+async fn send_all(script: &EventScript, sender: &StreamSender) -> bool {
+    let EventScript { stream, reader, .. } = script;
     let primed = script.ids && script.session.version == PRIMED_VERSION;
     let mut out = Vec::new();
     if primed && script.again.is_empty() && script.first.as_ref().is_none_or(|i| i.number == 1) {
@@ -153,17 +153,17 @@ async fn send_all(script: &Script, sender: &StreamSender) -> bool {
             frame,
         );
     }
-    let mut next = script.first.as_ref().map(|first| Numbered {
+    let mut next = script.first.as_ref().map(|first| NumberedItem {
         number: first.number,
         item: first.item.clone(),
     });
     loop {
-        if let Some(Numbered { number, item }) = next.take() {
+        if let Some(NumberedItem { number, item }) = next.take() {
             let id = script.ids.then(|| format!("{}-{number}", stream.number));
             match item {
-                Item::Frame { bytes, .. } => push_event(&mut out, id.as_deref(), &bytes),
-                Item::Raw(bytes) => out.extend_from_slice(&bytes),
-                Item::HangUp => {
+                StreamItem::Frame { bytes, .. } => push_event(&mut out, id.as_deref(), &bytes),
+                StreamItem::Raw(bytes) => out.extend_from_slice(&bytes),
+                StreamItem::HangUp => {
                     let _ = sender.send(Bytes::from(out)).await;
                     return false;
                 }

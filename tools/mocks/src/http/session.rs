@@ -1,8 +1,8 @@
 //! One machine and its streams.
 
-use super::stream::{Item, Stream};
-use crate::json::{self, Envelope};
-use crate::server::{Action, Event, Machine};
+use super::stream::{EventStream, StreamItem};
+use crate::json::{self, RpcEnvelope};
+use crate::server::{ChangeEvent, MachineAction, ProtocolMachine};
 use crate::stdio::complain;
 use serde_json::value::RawValue;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,42 +15,46 @@ const STREAMS_MAX: usize = 1024;
 const SETTLED_MAX: usize = 64;
 
 /// A Legacy session, or the place of Modern requests.
-pub(super) struct Session {
+pub(super) struct HttpSession {
     /// Empty in the Modern era.
     pub(super) id: String,
     /// The Legacy revision that was settled on.
     pub(super) version: String,
-    machine: Mutex<Box<dyn Machine>>,
-    streams: Mutex<Vec<Arc<Stream>>>,
+    machine: Mutex<Box<dyn ProtocolMachine>>,
+    streams: Mutex<Vec<Arc<EventStream>>>,
     /// What belongs to no request goes here.
-    pub(super) standalone: Arc<Stream>,
+    pub(super) standalone: Arc<EventStream>,
     opened: AtomicU64,
     /// When it was last used, on the clock of its table.
     pub(super) used: AtomicU64,
 }
 
-/// What a message left to be done.
+/// Work that remains after a message.
 #[derive(Default)]
-pub(super) struct Aftermath {
-    pub(super) events: Vec<Event>,
+pub(super) struct MessageEffects {
+    pub(super) events: Vec<ChangeEvent>,
     pub(super) end: Option<u8>,
 }
 
-impl Session {
-    pub(super) fn legacy(id: String, version: String, machine: Box<dyn Machine>) -> Arc<Self> {
-        Self::new(id, version, machine, Stream::new(0, ""))
+impl HttpSession {
+    pub(super) fn legacy(
+        id: String,
+        version: String,
+        machine: Box<dyn ProtocolMachine>,
+    ) -> Arc<Self> {
+        Self::new(id, version, machine, EventStream::new(0, ""))
     }
 
-    /// A place for Modern requests that share a machine.
-    pub(super) fn stateless(machine: Box<dyn Machine>) -> Arc<Self> {
-        let standalone = Stream::new(0, "");
+    /// Returns a place for Modern requests that share a machine.
+    pub(super) fn stateless(machine: Box<dyn ProtocolMachine>) -> Arc<Self> {
+        let standalone = EventStream::new(0, "");
         standalone.close();
         Self::new(String::new(), String::new(), machine, standalone)
     }
 
-    /// A place for one Modern request: all that its machine sends goes to its stream.
-    pub(super) fn of_request(machine: Box<dyn Machine>, request: &str) -> Arc<Self> {
-        let stream = Stream::new(0, request);
+    /// Returns a place for one Modern request: all that its machine sends goes to its stream.
+    pub(super) fn of_request(machine: Box<dyn ProtocolMachine>, request: &str) -> Arc<Self> {
+        let stream = EventStream::new(0, request);
         let session = Self::new(String::new(), String::new(), machine, stream);
         session.streams().push(Arc::clone(&session.standalone));
         session
@@ -59,8 +63,8 @@ impl Session {
     fn new(
         id: String,
         version: String,
-        machine: Box<dyn Machine>,
-        standalone: Stream,
+        machine: Box<dyn ProtocolMachine>,
+        standalone: EventStream,
     ) -> Arc<Self> {
         Arc::new(Self {
             id,
@@ -73,19 +77,19 @@ impl Session {
         })
     }
 
-    /// The machine, for as long as one message takes.
-    pub(super) fn machine(&self) -> MutexGuard<'_, Box<dyn Machine>> {
+    /// Returns the machine, for as long as one message takes.
+    pub(super) fn machine(&self) -> MutexGuard<'_, Box<dyn ProtocolMachine>> {
         self.machine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn streams(&self) -> MutexGuard<'_, Vec<Arc<Stream>>> {
+    fn streams(&self) -> MutexGuard<'_, Vec<Arc<EventStream>>> {
         self.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Opens the stream of a request, whose id is raw JSON.
-    pub(super) fn open(&self, request: &str) -> Arc<Stream> {
+    /// Opens the stream of a request; the id is raw JSON.
+    pub(super) fn open(&self, request: &str) -> Arc<EventStream> {
         let number = self.opened.fetch_add(1, Ordering::Relaxed) + 1;
-        let stream = Arc::new(Stream::new(number, request));
+        let stream = Arc::new(EventStream::new(number, request));
         let mut streams = self.streams();
         let settled = streams.iter().filter(|stream| stream.is_settled()).count();
         let oldest = if settled > SETTLED_MAX {
@@ -100,13 +104,13 @@ impl Session {
         stream
     }
 
-    /// Forgets a stream that nobody can come back to.
-    pub(super) fn forget(&self, stream: &Arc<Stream>) {
+    /// Removes a stream that no client can resume.
+    pub(super) fn forget(&self, stream: &Arc<EventStream>) {
         self.streams().retain(|other| !Arc::ptr_eq(other, stream));
     }
 
-    /// The stream with this number, if it is kept.
-    pub(super) fn stream(&self, number: u64) -> Option<Arc<Stream>> {
+    /// Returns the stream with this number, if it is kept.
+    pub(super) fn stream(&self, number: u64) -> Option<Arc<EventStream>> {
         if number == 0 {
             return Some(Arc::clone(&self.standalone));
         }
@@ -126,40 +130,46 @@ impl Session {
     }
 
     /// Lets the machine see an event and sends what it owes.
-    pub(super) fn event(&self, event: &Event) {
+    pub(super) fn event(&self, event: &ChangeEvent) {
         let mut actions = Vec::new();
         let mut machine = self.machine();
         machine.event(event, &mut actions);
         self.place(actions, None);
     }
 
-    /// Puts what a machine wants done where it belongs; `current` is the stream of the message at hand.
-    pub(super) fn place(&self, actions: Vec<Action>, current: Option<&Arc<Stream>>) -> Aftermath {
-        let mut aftermath = Aftermath::default();
+    /// Routes the actions of a machine; `current` is the stream of the current message.
+    pub(super) fn place(
+        &self,
+        actions: Vec<MachineAction>,
+        current: Option<&Arc<EventStream>>,
+    ) -> MessageEffects {
+        let mut aftermath = MessageEffects::default();
         let now = Instant::now();
         let here = current.unwrap_or(&self.standalone);
         for action in actions {
             match action {
-                Action::Send(frame) => self.send(now, frame, here),
-                Action::SendLater { after, frame, .. } => self.send(now + after, frame, here),
-                Action::Withdraw { id } => self.withdraw(&id),
-                Action::Publish(event) => aftermath.events.push(event),
-                Action::HangUp => here.push(now, Item::HangUp),
-                Action::SendRaw(bytes) => here.push(now, Item::Raw(bytes)),
-                Action::Complain { bytes } => complain(bytes),
-                // A server over HTTP stays until it is told to go.
-                Action::Linger(_) => {}
-                Action::End(code) => aftermath.end = Some(code),
+                MachineAction::Send(frame) => self.send(now, frame, here),
+                MachineAction::SendLater { after, frame, .. } => {
+                    self.send(now + after, frame, here)
+                }
+                MachineAction::Withdraw { id } => self.withdraw(&id),
+                MachineAction::Publish(event) => aftermath.events.push(event),
+                MachineAction::HangUp => here.push(now, StreamItem::HangUp),
+                MachineAction::SendRaw(bytes) => here.push(now, StreamItem::Raw(bytes)),
+                MachineAction::Complain { bytes } => complain(bytes),
+                // A server over HTTP runs until it is stopped.
+                MachineAction::Linger(_) => {}
+                MachineAction::End(code) => aftermath.end = Some(code),
             }
         }
         aftermath
     }
 
-    fn send(&self, due: Instant, bytes: Vec<u8>, here: &Arc<Stream>) {
+    fn send(&self, due: Instant, bytes: Vec<u8>, here: &Arc<EventStream>) {
         if answers(&bytes, &here.request) {
             return here.push(
                 due,
-                Item::Frame {
+                StreamItem::Frame {
                     bytes,
                     answers: true,
                 },
@@ -174,14 +184,14 @@ impl Session {
         match elsewhere {
             Some(stream) => stream.push(
                 due,
-                Item::Frame {
+                StreamItem::Frame {
                     bytes,
                     answers: true,
                 },
             ),
             None => here.push(
                 due,
-                Item::Frame {
+                StreamItem::Frame {
                     bytes,
                     answers: false,
                 },
@@ -198,7 +208,7 @@ impl Session {
     }
 }
 
-/// Whether a frame of ours is the response to the request with this id, raw JSON; an array always is.
+/// Returns whether a frame of ours is the response to the request with this id, raw JSON; an array always is.
 pub(super) fn answers(frame: &[u8], id: &str) -> bool {
     let rest = frame
         .strip_prefix(br#"{"jsonrpc":"2.0","id":"#)
@@ -209,9 +219,9 @@ pub(super) fn answers(frame: &[u8], id: &str) -> bool {
     }
 }
 
-/// The id of a frame that is a response.
+/// Returns the id of a frame that is a response.
 fn answered_id(frame: &[u8]) -> Option<String> {
-    let envelope: Envelope<'_> = json::object(frame).ok()?;
+    let envelope: RpcEnvelope<'_> = json::object(frame).ok()?;
     let is_response = envelope.result.is_some() || envelope.error.is_some();
     envelope
         .id

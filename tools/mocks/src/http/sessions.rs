@@ -1,7 +1,7 @@
 //! The Legacy sessions of a server.
 
-use super::session::Session;
-use crate::server::Machine;
+use super::session::HttpSession;
+use crate::server::ProtocolMachine;
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -13,16 +13,16 @@ const SESSIONS_MAX: usize = 4096;
 
 /// Sessions by their ids.
 #[derive(Default)]
-pub(super) struct Sessions {
-    table: Mutex<HashMap<String, Arc<Session>>>,
+pub(super) struct SessionTable {
+    table: Mutex<HashMap<String, Arc<HttpSession>>>,
     /// Counts uses, which orders them.
     clock: AtomicU64,
-    /// Where the randomness of ids comes from: keyed hashes are random enough for a mock.
+    /// Random source of ids: keyed hashes are random enough for a mock.
     seeds: [RandomState; 2],
 }
 
-impl Sessions {
-    fn table(&self) -> MutexGuard<'_, HashMap<String, Arc<Session>>> {
+impl SessionTable {
+    fn table(&self) -> MutexGuard<'_, HashMap<String, Arc<HttpSession>>> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -31,14 +31,18 @@ impl Sessions {
     }
 
     /// Adds a session under a new id.
-    pub(super) fn add(&self, version: String, machine: Box<dyn Machine>) -> Arc<Session> {
+    pub(super) fn add(
+        &self,
+        version: String,
+        machine: Box<dyn ProtocolMachine>,
+    ) -> Arc<HttpSession> {
         let now = self.tick();
         let id: String = self
             .seeds
             .iter()
             .map(|seed| format!("{:016x}", seed.hash_one(now)))
             .collect();
-        let session = Session::legacy(id.clone(), version, machine);
+        let session = HttpSession::legacy(id.clone(), version, machine);
         session.used.store(now, Ordering::Relaxed);
         let mut table = self.table();
         if table.len() >= SESSIONS_MAX {
@@ -54,8 +58,8 @@ impl Sessions {
         session
     }
 
-    /// The session with this id.
-    pub(super) fn get(&self, id: &str) -> Option<Arc<Session>> {
+    /// Returns the session with this id.
+    pub(super) fn get(&self, id: &str) -> Option<Arc<HttpSession>> {
         let session = self.table().get(id).cloned()?;
         session.used.store(self.tick(), Ordering::Relaxed);
         Some(session)
@@ -70,8 +74,8 @@ impl Sessions {
         removed.is_some()
     }
 
-    /// All sessions.
-    pub(super) fn all(&self) -> Vec<Arc<Session>> {
+    /// Returns all sessions.
+    pub(super) fn all(&self) -> Vec<Arc<HttpSession>> {
         self.table().values().cloned().collect()
     }
 }
@@ -79,18 +83,23 @@ impl Sessions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server::Action;
+    use crate::server::MachineAction;
 
-    struct Mute;
+    struct MuteMachine;
 
-    impl Machine for Mute {
-        fn handle(&mut self, _frame: &[u8], _actions: &mut Vec<Action>) {}
+    impl ProtocolMachine for MuteMachine {
+        fn handle(&mut self, _frame: &[u8], _actions: &mut Vec<MachineAction>) {}
     }
 
     #[test]
     fn the_session_unused_for_longest_makes_room() {
-        let sessions = Sessions::default();
-        let add = || sessions.add("2025-11-25".into(), Box::new(Mute)).id.clone();
+        let sessions = SessionTable::default();
+        let add = || {
+            sessions
+                .add("2025-11-25".into(), Box::new(MuteMachine))
+                .id
+                .clone()
+        };
         let (first, second) = (add(), add());
         for _ in 2..SESSIONS_MAX {
             add();

@@ -12,8 +12,8 @@ const KEPT_MAX: usize = 256;
 
 /// Something to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Item {
-    /// One frame; `answers` where it is the response that the stream is there for.
+pub(super) enum StreamItem {
+    /// One frame; `answers` is true for the response of the stream's request.
     Frame { bytes: Vec<u8>, answers: bool },
     /// Bytes without any framing.
     Raw(Vec<u8>),
@@ -23,34 +23,34 @@ pub(super) enum Item {
 
 /// An item with its place on the stream, from 1.
 #[derive(Debug)]
-pub(super) struct Numbered {
+pub(super) struct NumberedItem {
     pub(super) number: u64,
-    pub(super) item: Item,
+    pub(super) item: StreamItem,
 }
 
 #[derive(Debug)]
-pub(super) struct Stream {
+pub(super) struct EventStream {
     /// Which of its session's streams it is. 0 is the one that belongs to no request.
     pub(super) number: u64,
-    /// The request it belongs to, raw JSON; empty where there is none.
+    /// The request it belongs to, raw JSON; empty if there is none.
     pub(super) request: String,
-    state: Mutex<State>,
+    state: Mutex<StreamState>,
     wake: Notify,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    waiting: VecDeque<(Instant, Item)>,
+struct StreamState {
+    waiting: VecDeque<(Instant, StreamItem)>,
     sent: VecDeque<(u64, Vec<u8>)>,
     /// How many items were handed out.
     count: u64,
     answered: bool,
     closed: bool,
-    /// Which reader may go on; an older one is told that there is no more.
+    /// Which reader may go on; an older one gets the end of the stream.
     reader: u64,
 }
 
-impl Stream {
+impl EventStream {
     pub(super) fn new(number: u64, request: &str) -> Self {
         Self {
             number,
@@ -60,17 +60,17 @@ impl Stream {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, StreamState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds an item that may be sent from `due` on, behind those that are due before or with it.
-    pub(super) fn push(&self, due: Instant, item: Item) {
+    pub(super) fn push(&self, due: Instant, item: StreamItem) {
         let mut state = self.state();
         if state.waiting.len() >= WAITING_MAX {
             state.waiting.pop_front();
         }
-        if matches!(item, Item::Frame { answers: true, .. }) {
+        if matches!(item, StreamItem::Frame { answers: true, .. }) {
             state.answered = true;
         }
         let place = state.waiting.partition_point(|(other, _)| *other <= due);
@@ -88,13 +88,13 @@ impl Stream {
         self.wake.notify_one();
     }
 
-    /// Whether the answer is there or never will be.
+    /// Returns whether the answer is there or never will be.
     pub(super) fn is_settled(&self) -> bool {
         let state = self.state();
         state.answered || state.closed
     }
 
-    /// Whether a further item waits, due or not.
+    /// Returns whether a further item waits, due or not.
     pub(super) fn has_more(&self) -> bool {
         !self.state().waiting.is_empty()
     }
@@ -110,24 +110,24 @@ impl Stream {
         reader
     }
 
-    /// The frames sent after `number`, as far as they are kept.
+    /// Returns the frames sent after `number`, as far as they are kept.
     pub(super) fn sent_after(&self, number: u64) -> Vec<(u64, Vec<u8>)> {
         let state = self.state();
         let after = state.sent.iter().filter(|(sent, _)| *sent > number);
         after.cloned().collect()
     }
 
-    /// The next item once it is due; none where the stream has ended or another reader took over.
-    pub(super) async fn next(&self, reader: u64) -> Option<Numbered> {
+    /// The next item once it is due; none if the stream has ended or another reader took over.
+    pub(super) async fn next(&self, reader: u64) -> Option<NumberedItem> {
         loop {
             let due = match self.look(reader) {
-                Look::Item(item) => return Some(item),
-                Look::End => return None,
-                Look::Usurped => {
+                StreamPoll::Item(item) => return Some(item),
+                StreamPoll::End => return None,
+                StreamPoll::Usurped => {
                     self.wake.notify_one();
                     return None;
                 }
-                Look::Wait(due) => due,
+                StreamPoll::Wait(due) => due,
             };
             match due {
                 None => self.wake.notified().await,
@@ -138,36 +138,36 @@ impl Stream {
         }
     }
 
-    fn look(&self, reader: u64) -> Look {
+    fn look(&self, reader: u64) -> StreamPoll {
         let mut state = self.state();
         if state.reader != reader {
-            return Look::Usurped;
+            return StreamPoll::Usurped;
         }
         match state.waiting.front() {
-            None if state.closed || state.answered => Look::End,
-            None => Look::Wait(None),
-            Some((due, _)) if *due > Instant::now() => Look::Wait(Some(*due)),
+            None if state.closed || state.answered => StreamPoll::End,
+            None => StreamPoll::Wait(None),
+            Some((due, _)) if *due > Instant::now() => StreamPoll::Wait(Some(*due)),
             Some(_) => {
                 let Some((_, item)) = state.waiting.pop_front() else {
-                    return Look::Wait(None);
+                    return StreamPoll::Wait(None);
                 };
                 state.count += 1;
                 let number = state.count;
-                if let Item::Frame { bytes, .. } = &item {
+                if let StreamItem::Frame { bytes, .. } = &item {
                     if state.sent.len() >= KEPT_MAX {
                         state.sent.pop_front();
                     }
                     let bytes = bytes.clone();
                     state.sent.push_back((number, bytes));
                 }
-                Look::Item(Numbered { number, item })
+                StreamPoll::Item(NumberedItem { number, item })
             }
         }
     }
 }
 
-enum Look {
-    Item(Numbered),
+enum StreamPoll {
+    Item(NumberedItem),
     Wait(Option<Instant>),
     End,
     Usurped,
@@ -178,9 +178,9 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    fn frame(text: &str, answers: bool) -> Item {
+    fn frame(text: &str, answers: bool) -> StreamItem {
         let bytes = text.as_bytes().to_vec();
-        Item::Frame { bytes, answers }
+        StreamItem::Frame { bytes, answers }
     }
 
     fn run<T>(future: impl Future<Output = T>) -> T {
@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn items_come_when_due_and_the_answer_ends_the_stream() {
         run(async {
-            let (stream, now) = (Stream::new(1, "7"), Instant::now());
+            let (stream, now) = (EventStream::new(1, "7"), Instant::now());
             stream.push(now + Duration::from_millis(20), frame("answer", true));
             stream.push(now, frame("first", false));
             stream.push(now + Duration::from_millis(10), frame("second", false));
@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn a_reader_that_is_replaced_ends_and_the_new_one_goes_on() {
         run(async {
-            let stream = Stream::new(1, "7");
+            let stream = EventStream::new(1, "7");
             let second = async {
                 tokio::task::yield_now().await;
                 let reader = stream.take_over();
@@ -233,7 +233,7 @@ mod tests {
     #[test]
     fn what_was_sent_is_kept_up_to_a_bound() {
         run(async {
-            let stream = Stream::new(0, "");
+            let stream = EventStream::new(0, "");
             for number in 0..KEPT_MAX + 5 {
                 stream.push(Instant::now(), frame(&number.to_string(), false));
                 stream.next(0).await.unwrap();

@@ -1,33 +1,33 @@
 //! From a frame to its answer.
 
-use super::era::{self, Era, Eras, META_SERVER, MODERN_VERSION, Params};
-use super::{Action, Fault, Machine, Surface};
-use crate::count::Count;
-use crate::json::{self, Envelope, quote};
+use super::era::{self, META_SERVER, MODERN_VERSION, RevisionKind, RevisionSet, RoutingParams};
+use super::{MachineAction, ProtocolMachine, RequestFault, ServerSurface};
+use crate::count::CallLog;
+use crate::json::{self, RpcEnvelope, quote};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::time::Duration;
 
-/// A [`Surface`] behind the protocol of both eras.
+/// A [`ServerSurface`] behind the protocol of both eras.
 #[derive(Debug, Clone)]
-pub(crate) struct Server<S> {
+pub(crate) struct ProtocolServer<S> {
     pub(crate) surface: S,
-    eras: Eras,
+    eras: RevisionSet,
     /// The revision that `initialize` settled on.
     session: Option<&'static str>,
-    count: Option<Count>,
+    count: Option<CallLog>,
 }
 
 /// The result of one method, before the envelope of its era.
-struct Outcome {
+struct MethodResult {
     members: String,
-    kind: Kind,
+    kind: ResultKind,
     after: Duration,
 }
 
-/// What the Modern era says of a result beside its members.
+/// Members that the stateless revision adds to a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ResultKind {
     /// `resultType: complete`.
     Plain,
     /// The same, with the members about caching.
@@ -37,17 +37,17 @@ pub(crate) enum Kind {
 }
 
 /// One response frame.
-struct Answer {
+struct ResponseFrame {
     id: String,
     frame: Vec<u8>,
     after: Duration,
 }
 
-impl Outcome {
+impl MethodResult {
     fn now(members: String) -> Self {
         Self {
             members,
-            kind: Kind::Plain,
+            kind: ResultKind::Plain,
             after: Duration::ZERO,
         }
     }
@@ -55,14 +55,14 @@ impl Outcome {
     fn cached(members: String) -> Self {
         Self {
             members,
-            kind: Kind::Cached,
+            kind: ResultKind::Cached,
             after: Duration::ZERO,
         }
     }
 }
 
-impl<S: Surface> Machine for Server<S> {
-    fn handle(&mut self, frame: &[u8], actions: &mut Vec<Action>) {
+impl<S: ServerSurface> ProtocolMachine for ProtocolServer<S> {
+    fn handle(&mut self, frame: &[u8], actions: &mut Vec<MachineAction>) {
         let frame = frame.trim_ascii();
         match frame.first() {
             None => {}
@@ -76,11 +76,11 @@ impl<S: Surface> Machine for Server<S> {
     }
 }
 
-impl Answer {
-    fn action(self) -> Action {
+impl ResponseFrame {
+    fn action(self) -> MachineAction {
         match self.after {
-            Duration::ZERO => Action::Send(self.frame),
-            after => Action::SendLater {
+            Duration::ZERO => MachineAction::Send(self.frame),
+            after => MachineAction::SendLater {
                 id: self.id,
                 after,
                 frame: self.frame,
@@ -89,8 +89,8 @@ impl Answer {
     }
 }
 
-impl<S: Surface> Server<S> {
-    pub(crate) fn new(surface: S, eras: Eras, count: Option<Count>) -> Self {
+impl<S: ServerSurface> ProtocolServer<S> {
+    pub(crate) fn new(surface: S, eras: RevisionSet, count: Option<CallLog>) -> Self {
         Self {
             surface,
             eras,
@@ -99,36 +99,38 @@ impl<S: Surface> Server<S> {
         }
     }
 
-    /// Whether `initialize` has settled on a revision.
+    /// Returns whether `initialize` has settled on a revision.
     pub(crate) fn is_initialized(&self) -> bool {
         self.session.is_some()
     }
 
-    /// The era that answers are dressed for when a request could not be read that far.
-    fn default_era(&self) -> Era {
-        self.session.map_or(Era::Modern, Era::Legacy)
+    /// Returns the era that answers are dressed for when a request could not be read that far.
+    fn default_era(&self) -> RevisionKind {
+        self.session
+            .map_or(RevisionKind::Modern, RevisionKind::Legacy)
     }
 
-    fn batch(&mut self, frame: &[u8], actions: &mut Vec<Action>) {
-        let refuse =
-            |text: &str| Fault::InvalidRequest(text.into()).frame("null", self.default_era());
+    fn batch(&mut self, frame: &[u8], actions: &mut Vec<MachineAction>) {
+        let refuse = |text: &str| {
+            RequestFault::InvalidRequest(text.into()).frame("null", self.default_era())
+        };
         if !era::batches(self.session) {
-            return actions.push(Action::Send(refuse(
+            return actions.push(MachineAction::Send(refuse(
                 "a frame holds one message in this revision",
             )));
         }
         let members: Vec<&RawValue> = match serde_json::from_slice(frame) {
             Ok(members) => members,
             Err(error) => {
-                return actions.push(Action::Send(
-                    Fault::Unreadable(error.to_string()).frame("null", self.default_era()),
+                return actions.push(MachineAction::Send(
+                    RequestFault::Unreadable(error.to_string()).frame("null", self.default_era()),
                 ));
             }
         };
         if members.is_empty() {
-            return actions.push(Action::Send(refuse("the batch is empty")));
+            return actions.push(MachineAction::Send(refuse("the batch is empty")));
         }
-        let answers: Vec<Answer> = members
+        let answers: Vec<ResponseFrame> = members
             .iter()
             .filter_map(|member| self.answer(member.get().as_bytes(), actions))
             .collect();
@@ -141,7 +143,7 @@ impl<S: Surface> Server<S> {
             .collect();
         let frame = format!("[{}]", frames.join(",")).into_bytes();
         actions.push(
-            Answer {
+            ResponseFrame {
                 id: String::new(),
                 frame,
                 after,
@@ -150,13 +152,13 @@ impl<S: Surface> Server<S> {
         );
     }
 
-    fn answer(&mut self, frame: &[u8], actions: &mut Vec<Action>) -> Option<Answer> {
-        let unreadable = |text: String, era| Answer {
+    fn answer(&mut self, frame: &[u8], actions: &mut Vec<MachineAction>) -> Option<ResponseFrame> {
+        let unreadable = |text: String, era| ResponseFrame {
             id: "null".into(),
-            frame: Fault::Unreadable(text).frame("null", era),
+            frame: RequestFault::Unreadable(text).frame("null", era),
             after: Duration::ZERO,
         };
-        let envelope: Envelope<'_> = match json::object(frame) {
+        let envelope: RpcEnvelope<'_> = match json::object(frame) {
             Ok(envelope) => envelope,
             Err(error) => {
                 return Some(unreadable(
@@ -189,29 +191,35 @@ impl<S: Surface> Server<S> {
             Ok(outcome) => self.success(id, era, &outcome.members, outcome.kind),
             Err(fault) => fault.frame(id, era),
         };
-        Some(Answer {
+        Some(ResponseFrame {
             id: id.into(),
             frame,
             after,
         })
     }
 
-    /// The whole response to `id`, which is raw JSON; `members` are those of the result, without braces.
-    pub(crate) fn success(&self, id: &str, era: Era, members: &str, kind: Kind) -> Vec<u8> {
+    /// Returns the whole response to `id`, which is raw JSON; `members` are those of the result, without braces.
+    pub(crate) fn success(
+        &self,
+        id: &str,
+        era: RevisionKind,
+        members: &str,
+        kind: ResultKind,
+    ) -> Vec<u8> {
         let mut frame = String::with_capacity(members.len() + 320);
         frame.push_str(r#"{"jsonrpc":"2.0","id":"#);
         frame.push_str(id);
         frame.push_str(r#","result":{"#);
         frame.push_str(members);
-        if era == Era::Modern {
+        if era == RevisionKind::Modern {
             if !members.is_empty() {
                 frame.push(',');
             }
             frame.push_str(match kind {
-                Kind::Plain | Kind::Cached => r#""resultType":"complete","#,
-                Kind::InputRequired => r#""resultType":"input_required","#,
+                ResultKind::Plain | ResultKind::Cached => r#""resultType":"complete","#,
+                ResultKind::InputRequired => r#""resultType":"input_required","#,
             });
-            if kind == Kind::Cached {
+            if kind == ResultKind::Cached {
                 frame.push_str(&format!(
                     r#""ttlMs":{},"cacheScope":"public","#,
                     self.surface.ttl_ms()
@@ -226,7 +234,7 @@ impl<S: Surface> Server<S> {
         frame.into_bytes()
     }
 
-    /// The implementation object of this server.
+    /// Returns the implementation object of this server.
     pub(crate) fn server_info(&self) -> String {
         let identity = self.surface.identity();
         format!(
@@ -237,21 +245,21 @@ impl<S: Surface> Server<S> {
         )
     }
 
-    fn notification(envelope: &Envelope<'_>, actions: &mut Vec<Action>) {
-        let Ok(params) = Params::read(envelope.params) else {
+    fn notification(envelope: &RpcEnvelope<'_>, actions: &mut Vec<MachineAction>) {
+        let Ok(params) = RoutingParams::read(envelope.params) else {
             return;
         };
         if envelope.method == "notifications/cancelled"
             && let Some(id) = params.request_id
         {
-            actions.push(Action::Withdraw {
+            actions.push(MachineAction::Withdraw {
                 id: id.get().into(),
             });
         }
     }
 
-    /// Counts a call that arrived, whatever becomes of it: also one without an id, which does nothing.
-    pub(crate) fn note(&mut self, envelope: &Envelope<'_>) -> Result<(), Fault> {
+    /// Counts every call that arrives, including one without an id, which does nothing.
+    pub(crate) fn note(&mut self, envelope: &RpcEnvelope<'_>) -> Result<(), RequestFault> {
         let Some(count) = self
             .count
             .as_mut()
@@ -259,20 +267,24 @@ impl<S: Surface> Server<S> {
         else {
             return Ok(());
         };
-        let params = Params::read(envelope.params).unwrap_or_default();
+        let params = RoutingParams::read(envelope.params).unwrap_or_default();
         let raw = |value: Option<&RawValue>| {
             value.map_or("null".to_owned(), |value| value.get().to_owned())
         };
         count
             .note(&raw(params.name), &raw(params.arguments))
-            .map_err(|error| Fault::Internal(format!("cannot count the call: {error}")))
+            .map_err(|error| RequestFault::Internal(format!("cannot count the call: {error}")))
     }
 
-    fn request(&mut self, envelope: &Envelope<'_>, id: &str) -> (Result<Outcome, Fault>, Era) {
+    fn request(
+        &mut self,
+        envelope: &RpcEnvelope<'_>,
+        id: &str,
+    ) -> (Result<MethodResult, RequestFault>, RevisionKind) {
         let fallback = self.default_era();
         if !json::is_request_id(id) || envelope.method.is_empty() {
             return (
-                Err(Fault::InvalidRequest(
+                Err(RequestFault::InvalidRequest(
                     "a request has a method, and an id that is a string or a number".into(),
                 )),
                 fallback,
@@ -282,42 +294,47 @@ impl<S: Surface> Server<S> {
             Ok(settled) => settled,
             Err(fault) => return (Err(fault), fallback),
         };
-        if envelope.method == "initialize" && era != Era::Modern {
+        if envelope.method == "initialize" && era != RevisionKind::Modern {
             return (self.initialize(&params), era);
         }
         (self.serve(&envelope.method, &params, era), era)
     }
 
-    /// The parameters of a request and the era that it is served in.
-    pub(crate) fn era_of<'a>(&self, envelope: &Envelope<'a>) -> Result<(Params<'a>, Era), Fault> {
+    /// Returns the parameters of a request and the era that it is served in.
+    pub(crate) fn era_of<'a>(
+        &self,
+        envelope: &RpcEnvelope<'a>,
+    ) -> Result<(RoutingParams<'a>, RevisionKind), RequestFault> {
         if envelope.jsonrpc != "2.0" {
-            return Err(Fault::InvalidRequest("jsonrpc is not \"2.0\"".into()));
+            return Err(RequestFault::InvalidRequest(
+                "jsonrpc is not \"2.0\"".into(),
+            ));
         }
-        let params = Params::read(envelope.params)?;
+        let params = RoutingParams::read(envelope.params)?;
         let modern = self.eras.modern() && params.names_version();
         let era = if envelope.method == "initialize" && !modern {
-            Era::Legacy("2025-11-25")
+            RevisionKind::Legacy("2025-11-25")
         } else {
             self.eras.of(&envelope.method, &params, self.session)?
         };
         Ok((params, era))
     }
 
-    fn initialize(&mut self, params: &Params<'_>) -> Result<Outcome, Fault> {
+    fn initialize(&mut self, params: &RoutingParams<'_>) -> Result<MethodResult, RequestFault> {
         let requested = text(params.version, "protocolVersion")?;
         let version = self.eras.negotiate(&requested)?;
         self.session = Some(version);
         let (capabilities, info) = (self.capabilities(), self.server_info());
         let instructions = quote(self.surface.identity().instructions);
-        Ok(Outcome::now(format!(
+        Ok(MethodResult::now(format!(
             r#""protocolVersion":"{version}","capabilities":{capabilities},"serverInfo":{info},"instructions":{instructions}"#
         )))
     }
 
-    fn discover(&mut self) -> Outcome {
+    fn discover(&mut self) -> MethodResult {
         let capabilities = self.capabilities();
         let instructions = quote(self.surface.identity().instructions);
-        Outcome::cached(format!(
+        MethodResult::cached(format!(
             r#""supportedVersions":["{MODERN_VERSION}"],"capabilities":{capabilities},"instructions":{instructions}"#
         ))
     }
@@ -340,9 +357,14 @@ impl<S: Surface> Server<S> {
         capabilities
     }
 
-    fn serve(&mut self, method: &str, params: &Params<'_>, era: Era) -> Result<Outcome, Fault> {
-        let unknown = || Fault::UnknownMethod(method.into());
-        let list = |name: &str, items: String| Outcome::cached(format!(r#""{name}":{items}"#));
+    fn serve(
+        &mut self,
+        method: &str,
+        params: &RoutingParams<'_>,
+        era: RevisionKind,
+    ) -> Result<MethodResult, RequestFault> {
+        let unknown = || RequestFault::UnknownMethod(method.into());
+        let list = |name: &str, items: String| MethodResult::cached(format!(r#""{name}":{items}"#));
         match (method, era) {
             ("tools/call", _) => self.call(params),
             ("tools/list", _) => Ok(list("tools", self.surface.tools())),
@@ -355,7 +377,7 @@ impl<S: Surface> Server<S> {
                 let name = text(params.name, "name")?;
                 self.surface
                     .prompt(&name, arguments(params)?)
-                    .map(Outcome::now)
+                    .map(MethodResult::now)
             }
             ("resources/list", _) => self
                 .surface
@@ -367,28 +389,31 @@ impl<S: Surface> Server<S> {
             }
             ("resources/read", _) if self.surface.resources().is_some() => {
                 let uri = text(params.uri, "uri")?;
-                self.surface.read(&uri).map(Outcome::cached)
+                self.surface.read(&uri).map(MethodResult::cached)
             }
-            ("server/discover", Era::Modern) => Ok(self.discover()),
-            ("ping", Era::Legacy(_)) => Ok(Outcome::now(String::new())),
+            ("server/discover", RevisionKind::Modern) => Ok(self.discover()),
+            ("ping", RevisionKind::Legacy(_)) => Ok(MethodResult::now(String::new())),
             _ => Err(unknown()),
         }
     }
 
-    fn call(&mut self, params: &Params<'_>) -> Result<Outcome, Fault> {
+    fn call(&mut self, params: &RoutingParams<'_>) -> Result<MethodResult, RequestFault> {
         let name = text(params.name, "name")?;
         let called = self.surface.call(&name, arguments(params)?)?;
-        Ok(Outcome {
+        Ok(MethodResult {
             members: called.members,
-            kind: Kind::Plain,
+            kind: ResultKind::Plain,
             after: called.after,
         })
     }
 }
 
-/// A member that must be a string, borrowed where it holds no escape.
-pub(crate) fn text<'a>(value: Option<&'a RawValue>, member: &str) -> Result<Cow<'a, str>, Fault> {
-    let refused = || Fault::InvalidParams(format!("params.{member} is not a string"));
+/// Returns a member that must be a string, borrowed if it has no escape.
+pub(crate) fn text<'a>(
+    value: Option<&'a RawValue>,
+    member: &str,
+) -> Result<Cow<'a, str>, RequestFault> {
+    let refused = || RequestFault::InvalidParams(format!("params.{member} is not a string"));
     let raw = value.ok_or_else(refused)?.get();
     match raw
         .strip_prefix('"')
@@ -401,11 +426,11 @@ pub(crate) fn text<'a>(value: Option<&'a RawValue>, member: &str) -> Result<Cow<
     }
 }
 
-fn arguments<'a>(params: &Params<'a>) -> Result<&'a str, Fault> {
+fn arguments<'a>(params: &RoutingParams<'a>) -> Result<&'a str, RequestFault> {
     match params.arguments.map(RawValue::get) {
         None => Ok("{}"),
         Some(raw) if raw.starts_with('{') => Ok(raw),
-        Some(_) => Err(Fault::InvalidParams(
+        Some(_) => Err(RequestFault::InvalidParams(
             "params.arguments is not an object".into(),
         )),
     }

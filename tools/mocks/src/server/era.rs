@@ -1,7 +1,7 @@
 //! Protocol revisions and the rules by which a request chooses one.
 //! Source: the MCP specification, revisions 2024-11-05 to 2026-07-28.
 
-use super::fault::Fault;
+use super::fault::RequestFault;
 use crate::json;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -13,7 +13,7 @@ pub const LEGACY_VERSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18"
 pub const MODERN_VERSION: &str = "2026-07-28";
 /// `_meta` key: the revision a Modern request speaks. Required.
 pub const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-/// `_meta` key: what the client of a Modern request can do. Required.
+/// `_meta` key: capabilities of the client of a stateless request. Required.
 pub const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 /// `_meta` key: who the client of a Modern request is.
 pub const META_CLIENT: &str = "io.modelcontextprotocol/clientInfo";
@@ -25,7 +25,7 @@ const BATCH_VERSIONS: [&str; 2] = ["2024-11-05", "2025-03-26"];
 
 /// Which eras a server speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
-pub enum Eras {
+pub enum RevisionSet {
     /// Legacy and Modern, chosen per request.
     #[default]
     Both,
@@ -37,14 +37,14 @@ pub enum Eras {
 
 /// The era one request is served in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Era {
+pub(crate) enum RevisionKind {
     Legacy(&'static str),
     Modern,
 }
 
 /// The members of `params` that route a request, in any method.
 #[derive(Debug, Default, Deserialize)]
-pub(crate) struct Params<'a> {
+pub(crate) struct RoutingParams<'a> {
     #[serde(borrow, default)]
     pub(crate) name: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -52,7 +52,7 @@ pub(crate) struct Params<'a> {
     #[serde(borrow, default)]
     pub(crate) arguments: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "_meta")]
-    pub(crate) meta: Option<Meta<'a>>,
+    pub(crate) meta: Option<RoutingMeta<'a>>,
     #[serde(borrow, default, rename = "protocolVersion")]
     pub(crate) version: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "requestId")]
@@ -61,33 +61,33 @@ pub(crate) struct Params<'a> {
 
 /// The members of `_meta` that a server acts on.
 #[derive(Debug, Default, Deserialize)]
-pub(crate) struct Meta<'a> {
+pub(crate) struct RoutingMeta<'a> {
     #[serde(borrow, default, rename = "io.modelcontextprotocol/protocolVersion")]
     version: Option<Cow<'a, str>>,
     #[serde(borrow, default, rename = "io.modelcontextprotocol/clientCapabilities")]
     capabilities: Option<&'a RawValue>,
 }
 
-impl<'a> Params<'a> {
-    pub(crate) fn read(raw: Option<&'a RawValue>) -> Result<Self, Fault> {
+impl<'a> RoutingParams<'a> {
+    pub(crate) fn read(raw: Option<&'a RawValue>) -> Result<Self, RequestFault> {
         let Some(raw) = raw else {
             return Ok(Self::default());
         };
         json::object(raw.get().as_bytes())
-            .map_err(|error| Fault::InvalidParams(format!("params cannot be read: {error}")))
+            .map_err(|error| RequestFault::InvalidParams(format!("params cannot be read: {error}")))
     }
 
-    /// Whether `_meta` names a revision, as every Modern request does.
+    /// Returns whether `_meta` names a revision, as every Modern request does.
     pub(crate) fn names_version(&self) -> bool {
         self.version_named().is_some()
     }
 
-    /// The revision that `_meta` names.
+    /// Returns the revision that `_meta` names.
     pub(crate) fn version_named(&self) -> Option<&str> {
         self.meta.as_ref()?.version.as_deref()
     }
 
-    /// Whether `_meta` holds both keys that a Modern request must have.
+    /// Returns whether `_meta` holds both keys that a Modern request must have.
     pub(crate) fn has_modern_meta(&self) -> bool {
         self.meta
             .as_ref()
@@ -95,7 +95,7 @@ impl<'a> Params<'a> {
     }
 }
 
-impl Eras {
+impl RevisionSet {
     fn legacy(self) -> bool {
         self != Self::Modern
     }
@@ -104,35 +104,35 @@ impl Eras {
         self != Self::Legacy
     }
 
-    /// The era of a request other than `initialize`, given the revision `initialize` settled on.
+    /// Returns the era of a request other than `initialize`, given the revision `initialize` settled on.
     pub(crate) fn of(
         self,
         method: &str,
-        params: &Params<'_>,
+        params: &RoutingParams<'_>,
         session: Option<&'static str>,
-    ) -> Result<Era, Fault> {
+    ) -> Result<RevisionKind, RequestFault> {
         if self.modern()
             && let Some(version) = params.version_named()
         {
             return modern(version, params);
         }
         match session {
-            Some(version) => Ok(Era::Legacy(version)),
-            None if self.legacy() && method == "ping" => Ok(Era::Legacy("2025-11-25")),
-            None if self.modern() => Err(Fault::InvalidParams(format!(
+            Some(version) => Ok(RevisionKind::Legacy(version)),
+            None if self.legacy() && method == "ping" => Ok(RevisionKind::Legacy("2025-11-25")),
+            None if self.modern() => Err(RequestFault::InvalidParams(format!(
                 "_meta lacks {META_VERSION}; name a revision, or send initialize first"
             ))),
-            None if method == "server/discover" => Err(Fault::UnknownMethod(method.into())),
-            None => Err(Fault::InvalidRequest(
+            None if method == "server/discover" => Err(RequestFault::UnknownMethod(method.into())),
+            None => Err(RequestFault::InvalidRequest(
                 "the session is not initialized; send initialize first".into(),
             )),
         }
     }
 
-    /// The Legacy revision for a client that asked for `requested`: the same if spoken, else the newest.
-    pub(crate) fn negotiate(self, requested: &str) -> Result<&'static str, Fault> {
+    /// Returns the Legacy revision for a client that asked for `requested`: the same if spoken, else the newest.
+    pub(crate) fn negotiate(self, requested: &str) -> Result<&'static str, RequestFault> {
         if !self.legacy() {
-            return Err(Fault::UnsupportedVersion {
+            return Err(RequestFault::UnsupportedVersion {
                 requested: requested.into(),
             });
         }
@@ -143,22 +143,22 @@ impl Eras {
     }
 }
 
-fn modern(version: &str, params: &Params<'_>) -> Result<Era, Fault> {
+fn modern(version: &str, params: &RoutingParams<'_>) -> Result<RevisionKind, RequestFault> {
     if version != MODERN_VERSION {
-        return Err(Fault::UnsupportedVersion {
+        return Err(RequestFault::UnsupportedVersion {
             requested: version.into(),
         });
     }
     let capabilities = params.meta.as_ref().and_then(|meta| meta.capabilities);
     if capabilities.is_some_and(|value| value.get().starts_with('{')) {
-        return Ok(Era::Modern);
+        return Ok(RevisionKind::Modern);
     }
-    Err(Fault::InvalidParams(format!(
+    Err(RequestFault::InvalidParams(format!(
         "_meta lacks {META_CAPABILITIES}, an object; send {{}} if there are none"
     )))
 }
 
-/// Whether a session of this revision may send several messages in one frame.
+/// Returns whether a session of this revision may send several messages in one frame.
 pub(crate) fn batches(session: Option<&'static str>) -> bool {
     session.is_some_and(|version| BATCH_VERSIONS.contains(&version))
 }

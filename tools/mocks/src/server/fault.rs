@@ -1,11 +1,11 @@
-//! What a server answers when it cannot serve a request, with the code each era prescribes.
+//! Errors of requests that a server cannot serve, with the code of each kind of revision.
 
-use super::era::{Era, MODERN_VERSION};
+use super::era::{MODERN_VERSION, RevisionKind};
 use crate::json::quote;
 
 /// A request that gets an error instead of a result.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub(crate) enum RequestFault {
     Unreadable(String),
     InvalidRequest(String),
     UnknownMethod(String),
@@ -23,17 +23,17 @@ pub(crate) enum Fault {
     Internal(String),
 }
 
-impl Fault {
+impl RequestFault {
     /// JSON-RPC 2.0 §5.1; -32002 became -32602 with 2026-07-28, which also brought -32020 to -32022.
-    fn code(&self, era: Era) -> i32 {
+    fn code(&self, era: RevisionKind) -> i32 {
         match self {
             Self::Unreadable(_) => -32700,
             Self::InvalidRequest(_) => -32600,
             Self::UnknownMethod(_) => -32601,
             Self::InvalidParams(_) => -32602,
             Self::UnknownResource { .. } => match era {
-                Era::Legacy(_) => -32002,
-                Era::Modern => -32602,
+                RevisionKind::Legacy(_) => -32002,
+                RevisionKind::Modern => -32602,
             },
             Self::HeaderMismatch(_) => -32020,
             Self::MissingCapability(_) => -32021,
@@ -79,8 +79,8 @@ impl Fault {
         }
     }
 
-    /// The whole error response; `id` is raw JSON.
-    pub(crate) fn frame(&self, id: &str, era: Era) -> Vec<u8> {
+    /// Returns the whole error response; `id` is raw JSON.
+    pub(crate) fn frame(&self, id: &str, era: RevisionKind) -> Vec<u8> {
         let data = self
             .data()
             .map(|data| format!(r#","data":{data}"#))

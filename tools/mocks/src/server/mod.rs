@@ -1,27 +1,27 @@
 //! An MCP server without a transport: a frame goes in, actions come out.
 //!
-//! Both eras are spoken by one [`Server`]: Legacy after `initialize` (2024-11-05 to 2025-11-25), Modern
-//! (2026-07-28) for every request whose `_meta` names a version.
+//! Both eras are spoken by one [`ProtocolServer`]: Legacy after `initialize` (2024-11-05 to 2025-11-25), Modern
+//! (2026-07-28) for every request with a version in its `_meta`.
 
 mod dispatch;
 mod era;
 mod fault;
 mod surface;
 
-pub(crate) use dispatch::{Kind, Server, text};
-pub(crate) use era::{Era, Params};
+pub(crate) use dispatch::{ProtocolServer, ResultKind, text};
 pub use era::{
-    Eras, LEGACY_VERSIONS, META_CAPABILITIES, META_CLIENT, META_SERVER, META_VERSION,
-    MODERN_VERSION,
+    LEGACY_VERSIONS, META_CAPABILITIES, META_CLIENT, META_SERVER, META_VERSION, MODERN_VERSION,
+    RevisionSet,
 };
-pub(crate) use fault::Fault;
-pub(crate) use surface::{Called, Identity, Surface};
+pub(crate) use era::{RevisionKind, RoutingParams};
+pub(crate) use fault::RequestFault;
+pub(crate) use surface::{ServerIdentity, ServerSurface, ToolResult};
 
 use std::time::Duration;
 
-/// What a transport is to do for a machine, in order.
+/// Actions that a transport carries out for a machine, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Action {
+pub enum MachineAction {
     /// Send one frame; the transport adds the framing.
     Send(Vec<u8>),
     /// Send one frame after a wait, unless it is withdrawn first.
@@ -38,8 +38,8 @@ pub enum Action {
         /// The id as spelled on the wire.
         id: String,
     },
-    /// Tell every session of the server; each says what it owes its client.
-    Publish(Event),
+    /// Publish to every session of the server; each notifies its client.
+    Publish(ChangeEvent),
     /// Close the stream of the request at hand, if it has one of its own; its answer waits for the client
     /// to come back.
     HangUp,
@@ -58,7 +58,7 @@ pub enum Action {
 
 /// A change on the server that clients may have asked to hear of.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Event {
+pub enum ChangeEvent {
     /// The list of tools.
     Tools,
     /// The list of prompts.
@@ -68,33 +68,36 @@ pub enum Event {
 }
 
 /// Protocol logic that any transport can drive.
-pub trait Machine: Send {
+pub trait ProtocolMachine: Send {
     /// Takes one frame and appends what is to be done.
-    fn handle(&mut self, frame: &[u8], actions: &mut Vec<Action>);
+    fn handle(&mut self, frame: &[u8], actions: &mut Vec<MachineAction>);
 
     /// Takes an event of the server, its own included, and appends what this session owes its client.
-    fn event(&mut self, _event: &Event, _actions: &mut Vec<Action>) {}
+    fn event(&mut self, _event: &ChangeEvent, _actions: &mut Vec<MachineAction>) {}
 
-    /// The parameters of a tool that a Modern request over HTTP repeats in its headers: the name behind
+    /// Returns the parameters of a tool that a Modern request over HTTP repeats in its headers: the name behind
     /// `Mcp-Param-`, and the member of the arguments.
-    fn mirrored(&self, _tool: &str) -> &[(&'static str, &'static str)] {
+    fn mirrored_parameters(&self, _tool: &str) -> &[(&'static str, &'static str)] {
         &[]
     }
 
     /// Takes the end of input and appends what is to be done; nothing appended ends the process with 0.
-    fn end_of_input(&mut self, _actions: &mut Vec<Action>) {}
+    fn end_of_input(&mut self, _actions: &mut Vec<MachineAction>) {}
 
     /// Takes a frame that was longer than the transport's bound and was dropped.
-    fn too_long(&mut self, actions: &mut Vec<Action>) {
-        let fault = Fault::InvalidRequest("the frame is longer than 32 MiB; send less".into());
-        actions.push(Action::Send(fault.frame("null", Era::Legacy("2025-11-25"))));
+    fn too_long(&mut self, actions: &mut Vec<MachineAction>) {
+        let fault =
+            RequestFault::InvalidRequest("the frame is longer than 32 MiB; send less".into());
+        actions.push(MachineAction::Send(
+            fault.frame("null", RevisionKind::Legacy("2025-11-25")),
+        ));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::echo::Echo;
+    use crate::echo::EchoServer;
 
     const FRAMES: [&str; 4] = [
         r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{}}}"#,
@@ -103,12 +106,13 @@ mod tests {
         r#"[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}]"#,
     ];
 
-    /// Whatever comes, every frame that goes out is one line of valid JSON.
-    fn check(server: &mut Server<Echo>, frame: &[u8]) {
+    /// Checks that every output frame is one line of valid JSON.
+    fn check(server: &mut ProtocolServer<EchoServer>, frame: &[u8]) {
         let mut actions = Vec::new();
         server.handle(frame, &mut actions);
         for action in actions {
-            if let Action::Send(sent) | Action::SendLater { frame: sent, .. } = action {
+            if let MachineAction::Send(sent) | MachineAction::SendLater { frame: sent, .. } = action
+            {
                 assert!(!sent.contains(&b'\n'));
                 let sent: Result<serde_json::Value, _> = serde_json::from_slice(&sent);
                 assert!(sent.is_ok(), "after {}", String::from_utf8_lossy(frame));
@@ -118,12 +122,12 @@ mod tests {
 
     #[test]
     fn damaged_frames_are_answered_with_valid_frames() {
-        let echo = Echo {
+        let echo = EchoServer {
             delay: Duration::ZERO,
             reply_bytes: 1,
-            ..Echo::default()
+            ..EchoServer::default()
         };
-        let mut server = Server::new(echo, Eras::Both, None);
+        let mut server = ProtocolServer::new(echo, RevisionSet::Both, None);
         for frame in FRAMES {
             let frame = frame.as_bytes();
             for length in 0..=frame.len() {
@@ -141,12 +145,12 @@ mod tests {
 
     #[test]
     fn a_deep_frame_is_answered() {
-        let echo = Echo {
+        let echo = EchoServer {
             delay: Duration::ZERO,
             reply_bytes: 1,
-            ..Echo::default()
+            ..EchoServer::default()
         };
-        let mut server = Server::new(echo, Eras::Legacy, None);
+        let mut server = ProtocolServer::new(echo, RevisionSet::Legacy, None);
         check(&mut server, FRAMES[0].as_bytes());
         for deep in [
             "[".repeat(100_000),

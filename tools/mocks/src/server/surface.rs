@@ -1,11 +1,11 @@
-//! What a server offers, apart from the protocol.
+//! Tools, prompts and resources of a server, without the protocol.
 
-use super::Fault;
+use super::RequestFault;
 use std::time::Duration;
 
 /// Who a server says it is.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Identity {
+pub(crate) struct ServerIdentity {
     pub(crate) name: &'static str,
     pub(crate) title: &'static str,
     /// Raw text, not JSON.
@@ -14,14 +14,14 @@ pub(crate) struct Identity {
 
 /// A tool's answer.
 #[derive(Debug)]
-pub(crate) struct Called {
+pub(crate) struct ToolResult {
     /// The members of the result object, without braces.
     pub(crate) members: String,
     /// How long the tool takes.
     pub(crate) after: Duration,
 }
 
-impl Called {
+impl ToolResult {
     pub(crate) fn now(members: String) -> Self {
         Self {
             members,
@@ -32,23 +32,25 @@ impl Called {
 
 /// Tools, prompts and resources. Lists are JSON arrays; results are members without braces; `arguments`
 /// is raw JSON, `{}` when the caller sent none.
-pub(crate) trait Surface: Send {
-    fn identity(&self) -> Identity;
+pub(crate) trait ServerSurface: Send {
+    fn identity(&self) -> ServerIdentity;
 
     fn tools(&mut self) -> String;
 
-    fn call(&mut self, tool: &str, arguments: &str) -> Result<Called, Fault>;
+    fn call(&mut self, tool: &str, arguments: &str) -> Result<ToolResult, RequestFault>;
 
-    /// None where the server has no prompts at all.
+    /// Returns `None` if the server has no prompts at all.
     fn prompts(&mut self) -> Option<String> {
         None
     }
 
-    fn prompt(&mut self, name: &str, _arguments: &str) -> Result<String, Fault> {
-        Err(Fault::InvalidParams(format!("unknown prompt {name}")))
+    fn prompt(&mut self, name: &str, _arguments: &str) -> Result<String, RequestFault> {
+        Err(RequestFault::InvalidParams(format!(
+            "unknown prompt {name}"
+        )))
     }
 
-    /// None where the server has no resources at all.
+    /// Returns `None` if the server has no resources at all.
     fn resources(&mut self) -> Option<String> {
         None
     }
@@ -57,21 +59,21 @@ pub(crate) trait Surface: Send {
         "[]".into()
     }
 
-    fn read(&mut self, uri: &str) -> Result<String, Fault> {
-        Err(Fault::UnknownResource { uri: uri.into() })
+    fn read(&mut self, uri: &str) -> Result<String, RequestFault> {
+        Err(RequestFault::UnknownResource { uri: uri.into() })
     }
 
-    /// The capabilities object, where it is not what tools, prompts and resources make it.
+    /// Returns the capabilities object, if it is not what tools, prompts and resources make it.
     fn capabilities(&mut self) -> Option<String> {
         None
     }
 
-    /// How long a list may be cached, in milliseconds (Modern only).
+    /// Returns how long a list may be cached, in milliseconds (Modern only).
     fn ttl_ms(&self) -> u64 {
         60_000
     }
 
-    /// Whether `tools/list` may change within a session.
+    /// Returns whether `tools/list` may change within a session.
     fn tools_change(&self) -> bool {
         false
     }

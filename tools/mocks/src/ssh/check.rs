@@ -9,31 +9,31 @@ use russh::keys::{PrivateKey, PrivateKeyWithHashAlg, PublicKey, PublicKeyOrCerti
 use russh::{ChannelMsg, Disconnect};
 use tokio::time::{Instant, timeout};
 
-use super::Listens;
-use sshd::Admits;
+use super::ListeningTarget;
+use sshd::AdmissionRule;
 
 /// Longest time that looking at one server takes.
 const LOOK: Duration = Duration::from_secs(60);
 /// Round trips that are measured.
 const ROUNDS: usize = 5;
-/// What a server has to say back.
+/// Text that a server has to echo.
 const WORD: &str = "durward";
 /// How much later than its period a server may restart.
 const RESTART_LATE: Duration = Duration::from_secs(10);
 
-/// What was seen of one.
+/// Result of the check of one server.
 #[derive(Debug)]
-pub struct Seen {
+pub struct TargetCheck {
     name: String,
     port: u16,
     about: String,
     /// The fastest of some round trips.
     round_trip: Option<Duration>,
-    /// What it does not do, or does and should not.
+    /// Fault of the server: a missing or a wrong behaviour.
     pub wrong: Option<String>,
 }
 
-impl fmt::Display for Seen {
+impl fmt::Display for TargetCheck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}: {}", self.port, self.name, self.about)?;
         if let Some(took) = self.round_trip {
@@ -47,11 +47,15 @@ impl fmt::Display for Seen {
 }
 
 /// Looks at all of them at once.
-pub async fn all(all: &[Listens], key: &PrivateKey, host_key: &PublicKey) -> Vec<Seen> {
+pub async fn all(
+    all: &[ListeningTarget],
+    key: &PrivateKey,
+    host_key: &PublicKey,
+) -> Vec<TargetCheck> {
     let looking: Vec<_> = all
         .iter()
         .map(|listens| {
-            let look = Look {
+            let look = TargetProbe {
                 listens: listens.clone(),
                 key: key.clone(),
                 host_key: host_key.clone(),
@@ -66,15 +70,15 @@ pub async fn all(all: &[Listens], key: &PrivateKey, host_key: &PublicKey) -> Vec
     seen
 }
 
-struct Look {
-    listens: Listens,
+struct TargetProbe {
+    listens: ListeningTarget,
     key: PrivateKey,
     host_key: PublicKey,
 }
 
-struct Known(PublicKey);
+struct KnownKey(PublicKey);
 
-impl Handler for Known {
+impl Handler for KnownKey {
     type Error = russh::Error;
 
     async fn check_server_key(
@@ -88,8 +92,8 @@ impl Handler for Known {
     }
 }
 
-impl Look {
-    async fn look(self) -> Seen {
+impl TargetProbe {
+    async fn look(self) -> TargetCheck {
         let about = match self.listens.line {
             None => self.listens.variant.about.to_owned(),
             Some(line) => format!(
@@ -100,13 +104,13 @@ impl Look {
                 line.loss_percent
             ),
         };
-        let looked = timeout(LOOK, self.judged()).await;
+        let looked = timeout(LOOK, self.probe()).await;
         let looked = looked.unwrap_or_else(|_| Err("it took too long".to_owned()));
         let (round_trip, wrong) = match looked {
             Ok(round_trip) => (round_trip, None),
             Err(wrong) => (None, Some(wrong)),
         };
-        Seen {
+        TargetCheck {
             name: self.listens.name,
             port: self.listens.address.port(),
             about,
@@ -115,14 +119,14 @@ impl Look {
         }
     }
 
-    async fn judged(&self) -> Result<Option<Duration>, String> {
+    async fn probe(&self) -> Result<Option<Duration>, String> {
         let variant = self.listens.variant;
         let (user, password) = (variant.user, variant.password());
         for (user, password) in [(user, password), (user, "not it"), ("root", "root")] {
             let is = self.by_password(user, password).await?.is_some();
             let should = variant.takes_password(user, password);
             if is != should {
-                return Err(said(&format!("{user} with a password"), is));
+                return Err(describe_login(&format!("{user} with a password"), is));
             }
         }
         let began = Instant::now();
@@ -130,12 +134,14 @@ impl Look {
         let took = began.elapsed();
         let Some(client) = by_key else {
             return match variant.admits {
-                Admits::Nobody => Ok(None),
-                Admits::PasswordAndKey | Admits::KeyOnly => Err(said("the key", false)),
+                AdmissionRule::Nobody => Ok(None),
+                AdmissionRule::PasswordAndKey | AdmissionRule::KeyOnly => {
+                    Err(describe_login("the key", false))
+                }
             };
         };
-        if variant.admits == Admits::Nobody {
-            return Err(said("the key", true));
+        if variant.admits == AdmissionRule::Nobody {
+            return Err(describe_login("the key", true));
         }
         if took < variant.slow {
             return Err(format!("a login took only {} ms", took.as_millis()));
@@ -168,15 +174,15 @@ impl Look {
         Ok(Some(round_trip))
     }
 
-    /// A connection. A server that restarts just now is tried again.
-    async fn connect(&self) -> Result<Handle<Known>, String> {
+    /// Returns a connection. A server that restarts just now is tried again.
+    async fn connect(&self) -> Result<Handle<KnownKey>, String> {
         let config = Arc::new(Config {
             nodelay: true,
             ..Config::default()
         });
         let mut wrong = String::new();
         for _ in 0..ROUNDS {
-            let known = Known(self.host_key.clone());
+            let known = KnownKey(self.host_key.clone());
             match client::connect(Arc::clone(&config), self.listens.address, known).await {
                 Ok(client) => return Ok(client),
                 Err(error) => wrong = format!("it cannot be connected to: {error}"),
@@ -193,14 +199,14 @@ impl Look {
         &self,
         user: &str,
         password: &str,
-    ) -> Result<Option<Handle<Known>>, String> {
+    ) -> Result<Option<Handle<KnownKey>>, String> {
         let mut client = self.connect().await?;
         let answer = client.authenticate_password(user, password).await;
         let answer = answer.map_err(|error| format!("a login failed: {error}"))?;
         Ok(matches!(answer, AuthResult::Success).then_some(client))
     }
 
-    async fn by_key(&self, user: &str) -> Result<Option<Handle<Known>>, String> {
+    async fn by_key(&self, user: &str) -> Result<Option<Handle<KnownKey>>, String> {
         let mut client = self.connect().await?;
         let key = PrivateKeyWithHashAlg::new(Arc::new(self.key.clone()), None);
         let answer = client.authenticate_publickey(user, key).await;
@@ -209,12 +215,12 @@ impl Look {
     }
 }
 
-fn said(who: &str, is_let_in: bool) -> String {
+fn describe_login(who: &str, is_let_in: bool) -> String {
     let what = if is_let_in { "is let in" } else { "is refused" };
     format!("{who} {what}")
 }
 
-async fn echo(client: &Handle<Known>) -> Result<String, String> {
+async fn echo(client: &Handle<KnownKey>) -> Result<String, String> {
     let failed = |error: russh::Error| format!("a command failed: {error}");
     let mut channel = client.channel_open_session().await.map_err(failed)?;
     let line = format!("printf {WORD}");
@@ -228,8 +234,8 @@ async fn echo(client: &Handle<Known>) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&told).into_owned())
 }
 
-/// The fastest of some openings of a channel: one round trip each.
-async fn round_trip(client: &Handle<Known>) -> Result<Duration, String> {
+/// Returns the fastest of some openings of a channel: one round trip each.
+async fn round_trip(client: &Handle<KnownKey>) -> Result<Duration, String> {
     let mut least = Duration::MAX;
     for _ in 0..ROUNDS {
         let began = Instant::now();

@@ -12,7 +12,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
-use sshd::{Line, SENT_AGAIN};
+use sshd::{LineQuality, SENT_AGAIN};
 
 /// Longest piece that is delayed as one, in bytes: about a packet.
 const PIECE_BYTES: usize = 1_400;
@@ -21,7 +21,7 @@ const PIECES_MAX: usize = 4_096;
 
 /// Which way is delayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ways {
+pub enum DelayDirection {
     /// Only towards the server, so that a round trip is delayed once.
     There,
     /// Both.
@@ -29,7 +29,7 @@ pub enum Ways {
 }
 
 /// Takes connections and passes them on over the line, for ever.
-pub async fn run(listener: TcpListener, to: SocketAddr, line: Line, ways: Ways) {
+pub async fn run(listener: TcpListener, to: SocketAddr, line: LineQuality, ways: DelayDirection) {
     loop {
         let Ok((client, _)) = listener.accept().await else {
             // A connection that was gone before it was taken; nothing else is left to wait for.
@@ -37,19 +37,24 @@ pub async fn run(listener: TcpListener, to: SocketAddr, line: Line, ways: Ways) 
             continue;
         };
         tokio::spawn(async move {
-            // Whoever connects sees that nobody is there.
+            // The client sees a closed connection.
             let _ = pass(client, to, line, ways).await;
         });
     }
 }
 
-async fn pass(client: TcpStream, to: SocketAddr, line: Line, ways: Ways) -> io::Result<()> {
+async fn pass(
+    client: TcpStream,
+    to: SocketAddr,
+    line: LineQuality,
+    ways: DelayDirection,
+) -> io::Result<()> {
     let server = TcpStream::connect(to).await?;
     client.set_nodelay(true)?;
     server.set_nodelay(true)?;
     let (client_reads, client_writes) = client.into_split();
     let (server_reads, server_writes) = server.into_split();
-    let back = (ways == Ways::Both).then_some(line);
+    let back = (ways == DelayDirection::Both).then_some(line);
     let there = delayed(client_reads, server_writes, Some(line));
     let back = delayed(server_reads, client_writes, back);
     // The end of one direction is the end of the connection once what is on the way has arrived.
@@ -62,10 +67,10 @@ async fn pass(client: TcpStream, to: SocketAddr, line: Line, ways: Ways) -> io::
 async fn delayed(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
-    line: Option<Line>,
+    line: Option<LineQuality>,
 ) -> io::Result<()> {
     let (sender, mut pieces) = mpsc::channel::<(Instant, Vec<u8>)>(PIECES_MAX);
-    let mut chance = Chance::new();
+    let mut chance = DelayRandom::new();
     let reading = async move {
         let mut before = Instant::now();
         loop {
@@ -95,16 +100,16 @@ async fn delayed(
 }
 
 /// Chance enough for delays: a xorshift.
-struct Chance(u64);
+struct DelayRandom(u64);
 
-impl Chance {
+impl DelayRandom {
     fn new() -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         let seed = since.map_or(1, |since| u64::from(since.subsec_nanos()));
         Self(seed | 1)
     }
 
-    /// A number below this one.
+    /// Returns a number below this one.
     fn below(&mut self, most: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -112,7 +117,7 @@ impl Chance {
         self.0 % most.max(1)
     }
 
-    fn delay(&mut self, line: Line) -> Duration {
+    fn delay(&mut self, line: LineQuality) -> Duration {
         let jitter = u64::try_from(line.jitter.as_micros()).unwrap_or(u64::MAX / 4);
         let off = Duration::from_micros(self.below(jitter * 2 + 1));
         let lost = self.below(100) < u64::from(line.loss_percent);

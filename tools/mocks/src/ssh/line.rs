@@ -33,7 +33,7 @@ pub enum LineState {
 /// A line to a server, over an address of its own.
 #[derive(Debug)]
 pub struct BadLine {
-    /// Where its near end listens.
+    /// Address of its near end.
     pub address: SocketAddr,
     state: watch::Sender<LineState>,
 }
@@ -42,7 +42,7 @@ impl BadLine {
     /// Lays a line to a server; it is there as long as its runtime is.
     ///
     /// # Errors
-    /// Where no port is free.
+    /// If no port is free.
     pub async fn to(server: SocketAddr) -> io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = listener.local_addr()?;
@@ -112,7 +112,7 @@ async fn carry(
 
 /// Waits until the line is not stalled.
 async fn clear(states: &mut watch::Receiver<LineState>) {
-    // Whoever stalls it may be gone: then it stays as it is, until its runtime ends.
+    // The task that stalls it may have ended; then the state remains until the runtime ends.
     if states
         .wait_for(|state| *state != LineState::Stalled)
         .await

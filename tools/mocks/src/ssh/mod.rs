@@ -1,8 +1,8 @@
-//! SSH servers to test and to measure against, without any rights: seven that differ in one thing each, and a twin
-//! of each behind a bad line. Commands are run by `/bin/sh` as whoever runs the mock, whatever user logs in.
+//! SSH servers to test and to measure against, without any rights: seven that differ in one thing each, and a twin of
+//! each behind a bad line. Commands are run by `/bin/sh` as the user of the mock, for every login.
 //!
-//! They listen on one address of this machine alone. Before they are used they are looked at from outside: a server that does
-//! not do what is peculiar about it ends the mock.
+//! They listen on one address of this machine alone. Each is checked from outside before use: a server that does not do
+//! what is peculiar about it ends the mock.
 
 mod check;
 mod delay;
@@ -16,14 +16,17 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use sshd::{Admits, LINES, Line, PrivateKey, RANDOM, Shared, TWIN_PORTS, VARIANTS, Variant};
+use sshd::{
+    AdmissionRule, LINES, LineQuality, PrivateKey, RANDOM, ServerShared, ServerVariant, TWIN_PORTS,
+    VARIANTS,
+};
 use tokio::net::TcpListener;
 
 use crate::MockError;
-use delay::Ways;
+use delay::DelayDirection;
 pub use line::{BadLine, LineState};
 
-/// What the help says at its end.
+/// Last part of the help text.
 pub(crate) const HELP: &str = "\
 Servers: standard, keyonly, prompts, slowauth, denyall, unstable (drops all connections every 5 s), root.
 Users testuser, fancyuser, gituser, zshuser, dashuser and slowuser have the password testpass; root's is root.
@@ -36,7 +39,7 @@ Examples:
 
 All servers are looked at first: who is let in, what a command says, how long a round trip takes. It ends with its standard input.";
 
-/// The address of all servers where nothing else is said.
+/// Default address of all servers.
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// The address of the target in `lab farm`.
 const FARM_TARGET: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 178, 0, 20));
@@ -55,8 +58,8 @@ pub struct SshTargetArgs {
     /// The port of the first server; the others follow, and the twins a hundred further. 0 takes free ports.
     #[arg(long, value_name = "N", default_value_t = FIRST_PORT)]
     pub port: u16,
-    /// The address of all servers: 127.0.0.1, or 10.178.0.20 inside of `durward-lab farm run target`. There is no other, so
-    /// that nobody else's machine is ever loaded.
+    /// The address of all servers: 127.0.0.1, or 10.178.0.20 inside of `durward-lab farm run target`. There is no
+    /// other, so that nobody else's machine is ever loaded.
     #[arg(long, value_name = "ADDRESS", default_value_t = LOOPBACK, value_parser = own_address)]
     pub address: IpAddr,
     /// Only this server, with its twin; repeatable [default: all seven]
@@ -72,11 +75,11 @@ pub struct SshTargetArgs {
 
 /// A server, or a twin, that listens.
 #[derive(Debug, Clone)]
-struct Listens {
-    variant: Variant,
+struct ListeningTarget {
+    variant: ServerVariant,
     name: String,
     address: SocketAddr,
-    line: Option<Line>,
+    line: Option<LineQuality>,
 }
 
 /// Serves until its standard input ends.
@@ -90,7 +93,7 @@ pub(crate) fn run(args: &SshTargetArgs) -> Result<u8, MockError> {
 }
 
 async fn serve_all(args: &SshTargetArgs) -> Result<u8, MockError> {
-    let chosen = chosen(&args.only)?;
+    let chosen = choose_targets(&args.only)?;
     fs::create_dir_all(&args.dir).map_err(|source| MockError::Path {
         path: args.dir.clone(),
         source,
@@ -99,9 +102,9 @@ async fn serve_all(args: &SshTargetArgs) -> Result<u8, MockError> {
     let mut all = Vec::new();
     for (at, variant) in chosen {
         let (listener, address) = listen((args.address, args.port), at).await?;
-        let shared = Arc::new(Shared::new(variant, &key, host_key.clone()));
+        let shared = Arc::new(ServerShared::new(variant, &key, host_key.clone()));
         tokio::spawn(sshd::run(listener, address, shared));
-        all.push(Listens {
+        all.push(ListeningTarget {
             variant,
             name: variant.name.to_owned(),
             address,
@@ -110,12 +113,12 @@ async fn serve_all(args: &SshTargetArgs) -> Result<u8, MockError> {
         if let (Some(line), false) = (LINES.get(usize::from(at)), args.no_twins) {
             let (listener, twin) = listen((args.address, args.port), at + TWIN_PORTS).await?;
             let ways = if args.delay_both {
-                Ways::Both
+                DelayDirection::Both
             } else {
-                Ways::There
+                DelayDirection::There
             };
             tokio::spawn(delay::run(listener, address, *line, ways));
-            all.push(Listens {
+            all.push(ListeningTarget {
                 variant,
                 name: format!("{}-far", variant.name),
                 address: twin,
@@ -152,19 +155,19 @@ async fn serve_all(args: &SshTargetArgs) -> Result<u8, MockError> {
 /// address for each line.
 ///
 /// # Errors
-/// Where no port is free.
+/// If no port is free.
 pub async fn bad_lines(to: SocketAddr, count: usize) -> std::io::Result<Vec<SocketAddr>> {
     let mut all = Vec::new();
     for line in LINES.into_iter().take(count) {
         let listener = TcpListener::bind((LOOPBACK, 0)).await?;
         all.push(listener.local_addr()?);
-        tokio::spawn(delay::run(listener, to, line, Ways::There));
+        tokio::spawn(delay::run(listener, to, line, DelayDirection::There));
     }
     Ok(all)
 }
 
-/// The servers of these names, with their numbers.
-fn chosen(only: &[String]) -> Result<Vec<(u16, Variant)>, MockError> {
+/// Returns the servers of these names, with their numbers.
+fn choose_targets(only: &[String]) -> Result<Vec<(u16, ServerVariant)>, MockError> {
     let all = (0..).zip(VARIANTS);
     if let Some(unknown) = only
         .iter()
@@ -178,7 +181,7 @@ fn chosen(only: &[String]) -> Result<Vec<(u16, Variant)>, MockError> {
         return Err(MockError::Usage(text));
     }
     let is_chosen =
-        |variant: &Variant| only.is_empty() || only.iter().any(|name| name == variant.name);
+        |variant: &ServerVariant| only.is_empty() || only.iter().any(|name| name == variant.name);
     Ok(all.filter(|(_, variant)| is_chosen(variant)).collect())
 }
 
@@ -208,7 +211,7 @@ async fn listen(
     Ok((listener, address))
 }
 
-/// The name of the host that has this port where nothing else was asked for.
+/// Returns the name of the host that has this port by default.
 #[must_use]
 pub fn name_of(port: u16) -> Option<String> {
     let at = port.checked_sub(FIRST_PORT)?;
@@ -230,7 +233,7 @@ fn fresh_key() -> Result<PrivateKey, MockError> {
 /// Writes what a client needs: the key, the host keys, and a file of hosts for `durward ssh serve --hosts`.
 fn write_files(
     dir: &Path,
-    all: &[Listens],
+    all: &[ListeningTarget],
     key: &PrivateKey,
     host_key: &PrivateKey,
 ) -> Result<(), MockError> {
@@ -241,8 +244,10 @@ fn write_files(
         let (ip, port) = (listens.address.ip(), listens.address.port());
         known.push_str(&sshd::known_hosts_line(listens.address, host_key).map_err(unwritten)?);
         let credential = match listens.variant.admits {
-            Admits::KeyOnly => "key".to_owned(),
-            Admits::PasswordAndKey | Admits::Nobody => listens.variant.user.to_owned(),
+            AdmissionRule::KeyOnly => "key".to_owned(),
+            AdmissionRule::PasswordAndKey | AdmissionRule::Nobody => {
+                listens.variant.user.to_owned()
+            }
         };
         let _ = writeln!(
             hosts,
@@ -305,7 +310,7 @@ mod tests {
     fn servers_are_chosen_by_name() {
         let names = |only: &[&str]| {
             let only: Vec<String> = only.iter().map(|name| (*name).to_owned()).collect();
-            let chosen = chosen(&only).map_err(|error| error.to_string())?;
+            let chosen = choose_targets(&only).map_err(|error| error.to_string())?;
             Ok::<_, String>(
                 chosen
                     .iter()

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use mocks::ambiguous::{Ambiguous, Frames};
+use mocks::ambiguous::{AmbiguousFrame, FrameStream};
 use serde_json::Value;
 use wire::canonical::NameTree;
 use wire::jsonrpc::{member, string};
@@ -125,7 +125,7 @@ fn read_by(line: &Value) -> [String; 4] {
 }
 
 /// The frame as the gate would send it, where it would.
-fn sent(frame: &Ambiguous) -> Option<Canonical> {
+fn sent(frame: &AmbiguousFrame) -> Option<Canonical> {
     let mut declared = NameTree::default();
     for name in ["path", "text", "count"] {
         declared.declare(name);
@@ -148,8 +148,8 @@ fn seeds() -> [u64; 2] {
 fn reads_the_same(make: impl Fn() -> Option<Command>) {
     for seed in seeds() {
         let Some(reader) = make() else { return };
-        let frames: Vec<Ambiguous> = Frames::new(seed).take(FRAMES).collect();
-        let good: Vec<(&Ambiguous, Canonical)> = frames
+        let frames: Vec<AmbiguousFrame> = FrameStream::new(seed).take(FRAMES).collect();
+        let good: Vec<(&AmbiguousFrame, Canonical)> = frames
             .iter()
             .filter_map(|frame| Some((frame, sent(frame)?)))
             .collect();
@@ -188,8 +188,8 @@ fn python_reads_in_a_canonical_frame_what_the_scan_reads() {
 
 /// Whether the reader reads each frame of a form as the scan does, as it came.
 fn reads_otherwise(make: impl Fn() -> Option<Command>, form: &str) {
-    let frames = Frames::new(1).take(FRAMES);
-    let frames: Vec<Ambiguous> = frames.filter(|frame| frame.form == form).collect();
+    let frames = FrameStream::new(1).take(FRAMES);
+    let frames: Vec<AmbiguousFrame> = frames.filter(|frame| frame.form == form).collect();
     assert!(frames.len() >= 4, "{form}");
     let differs = frames.iter().any(|frame| {
         let Some(reader) = make() else { return true };

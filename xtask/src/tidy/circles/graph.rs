@@ -10,11 +10,11 @@ type Place = (String, usize);
 
 /// What names what, and where.
 #[derive(Debug, Default)]
-pub(super) struct Graph {
+pub(super) struct ModuleGraph {
     arrows: BTreeMap<Arrow, Vec<Place>>,
 }
 
-impl Graph {
+impl ModuleGraph {
     pub(super) fn add(&mut self, from: &str, to: &str, at: (&str, usize)) {
         let places = self
             .arrows
@@ -23,14 +23,14 @@ impl Graph {
         places.push((at.0.to_owned(), at.1));
     }
 
-    /// The first place at which an arrow is written.
+    /// Returns the first place at which an arrow is written.
     pub(super) fn place(&self, arrow: &Arrow) -> Place {
         let first = self.arrows.get(arrow).and_then(|places| places.first());
         first.cloned().unwrap_or_default()
     }
 
-    /// Leaves out `borne`: which of these were needed for that, and which arrows would have to go as well so that no
-    /// circle is left. Of a circle the arrow that is written least often is taken.
+    /// Leaves out the allowed arrows. Returns those of them that were needed, and which arrows would have to go as well
+    /// so that no circle is left. Of a circle the arrow that is written least often is taken.
     pub(super) fn without(&self, borne: &BTreeSet<Arrow>) -> (Vec<Arrow>, Vec<Arrow>) {
         let mut kept: BTreeSet<&Arrow> =
             self.arrows.keys().filter(|a| !borne.contains(*a)).collect();
@@ -69,7 +69,7 @@ impl Graph {
         (needed, closing)
     }
 
-    /// The shortest way along the arrows, both ends included; empty where there is none.
+    /// Returns the shortest way along the arrows, both ends included; empty if there is none.
     pub(super) fn way<'a>(&'a self, from: &'a str, to: &str) -> Vec<&'a str> {
         let mut before: BTreeMap<&str, &str> = BTreeMap::new();
         let mut open = VecDeque::from([from]);
@@ -117,8 +117,8 @@ fn reaches(arrows: &BTreeSet<&Arrow>, from: &str, to: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn graph(arrows: &[(&str, &str)]) -> Graph {
-        let mut graph = Graph::default();
+    fn graph(arrows: &[(&str, &str)]) -> ModuleGraph {
+        let mut graph = ModuleGraph::default();
         for (line, (from, to)) in arrows.iter().enumerate() {
             graph.add(from, to, ("f", line + 1));
         }

@@ -1,30 +1,30 @@
-//! The list of circles that are borne: `crates/gate/src: policy -> paths`, one arrow a line.
+//! The list of allowed circles: `crates/gate/src: policy -> paths`, one arrow a line.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::graph::Arrow;
 use crate::finding::Finding;
 
-/// Where the list lives.
+/// Path of the list.
 pub(super) const FILE: &str = "xtask/circles.txt";
 
-/// How many entries the list may hold. Lower it whenever one goes; nobody raises it unnoticed.
+/// How many entries the list may hold. Lower it whenever one goes; raising it shows in a review.
 const ENTRIES_MAX: usize = 0;
 
 /// The entries, with their lines, and what was wrong with the text.
 #[derive(Debug, Default)]
-pub(super) struct List {
-    entries: BTreeMap<(String, Arrow), Entry>,
+pub(super) struct ExceptionList {
+    entries: BTreeMap<(String, Arrow), ExceptionEntry>,
     findings: Vec<Finding>,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct ExceptionEntry {
     line: usize,
     needed: bool,
 }
 
-impl List {
+impl ExceptionList {
     pub(super) fn read(text: &str) -> Self {
         let mut list = Self::default();
         for (index, line) in text.lines().enumerate() {
@@ -37,7 +37,7 @@ impl List {
                 list.complain(at, "the line is no entry", "write `folder: from -> to`");
                 continue;
             };
-            let entry = Entry {
+            let entry = ExceptionEntry {
                 line: at,
                 needed: false,
             };
@@ -52,7 +52,7 @@ impl List {
         self.findings.push(Finding::new(FILE, line, wrong, remedy));
     }
 
-    /// The arrows that are borne between the children of a folder.
+    /// Returns the allowed arrows between the children of a folder.
     pub(super) fn of(&self, folder: &str) -> BTreeSet<Arrow> {
         let here = self.entries.keys().filter(|(at, _)| at == folder);
         here.map(|(_, arrow)| arrow.clone()).collect()
@@ -104,8 +104,8 @@ fn entry(line: &str) -> Option<(String, Arrow)> {
 mod tests {
     use super::*;
 
-    fn said(text: &str) -> Vec<String> {
-        List::read(text)
+    fn list_faults(text: &str) -> Vec<String> {
+        ExceptionList::read(text)
             .finish()
             .iter()
             .map(ToString::to_string)
@@ -115,10 +115,10 @@ mod tests {
     #[test]
     fn bad_lines_and_doubles_are_found() {
         assert!(
-            said("# a note\n\na -> b\n")[0]
+            list_faults("# a note\n\na -> b\n")[0]
                 .starts_with("xtask/circles.txt:3: the line is no entry")
         );
-        assert!(said("s: a -> b\ns: a -> b\n")[0].contains(":2: the entry stands twice"));
+        assert!(list_faults("s: a -> b\ns: a -> b\n")[0].contains(":2: the entry stands twice"));
     }
 
     #[test]
@@ -126,7 +126,7 @@ mod tests {
         let text: String = (0..=ENTRIES_MAX)
             .map(|n| format!("s: a{n} -> b\n"))
             .collect();
-        let mut list = List::read(&text);
+        let mut list = ExceptionList::read(&text);
         for n in 0..=ENTRIES_MAX {
             list.needed("s", (format!("a{n}"), "b".to_owned()));
         }

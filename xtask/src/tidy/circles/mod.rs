@@ -1,25 +1,25 @@
 //! Folders of a crate name each other in one direction only.
 //!
-//! What is compared are the children of one folder: at the top of a crate every module, further down every folder.
-//! A folder and what lies below it are one thing and may name each other. Circles that are borne for now stand in a
-//! list, as the arrows that close them; it may only shrink.
+//! The rule compares the children of one folder: at the top of a crate every module, further down every folder. A
+//! folder and what lies below it are one thing and may name each other. A list has the circles that are allowed for
+//! now, as the arrows that close them; it may only shrink.
 
 use std::collections::BTreeMap;
 
-use super::modules::map::Map;
+use super::modules::map::ModuleMap;
 use super::modules::names::arrows;
-use super::modules::roots::{self, Target};
-use super::tree::Tree;
+use super::modules::roots::{self, RootTarget};
+use super::tree::SourceTree;
 use crate::finding::Finding;
-use graph::Graph;
-use list::List;
+use graph::ModuleGraph;
+use list::ExceptionList;
 
 mod graph;
 mod list;
 
 /// Arrows that close a circle and are not on the list, and entries of the list that close none.
-pub(super) fn check(tree: &Tree) -> Vec<Finding> {
-    let mut list = List::read(tree.text(list::FILE).unwrap_or_default());
+pub(super) fn check(tree: &SourceTree) -> Vec<Finding> {
+    let mut list = ExceptionList::read(tree.text(list::FILE).unwrap_or_default());
     let mut findings = Vec::new();
     for (folder, graph) in graphs(tree) {
         let borne = list.of(&folder);
@@ -39,15 +39,15 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// The arrows between the children of each folder.
-fn graphs(tree: &Tree) -> BTreeMap<String, Graph> {
-    let mut graphs: BTreeMap<String, Graph> = BTreeMap::new();
+/// Returns the arrows between the children of each folder.
+fn graphs(tree: &SourceTree) -> BTreeMap<String, ModuleGraph> {
+    let mut graphs: BTreeMap<String, ModuleGraph> = BTreeMap::new();
     for (root, target) in roots::all(tree) {
-        if target != Target::Shipped {
+        if target != RootTarget::Shipped {
             continue;
         }
         let source = root.rsplit_once('/').map_or("", |(folder, _)| folder);
-        let map = Map::new(tree, root);
+        let map = ModuleMap::new(tree, root);
         for arrow in arrows(&map) {
             let same = arrow
                 .from
@@ -73,8 +73,8 @@ fn graphs(tree: &Tree) -> BTreeMap<String, Graph> {
     graphs
 }
 
-/// Whether a module has modules in files of their own.
-fn is_folder(map: &Map<'_>, path: &[String]) -> bool {
+/// Returns whether a module has modules in files of their own.
+fn is_folder(map: &ModuleMap<'_>, path: &[String]) -> bool {
     map.modules
         .range(path.to_vec()..)
         .take_while(|(inner, _)| inner.starts_with(path))
@@ -87,9 +87,9 @@ mod tests {
 
     const MANIFEST: (&str, &str) = ("a/Cargo.toml", "[package]\n");
 
-    fn found(files: &[(&str, &str)]) -> Vec<String> {
+    fn findings_of(files: &[(&str, &str)]) -> Vec<String> {
         let files: Vec<(&str, &str)> = [&[MANIFEST], files].concat();
-        check(&Tree::of(&files))
+        check(&SourceTree::of(&files))
             .iter()
             .map(ToString::to_string)
             .collect()
@@ -107,14 +107,14 @@ mod tests {
         let two = ("a/src/two/mod.rs", "mod deep;\npub struct Two;");
         let deep = ("a/src/two/deep.rs", "use crate::three::Three;");
         assert_eq!(
-            found(&[LIB, ONE, two, deep, THREE]),
+            findings_of(&[LIB, ONE, two, deep, THREE]),
             [
                 "a/src/one.rs:2: `one` -> two -> three -> one is a circle in a/src; \
               move what both need into a module that names neither"
             ]
         );
         let deep = ("a/src/two/deep.rs", "use super::Two;");
-        assert_eq!(found(&[LIB, ONE, two, deep, THREE]), [""; 0]);
+        assert_eq!(findings_of(&[LIB, ONE, two, deep, THREE]), [""; 0]);
     }
 
     #[test]
@@ -131,13 +131,13 @@ mod tests {
                 ("a/src/top/q.rs", "use super::p::P;\npub struct Q;"),
             ]
         };
-        let circle = found(&files("use super::super::y::Y;"));
+        let circle = findings_of(&files("use super::super::y::Y;"));
         assert_eq!(circle.len(), 1, "{circle:?}");
         assert!(
             circle[0].contains("is a circle in a/src/top;"),
             "{circle:?}"
         );
-        assert_eq!(found(&files("")), [""; 0]);
+        assert_eq!(findings_of(&files("")), [""; 0]);
     }
 
     #[test]
@@ -154,7 +154,7 @@ mod tests {
             ),
             ("a/src/top/low/lower.rs", "use crate::top::Top;"),
         ];
-        assert_eq!(found(&files), [""; 0]);
+        assert_eq!(findings_of(&files), [""; 0]);
     }
 
     #[test]
@@ -167,19 +167,19 @@ mod tests {
         };
         let all = [LIB, ONE, two, THREE];
         let borne = [&all[..], &[list("a/src: one -> two\n")]].concat();
-        assert_eq!(only(found(&borne)), [""; 0]);
+        assert_eq!(only(findings_of(&borne)), [""; 0]);
         let free = [LIB, ONE, ("a/src/two.rs", "pub struct Two;"), THREE];
         for (entry, why) in [
             ("a/src: one -> two\n", "no circle any more"),
             ("a/src: two -> one\n", "no circle any more"),
             ("a/src/gone: x -> y\n", "no circle any more"),
         ] {
-            let found = only(found(&[&free[..], &[list(entry)]].concat()));
+            let found = only(findings_of(&[&free[..], &[list(entry)]].concat()));
             assert_eq!(found.len(), 1, "{entry}: {found:?}");
             assert!(found[0].contains(why), "{found:?}");
         }
         let twice = "a/src: one -> two\na/src: two -> three\n";
-        let found = only(found(&[&all[..], &[list(twice)]].concat()));
+        let found = only(findings_of(&[&all[..], &[list(twice)]].concat()));
         assert_eq!(found.len(), 1, "one of both is enough: {found:?}");
     }
 }

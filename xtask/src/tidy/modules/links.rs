@@ -1,4 +1,4 @@
-//! What one file declares and names: its modules, its imports, the paths in its code.
+//! Declarations and names of one file: its modules, its imports, the paths in its code.
 
 use proc_macro2::{TokenStream, TokenTree};
 use syn::visit::{self, Visit};
@@ -8,16 +8,16 @@ use super::super::survey::{attributes, is_test_only};
 
 /// Everything of one file that binds it to other files.
 #[derive(Debug, Default)]
-pub(in crate::tidy) struct Links {
+pub(in crate::tidy) struct FileLinks {
     /// Modules in files of their own.
-    pub(super) modules: Vec<Declared>,
+    pub(super) modules: Vec<DeclaredModule>,
     /// Modules written inside this file, each as its path from the file's own module.
     pub(super) inline: Vec<Scope>,
     /// Imports, renamed or not, and those of everything.
-    pub(super) imports: Vec<Import>,
+    pub(super) imports: Vec<ImportedName>,
     /// Paths of two names and more, as they are written.
-    pub(super) paths: Vec<Path>,
-    /// What is defined here.
+    pub(super) paths: Vec<WrittenPath>,
+    /// Items defined here.
     pub(super) items: Vec<(Scope, String)>,
 }
 
@@ -26,7 +26,7 @@ pub(super) type Scope = Vec<String>;
 
 /// `mod name;`
 #[derive(Debug)]
-pub(super) struct Declared {
+pub(super) struct DeclaredModule {
     pub(super) scope: Scope,
     pub(super) name: String,
     /// The file that `#[path = "…"]` names.
@@ -36,41 +36,41 @@ pub(super) struct Declared {
 
 /// One name that `use` brings into a module.
 #[derive(Debug)]
-pub(super) struct Import {
+pub(super) struct ImportedName {
     pub(super) scope: Scope,
-    /// What it is called here; none where everything is brought in.
+    /// Its name here; `None` for a glob import.
     pub(super) name: Option<String>,
     pub(super) target: Vec<String>,
 }
 
 /// A path as it is written.
 #[derive(Debug)]
-pub(super) struct Path {
+pub(super) struct WrittenPath {
     pub(super) scope: Scope,
     pub(super) names: Vec<String>,
     pub(super) line: usize,
 }
 
 /// Reads what a parsed file declares and names.
-pub(in crate::tidy) fn read(file: &File) -> Links {
-    let mut reader = Reader::default();
+pub(in crate::tidy) fn read(file: &File) -> FileLinks {
+    let mut reader = LinkReader::default();
     reader.visit_file(file);
     reader.links
 }
 
 #[derive(Default)]
-struct Reader {
-    links: Links,
+struct LinkReader {
+    links: FileLinks,
     scope: Scope,
     /// Inside code that is compiled only for tests.
     test: bool,
 }
 
-impl Reader {
+impl LinkReader {
     fn module(&mut self, module: &ItemMod) {
         let name = plain(&module.ident);
         if module.content.is_none() {
-            self.links.modules.push(Declared {
+            self.links.modules.push(DeclaredModule {
                 scope: self.scope.clone(),
                 name,
                 file: module.attrs.iter().find_map(path_attribute),
@@ -113,7 +113,7 @@ impl Reader {
 
     fn import(&mut self, name: Option<String>, target: Vec<String>, line: usize) {
         self.path(target.clone(), line);
-        self.links.imports.push(Import {
+        self.links.imports.push(ImportedName {
             scope: self.scope.clone(),
             name,
             target,
@@ -122,7 +122,7 @@ impl Reader {
 
     fn path(&mut self, names: Vec<String>, line: usize) {
         if !self.test {
-            self.links.paths.push(Path {
+            self.links.paths.push(WrittenPath {
                 scope: self.scope.clone(),
                 names,
                 line,
@@ -138,7 +138,7 @@ impl Reader {
             match token {
                 TokenTree::Ident(ident) => {
                     if colons < 2 {
-                        self.ended(&mut names, line);
+                        self.end_statement(&mut names, line);
                         line = ident.span().start().line;
                     }
                     names.push(plain(&ident));
@@ -148,7 +148,7 @@ impl Reader {
                     colons += 1;
                 }
                 other => {
-                    self.ended(&mut names, line);
+                    self.end_statement(&mut names, line);
                     colons = 0;
                     if let TokenTree::Group(group) = other {
                         self.tokens(group.stream());
@@ -156,10 +156,10 @@ impl Reader {
                 }
             }
         }
-        self.ended(&mut names, line);
+        self.end_statement(&mut names, line);
     }
 
-    fn ended(&mut self, names: &mut Vec<String>, line: usize) {
+    fn end_statement(&mut self, names: &mut Vec<String>, line: usize) {
         if names.len() > 1 {
             self.path(std::mem::take(names), line);
         }
@@ -167,7 +167,7 @@ impl Reader {
     }
 }
 
-impl<'ast> Visit<'ast> for Reader {
+impl<'ast> Visit<'ast> for LinkReader {
     fn visit_item(&mut self, item: &'ast Item) {
         let outer = self.test;
         self.test |= attributes(item).iter().any(is_test_only);
@@ -201,7 +201,7 @@ impl<'ast> Visit<'ast> for Reader {
     }
 }
 
-/// The name of what an item defines, where it has one.
+/// Returns the name of what an item defines, if it has one.
 fn defined(item: &Item) -> Option<String> {
     let ident = match item {
         Item::Const(i) => &i.ident,
@@ -242,7 +242,7 @@ fn path_attribute(attribute: &Attribute) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn links(text: &str) -> Links {
+    fn links(text: &str) -> FileLinks {
         read(&syn::parse_file(text).unwrap())
     }
 

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::tree::{Tree, module_folder};
-use super::links::{Declared, Import, Links, Path, Scope};
+use super::super::tree::{SourceTree, module_folder};
+use super::links::{DeclaredModule, FileLinks, ImportedName, Scope, WrittenPath};
 
 /// How deep modules may lie: files that include one another would never end.
 const DEPTH_MAX: usize = 32;
@@ -17,22 +17,22 @@ pub(in crate::tidy) struct Module<'a> {
     pub(in crate::tidy) file: &'a str,
     /// Compiled only for tests.
     pub(in crate::tidy) test: bool,
-    /// Whether it stands in a file of its own.
+    /// Whether it has a file of its own.
     pub(in crate::tidy) whole: bool,
-    pub(super) imports: Vec<&'a Import>,
-    pub(super) paths: Vec<&'a Path>,
+    pub(super) imports: Vec<&'a ImportedName>,
+    pub(super) paths: Vec<&'a WrittenPath>,
     pub(super) items: BTreeSet<&'a str>,
 }
 
 /// All modules of a crate by their paths.
 #[derive(Debug, Default)]
-pub(in crate::tidy) struct Map<'a> {
+pub(in crate::tidy) struct ModuleMap<'a> {
     pub(in crate::tidy) modules: BTreeMap<ModulePath, Module<'a>>,
 }
 
-impl<'a> Map<'a> {
+impl<'a> ModuleMap<'a> {
     /// Follows `mod` from the file at the root. A file that is missing or cannot be parsed has no modules.
-    pub(in crate::tidy) fn new(tree: &'a Tree, root: &'a str) -> Self {
+    pub(in crate::tidy) fn new(tree: &'a SourceTree, root: &'a str) -> Self {
         let mut map = Self::default();
         let folder = root.rsplit_once('/').map_or("", |(folder, _)| folder);
         let below = if folder.is_empty() {
@@ -44,13 +44,20 @@ impl<'a> Map<'a> {
         map
     }
 
-    /// The files that the crate is made of.
+    /// Returns the files that the crate is made of.
     pub(in crate::tidy) fn files(&self) -> impl Iterator<Item = &'a str> {
         self.modules.values().map(|module| module.file)
     }
 
     /// Takes in a file as the module `at`; its own modules lie in `below`.
-    fn file(&mut self, tree: &'a Tree, at: ModulePath, file: &'a str, below: &str, test: bool) {
+    fn file(
+        &mut self,
+        tree: &'a SourceTree,
+        at: ModulePath,
+        file: &'a str,
+        below: &str,
+        test: bool,
+    ) {
         let links = tree.links(file);
         let whole = Module {
             file,
@@ -71,21 +78,21 @@ impl<'a> Map<'a> {
                 test,
                 ..Module::default()
             };
-            self.modules.insert(joined(&at, scope), inner);
+            self.modules.insert(join_path(&at, scope), inner);
         }
         self.fill(&at, links);
         for declared in &links.modules {
             if let Some((next, folder)) = find(tree, file, below, declared) {
-                let mut path = joined(&at, &declared.scope);
+                let mut path = join_path(&at, &declared.scope);
                 path.push(declared.name.clone());
                 self.file(tree, path, next, &folder, test || declared.test);
             }
         }
     }
 
-    fn fill(&mut self, at: &ModulePath, links: &'a Links) {
+    fn fill(&mut self, at: &ModulePath, links: &'a FileLinks) {
         let mut each = |scope: &Scope, add: &mut dyn FnMut(&mut Module<'a>)| {
-            if let Some(module) = self.modules.get_mut(&joined(at, scope)) {
+            if let Some(module) = self.modules.get_mut(&join_path(at, scope)) {
                 add(module);
             }
         };
@@ -103,12 +110,12 @@ impl<'a> Map<'a> {
     }
 }
 
-/// Where a declared module lies: its file, and the folder of its own modules.
+/// Finds a declared module: its file, and the folder of its own modules.
 fn find<'a>(
-    tree: &'a Tree,
+    tree: &'a SourceTree,
     file: &str,
     below: &str,
-    declared: &Declared,
+    declared: &DeclaredModule,
 ) -> Option<(&'a str, String)> {
     if let Some(named) = &declared.file {
         let folder = file.rsplit_once('/').map_or("", |(folder, _)| folder);
@@ -130,11 +137,11 @@ fn find<'a>(
         .map(|found| (found, module_folder(found)))
 }
 
-fn joined(at: &[String], scope: &[String]) -> ModulePath {
+fn join_path(at: &[String], scope: &[String]) -> ModulePath {
     at.iter().chain(scope).cloned().collect()
 }
 
-/// A path without `.` and `..`.
+/// Returns a path without `.` and `..`.
 fn plain(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
@@ -155,7 +162,7 @@ mod tests {
 
     #[test]
     fn modules_are_followed_through_files_folders_and_named_paths() {
-        let tree = Tree::of(&[
+        let tree = SourceTree::of(&[
             (
                 "a/src/lib.rs",
                 "mod one;\nmod two;\nmod three { mod four; }\n#[cfg(test)]\nmod checks;",
@@ -172,7 +179,7 @@ mod tests {
             ("a/shared/beside.rs", ""),
             ("a/src/left.rs", ""),
         ]);
-        let map = Map::new(&tree, "a/src/lib.rs");
+        let map = ModuleMap::new(&tree, "a/src/lib.rs");
         let found: Vec<(String, &str, bool)> = map
             .modules
             .iter()
@@ -197,7 +204,7 @@ mod tests {
 
     #[test]
     fn a_file_that_includes_itself_ends() {
-        let tree = Tree::of(&[("a/src/lib.rs", "#[path = \"lib.rs\"]\nmod again;")]);
-        assert!(Map::new(&tree, "a/src/lib.rs").modules.len() <= DEPTH_MAX + 1);
+        let tree = SourceTree::of(&[("a/src/lib.rs", "#[path = \"lib.rs\"]\nmod again;")]);
+        assert!(ModuleMap::new(&tree, "a/src/lib.rs").modules.len() <= DEPTH_MAX + 1);
     }
 }

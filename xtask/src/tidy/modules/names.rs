@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use super::links::Path;
-use super::map::{Map, Module, ModulePath};
+use super::links::WrittenPath;
+use super::map::{Module, ModuleMap, ModulePath};
 
 /// How many `use` a name is followed through: imports of one another would never end.
 const STEPS_MAX: usize = 16;
 
 /// One module names another.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::tidy) struct Arrow<'a> {
+pub(in crate::tidy) struct ModuleArrow<'a> {
     pub(in crate::tidy) from: ModulePath,
     pub(in crate::tidy) to: ModulePath,
     pub(in crate::tidy) file: &'a str,
@@ -18,13 +18,13 @@ pub(in crate::tidy) struct Arrow<'a> {
 }
 
 /// Which modules of a crate name which others: the module that defines a name, and those that hand it on.
-pub(in crate::tidy) fn arrows<'a>(map: &Map<'a>) -> Vec<Arrow<'a>> {
+pub(in crate::tidy) fn arrows<'a>(map: &ModuleMap<'a>) -> Vec<ModuleArrow<'a>> {
     let mut arrows = BTreeSet::new();
     for (from, module) in map.modules.iter().filter(|(_, module)| !module.test) {
         for path in &module.paths {
-            for to in named(map, from, path) {
+            for to in named_modules(map, from, path) {
                 let (file, line) = (module.file, path.line);
-                arrows.insert(Arrow {
+                arrows.insert(ModuleArrow {
                     from: from.clone(),
                     to,
                     file,
@@ -36,8 +36,12 @@ pub(in crate::tidy) fn arrows<'a>(map: &Map<'a>) -> Vec<Arrow<'a>> {
     arrows.into_iter().collect()
 }
 
-fn named(map: &Map<'_>, from: &ModulePath, path: &Path) -> BTreeSet<ModulePath> {
-    let mut walk = Walk {
+fn named_modules(
+    map: &ModuleMap<'_>,
+    from: &ModulePath,
+    path: &WrittenPath,
+) -> BTreeSet<ModulePath> {
+    let mut walk = NameWalk {
         map,
         touched: BTreeSet::new(),
     };
@@ -46,12 +50,12 @@ fn named(map: &Map<'_>, from: &ModulePath, path: &Path) -> BTreeSet<ModulePath> 
     walk.touched
 }
 
-struct Walk<'m, 'a> {
-    map: &'m Map<'a>,
+struct NameWalk<'m, 'a> {
+    map: &'m ModuleMap<'a>,
     touched: BTreeSet<ModulePath>,
 }
 
-impl Walk<'_, '_> {
+impl NameWalk<'_, '_> {
     /// A path as the module `from` writes it. A name that is no module and no import is another crate's, or local.
     fn begin(&mut self, from: &ModulePath, names: &[String], steps: usize) {
         let Some((first, rest)) = names.split_first() else {
@@ -111,7 +115,7 @@ impl Walk<'_, '_> {
         for import in all {
             let mut whole = import.target.clone();
             whole.push(name.to_owned());
-            let mut further = Walk {
+            let mut further = NameWalk {
                 map: self.map,
                 touched: BTreeSet::new(),
             };
@@ -132,7 +136,7 @@ impl Walk<'_, '_> {
     }
 }
 
-/// What an imported name stands for.
+/// Returns the path behind an imported name.
 fn imports<'a>(module: &Module<'a>, name: &str) -> Option<&'a [String]> {
     let found = module
         .imports
@@ -156,12 +160,12 @@ fn parent(of: &[String]) -> ModulePath {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tidy::tree::Tree;
+    use crate::tidy::tree::SourceTree;
 
     /// `from -> to` for every arrow of a crate of these files.
-    fn found(files: &[(&str, &str)]) -> Vec<String> {
-        let tree = Tree::of(files);
-        let map = Map::new(&tree, "src/lib.rs");
+    fn arrows_of(files: &[(&str, &str)]) -> Vec<String> {
+        let tree = SourceTree::of(files);
+        let map = ModuleMap::new(&tree, "src/lib.rs");
         let mut found: Vec<String> = arrows(&map)
             .iter()
             .filter(|arrow| !arrow.from.is_empty())
@@ -189,7 +193,7 @@ mod tests {
             "mod inner { use super::super::b::B; }",
             "use crate::B;",
         ] {
-            let found = found(&[
+            let found = arrows_of(&[
                 ROOT,
                 ("src/a.rs", text),
                 ("src/b.rs", "pub struct B;"),
@@ -212,14 +216,14 @@ mod tests {
             ("src/b.rs", "pub use crate::c::Other;"),
             ("src/c.rs", "pub struct Deep;\npub struct Other;"),
         ];
-        assert_eq!(found(&files), ["a -> ", "a -> b", "a -> c", "b -> c"]);
+        assert_eq!(arrows_of(&files), ["a -> ", "a -> b", "a -> c", "b -> c"]);
     }
 
     #[test]
     fn other_crates_and_own_names_lead_nowhere() {
         let a = "use std::fmt;\nuse serde::b::B;\nfn f(x: fmt::Error) { Own::new(); }\nstruct Own;";
         assert_eq!(
-            found(&[ROOT, ("src/a.rs", a), ("src/b.rs", ""), ("src/c.rs", "")]),
+            arrows_of(&[ROOT, ("src/a.rs", a), ("src/b.rs", ""), ("src/c.rs", "")]),
             [""; 0]
         );
     }
@@ -232,6 +236,6 @@ mod tests {
             ("src/b.rs", "pub use crate::a::X;\npub use crate::a::*;"),
             ("src/c.rs", "use crate::a::X;\nuse crate::a::Y;"),
         ];
-        assert_eq!(found(&files), ["a -> b", "b -> a", "c -> a", "c -> b"]);
+        assert_eq!(arrows_of(&files), ["a -> b", "b -> a", "c -> a", "c -> b"]);
     }
 }

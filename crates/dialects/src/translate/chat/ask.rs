@@ -1,11 +1,14 @@
 //! Writing a request.
 
-use super::super::ask::{Ask, Call, Choice, Part, Role, Shape, Text, Tool, Turn};
+use super::super::ask::{
+    ChatTurn, ContentPart, ModelRequest, OfferedTool, ReplyShape, SpeakerRole, Text, ToolCall,
+    ToolChoice,
+};
 use super::super::fields::{LeftOut, NO_COUNTERPART, Read, wrong};
-use super::super::{ReasoningField, RequestOptions, Source};
-use crate::write::{Object, list, quoted};
+use super::super::{FileSource, ReasoningField, RequestOptions};
+use crate::write::{ObjectWriter, list, quote};
 
-/// What a result of a tool begins with where the tool failed: the dialect has no other word for it.
+/// Prefix of the result of a failed tool: the dialect has no other mark.
 const FAILED: &str = "the tool failed:";
 
 /// The longest name of a user that OpenAI takes.
@@ -13,7 +16,7 @@ const USER_CHARS_MAX: usize = 64;
 
 /// Writes a request.
 pub(in super::super) fn write(
-    ask: &Ask<'_>,
+    ask: &ModelRequest<'_>,
     options: &RequestOptions<'_>,
     left_out: &mut LeftOut,
 ) -> Read<Vec<u8>> {
@@ -26,13 +29,15 @@ pub(in super::super) fn write(
     }
     for turn in &ask.turns {
         match turn.role {
-            Role::System => turns.push(message("system", &parts(&turn.parts, &turn.at)?)),
-            Role::User => user(turn, &mut turns)?,
-            // An empty turn is refused. Only what nobody else can read was said.
-            Role::Assistant if turn.parts.iter().all(is_redacted) && !turn.parts.is_empty() => {
+            SpeakerRole::System => turns.push(message("system", &parts(&turn.parts, &turn.at)?)),
+            SpeakerRole::User => user(turn, &mut turns)?,
+            // An empty turn is refused. The turn had only parts that no other provider can read.
+            SpeakerRole::Assistant
+                if turn.parts.iter().all(is_redacted) && !turn.parts.is_empty() =>
+            {
                 left_out.insert("content.redacted_thinking");
             }
-            Role::Assistant => {
+            SpeakerRole::Assistant => {
                 let said = assistant(turn, options.thoughts, (ask.names.signature, left_out))?;
                 turns.push(said);
             }
@@ -43,7 +48,7 @@ pub(in super::super) fn write(
     } else {
         "max_tokens"
     };
-    let stop = ask.stop.iter().map(|text| quoted(text));
+    let stop = ask.stop.iter().map(|text| quote(text));
     let tools = ask.tools.iter().map(tool);
     let asks_usage = ask.streams && !options.is_strict;
     let usage = asks_usage.then_some("{\"include_usage\":true}");
@@ -53,7 +58,7 @@ pub(in super::super) fn write(
         left_out.insert(ask.names.user);
     }
     let parallel = ask.parallel.filter(|_| !ask.tools.is_empty());
-    let body = Object::new()
+    let body = ObjectWriter::new()
         .text("model", options.model)
         .raw("messages", list(turns))
         .raw_if(most, ask.max_tokens)
@@ -69,42 +74,44 @@ pub(in super::super) fn write(
         .raw_if("response_format", ask.shape.as_ref().map(shape))
         .raw_if(
             "reasoning_effort",
-            ask.effort.map(|effort| quoted(effort.word())),
+            ask.effort.map(|effort| quote(effort.word())),
         )
-        .raw_if("user", user.map(|user| quoted(user)))
+        .raw_if("user", user.map(|user| quote(user)))
         .raw_if("stream", ask.streams.then_some("true"))
         .raw_if("stream_options", usage);
     Ok(body.end())
 }
 
-fn is_redacted(part: &Part<'_>) -> bool {
-    matches!(part, Part::Redacted(_))
+fn is_redacted(part: &ContentPart<'_>) -> bool {
+    matches!(part, ContentPart::Redacted(_))
 }
 
 fn message(role: &str, content: &[u8]) -> Vec<u8> {
-    let message = Object::new().text("role", role).raw("content", content);
+    let message = ObjectWriter::new()
+        .text("role", role)
+        .raw("content", content);
     message.end()
 }
 
-/// A content of texts: one stands alone, several are parts.
+/// Returns a content of texts: one is a string, several are parts.
 fn texts(texts: &[Text<'_>]) -> Vec<u8> {
     match texts {
-        [one] => quoted(one),
+        [one] => quote(one),
         _ => list(texts.iter().map(|text| text_part(text))),
     }
 }
 
 fn text_part(text: &str) -> Vec<u8> {
-    let part = Object::new().text("type", "text").text("text", text);
+    let part = ObjectWriter::new().text("type", "text").text("text", text);
     part.end()
 }
 
 /// Writes what a user says: the results of tools are messages of their own, and their files follow in the next message.
-fn user(turn: &Turn<'_>, out: &mut Vec<Vec<u8>>) -> Read<()> {
+fn user(turn: &ChatTurn<'_>, out: &mut Vec<Vec<u8>>) -> Read<()> {
     let mut rest = turn.parts.as_slice();
     let mut files: Vec<Vec<u8>> = Vec::new();
     while let Some((first, behind)) = rest.split_first() {
-        if let Part::Result {
+        if let ContentPart::Result {
             id,
             failed,
             parts: said,
@@ -116,13 +123,13 @@ fn user(turn: &Turn<'_>, out: &mut Vec<Vec<u8>>) -> Read<()> {
         }
         let count = rest
             .iter()
-            .position(|part| matches!(part, Part::Result { .. }))
+            .position(|part| matches!(part, ContentPart::Result { .. }))
             .unwrap_or(rest.len());
         let (own, behind) = rest.split_at(count);
         out.push(match files.is_empty() {
             true => message("user", &parts(own, &turn.at)?),
             false => {
-                files.extend(listed(own, &turn.at)?);
+                files.extend(content_parts(own, &turn.at)?);
                 message("user", &list(std::mem::take(&mut files)))
             }
         });
@@ -138,98 +145,100 @@ fn user(turn: &Turn<'_>, out: &mut Vec<Vec<u8>>) -> Read<()> {
 fn result(
     id: &str,
     failed: bool,
-    said: &[Part<'_>],
+    said: &[ContentPart<'_>],
     files: &mut Vec<Vec<u8>>,
     at: &str,
 ) -> Read<Vec<u8>> {
-    let is_text = |part: &&Part<'_>| matches!(part, Part::Text(_));
-    let texts: Vec<&Part<'_>> = said.iter().filter(is_text).collect();
-    let others: Vec<&Part<'_>> = said.iter().filter(|part| !is_text(part)).collect();
+    let is_text = |part: &&ContentPart<'_>| matches!(part, ContentPart::Text(_));
+    let texts: Vec<&ContentPart<'_>> = said.iter().filter(is_text).collect();
+    let others: Vec<&ContentPart<'_>> = said.iter().filter(|part| !is_text(part)).collect();
     if !others.is_empty() {
         files.push(text_part(&format!(
             "files that the tool call {id} returned:"
         )));
         for part in others {
-            files.extend(listed(std::slice::from_ref(part), at)?);
+            files.extend(content_parts(std::slice::from_ref(part), at)?);
         }
     }
     let content = match (texts.as_slice(), failed) {
-        ([], false) => quoted(""),
-        ([Part::Text(text)], false) => quoted(text),
+        ([], false) => quote(""),
+        ([ContentPart::Text(text)], false) => quote(text),
         _ => {
             let failed = failed.then(|| text_part(FAILED));
             let texts = texts.into_iter().filter_map(|part| match part {
-                Part::Text(text) => Some(text_part(text)),
+                ContentPart::Text(text) => Some(text_part(text)),
                 _ => None,
             });
             list(failed.into_iter().chain(texts))
         }
     };
-    let message = Object::new()
+    let message = ObjectWriter::new()
         .text("role", "tool")
         .text("tool_call_id", id)
         .raw("content", content);
     Ok(message.end())
 }
 
-/// A content of parts.
-fn parts(own: &[Part<'_>], at: &str) -> Read<Vec<u8>> {
-    if let [Part::Text(text)] = own {
-        return Ok(quoted(text));
+/// Returns a content of parts.
+fn parts(own: &[ContentPart<'_>], at: &str) -> Read<Vec<u8>> {
+    if let [ContentPart::Text(text)] = own {
+        return Ok(quote(text));
     }
-    Ok(list(listed(own, at)?))
+    Ok(list(content_parts(own, at)?))
 }
 
-/// The parts of a content.
-fn listed(own: &[Part<'_>], at: &str) -> Read<Vec<Vec<u8>>> {
+/// Returns the parts of a content.
+fn content_parts(own: &[ContentPart<'_>], at: &str) -> Read<Vec<Vec<u8>>> {
     let mut out = Vec::new();
     for part in own {
         out.push(match part {
-            Part::Text(text) => text_part(text),
-            Part::Image(source) => {
-                let image = Object::new().text("url", &source.url());
-                let part = Object::new().text("type", "image_url");
+            ContentPart::Text(text) => text_part(text),
+            ContentPart::Image(source) => {
+                let image = ObjectWriter::new().text("url", &source.url());
+                let part = ObjectWriter::new().text("type", "image_url");
                 part.raw("image_url", image.end()).end()
             }
-            Part::Document { name, source } => document(name.as_deref(), source, at)?,
+            ContentPart::Document { name, source } => document(name.as_deref(), source, at)?,
             _ => return wrong(at, NO_COUNTERPART),
         });
     }
     Ok(out)
 }
 
-fn document(name: Option<&str>, source: &Source<'_>, at: &str) -> Read<Vec<u8>> {
-    let Source::Data { .. } = source else {
+fn document(name: Option<&str>, source: &FileSource<'_>, at: &str) -> Read<Vec<u8>> {
+    let FileSource::Data { .. } = source else {
         return wrong(
             at,
             "has a document by its URL, which this model's provider cannot be told",
         );
     };
-    let file = Object::new()
+    let file = ObjectWriter::new()
         .text("filename", name.unwrap_or("document.pdf"))
         .text("file_data", &source.url());
-    let part = Object::new().text("type", "file").raw("file", file.end());
+    let part = ObjectWriter::new()
+        .text("type", "file")
+        .raw("file", file.end());
     Ok(part.end())
 }
 
-/// What the assistant said.
+/// Writes a turn of the assistant.
 fn assistant(
-    turn: &Turn<'_>,
+    turn: &ChatTurn<'_>,
     place: ReasoningField,
     (signed, left_out): (&'static str, &mut LeftOut),
 ) -> Read<Vec<u8>> {
     let (mut words, mut calls, mut thoughts) = (Vec::new(), Vec::new(), String::new());
     for part in &turn.parts {
         match part {
-            Part::Text(text) | Part::Refusal(text) => words.push(text.clone()),
-            Part::Call(own) => calls.push(call(own, &own.input).end()),
+            ContentPart::Text(text) | ContentPart::Refusal(text) => words.push(text.clone()),
+            ContentPart::Call(own) => calls.push(call(own, &own.input).end()),
             // A signature is for the provider that wrote it.
-            Part::Thinking { text, signature } => {
+            ContentPart::Thinking { text, signature } => {
                 thoughts.push_str(text);
                 let has_own = signature.as_ref().is_some_and(|own| !own.is_empty());
                 left_out.extend(has_own.then_some(signed));
             }
-            Part::Redacted(_) => {
+            ContentPart::Redacted(_) => {
                 left_out.insert("content.redacted_thinking");
             }
             _ => return wrong(&turn.at, NO_COUNTERPART),
@@ -244,9 +253,9 @@ fn assistant(
     } else {
         texts(&words)
     };
-    let thoughts_in = |own| has_thoughts(own).then(|| quoted(&thoughts));
+    let thoughts_in = |own| has_thoughts(own).then(|| quote(&thoughts));
     let calls = (!calls.is_empty()).then(|| list(calls));
-    let message = Object::new()
+    let message = ObjectWriter::new()
         .text("role", "assistant")
         .raw("content", content)
         .raw_if(
@@ -260,63 +269,63 @@ fn assistant(
 
 /// Thoughts as a part of the content.
 fn thoughts_part(text: &str) -> Vec<u8> {
-    let part = Object::new().text("type", "thinking");
+    let part = ObjectWriter::new().text("type", "thinking");
     part.raw("thinking", list([text_part(text)])).end()
 }
 
-/// A call of a tool, as it stands in requests and replies.
-pub(super) fn call(own: &Call<'_>, arguments: &str) -> Object {
-    let function = Object::new()
+/// Returns a call of a tool, as in requests and replies.
+pub(super) fn call(own: &ToolCall<'_>, arguments: &str) -> ObjectWriter {
+    let function = ObjectWriter::new()
         .text("name", &own.name)
         .text("arguments", arguments);
     let extra = own.signature.as_ref().map(|signature| {
-        let google = Object::new().text("thought_signature", signature);
-        Object::new().raw("google", google.end()).end()
+        let google = ObjectWriter::new().text("thought_signature", signature);
+        ObjectWriter::new().raw("google", google.end()).end()
     });
-    Object::new()
+    ObjectWriter::new()
         .text("id", &own.id)
         .text("type", "function")
         .raw("function", function.end())
         .raw_if("extra_content", extra)
 }
 
-fn tool(own: &Tool<'_>) -> Vec<u8> {
-    let description = own.description.as_ref().map(|text| quoted(text));
-    let function = Object::new()
+fn tool(own: &OfferedTool<'_>) -> Vec<u8> {
+    let description = own.description.as_ref().map(|text| quote(text));
+    let function = ObjectWriter::new()
         .text("name", &own.name)
         .raw_if("description", description)
         .raw_if("parameters", own.schema)
         .raw_if("strict", own.strict.map(|strict| strict.to_string()));
-    let tool = Object::new().text("type", "function");
+    let tool = ObjectWriter::new().text("type", "function");
     tool.raw("function", function.end()).end()
 }
 
-fn choice(own: &Choice<'_>) -> Vec<u8> {
+fn choice(own: &ToolChoice<'_>) -> Vec<u8> {
     match own {
-        Choice::Auto => quoted("auto"),
-        Choice::Any => quoted("required"),
-        Choice::None => quoted("none"),
-        Choice::Tool(name) => {
-            let function = Object::new().text("name", name).end();
-            let choice = Object::new().text("type", "function");
+        ToolChoice::Auto => quote("auto"),
+        ToolChoice::Any => quote("required"),
+        ToolChoice::None => quote("none"),
+        ToolChoice::Tool(name) => {
+            let function = ObjectWriter::new().text("name", name).end();
+            let choice = ObjectWriter::new().text("type", "function");
             choice.raw("function", function).end()
         }
     }
 }
 
-fn shape(own: &Shape<'_>) -> Vec<u8> {
+fn shape(own: &ReplyShape<'_>) -> Vec<u8> {
     match own {
-        Shape::Json => Object::new().text("type", "json_object").end(),
-        Shape::Schema {
+        ReplyShape::Json => ObjectWriter::new().text("type", "json_object").end(),
+        ReplyShape::Schema {
             name,
             schema,
             strict,
         } => {
-            let inner = Object::new()
+            let inner = ObjectWriter::new()
                 .text("name", name.as_deref().unwrap_or("reply"))
                 .raw("schema", schema)
                 .raw_if("strict", strict.map(|strict| strict.to_string()));
-            let format = Object::new().text("type", "json_schema");
+            let format = ObjectWriter::new().text("type", "json_schema");
             format.raw("json_schema", inner.end()).end()
         }
     }

@@ -1,12 +1,14 @@
 //! Reading a request.
 
-use super::super::ask::{Ask, Choice, Effort, Role, Shape, Text, Tool};
-use super::super::fields::{Fields, LeftOut, NO_COUNTERPART, Read, wrong};
+use super::super::ask::{
+    ModelRequest, OfferedTool, ReplyShape, SpeakerRole, Text, ThinkingEffort, ToolChoice,
+};
+use super::super::fields::{LeftOut, NO_COUNTERPART, ObjectFields, Read, wrong};
 use super::super::openai;
 use super::turns;
 use crate::json;
 
-/// Members that change nothing where they have one of these values.
+/// Members that change nothing if they have one of these values.
 const NEUTRAL: &[(&str, &[&str])] = &[
     ("n", &["1"]),
     ("modalities", &["[\"text\"]"]),
@@ -26,9 +28,9 @@ const OPTIONAL: &[(&str, &[&str])] = &[
 ];
 
 /// Reads a request.
-pub(in super::super) fn read<'a>(body: &'a str, left_out: &mut LeftOut) -> Read<Ask<'a>> {
-    let mut own = Fields::of("", body)?;
-    // The gate has read these, and they are written anew.
+pub(in super::super) fn read<'a>(body: &'a str, left_out: &mut LeftOut) -> Read<ModelRequest<'a>> {
+    let mut own = ObjectFields::of("", body)?;
+    // The gate has read these, and they are written again.
     for name in ["model", "stream_options"] {
         own.take(name);
     }
@@ -43,7 +45,7 @@ pub(in super::super) fn read<'a>(body: &'a str, left_out: &mut LeftOut) -> Read<
     }
     let named = own.take("metadata").map(json::members);
     left_out.extend(named.filter(|names| !names.is_empty()).map(|_| "metadata"));
-    let mut ask = Ask {
+    let mut ask = ModelRequest {
         streams: own.flag("stream")? == Some(true),
         max_tokens: own.number("max_tokens")?,
         temperature: own.number("temperature")?,
@@ -53,7 +55,7 @@ pub(in super::super) fn read<'a>(body: &'a str, left_out: &mut LeftOut) -> Read<
         frequency_penalty: penalty(&mut own, "frequency_penalty")?,
         parallel: own.flag("parallel_tool_calls")?,
         user: own.text("user")?,
-        ..Ask::default()
+        ..ModelRequest::default()
     };
     ask.max_tokens = own.number("max_completion_tokens")?.or(ask.max_tokens);
     let safety = own.text("safety_identifier")?;
@@ -64,7 +66,7 @@ pub(in super::super) fn read<'a>(body: &'a str, left_out: &mut LeftOut) -> Read<
     ask.stop = stop(&mut own)?;
     ask.effort = match own.text("reasoning_effort")? {
         None => None,
-        Some(word) => match Effort::of(&word) {
+        Some(word) => match ThinkingEffort::of(&word) {
             Some(effort) => Some(effort),
             None => {
                 left_out.drop_or_refuse("reasoning_effort")?;
@@ -79,7 +81,7 @@ pub(in super::super) fn read<'a>(body: &'a str, left_out: &mut LeftOut) -> Read<
     ask.choice = choice(&mut own)?;
     let turns = turns::read(own.list("messages")?, left_out)?;
     let mut turns = turns.into_iter().peekable();
-    while let Some(turn) = turns.next_if(|turn| turn.role == Role::System) {
+    while let Some(turn) = turns.next_if(|turn| turn.role == SpeakerRole::System) {
         turns::system(turn, &mut ask)?;
     }
     ask.turns = turns.collect();
@@ -87,13 +89,13 @@ pub(in super::super) fn read<'a>(body: &'a str, left_out: &mut LeftOut) -> Read<
     Ok(ask)
 }
 
-/// A penalty; none where it is zero.
-fn penalty<'a>(own: &mut Fields<'a>, name: &str) -> Read<Option<&'a str>> {
+/// Returns a penalty; none if it is zero.
+fn penalty<'a>(own: &mut ObjectFields<'a>, name: &str) -> Read<Option<&'a str>> {
     let number = own.number(name)?;
     Ok(number.filter(|raw| raw.parse::<f64>() != Ok(0.0)))
 }
 
-fn stop<'a>(own: &mut Fields<'a>) -> Read<Vec<Text<'a>>> {
+fn stop<'a>(own: &mut ObjectFields<'a>) -> Read<Vec<Text<'a>>> {
     let Some(raw) = own.take("stop") else {
         return Ok(Vec::new());
     };
@@ -107,19 +109,19 @@ fn stop<'a>(own: &mut Fields<'a>) -> Read<Vec<Text<'a>>> {
     }
 }
 
-fn shape<'a>(own: &mut Fields<'a>, left_out: &mut LeftOut) -> Read<Option<Shape<'a>>> {
+fn shape<'a>(own: &mut ObjectFields<'a>, left_out: &mut LeftOut) -> Read<Option<ReplyShape<'a>>> {
     let Some(mut format) = own.object("response_format")? else {
         return Ok(None);
     };
     let shape = match format.need("type")?.as_ref() {
         "text" => None,
-        "json_object" => Some(Shape::Json),
+        "json_object" => Some(ReplyShape::Json),
         "json_schema" => {
             let Some(mut inner) = format.object("json_schema")? else {
                 return wrong(format.at("json_schema"), "is missing");
             };
             inner.hints(&["description"], left_out);
-            let shape = Shape::Schema {
+            let shape = ReplyShape::Schema {
                 name: inner.text("name")?,
                 strict: inner.flag("strict")?,
                 schema: inner.take("schema").unwrap_or("{}"),
@@ -133,8 +135,8 @@ fn shape<'a>(own: &mut Fields<'a>, left_out: &mut LeftOut) -> Read<Option<Shape<
     Ok(shape)
 }
 
-fn tool<'a>(at: String, raw: &'a str, left_out: &mut LeftOut) -> Read<Tool<'a>> {
-    let mut own = Fields::of(at, raw)?;
+fn tool<'a>(at: String, raw: &'a str, left_out: &mut LeftOut) -> Read<OfferedTool<'a>> {
+    let mut own = ObjectFields::of(at, raw)?;
     let kind = own.text("type")?;
     if kind.is_some_and(|kind| kind != "function") {
         return wrong(own.at("type"), NO_COUNTERPART);
@@ -143,7 +145,7 @@ fn tool<'a>(at: String, raw: &'a str, left_out: &mut LeftOut) -> Read<Tool<'a>> 
     let Some(mut function) = own.object("function")? else {
         return wrong(own.at("function"), "is missing");
     };
-    let tool = Tool {
+    let tool = OfferedTool {
         cache_mark: function.take("cache_control").or(mark),
         name: function.need("name")?,
         description: function.text("description")?,
@@ -155,7 +157,7 @@ fn tool<'a>(at: String, raw: &'a str, left_out: &mut LeftOut) -> Read<Tool<'a>> 
     Ok(tool)
 }
 
-fn choice<'a>(own: &mut Fields<'a>) -> Read<Option<Choice<'a>>> {
+fn choice<'a>(own: &mut ObjectFields<'a>) -> Read<Option<ToolChoice<'a>>> {
     openai::choice(own, |named| {
         let Some(mut function) = named.object("function")? else {
             return wrong("tool_choice.function", "is missing");

@@ -3,17 +3,17 @@
 use std::borrow::Cow;
 
 use super::super::arguments;
-use super::super::ask::{Call, Part, Reply, Stop};
+use super::super::ask::{ContentPart, ModelReply, StopReason, ToolCall};
 use super::super::fields::{LeftOut, unknown};
 use super::usage;
 use crate::dialect::Dialect;
 use crate::json::{self, member};
 use crate::usage::Tokens;
-use crate::write::{Object, list, quoted};
+use crate::write::{ObjectWriter, list, quote};
 use wire::scan::Member;
 
-/// Reads a reply; `None` where it is none. `stamp` is that of the request: its id, and when it was answered.
-pub(in super::super) fn read<'a>(text: &'a str, stamp: (&str, u64)) -> Option<Reply<'a>> {
+/// Reads a reply; `None` if it is not one. `stamp` is that of the request: its id, and the time of the answer.
+pub(in super::super) fn read<'a>(text: &'a str, stamp: (&str, u64)) -> Option<ModelReply<'a>> {
     let own = json::members(text);
     let choices = json::elements(member(&own, "choices")?);
     let (choice, more) = choices.split_first()?;
@@ -27,7 +27,7 @@ pub(in super::super) fn read<'a>(text: &'a str, stamp: (&str, u64)) -> Option<Re
     let mut parts = Vec::new();
     let thoughts = word("reasoning_content").or_else(|| word("reasoning"));
     if let Some(text) = thoughts.filter(|text| !text.is_empty()) {
-        parts.push(Part::Thinking {
+        parts.push(ContentPart::Thinking {
             text,
             signature: None,
         });
@@ -37,8 +37,8 @@ pub(in super::super) fn read<'a>(text: &'a str, stamp: (&str, u64)) -> Option<Re
     }
     let mut stop = stop(&choice, &mut left_out);
     if let Some(refusal) = word("refusal").filter(|text| !text.is_empty()) {
-        parts.push(Part::Refusal(refusal));
-        stop = Stop::Refusal;
+        parts.push(ContentPart::Refusal(refusal));
+        stop = StopReason::Refusal;
     }
     let id = member(&own, "id").and_then(json::text).unwrap_or_default();
     let calls = json::elements(member(&message, "tool_calls").unwrap_or_default());
@@ -47,18 +47,18 @@ pub(in super::super) fn read<'a>(text: &'a str, stamp: (&str, u64)) -> Option<Re
     let calls = calls.chain(legacy.map(|raw| (raw, "")));
     for (number, (raw, below)) in calls.enumerate() {
         match call(raw, below, || arguments::id_of(&id, stamp, number)) {
-            Some(call) => parts.push(Part::Call(call)),
+            Some(call) => parts.push(ContentPart::Call(call)),
             None => {
                 left_out.insert("tool_calls");
                 continue;
             }
         }
         // Some say that they have stopped, and call a tool all the same.
-        if stop == Stop::End {
-            stop = Stop::Calls;
+        if stop == StopReason::End {
+            stop = StopReason::Calls;
         }
     }
-    Some(Reply {
+    Some(ModelReply {
         id,
         model: member(&own, "model")
             .and_then(json::text)
@@ -110,25 +110,25 @@ pub(super) fn left_out(
 }
 
 /// Reads a content: a text, or parts, among which some have the model's thoughts. Empty ones are left out.
-pub(super) fn content<'a>(raw: &'a str, left_out: &mut LeftOut) -> Vec<Part<'a>> {
+pub(super) fn content<'a>(raw: &'a str, left_out: &mut LeftOut) -> Vec<ContentPart<'a>> {
     let mut parts = Vec::new();
     if let Some(text) = json::text(raw) {
-        parts.push(Part::Text(text));
+        parts.push(ContentPart::Text(text));
     }
     for raw in json::elements(raw) {
         let own = json::members(raw);
         let word = |name: &str| member(&own, name).and_then(json::text);
         let kind = word("type").unwrap_or_default();
         match kind.as_ref() {
-            "text" | "output_text" => parts.extend(word("text").map(Part::Text)),
-            "refusal" => parts.extend(word("refusal").map(Part::Refusal)),
+            "text" | "output_text" => parts.extend(word("text").map(ContentPart::Text)),
+            "refusal" => parts.extend(word("refusal").map(ContentPart::Refusal)),
             "thinking" => {
                 let inner = json::elements(member(&own, "thinking").unwrap_or_default());
                 let texts = inner
                     .into_iter()
                     .filter_map(|raw| member(&json::members(raw), "text").and_then(json::text));
                 let texts = texts.chain(word("thinking"));
-                parts.extend(texts.map(|text| Part::Thinking {
+                parts.extend(texts.map(|text| ContentPart::Thinking {
                     text,
                     signature: None,
                 }));
@@ -139,13 +139,13 @@ pub(super) fn content<'a>(raw: &'a str, left_out: &mut LeftOut) -> Vec<Part<'a>>
         }
     }
     parts.retain(
-        |part| !matches!(part, Part::Text(text) | Part::Thinking { text, .. } if text.is_empty()),
+        |part| !matches!(part, ContentPart::Text(text) | ContentPart::Thinking { text, .. } if text.is_empty()),
     );
     parts
 }
 
-/// Reads a call; `None` where it calls nothing by a name. `below` is where its function is, `id` makes an id.
-fn call<'a>(raw: &'a str, below: &str, id: impl FnOnce() -> String) -> Option<Call<'a>> {
+/// Reads a call; `None` for a call without a name. `below` is the place of its function, `id` makes an id.
+fn call<'a>(raw: &'a str, below: &str, id: impl FnOnce() -> String) -> Option<ToolCall<'a>> {
     let own = json::members(raw);
     let inner = member(&own, below).map(json::members);
     let function = inner.as_ref().unwrap_or(&own);
@@ -153,7 +153,7 @@ fn call<'a>(raw: &'a str, below: &str, id: impl FnOnce() -> String) -> Option<Ca
     let input = member(function, "arguments").and_then(arguments::of_server);
     let input = input.filter(|text| !text.trim().is_empty());
     let own_id = member(&own, "id").and_then(json::text);
-    Some(Call {
+    Some(ToolCall {
         id: own_id
             .filter(|id| !id.is_empty())
             .unwrap_or_else(|| id().into()),
@@ -164,85 +164,88 @@ fn call<'a>(raw: &'a str, below: &str, id: impl FnOnce() -> String) -> Option<Ca
 }
 
 /// Returns why the model stopped. A reason that is not known counts as an end, and is named.
-pub(super) fn stop(choice: &[Member<'_>], left_out: &mut LeftOut) -> Stop {
+pub(super) fn stop(choice: &[Member<'_>], left_out: &mut LeftOut) -> StopReason {
     let reason = member(choice, "finish_reason").and_then(json::text);
     match reason.as_deref() {
-        Some("length" | "max_tokens") => Stop::Length,
-        Some("tool_calls" | "function_call") => Stop::Calls,
-        Some("content_filter") => Stop::Refusal,
+        Some("length" | "max_tokens") => StopReason::Length,
+        Some("tool_calls" | "function_call") => StopReason::Calls,
+        Some("content_filter") => StopReason::Refusal,
         // Some servers say which text they stopped at.
         Some("stop") => match member(choice, "stop_reason").and_then(json::text) {
-            Some(text) => Stop::Sequence(text.into_owned()),
-            None => Stop::End,
+            Some(text) => StopReason::Sequence(text.into_owned()),
+            None => StopReason::End,
         },
-        None | Some("eos" | "end_turn" | "") => Stop::End,
+        None | Some("eos" | "end_turn" | "") => StopReason::End,
         Some(other) => {
             left_out.insert(unknown("finish_reason", other));
-            Stop::End
+            StopReason::End
         }
     }
 }
 
-/// The reason, as chat completions have it.
-pub(super) fn reason(stop: &Stop) -> &'static str {
+/// Returns the reason, as chat completions have it.
+pub(super) fn reason(stop: &StopReason) -> &'static str {
     match stop {
-        Stop::End | Stop::Sequence(_) => "stop",
-        Stop::Length => "length",
-        Stop::Calls => "tool_calls",
-        Stop::Refusal => "content_filter",
+        StopReason::End | StopReason::Sequence(_) => "stop",
+        StopReason::Length => "length",
+        StopReason::Calls => "tool_calls",
+        StopReason::Refusal => "content_filter",
     }
 }
 
-/// The text that the model stopped at, where it is known.
-pub(super) fn sequence(stop: &Stop) -> Option<Vec<u8>> {
+/// Returns the text that the model stopped at, if it is known.
+pub(super) fn sequence(stop: &StopReason) -> Option<Vec<u8>> {
     match stop {
-        Stop::Sequence(text) => Some(quoted(text)),
+        StopReason::Sequence(text) => Some(quote(text)),
         _ => None,
     }
 }
 
 /// Writes a reply; `created` is when, in seconds since 1970.
-pub(in super::super) fn write(reply: &Reply<'_>, created: u64) -> Option<Vec<u8>> {
+pub(in super::super) fn write(reply: &ModelReply<'_>, created: u64) -> Option<Vec<u8>> {
     let (mut words, mut thoughts, mut refusal) = (None, String::new(), None);
     let (mut calls, mut blocks) = (Vec::new(), Vec::new());
     for part in &reply.parts {
         match part {
-            Part::Text(text) => words.get_or_insert_with(String::new).push_str(text),
-            Part::Refusal(text) => refusal = Some(quoted(text)),
-            Part::Call(own) => calls.push(super::ask::call(own, &own.input).end()),
-            Part::Thinking { text, signature } => {
+            ContentPart::Text(text) => words.get_or_insert_with(String::new).push_str(text),
+            ContentPart::Refusal(text) => refusal = Some(quote(text)),
+            ContentPart::Call(own) => calls.push(super::ask::call(own, &own.input).end()),
+            ContentPart::Thinking { text, signature } => {
                 thoughts.push_str(text);
                 // Only what has a signature has to be given back as it is.
                 blocks.extend(signature.as_ref().map(|own| thinking(text, own).end()));
             }
-            Part::Redacted(data) => blocks.push(redacted(data).end()),
-            Part::Image(_) | Part::Document { .. } | Part::Result { .. } | Part::CacheMark(_) => {
+            ContentPart::Redacted(data) => blocks.push(redacted(data).end()),
+            ContentPart::Image(_)
+            | ContentPart::Document { .. }
+            | ContentPart::Result { .. }
+            | ContentPart::CacheMark(_) => {
                 return None;
             }
         }
     }
-    let content = words.map_or_else(|| b"null".to_vec(), |words| quoted(&words));
-    let message = Object::new()
+    let content = words.map_or_else(|| b"null".to_vec(), |words| quote(&words));
+    let message = ObjectWriter::new()
         .text("role", "assistant")
         .raw("content", content)
         .raw("refusal", refusal.unwrap_or_else(|| b"null".to_vec()))
         .raw_if(
             "reasoning_content",
-            (!thoughts.is_empty()).then(|| quoted(&thoughts)),
+            (!thoughts.is_empty()).then(|| quote(&thoughts)),
         )
         .raw_if(
             "thinking_blocks",
             (!blocks.is_empty()).then(|| list(blocks)),
         )
         .raw_if("tool_calls", (!calls.is_empty()).then(|| list(calls)));
-    let choice = Object::new()
+    let choice = ObjectWriter::new()
         .raw("index", "0")
         .raw("message", message.end())
         .raw("logprobs", "null")
         .text("finish_reason", reason(&reply.stop))
         .raw_if("stop_reason", sequence(&reply.stop));
     let told = reply.tokens != Tokens::default();
-    let body = Object::new()
+    let body = ObjectWriter::new()
         .text("id", &reply.id)
         .text("object", "chat.completion")
         .raw("created", created.to_string())
@@ -253,14 +256,14 @@ pub(in super::super) fn write(reply: &Reply<'_>, created: u64) -> Option<Vec<u8>
 }
 
 /// Thoughts as they have to be given back, signature and all.
-pub(super) fn thinking(text: &str, signature: &str) -> Object {
-    let block = Object::new().text("type", "thinking");
+pub(super) fn thinking(text: &str, signature: &str) -> ObjectWriter {
+    let block = ObjectWriter::new().text("type", "thinking");
     let block = block.text("thinking", text);
     block.text("signature", signature)
 }
 
 /// Thoughts that only the provider can read.
-pub(super) fn redacted(data: &str) -> Object {
-    let block = Object::new().text("type", "redacted_thinking");
+pub(super) fn redacted(data: &str) -> ObjectWriter {
+    let block = ObjectWriter::new().text("type", "redacted_thinking");
     block.text("data", data)
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::super::arguments::{self, ArgumentScan};
-use super::super::ask::{Call, Part, Piece, Stop};
+use super::super::ask::{ContentPart, StopReason, StreamPiece, ToolCall};
 use super::super::fields::LeftOut;
 use super::reply;
 use crate::dialect::Dialect;
@@ -15,7 +15,7 @@ use wire::scan::Member;
 /// Most calls of tools in one reply.
 const CALLS_MAX: usize = 1_024;
 
-/// Longest arguments that are kept for a call whose name has not come yet, in bytes.
+/// Longest arguments that are kept for a call without a name yet, in bytes.
 const WAITING_BYTES_MAX: usize = 1024 * 1024;
 
 /// A call of a tool as it comes.
@@ -23,7 +23,7 @@ const WAITING_BYTES_MAX: usize = 1024 * 1024;
 struct StreamedCall {
     /// The provider's own number.
     index: u64,
-    /// The provider's own id; empty where it has none.
+    /// The provider's own id; empty if it has none.
     id: String,
     /// Which call of the reply it is, once its name has come.
     at: Option<usize>,
@@ -34,7 +34,7 @@ struct StreamedCall {
 
 /// Reads the events of a stream.
 #[derive(Debug, Default)]
-pub(in super::super) struct Reader {
+pub(in super::super) struct ChatReader {
     started: bool,
     /// The id of the reply.
     reply: String,
@@ -44,12 +44,12 @@ pub(in super::super) struct Reader {
     calls: Vec<StreamedCall>,
     /// How many of them have a name.
     named: usize,
-    /// The last call whose arguments came.
+    /// The last call with arguments.
     current: Option<usize>,
 }
 
-impl Reader {
-    /// A stream that has not begun, with the id of its request and the time of its answer.
+impl ChatReader {
+    /// Returns a stream that has not begun, with the id of its request and the time of its answer.
     pub fn new(stamp: (&str, u64)) -> Self {
         Self {
             stamp: (stamp.0.to_owned(), stamp.1),
@@ -57,10 +57,10 @@ impl Reader {
         }
     }
 
-    /// Reads the data of one event; `None` where it is no event of a stream.
-    pub fn read<'a>(&mut self, data: &'a str, out: &mut Vec<Piece<'a>>) -> Option<()> {
+    /// Reads the data of one event; `None` if it is not an event of a stream.
+    pub fn read<'a>(&mut self, data: &'a str, out: &mut Vec<StreamPiece<'a>>) -> Option<()> {
         if data.trim() == "[DONE]" {
-            out.push(Piece::End);
+            out.push(StreamPiece::End);
             return Some(());
         }
         let own = json::members(data);
@@ -68,14 +68,14 @@ impl Reader {
             return None;
         }
         if member(&own, "error").is_some() {
-            out.push(Piece::Failed(message_of(data)));
+            out.push(StreamPiece::Failed(message_of(data)));
             return Some(());
         }
         if !self.started {
             self.started = true;
             let text = |name: &str| member(&own, name).and_then(json::text).unwrap_or_default();
             self.reply = text("id").into_owned();
-            out.push(Piece::Start {
+            out.push(StreamPiece::Start {
                 id: text("id"),
                 model: text("model"),
             });
@@ -84,17 +84,22 @@ impl Reader {
             self.choice(&json::members(choice), &own, out);
         }
         if let Some(usage) = member(&own, "usage") {
-            out.push(Piece::Usage(Tokens::read(Dialect::OpenAi, usage)));
+            out.push(StreamPiece::Usage(Tokens::read(Dialect::OpenAi, usage)));
         }
         Some(())
     }
 
-    fn choice<'a>(&mut self, choice: &[Member<'a>], own: &[Member<'a>], out: &mut Vec<Piece<'a>>) {
+    fn choice<'a>(
+        &mut self,
+        choice: &[Member<'a>],
+        own: &[Member<'a>],
+        out: &mut Vec<StreamPiece<'a>>,
+    ) {
         // One reply was asked for.
         if member(choice, "index").is_some_and(|index| json::number(index).unwrap_or(0) != 0) {
             let beside = reply::left_out(own, &[], &[]).into_iter();
-            out.extend(beside.map(Piece::LeftOut));
-            out.push(Piece::LeftOut("choices".into()));
+            out.extend(beside.map(StreamPiece::LeftOut));
+            out.push(StreamPiece::LeftOut("choices".into()));
             return;
         }
         let delta = json::members(member(choice, "delta").unwrap_or_default());
@@ -104,12 +109,12 @@ impl Reader {
         };
         let mut left_out: LeftOut = reply::left_out(own, choice, &delta).into_iter().collect();
         let thoughts = text("reasoning_content").or_else(|| text("reasoning"));
-        out.extend(thoughts.map(Piece::Thinking));
+        out.extend(thoughts.map(StreamPiece::Thinking));
         if let Some(content) = member(&delta, "content") {
             let parts = reply::content(content, &mut left_out);
             out.extend(parts.into_iter().filter_map(piece));
         }
-        out.extend(text("refusal").map(Piece::Refusal));
+        out.extend(text("refusal").map(StreamPiece::Refusal));
         for call in json::elements(member(&delta, "tool_calls").unwrap_or_default()) {
             self.call(&json::members(call), &mut left_out, out);
         }
@@ -119,21 +124,21 @@ impl Reader {
         }
         if member(choice, "finish_reason").is_some() {
             let mut stop = reply::stop(choice, &mut left_out);
-            if stop == Stop::End && self.named > 0 {
-                stop = Stop::Calls;
+            if stop == StopReason::End && self.named > 0 {
+                stop = StopReason::Calls;
             }
-            // A call without a name can be made by nobody.
+            // A call without a name cannot be made.
             if self.named < self.calls.len() {
                 left_out.insert("tool_calls");
             }
-            out.extend(left_out.into_iter().map(Piece::LeftOut));
-            out.push(Piece::Stop(stop));
+            out.extend(left_out.into_iter().map(StreamPiece::LeftOut));
+            out.push(StreamPiece::Stop(stop));
         } else {
-            out.extend(left_out.into_iter().map(Piece::LeftOut));
+            out.extend(left_out.into_iter().map(StreamPiece::LeftOut));
         }
     }
 
-    /// Finds the call that a piece belongs to, or begins one; `None` where there are too many.
+    /// Finds the call that a piece belongs to, or begins one; `None` if there are too many.
     fn find(&mut self, index: Option<u64>, id: &str, has_name: bool) -> Option<usize> {
         let known = match index {
             // The latest one: some servers give every call the same number.
@@ -165,7 +170,12 @@ impl Reader {
         Some(self.calls.len() - 1)
     }
 
-    fn call<'a>(&mut self, call: &[Member<'a>], left_out: &mut LeftOut, out: &mut Vec<Piece<'a>>) {
+    fn call<'a>(
+        &mut self,
+        call: &[Member<'a>],
+        left_out: &mut LeftOut,
+        out: &mut Vec<StreamPiece<'a>>,
+    ) {
         let function = json::members(member(call, "function").unwrap_or_default());
         let id = member(call, "id").and_then(json::text).unwrap_or_default();
         let name = member(&function, "name").and_then(json::text);
@@ -188,18 +198,18 @@ impl Reader {
             if own.id.is_empty() {
                 own.id = arguments::id_of(reply, stamp, named);
             }
-            let call = Call {
+            let call = ToolCall {
                 id: own.id.clone().into(),
                 name,
                 input: Cow::default(),
                 signature: None,
             };
-            out.push(Piece::Call { at: named, call });
+            out.push(StreamPiece::Call { at: named, call });
             own.at = Some(named);
             self.named += 1;
             if !own.waiting.is_empty() {
                 let json = std::mem::take(&mut own.waiting).into();
-                out.push(Piece::Arguments { at: named, json });
+                out.push(StreamPiece::Arguments { at: named, json });
             }
         }
         let json = member(&function, "arguments").and_then(arguments::of_server);
@@ -208,7 +218,7 @@ impl Reader {
         };
         own.scan.read(&json);
         match own.at {
-            Some(at) => out.push(Piece::Arguments { at, json }),
+            Some(at) => out.push(StreamPiece::Arguments { at, json }),
             None if own.waiting.len() + json.len() <= WAITING_BYTES_MAX => {
                 own.waiting.push_str(&json);
             }
@@ -219,12 +229,12 @@ impl Reader {
     }
 }
 
-/// A part of a content, as it stands in a stream.
-fn piece(part: Part<'_>) -> Option<Piece<'_>> {
+/// Returns a part of a content, as in a stream.
+fn piece(part: ContentPart<'_>) -> Option<StreamPiece<'_>> {
     match part {
-        Part::Text(text) => Some(Piece::Text(text)),
-        Part::Refusal(text) => Some(Piece::Refusal(text)),
-        Part::Thinking { text, .. } => Some(Piece::Thinking(text)),
+        ContentPart::Text(text) => Some(StreamPiece::Text(text)),
+        ContentPart::Refusal(text) => Some(StreamPiece::Refusal(text)),
+        ContentPart::Thinking { text, .. } => Some(StreamPiece::Thinking(text)),
         _ => None,
     }
 }

@@ -3,43 +3,47 @@
 use std::borrow::Cow;
 
 use super::super::arguments;
-use super::super::ask::{Ask, Call, Part, Role, Source, Text, Turn};
-use super::super::fields::{Fields, LeftOut, NO_COUNTERPART, Read, wrong};
+use super::super::ask::{
+    ChatTurn, ContentPart, FileSource, ModelRequest, SpeakerRole, Text, ToolCall,
+};
+use super::super::fields::{LeftOut, NO_COUNTERPART, ObjectFields, Read, wrong};
 use super::super::parts;
 
 /// Reads messages; what one side says in several messages becomes one turn.
 pub(super) fn read<'a>(
     messages: Vec<(String, &'a str)>,
     left_out: &mut LeftOut,
-) -> Read<Vec<Turn<'a>>> {
-    let mut turns: Vec<Turn<'a>> = Vec::new();
+) -> Read<Vec<ChatTurn<'a>>> {
+    let mut turns: Vec<ChatTurn<'a>> = Vec::new();
     for (at, raw) in messages {
-        let mut own = Fields::of(at.clone(), raw)?;
+        let mut own = ObjectFields::of(at.clone(), raw)?;
         let (role, parts) = match own.need("role")?.as_ref() {
-            "system" | "developer" => (Role::System, content(&mut own, left_out)?),
-            "user" => (Role::User, content(&mut own, left_out)?),
-            "tool" => (Role::User, vec![result(&mut own, left_out)?]),
-            "assistant" => (Role::Assistant, said(&mut own, left_out)?),
+            "system" | "developer" => (SpeakerRole::System, content(&mut own, left_out)?),
+            "user" => (SpeakerRole::User, content(&mut own, left_out)?),
+            "tool" => (SpeakerRole::User, vec![result(&mut own, left_out)?]),
+            "assistant" => (SpeakerRole::Assistant, assistant_parts(&mut own, left_out)?),
             _ => return wrong(own.at("role"), NO_COUNTERPART),
         };
         let mut parts = parts;
         // Some put the wish beside the content.
-        parts.extend(own.take("cache_control").map(Part::CacheMark));
+        parts.extend(own.take("cache_control").map(ContentPart::CacheMark));
         own.finish(left_out)?;
         match turns.last_mut() {
-            Some(last) if last.role == role && role != Role::System => last.parts.extend(parts),
-            _ => turns.push(Turn { role, parts, at }),
+            Some(last) if last.role == role && role != SpeakerRole::System => {
+                last.parts.extend(parts)
+            }
+            _ => turns.push(ChatTurn { role, parts, at }),
         }
     }
     Ok(turns)
 }
 
 /// Reads a turn of the system, which has texts alone.
-pub(super) fn system<'a>(turn: Turn<'a>, ask: &mut Ask<'a>) -> Read<()> {
+pub(super) fn system<'a>(turn: ChatTurn<'a>, ask: &mut ModelRequest<'a>) -> Read<()> {
     for part in turn.parts {
         match part {
-            Part::Text(text) => ask.system.push(text),
-            Part::CacheMark(raw) => {
+            ContentPart::Text(text) => ask.system.push(text),
+            ContentPart::CacheMark(raw) => {
                 let last = ask.system.len().checked_sub(1);
                 ask.system_marks.extend(last.map(|last| (last, raw)));
             }
@@ -50,34 +54,37 @@ pub(super) fn system<'a>(turn: Turn<'a>, ask: &mut Ask<'a>) -> Read<()> {
 }
 
 /// What an assistant has said: thoughts, words, calls of tools.
-fn said<'a>(own: &mut Fields<'a>, left_out: &mut LeftOut) -> Read<Vec<Part<'a>>> {
+fn assistant_parts<'a>(
+    own: &mut ObjectFields<'a>,
+    left_out: &mut LeftOut,
+) -> Read<Vec<ContentPart<'a>>> {
     own.optional(&[("annotations", &["[]"])], left_out)?;
     let mut parts = thoughts(own, left_out)?;
     parts.extend(content(own, left_out)?);
     if let Some(refusal) = own.text("refusal")? {
-        parts.push(Part::Refusal(refusal));
+        parts.push(ContentPart::Refusal(refusal));
     }
     for (at, raw) in own.list("tool_calls")? {
-        let mut call = Fields::of(at, raw)?;
+        let mut call = ObjectFields::of(at, raw)?;
         // Streams are put together with the index left in.
         call.take("index");
-        parts.push(Part::Call(self::call(&mut call)?));
+        parts.push(ContentPart::Call(self::call(&mut call)?));
         call.finish(left_out)?;
     }
     Ok(parts)
 }
 
-/// Thoughts go back with the signature of who had them, which stands in `thinking_blocks`.
-fn thoughts<'a>(own: &mut Fields<'a>, left_out: &mut LeftOut) -> Read<Vec<Part<'a>>> {
+/// Thoughts go back with the signature of their provider, which is in `thinking_blocks`.
+fn thoughts<'a>(own: &mut ObjectFields<'a>, left_out: &mut LeftOut) -> Read<Vec<ContentPart<'a>>> {
     let mut parts = Vec::new();
     for (at, raw) in own.list("thinking_blocks")? {
-        let mut block = Fields::of(at, raw)?;
+        let mut block = ObjectFields::of(at, raw)?;
         parts.push(match block.need("type")?.as_ref() {
-            "thinking" => Part::Thinking {
+            "thinking" => ContentPart::Thinking {
                 text: block.need("thinking")?,
                 signature: block.text("signature")?,
             },
-            "redacted_thinking" => Part::Redacted(block.need("data")?),
+            "redacted_thinking" => ContentPart::Redacted(block.need("data")?),
             _ => return wrong(block.at("type"), NO_COUNTERPART),
         });
         // A stream numbers them.
@@ -87,7 +94,7 @@ fn thoughts<'a>(own: &mut Fields<'a>, left_out: &mut LeftOut) -> Read<Vec<Part<'
     let plain = own.text("reasoning_content")?;
     let plain = own.text("reasoning")?.or(plain);
     if let Some(text) = plain.filter(|text| parts.is_empty() && !text.is_empty()) {
-        parts.push(Part::Thinking {
+        parts.push(ContentPart::Thinking {
             text,
             signature: None,
         });
@@ -95,8 +102,8 @@ fn thoughts<'a>(own: &mut Fields<'a>, left_out: &mut LeftOut) -> Read<Vec<Part<'
     Ok(parts)
 }
 
-/// A call of a function.
-pub(super) fn call<'a>(own: &mut Fields<'a>) -> Read<Call<'a>> {
+/// Returns a call of a function.
+pub(super) fn call<'a>(own: &mut ObjectFields<'a>) -> Read<ToolCall<'a>> {
     let kind = own.text("type")?;
     if kind.is_some_and(|kind| kind != "function") {
         return wrong(own.at("type"), NO_COUNTERPART);
@@ -106,7 +113,7 @@ pub(super) fn call<'a>(own: &mut Fields<'a>) -> Read<Call<'a>> {
         return wrong(own.at("function"), "is missing");
     };
     let name = function.need("name")?;
-    // What a model wrote once is part of every later turn, whatever it is.
+    // A model's output is part of every later turn, in any form.
     let input = function.take("arguments").and_then(arguments::of_server);
     let input = input.unwrap_or_default();
     let input = if input.trim().is_empty() {
@@ -115,7 +122,7 @@ pub(super) fn call<'a>(own: &mut Fields<'a>) -> Read<Call<'a>> {
         input
     };
     function.end()?;
-    Ok(Call {
+    Ok(ToolCall {
         id,
         name,
         input,
@@ -123,8 +130,8 @@ pub(super) fn call<'a>(own: &mut Fields<'a>) -> Read<Call<'a>> {
     })
 }
 
-/// The signature of a call, where Google's own servers of this dialect have it.
-fn signature<'a>(own: &mut Fields<'a>) -> Read<Option<Text<'a>>> {
+/// Returns the signature of a call, where Google's own servers of this dialect have it.
+fn signature<'a>(own: &mut ObjectFields<'a>) -> Read<Option<Text<'a>>> {
     let Some(mut extra) = own.object("extra_content")? else {
         return Ok(None);
     };
@@ -140,16 +147,16 @@ fn signature<'a>(own: &mut Fields<'a>) -> Read<Option<Text<'a>>> {
     Ok(signature)
 }
 
-fn result<'a>(own: &mut Fields<'a>, left_out: &mut LeftOut) -> Read<Part<'a>> {
-    Ok(Part::Result {
+fn result<'a>(own: &mut ObjectFields<'a>, left_out: &mut LeftOut) -> Read<ContentPart<'a>> {
+    Ok(ContentPart::Result {
         id: own.need("tool_call_id")?,
         failed: false,
         parts: content(own, left_out)?,
     })
 }
 
-/// A content: a text, or parts.
-fn content<'a>(own: &mut Fields<'a>, left_out: &mut LeftOut) -> Read<Vec<Part<'a>>> {
+/// Returns a content: a text, or parts.
+fn content<'a>(own: &mut ObjectFields<'a>, left_out: &mut LeftOut) -> Read<Vec<ContentPart<'a>>> {
     let mut marks = Vec::new();
     let parts = parts::read(own, "content", "parts", |mut own| {
         marks.push(own.take("cache_control"));
@@ -157,26 +164,26 @@ fn content<'a>(own: &mut Fields<'a>, left_out: &mut LeftOut) -> Read<Vec<Part<'a
     })?;
     let marks = marks.into_iter().chain(std::iter::repeat(None));
     let marked = parts.into_iter().zip(marks).flat_map(|(part, mark)| {
-        let is_empty = matches!(&part, Part::Text(text) if text.is_empty());
+        let is_empty = matches!(&part, ContentPart::Text(text) if text.is_empty());
         let part = (!is_empty).then_some(part);
-        part.into_iter().chain(mark.map(Part::CacheMark))
+        part.into_iter().chain(mark.map(ContentPart::CacheMark))
     });
     Ok(marked.collect())
 }
 
-fn part<'a>(mut own: Fields<'a>, left_out: &mut LeftOut) -> Read<Part<'a>> {
+fn part<'a>(mut own: ObjectFields<'a>, left_out: &mut LeftOut) -> Read<ContentPart<'a>> {
     own.hints(&["prompt_cache_breakpoint"], left_out);
     let part = match own.need("type")?.as_ref() {
-        "text" => Part::Text(own.need("text")?),
-        "refusal" => Part::Refusal(own.need("refusal")?),
+        "text" => ContentPart::Text(own.need("text")?),
+        "refusal" => ContentPart::Refusal(own.need("refusal")?),
         "image_url" => {
             let Some(mut image) = own.object("image_url")? else {
                 return wrong(own.at("image_url"), "is missing");
             };
             image.hints(&["detail"], left_out);
-            let source = Source::of_url(image.need("url")?);
+            let source = FileSource::of_url(image.need("url")?);
             image.finish(left_out)?;
-            Part::Image(source)
+            ContentPart::Image(source)
         }
         "file" => document(&mut own, left_out)?,
         _ => return wrong(own.at("type"), NO_COUNTERPART),
@@ -185,7 +192,7 @@ fn part<'a>(mut own: Fields<'a>, left_out: &mut LeftOut) -> Read<Part<'a>> {
     Ok(part)
 }
 
-fn document<'a>(part: &mut Fields<'a>, left_out: &mut LeftOut) -> Read<Part<'a>> {
+fn document<'a>(part: &mut ObjectFields<'a>, left_out: &mut LeftOut) -> Read<ContentPart<'a>> {
     let Some(mut file) = part.object("file")? else {
         return wrong(part.at("file"), "is missing");
     };
@@ -194,8 +201,8 @@ fn document<'a>(part: &mut Fields<'a>, left_out: &mut LeftOut) -> Read<Part<'a>>
     // A file of another provider's is nowhere else.
     file.neutral(&[("file_id", &[])])?;
     file.finish(left_out)?;
-    match data.map(Source::of_url) {
-        Some(source @ Source::Data { .. }) => Ok(Part::Document { name, source }),
-        Some(Source::Url(_)) | None => wrong(part.at("file.file_data"), "has to be a data URL"),
+    match data.map(FileSource::of_url) {
+        Some(source @ FileSource::Data { .. }) => Ok(ContentPart::Document { name, source }),
+        Some(FileSource::Url(_)) | None => wrong(part.at("file.file_data"), "has to be a data URL"),
     }
 }

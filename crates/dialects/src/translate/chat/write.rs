@@ -1,14 +1,14 @@
 //! Writing a stream.
 
-use super::super::ask::{Piece, Stop};
+use super::super::ask::{StopReason, StreamPiece};
 use super::{reply, usage};
 use crate::usage::Tokens;
-use crate::write::{Object, list, quoted};
+use crate::write::{ObjectWriter, list, quote};
 use wire::sse::push_event;
 
 /// Writes the events of a stream.
 #[derive(Debug, Default)]
-pub(in super::super) struct Writer {
+pub(in super::super) struct ChatWriter {
     /// When, in seconds since 1970.
     created: u64,
     id: String,
@@ -17,12 +17,12 @@ pub(in super::super) struct Writer {
     thoughts: String,
     /// Blocks of thoughts so far.
     blocks: usize,
-    /// Calls whose arguments have begun.
+    /// Calls with the begin of their arguments written.
     begun: Vec<bool>,
     tokens: Tokens,
 }
 
-impl Writer {
+impl ChatWriter {
     pub fn new(created: u64) -> Self {
         Self {
             created,
@@ -30,61 +30,71 @@ impl Writer {
         }
     }
 
-    /// Writes a piece; what was used is told to whoever wants it.
-    pub fn write(&mut self, piece: &Piece<'_>, wants_usage: bool, out: &mut Vec<u8>) {
+    /// Writes a piece; the usage only if `wants_usage` is set.
+    pub fn write(&mut self, piece: &StreamPiece<'_>, wants_usage: bool, out: &mut Vec<u8>) {
         match piece {
-            Piece::Start { id, model } => {
+            StreamPiece::Start { id, model } => {
                 (self.id, self.model) = (id.to_string(), model.to_string());
-                let role = Object::new().text("role", "assistant").text("content", "");
+                let role = ObjectWriter::new()
+                    .text("role", "assistant")
+                    .text("content", "");
                 self.delta(role, out);
             }
-            Piece::Text(text) => self.delta(Object::new().text("content", text), out),
-            Piece::Refusal(text) => self.delta(Object::new().text("refusal", text), out),
-            Piece::Thinking(text) => {
-                self.thoughts.push_str(text);
-                self.delta(Object::new().text("reasoning_content", text), out);
+            StreamPiece::Text(text) => self.delta(ObjectWriter::new().text("content", text), out),
+            StreamPiece::Refusal(text) => {
+                self.delta(ObjectWriter::new().text("refusal", text), out)
             }
-            Piece::Signature(signature) => {
+            StreamPiece::Thinking(text) => {
+                self.thoughts.push_str(text);
+                self.delta(ObjectWriter::new().text("reasoning_content", text), out);
+            }
+            StreamPiece::Signature(signature) => {
                 let thoughts = std::mem::take(&mut self.thoughts);
                 self.block(reply::thinking(&thoughts, signature), out);
             }
-            Piece::Redacted(data) => self.block(reply::redacted(data), out),
-            Piece::Call { at, call } => {
+            StreamPiece::Redacted(data) => self.block(reply::redacted(data), out),
+            StreamPiece::Call { at, call } => {
                 self.begun.push(false);
                 let call = super::ask::call(call, "").raw("index", at.to_string());
-                self.delta(Object::new().raw("tool_calls", list([call.end()])), out);
+                self.delta(
+                    ObjectWriter::new().raw("tool_calls", list([call.end()])),
+                    out,
+                );
             }
-            Piece::Arguments { at, json } => self.arguments(*at, json, out),
+            StreamPiece::Arguments { at, json } => self.arguments(*at, json, out),
             // A call without arguments has an object of none.
-            Piece::CallEnds(at) if self.begun.get(*at) == Some(&false) => {
+            StreamPiece::CallEnds(at) if self.begun.get(*at) == Some(&false) => {
                 self.arguments(*at, "{}", out);
             }
-            Piece::Usage(tokens) => self.tokens.overlay(*tokens),
-            Piece::Stop(stop) => self.stop(stop, out),
-            Piece::End => self.end(wants_usage, out),
-            Piece::CallEnds(_) | Piece::Failed(_) | Piece::LeftOut(_) => {}
+            StreamPiece::Usage(tokens) => self.tokens.overlay(*tokens),
+            StreamPiece::Stop(stop) => self.stop(stop, out),
+            StreamPiece::End => self.end(wants_usage, out),
+            StreamPiece::CallEnds(_) | StreamPiece::Failed(_) | StreamPiece::LeftOut(_) => {}
         }
     }
 
     /// Writes a block of thoughts. Clients put the elements of a list together by their index.
-    fn block(&mut self, block: Object, out: &mut Vec<u8>) {
+    fn block(&mut self, block: ObjectWriter, out: &mut Vec<u8>) {
         let block = block.raw("index", self.blocks.to_string()).end();
         self.blocks += 1;
-        self.delta(Object::new().raw("thinking_blocks", list([block])), out);
+        self.delta(
+            ObjectWriter::new().raw("thinking_blocks", list([block])),
+            out,
+        );
     }
 
     fn arguments(&mut self, at: usize, json: &str, out: &mut Vec<u8>) {
         if let Some(begun) = self.begun.get_mut(at) {
             *begun = true;
         }
-        let function = Object::new().text("arguments", json).end();
-        let call = Object::new().raw("index", at.to_string());
+        let function = ObjectWriter::new().text("arguments", json).end();
+        let call = ObjectWriter::new().raw("index", at.to_string());
         let call = call.raw("function", function).end();
-        self.delta(Object::new().raw("tool_calls", list([call])), out);
+        self.delta(ObjectWriter::new().raw("tool_calls", list([call])), out);
     }
 
-    fn stop(&self, stop: &Stop, out: &mut Vec<u8>) {
-        let choice = Object::new()
+    fn stop(&self, stop: &StopReason, out: &mut Vec<u8>) {
+        let choice = ObjectWriter::new()
             .raw("index", "0")
             .raw("delta", "{}")
             .text("finish_reason", reply::reason(stop))
@@ -99,8 +109,8 @@ impl Writer {
         push_event(out, None, b"[DONE]");
     }
 
-    fn delta(&self, delta: Object, out: &mut Vec<u8>) {
-        let choice = Object::new()
+    fn delta(&self, delta: ObjectWriter, out: &mut Vec<u8>) {
+        let choice = ObjectWriter::new()
             .raw("index", "0")
             .raw("delta", delta.end())
             .raw("finish_reason", "null");
@@ -108,8 +118,8 @@ impl Writer {
     }
 
     fn chunk(&self, choices: Vec<u8>, usage: Option<Vec<u8>>, out: &mut Vec<u8>) {
-        let chunk = Object::new()
-            .raw("id", quoted(&self.id))
+        let chunk = ObjectWriter::new()
+            .raw("id", quote(&self.id))
             .text("object", "chat.completion.chunk")
             .raw("created", self.created.to_string())
             .text("model", &self.model)

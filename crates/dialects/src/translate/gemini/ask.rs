@@ -3,12 +3,15 @@
 use std::collections::BTreeMap;
 
 use super::super::arguments;
-use super::super::ask::{Ask, Choice, Effort, Names, Part, Role, Shape, Source, Text, Tool, Turn};
+use super::super::ask::{
+    ChatTurn, ContentPart, FileSource, MemberNames, ModelRequest, OfferedTool, ReplyShape,
+    SpeakerRole, Text, ThinkingEffort, ToolChoice,
+};
 use super::super::fields::{LeftOut, Read, wrong};
-use crate::write::{Object, list, quoted};
+use crate::write::{ObjectWriter, list, quote};
 
-/// Writes a request. The model and whether it streams stand in the URL.
-pub(in super::super) fn write(ask: &Ask<'_>, left_out: &mut LeftOut) -> Read<Vec<u8>> {
+/// Writes a request. The model and whether it streams are in the URL.
+pub(in super::super) fn write(ask: &ModelRequest<'_>, left_out: &mut LeftOut) -> Read<Vec<u8>> {
     if ask.parallel == Some(false) && !ask.tools.is_empty() {
         left_out.drop_or_refuse(ask.names.parallel)?;
     }
@@ -18,7 +21,7 @@ pub(in super::super) fn write(ask: &Ask<'_>, left_out: &mut LeftOut) -> Read<Vec
     if ask.tools.iter().any(|tool| tool.strict == Some(true)) {
         left_out.insert("strict");
     }
-    if let Some(Shape::Schema { name: Some(_), .. }) = &ask.shape {
+    if let Some(ReplyShape::Schema { name: Some(_), .. }) = &ask.shape {
         left_out.insert(ask.names.schema);
     }
     // A result names the call's function, which callers know by the call's id alone.
@@ -27,14 +30,14 @@ pub(in super::super) fn write(ask: &Ask<'_>, left_out: &mut LeftOut) -> Read<Vec
     let mut system: Vec<&Text<'_>> = ask.system.iter().collect();
     let mut has_answered = false;
     for turn in &ask.turns {
-        has_answered |= turn.role == Role::Assistant;
-        if turn.role == Role::System && !has_answered {
-            // Before the model's first turn it says the same wherever it stands.
+        has_answered |= turn.role == SpeakerRole::Assistant;
+        if turn.role == SpeakerRole::System && !has_answered {
+            // Before the model's first turn its position does not matter.
             system.extend(early(turn)?);
             continue;
         }
         for part in &turn.parts {
-            if let Part::Call(call) = part {
+            if let ContentPart::Call(call) = part {
                 called.insert(call.id.as_ref(), call.name.as_ref());
             }
         }
@@ -43,14 +46,16 @@ pub(in super::super) fn write(ask: &Ask<'_>, left_out: &mut LeftOut) -> Read<Vec
     let system = (!system.is_empty()).then(|| {
         let parts = system
             .iter()
-            .map(|text| Object::new().text("text", text).end());
-        Object::new().raw("parts", list(parts)).end()
+            .map(|text| ObjectWriter::new().text("text", text).end());
+        ObjectWriter::new().raw("parts", list(parts)).end()
     });
     let tools = (!ask.tools.is_empty()).then(|| {
         let declared = list(ask.tools.iter().map(tool));
-        list([Object::new().raw("functionDeclarations", declared).end()])
+        list([ObjectWriter::new()
+            .raw("functionDeclarations", declared)
+            .end()])
     });
-    let body = Object::new()
+    let body = ObjectWriter::new()
         .raw("contents", list(contents))
         .raw_if("systemInstruction", system)
         .raw_if("tools", tools)
@@ -59,23 +64,23 @@ pub(in super::super) fn write(ask: &Ask<'_>, left_out: &mut LeftOut) -> Read<Vec
     Ok(body.end())
 }
 
-/// The texts of a system's turn.
-fn early<'t, 'a>(turn: &'t Turn<'a>) -> Read<Vec<&'t Text<'a>>> {
+/// Returns the texts of a system's turn.
+fn early<'t, 'a>(turn: &'t ChatTurn<'a>) -> Read<Vec<&'t Text<'a>>> {
     let texts = turn.parts.iter().map(|part| match part {
-        Part::Text(text) => Ok(text),
+        ContentPart::Text(text) => Ok(text),
         _ => wrong(&turn.at, "has to be text alone"),
     });
     texts.collect()
 }
 
-fn generation(ask: &Ask<'_>) -> Vec<u8> {
-    let stop = ask.stop.iter().map(|text| quoted(text));
+fn generation(ask: &ModelRequest<'_>) -> Vec<u8> {
+    let stop = ask.stop.iter().map(|text| quote(text));
     let schema = match &ask.shape {
-        Some(Shape::Schema { schema, .. }) => Some(schema),
-        Some(Shape::Json) | None => None,
+        Some(ReplyShape::Schema { schema, .. }) => Some(schema),
+        Some(ReplyShape::Json) | None => None,
     };
     let is_json = ask.shape.is_some();
-    Object::new()
+    ObjectWriter::new()
         .raw_if("maxOutputTokens", ask.max_tokens)
         .raw_if("temperature", ask.temperature)
         .raw_if("topP", ask.top_p)
@@ -86,66 +91,66 @@ fn generation(ask: &Ask<'_>) -> Vec<u8> {
         .raw_if("stopSequences", (!ask.stop.is_empty()).then(|| list(stop)))
         .raw_if(
             "responseMimeType",
-            is_json.then(|| quoted("application/json")),
+            is_json.then(|| quote("application/json")),
         )
         .raw_if("responseJsonSchema", schema)
         .raw_if("thinkingConfig", ask.effort.map(thinking))
         .end()
 }
 
-/// How much is thought is told in tokens.
-fn thinking(effort: Effort) -> Vec<u8> {
+/// Returns the budget of thinking in tokens.
+fn thinking(effort: ThinkingEffort) -> Vec<u8> {
     let tokens = match effort {
-        Effort::None => 0,
-        Effort::Minimal | Effort::Low => 1_024,
-        Effort::Medium => 8_192,
-        Effort::High | Effort::XHigh | Effort::Max => 24_576,
+        ThinkingEffort::None => 0,
+        ThinkingEffort::Minimal | ThinkingEffort::Low => 1_024,
+        ThinkingEffort::Medium => 8_192,
+        ThinkingEffort::High | ThinkingEffort::XHigh | ThinkingEffort::Max => 24_576,
     };
-    Object::new()
+    ObjectWriter::new()
         .raw("includeThoughts", (tokens > 0).to_string())
         .raw("thinkingBudget", tokens.to_string())
         .end()
 }
 
 fn content(
-    turn: &Turn<'_>,
+    turn: &ChatTurn<'_>,
     called: &BTreeMap<&str, &str>,
-    (names, left_out): (Names, &mut LeftOut),
+    (names, left_out): (MemberNames, &mut LeftOut),
 ) -> Read<Option<Vec<u8>>> {
     let role = match turn.role {
-        Role::User => "user",
-        Role::Assistant => "model",
-        // Its words are said by the user where they stand.
-        Role::System => {
+        SpeakerRole::User => "user",
+        SpeakerRole::Assistant => "model",
+        // Its words become the user's at their position.
+        SpeakerRole::System => {
             left_out.drop_or_refuse(&format!("{}.role", turn.at))?;
             "user"
         }
     };
-    // The signature of a call comes back in front of it where the caller's dialect has no other place.
+    // The signature of a call comes back in front of it if the caller's dialect has no other place.
     let mut before = None;
     let mut parts = Vec::new();
     for part in &turn.parts {
         match part {
-            Part::Text(text) | Part::Refusal(text) => {
-                parts.push(Object::new().text("text", text).end());
+            ContentPart::Text(text) | ContentPart::Refusal(text) => {
+                parts.push(ObjectWriter::new().text("text", text).end());
             }
-            Part::Image(source) => parts.push(inline(source, &turn.at)?),
-            Part::Document { name, source } => {
+            ContentPart::Image(source) => parts.push(inline(source, &turn.at)?),
+            ContentPart::Document { name, source } => {
                 left_out.extend(name.as_ref().map(|_| names.document));
                 parts.push(inline(source, &turn.at)?);
             }
-            Part::Call(call) => {
-                let function = Object::new()
+            ContentPart::Call(call) => {
+                let function = ObjectWriter::new()
                     .text("id", &call.id)
                     .text("name", &call.name)
                     .raw("args", arguments::to_object(&call.input).as_bytes())
                     .end();
                 let signature = call.signature.as_ref().or(before.take());
-                let part = Object::new().raw("functionCall", function);
-                let signature = signature.map(|text| quoted(text));
+                let part = ObjectWriter::new().raw("functionCall", function);
+                let signature = signature.map(|text| quote(text));
                 parts.push(part.raw_if("thoughtSignature", signature).end());
             }
-            Part::Result {
+            ContentPart::Result {
                 id,
                 failed,
                 parts: said,
@@ -156,94 +161,99 @@ fn content(
                         "has the result of a call that no message before it has",
                     );
                 };
-                let is_text = |part: &&Part<'_>| matches!(part, Part::Text(_));
-                let texts: Vec<&Part<'_>> = said.iter().filter(is_text).collect();
+                let is_text = |part: &&ContentPart<'_>| matches!(part, ContentPart::Text(_));
+                let texts: Vec<&ContentPart<'_>> = said.iter().filter(is_text).collect();
                 parts.push(result(id, name, *failed, &texts));
-                // A file stands beside the result that it belongs to.
+                // A file is beside its result.
                 for part in said {
-                    if let Part::Image(source) | Part::Document { source, .. } = part {
+                    if let ContentPart::Image(source) | ContentPart::Document { source, .. } = part
+                    {
                         parts.push(inline(source, &turn.at)?);
                     }
                 }
             }
-            Part::Thinking {
+            ContentPart::Thinking {
                 text,
                 signature: Some(signature),
             } if text.is_empty() => before = Some(signature),
-            Part::Thinking { text, signature } => {
-                // It is that of another provider: Gemini's stand alone.
+            ContentPart::Thinking { text, signature } => {
+                // It is that of another provider: Gemini's are separate parts.
                 let has_own = signature.as_ref().is_some_and(|own| !own.is_empty());
                 left_out.extend(has_own.then_some(names.signature));
                 parts.push(
-                    Object::new()
+                    ObjectWriter::new()
                         .text("text", text)
                         .raw("thought", "true")
                         .end(),
                 );
             }
-            Part::Redacted(_) => {
+            ContentPart::Redacted(_) => {
                 left_out.insert("content.redacted_thinking");
             }
-            Part::CacheMark(_) => {}
+            ContentPart::CacheMark(_) => {}
         }
     }
-    // An empty turn is refused. Only what nobody else can read was said.
+    // An empty turn is refused. The turn had only parts that no other provider can read.
     let is_said = !parts.is_empty() || turn.parts.is_empty();
-    let content = Object::new().text("role", role).raw("parts", list(parts));
+    let content = ObjectWriter::new()
+        .text("role", role)
+        .raw("parts", list(parts));
     Ok(is_said.then(|| content.end()))
 }
 
-fn inline(source: &Source<'_>, at: &str) -> Read<Vec<u8>> {
-    let Source::Data { media, data } = source else {
+fn inline(source: &FileSource<'_>, at: &str) -> Read<Vec<u8>> {
+    let FileSource::Data { media, data } = source else {
         return wrong(
             at,
             "has a file by its URL, which this model's provider cannot be told",
         );
     };
-    let data = Object::new().text("mimeType", media).text("data", data);
-    Ok(Object::new().raw("inlineData", data.end()).end())
+    let data = ObjectWriter::new()
+        .text("mimeType", media)
+        .text("data", data);
+    Ok(ObjectWriter::new().raw("inlineData", data.end()).end())
 }
 
-fn result(id: &str, name: &str, failed: bool, said: &[&Part<'_>]) -> Vec<u8> {
+fn result(id: &str, name: &str, failed: bool, said: &[&ContentPart<'_>]) -> Vec<u8> {
     let texts = said.iter().filter_map(|part| match part {
-        Part::Text(text) => Some(quoted(text)),
+        ContentPart::Text(text) => Some(quote(text)),
         _ => None,
     });
     let texts: Vec<Vec<u8>> = texts.collect();
     let text = match texts.as_slice() {
-        [] => quoted(""),
+        [] => quote(""),
         [one] => one.clone(),
         many => list(many),
     };
     let outcome = if failed { "error" } else { "output" };
-    let response = Object::new()
+    let response = ObjectWriter::new()
         .text("id", id)
         .text("name", name)
-        .raw("response", Object::new().raw(outcome, text).end());
-    let part = Object::new().raw("functionResponse", response.end());
+        .raw("response", ObjectWriter::new().raw(outcome, text).end());
+    let part = ObjectWriter::new().raw("functionResponse", response.end());
     part.end()
 }
 
-fn tool(own: &Tool<'_>) -> Vec<u8> {
-    let description = own.description.as_ref().map(|text| quoted(text));
-    Object::new()
+fn tool(own: &OfferedTool<'_>) -> Vec<u8> {
+    let description = own.description.as_ref().map(|text| quote(text));
+    ObjectWriter::new()
         .text("name", &own.name)
         .raw_if("description", description)
         .raw_if("parametersJsonSchema", own.schema)
         .end()
 }
 
-fn choice(own: &Choice<'_>) -> Vec<u8> {
+fn choice(own: &ToolChoice<'_>) -> Vec<u8> {
     let (mode, name) = match own {
-        Choice::Auto => ("AUTO", None),
-        Choice::Any => ("ANY", None),
-        Choice::None => ("NONE", None),
-        Choice::Tool(name) => ("ANY", Some(list([quoted(name)]))),
+        ToolChoice::Auto => ("AUTO", None),
+        ToolChoice::Any => ("ANY", None),
+        ToolChoice::None => ("NONE", None),
+        ToolChoice::Tool(name) => ("ANY", Some(list([quote(name)]))),
     };
-    let config = Object::new()
+    let config = ObjectWriter::new()
         .text("mode", mode)
         .raw_if("allowedFunctionNames", name);
-    Object::new()
+    ObjectWriter::new()
         .raw("functionCallingConfig", config.end())
         .end()
 }

@@ -1,4 +1,4 @@
-//! Gemini's `generateContent`: requests are written and replies are read. Nobody asks in its words.
+//! Gemini's `generateContent`: requests are written and replies are read. No caller uses it.
 
 mod ask;
 mod reply;
@@ -6,4 +6,4 @@ mod stream;
 
 pub(super) use ask::write as write_ask;
 pub(super) use reply::{read as read_reply, usage};
-pub(super) use stream::Reader;
+pub(super) use stream::GeminiReader;

@@ -2,25 +2,25 @@
 
 use std::borrow::Cow;
 
-use super::super::ask::{Call, Part, Reply, Stop, Text};
+use super::super::ask::{ContentPart, ModelReply, StopReason, Text, ToolCall};
 use super::super::fields::{LeftOut, unknown};
 use crate::json::{self, member};
 use crate::usage::Tokens;
 use wire::scan::Member;
 
-/// What one answer of the API says.
+/// Content of one answer of the API.
 #[derive(Debug)]
-pub(super) struct Answer<'a> {
+pub(super) struct GeminiAnswer<'a> {
     pub id: Text<'a>,
     pub model: Text<'a>,
-    pub parts: Vec<Part<'a>>,
-    pub stop: Option<Stop>,
+    pub parts: Vec<ContentPart<'a>>,
+    pub stop: Option<StopReason>,
     pub tokens: Option<Tokens>,
-    /// What it says that no other dialect can say.
+    /// Members without a counterpart in other dialects.
     pub left_out: LeftOut,
 }
 
-/// What stands beside the words of a candidate, and has no counterpart.
+/// Members beside the words of a candidate without a counterpart.
 const BESIDE: [&str; 4] = [
     "citationMetadata",
     "groundingMetadata",
@@ -29,9 +29,9 @@ const BESIDE: [&str; 4] = [
 ];
 
 /// Reads an answer. `id` is that of a reply that has none of its own, `calls` counts the calls of the reply so far.
-pub(super) fn answer<'a>(own: &[Member<'a>], id: &str, calls: &mut usize) -> Answer<'a> {
+pub(super) fn answer<'a>(own: &[Member<'a>], id: &str, calls: &mut usize) -> GeminiAnswer<'a> {
     let word = |name: &str| member(own, name).and_then(json::text).unwrap_or_default();
-    let mut read = Answer {
+    let mut read = GeminiAnswer {
         id: word("responseId"),
         model: word("modelVersion"),
         parts: Vec::new(),
@@ -44,7 +44,7 @@ pub(super) fn answer<'a>(own: &[Member<'a>], id: &str, calls: &mut usize) -> Ans
         [] => {
             let feedback = json::members(member(own, "promptFeedback").unwrap_or_default());
             let blocked = member(&feedback, "blockReason").is_some();
-            read.stop = blocked.then_some(Stop::Refusal);
+            read.stop = blocked.then_some(StopReason::Refusal);
         }
         [one, more @ ..] => {
             let one = json::members(one);
@@ -72,10 +72,10 @@ pub(super) fn answer<'a>(own: &[Member<'a>], id: &str, calls: &mut usize) -> Ans
 }
 
 /// Reads a whole reply.
-pub(in super::super) fn read<'a>(text: &'a str, id: &str) -> Option<Reply<'a>> {
+pub(in super::super) fn read<'a>(text: &'a str, id: &str) -> Option<ModelReply<'a>> {
     let own = json::members(text);
     let read = answer(&own, id, &mut 0);
-    Some(Reply {
+    Some(ModelReply {
         id: read.id,
         model: read.model,
         parts: read.parts,
@@ -90,7 +90,7 @@ fn part<'a>(
     own: &[Member<'a>],
     reply: &str,
     calls: &mut usize,
-) -> Result<Option<Part<'a>>, Cow<'static, str>> {
+) -> Result<Option<ContentPart<'a>>, Cow<'static, str>> {
     let word = |name: &str| member(own, name).and_then(json::text);
     if let Some(call) = member(own, "functionCall") {
         let call = json::members(call);
@@ -101,7 +101,7 @@ fn part<'a>(
         let id = text("id").filter(|id| !id.is_empty());
         let id = id.unwrap_or_else(|| format!("{reply}_{calls}").into());
         *calls += 1;
-        return Ok(Some(Part::Call(Call {
+        return Ok(Some(ContentPart::Call(ToolCall {
             id,
             name,
             input: member(&call, "args").unwrap_or("{}").into(),
@@ -121,22 +121,22 @@ fn part<'a>(
         return Ok(None);
     };
     Ok(Some(if member(own, "thought") == Some("true") {
-        Part::Thinking {
+        ContentPart::Thinking {
             text,
             signature: None,
         }
     } else {
-        Part::Text(text)
+        ContentPart::Text(text)
     }))
 }
 
 /// Returns why the model stopped. A reason that is not known counts as the nearest one, and is named.
-fn stop(reason: &str, calls: bool, left_out: &mut LeftOut) -> Stop {
+fn stop(reason: &str, calls: bool, left_out: &mut LeftOut) -> StopReason {
     match reason {
-        "STOP" if calls => Stop::Calls,
-        "FUNCTION_CALL" => Stop::Calls,
-        "STOP" => Stop::End,
-        "MAX_TOKENS" => Stop::Length,
+        "STOP" if calls => StopReason::Calls,
+        "FUNCTION_CALL" => StopReason::Calls,
+        "STOP" => StopReason::End,
+        "MAX_TOKENS" => StopReason::Length,
         "SAFETY"
         | "RECITATION"
         | "BLOCKLIST"
@@ -146,10 +146,14 @@ fn stop(reason: &str, calls: bool, left_out: &mut LeftOut) -> Stop {
         | "IMAGE_SAFETY"
         | "IMAGE_PROHIBITED_CONTENT"
         | "IMAGE_RECITATION"
-        | "MODEL_ARMOR" => Stop::Refusal,
+        | "MODEL_ARMOR" => StopReason::Refusal,
         other => {
             left_out.insert(unknown("finishReason", other));
-            if calls { Stop::Calls } else { Stop::End }
+            if calls {
+                StopReason::Calls
+            } else {
+                StopReason::End
+            }
         }
     }
 }

@@ -4,9 +4,12 @@ use std::borrow::Cow;
 
 use super::super::RequestOptions;
 use super::super::arguments;
-use super::super::ask::{Ask, Choice, Effort, Names, Part, Role, Shape, Source, Text, Tool};
+use super::super::ask::{
+    ContentPart, FileSource, MemberNames, ModelRequest, OfferedTool, ReplyShape, SpeakerRole, Text,
+    ThinkingEffort, ToolChoice,
+};
 use super::super::fields::{LeftOut, NO_COUNTERPART, Read, wrong};
-use crate::write::{Object, list, quoted};
+use crate::write::{ObjectWriter, list, quote};
 
 /// The schema of a tool that takes nothing.
 const NO_INPUT: &str = "{\"type\":\"object\",\"properties\":{}}";
@@ -16,7 +19,7 @@ const USER_CHARS_MAX: usize = 256;
 
 /// Writes a request.
 pub(in super::super) fn write(
-    ask: &Ask<'_>,
+    ask: &ModelRequest<'_>,
     options: &RequestOptions<'_>,
     left_out: &mut LeftOut,
 ) -> Read<Vec<u8>> {
@@ -32,23 +35,23 @@ pub(in super::super) fn write(
     let mut turns = Vec::new();
     for turn in &ask.turns {
         let role = match turn.role {
-            Role::System => "system",
-            Role::User => "user",
-            Role::Assistant => "assistant",
+            SpeakerRole::System => "system",
+            SpeakerRole::User => "user",
+            SpeakerRole::Assistant => "assistant",
         };
         let blocks = blocks(&turn.parts, (&turn.at, ask.names, options), left_out)?;
         if blocks.is_empty() {
             // An empty turn is refused. Only its thoughts were said.
             continue;
         }
-        let turn = Object::new()
+        let turn = ObjectWriter::new()
             .text("role", role)
             .raw("content", list(blocks));
         turns.push(turn.end());
     }
     let system = match ask.system.as_slice() {
         [] => None,
-        [one] if ask.system_marks.is_empty() => Some(quoted(one)),
+        [one] if ask.system_marks.is_empty() => Some(quote(one)),
         many => Some(list(many.iter().enumerate().map(|(number, text)| {
             let mut block = text_block(text);
             let marks = ask.system_marks.iter();
@@ -60,19 +63,19 @@ pub(in super::super) fn write(
     };
     let most = ask.max_tokens.map(str::to_owned);
     let usual = || options.max_tokens.to_string();
-    let stop = ask.stop.iter().map(|text| quoted(text));
+    let stop = ask.stop.iter().map(|text| quote(text));
     let tools = ask.tools.iter().map(tool);
     let fits = |user: &&Text<'_>| user.chars().count() <= USER_CHARS_MAX;
     let user = ask.user.as_ref().filter(fits);
     if ask.user.is_some() && user.is_none() {
         left_out.insert(ask.names.user);
     }
-    let user = user.map(|user| Object::new().text("user_id", user).end());
+    let user = user.map(|user| ObjectWriter::new().text("user_id", user).end());
     let thinking = ask.effort.map(|effort| match effort {
-        Effort::None => "{\"type\":\"disabled\"}",
+        ThinkingEffort::None => "{\"type\":\"disabled\"}",
         _ => "{\"type\":\"adaptive\"}",
     });
-    let body = Object::new()
+    let body = ObjectWriter::new()
         .text("model", options.model)
         .raw("max_tokens", most.unwrap_or_else(usual))
         .raw_if("system", system)
@@ -91,7 +94,7 @@ pub(in super::super) fn write(
 }
 
 fn text_block(text: &str) -> Vec<u8> {
-    let block = Object::new().text("type", "text").text("text", text);
+    let block = ObjectWriter::new().text("type", "text").text("text", text);
     block.end()
 }
 
@@ -105,23 +108,23 @@ fn mark(block: &mut Vec<u8>, raw: &str) {
 }
 
 fn blocks(
-    parts: &[Part<'_>],
-    (at, names, options): (&str, Names, &RequestOptions<'_>),
+    parts: &[ContentPart<'_>],
+    (at, names, options): (&str, MemberNames, &RequestOptions<'_>),
     left_out: &mut LeftOut,
 ) -> Read<Vec<Vec<u8>>> {
     let mut blocks: Vec<Vec<u8>> = Vec::new();
     for (number, part) in parts.iter().enumerate() {
         let block = match part {
-            Part::Text(text) | Part::Refusal(text) => text_block(text),
-            Part::Image(source) => file("image", source),
-            Part::Document { name, source } => document(name.as_deref(), source),
-            Part::Call(own) => {
+            ContentPart::Text(text) | ContentPart::Refusal(text) => text_block(text),
+            ContentPart::Image(source) => file("image", source),
+            ContentPart::Document { name, source } => document(name.as_deref(), source),
+            ContentPart::Call(own) => {
                 // It is Google's, and for Google.
                 left_out.extend(own.signature.as_ref().map(|_| "thought_signature"));
                 let input = arguments::to_object(&own.input);
                 super::reply::call(&id(&own.id), &own.name, &input)
             }
-            Part::Result {
+            ContentPart::Result {
                 id: of,
                 failed,
                 parts,
@@ -129,12 +132,12 @@ fn blocks(
                 let mut said: Vec<Vec<u8>> = Vec::new();
                 for part in parts {
                     match part {
-                        Part::Text(text) => said.push(text_block(text)),
-                        Part::Image(source) => said.push(file("image", source)),
-                        Part::Document { name, source } => {
+                        ContentPart::Text(text) => said.push(text_block(text)),
+                        ContentPart::Image(source) => said.push(file("image", source)),
+                        ContentPart::Document { name, source } => {
                             said.push(document(name.as_deref(), source));
                         }
-                        Part::CacheMark(raw) => {
+                        ContentPart::CacheMark(raw) => {
                             if let Some(last) = said.last_mut() {
                                 mark(last, raw);
                             }
@@ -142,18 +145,18 @@ fn blocks(
                         _ => return wrong(at, NO_COUNTERPART),
                     }
                 }
-                Object::new()
+                ObjectWriter::new()
                     .text("type", "tool_result")
                     .text("tool_use_id", &id(of))
                     .raw("content", list(said))
                     .raw_if("is_error", failed.then_some("true"))
                     .end()
             }
-            Part::Thinking {
+            ContentPart::Thinking {
                 text,
                 signature: Some(signature),
             } => super::reply::thinking(text, signature),
-            Part::Thinking {
+            ContentPart::Thinking {
                 signature: None,
                 text,
             } => {
@@ -170,12 +173,12 @@ fn blocks(
                 }
                 continue;
             }
-            Part::Redacted(data) => super::reply::redacted(data),
-            Part::CacheMark(raw) => {
+            ContentPart::Redacted(data) => super::reply::redacted(data),
+            ContentPart::CacheMark(raw) => {
                 let is_again = number
                     .checked_sub(1)
                     .and_then(|before| parts.get(before))
-                    .is_some_and(|before| matches!(before, Part::CacheMark(_)));
+                    .is_some_and(|before| matches!(before, ContentPart::CacheMark(_)));
                 if let Some(last) = blocks.last_mut().filter(|_| !is_again) {
                     mark(last, raw);
                 }
@@ -204,21 +207,24 @@ fn id(id: &str) -> Cow<'_, str> {
     out.into()
 }
 
-fn file(kind: &str, source: &Source<'_>) -> Vec<u8> {
-    let block = Object::new().text("type", kind);
+fn file(kind: &str, source: &FileSource<'_>) -> Vec<u8> {
+    let block = ObjectWriter::new().text("type", kind);
     block.raw("source", self::source(source)).end()
 }
 
-fn document(name: Option<&str>, source: &Source<'_>) -> Vec<u8> {
-    let block = Object::new().text("type", "document");
+fn document(name: Option<&str>, source: &FileSource<'_>) -> Vec<u8> {
+    let block = ObjectWriter::new().text("type", "document");
     let block = block.raw("source", self::source(source));
-    block.raw_if("title", name.map(quoted)).end()
+    block.raw_if("title", name.map(quote)).end()
 }
 
-fn source(own: &Source<'_>) -> Vec<u8> {
+fn source(own: &FileSource<'_>) -> Vec<u8> {
     match own {
-        Source::Url(url) => Object::new().text("type", "url").text("url", url).end(),
-        Source::Data { media, data } => Object::new()
+        FileSource::Url(url) => ObjectWriter::new()
+            .text("type", "url")
+            .text("url", url)
+            .end(),
+        FileSource::Data { media, data } => ObjectWriter::new()
             .text("type", "base64")
             .text("media_type", media)
             .text("data", data)
@@ -226,12 +232,12 @@ fn source(own: &Source<'_>) -> Vec<u8> {
     }
 }
 
-fn tool(own: &Tool<'_>) -> Vec<u8> {
-    Object::new()
+fn tool(own: &OfferedTool<'_>) -> Vec<u8> {
+    ObjectWriter::new()
         .text("name", &own.name)
         .raw_if(
             "description",
-            own.description.as_ref().map(|text| quoted(text)),
+            own.description.as_ref().map(|text| quote(text)),
         )
         .raw("input_schema", own.schema.unwrap_or(NO_INPUT))
         .raw_if("strict", own.strict.map(|strict| strict.to_string()))
@@ -240,41 +246,43 @@ fn tool(own: &Tool<'_>) -> Vec<u8> {
 }
 
 /// Which tool is to be called, and whether several at once.
-fn choice(ask: &Ask<'_>) -> Option<Vec<u8>> {
+fn choice(ask: &ModelRequest<'_>) -> Option<Vec<u8>> {
     let single = ask.parallel == Some(false) && !ask.tools.is_empty();
     let choice = match (&ask.choice, single) {
         (None, false) => return None,
-        (None | Some(Choice::Auto), _) => Object::new().text("type", "auto"),
-        (Some(Choice::Any), _) => Object::new().text("type", "any"),
-        (Some(Choice::None), _) => return Some(Object::new().text("type", "none").end()),
-        (Some(Choice::Tool(name)), _) => Object::new().text("type", "tool").text("name", name),
+        (None | Some(ToolChoice::Auto), _) => ObjectWriter::new().text("type", "auto"),
+        (Some(ToolChoice::Any), _) => ObjectWriter::new().text("type", "any"),
+        (Some(ToolChoice::None), _) => return Some(ObjectWriter::new().text("type", "none").end()),
+        (Some(ToolChoice::Tool(name)), _) => {
+            ObjectWriter::new().text("type", "tool").text("name", name)
+        }
     };
     let choice = choice.raw_if("disable_parallel_tool_use", single.then_some("true"));
     Some(choice.end())
 }
 
-fn output(ask: &Ask<'_>, left_out: &mut LeftOut) -> Read<Option<Vec<u8>>> {
+fn output(ask: &ModelRequest<'_>, left_out: &mut LeftOut) -> Read<Option<Vec<u8>>> {
     let effort = match ask.effort {
-        None | Some(Effort::None) => None,
-        Some(Effort::Minimal) => Some(Effort::Low),
+        None | Some(ThinkingEffort::None) => None,
+        Some(ThinkingEffort::Minimal) => Some(ThinkingEffort::Low),
         other => other,
     };
     let format = match &ask.shape {
         None => None,
-        Some(Shape::Json) => {
+        Some(ReplyShape::Json) => {
             left_out.drop_or_refuse(ask.names.shape)?;
             None
         }
-        Some(Shape::Schema { schema, name, .. }) => {
+        Some(ReplyShape::Schema { schema, name, .. }) => {
             left_out.extend(name.as_ref().map(|_| ask.names.schema));
-            let format = Object::new().text("type", "json_schema");
+            let format = ObjectWriter::new().text("type", "json_schema");
             Some(format.raw("schema", schema).end())
         }
     };
     if effort.is_none() && format.is_none() {
         return Ok(None);
     }
-    let effort = effort.map(|effort| quoted(effort.word()));
-    let output = Object::new().raw_if("effort", effort);
+    let effort = effort.map(|effort| quote(effort.word()));
+    let output = ObjectWriter::new().raw_if("effort", effort);
     Ok(Some(output.raw_if("format", format).end()))
 }

@@ -11,5 +11,5 @@ mod write;
 pub(super) use ask::write as write_ask;
 pub(super) use read::read as read_ask;
 pub(super) use reply::{read as read_reply, write as write_reply};
-pub(super) use stream::Reader;
-pub(super) use write::Writer;
+pub(super) use stream::MessagesReader;
+pub(super) use write::MessagesWriter;

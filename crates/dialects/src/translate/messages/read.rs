@@ -1,11 +1,13 @@
 //! Reading a request.
 
-use super::super::ask::{Ask, Choice, Effort, Names, Part, Shape, Tool};
-use super::super::fields::{Fields, LeftOut, NO_COUNTERPART, Read, wrong};
+use super::super::ask::{
+    ContentPart, MemberNames, ModelRequest, OfferedTool, ReplyShape, ThinkingEffort, ToolChoice,
+};
+use super::super::fields::{LeftOut, NO_COUNTERPART, ObjectFields, Read, wrong};
 use super::turns;
 use crate::json;
 
-/// Members that change nothing where they have one of these values.
+/// Members that change nothing if they have one of these values.
 const NEUTRAL: &[(&str, &[&str])] = &[("mcp_servers", &["[]"]), ("container", &[])];
 
 /// The same, where other values are wishes that a reply can do without.
@@ -15,28 +17,28 @@ const OPTIONAL: &[(&str, &[&str])] = &[
 ];
 
 /// Reads a request.
-pub(in super::super) fn read<'a>(body: &'a str, left_out: &mut LeftOut) -> Read<Ask<'a>> {
-    let mut own = Fields::of("", body)?;
-    // The gate has read it, and it is written anew.
+pub(in super::super) fn read<'a>(body: &'a str, left_out: &mut LeftOut) -> Read<ModelRequest<'a>> {
+    let mut own = ObjectFields::of("", body)?;
+    // The gate has read it, and it is written again.
     own.take("model");
     own.neutral(NEUTRAL)?;
     own.optional(OPTIONAL, left_out)?;
     own.hints(&["cache_control"], left_out);
     context(&mut own, left_out)?;
-    let mut ask = Ask {
+    let mut ask = ModelRequest {
         streams: own.flag("stream")? == Some(true),
         max_tokens: own.number("max_tokens")?,
         temperature: own.number("temperature")?,
         top_p: own.number("top_p")?,
         top_k: own.number("top_k")?,
-        names: Names {
+        names: MemberNames {
             user: "user_id",
             parallel: "tool_choice.disable_parallel_tool_use",
             document: "title",
             thoughts: "thinking",
-            ..Names::default()
+            ..MemberNames::default()
         },
-        ..Ask::default()
+        ..ModelRequest::default()
     };
     for (at, raw) in own.list("stop_sequences")? {
         match json::text(raw) {
@@ -46,7 +48,7 @@ pub(in super::super) fn read<'a>(body: &'a str, left_out: &mut LeftOut) -> Read<
     }
     for part in turns::content(&mut own, "system", left_out)? {
         match part {
-            Part::Text(text) => ask.system.push(text),
+            ContentPart::Text(text) => ask.system.push(text),
             _ => return wrong("system", "has to be text alone"),
         }
     }
@@ -62,7 +64,7 @@ pub(in super::super) fn read<'a>(body: &'a str, left_out: &mut LeftOut) -> Read<
     ask.effort = thinking(&mut own, left_out)?;
     if let Some(mut output) = own.object("output_config")? {
         if let Some(word) = output.text("effort")? {
-            match Effort::of(&word) {
+            match ThinkingEffort::of(&word) {
                 Some(effort) => ask.effort = Some(effort),
                 None => left_out.drop_or_refuse(&output.at("effort"))?,
             }
@@ -74,13 +76,13 @@ pub(in super::super) fn read<'a>(body: &'a str, left_out: &mut LeftOut) -> Read<
     Ok(ask)
 }
 
-/// What of a long conversation need not be read again is a hint; what is to be summed up is told in the reply, and is none.
-fn context(own: &mut Fields<'_>, left_out: &mut LeftOut) -> Read<()> {
+/// Cuts of a long conversation are hints; summaries are in the reply, and are not.
+fn context(own: &mut ObjectFields<'_>, left_out: &mut LeftOut) -> Read<()> {
     let Some(mut context) = own.object("context_management")? else {
         return Ok(());
     };
     for (at, raw) in context.list("edits")? {
-        let kind = Fields::of(at, raw)?.need("type")?;
+        let kind = ObjectFields::of(at, raw)?.need("type")?;
         if !kind.starts_with("clear_") {
             return wrong("context_management", NO_COUNTERPART);
         }
@@ -89,8 +91,8 @@ fn context(own: &mut Fields<'_>, left_out: &mut LeftOut) -> Read<()> {
     context.end()
 }
 
-fn tool<'a>(at: String, raw: &'a str, left_out: &mut LeftOut) -> Read<Tool<'a>> {
-    let mut own = Fields::of(at, raw)?;
+fn tool<'a>(at: String, raw: &'a str, left_out: &mut LeftOut) -> Read<OfferedTool<'a>> {
+    let mut own = ObjectFields::of(at, raw)?;
     let kind = own.text("type")?;
     if kind.is_some_and(|kind| kind != "custom") {
         return wrong(own.at("type"), NO_COUNTERPART);
@@ -101,7 +103,7 @@ fn tool<'a>(at: String, raw: &'a str, left_out: &mut LeftOut) -> Read<Tool<'a>> 
         ("allowed_callers", &["[\"direct\"]"]),
         ("input_examples", &["[]"]),
     ])?;
-    let tool = Tool {
+    let tool = OfferedTool {
         name: own.need("name")?,
         description: own.text("description")?,
         schema: own.take("input_schema"),
@@ -112,15 +114,15 @@ fn tool<'a>(at: String, raw: &'a str, left_out: &mut LeftOut) -> Read<Tool<'a>> 
     Ok(tool)
 }
 
-fn choice<'a>(own: &mut Fields<'a>, ask: &mut Ask<'a>) -> Read<()> {
+fn choice<'a>(own: &mut ObjectFields<'a>, ask: &mut ModelRequest<'a>) -> Read<()> {
     let Some(mut choice) = own.object("tool_choice")? else {
         return Ok(());
     };
     ask.choice = Some(match choice.need("type")?.as_ref() {
-        "auto" => Choice::Auto,
-        "any" => Choice::Any,
-        "none" => Choice::None,
-        "tool" => Choice::Tool(choice.need("name")?),
+        "auto" => ToolChoice::Auto,
+        "any" => ToolChoice::Any,
+        "none" => ToolChoice::None,
+        "tool" => ToolChoice::Tool(choice.need("name")?),
         _ => return wrong(choice.at("type"), NO_COUNTERPART),
     });
     let single = choice.flag("disable_parallel_tool_use")?;
@@ -128,22 +130,22 @@ fn choice<'a>(own: &mut Fields<'a>, ask: &mut Ask<'a>) -> Read<()> {
     choice.end()
 }
 
-/// How much the model is to think; nothing where it thinks as it usually does.
-fn thinking(own: &mut Fields<'_>, left_out: &mut LeftOut) -> Read<Option<Effort>> {
+/// Returns how much the model is to think; nothing if it thinks as it usually does.
+fn thinking(own: &mut ObjectFields<'_>, left_out: &mut LeftOut) -> Read<Option<ThinkingEffort>> {
     let Some(mut thinking) = own.object("thinking")? else {
         return Ok(None);
     };
     // How much of the thoughts is shown is the provider's own affair.
     thinking.hints(&["display"], left_out);
     let effort = match thinking.need("type")?.as_ref() {
-        // A model that always thinks refuses to be told not to, and one that never does knows no effort.
+        // A model that always thinks refuses `disabled`, and one that never does knows no effort.
         "disabled" | "adaptive" => {
             left_out.insert("thinking");
             None
         }
         "enabled" => {
             let tokens = thinking.number("budget_tokens")?.and_then(json::number);
-            Some(Effort::of_budget(tokens.unwrap_or(0)))
+            Some(ThinkingEffort::of_budget(tokens.unwrap_or(0)))
         }
         _ => return wrong(thinking.at("type"), NO_COUNTERPART),
     };
@@ -151,7 +153,7 @@ fn thinking(own: &mut Fields<'_>, left_out: &mut LeftOut) -> Read<Option<Effort>
     Ok(effort)
 }
 
-fn shape<'a>(output: &mut Fields<'a>) -> Read<Option<Shape<'a>>> {
+fn shape<'a>(output: &mut ObjectFields<'a>) -> Read<Option<ReplyShape<'a>>> {
     let Some(mut format) = output.object("format")? else {
         return Ok(None);
     };
@@ -160,7 +162,7 @@ fn shape<'a>(output: &mut Fields<'a>) -> Read<Option<Shape<'a>>> {
     }
     let schema = format.take("schema").unwrap_or("{}");
     format.end()?;
-    Ok(Some(Shape::Schema {
+    Ok(Some(ReplyShape::Schema {
         name: None,
         schema,
         strict: Some(true),

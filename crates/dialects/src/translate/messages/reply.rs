@@ -1,30 +1,32 @@
 //! Whole replies. Those of a provider are read leniently: every member may be missing.
 
 use super::super::arguments;
-use super::super::ask::{Call, Part, Reply, Stop};
+use super::super::ask::{ContentPart, ModelReply, StopReason, ToolCall};
 use super::super::fields::{LeftOut, unknown};
 use super::usage;
 use crate::dialect::Dialect;
 use crate::json::{self, member};
 use crate::usage::Tokens;
-use crate::write::{Object, list, quoted};
+use crate::write::{ObjectWriter, list, quote};
 use wire::scan::Member;
 
-/// Reads a reply; `None` where it is none.
-pub(in super::super) fn read(text: &str) -> Option<Reply<'_>> {
+/// Reads a reply; `None` if it is not one.
+pub(in super::super) fn read(text: &str) -> Option<ModelReply<'_>> {
     let own = json::members(text);
     let word = |name: &str| member(&own, name).and_then(json::text);
     let blocks = json::elements(member(&own, "content")?);
     let inside = blocks.iter().flat_map(|raw| left_out(&json::members(raw)));
     let mut left_out: LeftOut = left_out(&own).into_iter().chain(inside).collect();
-    let parts: Vec<Part<'_>> = blocks
+    let parts: Vec<ContentPart<'_>> = blocks
         .into_iter()
         .filter_map(|raw| block(raw, &mut left_out))
         .collect();
     let sequence = word("stop_sequence");
-    let calls = parts.iter().any(|part| matches!(part, Part::Call(_)));
+    let calls = parts
+        .iter()
+        .any(|part| matches!(part, ContentPart::Call(_)));
     let reason = word("stop_reason");
-    Some(Reply {
+    Some(ModelReply {
         id: word("id").unwrap_or_default(),
         model: word("model").unwrap_or_default(),
         stop: stop(reason.as_deref(), sequence.as_deref(), calls, &mut left_out),
@@ -35,7 +37,7 @@ pub(in super::super) fn read(text: &str) -> Option<Reply<'_>> {
     })
 }
 
-/// What a reply, an event of a stream or a block has that no other dialect can say.
+/// Returns the members of a reply, an event of a stream or a block without a counterpart in other dialects.
 pub(super) fn left_out(own: &[Member<'_>]) -> Vec<&'static str> {
     let said = |name: &str| member(own, name);
     let direct = |raw: &str| member(&json::members(raw), "type") == Some("\"direct\"");
@@ -54,19 +56,19 @@ pub(super) fn left_out(own: &[Member<'_>]) -> Vec<&'static str> {
 }
 
 /// Reads a block; one that no other dialect has is left out by its type.
-fn block<'a>(raw: &'a str, left_out: &mut LeftOut) -> Option<Part<'a>> {
+fn block<'a>(raw: &'a str, left_out: &mut LeftOut) -> Option<ContentPart<'a>> {
     let own = json::members(raw);
     let word = |name: &str| member(&own, name).and_then(json::text);
     let kind = word("type").unwrap_or_default();
     let part = match kind.as_ref() {
-        "text" => word("text").map(Part::Text),
-        "thinking" => word("thinking").map(|text| Part::Thinking {
+        "text" => word("text").map(ContentPart::Text),
+        "thinking" => word("thinking").map(|text| ContentPart::Thinking {
             text,
             signature: word("signature"),
         }),
-        "redacted_thinking" => word("data").map(Part::Redacted),
+        "redacted_thinking" => word("data").map(ContentPart::Redacted),
         "tool_use" => word("id").zip(word("name")).map(|(id, name)| {
-            Part::Call(Call {
+            ContentPart::Call(ToolCall {
                 id,
                 name,
                 input: member(&own, "input").unwrap_or("{}").into(),
@@ -87,63 +89,70 @@ pub(super) fn stop(
     sequence: Option<&str>,
     calls: bool,
     left_out: &mut LeftOut,
-) -> Stop {
+) -> StopReason {
     match reason.unwrap_or("end_turn") {
-        "end_turn" => Stop::End,
-        "max_tokens" | "model_context_window_exceeded" => Stop::Length,
-        "tool_use" => Stop::Calls,
-        "stop_sequence" => Stop::Sequence(sequence.unwrap_or_default().to_owned()),
-        "refusal" => Stop::Refusal,
+        "end_turn" => StopReason::End,
+        "max_tokens" | "model_context_window_exceeded" => StopReason::Length,
+        "tool_use" => StopReason::Calls,
+        "stop_sequence" => StopReason::Sequence(sequence.unwrap_or_default().to_owned()),
+        "refusal" => StopReason::Refusal,
         other => {
             left_out.insert(unknown("stop_reason", other));
-            if calls { Stop::Calls } else { Stop::End }
+            if calls {
+                StopReason::Calls
+            } else {
+                StopReason::End
+            }
         }
     }
 }
 
-/// The reason, as messages have it.
-pub(super) fn reason(stop: &Stop) -> &'static str {
+/// Returns the reason, as messages have it.
+pub(super) fn reason(stop: &StopReason) -> &'static str {
     match stop {
-        Stop::End => "end_turn",
-        Stop::Length => "max_tokens",
-        Stop::Calls => "tool_use",
-        Stop::Sequence(_) => "stop_sequence",
-        Stop::Refusal => "refusal",
+        StopReason::End => "end_turn",
+        StopReason::Length => "max_tokens",
+        StopReason::Calls => "tool_use",
+        StopReason::Sequence(_) => "stop_sequence",
+        StopReason::Refusal => "refusal",
     }
 }
 
-/// The text that the model stopped at.
-pub(super) fn sequence(stop: &Stop) -> Vec<u8> {
+/// Returns the text that the model stopped at.
+pub(super) fn sequence(stop: &StopReason) -> Vec<u8> {
     match stop {
-        Stop::Sequence(text) => quoted(text),
+        StopReason::Sequence(text) => quote(text),
         _ => b"null".to_vec(),
     }
 }
 
 /// Writes a reply.
-pub(in super::super) fn write(reply: &Reply<'_>) -> Option<Vec<u8>> {
+pub(in super::super) fn write(reply: &ModelReply<'_>) -> Option<Vec<u8>> {
     let mut blocks = Vec::new();
     for part in &reply.parts {
         match part {
-            Part::Text(text) | Part::Refusal(text) => {
-                let block = Object::new().text("type", "text");
+            ContentPart::Text(text) | ContentPart::Refusal(text) => {
+                let block = ObjectWriter::new().text("type", "text");
                 blocks.push(block.text("text", text).end());
             }
-            Part::Call(own) => {
-                // A call has no place for a signature, so it stands in front.
+            ContentPart::Call(own) => {
+                // A call has no place for a signature, so it is in front.
                 blocks.extend(own.signature.as_ref().map(|text| thinking("", text)));
                 blocks.push(call(&own.id, &own.name, &arguments::to_object(&own.input)));
             }
-            Part::Thinking { text, signature } => {
+            ContentPart::Thinking { text, signature } => {
                 blocks.push(thinking(text, signature.as_deref().unwrap_or_default()));
             }
-            Part::Redacted(data) => blocks.push(redacted(data)),
-            Part::Image(_) | Part::Document { .. } | Part::Result { .. } | Part::CacheMark(_) => {
+            ContentPart::Redacted(data) => blocks.push(redacted(data)),
+            ContentPart::Image(_)
+            | ContentPart::Document { .. }
+            | ContentPart::Result { .. }
+            | ContentPart::CacheMark(_) => {
                 return None;
             }
         }
     }
-    let body = Object::new()
+    let body = ObjectWriter::new()
         .text("id", &reply.id)
         .text("type", "message")
         .text("role", "assistant")
@@ -155,9 +164,9 @@ pub(in super::super) fn write(reply: &Reply<'_>) -> Option<Vec<u8>> {
     Some(body.end())
 }
 
-/// A call of a tool.
+/// Returns a call of a tool.
 pub(super) fn call(id: &str, name: &str, input: &str) -> Vec<u8> {
-    Object::new()
+    ObjectWriter::new()
         .text("type", "tool_use")
         .text("id", id)
         .text("name", name)
@@ -167,7 +176,7 @@ pub(super) fn call(id: &str, name: &str, input: &str) -> Vec<u8> {
 
 /// Thoughts, with the signature of who had them.
 pub(super) fn thinking(text: &str, signature: &str) -> Vec<u8> {
-    Object::new()
+    ObjectWriter::new()
         .text("type", "thinking")
         .text("thinking", text)
         .text("signature", signature)
@@ -176,6 +185,6 @@ pub(super) fn thinking(text: &str, signature: &str) -> Vec<u8> {
 
 /// Thoughts that only the provider can read.
 pub(super) fn redacted(data: &str) -> Vec<u8> {
-    let block = Object::new().text("type", "redacted_thinking");
+    let block = ObjectWriter::new().text("type", "redacted_thinking");
     block.text("data", data).end()
 }

@@ -1,7 +1,7 @@
 //! Reading the messages of a request.
 
-use super::super::ask::{Call, Part, Role, Source, Turn};
-use super::super::fields::{Fields, LeftOut, NO_COUNTERPART, Read, wrong};
+use super::super::ask::{ChatTurn, ContentPart, FileSource, SpeakerRole, ToolCall};
+use super::super::fields::{LeftOut, NO_COUNTERPART, ObjectFields, Read, wrong};
 use super::super::parts;
 use crate::json;
 
@@ -9,65 +9,69 @@ use crate::json;
 pub(super) fn read<'a>(
     messages: Vec<(String, &'a str)>,
     left_out: &mut LeftOut,
-) -> Read<Vec<Turn<'a>>> {
+) -> Read<Vec<ChatTurn<'a>>> {
     let mut turns = Vec::new();
     for (at, raw) in messages {
-        let mut own = Fields::of(at.clone(), raw)?;
+        let mut own = ObjectFields::of(at.clone(), raw)?;
         let role = match own.need("role")?.as_ref() {
-            "user" => Role::User,
-            "assistant" => Role::Assistant,
-            "system" => Role::System,
+            "user" => SpeakerRole::User,
+            "assistant" => SpeakerRole::Assistant,
+            "system" => SpeakerRole::System,
             _ => return wrong(own.at("role"), NO_COUNTERPART),
         };
         let parts = content(&mut own, "content", left_out)?;
         own.finish(left_out)?;
-        turns.push(Turn { role, parts, at });
+        turns.push(ChatTurn { role, parts, at });
     }
     Ok(turns)
 }
 
-/// A content: a text, or blocks.
+/// Returns a content: a text, or blocks.
 pub(super) fn content<'a>(
-    own: &mut Fields<'a>,
+    own: &mut ObjectFields<'a>,
     name: &str,
     left_out: &mut LeftOut,
-) -> Read<Vec<Part<'a>>> {
+) -> Read<Vec<ContentPart<'a>>> {
     blocks(own, name, left_out, false)
 }
 
-/// The same; what is inside a tool's result has no results of its own.
+/// Returns the same; what is inside a tool's result has no results of its own.
 fn blocks<'a>(
-    own: &mut Fields<'a>,
+    own: &mut ObjectFields<'a>,
     name: &str,
     left_out: &mut LeftOut,
     inside: bool,
-) -> Read<Vec<Part<'a>>> {
+) -> Read<Vec<ContentPart<'a>>> {
     parts::read(own, name, "blocks", |own| block(own, left_out, inside))
 }
 
-fn block<'a>(mut own: Fields<'a>, left_out: &mut LeftOut, inside: bool) -> Read<Part<'a>> {
+fn block<'a>(
+    mut own: ObjectFields<'a>,
+    left_out: &mut LeftOut,
+    inside: bool,
+) -> Read<ContentPart<'a>> {
     own.hints(&["cache_control"], left_out);
     let part = match own.need("type")?.as_ref() {
         "text" => {
             own.optional(&[("citations", &["[]"])], left_out)?;
-            Part::Text(own.need("text")?)
+            ContentPart::Text(own.need("text")?)
         }
-        "image" => Part::Image(source(&mut own)?),
+        "image" => ContentPart::Image(source(&mut own)?),
         "document" => {
             own.optional(&[("citations", &["{\"enabled\":false}"])], left_out)?;
             let source = source(&mut own)?;
             let is_pdf = |media: &str| media == "application/pdf";
-            if !matches!(&source, Source::Data { media, .. } if is_pdf(media)) {
+            if !matches!(&source, FileSource::Data { media, .. } if is_pdf(media)) {
                 return wrong(own.at("source"), NO_COUNTERPART);
             }
             let name = own.text("title")?;
-            Part::Document { name, source }
+            ContentPart::Document { name, source }
         }
-        "thinking" => Part::Thinking {
+        "thinking" => ContentPart::Thinking {
             text: own.need("thinking")?,
             signature: own.text("signature")?,
         },
-        "redacted_thinking" => Part::Redacted(own.need("data")?),
+        "redacted_thinking" => ContentPart::Redacted(own.need("data")?),
         "tool_use" => {
             own.neutral(&[("caller", &["{\"type\":\"direct\"}"])])?;
             let (id, name) = (own.need("id")?, own.need("name")?);
@@ -75,14 +79,14 @@ fn block<'a>(mut own: Fields<'a>, left_out: &mut LeftOut, inside: bool) -> Read<
             if !json::is_object(input) {
                 return wrong(own.at("input"), "has to be an object");
             }
-            Part::Call(Call {
+            ContentPart::Call(ToolCall {
                 id,
                 name,
                 input: input.into(),
                 signature: None,
             })
         }
-        "tool_result" if !inside => Part::Result {
+        "tool_result" if !inside => ContentPart::Result {
             id: own.need("tool_use_id")?,
             failed: own.flag("is_error")? == Some(true),
             parts: results(&mut own, left_out)?,
@@ -93,24 +97,28 @@ fn block<'a>(mut own: Fields<'a>, left_out: &mut LeftOut, inside: bool) -> Read<
     Ok(part)
 }
 
-/// What a tool has said: texts and files.
-fn results<'a>(own: &mut Fields<'a>, left_out: &mut LeftOut) -> Read<Vec<Part<'a>>> {
+/// Reads the results of a tool: texts and files.
+fn results<'a>(own: &mut ObjectFields<'a>, left_out: &mut LeftOut) -> Read<Vec<ContentPart<'a>>> {
     let parts = blocks(own, "content", left_out, true)?;
-    let is_said =
-        |part: &Part<'_>| matches!(part, Part::Text(_) | Part::Image(_) | Part::Document { .. });
+    let is_said = |part: &ContentPart<'_>| {
+        matches!(
+            part,
+            ContentPart::Text(_) | ContentPart::Image(_) | ContentPart::Document { .. }
+        )
+    };
     if !parts.iter().all(is_said) {
         return wrong(own.at("content"), NO_COUNTERPART);
     }
     Ok(parts)
 }
 
-fn source<'a>(own: &mut Fields<'a>) -> Read<Source<'a>> {
+fn source<'a>(own: &mut ObjectFields<'a>) -> Read<FileSource<'a>> {
     let Some(mut source) = own.object("source")? else {
         return wrong(own.at("source"), "is missing");
     };
     let read = match source.need("type")?.as_ref() {
-        "url" => Source::Url(source.need("url")?),
-        "base64" => Source::Data {
+        "url" => FileSource::Url(source.need("url")?),
+        "base64" => FileSource::Data {
             media: source.need("media_type")?,
             data: source.need("data")?,
         },

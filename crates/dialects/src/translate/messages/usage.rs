@@ -1,7 +1,7 @@
-//! What was used, in the words of messages.
+//! Usage, in messages.
 
 use crate::usage::Tokens;
-use crate::write::Object;
+use crate::write::ObjectWriter;
 
 /// Writes a `usage` object. Its `input_tokens` are those that no cache was used for.
 pub(super) fn write(tokens: Tokens) -> Vec<u8> {
@@ -9,11 +9,11 @@ pub(super) fn write(tokens: Tokens) -> Vec<u8> {
     let input = tokens.input.unwrap_or(0);
     let plain = input.saturating_sub(cached).saturating_sub(written);
     let details = tokens.reasoning.map(|count| {
-        Object::new()
+        ObjectWriter::new()
             .raw("thinking_tokens", count.to_string())
             .end()
     });
-    Object::new()
+    ObjectWriter::new()
         .raw("input_tokens", plain.to_string())
         .raw("cache_creation_input_tokens", written.to_string())
         .raw("cache_read_input_tokens", cached.to_string())

@@ -3,22 +3,22 @@
 use std::borrow::Cow;
 
 use super::super::arguments::ArgumentScan;
-use super::super::ask::{Piece, Stop};
+use super::super::ask::{StopReason, StreamPiece};
 use super::{reply, usage};
 use crate::usage::Tokens;
-use crate::write::Object;
+use crate::write::ObjectWriter;
 use wire::sse::push_named_event;
 
 /// The block that is being written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Open {
+enum OpenBlock {
     Text,
     Thinking,
 }
 
 /// A call, and how far its arguments have come.
 #[derive(Debug)]
-struct Calling {
+struct BlockCall {
     block: usize,
     is_open: bool,
     scan: ArgumentScan,
@@ -26,87 +26,92 @@ struct Calling {
 
 /// Writes the events of a stream.
 #[derive(Debug, Default)]
-pub(in super::super) struct Writer {
+pub(in super::super) struct MessagesWriter {
     /// Blocks so far.
     blocks: usize,
-    open: Option<Open>,
-    calls: Vec<Calling>,
+    open: Option<OpenBlock>,
+    calls: Vec<BlockCall>,
     tokens: Tokens,
-    stop: Option<Stop>,
+    stop: Option<StopReason>,
 }
 
-impl Writer {
+impl MessagesWriter {
     /// Writes a piece.
-    pub fn write(&mut self, piece: &Piece<'_>, out: &mut Vec<u8>) {
+    pub fn write(&mut self, piece: &StreamPiece<'_>, out: &mut Vec<u8>) {
         match piece {
-            Piece::Start { id, model } => start(id, model, out),
-            Piece::Text(text) | Piece::Refusal(text) => {
-                self.enter(Open::Text, out);
+            StreamPiece::Start { id, model } => start(id, model, out),
+            StreamPiece::Text(text) | StreamPiece::Refusal(text) => {
+                self.enter(OpenBlock::Text, out);
                 self.delta(
-                    Object::new().text("type", "text_delta").text("text", text),
+                    ObjectWriter::new()
+                        .text("type", "text_delta")
+                        .text("text", text),
                     out,
                 );
-                if matches!(piece, Piece::Refusal(_)) {
-                    self.stop = Some(Stop::Refusal);
+                if matches!(piece, StreamPiece::Refusal(_)) {
+                    self.stop = Some(StopReason::Refusal);
                 }
             }
-            Piece::Thinking(text) => {
-                self.enter(Open::Thinking, out);
-                let delta = Object::new().text("type", "thinking_delta");
+            StreamPiece::Thinking(text) => {
+                self.enter(OpenBlock::Thinking, out);
+                let delta = ObjectWriter::new().text("type", "thinking_delta");
                 self.delta(delta.text("thinking", text), out);
             }
-            Piece::Signature(text) => {
-                self.enter(Open::Thinking, out);
-                let delta = Object::new().text("type", "signature_delta");
+            StreamPiece::Signature(text) => {
+                self.enter(OpenBlock::Thinking, out);
+                let delta = ObjectWriter::new().text("type", "signature_delta");
                 self.delta(delta.text("signature", text), out);
                 self.leave(out);
             }
-            Piece::Redacted(data) => {
+            StreamPiece::Redacted(data) => {
                 self.leave(out);
                 self.begin(&reply::redacted(data), out);
                 self.finish(self.blocks.saturating_sub(1), out);
             }
-            Piece::Call { call, .. } => {
+            StreamPiece::Call { call, .. } => {
                 self.leave(out);
                 if let Some(signature) = &call.signature {
-                    self.write(&Piece::Signature(Cow::Borrowed(signature)), out);
+                    self.write(&StreamPiece::Signature(Cow::Borrowed(signature)), out);
                 }
                 self.begin(&reply::call(&call.id, &call.name, "{}"), out);
                 let block = self.blocks.saturating_sub(1);
-                self.calls.push(Calling {
+                self.calls.push(BlockCall {
                     block,
                     is_open: true,
                     scan: ArgumentScan::default(),
                 });
             }
-            Piece::Arguments { at, json } => {
+            StreamPiece::Arguments { at, json } => {
                 // Blanks may come behind an object.
-                let says = |call: &&mut Calling| call.is_open || !json.trim().is_empty();
+                let says = |call: &&mut BlockCall| call.is_open || !json.trim().is_empty();
                 if let Some(call) = self.calls.get_mut(*at).filter(says) {
                     call.scan.read(json);
-                    let delta = Object::new().text("type", "input_json_delta");
+                    let delta = ObjectWriter::new().text("type", "input_json_delta");
                     delta_of(call.block, delta.text("partial_json", json), out);
                 }
             }
-            Piece::CallEnds(at) => self.call_ends(*at, out),
-            Piece::Usage(tokens) => self.tokens.overlay(*tokens),
-            Piece::Stop(stop) => {
+            StreamPiece::CallEnds(at) => self.call_ends(*at, out),
+            StreamPiece::Usage(tokens) => self.tokens.overlay(*tokens),
+            StreamPiece::Stop(stop) => {
                 self.stop.get_or_insert_with(|| stop.clone());
             }
-            Piece::End => self.end(out),
-            Piece::Failed(_) | Piece::LeftOut(_) => {}
+            StreamPiece::End => self.end(out),
+            StreamPiece::Failed(_) | StreamPiece::LeftOut(_) => {}
         }
     }
 
     /// Goes on with a block of this kind, or begins one.
-    fn enter(&mut self, kind: Open, out: &mut Vec<u8>) {
+    fn enter(&mut self, kind: OpenBlock, out: &mut Vec<u8>) {
         if self.open == Some(kind) {
             return;
         }
         self.leave(out);
         let block = match kind {
-            Open::Text => Object::new().text("type", "text").text("text", "").end(),
-            Open::Thinking => reply::thinking("", ""),
+            OpenBlock::Text => ObjectWriter::new()
+                .text("type", "text")
+                .text("text", "")
+                .end(),
+            OpenBlock::Thinking => reply::thinking("", ""),
         };
         self.begin(&block, out);
         self.open = Some(kind);
@@ -125,7 +130,7 @@ impl Writer {
                 self.call_ends(at, out);
             }
         }
-        let data = Object::new()
+        let data = ObjectWriter::new()
             .text("type", "content_block_start")
             .raw("index", self.blocks.to_string())
             .raw("content_block", block);
@@ -134,13 +139,13 @@ impl Writer {
     }
 
     fn finish(&self, block: usize, out: &mut Vec<u8>) {
-        let data = Object::new()
+        let data = ObjectWriter::new()
             .text("type", "content_block_stop")
             .raw("index", block.to_string());
         push_named_event(out, b"content_block_stop", &data.end());
     }
 
-    fn delta(&self, delta: Object, out: &mut Vec<u8>) {
+    fn delta(&self, delta: ObjectWriter, out: &mut Vec<u8>) {
         delta_of(self.blocks.saturating_sub(1), delta, out);
     }
 
@@ -157,11 +162,11 @@ impl Writer {
         for at in 0..self.calls.len() {
             self.call_ends(at, out);
         }
-        let stop = self.stop.clone().unwrap_or(Stop::End);
-        let delta = Object::new()
+        let stop = self.stop.clone().unwrap_or(StopReason::End);
+        let delta = ObjectWriter::new()
             .text("stop_reason", reply::reason(&stop))
             .raw("stop_sequence", reply::sequence(&stop));
-        let data = Object::new()
+        let data = ObjectWriter::new()
             .text("type", "message_delta")
             .raw("delta", delta.end())
             .raw("usage", usage::write(self.tokens));
@@ -171,8 +176,8 @@ impl Writer {
 }
 
 fn start(id: &str, model: &str, out: &mut Vec<u8>) {
-    // What was read is known at the end only.
-    let message = Object::new()
+    // The input count is known at the end only.
+    let message = ObjectWriter::new()
         .text("id", id)
         .text("type", "message")
         .text("role", "assistant")
@@ -181,14 +186,14 @@ fn start(id: &str, model: &str, out: &mut Vec<u8>) {
         .raw("stop_reason", "null")
         .raw("stop_sequence", "null")
         .raw("usage", usage::write(Tokens::default()));
-    let data = Object::new()
+    let data = ObjectWriter::new()
         .text("type", "message_start")
         .raw("message", message.end());
     push_named_event(out, b"message_start", &data.end());
 }
 
-fn delta_of(block: usize, delta: Object, out: &mut Vec<u8>) {
-    let data = Object::new()
+fn delta_of(block: usize, delta: ObjectWriter, out: &mut Vec<u8>) {
+    let data = ObjectWriter::new()
         .text("type", "content_block_delta")
         .raw("index", block.to_string())
         .raw("delta", delta.end());

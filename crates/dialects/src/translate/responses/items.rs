@@ -2,15 +2,15 @@
 
 use crate::json;
 use crate::usage::Tokens;
-use crate::write::{Object, list, quoted};
+use crate::write::{ObjectWriter, list, quote};
 
-use super::super::Stamp;
-use super::super::ask::Stop;
+use super::super::ReplyStamp;
+use super::super::ask::StopReason;
 
-/// What stands before thoughts that only their provider can read, to tell them from a signature.
+/// Prefix of thoughts that only their provider can read, to distinguish them from a signature.
 pub(super) const REDACTED: &str = "redacted_thinking:";
 
-/// Members of a request that a response repeats, and what they are where the request has none.
+/// Members of a request that a response repeats, and their defaults.
 const REPEATED: [(&str, &str); 11] = [
     ("instructions", "null"),
     ("max_output_tokens", "null"),
@@ -27,7 +27,7 @@ const REPEATED: [(&str, &str); 11] = [
 
 /// What every object of one response says alike.
 #[derive(Debug, Default)]
-pub(super) struct Head {
+pub(super) struct ResponseHead {
     pub id: String,
     pub model: String,
     created: u64,
@@ -35,8 +35,8 @@ pub(super) struct Head {
     repeated: Vec<(&'static str, String)>,
 }
 
-impl Head {
-    pub fn new(stamp: Stamp<'_>) -> Self {
+impl ResponseHead {
+    pub fn new(stamp: ReplyStamp<'_>) -> Self {
         let asked = json::members(stamp.asked);
         let repeated = REPEATED.into_iter().map(|(name, usual)| {
             let own = json::member(&asked, name);
@@ -49,19 +49,19 @@ impl Head {
         }
     }
 
-    /// A response with this output; `ended` is why the model stopped and what was used, once it has.
-    pub fn response(&self, output: &[Vec<u8>], ended: Option<(&Stop, Tokens)>) -> Vec<u8> {
+    /// Returns a response with this output; `ended` is why the model stopped and what was used, once it has.
+    pub fn response(&self, output: &[Vec<u8>], ended: Option<(&StopReason, Tokens)>) -> Vec<u8> {
         let refused = output.iter().any(|item| is_refusal(item));
         let (status, why) = match ended {
             None => ("in_progress", None),
-            Some((Stop::Length, _)) => ("incomplete", Some("max_output_tokens")),
+            Some((StopReason::Length, _)) => ("incomplete", Some("max_output_tokens")),
             // A refusal in words is a whole reply; a filter's is none.
-            Some((Stop::Refusal, _)) if !refused => ("incomplete", Some("content_filter")),
+            Some((StopReason::Refusal, _)) if !refused => ("incomplete", Some("content_filter")),
             Some(_) => ("completed", None),
         };
-        let why = why.map(|why| Object::new().text("reason", why).end());
+        let why = why.map(|why| ObjectWriter::new().text("reason", why).end());
         let null = || b"null".to_vec();
-        let mut response = Object::new()
+        let mut response = ObjectWriter::new()
             .text("id", &self.id)
             .text("object", "response")
             .raw("created_at", self.created.to_string())
@@ -83,7 +83,7 @@ impl Head {
     }
 }
 
-/// Whether a response ends before its time.
+/// Returns whether a response ends before its time.
 pub(super) fn is_incomplete(response: &[u8]) -> bool {
     let text = std::str::from_utf8(response).unwrap_or_default();
     let own = json::members(text);
@@ -102,11 +102,11 @@ fn is_refusal(item: &[u8]) -> bool {
 fn usage(tokens: Tokens) -> Vec<u8> {
     let (input, output) = (tokens.input.unwrap_or(0), tokens.output.unwrap_or(0));
     let number = |number: u64| number.to_string();
-    let read = Object::new()
+    let read = ObjectWriter::new()
         .raw("cached_tokens", number(tokens.cached.unwrap_or(0)))
         .raw("cache_write_tokens", number(tokens.written.unwrap_or(0)));
-    let wrote = Object::new().raw("reasoning_tokens", number(tokens.reasoning.unwrap_or(0)));
-    Object::new()
+    let wrote = ObjectWriter::new().raw("reasoning_tokens", number(tokens.reasoning.unwrap_or(0)));
+    ObjectWriter::new()
         .raw("input_tokens", number(input))
         .raw("input_tokens_details", read.end())
         .raw("output_tokens", number(output))
@@ -115,9 +115,9 @@ fn usage(tokens: Tokens) -> Vec<u8> {
         .end()
 }
 
-/// A message; `parts` are its content.
+/// Returns a message; `parts` are its content.
 pub(super) fn message(id: &str, status: &str, parts: &[Vec<u8>]) -> Vec<u8> {
-    Object::new()
+    ObjectWriter::new()
         .text("id", id)
         .text("type", "message")
         .text("status", status)
@@ -126,9 +126,9 @@ pub(super) fn message(id: &str, status: &str, parts: &[Vec<u8>]) -> Vec<u8> {
         .end()
 }
 
-/// A part of a message.
+/// Returns a part of a message.
 pub(super) fn text_part(text: &str) -> Vec<u8> {
-    Object::new()
+    ObjectWriter::new()
         .text("type", "output_text")
         .text("text", text)
         .raw("annotations", "[]")
@@ -136,32 +136,32 @@ pub(super) fn text_part(text: &str) -> Vec<u8> {
         .end()
 }
 
-/// A part of a message that says that the model will not.
+/// Returns a part of a message that says that the model will not.
 pub(super) fn refusal_part(text: &str) -> Vec<u8> {
-    let part = Object::new().text("type", "refusal");
+    let part = ObjectWriter::new().text("type", "refusal");
     part.text("refusal", text).end()
 }
 
 /// Thoughts, with what their provider wants back.
 pub(super) fn reasoning(id: &str, text: &str, encrypted: Option<&str>) -> Vec<u8> {
     let summary = (!text.is_empty()).then(|| summary_part(text));
-    Object::new()
+    ObjectWriter::new()
         .text("id", id)
         .text("type", "reasoning")
         .raw("summary", list(summary))
-        .raw_if("encrypted_content", encrypted.map(quoted))
+        .raw_if("encrypted_content", encrypted.map(quote))
         .end()
 }
 
-/// The text of thoughts.
+/// Returns the text of thoughts.
 pub(super) fn summary_part(text: &str) -> Vec<u8> {
-    let part = Object::new().text("type", "summary_text");
+    let part = ObjectWriter::new().text("type", "summary_text");
     part.text("text", text).end()
 }
 
-/// A call of a tool.
+/// Returns a call of a tool.
 pub(super) fn call(id: &str, status: &str, (call, name): (&str, &str), arguments: &str) -> Vec<u8> {
-    Object::new()
+    ObjectWriter::new()
         .text("id", id)
         .text("type", "function_call")
         .text("status", status)
@@ -171,7 +171,7 @@ pub(super) fn call(id: &str, status: &str, (call, name): (&str, &str), arguments
         .end()
 }
 
-/// The id of the item at this place of the output: a message, a reasoning or a call by its prefix.
-pub(super) fn id(head: &Head, prefix: &str, at: usize) -> String {
+/// Returns the id of the item at this place of the output: a message, a reasoning or a call by its prefix.
+pub(super) fn id(head: &ResponseHead, prefix: &str, at: usize) -> String {
     format!("{prefix}_{}_{at}", head.id)
 }

@@ -12,4 +12,4 @@ mod write;
 
 pub(super) use read::read as read_ask;
 pub(super) use reply::write as write_reply;
-pub(super) use write::Writer;
+pub(super) use write::ResponsesWriter;

@@ -1,12 +1,14 @@
 //! Reading a request.
 
-use super::super::ask::{Ask, Effort, Names, Part, Role, Shape, Turn};
-use super::super::fields::{Fields, LeftOut, NO_COUNTERPART, Read, wrong};
+use super::super::ask::{
+    ChatTurn, ContentPart, MemberNames, ModelRequest, ReplyShape, SpeakerRole, ThinkingEffort,
+};
+use super::super::fields::{LeftOut, NO_COUNTERPART, ObjectFields, Read, wrong};
 use super::super::openai;
 use super::{tools, turns};
 use crate::json;
 
-/// Members that change nothing where they have one of these values.
+/// Members that change nothing if they have one of these values.
 const NEUTRAL: &[(&str, &[&str])] = &[
     ("background", &["false"]),
     ("previous_response_id", &[]),
@@ -24,8 +26,8 @@ const OPTIONAL: &[(&str, &[&str])] = &[
 ];
 
 /// Reads a request.
-pub(in super::super) fn read<'a>(body: &'a str, left_out: &mut LeftOut) -> Read<Ask<'a>> {
-    let mut own = Fields::of("", body)?;
+pub(in super::super) fn read<'a>(body: &'a str, left_out: &mut LeftOut) -> Read<ModelRequest<'a>> {
+    let mut own = ObjectFields::of("", body)?;
     // The gate has read the model; padding of streams is the writer's; metadata are given back.
     for name in ["model", "stream_options", "metadata"] {
         own.take(name);
@@ -38,21 +40,21 @@ pub(in super::super) fn read<'a>(body: &'a str, left_out: &mut LeftOut) -> Read<
     if own.flag("store")? == Some(true) {
         left_out.insert("store");
     }
-    let mut ask = Ask {
+    let mut ask = ModelRequest {
         streams: own.flag("stream")? == Some(true),
         max_tokens: own.number("max_output_tokens")?,
         temperature: own.number("temperature")?,
         top_p: own.number("top_p")?,
         parallel: own.flag("parallel_tool_calls")?,
         user: own.text("user")?,
-        names: Names {
+        names: MemberNames {
             shape: "text.format.type",
             schema: "format.name",
             signature: "encrypted_content",
             thoughts: "input.reasoning",
-            ..Names::default()
+            ..MemberNames::default()
         },
-        ..Ask::default()
+        ..ModelRequest::default()
     };
     let safety = own.text("safety_identifier")?;
     if safety.is_some() {
@@ -71,10 +73,10 @@ pub(in super::super) fn read<'a>(body: &'a str, left_out: &mut LeftOut) -> Read<
     }
     ask.choice = tools::choice(&mut own)?;
     let mut turns = input(&mut own, left_out)?.into_iter().peekable();
-    while let Some(turn) = turns.next_if(|turn| turn.role == Role::System) {
+    while let Some(turn) = turns.next_if(|turn| turn.role == SpeakerRole::System) {
         for part in turn.parts {
             match part {
-                Part::Text(text) => ask.system.push(text),
+                ContentPart::Text(text) => ask.system.push(text),
                 _ => return wrong(turn.at, "has to be text alone"),
             }
         }
@@ -84,15 +86,15 @@ pub(in super::super) fn read<'a>(body: &'a str, left_out: &mut LeftOut) -> Read<
     Ok(ask)
 }
 
-/// What is said: one text, or items.
-fn input<'a>(own: &mut Fields<'a>, left_out: &mut LeftOut) -> Read<Vec<Turn<'a>>> {
+/// Reads the input: one text, or items.
+fn input<'a>(own: &mut ObjectFields<'a>, left_out: &mut LeftOut) -> Read<Vec<ChatTurn<'a>>> {
     let Some(raw) = own.take("input") else {
         return wrong("input", "is missing");
     };
     if let Some(text) = json::text(raw) {
-        return Ok(vec![Turn {
-            role: Role::User,
-            parts: vec![Part::Text(text)],
+        return Ok(vec![ChatTurn {
+            role: SpeakerRole::User,
+            parts: vec![ContentPart::Text(text)],
             at: "input".to_owned(),
         }]);
     }
@@ -104,14 +106,14 @@ fn input<'a>(own: &mut Fields<'a>, left_out: &mut LeftOut) -> Read<Vec<Turn<'a>>
     turns::read(items, left_out)
 }
 
-fn effort(own: &mut Fields<'_>, left_out: &mut LeftOut) -> Read<Option<Effort>> {
+fn effort(own: &mut ObjectFields<'_>, left_out: &mut LeftOut) -> Read<Option<ThinkingEffort>> {
     let Some(mut reasoning) = own.object("reasoning")? else {
         return Ok(None);
     };
-    // What a provider tells of its thoughts is the summary.
+    // A provider shows its thoughts as the summary.
     reasoning.hints(&["summary", "generate_summary"], left_out);
     let word = reasoning.text("effort")?;
-    let effort = word.as_deref().map(Effort::of);
+    let effort = word.as_deref().map(ThinkingEffort::of);
     if effort == Some(None) {
         left_out.drop_or_refuse("reasoning.effort")?;
     }
@@ -119,16 +121,16 @@ fn effort(own: &mut Fields<'_>, left_out: &mut LeftOut) -> Read<Option<Effort>> 
     Ok(effort.flatten())
 }
 
-fn shape<'a>(text: &mut Fields<'a>, left_out: &mut LeftOut) -> Read<Option<Shape<'a>>> {
+fn shape<'a>(text: &mut ObjectFields<'a>, left_out: &mut LeftOut) -> Read<Option<ReplyShape<'a>>> {
     let Some(mut format) = text.object("format")? else {
         return Ok(None);
     };
     let shape = match format.need("type")?.as_ref() {
         "text" => None,
-        "json_object" => Some(Shape::Json),
+        "json_object" => Some(ReplyShape::Json),
         "json_schema" => {
             format.hints(&["description"], left_out);
-            Some(Shape::Schema {
+            Some(ReplyShape::Schema {
                 name: format.text("name")?,
                 strict: format.flag("strict")?,
                 schema: format.take("schema").unwrap_or("{}"),

@@ -1,17 +1,17 @@
 //! The tools of a request.
 
-use super::super::ask::{Choice, Tool};
-use super::super::fields::{Fields, LeftOut, NO_COUNTERPART, Read, wrong};
+use super::super::ask::{OfferedTool, ToolChoice};
+use super::super::fields::{LeftOut, NO_COUNTERPART, ObjectFields, Read, wrong};
 use super::super::openai;
 
 /// Reads a tool: those that the provider runs itself are known to no other dialect.
-pub(super) fn read<'a>(at: String, raw: &'a str, left_out: &mut LeftOut) -> Read<Tool<'a>> {
-    let mut own = Fields::of(at, raw)?;
+pub(super) fn read<'a>(at: String, raw: &'a str, left_out: &mut LeftOut) -> Read<OfferedTool<'a>> {
+    let mut own = ObjectFields::of(at, raw)?;
     if own.need("type")? != "function" {
         return wrong(own.at("type"), NO_COUNTERPART);
     }
     own.neutral(&[("defer_loading", &["false"])])?;
-    let tool = Tool {
+    let tool = OfferedTool {
         name: own.need("name")?,
         description: own.text("description")?,
         schema: own.take("parameters"),
@@ -23,6 +23,6 @@ pub(super) fn read<'a>(at: String, raw: &'a str, left_out: &mut LeftOut) -> Read
 }
 
 /// Reads which tool is to be called.
-pub(super) fn choice<'a>(own: &mut Fields<'a>) -> Read<Option<Choice<'a>>> {
+pub(super) fn choice<'a>(own: &mut ObjectFields<'a>) -> Read<Option<ToolChoice<'a>>> {
     openai::choice(own, |named| named.need("name"))
 }

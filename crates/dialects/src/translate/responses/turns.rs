@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::super::ask::{Call, Part, Role, Source, Turn};
-use super::super::fields::{Fields, LeftOut, NO_COUNTERPART, Read, wrong};
+use super::super::ask::{ChatTurn, ContentPart, FileSource, SpeakerRole, ToolCall};
+use super::super::fields::{LeftOut, NO_COUNTERPART, ObjectFields, Read, wrong};
 use super::super::parts;
 use super::items::REDACTED;
 
@@ -11,10 +11,10 @@ use super::items::REDACTED;
 pub(super) fn read<'a>(
     items: impl Iterator<Item = (String, &'a str)>,
     left_out: &mut LeftOut,
-) -> Read<Vec<Turn<'a>>> {
-    let mut turns: Vec<Turn<'a>> = Vec::new();
+) -> Read<Vec<ChatTurn<'a>>> {
+    let mut turns: Vec<ChatTurn<'a>> = Vec::new();
     for (at, raw) in items {
-        let mut own = Fields::of(at.clone(), raw)?;
+        let mut own = ObjectFields::of(at.clone(), raw)?;
         // Items are given back with the id and status that they came with.
         for name in ["id", "status"] {
             own.take(name);
@@ -23,59 +23,71 @@ pub(super) fn read<'a>(
         let kind = own.text("type")?;
         let (role, parts) = match kind.as_deref().unwrap_or("message") {
             "message" => message(&mut own, left_out)?,
-            "function_call" => (Role::Assistant, vec![Part::Call(call(&mut own)?)]),
-            "function_call_output" => (Role::User, vec![output(&mut own, left_out)?]),
-            "reasoning" => (Role::Assistant, thoughts(&mut own)?),
+            "function_call" => (
+                SpeakerRole::Assistant,
+                vec![ContentPart::Call(call(&mut own)?)],
+            ),
+            "function_call_output" => (SpeakerRole::User, vec![output(&mut own, left_out)?]),
+            "reasoning" => (SpeakerRole::Assistant, thoughts(&mut own)?),
             _ => return wrong(own.at("type"), NO_COUNTERPART),
         };
         own.finish(left_out)?;
         match turns.last_mut() {
-            Some(last) if last.role == role && role != Role::System => last.parts.extend(parts),
-            _ => turns.push(Turn { role, parts, at }),
+            Some(last) if last.role == role && role != SpeakerRole::System => {
+                last.parts.extend(parts)
+            }
+            _ => turns.push(ChatTurn { role, parts, at }),
         }
     }
     Ok(turns)
 }
 
-fn message<'a>(own: &mut Fields<'a>, left_out: &mut LeftOut) -> Read<(Role, Vec<Part<'a>>)> {
+fn message<'a>(
+    own: &mut ObjectFields<'a>,
+    left_out: &mut LeftOut,
+) -> Read<(SpeakerRole, Vec<ContentPart<'a>>)> {
     let role = match own.need("role")?.as_ref() {
-        "system" | "developer" => Role::System,
-        "user" => Role::User,
-        "assistant" => Role::Assistant,
+        "system" | "developer" => SpeakerRole::System,
+        "user" => SpeakerRole::User,
+        "assistant" => SpeakerRole::Assistant,
         _ => return wrong(own.at("role"), NO_COUNTERPART),
     };
     Ok((role, content(own, "content", left_out)?))
 }
 
-/// A content: a text, or parts.
-fn content<'a>(own: &mut Fields<'a>, name: &str, left_out: &mut LeftOut) -> Read<Vec<Part<'a>>> {
+/// Returns a content: a text, or parts.
+fn content<'a>(
+    own: &mut ObjectFields<'a>,
+    name: &str,
+    left_out: &mut LeftOut,
+) -> Read<Vec<ContentPart<'a>>> {
     let mut parts = parts::read(own, name, "parts", |own| part(own, left_out))?;
-    parts.retain(|part| !matches!(part, Part::Text(text) if text.is_empty()));
+    parts.retain(|part| !matches!(part, ContentPart::Text(text) if text.is_empty()));
     Ok(parts)
 }
 
-fn part<'a>(mut own: Fields<'a>, left_out: &mut LeftOut) -> Read<Part<'a>> {
+fn part<'a>(mut own: ObjectFields<'a>, left_out: &mut LeftOut) -> Read<ContentPart<'a>> {
     own.hints(&["prompt_cache_breakpoint"], left_out);
     let part = match own.need("type")?.as_ref() {
-        "input_text" => Part::Text(own.need("text")?),
+        "input_text" => ContentPart::Text(own.need("text")?),
         "output_text" => {
             own.optional(&[("annotations", &["[]"])], left_out)?;
             own.hints(&["logprobs"], left_out);
-            Part::Text(own.need("text")?)
+            ContentPart::Text(own.need("text")?)
         }
-        "refusal" => Part::Refusal(own.need("refusal")?),
+        "refusal" => ContentPart::Refusal(own.need("refusal")?),
         "input_image" => {
             own.hints(&["detail"], left_out);
             own.neutral(&[("file_id", &[])])?;
-            Part::Image(Source::of_url(own.need("image_url")?))
+            ContentPart::Image(FileSource::of_url(own.need("image_url")?))
         }
         "input_file" => {
             let name = own.text("filename")?;
             own.hints(&["detail"], left_out);
             own.neutral(&[("file_id", &[]), ("file_url", &[])])?;
-            match Source::of_url(own.need("file_data")?) {
-                source @ Source::Data { .. } => Part::Document { name, source },
-                Source::Url(_) => return wrong(own.at("file_data"), "has to be a data URL"),
+            match FileSource::of_url(own.need("file_data")?) {
+                source @ FileSource::Data { .. } => ContentPart::Document { name, source },
+                FileSource::Url(_) => return wrong(own.at("file_data"), "has to be a data URL"),
             }
         }
         _ => return wrong(own.at("type"), NO_COUNTERPART),
@@ -84,7 +96,7 @@ fn part<'a>(mut own: Fields<'a>, left_out: &mut LeftOut) -> Read<Part<'a>> {
     Ok(part)
 }
 
-fn call<'a>(own: &mut Fields<'a>) -> Read<Call<'a>> {
+fn call<'a>(own: &mut ObjectFields<'a>) -> Read<ToolCall<'a>> {
     own.neutral(&[("caller", &["{\"type\":\"direct\"}"])])?;
     let (id, name) = (own.need("call_id")?, own.need("name")?);
     let input = own.text("arguments")?.unwrap_or_default();
@@ -92,7 +104,7 @@ fn call<'a>(own: &mut Fields<'a>) -> Read<Call<'a>> {
         true => Cow::Borrowed("{}"),
         false => input,
     };
-    Ok(Call {
+    Ok(ToolCall {
         id,
         name,
         input,
@@ -100,16 +112,20 @@ fn call<'a>(own: &mut Fields<'a>) -> Read<Call<'a>> {
     })
 }
 
-fn output<'a>(own: &mut Fields<'a>, left_out: &mut LeftOut) -> Read<Part<'a>> {
+fn output<'a>(own: &mut ObjectFields<'a>, left_out: &mut LeftOut) -> Read<ContentPart<'a>> {
     own.neutral(&[("caller", &["{\"type\":\"direct\"}"])])?;
     let id = own.need("call_id")?;
     let parts = content(own, "output", left_out)?;
-    let is_said =
-        |part: &Part<'_>| matches!(part, Part::Text(_) | Part::Image(_) | Part::Document { .. });
+    let is_said = |part: &ContentPart<'_>| {
+        matches!(
+            part,
+            ContentPart::Text(_) | ContentPart::Image(_) | ContentPart::Document { .. }
+        )
+    };
     if !parts.iter().all(is_said) {
         return wrong(own.at("output"), NO_COUNTERPART);
     }
-    Ok(Part::Result {
+    Ok(ContentPart::Result {
         id,
         failed: false,
         parts,
@@ -117,11 +133,11 @@ fn output<'a>(own: &mut Fields<'a>, left_out: &mut LeftOut) -> Read<Part<'a>> {
 }
 
 /// Thoughts, with the signature of who had them.
-fn thoughts<'a>(own: &mut Fields<'a>) -> Read<Vec<Part<'a>>> {
+fn thoughts<'a>(own: &mut ObjectFields<'a>) -> Read<Vec<ContentPart<'a>>> {
     let mut text = String::new();
     for name in ["summary", "content"] {
         for (at, raw) in own.list(name)? {
-            let mut part = Fields::of(at, raw)?;
+            let mut part = ObjectFields::of(at, raw)?;
             let kind = part.need("type")?;
             if !matches!(kind.as_ref(), "summary_text" | "reasoning_text") {
                 return wrong(part.at("type"), NO_COUNTERPART);
@@ -135,10 +151,10 @@ fn thoughts<'a>(own: &mut Fields<'a>) -> Read<Vec<Part<'a>>> {
         .as_deref()
         .and_then(|own| own.strip_prefix(REDACTED))
     {
-        return Ok(vec![Part::Redacted(data.to_owned().into())]);
+        return Ok(vec![ContentPart::Redacted(data.to_owned().into())]);
     }
     let is_empty = text.is_empty() && signature.is_none();
-    let thinking = Part::Thinking {
+    let thinking = ContentPart::Thinking {
         text: text.into(),
         signature,
     };

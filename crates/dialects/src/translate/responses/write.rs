@@ -1,10 +1,10 @@
 //! Writing a stream.
 
-use super::super::Stamp;
-use super::super::ask::{Call, Piece, Stop};
-use super::items::{self, Head, REDACTED};
+use super::super::ReplyStamp;
+use super::super::ask::{StopReason, StreamPiece, ToolCall};
+use super::items::{self, REDACTED, ResponseHead};
 use crate::usage::Tokens;
-use crate::write::Object;
+use crate::write::ObjectWriter;
 use wire::sse::push_named_event;
 
 /// The longest that a streamed reply may be, in bytes: its last event repeats all of it.
@@ -12,15 +12,15 @@ const TEXT_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// An item that is being written.
 #[derive(Debug)]
-enum Open {
+enum OpenItem {
     Text(String),
     Refusal(String),
     Thinking(String),
 }
 
-/// A call whose arguments are still coming.
+/// A call with incomplete arguments.
 #[derive(Debug)]
-struct Calling {
+struct ItemCall {
     /// Its place in the output.
     place: usize,
     call: String,
@@ -31,70 +31,70 @@ struct Calling {
 
 /// Writes the events of a stream.
 #[derive(Debug, Default)]
-pub(in super::super) struct Writer {
-    head: Head,
+pub(in super::super) struct ResponsesWriter {
+    head: ResponseHead,
     /// Events so far.
     number: u64,
-    /// The items, as they are at the end; empty where one is still coming.
+    /// The items, as they are at the end; empty if one is incomplete.
     output: Vec<Vec<u8>>,
-    open: Option<Open>,
-    calls: Vec<Calling>,
+    open: Option<OpenItem>,
+    calls: Vec<ItemCall>,
     tokens: Tokens,
-    stop: Option<Stop>,
+    stop: Option<StopReason>,
     /// Bytes of text so far.
     bytes: usize,
 }
 
-impl Writer {
-    pub fn new(stamp: Stamp<'_>) -> Self {
+impl ResponsesWriter {
+    pub fn new(stamp: ReplyStamp<'_>) -> Self {
         Self {
-            head: Head::new(stamp),
+            head: ResponseHead::new(stamp),
             ..Self::default()
         }
     }
 
-    /// Whether more was said than the last event may repeat.
+    /// Returns whether more was said than the last event may repeat.
     pub fn is_full(&self) -> bool {
         self.bytes > TEXT_BYTES_MAX
     }
 
     /// Writes a piece.
-    pub fn write(&mut self, piece: &Piece<'_>, out: &mut Vec<u8>) {
+    pub fn write(&mut self, piece: &StreamPiece<'_>, out: &mut Vec<u8>) {
         match piece {
-            Piece::Start { id, model } => {
+            StreamPiece::Start { id, model } => {
                 (self.head.id, self.head.model) = (id.to_string(), model.to_string());
                 for name in ["response.created", "response.in_progress"] {
                     let response = self.head.response(&[], None);
-                    self.say(name, Object::new().raw("response", response), out);
+                    self.say(name, ObjectWriter::new().raw("response", response), out);
                 }
             }
-            Piece::Text(text) => self.text(text, out),
-            Piece::Refusal(text) => {
-                self.stop = Some(Stop::Refusal);
+            StreamPiece::Text(text) => self.text(text, out),
+            StreamPiece::Refusal(text) => {
+                self.stop = Some(StopReason::Refusal);
                 self.refusal(text, out);
             }
-            Piece::Thinking(text) => self.thinking(text, out),
-            Piece::Signature(text) => self.signature(text, out),
-            Piece::Redacted(data) => {
+            StreamPiece::Thinking(text) => self.thinking(text, out),
+            StreamPiece::Signature(text) => self.signature(text, out),
+            StreamPiece::Redacted(data) => {
                 self.leave(None, out);
                 self.add("rs", |id| items::reasoning(id, "", None), out);
                 let data = format!("{REDACTED}{data}");
                 self.finish(items::reasoning(&self.id("rs"), "", Some(&data)), out);
             }
-            Piece::Call { call, .. } => self.call(call, out),
-            Piece::Arguments { at, json } => self.arguments(*at, json, out),
-            Piece::CallEnds(at) => self.call_ends(*at, out),
-            Piece::Usage(tokens) => self.tokens.overlay(*tokens),
-            Piece::Stop(stop) => {
+            StreamPiece::Call { call, .. } => self.call(call, out),
+            StreamPiece::Arguments { at, json } => self.arguments(*at, json, out),
+            StreamPiece::CallEnds(at) => self.call_ends(*at, out),
+            StreamPiece::Usage(tokens) => self.tokens.overlay(*tokens),
+            StreamPiece::Stop(stop) => {
                 self.stop.get_or_insert_with(|| stop.clone());
             }
-            Piece::End => self.end(out),
-            Piece::Failed(_) | Piece::LeftOut(_) => {}
+            StreamPiece::End => self.end(out),
+            StreamPiece::Failed(_) | StreamPiece::LeftOut(_) => {}
         }
     }
 
     /// Writes an event with its number.
-    fn say(&mut self, name: &str, members: Object, out: &mut Vec<u8>) {
+    fn say(&mut self, name: &str, members: ObjectWriter, out: &mut Vec<u8>) {
         let data = members
             .text("type", name)
             .raw("sequence_number", self.number.to_string());
@@ -102,12 +102,12 @@ impl Writer {
         push_named_event(out, name.as_bytes(), &data.end());
     }
 
-    /// The place of the last item.
+    /// Returns the place of the last item.
     fn place(&self) -> usize {
         self.output.len().saturating_sub(1)
     }
 
-    /// The id of the last item.
+    /// Returns the id of the last item.
     fn id(&self, prefix: &str) -> String {
         items::id(&self.head, prefix, self.place())
     }
@@ -117,7 +117,9 @@ impl Writer {
         self.output.push(Vec::new());
         let item = item(&self.id(prefix));
         let place = self.place().to_string();
-        let members = Object::new().raw("output_index", place).raw("item", item);
+        let members = ObjectWriter::new()
+            .raw("output_index", place)
+            .raw("item", item);
         self.say("response.output_item.added", members, out);
     }
 
@@ -127,7 +129,7 @@ impl Writer {
     }
 
     fn finish_at(&mut self, place: usize, item: Vec<u8>, out: &mut Vec<u8>) {
-        let members = Object::new()
+        let members = ObjectWriter::new()
             .raw("output_index", place.to_string())
             .raw("item", &item);
         self.say("response.output_item.done", members, out);
@@ -136,18 +138,18 @@ impl Writer {
         }
     }
 
-    /// The members of an event about a part of the last item.
-    fn about(&self, prefix: &str, index: &str) -> Object {
-        Object::new()
+    /// Returns the members of an event about a part of the last item.
+    fn about(&self, prefix: &str, index: &str) -> ObjectWriter {
+        ObjectWriter::new()
             .text("item_id", &self.id(prefix))
             .raw("output_index", self.place().to_string())
             .raw(index, "0")
     }
 
     fn text(&mut self, text: &str, out: &mut Vec<u8>) {
-        if !matches!(self.open, Some(Open::Text(_))) {
+        if !matches!(self.open, Some(OpenItem::Text(_))) {
             self.begin_message(items::text_part(""), out);
-            self.open = Some(Open::Text(String::new()));
+            self.open = Some(OpenItem::Text(String::new()));
         }
         let members = self.about("msg", "content_index").text("delta", text);
         self.say(
@@ -159,9 +161,9 @@ impl Writer {
     }
 
     fn refusal(&mut self, text: &str, out: &mut Vec<u8>) {
-        if !matches!(self.open, Some(Open::Refusal(_))) {
+        if !matches!(self.open, Some(OpenItem::Refusal(_))) {
             self.begin_message(items::refusal_part(""), out);
-            self.open = Some(Open::Refusal(String::new()));
+            self.open = Some(OpenItem::Refusal(String::new()));
         }
         let members = self.about("msg", "content_index").text("delta", text);
         self.say("response.refusal.delta", members, out);
@@ -176,13 +178,13 @@ impl Writer {
     }
 
     fn thinking(&mut self, text: &str, out: &mut Vec<u8>) {
-        if !matches!(self.open, Some(Open::Thinking(_))) {
+        if !matches!(self.open, Some(OpenItem::Thinking(_))) {
             self.leave(None, out);
             self.add("rs", |id| items::reasoning(id, "", None), out);
             let part = items::summary_part("");
             let members = self.about("rs", "summary_index").raw("part", part);
             self.say("response.reasoning_summary_part.added", members, out);
-            self.open = Some(Open::Thinking(String::new()));
+            self.open = Some(OpenItem::Thinking(String::new()));
         }
         let members = self.about("rs", "summary_index").text("delta", text);
         self.say("response.reasoning_summary_text.delta", members, out);
@@ -190,7 +192,7 @@ impl Writer {
     }
 
     fn signature(&mut self, signature: &str, out: &mut Vec<u8>) {
-        if matches!(self.open, Some(Open::Thinking(_))) {
+        if matches!(self.open, Some(OpenItem::Thinking(_))) {
             return self.leave(Some(signature), out);
         }
         self.leave(None, out);
@@ -201,7 +203,7 @@ impl Writer {
     fn keep(&mut self, more: &str) {
         self.bytes = self.bytes.saturating_add(more.len());
         match &mut self.open {
-            Some(Open::Text(text) | Open::Refusal(text) | Open::Thinking(text)) => {
+            Some(OpenItem::Text(text) | OpenItem::Refusal(text) | OpenItem::Thinking(text)) => {
                 text.push_str(more);
             }
             None => {}
@@ -212,18 +214,18 @@ impl Writer {
     fn leave(&mut self, signature: Option<&str>, out: &mut Vec<u8>) {
         let Some(open) = self.open.take() else { return };
         match open {
-            Open::Text(text) => {
+            OpenItem::Text(text) => {
                 let members = self.about("msg", "content_index").text("text", &text);
                 let members = members.raw("logprobs", "[]");
                 self.say("response.output_text.done", members, out);
                 self.end_message(items::text_part(&text), out);
             }
-            Open::Refusal(text) => {
+            OpenItem::Refusal(text) => {
                 let members = self.about("msg", "content_index").text("refusal", &text);
                 self.say("response.refusal.done", members, out);
                 self.end_message(items::refusal_part(&text), out);
             }
-            Open::Thinking(text) => {
+            OpenItem::Thinking(text) => {
                 let members = self.about("rs", "summary_index").text("text", &text);
                 self.say("response.reasoning_summary_text.done", members, out);
                 let part = items::summary_part(&text);
@@ -238,20 +240,20 @@ impl Writer {
         let members = self.about("msg", "content_index").raw("part", &part);
         self.say("response.content_part.done", members, out);
         let status = match self.stop {
-            Some(Stop::Length) => "incomplete",
+            Some(StopReason::Length) => "incomplete",
             _ => "completed",
         };
         self.finish(items::message(&self.id("msg"), status, &[part]), out);
     }
 
-    fn call(&mut self, call: &Call<'_>, out: &mut Vec<u8>) {
+    fn call(&mut self, call: &ToolCall<'_>, out: &mut Vec<u8>) {
         self.leave(None, out);
         if let Some(signature) = &call.signature {
             self.signature(signature, out);
         }
         let of = (call.id.as_ref(), call.name.as_ref());
         self.add("fc", |id| items::call(id, "in_progress", of, ""), out);
-        self.calls.push(Calling {
+        self.calls.push(ItemCall {
             place: self.place(),
             call: call.id.to_string(),
             name: call.name.to_string(),
@@ -267,7 +269,7 @@ impl Writer {
         calling.arguments.push_str(json);
         let place = calling.place;
         self.bytes = self.bytes.saturating_add(json.len());
-        let members = Object::new()
+        let members = ObjectWriter::new()
             .text("item_id", &items::id(&self.head, "fc", place))
             .raw("output_index", place.to_string())
             .text("delta", json);
@@ -275,7 +277,7 @@ impl Writer {
     }
 
     fn call_ends(&mut self, at: usize, out: &mut Vec<u8>) {
-        let is_empty = |calling: &Calling| calling.is_open && calling.arguments.is_empty();
+        let is_empty = |calling: &ItemCall| calling.is_open && calling.arguments.is_empty();
         if self.calls.get(at).is_some_and(is_empty) {
             // A call without arguments has an object of none.
             self.arguments(at, "{}", out);
@@ -289,7 +291,7 @@ impl Writer {
         let id = items::id(&self.head, "fc", place);
         let of = (calling.call.as_str(), calling.name.as_str());
         let item = items::call(&id, "completed", of, &arguments);
-        let members = Object::new()
+        let members = ObjectWriter::new()
             .text("item_id", &id)
             .text("name", &calling.name)
             .raw("output_index", place.to_string())
@@ -304,13 +306,13 @@ impl Writer {
         for at in 0..self.calls.len() {
             self.call_ends(at, out);
         }
-        let stop = self.stop.clone().unwrap_or(Stop::End);
+        let stop = self.stop.clone().unwrap_or(StopReason::End);
         let response = self.head.response(&self.output, Some((&stop, self.tokens)));
         let name = if items::is_incomplete(&response) {
             "response.incomplete"
         } else {
             "response.completed"
         };
-        self.say(name, Object::new().raw("response", response), out);
+        self.say(name, ObjectWriter::new().raw("response", response), out);
     }
 }

@@ -4,9 +4,11 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use super::{OPTIONS, STAMP, told, value};
-use crate::stream_state::Said;
-use crate::translate::{Format, Front, ReasoningField, RequestOptions, Translator, reply, request};
+use super::{OPTIONS, STAMP, translate_events, value};
+use crate::stream_state::StreamEvent;
+use crate::translate::{
+    CallerForm, ProviderForm, ReasoningField, RequestOptions, Translator, reply, request,
+};
 
 /// A conversation with thoughts in it, as a caller of messages gives it back.
 fn thought_through() -> Value {
@@ -32,7 +34,7 @@ fn thoughts_stand_where_the_provider_takes_them() {
             ..OPTIONS
         };
         let body = thought_through().to_string();
-        let said = request(Front::Messages, Format::Chat, &body, &options).unwrap();
+        let said = request(CallerForm::Messages, ProviderForm::Chat, &body, &options).unwrap();
         (value(&said.body), said.left_out)
     };
     let of = |body: &Value| {
@@ -69,7 +71,12 @@ fn a_content_in_parts_is_read_part_by_part() {
     let whole = |content: Value| {
         let body =
             json!({ "choices": [{ "message": { "content": content }, "finish_reason": "stop" }] });
-        let told = reply(Format::Chat, Front::Messages, &body.to_string(), STAMP)?;
+        let told = reply(
+            ProviderForm::Chat,
+            CallerForm::Messages,
+            &body.to_string(),
+            STAMP,
+        )?;
         Some(value(&told.body)["content"].clone())
     };
     assert_eq!(
@@ -79,9 +86,9 @@ fn a_content_in_parts_is_read_part_by_part() {
     assert_eq!(whole(json!([{ "type": "reference" }])), Some(json!([])));
     let event =
         |content: &Value| json!({ "choices": [{ "index": 0, "delta": { "content": content } }] });
-    let (told, said) = told(
-        Format::Chat,
-        Front::Messages,
+    let (told, said) = translate_events(
+        ProviderForm::Chat,
+        CallerForm::Messages,
         &[
             event(&json!([thinking])),
             event(&json!([text])),
@@ -98,14 +105,14 @@ fn a_content_in_parts_is_read_part_by_part() {
             { "type": "text_delta", "text": "!" },
         ])
     );
-    assert_eq!(said.last(), Some(&Said::Part));
+    assert_eq!(said.last(), Some(&StreamEvent::Part));
     let image = json!({ "choices": [{ "index": 0, "delta": { "images": [{}] } }] });
     let mut out = Vec::new();
-    let mut translator = Translator::new(Format::Chat, Front::Messages, STAMP);
+    let mut translator = Translator::new(ProviderForm::Chat, CallerForm::Messages, STAMP);
     let said = translator.see(image.to_string().as_bytes(), true, &mut out);
     let out = String::from_utf8(out).unwrap();
     assert!(
-        said == Said::Part && out.contains(": left out: message.images\n"),
+        said == StreamEvent::Part && out.contains(": left out: message.images\n"),
         "{out}"
     );
 }
@@ -122,7 +129,7 @@ fn a_block_ends_before_the_next_begins_where_its_arguments_are_whole() {
     };
     let end = json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": "tool_calls" }] });
     let kinds = |events: &[Value]| {
-        let (told, _) = told(Format::Chat, Front::Messages, events);
+        let (told, _) = translate_events(ProviderForm::Chat, CallerForm::Messages, events);
         let marked = told.iter().filter_map(|event| {
             let kind = event["type"].as_str()?.strip_prefix("content_block_")?;
             Some(format!("{kind} {}", event["index"]))
@@ -166,10 +173,16 @@ fn what_gemini_says_beside_its_words_is_named() {
         "content": { "parts": [{ "text": "yes" }] }, "finishReason": "STOP",
         "citationMetadata": { "citationSources": [{ "uri": "https://x.example" }] }, "groundingMetadata": {},
     }] });
-    let told = reply(Format::Gemini, Front::Chat, &body.to_string(), STAMP).unwrap();
+    let told = reply(
+        ProviderForm::Gemini,
+        CallerForm::Chat,
+        &body.to_string(),
+        STAMP,
+    )
+    .unwrap();
     assert_eq!(told.left_out, ["citationMetadata"]);
     let mut out = Vec::new();
-    let mut translator = Translator::new(Format::Gemini, Front::Messages, STAMP);
+    let mut translator = Translator::new(ProviderForm::Gemini, CallerForm::Messages, STAMP);
     translator.see(body.to_string().as_bytes(), true, &mut out);
     let out = String::from_utf8(out).unwrap();
     assert!(out.contains(": left out: citationMetadata\n"), "{out}");
@@ -183,7 +196,12 @@ fn what_is_for_the_providers_own_books_is_left_out_and_named() {
         for (name, value) in members.as_object().unwrap() {
             body[name] = value.clone();
         }
-        let said = request(Front::Chat, Format::Messages, &body.to_string(), &OPTIONS);
+        let said = request(
+            CallerForm::Chat,
+            ProviderForm::Messages,
+            &body.to_string(),
+            &OPTIONS,
+        );
         said.unwrap().left_out
     };
     let own = json!({ "store": true, "metadata": { "a": "b" }, "prediction": { "type": "content", "content": "x" } });
@@ -193,8 +211,8 @@ fn what_is_for_the_providers_own_books_is_left_out_and_named() {
 
 /// What one request leaves out, and how it is written.
 fn written(
-    from: Front,
-    to: Format,
+    from: CallerForm,
+    to: ProviderForm,
     members: Value,
 ) -> Result<(Value, Vec<Cow<'static, str>>), String> {
     let mut body = json!({ "model": "m", "max_tokens": 9, "messages": [{ "role": "user", "content": "hello" }] });
@@ -210,7 +228,7 @@ fn a_user_whose_name_is_too_long_for_the_provider_is_left_out_and_named() {
     let named = |from, to, length: usize| {
         let name = "\u{e9}".repeat(length);
         let members = match from {
-            Front::Messages => json!({ "metadata": { "user_id": name } }),
+            CallerForm::Messages => json!({ "metadata": { "user_id": name } }),
             _ => json!({ "user": name }),
         };
         let (body, left_out) = written(from, to, members).unwrap();
@@ -218,16 +236,22 @@ fn a_user_whose_name_is_too_long_for_the_provider_is_left_out_and_named() {
         assert_eq!(has, left_out.is_empty());
         left_out
     };
-    assert!(named(Front::Messages, Format::Chat, 64).is_empty());
-    assert_eq!(named(Front::Messages, Format::Chat, 65), ["user_id"]);
-    assert!(named(Front::Chat, Format::Messages, 256).is_empty());
-    assert_eq!(named(Front::Chat, Format::Messages, 257), ["user"]);
+    assert!(named(CallerForm::Messages, ProviderForm::Chat, 64).is_empty());
+    assert_eq!(
+        named(CallerForm::Messages, ProviderForm::Chat, 65),
+        ["user_id"]
+    );
+    assert!(named(CallerForm::Chat, ProviderForm::Messages, 256).is_empty());
+    assert_eq!(
+        named(CallerForm::Chat, ProviderForm::Messages, 257),
+        ["user"]
+    );
 }
 
 #[test]
 fn what_need_not_be_read_again_is_a_hint_and_a_summary_is_none() {
     let edits = |kind: &str| json!({ "context_management": { "edits": [{ "type": kind, "keep": "all" }] } });
-    let asked = |members| written(Front::Messages, Format::Chat, members);
+    let asked = |members| written(CallerForm::Messages, ProviderForm::Chat, members);
     let (_, left_out) = asked(edits("clear_thinking_20251015")).unwrap();
     assert_eq!(left_out, ["context_management"]);
     let fault = asked(edits("compact_20260112")).unwrap_err();
@@ -240,7 +264,7 @@ fn what_need_not_be_read_again_is_a_hint_and_a_summary_is_none() {
 fn system_text_before_the_first_answer_is_geminis_instruction() {
     let turn = |role: &str, text: &str| json!({ "role": role, "content": text });
     let early = json!({ "system": "s", "messages": [turn("user", "a"), turn("system", "t"), turn("user", "b")] });
-    let (body, _) = written(Front::Messages, Format::Gemini, early).unwrap();
+    let (body, _) = written(CallerForm::Messages, ProviderForm::Gemini, early).unwrap();
     assert_eq!(
         body["systemInstruction"],
         json!({ "parts": [{ "text": "s" }, { "text": "t" }] })
@@ -251,6 +275,6 @@ fn system_text_before_the_first_answer_is_geminis_instruction() {
     let late = json!({ "messages": [
         turn("user", "a"), turn("assistant", "b"), turn("system", "t"), turn("user", "c"),
     ] });
-    let fault = written(Front::Messages, Format::Gemini, late).unwrap_err();
+    let fault = written(CallerForm::Messages, ProviderForm::Gemini, late).unwrap_err();
     assert_eq!(fault, "messages[2].role");
 }

@@ -78,7 +78,7 @@ fn a_refused_call_says_why_and_no_more() {
     let call = refused(&facts, &origin);
     let span = of(&call, Ids::of(&call), 10_000);
     assert_eq!((span.start_ns, span.end_ns), (5_000, 10_000));
-    assert_eq!(span.status, Status::Error("denied_by_rule".into()));
+    assert_eq!(span.status, SpanStatus::Error("denied_by_rule".into()));
     let shown = format!("{span:?}");
     for there in ["no-etc", "Refused", "files", "durward.approval_us"] {
         assert!(shown.contains(there), "{there}: {shown}");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ::mcp::http::Beside;
 use serde_json::Value;
-use simulation::{Calls, Rest, Sent};
+use simulation::{RestFace, SentContent, ToolCaller};
 use toolkit::face::Behalf;
 use toolkit::server::BoxFuture;
 
@@ -13,7 +13,7 @@ use super::Site;
 
 struct ThroughTheGate(Arc<::mcp::http::Face>);
 
-impl Calls for ThroughTheGate {
+impl ToolCaller for ThroughTheGate {
     fn ask<'a>(
         &'a self,
         server: &'a str,
@@ -28,15 +28,15 @@ impl Calls for ThroughTheGate {
         self.0.inspects_results(server)
     }
 
-    fn inspected<'a>(
+    fn inspect<'a>(
         &'a self,
         server: &'a str,
         caller: &'a Arc<str>,
-        sent: Sent,
+        sent: SentContent,
     ) -> BoxFuture<'a, Result<String, Value>> {
         let sent = match sent {
-            Sent::Json(text) => Beside::Json(text),
-            Sent::Text(text) => Beside::Text(text),
+            SentContent::Json(text) => Beside::Json(text),
+            SentContent::Text(text) => Beside::Text(text),
         };
         Box::pin(self.0.beside(server, caller, sent))
     }
@@ -45,5 +45,5 @@ impl Calls for ThroughTheGate {
 pub(super) fn face(site: &Site) -> Option<Arc<HttpFace>> {
     let server = site.simulation.as_deref()?;
     let calls = Arc::new(ThroughTheGate(Arc::clone(&site.mcp)));
-    Some(Arc::new(Rest::new(server, calls)))
+    Some(Arc::new(RestFace::new(server, calls)))
 }

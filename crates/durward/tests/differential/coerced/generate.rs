@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use mocks::ambiguous::{Ambiguous, Random};
+use mocks::ambiguous::{AmbiguousFrame, SeededRandom};
 
 /// The tools of all servers; each server has some of them.
 const TOOLS: [&str; 10] = [
@@ -72,7 +72,7 @@ enum Part {
 
 /// An endless stream of calls; the same seed draws the same ones.
 pub struct Coercions<'f> {
-    random: Random,
+    random: SeededRandom,
     number: u64,
     folders: Folders<'f>,
     prefix: String,
@@ -81,7 +81,7 @@ pub struct Coercions<'f> {
 impl<'f> Coercions<'f> {
     pub fn new(seed: u64, first: u64, folders: Folders<'f>) -> Self {
         Self {
-            random: Random::new(seed),
+            random: SeededRandom::new(seed),
             number: first,
             folders,
             prefix: String::new(),
@@ -184,7 +184,7 @@ impl<'f> Coercions<'f> {
 
     /// Writes a value as some parser takes it.
     fn write(&mut self, part: &Part, syntax: Syntax, out: &mut String) {
-        let space = |random: &mut Random, out: &mut String| match random.below(6) {
+        let space = |random: &mut SeededRandom, out: &mut String| match random.below(6) {
             0 => out.push(' '),
             1 if syntax != Syntax::Yaml => out.push_str("\n\t"),
             _ => {}
@@ -343,9 +343,9 @@ impl<'f> Coercions<'f> {
 }
 
 impl Iterator for Coercions<'_> {
-    type Item = Ambiguous;
+    type Item = AmbiguousFrame;
 
-    fn next(&mut self) -> Option<Ambiguous> {
+    fn next(&mut self) -> Option<AmbiguousFrame> {
         let tool = TOOLS.get(usize::try_from(self.number).ok()? % TOOLS.len())?;
         let argument = self.random.of(&["paths", "items"]);
         // Some bring the value itself, which is what an allow rule takes.
@@ -364,7 +364,7 @@ impl Iterator for Coercions<'_> {
             r#"{{"jsonrpc":"2.0","id":{number},"method":"tools/call","params":{{"name":"{prefix}{tool}","arguments":{{"{argument}":{text}}}}}}}"#
         );
         self.number += 1;
-        Some(Ambiguous {
+        Some(AmbiguousFrame {
             number,
             form: tool,
             bytes: frame.into_bytes(),

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use mocks::ambiguous::Ambiguous;
+use mocks::ambiguous::AmbiguousFrame;
 use serde_json::{Value, json};
 use wire::Revision;
 
@@ -133,7 +133,7 @@ impl Setup {
             Edge::Together | Edge::ServeAll => calls.of_server(NAME),
             _ => calls,
         };
-        let calls: Vec<Ambiguous> = calls.take(count).collect();
+        let calls: Vec<AmbiguousFrame> = calls.take(count).collect();
         self.send(server, &place, &cwd, &calls);
         let leads = |path: &str| match self.rules {
             Rules::Allow => !Path::new(path).starts_with(&open),
@@ -142,7 +142,7 @@ impl Setup {
         judge(&place, self.edge, &calls, &cwd, leads)
     }
 
-    fn send(self, server: &CoercingServer, place: &Place, cwd: &Path, calls: &[Ambiguous]) {
+    fn send(self, server: &CoercingServer, place: &Place, cwd: &Path, calls: &[AmbiguousFrame]) {
         let (program, arguments) = server.command.split_first().unwrap();
         let own = json!({
             "command": program, "args": arguments, "cwd": cwd,
@@ -210,7 +210,7 @@ impl std::fmt::Display for Setup {
 fn judge(
     place: &Place,
     edge: Edge,
-    calls: &[Ambiguous],
+    calls: &[AmbiguousFrame],
     cwd: &Path,
     leads: impl Fn(&str) -> bool,
 ) -> Coerced {

@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
-use dialects::Said;
+use dialects::StreamEvent;
 use dialects::translate::{
-    Format, Front, Inexpressible, ReasoningField, RequestOptions, Stamp, Translator, Unsupported,
-    reply, request,
+    CallerForm, Inexpressible, ProviderForm, ReasoningField, ReplyStamp, RequestOptions,
+    Translator, UnsupportedMembers, reply, request,
 };
 use serde_json::{Value, json};
 
@@ -243,12 +243,16 @@ const OPTIONS: RequestOptions<'_> = RequestOptions {
     names_completion: false,
     thoughts: ReasoningField::ReasoningContent,
     is_strict: false,
-    unsupported: Unsupported::Refuse,
+    unsupported: UnsupportedMembers::Refuse,
     signatures: None,
 };
 
 /// What is wrong with how one member is told to another dialect.
-fn fault(probe: &Probe, (from, to): (Front, Format), unsupported: Unsupported) -> Option<String> {
+fn fault(
+    probe: &Probe,
+    (from, to): (CallerForm, ProviderForm),
+    unsupported: UnsupportedMembers,
+) -> Option<String> {
     let options = RequestOptions {
         unsupported,
         ..OPTIONS
@@ -282,18 +286,28 @@ fn every_member_of_a_request_is_carried_across_or_named() {
     let Some(probes) = probes(18) else { return };
     let (mut faults, mut seen) = (BTreeSet::new(), 0);
     for probe in &probes {
-        let (from, formats): (_, &[Format]) = match probe.of.as_str() {
-            "chat" => (Front::Chat, &[Format::Messages, Format::Gemini]),
-            "messages" => (Front::Messages, &[Format::Chat, Format::Gemini]),
+        let (from, formats): (_, &[ProviderForm]) = match probe.of.as_str() {
+            "chat" => (
+                CallerForm::Chat,
+                &[ProviderForm::Messages, ProviderForm::Gemini],
+            ),
+            "messages" => (
+                CallerForm::Messages,
+                &[ProviderForm::Chat, ProviderForm::Gemini],
+            ),
             "responses" => (
-                Front::Responses,
-                &[Format::Chat, Format::Messages, Format::Gemini],
+                CallerForm::Responses,
+                &[
+                    ProviderForm::Chat,
+                    ProviderForm::Messages,
+                    ProviderForm::Gemini,
+                ],
             ),
             _ => continue,
         };
         for to in formats {
             seen += 1;
-            for unsupported in [Unsupported::Refuse, Unsupported::Drop] {
+            for unsupported in [UnsupportedMembers::Refuse, UnsupportedMembers::Drop] {
                 let found = fault(probe, (from, *to), unsupported);
                 faults.extend(found.map(|why| {
                     format!(
@@ -314,21 +328,26 @@ fn every_member_of_a_request_is_carried_across_or_named() {
     assert!(seen > 5_000, "{seen}");
 }
 
-const STAMP: Stamp<'_> = Stamp {
+const STAMP: ReplyStamp<'_> = ReplyStamp {
     created: 7,
     id: "own",
     asked: "",
 };
 
 /// What a caller is told of a reply or of an event, and what was left out of it; `None` where it is unreadable.
-fn told(probe: &Probe, body: &str, from: Format, to: Front) -> Option<(String, Vec<String>)> {
+fn told(
+    probe: &Probe,
+    body: &str,
+    from: ProviderForm,
+    to: CallerForm,
+) -> Option<(String, Vec<String>)> {
     if probe.of.ends_with("reply") {
         let said = reply(from, to, body, STAMP)?;
         let left_out = said.left_out.into_iter().map(Into::into).collect();
         return Some((String::from_utf8(said.body).unwrap(), left_out));
     }
     let (begins, ends) = match from {
-        Format::Messages => (
+        ProviderForm::Messages => (
             vec![json!({ "type": "message_start", "message": { "id": "i", "model": "m" } })],
             vec![
                 json!({ "type": "message_delta", "delta": { "stop_reason": "end_turn" } }),
@@ -351,8 +370,8 @@ fn told(probe: &Probe, body: &str, from: Format, to: Front) -> Option<(String, V
             .as_str()
             .map_or_else(|| event.to_string(), str::to_owned);
         match translator.see(data.as_bytes(), true, &mut out) {
-            Said::Malformed | Said::Failed => return None,
-            Said::Part | Said::UsageOnly | Said::End => {}
+            StreamEvent::Malformed | StreamEvent::Failed => return None,
+            StreamEvent::Part | StreamEvent::UsageOnly | StreamEvent::End => {}
         }
     }
     let text = String::from_utf8(out).unwrap();
@@ -369,12 +388,14 @@ fn every_member_of_a_reply_is_carried_across_or_named_or_makes_it_unreadable() {
     let (mut faults, mut seen) = (BTreeSet::new(), 0);
     for probe in &probes {
         let (from, fronts) = match probe.of.split_once(' ') {
-            Some(("chat", "reply" | "event")) => {
-                (Format::Chat, [Front::Messages, Front::Responses])
-            }
-            Some(("messages", "reply" | "event")) => {
-                (Format::Messages, [Front::Chat, Front::Responses])
-            }
+            Some(("chat", "reply" | "event")) => (
+                ProviderForm::Chat,
+                [CallerForm::Messages, CallerForm::Responses],
+            ),
+            Some(("messages", "reply" | "event")) => (
+                ProviderForm::Messages,
+                [CallerForm::Chat, CallerForm::Responses],
+            ),
             _ => continue,
         };
         for to in fronts {

@@ -1,5 +1,5 @@
-//! Models drawn by lot: networks of reactions with saturation, powers, inputs over time and tables, with derived parameters
-//! and scaled states. The same seed draws the same model, as the text of a SimModel file.
+//! Models drawn by lot: networks of reactions with saturation, powers, inputs over time and tables, with derived
+//! parameters and scaled states. The same seed draws the same model, as the text of a SimModel file.
 
 use std::fmt::Write;
 
@@ -32,8 +32,8 @@ struct File {
     formulas: String,
     parameters: String,
     rates: Vec<Vec<usize>>,
-    /// States on which the speed of a process from another state depends. Such a state may make more of itself, and then
-    /// 0 is a start that holds exactly and from which any rounding grows: two solvers need not agree.
+    /// States on which the speed of a process from another state depends. Such a state may make more of itself, and
+    /// then 0 is a start that holds exactly and from which any rounding grows: two solvers need not agree.
     catalysts: Vec<bool>,
 }
 

@@ -8,17 +8,18 @@ use pbpk::run::RunOptions;
 
 const REL_TOL: f64 = 1e-9;
 
-/// How many absolute tolerances apart two values may lie whatever their size: each solver errs by some of them in a value
-/// that has died out. The bound is that of the comparison with the genuine solver.
+/// How many absolute tolerances apart two values may lie whatever their size: each solver errs by some of them in a
+/// value that has died out. The bound is that of the comparison with the genuine solver.
 const ABS_TOLS_ALLOWED: f64 = 100.0;
-/// How many times our own error two values may lie apart: where a model amplifies errors (a state that nearly dies out and
-/// grows again), the other solver errs as much. Our error is measured against a run with far tighter tolerances, which
-/// would be as wrong as the first if the engine were.
+/// How many times our own error two values may lie apart: where a model amplifies errors (a state that nearly dies out
+/// and grows again), the other solver errs as much. Our error is measured against a run with far tighter tolerances,
+/// which would be as wrong as the first if the engine were.
 const OWN_ERRORS_ALLOWED: f64 = 3.0;
 
-/// Largest difference of a state relative to what is allowed, both at tight tolerances, with the path and time of it; or
-/// why one of the two gives no numbers. Allowed is the part `allowed` of the state's peak, and at least
-/// [`ABS_TOLS_ALLOWED`] absolute tolerances and [`OWN_ERRORS_ALLOWED`] times our own error. Only models whose events act at the start can be compared.
+/// Largest difference of a state relative to what is allowed, both at tight tolerances, with the path and time of it;
+/// or why one of the two gives no numbers. Allowed is the part `allowed` of the state's peak, and at least
+/// [`ABS_TOLS_ALLOWED`] absolute tolerances and [`OWN_ERRORS_ALLOWED`] times our own error. Only models whose events
+/// act at the start can be compared.
 pub fn distance(instance: &Instance, allowed: f64) -> Result<(f64, String), String> {
     let structure = instance.structure().clone();
     let states: Vec<usize> = structure.states().to_vec();

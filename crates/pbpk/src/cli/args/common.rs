@@ -33,7 +33,8 @@ pub struct OutputArgs {
 /// In which units values are shown.
 #[derive(Debug, Default, ClapArgs)]
 pub struct UnitArgs {
-    /// Show outputs in this unit where it fits; `display` is the unit that the file shows. Masses of amounts too, by molecular weight; repeatable
+    /// Show outputs in this unit where it fits; `display` is the unit that the file shows. Masses of amounts too, by
+    /// molecular weight; repeatable
     #[arg(long = "unit", value_name = "UNIT")]
     pub units: Vec<String>,
     /// Show times in this unit: min, h, day(s) ...
@@ -60,13 +61,13 @@ pub struct CacheArgs {
     pub cache_size: u64,
 }
 
-/// A number, or why the text is none.
+/// Returns a number, or why the text is none.
 pub(super) fn number(text: &str) -> Result<f64, String> {
     let parsed = text.trim().parse();
     parsed.map_err(|_| "write a number, with a point and without a unit".to_owned())
 }
 
-/// A number of things of which there is at least one.
+/// Returns a number of things of which there is at least one.
 pub(super) fn count(text: &str) -> Result<u64, String> {
     let parsed = text.trim().parse().ok().filter(|n| *n > 0);
     parsed.ok_or_else(|| "write a whole number above 0".to_owned())
@@ -106,7 +107,9 @@ pub struct SolverArgs {
     /// Fire state-dependent events at their true time, not at the next output time
     #[arg(long)]
     pub locate_events: bool,
-    /// Release of OSP whose rules hold at the start of a run. 12.4.3 tests events once at 0, always stores the row at 0 of the file's output times and ignores switch times before 0; 13-dev (July 2026) tests them twice where 0 is a switch time, stores that row only where 0 is an output time, and starts at the earliest switch time
+    /// Release of OSP whose rules hold at the start of a run. 12.4.3 tests events once at 0, always stores the row at 0
+    /// of the file's output times and ignores switch times before 0; 13-dev (July 2026) tests them twice where 0 is a
+    /// switch time, stores that row only where 0 is an output time, and starts at the earliest switch time
     #[arg(long, value_name = "RELEASE", value_enum, default_value_t)]
     pub osp_version: OspVersion,
     /// With --osp-version 13-dev, test events once at the start all the same

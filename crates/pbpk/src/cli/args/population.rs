@@ -30,7 +30,8 @@ pub struct PopulationArgs {
     pub solver: SolverArgs,
     #[command(flatten)]
     pub cache: CacheArgs,
-    /// Parameters of individuals that follow the time: the suite's table of IndividualId, ParameterPath, Time and Value (CSV)
+    /// Parameters of individuals that follow the time: the suite's table of IndividualId, ParameterPath, Time and Value
+    /// (CSV)
     #[arg(long, alias = "aging", value_name = "FILE")]
     pub ageing: Option<PathBuf>,
     /// Folder for the results
@@ -42,7 +43,8 @@ pub struct PopulationArgs {
     /// Start of the random numbers; the same seed draws the same individuals
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub seed: u64,
-    /// Parameter that differs between drawn individuals: normal(MEAN;SD), lognormal(MEAN;SD) with geometric mean and deviation, uniform(MIN;MAX), discrete(VALUE:WEIGHT;...); repeatable
+    /// Parameter that differs between drawn individuals: normal(MEAN;SD), lognormal(MEAN;SD) with geometric mean and
+    /// deviation, uniform(MIN;MAX), discrete(VALUE:WEIGHT;...); repeatable
     #[arg(long, value_name = "PATH [unit]=DISTRIBUTION", requires = "size")]
     pub vary: Vec<String>,
     /// Correlation of two drawn parameters, by their normal scores; repeatable

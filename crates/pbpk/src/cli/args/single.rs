@@ -126,7 +126,8 @@ pub struct PlotArgs {
     pub solver: SolverArgs,
     #[command(flatten)]
     pub unit: UnitArgs,
-    /// Draw these observed data as circles, values below the limit of quantification as triangles: a column `Time [unit]` and one column `path [unit]` for each output, perhaps followed by SD and LLOQ, or a NONMEM-like table
+    /// Draw these observed data as circles, values below the limit of quantification as triangles: a column `Time
+    /// [unit]` and one column `path [unit]` for each output, perhaps followed by SD and LLOQ, or a NONMEM-like table
     #[arg(long, value_name = "FILE", requires = "svg")]
     pub observed: Option<PathBuf>,
     #[command(flatten)]

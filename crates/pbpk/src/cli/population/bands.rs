@@ -4,8 +4,8 @@ use std::fs;
 use std::io::{self, BufReader};
 use std::path::Path;
 
-use crate::csv::{self, CsvError, Curves, Series, Table};
-use crate::plot::{Band, Overlay, PlotOptions, svg_with};
+use crate::csv::{self, CsvError, CurveSeries, CurveTable, ResultTable};
+use crate::plot::{PlotOptions, PlotOverlay, ValueBand, svg_with};
 use crate::watch::Watch;
 
 /// Columns before the percentiles: output, time, individuals.
@@ -21,7 +21,7 @@ pub(super) fn write(table: &Path, folder: &Path, watch: &Watch<'_>) -> io::Resul
     let by_output = table.rows.chunk_by(|a, b| a.first() == b.first());
     for (i, rows) in by_output.enumerate() {
         watch.ask()?;
-        let (curves, overlay) = drawn(&table, rows);
+        let (curves, overlay) = draw_bands(&table, rows);
         let title = rows
             .first()
             .and_then(|r| r.first())
@@ -37,7 +37,7 @@ pub(super) fn write(table: &Path, folder: &Path, watch: &Watch<'_>) -> io::Resul
 }
 
 /// Lines and bands of one output.
-fn drawn(table: &Table, rows: &[Vec<String>]) -> (Curves, Overlay) {
+fn draw_bands(table: &ResultTable, rows: &[Vec<String>]) -> (CurveTable, PlotOverlay) {
     let number = |text: Option<&String>| text.and_then(|t| csv::number(t)).unwrap_or(f64::NAN);
     let column = |c: usize| rows.iter().map(|r| number(r.get(c))).collect::<Vec<f64>>();
     let percent = |c: usize| number(table.header.get(c).map(|h| h.replacen('P', "", 1)).as_ref());
@@ -47,7 +47,7 @@ fn drawn(table: &Table, rows: &[Vec<String>]) -> (Curves, Overlay) {
         .first()
         .and_then(|r| r.first())
         .map_or("", |t| csv::split_unit(t).1);
-    let line = |c: usize| Series {
+    let line = |c: usize| CurveSeries {
         name: format!("{} %", percent(c)),
         unit: unit.to_owned(),
         values: column(c),
@@ -58,7 +58,7 @@ fn drawn(table: &Table, rows: &[Vec<String>]) -> (Curves, Overlay) {
     while high > low + 1 {
         high -= 1;
         if let (Some(a), Some(b)) = (columns.get(low), columns.get(high)) {
-            bands.push(Band {
+            bands.push(ValueBand {
                 name: format!("{} to {} %", percent(*a), percent(*b)),
                 curve: 0,
                 low: column(*a),
@@ -74,10 +74,10 @@ fn drawn(table: &Table, rows: &[Vec<String>]) -> (Curves, Overlay) {
     if high == low + 1 {
         series.extend(columns.get(low).map(|c| line(*c)));
     }
-    let curves = Curves {
+    let curves = CurveTable {
         times: column(1),
         series,
     };
     let points = Vec::new();
-    (curves, Overlay { points, bands })
+    (curves, PlotOverlay { points, bands })
 }

@@ -4,10 +4,10 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use super::figures::{Source, individuals};
+use super::figures::{FigureSource, individuals};
 use super::parts::{fnv, write_whole};
 use crate::csv;
-use crate::population::Plan;
+use crate::population::PopulationPlan;
 use tables::Columns;
 
 /// The list of the files.
@@ -15,18 +15,18 @@ const LIST: &str = "chunks.csv";
 
 /// Columns of one file as they grow.
 #[derive(Default)]
-struct Chunk {
+struct ColumnChunk {
     ids: Vec<i64>,
     numbers: Vec<(String, Vec<f64>)>,
     individuals: usize,
 }
 
-/// Writes the files: `size` individuals each, columns `IndividualId`, `Time [min]` and one `path [unit]` for each output; and
-/// `chunks.csv` with file name, individuals, rows, bytes and checksum (FNV-1a, 64 bits) of each.
+/// Writes the files: `size` individuals each, columns `IndividualId`, `Time [min]` and one `path [unit]` for each
+/// output; and `chunks.csv` with file name, individuals, rows, bytes and checksum (FNV-1a, 64 bits) of each.
 pub(super) fn write(
-    results: &Source<'_>,
+    results: &FigureSource<'_>,
     folder: &Path,
-    plan: &Plan,
+    plan: &PopulationPlan,
     size: usize,
 ) -> io::Result<()> {
     let outputs = plan.outputs().map(|(path, unit)| csv::titled(path, unit));
@@ -34,9 +34,9 @@ pub(super) fn write(
         .into_iter()
         .chain(outputs)
         .collect();
-    let empty = || Chunk {
+    let empty = || ColumnChunk {
         numbers: names.iter().map(|n| (n.clone(), Vec::new())).collect(),
-        ..Chunk::default()
+        ..ColumnChunk::default()
     };
     let mut list = String::from("File,FirstId,LastId,Individuals,Rows,Bytes,FNV1a64\n");
     let (mut chunk, mut number) = (empty(), 0);
@@ -65,7 +65,7 @@ pub(super) fn write(
 }
 
 /// Writes one file and its line.
-fn close(chunk: &Chunk, folder: &Path, number: usize, list: &mut String) -> io::Result<()> {
+fn close(chunk: &ColumnChunk, folder: &Path, number: usize, list: &mut String) -> io::Result<()> {
     let columns = Columns {
         ids: &chunk.ids,
         numbers: &chunk.numbers,

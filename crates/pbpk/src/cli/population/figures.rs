@@ -1,4 +1,4 @@
-//! What is made of a population's results: percentiles over individuals, and pharmacokinetic parameters of each.
+//! Figures of a population's results: percentiles over individuals, and pharmacokinetic parameters of each.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::csv;
 use crate::pk::{Curve, Dosing, analyse};
-use crate::population::{Plan, Population};
+use crate::population::{Population, PopulationPlan};
 use crate::watch::Watch;
 
 /// Most numbers of results that are held at once.
@@ -17,14 +17,14 @@ const BYTES_OF_A_UNIT: usize = 128;
 const SORTED_OF_A_UNIT: usize = 1024;
 
 /// The curves of one individual: a row of numbers for each time.
-pub(super) struct Curves {
+pub(super) struct FigureCurves {
     pub(super) id: i64,
     pub(super) times: Vec<f64>,
     pub(super) values: Vec<f64>,
 }
 
 /// A table of results that this program wrote.
-pub(super) struct Source<'a> {
+pub(super) struct FigureSource<'a> {
     pub(super) file: &'a Path,
     /// Asked now and then whether to go on.
     pub(super) watch: &'a Watch<'a>,
@@ -32,10 +32,10 @@ pub(super) struct Source<'a> {
 
 /// Calls `each` with every individual of a table of results.
 pub(super) fn individuals(
-    results: &Source<'_>,
-    mut each: impl FnMut(&Curves) -> io::Result<()>,
+    results: &FigureSource<'_>,
+    mut each: impl FnMut(&FigureCurves) -> io::Result<()>,
 ) -> io::Result<()> {
-    let mut current: Option<Curves> = None;
+    let mut current: Option<FigureCurves> = None;
     let mut lines = BufReader::new(File::open(results.file)?).lines();
     lines.next().transpose()?;
     for line in lines {
@@ -52,7 +52,7 @@ pub(super) fn individuals(
             if let Some(done) = current.take() {
                 each(&done)?;
             }
-            current = Some(Curves {
+            current = Some(FigureCurves {
                 id,
                 times: Vec::new(),
                 values: Vec::new(),
@@ -68,7 +68,7 @@ pub(super) fn individuals(
     current.map_or(Ok(()), |last| each(&last))
 }
 
-/// The value below which this part of the sorted numbers lies, with straight lines between them.
+/// Returns the value below which this part of the sorted numbers lies, with straight lines between them.
 ///
 /// Source: R. J. Hyndman, Y. Fan, "Sample quantiles in statistical packages", Am. Stat. 50 (1996), definition 7.
 pub(super) fn quantile(sorted: &[f64], part: f64) -> f64 {
@@ -86,9 +86,9 @@ pub(super) fn quantile(sorted: &[f64], part: f64) -> f64 {
 /// Writes percentiles over all individuals, for each output and time; numbers that are none are left out and the rest
 /// counted.
 pub(super) fn percentiles(
-    results: &Source<'_>,
+    results: &FigureSource<'_>,
     file: &Path,
-    plan: &Plan,
+    plan: &PopulationPlan,
     people: usize,
     percent: &[f64],
 ) -> io::Result<()> {
@@ -145,12 +145,12 @@ pub(super) fn percentiles(
     out.flush()
 }
 
-/// Writes the pharmacokinetic parameters of every individual, as the suite writes them, each with the doses and the body
-/// weight of its own.
+/// Writes the pharmacokinetic parameters of every individual, as the suite writes them, each with the doses and the
+/// body weight of its own.
 pub(super) fn kinetics(
-    results: &Source<'_>,
+    results: &FigureSource<'_>,
     file: &Path,
-    plan: &Plan,
+    plan: &PopulationPlan,
     population: &Population,
 ) -> io::Result<()> {
     let outputs: Vec<String> = plan.outputs().map(|(p, _)| p.to_owned()).collect();

@@ -1,4 +1,4 @@
-//! The folder of a population run: parts that are written whole or not at all, so that a run goes on where it stopped.
+//! The folder of a population run: parts that are written whole or not at all, so that a run can continue after a stop.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::super::failure::interrupt;
-use super::Failure;
+use super::CommandFailure;
 use crate::watch::{Interrupt, Watch};
 
 /// Parts of one run.
-pub(super) struct Parts {
+pub(super) struct RunParts {
     folder: PathBuf,
     head: String,
     individuals: usize,
@@ -19,7 +19,7 @@ pub(super) struct Parts {
     done: Vec<AtomicBool>,
 }
 
-/// A part of all parts, for one of several processes: those whose number leaves this remainder.
+/// A part of all parts, for one of several processes: those with this remainder of their number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Shard {
     index: usize,
@@ -44,13 +44,16 @@ impl Shard {
 }
 
 /// What ended the work on a folder: the watch, or `what` could not be done.
-pub(super) fn ended(e: &io::Error, what: &str) -> Failure {
-    interrupt(e).map_or_else(|| Failure::failed(format!("{what}: {e}")), stopped)
+pub(super) fn folder_failure(e: &io::Error, what: &str) -> CommandFailure {
+    interrupt(e).map_or_else(
+        || CommandFailure::failure(format!("{what}: {e}")),
+        interrupt_failure,
+    )
 }
 
-/// The failure of a run that was ended.
-pub(super) fn stopped(cause: Interrupt) -> Failure {
-    Failure::failed(format!("{cause}; the parts that were done are kept"))
+/// Returns the failure of a run that was ended.
+pub(super) fn interrupt_failure(cause: Interrupt) -> CommandFailure {
+    CommandFailure::failure(format!("{cause}; the parts that were done are kept"))
         .with_hint("the same command goes on where it stopped")
 }
 
@@ -70,8 +73,8 @@ const FAULTS: &str = "#failures\n";
 /// Last line of a part, before its checksum.
 const CHECK: &str = "#checksum ";
 
-impl Parts {
-    /// Opens the folder: parts of the same inputs that are whole count as done, others are refused or made anew.
+impl RunParts {
+    /// Opens the folder: parts of the same inputs that are whole count as done, others are refused or made again.
     pub(super) fn open(
         folder: &Path,
         head: String,
@@ -79,11 +82,13 @@ impl Parts {
         individuals: usize,
         size: usize,
         watch: &Watch<'_>,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, CommandFailure> {
         if size == 0 {
-            return Err(Failure::misuse("--chunk must be at least 1".to_owned()));
+            return Err(CommandFailure::misuse(
+                "--chunk must be at least 1".to_owned(),
+            ));
         }
-        let io = |e: io::Error| ended(&e, &format!("cannot use {}", folder.display()));
+        let io = |e: io::Error| folder_failure(&e, &format!("cannot use {}", folder.display()));
         let wanted = format!("{inputs:016x}\n{individuals} {size}\n{head}");
         let noted = folder.join(INPUTS);
         match fs::read_to_string(&noted) {
@@ -93,17 +98,19 @@ impl Parts {
                     "{} holds results of other inputs (model, population, options or version)",
                     folder.display()
                 );
-                return Err(Failure::misuse(message).with_hint("name another folder with --out"));
+                return Err(
+                    CommandFailure::misuse(message).with_hint("name another folder with --out")
+                );
             }
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
                 write_whole(&noted, wanted.as_bytes()).map_err(io)?;
             }
             Err(e) => return Err(io(e)),
         }
-        Self::found(folder, head, individuals, size, watch).map_err(io)
+        Self::find_parts(folder, head, individuals, size, watch).map_err(io)
     }
 
-    fn found(
+    fn find_parts(
         folder: &Path,
         head: String,
         individuals: usize,
@@ -120,7 +127,7 @@ impl Parts {
         let finished = folder.join(RESULTS).exists();
         let is_done = |part| {
             watch.check()?;
-            // What is there is looked at whole.
+            // A present part is checked whole.
             let there = finished || parts.name(part).exists();
             if there && !finished {
                 watch.ask()?;
@@ -133,15 +140,15 @@ impl Parts {
         Ok(parts)
     }
 
-    /// The parts of one run that lie in several folders, brought together in the first; the others keep theirs.
+    /// Returns the parts of one run that lie in several folders, brought together in the first; the others keep theirs.
     pub(super) fn gather(
         folder: &Path,
         others: &[PathBuf],
         watch: &Watch<'_>,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, CommandFailure> {
         let io = |folder: &Path| {
             let name = folder.display().to_string();
-            move |e: io::Error| ended(&e, &format!("cannot use {name}"))
+            move |e: io::Error| folder_failure(&e, &format!("cannot use {name}"))
         };
         let source = others.first().map_or(folder, PathBuf::as_path);
         let noted = source.join(INPUTS);
@@ -150,7 +157,7 @@ impl Parts {
                 "{} is not a folder of a population run: {e}",
                 source.display()
             );
-            Failure::misuse(message)
+            CommandFailure::misuse(message)
         })?;
         for other in others.iter().map(PathBuf::as_path).chain([folder]) {
             match fs::read_to_string(other.join(INPUTS)) {
@@ -161,20 +168,20 @@ impl Parts {
                 }
                 Ok(_) => {
                     let (a, b) = (source.display(), other.display());
-                    return Err(Failure::misuse(format!(
+                    return Err(CommandFailure::misuse(format!(
                         "{a} and {b} hold results of different inputs (model, population, options or version)"
                     )));
                 }
                 Err(e) => return Err(io(other)(e)),
             }
         }
-        let damaged = || Failure::failed(format!("{} is damaged", noted.display()));
+        let damaged = || CommandFailure::failure(format!("{} is damaged", noted.display()));
         let (_, rest) = inputs.split_once('\n').ok_or_else(damaged)?;
         let (shape, head) = rest.split_once('\n').ok_or_else(damaged)?;
         let (individuals, size) = shape.split_once(' ').ok_or_else(damaged)?;
         let number = |text: &str| text.parse().ok().filter(|n| *n > 0).ok_or_else(damaged);
         let (individuals, size) = (number(individuals)?, number(size)?);
-        let parts = Self::found(folder, head.to_owned(), individuals, size, watch);
+        let parts = Self::find_parts(folder, head.to_owned(), individuals, size, watch);
         let parts = parts.map_err(io(folder))?;
         for other in others {
             parts.take_from(other, watch).map_err(io(other))?;
@@ -184,7 +191,7 @@ impl Parts {
 
     /// Copies what is not here yet and whole in another folder.
     fn take_from(&self, other: &Path, watch: &Watch<'_>) -> io::Result<()> {
-        let there = Self::found(other, self.head.clone(), self.individuals, self.size, watch)?;
+        let there = Self::find_parts(other, self.head.clone(), self.individuals, self.size, watch)?;
         for (part, done) in self.done.iter().enumerate() {
             watch.ask()?;
             if done.load(Ordering::Relaxed) {
@@ -207,12 +214,12 @@ impl Parts {
         (0..self.count()).filter(|p| !self.is_done(*p)).collect()
     }
 
-    /// How many parts there are.
+    /// Returns how many parts there are.
     pub(super) fn count(&self) -> usize {
         self.done.len()
     }
 
-    /// The parts of a shard: how many are done, and how many there are.
+    /// Returns the parts of a shard: how many are done, and how many there are.
     pub(super) fn done(&self, shard: Shard) -> (usize, usize) {
         let own = (0..self.count()).filter(|p| shard.holds(*p));
         own.fold((0, 0), |(done, all), part| {
@@ -220,7 +227,7 @@ impl Parts {
         })
     }
 
-    /// Whether a part is to be run by this shard.
+    /// Returns whether a part is to be run by this shard.
     pub(super) fn is_open(&self, part: usize, shard: Shard) -> bool {
         shard.holds(part) && !self.is_done(part)
     }
@@ -231,7 +238,7 @@ impl Parts {
             .is_none_or(|d| d.load(Ordering::Acquire))
     }
 
-    /// How many individuals there are in all.
+    /// Returns how many individuals there are in all.
     pub(super) fn individuals(&self) -> usize {
         self.individuals
     }
@@ -246,17 +253,17 @@ impl Parts {
         self.folder.join(format!("{PART}{part:06}.csv"))
     }
 
-    /// A part that is there and whole.
-    fn whole(&self, part: usize) -> Option<Whole> {
+    /// Returns a part that is there and whole.
+    fn whole(&self, part: usize) -> Option<PartText> {
         let text = fs::read_to_string(self.name(part)).ok()?;
         let (body, check) = text.rsplit_once(CHECK)?;
         let sound = check.trim_end() == checksum(body);
         let (rows, _) = body.split_once(FAULTS)?;
         let (rows, end) = (rows.len(), body.len());
-        sound.then_some(Whole { text, rows, end })
+        sound.then_some(PartText { text, rows, end })
     }
 
-    /// Writes a part with its checksum. What is lost of it when the machine stops is found by that.
+    /// Writes a part with its checksum. The checksum shows losses by a crash of the machine.
     pub(super) fn write(&self, part: usize, results: &str, failures: &str) -> io::Result<()> {
         let body = format!("{results}{FAULTS}{failures}");
         let check = checksum(&body);
@@ -294,7 +301,7 @@ impl Parts {
 }
 
 /// The text of a part: rows of results, failures and the checksum.
-struct Whole {
+struct PartText {
     text: String,
     /// End of the rows.
     rows: usize,
@@ -302,7 +309,7 @@ struct Whole {
     end: usize,
 }
 
-impl Whole {
+impl PartText {
     fn rows(&self) -> &str {
         self.text.get(..self.rows).unwrap_or_default()
     }
@@ -314,17 +321,17 @@ impl Whole {
 }
 
 /// The parts as one table of results and one of failures, which grow while parts are still made.
-pub(super) struct Joined<'a> {
-    parts: &'a Parts,
-    /// Nothing where the results are there already.
+pub(super) struct JoinedTables<'a> {
+    parts: &'a RunParts,
+    /// `None` if the results are there already.
     table: Option<File>,
     faults: String,
     next: usize,
 }
 
-impl<'a> Joined<'a> {
+impl<'a> JoinedTables<'a> {
     /// Tables without a part.
-    pub(super) fn begin(parts: &'a Parts) -> io::Result<Self> {
+    pub(super) fn begin(parts: &'a RunParts) -> io::Result<Self> {
         let mut table = None;
         if !parts.folder.join(RESULTS).exists() {
             let mut file = File::create(parts.folder.join(UNFINISHED))?;
@@ -372,12 +379,12 @@ impl<'a> Joined<'a> {
     }
 }
 
-/// The name under which a file is written before it gets its own.
+/// Returns the name under which a file is written before it gets its own.
 fn beside(name: &Path) -> PathBuf {
     name.with_extension(format!("{}{BESIDE}", std::process::id()))
 }
 
-/// Writes a file under another name first, so that a file with its own name is whole whatever happens.
+/// Writes a file under another name first, so that a file under its own name is always whole.
 pub(super) fn write_whole(name: &Path, content: &[u8]) -> io::Result<()> {
     write_pieces(name, std::iter::once(Ok(content)))
 }
@@ -396,24 +403,24 @@ pub(super) fn write_pieces<P: AsRef<[u8]>>(
     fs::rename(&beside, name)
 }
 
-/// The checksum of a part.
+/// Returns the checksum of a part.
 fn checksum(body: &str) -> String {
-    let mut digest = Digest::default();
+    let mut digest = WordDigest::default();
     digest.bytes(body.as_bytes());
     format!("{:016x}", digest.value())
 }
 
-/// FNV-1a over words of 64 bits, each turned a little so that all its bits reach all of the sum: finds damage and mistakes,
-/// not forgery.
-pub(super) struct Digest(u64);
+/// FNV-1a over words of 64 bits, each turned a little so that all its bits reach all of the sum: finds damage and
+/// mistakes, not forgery.
+pub(super) struct WordDigest(u64);
 
-impl Default for Digest {
+impl Default for WordDigest {
     fn default() -> Self {
         Self(BASIS)
     }
 }
 
-impl Digest {
+impl WordDigest {
     pub(super) fn word(&mut self, word: u64) {
         self.0 = (self.0 ^ word).wrapping_mul(PRIME).rotate_left(TURN);
     }

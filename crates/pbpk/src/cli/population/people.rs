@@ -6,24 +6,26 @@ use std::io::{BufReader, Write};
 use std::path::Path;
 
 use super::super::args::PopulationArgs;
-use super::super::failure::Failure;
+use super::super::failure::CommandFailure;
 use crate::compile::Instance;
 use crate::csv;
 use crate::population::{
-    Ageing, Cohort, Column, Correlation, Distribution, Plan, Population, PopulationError, Varied,
+    AgeingTables, Cohort, Distribution, ParameterColumn, Population, PopulationError,
+    PopulationPlan, ScoreCorrelation, VariedParameter,
 };
 use crate::watch::Watch;
 
-/// The population bound to the model, and its ageing data; what the model does not have is told, or refused.
+/// Returns the population bound to the model, and its ageing data; columns that the model does not have are reported,
+/// or refused.
 pub(super) fn bound(
     args: &PopulationArgs,
     base: Instance,
     population: &Population,
     watch: &Watch<'_>,
     err: &mut dyn Write,
-) -> Result<(Plan, Option<Ageing>), Failure> {
+) -> Result<(PopulationPlan, Option<AgeingTables>), CommandFailure> {
     let ageing = ageing(args, population, watch, err)?;
-    let (mut plan, mut unmatched) = Plan::watched(base, population, watch)?;
+    let (mut plan, mut unmatched) = PopulationPlan::with_watch(base, population, watch)?;
     if let Some(ageing) = &ageing {
         unmatched.extend(plan.age_watched(ageing, watch)?);
     }
@@ -35,33 +37,35 @@ pub(super) fn bound(
     }
     if args.strict_paths && !unmatched.is_empty() {
         let message = format!("{} columns name nothing in the model", unmatched.len());
-        return Err(Failure::misuse(message));
+        return Err(CommandFailure::misuse(message));
     }
     Ok((plan, ageing))
 }
 
 /// Reads a population file.
-pub(in super::super) fn read(file: &Path, watch: &Watch<'_>) -> Result<Population, Failure> {
+pub(in super::super) fn read(file: &Path, watch: &Watch<'_>) -> Result<Population, CommandFailure> {
     let name = file.display();
-    let opened =
-        File::open(file).map_err(|e| Failure::failed(format!("cannot read {name}: {e}")))?;
+    let opened = File::open(file)
+        .map_err(|e| CommandFailure::failure(format!("cannot read {name}: {e}")))?;
     Population::read_watched(&mut BufReader::new(opened), watch)
-        .map_err(|e| Failure::failed(format!("{name}: {e}")))
+        .map_err(|e| CommandFailure::failure(format!("{name}: {e}")))
 }
 
-/// The ageing data that were named; people whom the population does not have are told.
+/// Returns the ageing data that were named; individuals that the population does not have are reported.
 fn ageing(
     args: &PopulationArgs,
     population: &Population,
     watch: &Watch<'_>,
     err: &mut dyn Write,
-) -> Result<Option<Ageing>, Failure> {
+) -> Result<Option<AgeingTables>, CommandFailure> {
     let Some(file) = &args.ageing else {
         return Ok(None);
     };
-    let wrong = |e: &dyn std::fmt::Display| Failure::failed(format!("{}: {e}", file.display()));
+    let wrong =
+        |e: &dyn std::fmt::Display| CommandFailure::failure(format!("{}: {e}", file.display()));
     let opened = File::open(file).map_err(|e| wrong(&e))?;
-    let ageing = Ageing::read_watched(&mut BufReader::new(opened), watch).map_err(|e| wrong(&e))?;
+    let ageing =
+        AgeingTables::read_watched(&mut BufReader::new(opened), watch).map_err(|e| wrong(&e))?;
     let known: HashSet<i64> = (0..population.len()).map(|r| population.id(r)).collect();
     let strangers = ageing.ids().filter(|id| !known.contains(id));
     match strangers.count() {
@@ -75,11 +79,14 @@ fn ageing(
     Ok(Some(ageing))
 }
 
-/// The table that was named, or the cohort that was described.
-pub(super) fn population(args: &PopulationArgs, watch: &Watch<'_>) -> Result<Population, Failure> {
+/// Returns the table that was named, or the cohort that was described.
+pub(super) fn population(
+    args: &PopulationArgs,
+    watch: &Watch<'_>,
+) -> Result<Population, CommandFailure> {
     let refused = |e: PopulationError| match e {
-        PopulationError::Interrupted(_) => Failure::failed(e.to_string()),
-        e => Failure::misuse(e.to_string()),
+        PopulationError::Interrupted(_) => CommandFailure::failure(e.to_string()),
+        e => CommandFailure::misuse(e.to_string()),
     };
     match (&args.population, args.size) {
         (Some(file), None) => read(file, watch),
@@ -100,19 +107,19 @@ pub(super) fn population(args: &PopulationArgs, watch: &Watch<'_>) -> Result<Pop
         }
         .draw_watched(watch)
         .map_err(refused),
-        _ => Err(Failure::misuse(
+        _ => Err(CommandFailure::misuse(
             "give either a population file or --size".to_owned(),
         )),
     }
 }
 
 /// `PATH=DISTRIBUTION` or `PATH [unit]=DISTRIBUTION`.
-fn varied(text: &str) -> Result<Varied, Failure> {
-    let wrong = |what: &str| Failure::misuse(format!("--vary '{text}': {what}"));
+fn varied(text: &str) -> Result<VariedParameter, CommandFailure> {
+    let wrong = |what: &str| CommandFailure::misuse(format!("--vary '{text}': {what}"));
     let (name, spread) = text.rsplit_once('=').ok_or_else(|| wrong("no '='"))?;
     let (path, unit) = csv::split_unit(name.trim());
-    Ok(Varied {
-        column: Column {
+    Ok(VariedParameter {
+        column: ParameterColumn {
             path: path.to_owned(),
             unit: unit.to_owned(),
         },
@@ -121,8 +128,8 @@ fn varied(text: &str) -> Result<Varied, Failure> {
 }
 
 /// `PATH~PATH=NUMBER`: places of both among the drawn parameters, and the correlation.
-fn correlated(text: &str, vary: &[String]) -> Result<Correlation, Failure> {
-    let wrong = |what: &str| Failure::misuse(format!("--correlate '{text}': {what}"));
+fn correlated(text: &str, vary: &[String]) -> Result<ScoreCorrelation, CommandFailure> {
+    let wrong = |what: &str| CommandFailure::misuse(format!("--correlate '{text}': {what}"));
     let (names, number) = text.rsplit_once('=').ok_or_else(|| wrong("no '='"))?;
     let (a, b) = names
         .split_once('~')
@@ -136,7 +143,7 @@ fn correlated(text: &str, vary: &[String]) -> Result<Correlation, Failure> {
         found.ok_or_else(|| wrong(&format!("'{wanted}' is not drawn; name it with --vary")))
     };
     let value = number.trim().parse::<f64>();
-    Ok(Correlation {
+    Ok(ScoreCorrelation {
         first: place(a)?,
         second: place(b)?,
         value: value.map_err(|_| wrong("the correlation is not a number"))?,

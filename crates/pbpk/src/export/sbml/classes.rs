@@ -1,11 +1,11 @@
-//! What becomes of each quantity.
+//! Class of each quantity.
 
-use crate::model::{Kind, Model, Reference, Source};
+use crate::model::{AliasReference, Model, QuantityKind, ValueSource};
 use crate::watch::{Interrupt, Watch};
 
 /// How SBML holds a quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Class {
+pub(super) enum SbmlClass {
     /// Never changes after the start.
     Constant,
     /// Has a rate, or is a variable that events assign.
@@ -16,12 +16,12 @@ pub(super) enum Class {
     Rule,
 }
 
-pub(super) struct Classes(Vec<Class>);
+pub(super) struct SbmlClasses(Vec<SbmlClass>);
 
-impl Classes {
+impl SbmlClasses {
     pub(super) fn new(model: &Model, watch: &Watch<'_>) -> Result<Self, Interrupt> {
-        let mut class = vec![Class::Constant; model.quantities.len()];
-        let mut set = |i: usize, to: Class| {
+        let mut class = vec![SbmlClass::Constant; model.quantities.len()];
+        let mut set = |i: usize, to: SbmlClass| {
             if let Some(c) = class.get_mut(i) {
                 *c = to;
             }
@@ -30,55 +30,61 @@ impl Classes {
             let constant = model
                 .quantities
                 .get(assignment.target)
-                .is_some_and(|q| matches!(q.source, Source::Constant(_)));
+                .is_some_and(|q| matches!(q.source, ValueSource::Constant(_)));
             let free = assignment.as_value && constant;
             set(
                 assignment.target,
-                if free { Class::Free } else { Class::Rule },
+                if free {
+                    SbmlClass::Free
+                } else {
+                    SbmlClass::Rule
+                },
             );
         }
-        // A replaced formula outweighs an assigned value, whatever their order.
+        // A replaced formula outweighs an assigned value, in any order.
         for assignment in model
             .events
             .iter()
             .flat_map(|e| &e.assignments)
             .filter(|a| !a.as_value)
         {
-            set(assignment.target, Class::Rule);
+            set(assignment.target, SbmlClass::Rule);
         }
         for i in model.states() {
-            set(i, Class::State);
+            set(i, SbmlClass::State);
         }
         spread(model, &mut class, watch)?;
         Ok(Self(class))
     }
 
-    pub(super) fn of(&self, quantity: usize) -> Class {
-        self.0.get(quantity).copied().unwrap_or(Class::Constant)
+    pub(super) fn of(&self, quantity: usize) -> SbmlClass {
+        self.0.get(quantity).copied().unwrap_or(SbmlClass::Constant)
     }
 }
 
 /// Formulas over anything that varies vary. Variables are frozen at their start value instead.
-fn spread(model: &Model, class: &mut [Class], watch: &Watch<'_>) -> Result<(), Interrupt> {
+fn spread(model: &Model, class: &mut [SbmlClass], watch: &Watch<'_>) -> Result<(), Interrupt> {
     let mut grew = true;
     while grew {
         grew = false;
         for (i, q) in model.quantities.iter().enumerate() {
             watch.check()?;
-            let Source::Formula(f) = q.source else {
+            let ValueSource::Formula(f) = q.source else {
                 continue;
             };
-            if q.kind == Kind::Variable || class.get(i) != Some(&Class::Constant) {
+            if q.kind == QuantityKind::Variable || class.get(i) != Some(&SbmlClass::Constant) {
                 continue;
             }
             let varies = model.formulas.get(f).is_some_and(|f| {
                 f.references().any(|r| match r {
-                    Reference::Time => true,
-                    Reference::Quantity(q) => class.get(q).is_some_and(|c| *c != Class::Constant),
+                    AliasReference::Time => true,
+                    AliasReference::Quantity(q) => {
+                        class.get(q).is_some_and(|c| *c != SbmlClass::Constant)
+                    }
                 })
             });
             if varies && let Some(c) = class.get_mut(i) {
-                *c = Class::Rule;
+                *c = SbmlClass::Rule;
                 grew = true;
             }
         }

@@ -1,29 +1,30 @@
 //! Events, and formulas that events replace.
 //!
-//! An event that may fire once only, but whose condition may come true again, carries a parameter `fired`. A formula that is replaced becomes a choice by a
-//! parameter `mode`, which the event sets. Events of one moment follow each other by priority, in file order.
+//! An event that may fire once only, but with a condition that may become true again, carries a parameter `fired`. A
+//! formula that is replaced becomes a choice by a parameter `mode`, which the event sets. Events of one moment follow
+//! each other by priority, in file order.
 
-use super::classes::{Class, Classes};
+use super::classes::{SbmlClass, SbmlClasses};
 use super::{FORMAT, math, restarts};
-use crate::export::{ExportError, made};
-use crate::formula::{Binary, Expr};
-use crate::model::{Assignment, Event, FormulaKind, Model, Reference, Source};
+use crate::export::{ExportError, count_text};
+use crate::formula::{BinaryOperation, Expr};
+use crate::model::{AliasReference, EventAssignment, FormulaKind, Model, ModelEvent, ValueSource};
 use crate::watch::{Interrupt, Watch};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 /// Events as text, with what they need elsewhere.
-pub(super) struct Events {
+pub(super) struct SbmlEvents {
     parameters: String,
     text: String,
-    /// For each switched quantity, its modes: what it is when the mode has that number.
+    /// For each switched quantity, its modes: its formula by the mode's number.
     modes: BTreeMap<usize, Vec<(usize, String)>>,
 }
 
-impl Events {
+impl SbmlEvents {
     pub(super) fn new(
         model: &Model,
-        classes: &Classes,
+        classes: &SbmlClasses,
         watch: &Watch<'_>,
     ) -> Result<Self, ExportError> {
         let mut events = Self {
@@ -91,7 +92,7 @@ impl Events {
         &self.text
     }
 
-    /// A rule with the choices that events make for this quantity.
+    /// Returns a rule with the choices that events make for this quantity.
     pub(super) fn switched(&self, quantity: usize, own: String) -> String {
         let Some(modes) = self.modes.get(&quantity) else {
             return own;
@@ -109,20 +110,20 @@ impl Events {
         out
     }
 
-    /// The text of one assignment; notes the mode it needs.
+    /// Returns the text of one assignment; notes the mode it needs.
     fn assignment(
         &mut self,
         model: &Model,
-        classes: &Classes,
-        event: &Event,
-        a: &Assignment,
+        classes: &SbmlClasses,
+        event: &ModelEvent,
+        a: &EventAssignment,
         mode: usize,
         watch: &Watch<'_>,
     ) -> Result<String, ExportError> {
         let new = math::formula(model, a.formula, &event.name)?;
-        made(new.len(), watch)?;
+        count_text(new.len(), watch)?;
         let variable = format!("q{}", a.target + 1);
-        if classes.of(a.target) != Class::Rule {
+        if classes.of(a.target) != SbmlClass::Rule {
             return Ok(assign(&variable, &new));
         }
         let switch = assign(
@@ -167,12 +168,12 @@ impl Events {
                 Some(q) => format!(
                     "<apply><plus/>{}{}</apply>",
                     math::constant(time),
-                    math::reference(Reference::Quantity(q))
+                    math::reference(AliasReference::Quantity(q))
                 ),
             };
             let passed = format!(
                 "<apply><geq/>{}{at}</apply>",
-                math::reference(Reference::Time)
+                math::reference(AliasReference::Time)
             );
             let _ = writeln!(
                 self.parameters,
@@ -207,7 +208,7 @@ fn assign(variable: &str, content: &str) -> String {
     )
 }
 
-fn condition(model: &Model, event: &Event) -> Result<String, ExportError> {
+fn condition(model: &Model, event: &ModelEvent) -> Result<String, ExportError> {
     match model.formulas.get(event.condition).map(|f| &f.kind) {
         Some(FormulaKind::Explicit { body, arguments }) => {
             math::condition(body, arguments, &event.name)
@@ -220,8 +221,8 @@ fn condition(model: &Model, event: &Event) -> Result<String, ExportError> {
     }
 }
 
-/// Whether the condition is a comparison of the time with a constant that becomes true once and stays so.
-fn passes_once(model: &Model, classes: &Classes, event: &Event) -> bool {
+/// Returns whether the condition is a comparison of the time with a constant that becomes true once and stays so.
+fn passes_once(model: &Model, classes: &SbmlClasses, event: &ModelEvent) -> bool {
     let Some(FormulaKind::Explicit { body, arguments }) =
         model.formulas.get(event.condition).map(|f| &f.kind)
     else {
@@ -230,21 +231,23 @@ fn passes_once(model: &Model, classes: &Classes, event: &Event) -> bool {
     let is = |i: u32| match body.nodes.get(i as usize) {
         Some(Expr::Number(_)) => Some(false),
         Some(Expr::Argument(a)) => match arguments.get(*a as usize) {
-            Some(Reference::Time) => Some(true),
-            Some(Reference::Quantity(q)) if classes.of(*q) == Class::Constant => Some(false),
+            Some(AliasReference::Time) => Some(true),
+            Some(AliasReference::Quantity(q)) if classes.of(*q) == SbmlClass::Constant => {
+                Some(false)
+            }
             _ => None,
         },
         _ => None,
     };
     match body.nodes.last() {
-        Some(Expr::Binary(Binary::Equal, a, b)) => matches!(
+        Some(Expr::Binary(BinaryOperation::Equal, a, b)) => matches!(
             (is(*a), is(*b)),
             (Some(true), Some(false)) | (Some(false), Some(true))
         ),
-        Some(Expr::Binary(Binary::Greater | Binary::GreaterOrEqual, a, b)) => {
+        Some(Expr::Binary(BinaryOperation::Greater | BinaryOperation::GreaterOrEqual, a, b)) => {
             (is(*a), is(*b)) == (Some(true), Some(false))
         }
-        Some(Expr::Binary(Binary::Less | Binary::LessOrEqual, a, b)) => {
+        Some(Expr::Binary(BinaryOperation::Less | BinaryOperation::LessOrEqual, a, b)) => {
             (is(*a), is(*b)) == (Some(false), Some(true))
         }
         _ => false,
@@ -253,7 +256,7 @@ fn passes_once(model: &Model, classes: &Classes, event: &Event) -> bool {
 
 /// An event must fire at most once: by its own word, or because its condition is one instant, perhaps
 /// together with conditions that do not vary.
-fn once(model: &Model, classes: &Classes, event: &Event) -> Result<(), ExportError> {
+fn once(model: &Model, classes: &SbmlClasses, event: &ModelEvent) -> Result<(), ExportError> {
     let refuse = |what: &str| Err(ExportError::unsupported(FORMAT, &event.name, what));
     let Some(FormulaKind::Explicit { body, arguments }) =
         model.formulas.get(event.condition).map(|f| &f.kind)
@@ -266,19 +269,19 @@ fn once(model: &Model, classes: &Classes, event: &Event) -> Result<(), ExportErr
     let fixed = |i: u32| match body.nodes.get(i as usize) {
         Some(Expr::Number(_)) => true,
         Some(Expr::Argument(a)) => match arguments.get(*a as usize) {
-            Some(Reference::Quantity(q)) => classes.of(*q) == Class::Constant,
+            Some(AliasReference::Quantity(q)) => classes.of(*q) == SbmlClass::Constant,
             _ => false,
         },
         _ => false,
     };
-    let is_time = |i: u32| matches!(body.nodes.get(i as usize), Some(Expr::Argument(a)) if arguments.get(*a as usize) == Some(&Reference::Time));
-    // `Time = fixed`, alone or in a conjunction whose other parts are fixed comparisons.
+    let is_time = |i: u32| matches!(body.nodes.get(i as usize), Some(Expr::Argument(a)) if arguments.get(*a as usize) == Some(&AliasReference::Time));
+    // `Time = fixed`, alone or in a conjunction of otherwise fixed comparisons.
     let mut open = vec![u32::try_from(body.nodes.len().saturating_sub(1)).unwrap_or(u32::MAX)];
     let mut instant = false;
     while let Some(i) = open.pop() {
         match body.nodes.get(i as usize) {
-            Some(Expr::Binary(Binary::And, a, b)) => open.extend([*a, *b]),
-            Some(Expr::Binary(Binary::Equal, a, b))
+            Some(Expr::Binary(BinaryOperation::And, a, b)) => open.extend([*a, *b]),
+            Some(Expr::Binary(BinaryOperation::Equal, a, b))
                 if is_time(*a) && fixed(*b) || is_time(*b) && fixed(*a) =>
             {
                 instant = true
@@ -296,7 +299,7 @@ fn once(model: &Model, classes: &Classes, event: &Event) -> Result<(), ExportErr
 }
 
 /// No assignment may need the new value of an earlier one: SBML computes all of them first.
-fn independent(model: &Model, event: &Event, watch: &Watch<'_>) -> Result<(), ExportError> {
+fn independent(model: &Model, event: &ModelEvent, watch: &Watch<'_>) -> Result<(), ExportError> {
     let mut earlier = BTreeSet::new();
     for a in &event.assignments {
         if reaches(model, a.formula, &earlier, watch)? {
@@ -312,7 +315,7 @@ fn independent(model: &Model, event: &Event, watch: &Watch<'_>) -> Result<(), Ex
     Ok(())
 }
 
-/// Whether a formula uses one of the targets, directly or through other formulas.
+/// Returns whether a formula uses one of the targets, directly or through other formulas.
 fn reaches(
     model: &Model,
     formula: usize,
@@ -330,16 +333,16 @@ fn reaches(
             .formulas
             .get(f)
             .into_iter()
-            .flat_map(crate::model::Formula::references)
+            .flat_map(crate::model::BoundFormula::references)
         {
-            let Reference::Quantity(q) = reference else {
+            let AliasReference::Quantity(q) = reference else {
                 continue;
             };
             if targets.contains(&q) {
                 return Ok(true);
             }
             if seen.insert(q)
-                && let Some(Source::Formula(next)) = model.quantities.get(q).map(|q| q.source)
+                && let Some(ValueSource::Formula(next)) = model.quantities.get(q).map(|q| q.source)
             {
                 open.push(next);
             }

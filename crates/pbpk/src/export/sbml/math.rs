@@ -3,8 +3,8 @@
 
 use super::FORMAT;
 use crate::export::ExportError;
-use crate::formula::{Binary, Body, Expr, Unary};
-use crate::model::{FormulaKind, Model, Reference, Source, Table};
+use crate::formula::{BinaryOperation, Expr, FormulaBody, UnaryOperation};
+use crate::model::{AliasReference, FormulaKind, Model, PointTable, ValueSource};
 
 /// Most points of a table that is written out as a piecewise formula.
 const TABLE_POINTS_MAX: usize = 4096;
@@ -12,12 +12,12 @@ const TABLE_POINTS_MAX: usize = 4096;
 const TEXT_BYTES_MAX: usize = 4 << 20;
 
 /// A subformula and whether it is a truth.
-struct Part {
+struct MathPart {
     text: String,
     truth: bool,
 }
 
-impl Part {
+impl MathPart {
     fn number(text: String) -> Self {
         Self { text, truth: false }
     }
@@ -46,7 +46,7 @@ impl Part {
     }
 }
 
-/// A number.
+/// Returns a number.
 pub(super) fn constant(value: f64) -> String {
     if value.is_nan() {
         return "<notanumber/>".to_owned();
@@ -68,7 +68,7 @@ pub(super) fn constant(value: f64) -> String {
     }
 }
 
-/// A number times a formula.
+/// Returns a number times a formula.
 pub(super) fn scaled(factor: f64, text: &str) -> String {
     if factor == 1.0 {
         text.to_owned()
@@ -80,38 +80,38 @@ pub(super) fn scaled(factor: f64, text: &str) -> String {
 }
 
 /// Time or a quantity.
-pub(super) fn reference(reference: Reference) -> String {
+pub(super) fn reference(reference: AliasReference) -> String {
     match reference {
-        Reference::Time => {
+        AliasReference::Time => {
             "<csymbol encoding=\"text\" definitionURL=\"http://www.sbml.org/sbml/symbols/time\">t</csymbol>".to_owned()
         }
-        Reference::Quantity(q) => format!("<ci>q{}</ci>", q + 1),
+        AliasReference::Quantity(q) => format!("<ci>q{}</ci>", q + 1),
     }
 }
 
-/// The table that a quantity's formula is.
-pub(super) fn table_of(model: &Model, quantity: usize) -> Option<&Table> {
+/// Returns the table that a quantity's formula is.
+pub(super) fn table_of(model: &Model, quantity: usize) -> Option<&PointTable> {
     match model.quantities.get(quantity)?.source {
-        Source::Formula(f) => match &model.formulas.get(f)?.kind {
+        ValueSource::Formula(f) => match &model.formulas.get(f)?.kind {
             FormulaKind::Table(table) => Some(table),
             _ => None,
         },
-        Source::Constant(_) => None,
+        ValueSource::Constant(_) => None,
     }
 }
 
-/// The formula at a position, as a number; `user` is named in errors.
+/// Returns the formula at a position, as a number; `user` is named in errors.
 pub(super) fn formula(model: &Model, position: usize, user: &str) -> Result<String, ExportError> {
     let missing = || ExportError::unsupported(FORMAT, user, "it refers to no formula");
     let text = match &model.formulas.get(position).ok_or_else(missing)?.kind {
         FormulaKind::Explicit { body, arguments } => {
             body_part(body, arguments, user)?.into_number()
         }
-        FormulaKind::Table(own) => table(own, &reference(Reference::Time), user)?,
+        FormulaKind::Table(own) => table(own, &reference(AliasReference::Time), user)?,
         FormulaKind::TableWithOffset { table: q, offset } => {
             let x = format!(
                 "<apply><minus/>{}{}</apply>",
-                reference(Reference::Time),
+                reference(AliasReference::Time),
                 reference(*offset)
             );
             table_at(model, *q, &x, user)?
@@ -123,37 +123,41 @@ pub(super) fn formula(model: &Model, position: usize, user: &str) -> Result<Stri
     Ok(text)
 }
 
-/// The table of a quantity at `x`; a quantity without table is itself.
+/// Returns the table of a quantity at `x`; a quantity without table is itself.
 fn table_at(model: &Model, quantity: usize, x: &str, user: &str) -> Result<String, ExportError> {
     match table_of(model, quantity) {
         Some(own) => table(own, x, user),
-        None => Ok(reference(Reference::Quantity(quantity))),
+        None => Ok(reference(AliasReference::Quantity(quantity))),
     }
 }
 
-/// A body as a truth, with its parts `Time = x` taken as `Time >= x` if asked: an instant that a solver meets
+/// Returns a body as a truth, with its parts `Time = x` taken as `Time >= x` if asked: an instant that a solver meets
 /// only from one side.
 pub(super) fn condition(
-    body: &Body,
-    arguments: &[Reference],
+    body: &FormulaBody,
+    arguments: &[AliasReference],
     user: &str,
 ) -> Result<String, ExportError> {
     let mut copy = body.clone();
-    let is_time = |i: u32| matches!(body.nodes.get(i as usize), Some(Expr::Argument(a)) if arguments.get(*a as usize) == Some(&Reference::Time));
+    let is_time = |i: u32| matches!(body.nodes.get(i as usize), Some(Expr::Argument(a)) if arguments.get(*a as usize) == Some(&AliasReference::Time));
     for node in &mut copy.nodes {
-        if let Expr::Binary(op @ Binary::Equal, a, b) = node {
+        if let Expr::Binary(op @ BinaryOperation::Equal, a, b) = node {
             if is_time(*a) {
-                *op = Binary::GreaterOrEqual;
+                *op = BinaryOperation::GreaterOrEqual;
             } else if is_time(*b) {
-                *op = Binary::LessOrEqual;
+                *op = BinaryOperation::LessOrEqual;
             }
         }
     }
     Ok(body_part(&copy, arguments, user)?.into_truth())
 }
 
-fn body_part(body: &Body, arguments: &[Reference], user: &str) -> Result<Part, ExportError> {
-    let mut parts: Vec<Option<Part>> = Vec::with_capacity(body.nodes.len());
+fn body_part(
+    body: &FormulaBody,
+    arguments: &[AliasReference],
+    user: &str,
+) -> Result<MathPart, ExportError> {
+    let mut parts: Vec<Option<MathPart>> = Vec::with_capacity(body.nodes.len());
     for node in &body.nodes {
         let mut take = |i: u32| {
             let part = parts.get_mut(i as usize).and_then(Option::take);
@@ -162,18 +166,18 @@ fn body_part(body: &Body, arguments: &[Reference], user: &str) -> Result<Part, E
             })
         };
         let part = match *node {
-            Expr::Number(value) => Part::number(constant(value)),
+            Expr::Number(value) => MathPart::number(constant(value)),
             Expr::Argument(i) => {
                 let argument = arguments.get(i as usize).copied();
                 let argument = argument.ok_or_else(|| {
                     ExportError::unsupported(FORMAT, user, "an alias leads nowhere")
                 })?;
-                Part::number(reference(argument))
+                MathPart::number(reference(argument))
             }
-            Expr::Unary(Unary::Not, a) => {
-                Part::truth(format!("<apply><not/>{}</apply>", take(a)?.into_truth()))
+            Expr::Unary(UnaryOperation::Not, a) => {
+                MathPart::truth(format!("<apply><not/>{}</apply>", take(a)?.into_truth()))
             }
-            Expr::Unary(op, a) => Part::number(unary(op, &take(a)?.into_number())),
+            Expr::Unary(op, a) => MathPart::number(unary(op, &take(a)?.into_number())),
             Expr::Binary(op, a, b) => binary(op, take(a)?, take(b)?),
             Expr::Select(c, a, b) => {
                 let (c, a, b) = (
@@ -181,7 +185,7 @@ fn body_part(body: &Body, arguments: &[Reference], user: &str) -> Result<Part, E
                     take(a)?.into_number(),
                     take(b)?.into_number(),
                 );
-                Part::number(format!(
+                MathPart::number(format!(
                     "<piecewise><piece>{a}{c}</piece><otherwise>{b}</otherwise></piecewise>"
                 ))
             }
@@ -199,55 +203,57 @@ fn body_part(body: &Body, arguments: &[Reference], user: &str) -> Result<Part, E
     whole.ok_or_else(|| ExportError::unsupported(FORMAT, user, "its formula is empty"))
 }
 
-fn unary(op: Unary, a: &str) -> String {
+fn unary(op: UnaryOperation, a: &str) -> String {
     let name = match op {
-        Unary::Acos => "arccos",
-        Unary::Asin => "arcsin",
-        Unary::Atan => "arctan",
-        Unary::Cos => "cos",
-        Unary::Cosh => "cosh",
-        Unary::Exp => "exp",
-        Unary::Ln => "ln",
-        Unary::Log10 => return format!("<apply><log/><logbase><cn>10</cn></logbase>{a}</apply>"),
-        Unary::Not => "not",
-        Unary::Sin => "sin",
-        Unary::Sinh => "sinh",
-        Unary::Sqrt => "root",
-        Unary::Tan => "tan",
-        Unary::Tanh => "tanh",
+        UnaryOperation::Acos => "arccos",
+        UnaryOperation::Asin => "arcsin",
+        UnaryOperation::Atan => "arctan",
+        UnaryOperation::Cos => "cos",
+        UnaryOperation::Cosh => "cosh",
+        UnaryOperation::Exp => "exp",
+        UnaryOperation::Ln => "ln",
+        UnaryOperation::Log10 => {
+            return format!("<apply><log/><logbase><cn>10</cn></logbase>{a}</apply>");
+        }
+        UnaryOperation::Not => "not",
+        UnaryOperation::Sin => "sin",
+        UnaryOperation::Sinh => "sinh",
+        UnaryOperation::Sqrt => "root",
+        UnaryOperation::Tan => "tan",
+        UnaryOperation::Tanh => "tanh",
     };
     format!("<apply><{name}/>{a}</apply>")
 }
 
-fn binary(op: Binary, a: Part, b: Part) -> Part {
+fn binary(op: BinaryOperation, a: MathPart, b: MathPart) -> MathPart {
     let name = match op {
-        Binary::And => {
-            return Part::truth(format!(
+        BinaryOperation::And => {
+            return MathPart::truth(format!(
                 "<apply><and/>{}{}</apply>",
                 a.into_truth(),
                 b.into_truth()
             ));
         }
-        Binary::Or => {
-            return Part::truth(format!(
+        BinaryOperation::Or => {
+            return MathPart::truth(format!(
                 "<apply><or/>{}{}</apply>",
                 a.into_truth(),
                 b.into_truth()
             ));
         }
-        Binary::Add => "plus",
-        Binary::Subtract => "minus",
-        Binary::Multiply => "times",
-        Binary::Divide => "divide",
-        Binary::Power => "power",
-        Binary::Min => "min",
-        Binary::Max => "max",
-        Binary::Less => "lt",
-        Binary::LessOrEqual => "leq",
-        Binary::Greater => "gt",
-        Binary::GreaterOrEqual => "geq",
-        Binary::Equal => "eq",
-        Binary::NotEqual => "neq",
+        BinaryOperation::Add => "plus",
+        BinaryOperation::Subtract => "minus",
+        BinaryOperation::Multiply => "times",
+        BinaryOperation::Divide => "divide",
+        BinaryOperation::Power => "power",
+        BinaryOperation::Min => "min",
+        BinaryOperation::Max => "max",
+        BinaryOperation::Less => "lt",
+        BinaryOperation::LessOrEqual => "leq",
+        BinaryOperation::Greater => "gt",
+        BinaryOperation::GreaterOrEqual => "geq",
+        BinaryOperation::Equal => "eq",
+        BinaryOperation::NotEqual => "neq",
     };
     let text = format!(
         "<apply><{name}/>{}{}</apply>",
@@ -255,19 +261,19 @@ fn binary(op: Binary, a: Part, b: Part) -> Part {
         b.into_number()
     );
     match op {
-        Binary::Add
-        | Binary::Subtract
-        | Binary::Multiply
-        | Binary::Divide
-        | Binary::Power
-        | Binary::Min
-        | Binary::Max => Part::number(text),
-        _ => Part::truth(text),
+        BinaryOperation::Add
+        | BinaryOperation::Subtract
+        | BinaryOperation::Multiply
+        | BinaryOperation::Divide
+        | BinaryOperation::Power
+        | BinaryOperation::Min
+        | BinaryOperation::Max => MathPart::number(text),
+        _ => MathPart::truth(text),
     }
 }
 
-/// A table at `x` as a piecewise formula: clamped outside, or slopes with zero outside.
-fn table(table: &Table, x: &str, user: &str) -> Result<String, ExportError> {
+/// Returns a table at `x` as a piecewise formula: clamped outside, or slopes with zero outside.
+fn table(table: &PointTable, x: &str, user: &str) -> Result<String, ExportError> {
     let points: Vec<(f64, f64)> = table.points().map(|(x, y, _)| (x, y)).collect();
     if points.len() > TABLE_POINTS_MAX {
         let what = format!(

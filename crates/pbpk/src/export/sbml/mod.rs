@@ -9,11 +9,11 @@ mod events;
 mod math;
 
 use super::xml::{escape, number};
-use super::{ExportError, made};
-use crate::model::{FormulaKind, Model, Source};
+use super::{ExportError, count_text};
+use crate::model::{FormulaKind, Model, ValueSource};
 use crate::watch::Watch;
-use classes::{Class, Classes};
-use events::Events;
+use classes::{SbmlClass, SbmlClasses};
+use events::SbmlEvents;
 use std::fmt::Write as _;
 use std::io::Write;
 
@@ -48,8 +48,8 @@ pub fn sbml_watched(
     watch: &Watch<'_>,
 ) -> Result<(), ExportError> {
     watch.ask()?;
-    let classes = Classes::new(model, watch)?;
-    let events = Events::new(model, &classes, watch)?;
+    let classes = SbmlClasses::new(model, watch)?;
+    let events = SbmlEvents::new(model, &classes, watch)?;
     let mut text = String::new();
     let name = escape(FORMAT, &model.name)?;
     let _ = write!(
@@ -58,16 +58,16 @@ pub fn sbml_watched(
     );
     for (i, q) in model.quantities.iter().enumerate() {
         let path = escape(FORMAT, &q.path)?;
-        made(path.len(), watch)?;
+        count_text(path.len(), watch)?;
         let class = classes.of(i);
         let value = match (values.and_then(|v| v.get(i)), q.source) {
-            _ if class == Class::Rule => None,
+            _ if class == SbmlClass::Rule => None,
             (Some(value), _) => Some(*value),
-            (None, Source::Constant(value)) => Some(value),
-            (None, Source::Formula(_)) => None,
+            (None, ValueSource::Constant(value)) => Some(value),
+            (None, ValueSource::Formula(_)) => None,
         };
         let value = value.map_or_else(String::new, |v| format!(" value=\"{}\"", number(v)));
-        let constant = class == Class::Constant;
+        let constant = class == SbmlClass::Constant;
         let _ = writeln!(
             text,
             "<parameter id=\"q{}\" name=\"{path}\"{value} constant=\"{constant}\"/>",
@@ -104,15 +104,15 @@ pub(super) fn math(content: &str) -> String {
 }
 
 /// Start values by formula: of constants, and of states.
-fn initial(model: &Model, classes: &Classes, watch: &Watch<'_>) -> Result<String, ExportError> {
+fn initial(model: &Model, classes: &SbmlClasses, watch: &Watch<'_>) -> Result<String, ExportError> {
     let mut out = String::new();
     for (i, q) in model.quantities.iter().enumerate() {
-        let Source::Formula(f) = q.source else {
+        let ValueSource::Formula(f) = q.source else {
             continue;
         };
-        if classes.of(i) != Class::Rule {
+        if classes.of(i) != SbmlClass::Rule {
             let content = math(&math::formula(model, f, &q.path)?);
-            made(content.len(), watch)?;
+            count_text(content.len(), watch)?;
             let _ = writeln!(
                 out,
                 "<initialAssignment symbol=\"q{}\">{content}</initialAssignment>",
@@ -126,32 +126,32 @@ fn initial(model: &Model, classes: &Classes, watch: &Watch<'_>) -> Result<String
 /// Assignment rules of what varies, rate rules of states.
 fn rules(
     model: &Model,
-    classes: &Classes,
-    events: &Events,
+    classes: &SbmlClasses,
+    events: &SbmlEvents,
     watch: &Watch<'_>,
 ) -> Result<String, ExportError> {
     let mut out = String::new();
     for (i, q) in model.quantities.iter().enumerate() {
         watch.check()?;
         match classes.of(i) {
-            Class::Rule => {
+            SbmlClass::Rule => {
                 let own = match q.source {
-                    Source::Formula(f) => math::formula(model, f, &q.path)?,
-                    Source::Constant(value) => math::constant(value),
+                    ValueSource::Formula(f) => math::formula(model, f, &q.path)?,
+                    ValueSource::Constant(value) => math::constant(value),
                 };
                 let content = math(&events.switched(i, own));
-                made(content.len(), watch)?;
+                count_text(content.len(), watch)?;
                 let _ = writeln!(
                     out,
                     "<assignmentRule variable=\"q{}\">{content}</assignmentRule>",
                     i + 1
                 );
             }
-            Class::State if !q.rhs.is_empty() => {
+            SbmlClass::State if !q.rhs.is_empty() => {
                 let mut terms = String::new();
                 for term in &q.rhs {
                     let rate = math::formula(model, term.formula, &q.path)?;
-                    made(rate.len(), watch)?;
+                    count_text(rate.len(), watch)?;
                     terms.push_str(&math::scaled(term.factor, &rate));
                 }
                 let sum = if q.rhs.len() == 1 {
@@ -166,7 +166,7 @@ fn rules(
                     math(&sum)
                 );
             }
-            Class::State | Class::Free | Class::Constant => {}
+            SbmlClass::State | SbmlClass::Free | SbmlClass::Constant => {}
         }
     }
     Ok(out)
@@ -174,7 +174,7 @@ fn rules(
 
 /// Restart points of every table, as (time, offset quantity).
 pub(super) fn restarts(model: &Model) -> Vec<(f64, Option<usize>)> {
-    use crate::model::Reference;
+    use crate::model::AliasReference;
     let mut all = Vec::new();
     for formula in &model.formulas {
         match &formula.kind {
@@ -183,7 +183,7 @@ pub(super) fn restarts(model: &Model) -> Vec<(f64, Option<usize>)> {
             }
             FormulaKind::TableWithOffset {
                 table,
-                offset: Reference::Quantity(q),
+                offset: AliasReference::Quantity(q),
             } => {
                 if let Some(table) = math::table_of(model, *table) {
                     all.extend(table.restarts().into_iter().map(|t| (t, Some(*q))));

@@ -2,35 +2,35 @@
 
 use std::sync::Arc;
 
-use super::Raw;
-use super::bind::Binder;
-use super::formulas::RawKind;
-use super::tree::{Entity, EntityKind};
+use super::RawPkml;
+use super::bind::PkmlBinder;
+use super::formulas::PkmlFormulaKind;
+use super::tree::{EntityKind, TreeEntity};
 use crate::error::LoadError;
 use crate::model::{
-    Assignment, Event, Format, Formula, FormulaKind, Kind, Model, Quantity, Reference, RhsTerm,
-    SolverSettings, Source,
+    AliasReference, BoundFormula, EventAssignment, FormulaKind, Model, ModelEvent, ModelFormat,
+    Quantity, QuantityKind, RhsTerm, SolverSettings, ValueSource,
 };
 use crate::units::normal;
 use crate::watch::Watch;
 
-/// Where the quantity of each entity stands.
-struct Positions {
+/// Position of the quantity of each entity.
+struct EntityPositions {
     of_entity: Vec<Option<usize>>,
 }
 
-struct Assembly<'a> {
-    binder: Binder<'a>,
-    entities: &'a [Entity],
-    positions: Positions,
+struct ModelAssembly<'a> {
+    binder: PkmlBinder<'a>,
+    entities: &'a [TreeEntity],
+    positions: EntityPositions,
     quantities: Vec<Quantity>,
-    formulas: Vec<Formula>,
+    formulas: Vec<BoundFormula>,
     warnings: Vec<String>,
     watch: &'a Watch<'a>,
 }
 
-pub(super) fn assemble(raw: Raw, watch: &Watch<'_>) -> Result<Model, LoadError> {
-    let Raw {
+pub(super) fn assemble(raw: RawPkml, watch: &Watch<'_>) -> Result<Model, LoadError> {
+    let RawPkml {
         version,
         name,
         tree,
@@ -39,10 +39,10 @@ pub(super) fn assemble(raw: Raw, watch: &Watch<'_>) -> Result<Model, LoadError> 
         warnings,
         ..
     } = raw;
-    let mut assembly = Assembly {
-        binder: Binder::new(&tree, &cache),
+    let mut assembly = ModelAssembly {
+        binder: PkmlBinder::new(&tree, &cache),
         entities: &tree.entities,
-        positions: Positions {
+        positions: EntityPositions {
             of_entity: vec![None; tree.entities.len()],
         },
         quantities: Vec::new(),
@@ -54,7 +54,7 @@ pub(super) fn assemble(raw: Raw, watch: &Watch<'_>) -> Result<Model, LoadError> 
     assembly.sources()?;
     assembly.rates()?;
     let events = assembly.events()?;
-    let Assembly {
+    let ModelAssembly {
         quantities,
         formulas,
         mut warnings,
@@ -74,7 +74,7 @@ pub(super) fn assemble(raw: Raw, watch: &Watch<'_>) -> Result<Model, LoadError> 
     let grid = settings.grid()?;
     Ok(Model {
         name: tree.entities.first().map_or(name, |root| root.name.clone()),
-        format: Format::Pkml { version },
+        format: ModelFormat::Pkml { version },
         delimiter: '|',
         quantities,
         formulas,
@@ -86,15 +86,15 @@ pub(super) fn assemble(raw: Raw, watch: &Watch<'_>) -> Result<Model, LoadError> 
     })
 }
 
-impl Assembly<'_> {
+impl ModelAssembly<'_> {
     /// First the positions, so that formulas can refer forwards.
     fn quantities(&mut self) -> Result<(), LoadError> {
         for (i, entity) in self.entities.iter().enumerate() {
             self.watch.check()?;
             let kind = match entity.kind {
-                EntityKind::Amount => Kind::Variable,
-                EntityKind::Observer => Kind::Observer,
-                EntityKind::Parameter | EntityKind::Distributed => Kind::Parameter,
+                EntityKind::Amount => QuantityKind::Variable,
+                EntityKind::Observer => QuantityKind::Observer,
+                EntityKind::Parameter | EntityKind::Distributed => QuantityKind::Parameter,
                 _ => continue,
             };
             let parent = self.entities.get(entity.parent).map(|p| p.kind);
@@ -116,12 +116,12 @@ impl Assembly<'_> {
         position
     }
 
-    fn quantity(&self, i: usize, entity: &Entity, kind: Kind) -> Quantity {
+    fn quantity(&self, i: usize, entity: &TreeEntity, kind: QuantityKind) -> Quantity {
         let mut q = Quantity::new(
             kind,
             self.binder.index.path(i),
             entity.name.clone(),
-            Source::Constant(f64::NAN),
+            ValueSource::Constant(f64::NAN),
         );
         q.entity_id.clone_from(&entity.id);
         q.scale = entity
@@ -130,9 +130,9 @@ impl Assembly<'_> {
             .unwrap_or(1.0);
         q.negative_allowed = entity.negative_allowed.unwrap_or(true);
         q.persistable = match kind {
-            Kind::Variable => true,
-            Kind::Observer => true,
-            Kind::Parameter => entity.persistable || entity.rhs_formula.is_some(),
+            QuantityKind::Variable => true,
+            QuantityKind::Observer => true,
+            QuantityKind::Parameter => entity.persistable || entity.rhs_formula.is_some(),
         };
         q.can_be_varied = entity.can_be_varied.unwrap_or(true);
         q.min = entity.min;
@@ -164,7 +164,7 @@ impl Assembly<'_> {
                             "distributed parameter '{path}' is {value}; its percentile must lie between 0 and 1"
                         ));
                     }
-                    Source::Constant(value)
+                    ValueSource::Constant(value)
                 }
                 _ => self.source(i, entity)?,
             };
@@ -175,27 +175,27 @@ impl Assembly<'_> {
         Ok(())
     }
 
-    fn source(&mut self, i: usize, entity: &Entity) -> Result<Source, LoadError> {
+    fn source(&mut self, i: usize, entity: &TreeEntity) -> Result<ValueSource, LoadError> {
         match (&entity.formula, entity.value) {
-            (Some(_), Some(value)) if entity.fixed => Ok(Source::Constant(value)),
+            (Some(_), Some(value)) if entity.fixed => Ok(ValueSource::Constant(value)),
             (Some(id), _) => self.formula(id, i),
-            (None, Some(value)) => Ok(Source::Constant(value)),
+            (None, Some(value)) => Ok(ValueSource::Constant(value)),
             (None, None) => {
                 self.warnings.push(format!(
                     "'{}' has neither value nor formula; it is not a number",
                     self.binder.index.path(i)
                 ));
-                Ok(Source::Constant(f64::NAN))
+                Ok(ValueSource::Constant(f64::NAN))
             }
         }
     }
 
-    /// A formula as a source; constants stay numbers.
-    fn formula(&mut self, id: &str, user: usize) -> Result<Source, LoadError> {
-        if let RawKind::Constant(value) = self.binder.raw(id, user)?.kind {
-            return Ok(Source::Constant(value.unwrap_or(f64::NAN)));
+    /// Returns a formula as a source; constants stay numbers.
+    fn formula(&mut self, id: &str, user: usize) -> Result<ValueSource, LoadError> {
+        if let PkmlFormulaKind::Constant(value) = self.binder.raw(id, user)?.kind {
+            return Ok(ValueSource::Constant(value.unwrap_or(f64::NAN)));
         }
-        self.bound(id, user).map(Source::Formula)
+        self.bound(id, user).map(ValueSource::Formula)
     }
 
     /// Position of the formula as this entity uses it.
@@ -222,8 +222,8 @@ impl Assembly<'_> {
         }
     }
 
-    /// Whether an entity that is no quantity has a value all the same: parts of a distributed parameter, and processes,
-    /// whose value is their rate.
+    /// Returns whether an entity that is no quantity has a value anyway: parts of a distributed parameter, and
+    /// processes, which have their rate as value.
     fn is_hidden_parameter(&self, entity: usize) -> bool {
         let kind = self.entities.get(entity).map(|e| e.kind);
         matches!(
@@ -236,7 +236,7 @@ impl Assembly<'_> {
         let Some(raw) = self.entities.get(entity) else {
             return Ok(());
         };
-        let quantity = self.quantity(entity, raw, Kind::Parameter);
+        let quantity = self.quantity(entity, raw, QuantityKind::Parameter);
         let position = self.place(entity, quantity);
         let source = self.source(entity, raw)?;
         if let Some(q) = self.quantities.get_mut(position) {
@@ -245,8 +245,8 @@ impl Assembly<'_> {
         Ok(())
     }
 
-    /// A distributed parameter's value: its own, or from its distribution's parameters.
-    fn distributed(&mut self, i: usize, entity: &Entity) -> Result<f64, LoadError> {
+    /// Returns a distributed parameter's value: its own, or from its distribution's parameters.
+    fn distributed(&mut self, i: usize, entity: &TreeEntity) -> Result<f64, LoadError> {
         if let Some(value) = entity.value {
             return Ok(value);
         }
@@ -270,28 +270,28 @@ impl Assembly<'_> {
         let percentile = || part("Percentile").ok_or_else(|| missing("Percentile"));
         let mean = || part("Mean").ok_or_else(|| missing("Mean"));
         match &self.binder.raw(id, i)?.kind {
-            RawKind::Discrete => mean(),
-            RawKind::Normal => {
+            PkmlFormulaKind::Discrete => mean(),
+            PkmlFormulaKind::Normal => {
                 let deviation = part("Deviation").ok_or_else(|| missing("Deviation"))?;
                 Ok(mean()? + deviation * normal::quantile(percentile()?))
             }
-            RawKind::LogNormal => {
+            PkmlFormulaKind::LogNormal => {
                 let deviation =
                     part("GeometricDeviation").ok_or_else(|| missing("GeometricDeviation"))?;
                 Ok((mean()?.ln() + deviation.ln() * normal::quantile(percentile()?)).exp())
             }
-            RawKind::Uniform => {
+            PkmlFormulaKind::Uniform => {
                 let (min, max) = (part("Minimum"), part("Maximum"));
                 let min = min.ok_or_else(|| missing("Minimum"))?;
                 Ok(min + percentile()? * (max.ok_or_else(|| missing("Maximum"))? - min))
             }
-            RawKind::Constant(Some(value)) => Ok(*value),
+            PkmlFormulaKind::Constant(Some(value)) => Ok(*value),
             _ => Err(missing("distribution formula")),
         }
     }
 
-    /// The number of a parameter that needs no other quantity.
-    fn plain_value(&self, entity: &Entity) -> Option<f64> {
+    /// Returns the number of a parameter that needs no other quantity.
+    fn plain_value(&self, entity: &TreeEntity) -> Option<f64> {
         let constant = || match self
             .binder
             .cache
@@ -299,7 +299,7 @@ impl Assembly<'_> {
             .get(entity.formula.as_ref()?)?
             .kind
         {
-            RawKind::Constant(value) => value,
+            PkmlFormulaKind::Constant(value) => value,
             _ => None,
         };
         if entity.fixed {
@@ -337,7 +337,7 @@ impl Assembly<'_> {
         Ok(())
     }
 
-    fn process(&mut self, i: usize, entity: &Entity) -> Result<(), LoadError> {
+    fn process(&mut self, i: usize, entity: &TreeEntity) -> Result<(), LoadError> {
         if entity.partners.is_empty() {
             return Ok(());
         }
@@ -395,7 +395,7 @@ impl Assembly<'_> {
         }
     }
 
-    /// A rate per volume, times the volume of the container of `amount`.
+    /// Returns a rate per volume, times the volume of the container of `amount`.
     fn times_volume(&mut self, rate: usize, amount: usize) -> Result<usize, LoadError> {
         let container = self.entities.get(amount).map_or(0, |e| e.parent);
         let volume = self
@@ -409,7 +409,7 @@ impl Assembly<'_> {
                 used_by: self.binder.index.path(amount),
             });
         };
-        let Some(Formula {
+        let Some(BoundFormula {
             name,
             kind: FormulaKind::Explicit { body, arguments },
         }) = self.formulas.get(rate).cloned()
@@ -423,16 +423,16 @@ impl Assembly<'_> {
             });
         };
         let mut arguments = arguments;
-        arguments.push(Reference::Quantity(volume));
+        arguments.push(AliasReference::Quantity(volume));
         let body = Arc::new(body.times_argument("container_Volume"));
-        self.formulas.push(Formula {
+        self.formulas.push(BoundFormula {
             name,
             kind: FormulaKind::Explicit { body, arguments },
         });
         Ok(self.formulas.len() - 1)
     }
 
-    fn events(&mut self) -> Result<Vec<Event>, LoadError> {
+    fn events(&mut self) -> Result<Vec<ModelEvent>, LoadError> {
         let mut events = Vec::new();
         for (i, entity) in self.entities.iter().enumerate() {
             if entity.kind != EntityKind::Event {
@@ -452,7 +452,7 @@ impl Assembly<'_> {
                     assignments.push(self.assignment(a, assignment)?);
                 }
             }
-            events.push(Event {
+            events.push(ModelEvent {
                 name: path,
                 condition,
                 one_time: entity.one_time,
@@ -462,7 +462,7 @@ impl Assembly<'_> {
         Ok(events)
     }
 
-    fn assignment(&mut self, i: usize, entity: &Entity) -> Result<Assignment, LoadError> {
+    fn assignment(&mut self, i: usize, entity: &TreeEntity) -> Result<EventAssignment, LoadError> {
         let by_path = entity
             .object_path
             .as_deref()
@@ -481,7 +481,7 @@ impl Assembly<'_> {
             });
         };
         let formula = self.bound(id, i)?;
-        Ok(Assignment {
+        Ok(EventAssignment {
             target,
             formula,
             as_value: entity.as_value,

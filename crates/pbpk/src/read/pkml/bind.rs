@@ -3,23 +3,23 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::formulas::{Cache, RawFormula, RawKind};
-use super::tree::{EntityKind, Tree};
+use super::formulas::{FormulaCache, PkmlFormula, PkmlFormulaKind};
+use super::tree::{EntityKind, EntityTree};
 use crate::error::LoadError;
-use crate::formula::Body;
-use crate::model::{Formula, FormulaKind, Reference, Table};
+use crate::formula::FormulaBody;
+use crate::model::{AliasReference, BoundFormula, FormulaKind, PointTable};
 
 /// The index of a tree: children by name, entities by id, full paths.
-pub(super) struct Index<'a> {
-    tree: &'a Tree,
+pub(super) struct TreeIndex<'a> {
+    tree: &'a EntityTree,
     /// The path of the container in which the root was before it became one; mostly empty.
     root_path: &'a str,
     children: HashMap<(usize, &'a str), usize>,
     pub(super) by_id: HashMap<&'a str, usize>,
 }
 
-impl<'a> Index<'a> {
-    pub(super) fn new(tree: &'a Tree, cache: &'a Cache) -> Self {
+impl<'a> TreeIndex<'a> {
+    pub(super) fn new(tree: &'a EntityTree, cache: &'a FormulaCache) -> Self {
         let mut children = HashMap::with_capacity(tree.entities.len());
         let mut by_id = HashMap::with_capacity(tree.entities.len());
         for (i, entity) in tree.entities.iter().enumerate().skip(1) {
@@ -69,9 +69,9 @@ impl<'a> Index<'a> {
 
     /// Returns what `path` leads to from `from`, as `wanted` accepts it.
     ///
-    /// The order is that of the suite: a path that leads somewhere from the referring entity is relative to it. From any
-    /// other path the root's own parent path is dropped; what is left then begins with the name of the referring entity
-    /// or of the root and is resolved from there, or is relative after all.
+    /// The order is that of the suite: a path that leads somewhere from the referring entity is relative to it. From
+    /// any other path the root's own parent path is dropped; what is left then begins with the name of the referring
+    /// entity or of the root and is resolved from there, or is relative after all.
     pub(super) fn resolve<T>(
         &self,
         from: usize,
@@ -115,28 +115,28 @@ impl<'a> Index<'a> {
 
 /// Parsed bodies and tables, one per formula id.
 #[derive(Default)]
-pub(super) struct Bodies {
-    explicit: HashMap<String, Arc<Body>>,
-    tables: HashMap<String, Arc<Table>>,
+pub(super) struct FormulaBodies {
+    explicit: HashMap<String, Arc<FormulaBody>>,
+    tables: HashMap<String, Arc<PointTable>>,
 }
 
 /// What binding needs.
-pub(super) struct Binder<'a> {
-    pub(super) index: Index<'a>,
-    pub(super) cache: &'a Cache,
-    bodies: Bodies,
+pub(super) struct PkmlBinder<'a> {
+    pub(super) index: TreeIndex<'a>,
+    pub(super) cache: &'a FormulaCache,
+    bodies: FormulaBodies,
 }
 
-impl<'a> Binder<'a> {
-    pub(super) fn new(tree: &'a Tree, cache: &'a Cache) -> Self {
+impl<'a> PkmlBinder<'a> {
+    pub(super) fn new(tree: &'a EntityTree, cache: &'a FormulaCache) -> Self {
         Self {
-            index: Index::new(tree, cache),
+            index: TreeIndex::new(tree, cache),
             cache,
-            bodies: Bodies::default(),
+            bodies: FormulaBodies::default(),
         }
     }
 
-    pub(super) fn raw(&self, id: &str, user: usize) -> Result<&'a RawFormula, LoadError> {
+    pub(super) fn raw(&self, id: &str, user: usize) -> Result<&'a PkmlFormula, LoadError> {
         let found = self.cache.formulas.get(id);
         found.ok_or_else(|| LoadError::UnknownId {
             id: id.to_owned(),
@@ -144,23 +144,23 @@ impl<'a> Binder<'a> {
         })
     }
 
-    /// The formula `id` as the entity `user` uses it; `quantity` turns an entity into a quantity's position.
+    /// Returns the formula `id` as the entity `user` uses it; `quantity` turns an entity into a quantity's position.
     pub(super) fn bind(
         &mut self,
         id: &str,
         user: usize,
         quantity: &mut impl FnMut(usize) -> Option<usize>,
-    ) -> Result<Formula, LoadError> {
+    ) -> Result<BoundFormula, LoadError> {
         let raw = self.raw(id, user)?;
         let kind = match &raw.kind {
-            RawKind::Constant(value) => {
-                let body = Arc::new(Body::number(value.unwrap_or(f64::NAN)));
+            PkmlFormulaKind::Constant(value) => {
+                let body = Arc::new(FormulaBody::number(value.unwrap_or(f64::NAN)));
                 FormulaKind::Explicit {
                     body,
                     arguments: Vec::new(),
                 }
             }
-            RawKind::Explicit(text) => {
+            PkmlFormulaKind::Explicit(text) => {
                 let arguments = raw
                     .paths
                     .iter()
@@ -171,18 +171,21 @@ impl<'a> Binder<'a> {
                     arguments,
                 }
             }
-            RawKind::Table { points, slope_mode } => {
+            PkmlFormulaKind::Table { points, slope_mode } => {
                 FormulaKind::Table(self.table(id, points, *slope_mode, raw)?)
             }
-            RawKind::Offset { table, offset } => FormulaKind::TableWithOffset {
+            PkmlFormulaKind::Offset { table, offset } => FormulaKind::TableWithOffset {
                 table: self.table_owner(raw, table, user, quantity)?,
-                offset: self.named(raw, offset, user, quantity)?,
+                offset: self.resolve_alias(raw, offset, user, quantity)?,
             },
-            RawKind::Argument { table, argument } => FormulaKind::TableWithArgument {
+            PkmlFormulaKind::Argument { table, argument } => FormulaKind::TableWithArgument {
                 table: self.table_owner(raw, table, user, quantity)?,
-                argument: self.named(raw, argument, user, quantity)?,
+                argument: self.resolve_alias(raw, argument, user, quantity)?,
             },
-            RawKind::Normal | RawKind::LogNormal | RawKind::Uniform | RawKind::Discrete => {
+            PkmlFormulaKind::Normal
+            | PkmlFormulaKind::LogNormal
+            | PkmlFormulaKind::Uniform
+            | PkmlFormulaKind::Discrete => {
                 let message = format!(
                     "'{}' uses a distribution formula but is not a distributed parameter",
                     self.index.path(user)
@@ -192,7 +195,7 @@ impl<'a> Binder<'a> {
                     message,
                 });
             }
-            RawKind::Unsupported(kind) => {
+            PkmlFormulaKind::Unsupported(kind) => {
                 let message = format!(
                     "'{}' uses a {kind}, which a model cannot hold",
                     self.index.path(user)
@@ -203,7 +206,7 @@ impl<'a> Binder<'a> {
                 });
             }
         };
-        Ok(Formula {
+        Ok(BoundFormula {
             name: raw.name.clone(),
             kind,
         })
@@ -214,8 +217,8 @@ impl<'a> Binder<'a> {
         id: &str,
         points: &[(f64, f64, bool)],
         slope_mode: bool,
-        raw: &RawFormula,
-    ) -> Result<Arc<Table>, LoadError> {
+        raw: &PkmlFormula,
+    ) -> Result<Arc<PointTable>, LoadError> {
         if let Some(table) = self.bodies.tables.get(id) {
             return Ok(Arc::clone(table));
         }
@@ -223,19 +226,19 @@ impl<'a> Binder<'a> {
             line: raw.line,
             message: format!("table '{}': {e}", raw.name),
         };
-        let table = Arc::new(Table::new(points, slope_mode).map_err(invalid)?);
+        let table = Arc::new(PointTable::new(points, slope_mode).map_err(invalid)?);
         self.bodies.tables.insert(id.to_owned(), Arc::clone(&table));
         Ok(table)
     }
 
-    /// What an alias of the formula stands for.
-    fn named(
+    /// Returns the target of an alias of the formula.
+    fn resolve_alias(
         &self,
-        raw: &RawFormula,
+        raw: &PkmlFormula,
         alias: &str,
         user: usize,
         quantity: &mut impl FnMut(usize) -> Option<usize>,
-    ) -> Result<Reference, LoadError> {
+    ) -> Result<AliasReference, LoadError> {
         match raw
             .paths
             .iter()
@@ -252,17 +255,17 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// The quantity whose table is meant.
+    /// Returns the quantity with the table.
     fn table_owner(
         &self,
-        raw: &RawFormula,
+        raw: &PkmlFormula,
         alias: &str,
         user: usize,
         quantity: &mut impl FnMut(usize) -> Option<usize>,
     ) -> Result<usize, LoadError> {
-        match self.named(raw, alias, user, quantity)? {
-            Reference::Quantity(table) => Ok(table),
-            Reference::Time => {
+        match self.resolve_alias(raw, alias, user, quantity)? {
+            AliasReference::Quantity(table) => Ok(table),
+            AliasReference::Time => {
                 let message = format!("the table of '{}' is the time", raw.name);
                 Err(LoadError::Invalid {
                     line: raw.line,
@@ -281,28 +284,33 @@ impl<'a> Binder<'a> {
         path: &super::formulas::RawPath,
         user: usize,
         quantity: &mut impl FnMut(usize) -> Option<usize>,
-    ) -> Result<Reference, LoadError> {
+    ) -> Result<AliasReference, LoadError> {
         if path.time {
-            return Ok(Reference::Time);
+            return Ok(AliasReference::Time);
         }
         let text = self.cache.string(&path.path);
         let found = self.index.resolve(user, text, quantity);
         found
-            .map(Reference::Quantity)
+            .map(AliasReference::Quantity)
             .ok_or_else(|| LoadError::UnresolvedPath {
                 path: text.to_owned(),
                 used_by: self.index.path(user),
             })
     }
 
-    /// The parsed text of a formula.
-    fn body(&mut self, id: &str, text: &str, raw: &'a RawFormula) -> Result<Arc<Body>, LoadError> {
+    /// Returns the parsed text of a formula.
+    fn body(
+        &mut self,
+        id: &str,
+        text: &str,
+        raw: &'a PkmlFormula,
+    ) -> Result<Arc<FormulaBody>, LoadError> {
         if let Some(body) = self.bodies.explicit.get(id) {
             return Ok(Arc::clone(body));
         }
         let names = raw.paths.iter().map(|p| self.alias(p).to_owned()).collect();
         let (clean, names) = crate::read::aliases::without_spaces(text, names);
-        let parsed = Body::with_aliases(&clean, names);
+        let parsed = FormulaBody::with_aliases(&clean, names);
         let parsed = parsed.map_err(|source| LoadError::Formula {
             owner: raw.name.clone(),
             text: text.to_owned(),

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::io::BufRead;
 
 use crate::error::LoadError;
-use crate::xml::{Element, Scanner, flag, number};
+use crate::xml::{XmlElement, XmlScanner, flag, number};
 
-/// An alias and the path it stands for; both may be ids of the string map.
+/// An alias and its path; both may be ids of the string map.
 #[derive(Debug, Clone)]
 pub(super) struct RawPath {
     pub(super) path: String,
@@ -17,16 +17,16 @@ pub(super) struct RawPath {
 
 /// One formula.
 #[derive(Debug, Clone)]
-pub(super) struct RawFormula {
+pub(super) struct PkmlFormula {
     pub(super) line: u64,
     pub(super) name: String,
-    pub(super) kind: RawKind,
+    pub(super) kind: PkmlFormulaKind,
     pub(super) paths: Vec<RawPath>,
 }
 
-/// What it computes.
+/// Kind of computation.
 #[derive(Debug, Clone)]
-pub(super) enum RawKind {
+pub(super) enum PkmlFormulaKind {
     Constant(Option<f64>),
     Explicit(String),
     Table {
@@ -51,13 +51,13 @@ pub(super) enum RawKind {
 
 /// Formulas by id, and the string map.
 #[derive(Debug, Default)]
-pub(super) struct Cache {
-    pub(super) formulas: HashMap<String, RawFormula>,
+pub(super) struct FormulaCache {
+    pub(super) formulas: HashMap<String, PkmlFormula>,
     strings: HashMap<String, String>,
 }
 
-impl Cache {
-    /// The string behind an id of the string map; some files store the string itself.
+impl FormulaCache {
+    /// Returns the string behind an id of the string map; some files store the string itself.
     pub(super) fn string<'a>(&'a self, key: &'a str) -> &'a str {
         self.strings.get(key).map_or(key, String::as_str)
     }
@@ -65,8 +65,8 @@ impl Cache {
 
 /// Reads a `FormulaCache`.
 pub(super) fn read(
-    scanner: &mut Scanner<impl BufRead>,
-    cache: &mut Cache,
+    scanner: &mut XmlScanner<impl BufRead>,
+    cache: &mut FormulaCache,
 ) -> Result<(), LoadError> {
     scanner.children(|s, name| match name.as_str() {
         "Formulas" => s.children(|s, tag| formula(s, &tag, cache)),
@@ -91,7 +91,7 @@ pub(super) fn read(
 
 /// The attributes of any kind of formula.
 #[derive(Default)]
-struct Attributes {
+struct FormulaAttributes {
     id: String,
     name: String,
     text: Option<String>,
@@ -102,8 +102,8 @@ struct Attributes {
     argument: String,
 }
 
-fn attributes(element: &Element<'_>) -> Result<Attributes, LoadError> {
-    let mut a = Attributes::default();
+fn attributes(element: &XmlElement<'_>) -> Result<FormulaAttributes, LoadError> {
+    let mut a = FormulaAttributes::default();
     element.attributes(|key, value| {
         match key {
             "id" => a.id = value.into_owned(),
@@ -127,9 +127,9 @@ fn attributes(element: &Element<'_>) -> Result<Attributes, LoadError> {
 }
 
 fn formula(
-    scanner: &mut Scanner<impl BufRead>,
+    scanner: &mut XmlScanner<impl BufRead>,
     tag: &str,
-    cache: &mut Cache,
+    cache: &mut FormulaCache,
 ) -> Result<(), LoadError> {
     let element = scanner.current()?;
     let line = element.line;
@@ -148,25 +148,25 @@ fn formula(
         _ => s.skip(),
     })?;
     let kind = match tag {
-        "Formula" | "ExplicitFormula" => RawKind::Explicit(a.text.unwrap_or_default()),
-        "ConstantFormula" => RawKind::Constant(a.value),
-        "TableFormula" => RawKind::Table {
+        "Formula" | "ExplicitFormula" => PkmlFormulaKind::Explicit(a.text.unwrap_or_default()),
+        "ConstantFormula" => PkmlFormulaKind::Constant(a.value),
+        "TableFormula" => PkmlFormulaKind::Table {
             points,
             slope_mode: a.slope_mode.unwrap_or(true),
         },
-        "TableFormulaWithOffset" => RawKind::Offset {
+        "TableFormulaWithOffset" => PkmlFormulaKind::Offset {
             table: a.table,
             offset: a.offset,
         },
-        "TableFormulaWithXArgument" => RawKind::Argument {
+        "TableFormulaWithXArgument" => PkmlFormulaKind::Argument {
             table: a.table,
             argument: a.argument,
         },
-        "NormalDistributionFormula" => RawKind::Normal,
-        "LogNormalDistributionFormula" => RawKind::LogNormal,
-        "UniformDistributionFormula" => RawKind::Uniform,
-        "DiscreteDistributionFormula" => RawKind::Discrete,
-        other => RawKind::Unsupported(other.to_owned()),
+        "NormalDistributionFormula" => PkmlFormulaKind::Normal,
+        "LogNormalDistributionFormula" => PkmlFormulaKind::LogNormal,
+        "UniformDistributionFormula" => PkmlFormulaKind::Uniform,
+        "DiscreteDistributionFormula" => PkmlFormulaKind::Discrete,
+        other => PkmlFormulaKind::Unsupported(other.to_owned()),
     };
     let name = if a.name.is_empty() {
         a.id.clone()
@@ -175,7 +175,7 @@ fn formula(
     };
     cache.formulas.insert(
         a.id,
-        RawFormula {
+        PkmlFormula {
             line,
             name,
             kind,
@@ -185,7 +185,7 @@ fn formula(
     Ok(())
 }
 
-fn path(element: &Element<'_>, time: bool) -> Result<RawPath, LoadError> {
+fn path(element: &XmlElement<'_>, time: bool) -> Result<RawPath, LoadError> {
     let mut raw = RawPath {
         path: String::new(),
         alias: String::new(),
@@ -205,7 +205,7 @@ fn path(element: &Element<'_>, time: bool) -> Result<RawPath, LoadError> {
     Ok(raw)
 }
 
-fn point(element: &Element<'_>) -> Result<(f64, f64, bool), LoadError> {
+fn point(element: &XmlElement<'_>) -> Result<(f64, f64, bool), LoadError> {
     let mut point = (0.0, 0.0, false);
     element.attributes(|key, value| {
         let read = || {

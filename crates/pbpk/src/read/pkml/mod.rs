@@ -14,28 +14,28 @@ use std::io::BufRead;
 use crate::error::LoadError;
 use crate::model::Model;
 use crate::watch::Watch;
-use crate::xml::Scanner;
-use formulas::Cache;
-use settings::Settings;
-use tree::Tree;
+use crate::xml::XmlScanner;
+use formulas::FormulaCache;
+use settings::PkmlSettings;
+use tree::EntityTree;
 
 /// Versions that were met in the wild and are understood.
 const VERSIONS: std::ops::RangeInclusive<u32> = 3..=19;
 
 /// Everything of the document, unbound.
-struct Raw {
+struct RawPkml {
     version: u32,
     name: String,
-    tree: Tree,
-    formulas: Cache,
-    settings: Settings,
+    tree: EntityTree,
+    formulas: FormulaCache,
+    settings: PkmlSettings,
     has_model: bool,
     warnings: Vec<String>,
 }
 
-/// Reads the document whose `SimulationTransfer` tag was just read.
+/// Reads the document after its `SimulationTransfer` tag.
 pub(super) fn read(
-    scanner: &mut Scanner<impl BufRead>,
+    scanner: &mut XmlScanner<impl BufRead>,
     watch: &Watch<'_>,
 ) -> Result<Model, LoadError> {
     let root = scanner.current()?;
@@ -62,12 +62,12 @@ pub(super) fn read(
             "pkml version {version} is newer than those known (3 to 19)"
         ));
     }
-    let mut raw = Raw {
+    let mut raw = RawPkml {
         version,
         name: String::new(),
-        tree: Tree::default(),
-        formulas: Cache::default(),
-        settings: Settings::default(),
+        tree: EntityTree::default(),
+        formulas: FormulaCache::default(),
+        settings: PkmlSettings::default(),
         has_model: false,
         warnings,
     };
@@ -94,7 +94,7 @@ pub(super) fn read(
     assemble::assemble(raw, watch)
 }
 
-fn simulation(scanner: &mut Scanner<impl BufRead>, raw: &mut Raw) -> Result<(), LoadError> {
+fn simulation(scanner: &mut XmlScanner<impl BufRead>, raw: &mut RawPkml) -> Result<(), LoadError> {
     scanner.children(|s, name| match name.as_str() {
         "BuildConfiguration" | "SimulationConfiguration" | "Configuration" => {
             settings::read(s, &mut raw.settings)
@@ -113,7 +113,7 @@ fn simulation(scanner: &mut Scanner<impl BufRead>, raw: &mut Raw) -> Result<(), 
     })
 }
 
-fn model(scanner: &mut Scanner<impl BufRead>, raw: &mut Raw) -> Result<(), LoadError> {
+fn model(scanner: &mut XmlScanner<impl BufRead>, raw: &mut RawPkml) -> Result<(), LoadError> {
     scanner.children(|s, name| match name.as_str() {
         "Root" => tree::read(s, &mut raw.tree),
         "FormulaCache" => formulas::read(s, &mut raw.formulas),

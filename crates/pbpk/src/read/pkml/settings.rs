@@ -4,21 +4,21 @@ use std::collections::HashMap;
 use std::io::BufRead;
 
 use crate::error::LoadError;
-use crate::model::{Grid, Interval};
-use crate::xml::{Element, Scanner, number};
+use crate::model::{OutputGrid, OutputInterval};
+use crate::xml::{XmlElement, XmlScanner, number};
 
 /// A setting's value: a number, or the id of a constant formula in the settings' own cache.
 #[derive(Debug, Clone)]
-pub(super) enum Setting {
+pub(super) enum SettingValue {
     Number(f64),
     Formula(String),
 }
 
 /// The settings, as written.
 #[derive(Debug, Default)]
-pub(super) struct Settings {
-    pub(super) solver: Vec<(String, Setting)>,
-    intervals: Vec<[Option<Setting>; 3]>,
+pub(super) struct PkmlSettings {
+    pub(super) solver: Vec<(String, SettingValue)>,
+    intervals: Vec<[Option<SettingValue>; 3]>,
     times: Vec<f64>,
     pub(super) selections: Vec<String>,
     constants: HashMap<String, f64>,
@@ -26,23 +26,23 @@ pub(super) struct Settings {
 
 const INTERVAL_PARTS: [&str; 3] = ["starttime", "endtime", "resolution"];
 
-impl Settings {
-    /// The number of a setting.
-    pub(super) fn value(&self, setting: &Setting) -> Option<f64> {
+impl PkmlSettings {
+    /// Returns the number of a setting.
+    pub(super) fn value(&self, setting: &SettingValue) -> Option<f64> {
         match setting {
-            Setting::Number(value) => Some(*value),
-            Setting::Formula(id) => self.constants.get(id).copied(),
+            SettingValue::Number(value) => Some(*value),
+            SettingValue::Formula(id) => self.constants.get(id).copied(),
         }
     }
 
-    /// The output grid.
-    pub(super) fn grid(&self) -> Result<Grid, LoadError> {
-        let mut grid = Grid {
+    /// Returns the output grid.
+    pub(super) fn grid(&self) -> Result<OutputGrid, LoadError> {
+        let mut grid = OutputGrid {
             intervals: Vec::new(),
             times: self.times.clone(),
         };
         for [start, end, resolution] in &self.intervals {
-            let part = |setting: &Option<Setting>| {
+            let part = |setting: &Option<SettingValue>| {
                 setting
                     .as_ref()
                     .and_then(|s| self.value(s))
@@ -54,7 +54,7 @@ impl Settings {
                     message: "an output interval has no start or end time".to_owned(),
                 });
             };
-            grid.intervals.push(Interval::with_resolution(
+            grid.intervals.push(OutputInterval::with_resolution(
                 start,
                 end,
                 part(resolution).unwrap_or(0.0),
@@ -64,10 +64,10 @@ impl Settings {
     }
 }
 
-/// Reads the settings inside a configuration element, whichever level they stand on.
+/// Reads the settings inside a configuration element, on any level.
 pub(super) fn read(
-    scanner: &mut Scanner<impl BufRead>,
-    out: &mut Settings,
+    scanner: &mut XmlScanner<impl BufRead>,
+    out: &mut PkmlSettings,
 ) -> Result<(), LoadError> {
     scanner.children(|s, name| match name.as_str() {
         "SimulationSettings" => read(s, out),
@@ -79,10 +79,11 @@ pub(super) fn read(
     })
 }
 
-fn solver(scanner: &mut Scanner<impl BufRead>, out: &mut Settings) -> Result<(), LoadError> {
+fn solver(scanner: &mut XmlScanner<impl BufRead>, out: &mut PkmlSettings) -> Result<(), LoadError> {
     scanner.current()?.attributes(|key, value| {
         if let Some(value) = number(&value).filter(|_| !matches!(key, "id" | "name")) {
-            out.solver.push((key.to_owned(), Setting::Number(value)));
+            out.solver
+                .push((key.to_owned(), SettingValue::Number(value)));
         }
         Ok(())
     })?;
@@ -98,8 +99,8 @@ fn solver(scanner: &mut Scanner<impl BufRead>, out: &mut Settings) -> Result<(),
     })
 }
 
-/// A child parameter's name and value.
-fn parameter(element: &Element<'_>) -> Result<(String, Option<Setting>), LoadError> {
+/// Returns a child parameter's name and value.
+fn parameter(element: &XmlElement<'_>) -> Result<(String, Option<SettingValue>), LoadError> {
     let (mut name, mut value, mut formula, mut fixed) = (String::new(), None, None, false);
     element.attributes(|key, text| {
         match key {
@@ -117,15 +118,15 @@ fn parameter(element: &Element<'_>) -> Result<(String, Option<Setting>), LoadErr
         Ok(())
     })?;
     let setting = match (value, formula) {
-        (Some(value), None) => Some(Setting::Number(value)),
-        (Some(value), Some(_)) if fixed => Some(Setting::Number(value)),
-        (_, Some(formula)) => Some(Setting::Formula(formula)),
+        (Some(value), None) => Some(SettingValue::Number(value)),
+        (Some(value), Some(_)) if fixed => Some(SettingValue::Number(value)),
+        (_, Some(formula)) => Some(SettingValue::Formula(formula)),
         (None, None) => None,
     };
     Ok((name, setting))
 }
 
-fn schema(scanner: &mut Scanner<impl BufRead>, out: &mut Settings) -> Result<(), LoadError> {
+fn schema(scanner: &mut XmlScanner<impl BufRead>, out: &mut PkmlSettings) -> Result<(), LoadError> {
     scanner.children(|s, name| match name.as_str() {
         "Children" | "Intervals" => s.children(|s, tag| match tag.as_str() {
             "OutputInterval" => interval(s, out),
@@ -136,7 +137,10 @@ fn schema(scanner: &mut Scanner<impl BufRead>, out: &mut Settings) -> Result<(),
     })
 }
 
-fn time_point(scanner: &mut Scanner<impl BufRead>, out: &mut Settings) -> Result<(), LoadError> {
+fn time_point(
+    scanner: &mut XmlScanner<impl BufRead>,
+    out: &mut PkmlSettings,
+) -> Result<(), LoadError> {
     let line = scanner.line();
     let attribute = scanner.current()?.attribute("value")?;
     let inner = scanner.text()?;
@@ -149,9 +153,12 @@ fn time_point(scanner: &mut Scanner<impl BufRead>, out: &mut Settings) -> Result
     Ok(())
 }
 
-fn interval(scanner: &mut Scanner<impl BufRead>, out: &mut Settings) -> Result<(), LoadError> {
-    let mut parts: [Option<Setting>; 3] = [None, None, None];
-    let mut place = |name: &str, setting: Setting| {
+fn interval(
+    scanner: &mut XmlScanner<impl BufRead>,
+    out: &mut PkmlSettings,
+) -> Result<(), LoadError> {
+    let mut parts: [Option<SettingValue>; 3] = [None, None, None];
+    let mut place = |name: &str, setting: SettingValue| {
         let folded: String = name
             .chars()
             .filter(|c| !c.is_whitespace())
@@ -165,7 +172,7 @@ fn interval(scanner: &mut Scanner<impl BufRead>, out: &mut Settings) -> Result<(
     };
     scanner.current()?.attributes(|key, value| {
         if let Some(value) = number(&value) {
-            place(key, Setting::Number(value));
+            place(key, SettingValue::Number(value));
         }
         Ok(())
     })?;
@@ -181,14 +188,17 @@ fn interval(scanner: &mut Scanner<impl BufRead>, out: &mut Settings) -> Result<(
         }),
         _ => s.skip(),
     })?;
-    // Files exist whose intervals say nothing; they add no times.
+    // Some files have empty intervals; they add no times.
     if parts.iter().any(Option::is_some) {
         out.intervals.push(parts);
     }
     Ok(())
 }
 
-fn selections(scanner: &mut Scanner<impl BufRead>, out: &mut Settings) -> Result<(), LoadError> {
+fn selections(
+    scanner: &mut XmlScanner<impl BufRead>,
+    out: &mut PkmlSettings,
+) -> Result<(), LoadError> {
     scanner.children(|s, name| match name.as_str() {
         "AllOutputs" => s.children(|s, _| {
             out.selections.extend(s.current()?.attribute("path")?);
@@ -198,7 +208,10 @@ fn selections(scanner: &mut Scanner<impl BufRead>, out: &mut Settings) -> Result
     })
 }
 
-fn constants(scanner: &mut Scanner<impl BufRead>, out: &mut Settings) -> Result<(), LoadError> {
+fn constants(
+    scanner: &mut XmlScanner<impl BufRead>,
+    out: &mut PkmlSettings,
+) -> Result<(), LoadError> {
     scanner.children(|s, name| match name.as_str() {
         "Formulas" => s.children(|s, tag| {
             let element = s.current()?;

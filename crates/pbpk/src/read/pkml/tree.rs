@@ -3,7 +3,7 @@
 use std::io::BufRead;
 
 use crate::error::LoadError;
-use crate::xml::{Element, Scanner, flag, number};
+use crate::xml::{XmlElement, XmlScanner, flag, number};
 
 /// What an entity of the tree is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl EntityKind {
 
 /// An entity; attributes that its tag does not have are empty.
 #[derive(Debug, Clone)]
-pub(super) struct Entity {
+pub(super) struct TreeEntity {
     pub(super) line: u64,
     pub(super) kind: EntityKind,
     pub(super) parent: usize,
@@ -73,8 +73,8 @@ pub(super) struct Entity {
 
 /// All entities, parents before children; the root is first and its own parent.
 #[derive(Debug, Default)]
-pub(super) struct Tree {
-    pub(super) entities: Vec<Entity>,
+pub(super) struct EntityTree {
+    pub(super) entities: Vec<TreeEntity>,
     /// The root's own parent path, as written.
     pub(super) root_path: Option<String>,
 }
@@ -82,14 +82,17 @@ pub(super) struct Tree {
 /// Most entities accepted.
 const ENTITIES_MAX: usize = 4_000_000;
 
-/// Reads the entity whose tag was just read, and all below it.
-pub(super) fn read(scanner: &mut Scanner<impl BufRead>, tree: &mut Tree) -> Result<(), LoadError> {
+/// Reads the entity after its tag, and all below it.
+pub(super) fn read(
+    scanner: &mut XmlScanner<impl BufRead>,
+    tree: &mut EntityTree,
+) -> Result<(), LoadError> {
     entity(scanner, tree, EntityKind::Node, 0)
 }
 
 fn entity(
-    scanner: &mut Scanner<impl BufRead>,
-    tree: &mut Tree,
+    scanner: &mut XmlScanner<impl BufRead>,
+    tree: &mut EntityTree,
     kind: EntityKind,
     parent: usize,
 ) -> Result<(), LoadError> {
@@ -129,8 +132,12 @@ fn entity(
     })
 }
 
-fn attributes(element: &Element<'_>, kind: EntityKind, parent: usize) -> Result<Entity, LoadError> {
-    let mut e = Entity {
+fn attributes(
+    element: &XmlElement<'_>,
+    kind: EntityKind,
+    parent: usize,
+) -> Result<TreeEntity, LoadError> {
+    let mut e = TreeEntity {
         line: element.line,
         kind,
         parent,
@@ -185,8 +192,8 @@ fn attributes(element: &Element<'_>, kind: EntityKind, parent: usize) -> Result<
 }
 
 fn partners(
-    scanner: &mut Scanner<impl BufRead>,
-    tree: &mut Tree,
+    scanner: &mut XmlScanner<impl BufRead>,
+    tree: &mut EntityTree,
     own: usize,
     sign: f64,
 ) -> Result<(), LoadError> {
@@ -210,7 +217,7 @@ fn partners(
     })
 }
 
-fn info(element: &Element<'_>, tree: &mut Tree, own: usize) -> Result<(), LoadError> {
+fn info(element: &XmlElement<'_>, tree: &mut EntityTree, own: usize) -> Result<(), LoadError> {
     let Some(entity) = tree.entities.get_mut(own) else {
         return Ok(());
     };

@@ -3,46 +3,53 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::Raw;
-use super::formulas::{RawFormula, RawKind, Space};
-use super::id::Id;
+use super::RawSimModel;
+use super::formulas::{AliasSpace, SimModelFormula, SimModelFormulaKind};
+use super::id::ObjectId;
 use super::lists::{RawAssignment, RawQuantity};
 use crate::error::LoadError;
-use crate::formula::Body;
+use crate::formula::FormulaBody;
 use crate::model::{
-    Assignment, Event, Format, Formula, FormulaKind, Kind, Model, Quantity, Reference, RhsTerm,
-    SolverSettings, Source, Table,
+    AliasReference, BoundFormula, EventAssignment, FormulaKind, Model, ModelEvent, ModelFormat,
+    PointTable, Quantity, QuantityKind, RhsTerm, SolverSettings, ValueSource,
 };
 use crate::watch::Watch;
 
 /// Objects by id, each list on its own: ids may repeat across lists.
-struct Objects {
-    variables: HashMap<Id, usize>,
-    parameters: HashMap<Id, usize>,
-    observers: HashMap<Id, usize>,
-    formulas: HashMap<Id, usize>,
+struct ObjectTable {
+    variables: HashMap<ObjectId, usize>,
+    parameters: HashMap<ObjectId, usize>,
+    observers: HashMap<ObjectId, usize>,
+    formulas: HashMap<ObjectId, usize>,
 }
 
-impl Objects {
-    /// The object behind an alias; the list that the alias stands in is asked first.
-    fn quantity(&self, id: &Id, space: Space) -> Option<usize> {
+impl ObjectTable {
+    /// Returns the object behind an alias; the alias's own list is searched first.
+    fn quantity(&self, id: &ObjectId, space: AliasSpace) -> Option<usize> {
         let lists = match space {
-            Space::Parameter => [&self.parameters, &self.variables, &self.observers],
-            Space::Any | Space::Variable => [&self.variables, &self.parameters, &self.observers],
+            AliasSpace::Parameter => [&self.parameters, &self.variables, &self.observers],
+            AliasSpace::Any | AliasSpace::Variable => {
+                [&self.variables, &self.parameters, &self.observers]
+            }
         };
         lists.into_iter().find_map(|list| list.get(id)).copied()
     }
 
-    fn reference(&self, id: &Id, space: Space, used_by: &str) -> Result<Reference, LoadError> {
-        if *id == Id::TIME {
-            return Ok(Reference::Time);
+    fn reference(
+        &self,
+        id: &ObjectId,
+        space: AliasSpace,
+        used_by: &str,
+    ) -> Result<AliasReference, LoadError> {
+        if *id == ObjectId::TIME {
+            return Ok(AliasReference::Time);
         }
         self.quantity(id, space)
-            .map(Reference::Quantity)
+            .map(AliasReference::Quantity)
             .ok_or_else(|| unknown(id, used_by))
     }
 
-    fn formula(&self, id: &Id, used_by: &str) -> Result<usize, LoadError> {
+    fn formula(&self, id: &ObjectId, used_by: &str) -> Result<usize, LoadError> {
         self.formulas
             .get(id)
             .copied()
@@ -50,7 +57,7 @@ impl Objects {
     }
 }
 
-fn unknown(id: &Id, used_by: &str) -> LoadError {
+fn unknown(id: &ObjectId, used_by: &str) -> LoadError {
     LoadError::UnknownId {
         id: id.to_string(),
         used_by: used_by.to_owned(),
@@ -58,20 +65,20 @@ fn unknown(id: &Id, used_by: &str) -> LoadError {
 }
 
 pub(super) fn bind(
-    mut raw: Raw,
+    mut raw: RawSimModel,
     name: String,
-    format: Format,
+    format: ModelFormat,
     watch: &Watch<'_>,
 ) -> Result<Model, LoadError> {
     let delimiter = raw.delimiter.unwrap_or('|');
     let full = raw.version.is_some_and(|v| v >= 4);
     let lists = [
-        (Kind::Variable, &raw.variables),
-        (Kind::Observer, &raw.observers),
-        (Kind::Parameter, &raw.parameters),
+        (QuantityKind::Variable, &raw.variables),
+        (QuantityKind::Observer, &raw.observers),
+        (QuantityKind::Parameter, &raw.parameters),
     ];
     let (variables, observers) = (raw.variables.len(), raw.observers.len());
-    let objects = Objects {
+    let objects = ObjectTable {
         variables: ids(&raw.variables, 0),
         observers: ids(&raw.observers, variables),
         parameters: ids(&raw.parameters, variables + observers),
@@ -99,7 +106,7 @@ pub(super) fn bind(
             quantity.persistable = if marked {
                 q.persistable == Some(true)
             } else {
-                kind != Kind::Parameter
+                kind != QuantityKind::Parameter
             };
             quantities.push(quantity);
         }
@@ -127,7 +134,7 @@ pub(super) fn bind(
     })
 }
 
-fn ids(list: &[RawQuantity], offset: usize) -> HashMap<Id, usize> {
+fn ids(list: &[RawQuantity], offset: usize) -> HashMap<ObjectId, usize> {
     list.iter()
         .enumerate()
         .rev()
@@ -143,11 +150,11 @@ fn join(container: &str, name: &str, delimiter: char) -> String {
     }
 }
 
-/// The first path element that all variables and observers share.
+/// Returns the first path element that all variables and observers share.
 fn simulation_name(quantities: &[Quantity], delimiter: char) -> String {
     let first = quantities
         .iter()
-        .find(|q| q.kind != Kind::Parameter)
+        .find(|q| q.kind != QuantityKind::Parameter)
         .or_else(|| quantities.first());
     first
         .and_then(|q| q.path.split(delimiter).next())
@@ -157,20 +164,20 @@ fn simulation_name(quantities: &[Quantity], delimiter: char) -> String {
 
 fn quantity(
     raw: &RawQuantity,
-    kind: Kind,
+    kind: QuantityKind,
     path: String,
-    objects: &Objects,
+    objects: &ObjectTable,
     warnings: &mut Vec<String>,
 ) -> Result<Quantity, LoadError> {
     let source = match (&raw.formula, raw.value) {
-        (Some(id), _) => Source::Formula(objects.formula(id, &path)?),
-        (None, Some(value)) => Source::Constant(value),
+        (Some(id), _) => ValueSource::Formula(objects.formula(id, &path)?),
+        (None, Some(value)) => ValueSource::Constant(value),
         (None, None) => {
             warnings.push(format!(
                 "line {}: '{path}' has neither value nor formula; it is not a number",
                 raw.line
             ));
-            Source::Constant(f64::NAN)
+            ValueSource::Constant(f64::NAN)
         }
     };
     let mut rhs = Vec::with_capacity(raw.rhs.len());
@@ -191,11 +198,11 @@ fn quantity(
 }
 
 fn formulas(
-    raw: &[RawFormula],
-    kinds: Vec<RawKind>,
-    objects: &Objects,
+    raw: &[SimModelFormula],
+    kinds: Vec<SimModelFormulaKind>,
+    objects: &ObjectTable,
     watch: &Watch<'_>,
-) -> Result<Vec<Formula>, LoadError> {
+) -> Result<Vec<BoundFormula>, LoadError> {
     let each = raw.iter().zip(kinds).map(|(f, kind)| {
         watch.check()?;
         formula(f, kind, objects)
@@ -203,47 +210,51 @@ fn formulas(
     each.collect()
 }
 
-fn formula(raw: &RawFormula, kind: RawKind, objects: &Objects) -> Result<Formula, LoadError> {
+fn formula(
+    raw: &SimModelFormula,
+    kind: SimModelFormulaKind,
+    objects: &ObjectTable,
+) -> Result<BoundFormula, LoadError> {
     let name = format!("formula {}", raw.id);
     let kind = match kind {
-        RawKind::Explicit {
+        SimModelFormulaKind::Explicit {
             equation,
             aliases,
             targets,
         } => explicit(&name, &equation, aliases, &targets, objects)?,
-        RawKind::Table { points, slope_mode } => {
-            let table = Table::new(&points, slope_mode);
+        SimModelFormulaKind::Table { points, slope_mode } => {
+            let table = PointTable::new(&points, slope_mode);
             let table = table.map_err(|e| LoadError::Invalid {
                 line: raw.line,
                 message: format!("{name}: {e}"),
             })?;
             FormulaKind::Table(Arc::new(table))
         }
-        RawKind::Offset { table, offset } => FormulaKind::TableWithOffset {
+        SimModelFormulaKind::Offset { table, offset } => FormulaKind::TableWithOffset {
             table: objects
-                .quantity(&table, Space::Parameter)
+                .quantity(&table, AliasSpace::Parameter)
                 .ok_or_else(|| unknown(&table, &name))?,
-            offset: objects.reference(&offset, Space::Parameter, &name)?,
+            offset: objects.reference(&offset, AliasSpace::Parameter, &name)?,
         },
-        RawKind::Argument { table, argument } => FormulaKind::TableWithArgument {
+        SimModelFormulaKind::Argument { table, argument } => FormulaKind::TableWithArgument {
             table: objects
-                .quantity(&table, Space::Parameter)
+                .quantity(&table, AliasSpace::Parameter)
                 .ok_or_else(|| unknown(&table, &name))?,
-            argument: objects.reference(&argument, Space::Parameter, &name)?,
+            argument: objects.reference(&argument, AliasSpace::Parameter, &name)?,
         },
     };
-    Ok(Formula { name, kind })
+    Ok(BoundFormula { name, kind })
 }
 
 fn explicit(
     name: &str,
     equation: &str,
     aliases: Vec<String>,
-    targets: &[(Id, Space)],
-    objects: &Objects,
+    targets: &[(ObjectId, AliasSpace)],
+    objects: &ObjectTable,
 ) -> Result<FormulaKind, LoadError> {
     let (text, names) = crate::read::aliases::without_spaces(equation, aliases);
-    let body = Body::with_aliases(&text, names);
+    let body = FormulaBody::with_aliases(&text, names);
     let body = body.map_err(|source| LoadError::Formula {
         owner: name.to_owned(),
         text: equation.to_owned(),
@@ -259,12 +270,12 @@ fn explicit(
     })
 }
 
-fn events(raw: &Raw, objects: &Objects) -> Result<Vec<Event>, LoadError> {
+fn events(raw: &RawSimModel, objects: &ObjectTable) -> Result<Vec<ModelEvent>, LoadError> {
     let assignment = |a: &RawAssignment, used_by: &str| {
         let target = objects
-            .quantity(&a.object, Space::Any)
+            .quantity(&a.object, AliasSpace::Any)
             .ok_or_else(|| unknown(&a.object, used_by))?;
-        Ok(Assignment {
+        Ok(EventAssignment {
             target,
             formula: objects.formula(&a.formula, used_by)?,
             as_value: a.as_value,
@@ -279,7 +290,7 @@ fn events(raw: &Raw, objects: &Objects) -> Result<Vec<Event>, LoadError> {
             .iter()
             .map(|a| assignment(a, &name))
             .collect::<Result<_, LoadError>>()?;
-        events.push(Event {
+        events.push(ModelEvent {
             name,
             condition,
             one_time: event.one_time,
@@ -290,20 +301,20 @@ fn events(raw: &Raw, objects: &Objects) -> Result<Vec<Event>, LoadError> {
 }
 
 fn settings(
-    raw: &Raw,
+    raw: &RawSimModel,
     quantities: &[Quantity],
-    formulas: &[Formula],
-    objects: &Objects,
+    formulas: &[BoundFormula],
+    objects: &ObjectTable,
 ) -> Result<SolverSettings, LoadError> {
     let mut settings = SolverSettings::default();
     for (name, id) in &raw.solver {
         let used_by = format!("solver setting {name}");
         let position = objects
-            .quantity(id, Space::Parameter)
+            .quantity(id, AliasSpace::Parameter)
             .ok_or_else(|| unknown(id, &used_by))?;
         let value = quantities.get(position).and_then(|q| match q.source {
-            Source::Constant(value) => Some(value),
-            Source::Formula(f) => formulas.get(f).and_then(Formula::as_number),
+            ValueSource::Constant(value) => Some(value),
+            ValueSource::Formula(f) => formulas.get(f).and_then(BoundFormula::as_number),
         });
         let Some(value) = value else {
             return Err(LoadError::Invalid {

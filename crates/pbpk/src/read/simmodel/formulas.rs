@@ -2,13 +2,13 @@
 
 use std::io::BufRead;
 
-use super::id::Id;
+use super::id::ObjectId;
 use crate::error::LoadError;
-use crate::xml::{Scanner, flag, number};
+use crate::xml::{XmlScanner, flag, number};
 
 /// Which list an alias's id points into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Space {
+pub(super) enum AliasSpace {
     /// Any object.
     Any,
     /// The old parameter list inside a formula.
@@ -19,39 +19,39 @@ pub(super) enum Space {
 
 /// One formula.
 #[derive(Debug, Clone)]
-pub(super) struct RawFormula {
+pub(super) struct SimModelFormula {
     pub(super) line: u64,
-    pub(super) id: Id,
+    pub(super) id: ObjectId,
 }
 
-/// What it computes.
+/// Kind of computation.
 #[derive(Debug, Clone)]
-pub(super) enum RawKind {
+pub(super) enum SimModelFormulaKind {
     Explicit {
         equation: String,
         aliases: Vec<String>,
         /// What each alias points to.
-        targets: Vec<(Id, Space)>,
+        targets: Vec<(ObjectId, AliasSpace)>,
     },
     Table {
         points: Vec<(f64, f64, bool)>,
         slope_mode: bool,
     },
     Offset {
-        table: Id,
-        offset: Id,
+        table: ObjectId,
+        offset: ObjectId,
     },
     Argument {
-        table: Id,
-        argument: Id,
+        table: ObjectId,
+        argument: ObjectId,
     },
 }
 
 /// Reads the list into `out` and `kinds`.
 pub(super) fn read(
-    scanner: &mut Scanner<impl BufRead>,
-    out: &mut Vec<RawFormula>,
-    kinds: &mut Vec<RawKind>,
+    scanner: &mut XmlScanner<impl BufRead>,
+    out: &mut Vec<SimModelFormula>,
+    kinds: &mut Vec<SimModelFormulaKind>,
 ) -> Result<(), LoadError> {
     scanner.children(|s, name| {
         let element = s.current()?;
@@ -63,7 +63,7 @@ pub(super) fn read(
             | "TableFormulaWithXArgument" => name.as_str(),
             _ => return Err(element.invalid(format!("unknown kind of formula '{name}'"))),
         };
-        let id = Id::new(&element.required("id")?);
+        let id = ObjectId::new(&element.required("id")?);
         let kind = match kind {
             "ExplicitFormula" => explicit(s, &id)?,
             "TableFormula" => {
@@ -77,20 +77,23 @@ pub(super) fn read(
             }
             "TableFormulaWithOffset" => {
                 let (table, offset) = pair(s, "Table", "Offset", line)?;
-                RawKind::Offset { table, offset }
+                SimModelFormulaKind::Offset { table, offset }
             }
             _ => {
                 let (table, argument) = pair(s, "Table", "XArgument", line)?;
-                RawKind::Argument { table, argument }
+                SimModelFormulaKind::Argument { table, argument }
             }
         };
-        out.push(RawFormula { line, id });
+        out.push(SimModelFormula { line, id });
         kinds.push(kind);
         Ok(())
     })
 }
 
-fn explicit(scanner: &mut Scanner<impl BufRead>, id: &Id) -> Result<RawKind, LoadError> {
+fn explicit(
+    scanner: &mut XmlScanner<impl BufRead>,
+    id: &ObjectId,
+) -> Result<SimModelFormulaKind, LoadError> {
     let line = scanner.line();
     let mut equation = None;
     let (mut aliases, mut targets) = (Vec::new(), Vec::new());
@@ -100,21 +103,21 @@ fn explicit(scanner: &mut Scanner<impl BufRead>, id: &Id) -> Result<RawKind, Loa
                 equation = Some(s.text()?);
                 return Ok(());
             }
-            "ReferenceList" => Space::Any,
-            "ParameterList" => Space::Parameter,
-            "VariableList" => Space::Variable,
+            "ReferenceList" => AliasSpace::Any,
+            "ParameterList" => AliasSpace::Parameter,
+            "VariableList" => AliasSpace::Variable,
             _ => return s.skip(),
         };
         s.children(|s, _| {
             let element = s.current()?;
             let (alias, id) = element.pair("alias", "id")?;
             aliases.push(alias.into_owned());
-            targets.push((Id::new(&id), space));
+            targets.push((ObjectId::new(&id), space));
             s.skip()
         })
     })?;
     match equation {
-        Some(equation) => Ok(RawKind::Explicit {
+        Some(equation) => Ok(SimModelFormulaKind::Explicit {
             equation,
             aliases,
             targets,
@@ -126,7 +129,10 @@ fn explicit(scanner: &mut Scanner<impl BufRead>, id: &Id) -> Result<RawKind, Loa
     }
 }
 
-fn table(scanner: &mut Scanner<impl BufRead>, slope_mode: bool) -> Result<RawKind, LoadError> {
+fn table(
+    scanner: &mut XmlScanner<impl BufRead>,
+    slope_mode: bool,
+) -> Result<SimModelFormulaKind, LoadError> {
     let mut points = Vec::new();
     scanner.children(|s, list| match list.as_str() {
         "PointList" => s.children(|s, _| {
@@ -151,18 +157,18 @@ fn table(scanner: &mut Scanner<impl BufRead>, slope_mode: bool) -> Result<RawKin
         }),
         _ => s.skip(),
     })?;
-    Ok(RawKind::Table { points, slope_mode })
+    Ok(SimModelFormulaKind::Table { points, slope_mode })
 }
 
 fn pair(
-    scanner: &mut Scanner<impl BufRead>,
+    scanner: &mut XmlScanner<impl BufRead>,
     first: &str,
     second: &str,
     line: u64,
-) -> Result<(Id, Id), LoadError> {
+) -> Result<(ObjectId, ObjectId), LoadError> {
     let (mut a, mut b) = (None, None);
     scanner.children(|s, name| {
-        let id = s.current()?.attribute("id")?.map(|id| Id::new(&id));
+        let id = s.current()?.attribute("id")?.map(|id| ObjectId::new(&id));
         if name == first {
             a = id;
         } else if name == second {

@@ -4,16 +4,16 @@ use std::fmt;
 
 /// An id; whole numbers without leading zeros take no memory of their own.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Id {
+pub(super) enum ObjectId {
     Number(u32),
     Text(Box<str>),
 }
 
-impl Id {
+impl ObjectId {
     /// The time.
     pub(super) const TIME: Self = Self::Number(0);
 
-    /// The id of this text, blanks around it ignored.
+    /// Returns the id of this text, blanks around it ignored.
     pub(super) fn new(text: &str) -> Self {
         let text = text.trim();
         let canonical = text == "0"
@@ -26,7 +26,7 @@ impl Id {
     }
 }
 
-impl fmt::Display for Id {
+impl fmt::Display for ObjectId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Number(number) => number.fmt(f),
@@ -37,15 +37,15 @@ impl fmt::Display for Id {
 
 #[cfg(test)]
 mod tests {
-    use super::Id;
+    use super::ObjectId;
 
     #[test]
     fn ids_differ_where_their_texts_do() {
-        assert_eq!(Id::new(" 7 "), Id::Number(7));
-        assert_eq!(Id::new("0"), Id::TIME);
+        assert_eq!(ObjectId::new(" 7 "), ObjectId::Number(7));
+        assert_eq!(ObjectId::new("0"), ObjectId::TIME);
         for text in ["07", "+7", "a7", "", "99999999999", "00"] {
-            assert_eq!(Id::new(text), Id::Text(text.into()));
-            assert_eq!(Id::new(text).to_string(), text);
+            assert_eq!(ObjectId::new(text), ObjectId::Text(text.into()));
+            assert_eq!(ObjectId::new(text).to_string(), text);
         }
     }
 }

@@ -2,26 +2,26 @@
 
 use std::io::BufRead;
 
-use super::id::Id;
+use super::id::ObjectId;
 use crate::error::LoadError;
-use crate::xml::{Element, Scanner, flag, number};
+use crate::xml::{XmlElement, XmlScanner, flag, number};
 
 /// A `P`, `V` or `Observer`.
 #[derive(Debug, Default, Clone)]
 pub(super) struct RawQuantity {
     pub(super) line: u64,
-    pub(super) id: Option<Id>,
+    pub(super) id: Option<ObjectId>,
     pub(super) entity_id: String,
     pub(super) name: String,
     pub(super) path: String,
     pub(super) unit: String,
     pub(super) value: Option<f64>,
-    pub(super) formula: Option<Id>,
+    pub(super) formula: Option<ObjectId>,
     pub(super) can_be_varied: Option<bool>,
     pub(super) persistable: Option<bool>,
     pub(super) negative_allowed: Option<bool>,
     pub(super) scale: Option<f64>,
-    pub(super) rhs: Vec<Id>,
+    pub(super) rhs: Vec<ObjectId>,
 }
 
 /// An event.
@@ -29,7 +29,7 @@ pub(super) struct RawQuantity {
 pub(super) struct RawEvent {
     pub(super) line: u64,
     pub(super) id: String,
-    pub(super) condition: Id,
+    pub(super) condition: ObjectId,
     pub(super) one_time: bool,
     pub(super) assignments: Vec<RawAssignment>,
 }
@@ -37,14 +37,14 @@ pub(super) struct RawEvent {
 /// An assignment.
 #[derive(Debug, Clone)]
 pub(super) struct RawAssignment {
-    pub(super) object: Id,
-    pub(super) formula: Id,
+    pub(super) object: ObjectId,
+    pub(super) formula: ObjectId,
     pub(super) as_value: bool,
 }
 
 /// Reads the items of a list into `out`.
 pub(super) fn quantities(
-    scanner: &mut Scanner<impl BufRead>,
+    scanner: &mut XmlScanner<impl BufRead>,
     item: &str,
     out: &mut Vec<RawQuantity>,
 ) -> Result<(), LoadError> {
@@ -72,7 +72,9 @@ pub(super) fn quantities(
             }
             "RHSFormulaList" => s.children(|s, term| {
                 if term == "RHSFormula" {
-                    quantity.rhs.push(Id::new(&s.current()?.required("id")?));
+                    quantity
+                        .rhs
+                        .push(ObjectId::new(&s.current()?.required("id")?));
                 }
                 s.skip()
             }),
@@ -83,14 +85,14 @@ pub(super) fn quantities(
     })
 }
 
-fn attributes(element: &Element<'_>) -> Result<RawQuantity, LoadError> {
+fn attributes(element: &XmlElement<'_>) -> Result<RawQuantity, LoadError> {
     let mut q = RawQuantity {
         line: element.line,
         ..RawQuantity::default()
     };
     element.attributes(|key, value| {
         match key {
-            "id" if !value.trim().is_empty() => q.id = Some(Id::new(&value)),
+            "id" if !value.trim().is_empty() => q.id = Some(ObjectId::new(&value)),
             "entityId" => q.entity_id = value.into_owned(),
             "name" => q.name = value.into_owned(),
             "path" => q.path = value.into_owned(),
@@ -102,7 +104,7 @@ fn attributes(element: &Element<'_>) -> Result<RawQuantity, LoadError> {
                         element.invalid(format!("value '{value}' is not a number"))
                     })?);
             }
-            "formulaId" | "initialValueFormulaId" => q.formula = Some(Id::new(&value)),
+            "formulaId" | "initialValueFormulaId" => q.formula = Some(ObjectId::new(&value)),
             "canBeVaried" => q.can_be_varied = flag(&value),
             "persistable" => q.persistable = flag(&value),
             "negativeValuesAllowed" => q.negative_allowed = flag(&value),
@@ -118,7 +120,7 @@ fn attributes(element: &Element<'_>) -> Result<RawQuantity, LoadError> {
 
 /// Reads the events into `out`.
 pub(super) fn events(
-    scanner: &mut Scanner<impl BufRead>,
+    scanner: &mut XmlScanner<impl BufRead>,
     out: &mut Vec<RawEvent>,
 ) -> Result<(), LoadError> {
     scanner.children(|s, name| {
@@ -129,7 +131,7 @@ pub(super) fn events(
         let mut event = RawEvent {
             line: element.line,
             id: element.attribute("id")?.unwrap_or_default(),
-            condition: Id::new(&element.required("conditionFormulaId")?),
+            condition: ObjectId::new(&element.required("conditionFormulaId")?),
             one_time: element
                 .attribute("oneTime")?
                 .as_deref()
@@ -142,8 +144,8 @@ pub(super) fn events(
                 if assignment == "Assignment" {
                     let element = s.current()?;
                     event.assignments.push(RawAssignment {
-                        object: Id::new(&element.required("objectId")?),
-                        formula: Id::new(&element.required("newFormulaId")?),
+                        object: ObjectId::new(&element.required("objectId")?),
+                        formula: ObjectId::new(&element.required("newFormulaId")?),
                         as_value: element
                             .attribute("useAsValue")?
                             .as_deref()

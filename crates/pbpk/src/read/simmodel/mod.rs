@@ -8,35 +8,35 @@ mod lists;
 use std::io::BufRead;
 
 use crate::error::LoadError;
-use crate::model::{Format, Grid, Interval, Model};
+use crate::model::{Model, ModelFormat, OutputGrid, OutputInterval};
 use crate::watch::Watch;
-use crate::xml::{Scanner, number};
-use id::Id;
+use crate::xml::{XmlScanner, number};
+use id::ObjectId;
 use lists::{RawEvent, RawQuantity};
 
 /// Everything of the document, unbound.
 #[derive(Default)]
-struct Raw {
+struct RawSimModel {
     version: Option<u32>,
     delimiter: Option<char>,
     parameters: Vec<RawQuantity>,
     variables: Vec<RawQuantity>,
     observers: Vec<RawQuantity>,
     events: Vec<RawEvent>,
-    formulas: Vec<formulas::RawFormula>,
+    formulas: Vec<formulas::SimModelFormula>,
     /// What each formula computes.
-    kinds: Vec<formulas::RawKind>,
+    kinds: Vec<formulas::SimModelFormulaKind>,
     /// Setting name and the id of its parameter.
-    solver: Vec<(String, Id)>,
-    grid: Grid,
+    solver: Vec<(String, ObjectId)>,
+    grid: OutputGrid,
 }
 
-/// Reads the document whose `Simulation` tag was just read.
+/// Reads the document after its `Simulation` tag.
 pub(super) fn read(
-    scanner: &mut Scanner<impl BufRead>,
+    scanner: &mut XmlScanner<impl BufRead>,
     watch: &Watch<'_>,
 ) -> Result<Model, LoadError> {
-    let mut raw = Raw::default();
+    let mut raw = RawSimModel::default();
     let mut name = String::new();
     let root = scanner.current()?;
     root.attributes(|key, value| {
@@ -58,26 +58,26 @@ pub(super) fn read(
         "OutputSchema" => schema(s, &mut raw.grid),
         _ => s.skip(),
     })?;
-    let format = Format::SimModel {
+    let format = ModelFormat::SimModel {
         version: raw.version,
     };
     bind::bind(raw, name, format, watch)
 }
 
 fn solver(
-    scanner: &mut Scanner<impl BufRead>,
-    out: &mut Vec<(String, Id)>,
+    scanner: &mut XmlScanner<impl BufRead>,
+    out: &mut Vec<(String, ObjectId)>,
 ) -> Result<(), LoadError> {
     scanner.children(|s, name| {
         let id = s.current()?.attribute("id")?;
         if let Some(id) = id {
-            out.push((name.to_string(), Id::new(&id)));
+            out.push((name.to_string(), ObjectId::new(&id)));
         }
         s.skip()
     })
 }
 
-fn schema(scanner: &mut Scanner<impl BufRead>, grid: &mut Grid) -> Result<(), LoadError> {
+fn schema(scanner: &mut XmlScanner<impl BufRead>, grid: &mut OutputGrid) -> Result<(), LoadError> {
     scanner.children(|s, list| match list.as_str() {
         "OutputIntervalList" => s.children(|s, name| match name.as_str() {
             "OutputInterval" => {
@@ -91,10 +91,10 @@ fn schema(scanner: &mut Scanner<impl BufRead>, grid: &mut Grid) -> Result<(), Lo
                 let line = s.line();
                 let text = s.text()?;
                 grid.times.push(numeric(&text, "OutputTime", line)?);
-                if grid.times.len() > Grid::TIMES_MAX {
+                if grid.times.len() > OutputGrid::TIMES_MAX {
                     return Err(LoadError::Limit {
                         what: "output times",
-                        limit: Grid::TIMES_MAX as u64,
+                        limit: OutputGrid::TIMES_MAX as u64,
                         line,
                     });
                 }
@@ -106,7 +106,7 @@ fn schema(scanner: &mut Scanner<impl BufRead>, grid: &mut Grid) -> Result<(), Lo
     })
 }
 
-fn interval(scanner: &mut Scanner<impl BufRead>) -> Result<Interval, LoadError> {
+fn interval(scanner: &mut XmlScanner<impl BufRead>) -> Result<OutputInterval, LoadError> {
     let line = scanner.line();
     let distribution = scanner.current()?.attribute("distribution")?;
     if let Some(kind) = distribution
@@ -132,9 +132,9 @@ fn interval(scanner: &mut Scanner<impl BufRead>) -> Result<Interval, LoadError> 
     })?;
     match (start, end, points) {
         (Some(start), Some(end), Some(points))
-            if points >= 1.0 && points <= Grid::TIMES_MAX as f64 =>
+            if points >= 1.0 && points <= OutputGrid::TIMES_MAX as f64 =>
         {
-            Ok(Interval {
+            Ok(OutputInterval {
                 start,
                 end,
                 points: points as usize,

@@ -13,18 +13,18 @@ const PANEL: usize = 32;
 
 /// A square matrix, row by row, or its factors.
 #[derive(Debug, Clone)]
-pub(super) struct Dense {
+pub(super) struct DenseMatrix {
     n: usize,
     a: Vec<f64>,
     exchange: Vec<usize>,
-    /// Rows whose only nonzero is the diagonal: their unknown is `b/d` exactly and is taken out
-    /// first, so that an unknown that must stay zero is not touched by a row exchange.
+    /// Rows with only a diagonal: their unknown is `b/d` exactly and is taken out first, so that an unknown that must
+    /// stay zero is not touched by a row exchange.
     single: Vec<Option<f64>>,
-    /// The columns of these; empty where there are none.
+    /// The columns of these; empty if there are none.
     columns: Vec<f64>,
 }
 
-impl Dense {
+impl DenseMatrix {
     pub(super) fn zero(n: usize) -> Self {
         Self {
             n,
@@ -35,7 +35,7 @@ impl Dense {
         }
     }
 
-    /// The same, all zero again.
+    /// Returns the same, all zero again.
     pub(super) fn cleared(mut self) -> Self {
         self.a.fill(0.0);
         self.exchange.clear();
@@ -132,7 +132,7 @@ impl Dense {
     ) -> Result<(), FactorError> {
         let n = self.n;
         let (above, below) = self.a.split_at_mut(to * n);
-        let pivots = Pivots {
+        let pivots = PivotPanel {
             rows: above,
             n,
             panel: from..to,
@@ -227,13 +227,13 @@ impl Dense {
 }
 
 /// The pivot rows of a panel, right of it.
-struct Pivots<'a> {
+struct PivotPanel<'a> {
     rows: &'a [f64],
     n: usize,
     panel: Range<usize>,
 }
 
-impl Pivots<'_> {
+impl PivotPanel<'_> {
     fn row(&self, k: usize) -> &[f64] {
         &self.rows[k * self.n + self.panel.end..(k + 1) * self.n]
     }
@@ -248,8 +248,8 @@ impl Pivots<'_> {
         }
     }
 
-    /// As [`Pivots::subtract_from`] for two rows, so that pivot rows are read once for both; the order of the operations on
-    /// each number is the same.
+    /// As [`PivotPanel::subtract_from`] for two rows, so that pivot rows are read once for both; the order of the
+    /// operations on each number is the same.
     fn subtract_from_two(&self, first: &mut [f64], second: &mut [f64]) {
         let (left_a, right_a) = first.split_at_mut(self.panel.end);
         let (left_b, right_b) = second.split_at_mut(self.panel.end);

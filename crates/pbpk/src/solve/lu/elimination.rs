@@ -1,29 +1,29 @@
 //! The elimination as a list: every multiplication with its places, in waves that do not wait for each other.
 //!
 //! Rows of a few entries make the nested loops of a row-by-row elimination short, and the processor guesses their ends
-//! wrong more often than not. A wave holds all multipliers whose value is known by then, then all their products, then
-//! all pivots that are known after these. The values lie in the order in which the substitutions need them, so that they are
-//! where they are wanted when the elimination is done.
+//! wrong more often than not. A wave has all multipliers whose value is known by then, then all their products, then
+//! all pivots that are known after these. The values lie in the order in which the substitutions need them, so that
+//! they are where they are wanted when the elimination is done.
 #![expect(
     clippy::indexing_slicing,
     reason = "numeric kernel: every index comes from the checked pattern"
 )]
 
-use super::symbolic::{Entry, narrow};
-use crate::place::Place;
+use super::symbolic::{SubstitutionEntry, narrow};
+use crate::place::SlotIndex;
 
 /// Beyond this many multiplications rows are long enough for loops, and the list would only cost memory.
 const OPERATIONS_MAX: usize = 100_000;
 
 /// The list, its places in as few bits as the factors need.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Elimination {
-    Short(List<u16>),
-    Wide(List<u32>),
+pub(super) enum EliminationList {
+    Short(StepList<u16>),
+    Wide(StepList<u32>),
 }
 
 /// What an elimination works on.
-pub(super) struct Work<'a> {
+pub(super) struct EliminationWork<'a> {
     /// The entries below the diagonal and those above it, in the order of the substitutions, then the diagonal.
     pub(super) values: &'a mut [f64],
     /// Inverses of the pivots.
@@ -33,14 +33,14 @@ pub(super) struct Work<'a> {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct List<P> {
+pub(super) struct StepList<P> {
     /// Place of each entry of the Jacobian pattern.
     scatter: Vec<P>,
-    multipliers: Vec<Multiplier<P>>,
-    products: Vec<Product<P>>,
-    /// Rows whose pivots are known, wave by wave.
+    multipliers: Vec<MultiplierStep<P>>,
+    products: Vec<ProductStep<P>>,
+    /// Rows with known pivots, wave by wave.
     pivots: Vec<P>,
-    waves: Vec<Wave>,
+    waves: Vec<WaveEnds>,
     /// How many entries lie below the diagonal.
     lower: usize,
     /// The row of each entry above it.
@@ -49,14 +49,14 @@ pub(super) struct List<P> {
 
 /// `values[place] *= inverse[pivot]`.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Multiplier<P> {
+struct MultiplierStep<P> {
     place: P,
     pivot: P,
 }
 
 /// `values[to] -= values[multiplier] · values[from]`.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Product<P> {
+struct ProductStep<P> {
     to: P,
     multiplier: P,
     from: P,
@@ -64,29 +64,29 @@ struct Product<P> {
 
 /// Ends of the parts of a wave.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Wave {
+struct WaveEnds {
     multipliers: usize,
     products: usize,
     pivots: usize,
 }
 
 /// Factors as they were analysed.
-pub(super) struct Shape<'a> {
+pub(super) struct FactorShape<'a> {
     /// Columns of each row, ascending, all in elimination order.
     pub(super) rows: &'a [Vec<usize>],
     pub(super) operations: usize,
-    /// Where the entries of each row lie, row by row.
+    /// Offsets of the entries of each row, row by row.
     pub(super) row_ptr: &'a [u32],
     /// Place of each entry of the Jacobian pattern, likewise.
     pub(super) scatter: &'a [u32],
     /// Steps of the substitutions.
-    pub(super) lower: &'a [Entry],
-    pub(super) upper: &'a [Entry],
+    pub(super) lower: &'a [SubstitutionEntry],
+    pub(super) upper: &'a [SubstitutionEntry],
 }
 
-impl Shape<'_> {
+impl FactorShape<'_> {
     /// From the place of an entry in its row to that in the order of the substitutions.
-    fn moved(&self, entries: usize) -> Vec<u32> {
+    fn move_entries(&self, entries: usize) -> Vec<u32> {
         let mut moved = vec![0; entries];
         for (to, entry) in self.lower.iter().chain(self.upper).enumerate() {
             moved[entry.place as usize] = narrow(to);
@@ -100,38 +100,38 @@ impl Shape<'_> {
     }
 }
 
-impl Elimination {
-    /// The list for these factors; nothing where it would be too long.
-    pub(super) fn new(shape: &Shape<'_>) -> Option<Self> {
+impl EliminationList {
+    /// Returns the list for these factors; nothing if it would be too long.
+    pub(super) fn new(shape: &FactorShape<'_>) -> Option<Self> {
         if shape.operations > OPERATIONS_MAX {
             return None;
         }
         let entries = shape.row_ptr.last().map_or(0, |end| *end as usize);
-        Some(if entries <= <u16 as Place>::COUNT {
-            Self::Short(List::new(shape, entries))
+        Some(if entries <= <u16 as SlotIndex>::COUNT {
+            Self::Short(StepList::new(shape, entries))
         } else {
-            Self::Wide(List::new(shape, entries))
+            Self::Wide(StepList::new(shape, entries))
         })
     }
 
     /// Puts `I − γJ` into the values.
     pub(super) fn scatter(&self, gamma: f64, jacobian: &[f64], values: &mut [f64]) {
         match self {
-            Self::Short(list) => list.put(gamma, jacobian, values),
-            Self::Wide(list) => list.put(gamma, jacobian, values),
+            Self::Short(list) => list.fill_values(gamma, jacobian, values),
+            Self::Wide(list) => list.fill_values(gamma, jacobian, values),
         }
     }
 
-    /// Eliminates in place and divides the rows of the upper factor by their pivots; false at the first pivot that is not
-    /// `sound`, by its value and that of the matrix.
-    pub(super) fn run(&self, work: Work<'_>, sound: impl Fn(f64, f64) -> bool) -> bool {
+    /// Eliminates in place and divides the rows of the upper factor by their pivots; false at the first pivot that is
+    /// not `sound`, by its value and that of the matrix.
+    pub(super) fn run(&self, work: EliminationWork<'_>, sound: impl Fn(f64, f64) -> bool) -> bool {
         match self {
             Self::Short(list) => list.run(work, sound),
             Self::Wide(list) => list.run(work, sound),
         }
     }
 
-    /// The entries below the diagonal and those above it, in the order of the substitutions.
+    /// Returns the entries below the diagonal and those above it, in the order of the substitutions.
     pub(super) fn sides<'a>(&self, values: &'a [f64]) -> (&'a [f64], &'a [f64]) {
         let (lower, upper) = match self {
             Self::Short(list) => (list.lower, list.upper.len()),
@@ -142,11 +142,11 @@ impl Elimination {
     }
 }
 
-impl<P: Place> List<P> {
-    fn new(shape: &Shape<'_>, entries: usize) -> Self {
+impl<P: SlotIndex> StepList<P> {
+    fn new(shape: &FactorShape<'_>, entries: usize) -> Self {
         let rows = shape.rows;
         let n = rows.len();
-        let moved = shape.moved(entries);
+        let moved = shape.move_entries(entries);
         let place = |row: usize, within: usize| {
             P::new(moved[(shape.row_ptr[row] + narrow(within)) as usize])
         };
@@ -166,7 +166,7 @@ impl<P: Place> List<P> {
                 let pivot = P::new(narrow(k));
                 multipliers.push((
                     wave,
-                    Multiplier {
+                    MultiplierStep {
                         place: multiplier,
                         pivot,
                     },
@@ -175,7 +175,7 @@ impl<P: Place> List<P> {
                 for (of, &j) in above.skip_while(|(_, j)| **j <= k) {
                     let (at, last) = &mut entry[j];
                     *last = wave.max(*last);
-                    let product = Product {
+                    let product = ProductStep {
                         to: place(i, *at),
                         multiplier,
                         from: place(k, of),
@@ -190,7 +190,7 @@ impl<P: Place> List<P> {
         products.sort_by_key(|p| p.0);
         pivots.sort_by_key(|p| p.0);
         let last = pivots.last().map_or(0, |p| p.0);
-        let waves = (0..=last).map(|wave| Wave {
+        let waves = (0..=last).map(|wave| WaveEnds {
             multipliers: multipliers.partition_point(|m| m.0 <= wave),
             products: products.partition_point(|p| p.0 <= wave),
             pivots: pivots.partition_point(|p| p.0 <= wave),
@@ -207,7 +207,7 @@ impl<P: Place> List<P> {
         }
     }
 
-    fn put(&self, gamma: f64, jacobian: &[f64], values: &mut [f64]) {
+    fn fill_values(&self, gamma: f64, jacobian: &[f64], values: &mut [f64]) {
         let (sides, diagonal) = values.split_at_mut(self.lower + self.upper.len());
         sides.fill(0.0);
         diagonal.fill(1.0);
@@ -216,8 +216,8 @@ impl<P: Place> List<P> {
         }
     }
 
-    fn run(&self, work: Work<'_>, sound: impl Fn(f64, f64) -> bool) -> bool {
-        let Work {
+    fn run(&self, work: EliminationWork<'_>, sound: impl Fn(f64, f64) -> bool) -> bool {
+        let EliminationWork {
             values,
             inverse,
             own,

@@ -1,13 +1,13 @@
-//! Numbers in the pattern of [`Symbolic`]: refactorisation and solution.
+//! Numbers in the pattern of [`SymbolicFactors`]: refactorisation and solution.
 #![expect(
     clippy::indexing_slicing,
     reason = "numeric kernel: every index comes from the checked pattern"
 )]
 
-use super::dense::Dense;
-use super::elimination::Work;
-use super::steps::Numbers;
-use super::symbolic::{Entry, Symbolic};
+use super::dense::DenseMatrix;
+use super::elimination::EliminationWork;
+use super::steps::FactorNumbers;
+use super::symbolic::{SubstitutionEntry, SymbolicFactors};
 use crate::watch::Interrupt;
 use std::fmt;
 use std::sync::Arc;
@@ -42,8 +42,8 @@ impl std::error::Error for FactorError {}
 
 /// Factors of `I − γJ`, refilled in place.
 #[derive(Debug, Clone)]
-pub struct Factors {
-    symbolic: Arc<Symbolic>,
+pub struct LuFactors {
+    symbolic: Arc<SymbolicFactors>,
     values: Vec<f64>,
     inverse: Vec<f64>,
     /// The same by state.
@@ -53,18 +53,18 @@ pub struct Factors {
     own: Vec<f64>,
     /// The row under elimination, by column.
     row: Vec<f64>,
-    /// The factors of the steps of both substitutions, where the elimination does not leave them there.
+    /// The factors of the steps of both substitutions, if the elimination does not leave them there.
     forward: Vec<f64>,
     back: Vec<f64>,
-    dense: Option<Dense>,
+    dense: Option<DenseMatrix>,
     /// Room for many right-hand sides.
     rows: Vec<f64>,
 }
 
-impl Factors {
+impl LuFactors {
     /// Room for the factors of a structure.
     #[must_use]
-    pub fn new(symbolic: Arc<Symbolic>) -> Self {
+    pub fn new(symbolic: Arc<SymbolicFactors>) -> Self {
         let (n, nnz) = (symbolic.n, symbolic.cols.len());
         let room = symbolic.steps.room(n);
         Self {
@@ -82,13 +82,13 @@ impl Factors {
         }
     }
 
-    /// The structure the factors belong to.
+    /// Returns the structure the factors belong to.
     #[must_use]
-    pub fn symbolic(&self) -> &Arc<Symbolic> {
+    pub fn symbolic(&self) -> &Arc<SymbolicFactors> {
         &self.symbolic
     }
 
-    /// Whether the last factorisation had to be done densely.
+    /// Returns whether the last factorisation had to be done densely.
     #[must_use]
     pub fn is_dense(&self) -> bool {
         self.dense.is_some()
@@ -102,10 +102,10 @@ impl Factors {
         self.refactor_asking(gamma, jacobian, &mut || None)
     }
 
-    /// As [`Factors::refactor`]; a long factorisation calls `ask` now and then.
+    /// As [`LuFactors::refactor`]; a long factorisation calls `ask` now and then.
     ///
     /// # Errors
-    /// As [`Factors::refactor`], and [`FactorError::Interrupted`].
+    /// As [`LuFactors::refactor`], and [`FactorError::Interrupted`].
     pub fn refactor_asking(
         &mut self,
         gamma: f64,
@@ -114,8 +114,8 @@ impl Factors {
     ) -> Result<(), FactorError> {
         let room = match self.dense.take() {
             Some(old) => old.cleared(),
-            None if self.symbolic.dense => Dense::zero(self.symbolic.n),
-            None => Dense::zero(0),
+            None if self.symbolic.dense => DenseMatrix::zero(self.symbolic.n),
+            None => DenseMatrix::zero(0),
         };
         let mut dense = if self.symbolic.dense {
             self.full(room, gamma, jacobian)
@@ -131,8 +131,8 @@ impl Factors {
         Ok(())
     }
 
-    /// The matrix of a structure that is dense throughout.
-    fn full(&self, mut dense: Dense, gamma: f64, jacobian: &[f64]) -> Dense {
+    /// Returns the matrix of a structure that is dense throughout.
+    fn full(&self, mut dense: DenseMatrix, gamma: f64, jacobian: &[f64]) -> DenseMatrix {
         for &d in &self.symbolic.diagonal {
             dense.add(d as usize, 1.0);
         }
@@ -142,10 +142,10 @@ impl Factors {
         dense
     }
 
-    /// The scattered sparse matrix as a dense one.
-    fn spread(&self) -> Dense {
+    /// Returns the scattered sparse matrix as a dense one.
+    fn spread(&self) -> DenseMatrix {
         let s = &*self.symbolic;
-        let mut dense = Dense::zero(s.n);
+        let mut dense = DenseMatrix::zero(s.n);
         for (i, ends) in s.row_ptr.windows(2).enumerate() {
             let (from, to) = (ends[0] as usize, ends[1] as usize);
             for (&j, &v) in s.cols[from..to].iter().zip(&self.values[from..to]) {
@@ -165,7 +165,8 @@ impl Factors {
         }
     }
 
-    /// Eliminates, and lays the factors out for the substitutions; false at the first pivot that is tiny or not a number.
+    /// Eliminates, and lays the factors out for the substitutions; false at the first pivot that is tiny or not a
+    /// number.
     fn eliminate(
         &mut self,
         gamma: f64,
@@ -174,7 +175,7 @@ impl Factors {
     ) -> Result<bool, FactorError> {
         if let Some(list) = &self.symbolic.elimination {
             list.scatter(gamma, jacobian, &mut self.values);
-            let work = Work {
+            let work = EliminationWork {
                 values: &mut self.values,
                 inverse: &mut self.inverse,
                 own: &mut self.own,
@@ -195,7 +196,7 @@ impl Factors {
         Ok(true)
     }
 
-    /// As [`Factors::eliminate`], row by row.
+    /// As [`LuFactors::eliminate`], row by row.
     fn eliminate_rows(
         &mut self,
         ask: &mut dyn FnMut() -> Option<Interrupt>,
@@ -258,7 +259,7 @@ impl Factors {
             return;
         }
         let (forward, back) = sides(s, &self.values, (&self.forward, &self.back));
-        let numbers = Numbers {
+        let numbers = FactorNumbers {
             forward,
             inverse: &self.by_state,
             back,
@@ -266,13 +267,13 @@ impl Factors {
         s.steps.solve(b, &mut self.x, numbers);
     }
 
-    /// As [`Factors::solve`] for `width` right-hand sides at once: a row of `b` for each state.
+    /// As [`LuFactors::solve`] for `width` right-hand sides at once: a row of `b` for each state.
     pub fn solve_rows(&mut self, b: &mut [f64], width: usize) {
-        // Nobody says that it should stop.
+        // It cannot be interrupted.
         let _ = self.solve_rows_asking(b, width, &mut || None);
     }
 
-    /// As [`Factors::solve_rows`]; a long one calls `ask` now and then.
+    /// As [`LuFactors::solve_rows`]; a long one calls `ask` now and then.
     ///
     /// # Errors
     /// The answer; `b` then holds no solution.
@@ -350,9 +351,9 @@ impl Factors {
     }
 }
 
-/// The factors of the steps of both substitutions: among the values, or where they were laid out.
+/// Returns the factors of the steps of both substitutions: among the values, or in their own layout.
 fn sides<'a>(
-    s: &Symbolic,
+    s: &SymbolicFactors,
     values: &'a [f64],
     laid_out: (&'a [f64], &'a [f64]),
 ) -> (&'a [f64], &'a [f64]) {
@@ -361,13 +362,13 @@ fn sides<'a>(
         .map_or(laid_out, |list| list.sides(values))
 }
 
-/// Whether a pivot is a number and has digits left; `own` is 1 − γJ_ii: its terms are 1 and 1 − own.
+/// Returns whether a pivot is a number and has digits left; `own` is 1 − γJ_ii: its terms are 1 and 1 − own.
 fn is_sound(pivot: f64, own: f64) -> bool {
     pivot.is_finite() && pivot.abs() > PIVOT_MIN_RELATIVE * (1.0 + (1.0 - own).abs())
 }
 
 /// One step of a substitution on rows of numbers.
-fn subtract(rows: &mut [f64], width: usize, entry: &Entry, value: f64) {
+fn subtract(rows: &mut [f64], width: usize, entry: &SubstitutionEntry, value: f64) {
     let (to, from) = (entry.row as usize * width, entry.col as usize * width);
     let (to, from) = if to < from {
         let (low, high) = rows.split_at_mut(from);

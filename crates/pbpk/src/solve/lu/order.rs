@@ -6,7 +6,7 @@
     reason = "row numbers were checked against the dimension by the caller"
 )]
 
-use crate::solve::Pattern;
+use crate::solve::SparsityPattern;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::convert::Infallible;
@@ -16,26 +16,26 @@ use std::convert::Infallible;
 ///
 /// Returns `order[k]` = the state eliminated as the `k`-th.
 #[must_use]
-pub fn minimum_markowitz(pattern: &Pattern) -> Vec<usize> {
+pub fn minimum_markowitz(pattern: &SparsityPattern) -> Vec<usize> {
     let Ok(order) = ordered(pattern, usize::MAX, &mut || Ok::<(), Infallible>(()));
     order.unwrap_or_default()
 }
 
-/// As [`minimum_markowitz`]; nothing where the elimination takes more than `operations_max` multiplications. `ask` is
+/// As [`minimum_markowitz`]; nothing if the elimination takes more than `operations_max` multiplications. `ask` is
 /// called before every pivot and ends the work with its error.
 pub(super) fn ordered<E>(
-    pattern: &Pattern,
+    pattern: &SparsityPattern,
     operations_max: usize,
     ask: &mut dyn FnMut() -> Result<(), E>,
 ) -> Result<Option<Vec<usize>>, E> {
     let n = pattern.n();
-    let mut remaining = Remaining::new(pattern);
+    let mut remaining = RemainingMatrix::new(pattern);
     let mut queue: BinaryHeap<Reverse<(usize, usize)>> =
         (0..n).map(|k| Reverse((remaining.cost(k), k))).collect();
     let mut order = Vec::with_capacity(n);
     let mut operations = 0_usize;
     while let Some(Reverse((cost, pivot))) = queue.pop() {
-        // Entries whose cost changed since are stale; a newer one is in the queue.
+        // Entries with a cost that changed since are stale; a newer one is in the queue.
         if remaining.done[pivot] || remaining.cost(pivot) != cost {
             continue;
         }
@@ -53,7 +53,7 @@ pub(super) fn ordered<E>(
 }
 
 /// The matrix that is still to be eliminated, with its fill-in.
-struct Remaining {
+struct RemainingMatrix {
     /// Columns of each row, ascending; eliminated ones are taken out.
     rows: Vec<Vec<u32>>,
     /// Rows of each column in no order; eliminated ones stay and are passed over.
@@ -65,8 +65,8 @@ struct Remaining {
     union: Vec<u32>,
 }
 
-impl Remaining {
-    fn new(pattern: &Pattern) -> Self {
+impl RemainingMatrix {
+    fn new(pattern: &SparsityPattern) -> Self {
         let n = pattern.n();
         let mut rows: Vec<Vec<u32>> = vec![Vec::new(); n];
         let mut columns: Vec<Vec<u32>> = vec![Vec::new(); n];
@@ -95,7 +95,7 @@ impl Remaining {
         self.rows[k].len().saturating_sub(1) * self.column_lengths[k].saturating_sub(1)
     }
 
-    /// Takes a pivot out, adds the fill-in, and names those whose cost may have changed.
+    /// Takes a pivot out, adds the fill-in, and returns those with a cost that may have changed.
     fn eliminate(&mut self, pivot: usize) -> Vec<usize> {
         self.done[pivot] = true;
         let row = std::mem::take(&mut self.rows[pivot]);
@@ -158,7 +158,7 @@ mod tests {
             row_idx.extend([0, j]);
             col_ptr.push(row_idx.len());
         }
-        let order = minimum_markowitz(&Pattern { col_ptr, row_idx });
+        let order = minimum_markowitz(&SparsityPattern { col_ptr, row_idx });
         let tip = order.iter().position(|&k| k == 0);
         assert!(tip >= Some(n - 2), "{order:?}");
     }
@@ -203,6 +203,9 @@ mod tests {
             left.retain(|&k| k != pivot);
             expected.push(pivot);
         }
-        assert_eq!(minimum_markowitz(&Pattern { col_ptr, row_idx }), expected);
+        assert_eq!(
+            minimum_markowitz(&SparsityPattern { col_ptr, row_idx }),
+            expected
+        );
     }
 }

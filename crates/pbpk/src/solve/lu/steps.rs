@@ -1,30 +1,30 @@
-//! The steps of both substitutions, their places in as few bits as the dimension needs: with at most 256 states a place is
-//! a byte, and vectors of 256 numbers need no look at their lengths. Places are those of the states, so that nothing has to be
-//! put into the order of elimination and back.
+//! The steps of both substitutions, their places in as few bits as the dimension needs: with at most 256 states a place
+//! is a byte, and vectors of 256 numbers need no look at their lengths. Places are those of the states, so that nothing
+//! has to be put into the order of elimination and back.
 #![expect(
     clippy::indexing_slicing,
     reason = "numeric kernel: every place is below the dimension, by which its type is chosen"
 )]
 
-use super::symbolic::Entry;
-use crate::place::Place;
+use super::symbolic::SubstitutionEntry;
+use crate::place::SlotIndex;
 use multiversion::multiversion;
 use std::ops::IndexMut;
 
-/// Numbers that a byte tells apart.
-const BYTE: usize = <u8 as Place>::COUNT;
+/// Numbers that a byte distinguishes.
+const BYTE: usize = <u8 as SlotIndex>::COUNT;
 
 /// Places of the steps.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Steps {
-    Byte(Places<u8>),
-    Short(Places<u16>),
-    Wide(Places<u32>),
+pub(super) enum SubstitutionSteps {
+    Byte(StepPlaces<u8>),
+    Short(StepPlaces<u16>),
+    Wide(StepPlaces<u32>),
 }
 
 /// The factors of the steps.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Numbers<'a> {
+pub(super) struct FactorNumbers<'a> {
     pub(super) forward: &'a [f64],
     /// Inverses of the pivots, by state.
     pub(super) inverse: &'a [f64],
@@ -32,15 +32,15 @@ pub(super) struct Numbers<'a> {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Places<P> {
-    lower: Side<P>,
-    upper: Side<P>,
+pub(super) struct StepPlaces<P> {
+    lower: SubstitutionSide<P>,
+    upper: SubstitutionSide<P>,
 }
 
 /// The steps of one substitution, row by row.
 #[derive(Debug, Clone, PartialEq)]
-struct Side<P> {
-    runs: Vec<Run>,
+struct SubstitutionSide<P> {
+    runs: Vec<RowRun>,
     rows: Vec<P>,
     /// Column of each step.
     cols: Vec<P>,
@@ -48,62 +48,66 @@ struct Side<P> {
 
 /// Rows of the same number of steps, one after another.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Run {
+struct RowRun {
     steps: usize,
     rows: usize,
 }
 
-impl Default for Steps {
+impl Default for SubstitutionSteps {
     fn default() -> Self {
         Self::new(&[], &[], &[])
     }
 }
 
-impl Steps {
-    /// The steps of these entries, for unknowns in this order.
-    pub(super) fn new(order: &[u32], lower: &[Entry], upper: &[Entry]) -> Self {
+impl SubstitutionSteps {
+    /// Returns the steps of these entries, for unknowns in this order.
+    pub(super) fn new(
+        order: &[u32],
+        lower: &[SubstitutionEntry],
+        upper: &[SubstitutionEntry],
+    ) -> Self {
         let n = order.len();
         if n <= BYTE {
-            Self::Byte(Places::new(order, lower, upper))
-        } else if n <= <u16 as Place>::COUNT {
-            Self::Short(Places::new(order, lower, upper))
+            Self::Byte(StepPlaces::new(order, lower, upper))
+        } else if n <= <u16 as SlotIndex>::COUNT {
+            Self::Short(StepPlaces::new(order, lower, upper))
         } else {
-            Self::Wide(Places::new(order, lower, upper))
+            Self::Wide(StepPlaces::new(order, lower, upper))
         }
     }
 
     /// Length of the vector in which `n` unknowns are solved for.
     pub(super) fn room(&self, n: usize) -> usize {
         match self {
-            // A matrix that is dense throughout has no steps, whatever its dimension.
+            // A matrix that is dense throughout has no steps, in any dimension.
             Self::Byte(_) => n.max(BYTE),
             Self::Short(_) | Self::Wide(_) => n,
         }
     }
 
     /// Replaces `b` by the solution: solves with `L`, the diagonal and the unit upper factor in turn. `x` is room.
-    pub(super) fn solve(&self, b: &mut [f64], x: &mut [f64], numbers: Numbers<'_>) {
+    pub(super) fn solve(&self, b: &mut [f64], x: &mut [f64], numbers: FactorNumbers<'_>) {
         solve(self, b, x, numbers.forward, numbers.inverse, numbers.back);
     }
 }
 
-/// As [`Steps::solve`].
+/// As [`SubstitutionSteps::solve`].
 #[multiversion(targets("x86_64+avx2"))]
 fn solve(
-    steps: &Steps,
+    steps: &SubstitutionSteps,
     b: &mut [f64],
     x: &mut [f64],
     forward: &[f64],
     inverse: &[f64],
     back: &[f64],
 ) {
-    let numbers = Numbers {
+    let numbers = FactorNumbers {
         forward,
         inverse,
         back,
     };
     match steps {
-        Steps::Byte(places) => match x.first_chunk_mut::<BYTE>() {
+        SubstitutionSteps::Byte(places) => match x.first_chunk_mut::<BYTE>() {
             Some(x) => {
                 let n = b.len();
                 x[..n].copy_from_slice(b);
@@ -112,21 +116,21 @@ fn solve(
             }
             None => places.solve(b, numbers),
         },
-        Steps::Short(places) => places.solve(b, numbers),
-        Steps::Wide(places) => places.solve(b, numbers),
+        SubstitutionSteps::Short(places) => places.solve(b, numbers),
+        SubstitutionSteps::Wide(places) => places.solve(b, numbers),
     }
 }
 
-impl<P: Place> Places<P> {
-    fn new(order: &[u32], lower: &[Entry], upper: &[Entry]) -> Self {
+impl<P: SlotIndex> StepPlaces<P> {
+    fn new(order: &[u32], lower: &[SubstitutionEntry], upper: &[SubstitutionEntry]) -> Self {
         Self {
-            lower: Side::new(order, lower),
-            upper: Side::new(order, upper),
+            lower: SubstitutionSide::new(order, lower),
+            upper: SubstitutionSide::new(order, upper),
         }
     }
 
     #[inline(always)]
-    fn solve<X>(&self, x: &mut X, numbers: Numbers<'_>)
+    fn solve<X>(&self, x: &mut X, numbers: FactorNumbers<'_>)
     where
         X: IndexMut<usize, Output = f64> + AsMut<[f64]> + ?Sized,
     {
@@ -138,15 +142,15 @@ impl<P: Place> Places<P> {
     }
 }
 
-impl<P: Place> Side<P> {
-    fn new(order: &[u32], entries: &[Entry]) -> Self {
+impl<P: SlotIndex> SubstitutionSide<P> {
+    fn new(order: &[u32], entries: &[SubstitutionEntry]) -> Self {
         let state = |k: u32| P::new(order[k as usize]);
-        let (mut runs, mut rows): (Vec<Run>, Vec<P>) = (Vec::new(), Vec::new());
+        let (mut runs, mut rows): (Vec<RowRun>, Vec<P>) = (Vec::new(), Vec::new());
         for row in entries.chunk_by(|a, b| a.row == b.row) {
             rows.push(state(row[0].row));
             match runs.last_mut() {
                 Some(run) if run.steps == row.len() => run.rows += 1,
-                _ => runs.push(Run {
+                _ => runs.push(RowRun {
                     steps: row.len(),
                     rows: 1,
                 }),
@@ -184,7 +188,7 @@ impl<P: Place> Side<P> {
                 n => {
                     let steps = own_cols.chunks_exact(n).zip(own_values.chunks_exact(n));
                     for (row, (cols, values)) in own_rows.iter().zip(steps) {
-                        left(*row, cols, values, x);
+                        subtract_steps(*row, cols, values, x);
                     }
                 }
             }
@@ -194,20 +198,20 @@ impl<P: Place> Side<P> {
 
 /// Rows of `STEPS` steps each.
 #[inline(always)]
-fn gather<const STEPS: usize, P: Place, X>(rows: &[P], cols: &[P], values: &[f64], x: &mut X)
+fn gather<const STEPS: usize, P: SlotIndex, X>(rows: &[P], cols: &[P], values: &[f64], x: &mut X)
 where
     X: IndexMut<usize, Output = f64> + ?Sized,
 {
     let (cols, _) = cols.as_chunks::<STEPS>();
     let (values, _) = values.as_chunks::<STEPS>();
     for ((row, cols), values) in rows.iter().zip(cols).zip(values) {
-        left(*row, cols, values, x);
+        subtract_steps(*row, cols, values, x);
     }
 }
 
-/// What the steps of a row leave of it.
+/// Subtracts the steps of a row from it.
 #[inline(always)]
-fn left<P: Place, X>(row: P, cols: &[P], values: &[f64], x: &mut X)
+fn subtract_steps<P: SlotIndex, X>(row: P, cols: &[P], values: &[f64], x: &mut X)
 where
     X: IndexMut<usize, Output = f64> + ?Sized,
 {

@@ -4,16 +4,16 @@
     reason = "numeric kernel: every index comes from the checked pattern"
 )]
 
-use super::elimination::{Elimination, Shape};
+use super::elimination::{EliminationList, FactorShape};
 use super::order;
-use super::steps::Steps;
-use crate::solve::Pattern;
+use super::steps::SubstitutionSteps;
+use crate::solve::SparsityPattern;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::convert::Infallible;
 
-/// The sparse elimination is worth while up to this part of the multiplications of a dense one, which runs through memory
-/// in order.
+/// The sparse elimination is worth while up to this part of the multiplications of a dense one, which runs through
+/// memory in order.
 const SPARSE_PART_MAX: usize = 5;
 /// Below this dimension the elimination is always sparse.
 const DENSE_STATES_MIN: usize = 64;
@@ -21,10 +21,10 @@ const DENSE_STATES_MIN: usize = 64;
 /// Everything about the factors that does not depend on numbers; can be shared by any number of
 /// integrations of the same structure.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Symbolic {
+pub struct SymbolicFactors {
     pub(super) n: usize,
-    /// Whether the factors are so full that they are treated as a dense matrix: then only the places of the Jacobian are
-    /// known here, in a matrix row by row.
+    /// Whether the factors are so full that they are treated as a dense matrix: then only the places of the Jacobian
+    /// are known here, in a matrix row by row.
     pub(super) dense: bool,
     /// `order[k]` = state eliminated as the `k`-th.
     pub(super) order: Vec<u32>,
@@ -38,38 +38,38 @@ pub struct Symbolic {
     /// Place of each entry of the Jacobian pattern.
     pub(super) scatter: Vec<u32>,
     /// Forward substitution: entries below the diagonal, in an order that keeps dependent ones apart.
-    pub(super) lower: Vec<Entry>,
+    pub(super) lower: Vec<SubstitutionEntry>,
     /// Back substitution: entries above the diagonal, likewise.
-    pub(super) upper: Vec<Entry>,
+    pub(super) upper: Vec<SubstitutionEntry>,
     /// The places of these, in as few bits as they need.
-    pub(super) steps: Steps,
-    /// The elimination as a list, where the rows are short.
-    pub(super) elimination: Option<Elimination>,
+    pub(super) steps: SubstitutionSteps,
+    /// The elimination as a list, for short rows.
+    pub(super) elimination: Option<EliminationList>,
 }
 
 /// One step of a substitution: `x[row] -= value · x[col]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct SubstitutionEntry {
     pub(super) row: u32,
     pub(super) col: u32,
-    /// Where the value lies among the factors.
+    /// Position of the value among the factors.
     pub(super) place: u32,
 }
 
-impl Symbolic {
+impl SymbolicFactors {
     /// Orders and analyses `I − γJ` for a Jacobian of the given (checked) pattern.
     #[must_use]
-    pub fn analyse(pattern: &Pattern) -> Self {
+    pub fn analyse(pattern: &SparsityPattern) -> Self {
         let Ok(symbolic) = Self::analyse_asking(pattern, &mut || Ok::<(), Infallible>(()));
         symbolic
     }
 
-    /// As [`Symbolic::analyse`]; `ask` is called now and then.
+    /// As [`SymbolicFactors::analyse`]; `ask` is called now and then.
     ///
     /// # Errors
     /// That of `ask`, which ends the work.
     pub fn analyse_asking<E>(
-        pattern: &Pattern,
+        pattern: &SparsityPattern,
         ask: &mut dyn FnMut() -> Result<(), E>,
     ) -> Result<Self, E> {
         let n = pattern.n();
@@ -89,8 +89,8 @@ impl Symbolic {
         }
     }
 
-    /// A dense matrix in its own order.
-    fn full(pattern: &Pattern) -> Self {
+    /// Returns a dense matrix in its own order.
+    fn full(pattern: &SparsityPattern) -> Self {
         let n = pattern.n();
         let mut scatter = Vec::with_capacity(pattern.nnz());
         for (j, ends) in pattern.col_ptr.windows(2).enumerate() {
@@ -108,20 +108,20 @@ impl Symbolic {
             scatter,
             lower: Vec::new(),
             upper: Vec::new(),
-            steps: Steps::default(),
+            steps: SubstitutionSteps::default(),
             elimination: None,
         }
     }
 
     /// Analyses along a given elimination order, a permutation of the states.
     #[must_use]
-    pub fn with_order(pattern: &Pattern, order: &[usize]) -> Self {
+    pub fn with_order(pattern: &SparsityPattern, order: &[usize]) -> Self {
         let Ok(symbolic) = Self::along(pattern, order, &mut || Ok::<(), Infallible>(()));
         symbolic
     }
 
     fn along<E>(
-        pattern: &Pattern,
+        pattern: &SparsityPattern,
         order: &[usize],
         ask: &mut dyn FnMut() -> Result<(), E>,
     ) -> Result<Self, E> {
@@ -149,7 +149,7 @@ impl Symbolic {
             scatter: Vec::with_capacity(pattern.nnz()),
             lower: Vec::new(),
             upper: Vec::new(),
-            steps: Steps::default(),
+            steps: SubstitutionSteps::default(),
             elimination: None,
         };
         for (i, row) in rows.iter().enumerate() {
@@ -170,8 +170,8 @@ impl Symbolic {
         }
         symbolic.operations = operations(&rows);
         symbolic.substitutions(&rows, ask)?;
-        symbolic.steps = Steps::new(&symbolic.order, &symbolic.lower, &symbolic.upper);
-        symbolic.elimination = Elimination::new(&Shape {
+        symbolic.steps = SubstitutionSteps::new(&symbolic.order, &symbolic.lower, &symbolic.upper);
+        symbolic.elimination = EliminationList::new(&FactorShape {
             rows: &rows,
             operations: symbolic.operations,
             row_ptr: &symbolic.row_ptr,
@@ -182,8 +182,8 @@ impl Symbolic {
         Ok(symbolic)
     }
 
-    /// Lists the steps of both substitutions row by row, those of a row by the depth at which their source is known. Rows
-    /// of as many steps stand together: short inner loops with hard-to-guess ends are avoided.
+    /// Lists the steps of both substitutions row by row, those of a row by the depth at which their source is known.
+    /// Rows of as many steps are adjacent: short inner loops with hard-to-guess ends are avoided.
     fn substitutions<E>(
         &mut self,
         rows: &[Vec<usize>],
@@ -208,7 +208,7 @@ impl Symbolic {
                 upper.push((depth[j], n - j, i, within));
             }
         }
-        let entry = |row: usize, col: usize, within: usize, row_ptr: &[u32]| Entry {
+        let entry = |row: usize, col: usize, within: usize, row_ptr: &[u32]| SubstitutionEntry {
             row: narrow(row),
             col: narrow(col),
             place: row_ptr[row] + narrow(within),
@@ -250,12 +250,12 @@ impl Symbolic {
     }
 }
 
-/// Rows with more steps stand in one group, whatever their length.
+/// Rows with more steps are in one group, of any length.
 const STEPS_MAX: usize = 8;
 
-/// Puts the steps of a row side by side, in the order in which they come, and the rows into groups of as many steps: of the
-/// rows whose sources are known, always the most that are of one length, and those of it that become ready meanwhile.
-/// `place` gives row and column of a step.
+/// Puts the steps of a row side by side, in the order in which they come, and the rows into groups of as many steps: of
+/// the rows with known sources, always the most of one length, and those of it that become ready meanwhile. `place`
+/// gives row and column of a step.
 fn by_rows<T: Copy, E>(
     steps: &[T],
     place: impl Fn(&T) -> (usize, usize),

@@ -1,4 +1,5 @@
-//! A question whether to go on that counts how often it is asked: how soon work stops, in parts of the work and not in time.
+//! A question whether to go on that counts how often it is asked: how soon work stops, in parts of the work and not in
+//! time.
 
 use std::fmt::Display;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -37,8 +38,8 @@ impl Asked {
     }
 }
 
-/// Does work that looks at least so often when it is let go on; then again with a stop before it, in its middle and at its last
-/// look: each time it ends with the cancel error, and at the very look that says so.
+/// Does work that looks at least so often when it is let go on; then again with a stop before it, in its middle and at
+/// its last look: each time it ends with the cancel error, and at the very look that says so.
 pub fn ends_where_it_is_told<T, E: Display>(
     least: usize,
     mut work: impl FnMut(Question<'_>) -> Result<T, E>,

@@ -34,7 +34,8 @@ pub fn root() -> PathBuf {
     above.expect("the repository").to_path_buf()
 }
 
-/// Returns whether the reference models are absent, and prints that the calling test skips. With `CI=true` they must be there.
+/// Returns whether the reference models are absent, and prints that the calling test skips. With `CI=true` they must be
+/// there.
 #[expect(
     clippy::disallowed_methods,
     reason = "the tests are told by the environment whether they may skip"

@@ -1,5 +1,5 @@
 //! Runs over R and its package `ospsuite`: one R process in each worker process, kept warm between runs. R cannot be
-//! interrupted, so one whose run is not wanted any more is killed, and the next run starts another one.
+//! interrupted, so one with an unwanted run is killed, and the next run starts another one.
 
 mod request;
 
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::engine::ASK_MS;
 use crate::fault::{Fault, Kind};
-pub use request::{Curves, Request};
+pub use request::{IndividualCurves, IndividualRequest};
 
 /// The program that R runs; it comes as the first frame.
 const SCRIPT: &str = include_str!("worker.R");
@@ -32,12 +32,12 @@ const RUN: u8 = b'w';
 const NUMBERS: u8 = b'n';
 /// From R: why there are none, as a text.
 const FAULT: u8 = b'f';
-/// What the folders begin with that R makes for itself.
+/// Prefix of the folders that R makes for itself.
 const FOLDER: &str = "Rtmp";
 
 /// How R is started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ospsuite {
+pub struct OspsuiteLauncher {
     /// The program `Rscript`: a whole path, or a name that is looked for in `/usr/local/bin`, `/usr/bin` and `/bin`.
     pub rscript: PathBuf,
     /// Folders with packages, before R's own.
@@ -46,7 +46,7 @@ pub struct Ospsuite {
 
 /// An R that has the package.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Told {
+pub struct OspsuiteInfo {
     /// The version of R, as it says it.
     pub r: String,
     /// The version of the package.
@@ -57,8 +57,8 @@ pub struct Told {
     folder: PathBuf,
 }
 
-impl Told {
-    /// What the engine is called.
+impl OspsuiteInfo {
+    /// Returns the name of the engine.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self.stands_in {
@@ -70,20 +70,20 @@ impl Told {
 
 /// An R process that has the package loaded.
 #[derive(Debug)]
-pub struct Session {
+pub struct OspsuiteSession {
     worker: Worker,
     /// How it was started.
-    pub how: Ospsuite,
+    pub how: OspsuiteLauncher,
     /// Who it is.
-    pub told: Told,
+    pub told: OspsuiteInfo,
 }
 
-impl Session {
+impl OspsuiteSession {
     /// Starts R and has it load the package.
     ///
     /// # Errors
     /// [`Kind::EnvironmentMissing`] where either cannot be had; the answer of `ask`.
-    pub fn start(how: &Ospsuite, ask: Question<'_>) -> Result<Self, Fault> {
+    pub fn start(how: &OspsuiteLauncher, ask: Question<'_>) -> Result<Self, Fault> {
         let missing = |why: String| Fault::new(Kind::EnvironmentMissing, why);
         let libraries = std::env::join_paths(&how.libraries)
             .map_err(|error| missing(format!("r_libs: {error}")))?;
@@ -113,7 +113,7 @@ impl Session {
         let [r, package, kind, folder] = lines.as_slice() else {
             return Err(missing(format!("R says {told:?} of itself")));
         };
-        let told = Told {
+        let told = OspsuiteInfo {
             r: (*r).to_owned(),
             package: (*package).to_owned(),
             stands_in: *kind == "stand-in",
@@ -132,22 +132,22 @@ impl Session {
     /// The answer of `ask`; [`Kind::InteropError`] where R has ended. Inside: why R could not run it.
     pub fn run(
         &mut self,
-        request: &Request<'_>,
+        request: &IndividualRequest<'_>,
         ask: Question<'_>,
-    ) -> Result<Result<Curves, String>, Fault> {
+    ) -> Result<Result<IndividualCurves, String>, Fault> {
         let gone = || Fault::new(Kind::InteropError, "R has ended in the middle of a run");
         let text = request.text()?;
         let speaker = self.worker.speaker();
         speaker.say(RUN, text.as_bytes()).map_err(|_| gone())?;
         match answer(&mut self.worker, ask)? {
-            Some((NUMBERS, bytes)) => Curves::read(&bytes, request.outputs.len()).map(Ok),
+            Some((NUMBERS, bytes)) => IndividualCurves::read(&bytes, request.outputs.len()).map(Ok),
             Some((FAULT, why)) => Ok(Err(String::from_utf8_lossy(&why).into_owned())),
             _ => Err(gone()),
         }
     }
 }
 
-impl Drop for Session {
+impl Drop for OspsuiteSession {
     fn drop(&mut self) {
         net::worker::kill(self.worker.id());
         // One that is killed leaves its folder behind.
@@ -158,7 +158,7 @@ impl Drop for Session {
     }
 }
 
-/// What a worker says next; `None` where it has ended. It is killed where `ask` says so.
+/// Returns the next frame of a worker; `None` if it has ended. It is killed if `ask` says so.
 fn answer(worker: &mut Worker, ask: Question<'_>) -> Result<Option<Frame>, Fault> {
     let (process, is_done) = (worker.id(), AtomicBool::new(false));
     let watch = Watch::new(Some(ask));
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn where_there_is_no_r_it_is_said() {
-        let how = |rscript: &str| Ospsuite {
+        let how = |rscript: &str| OspsuiteLauncher {
             rscript: PathBuf::from(rscript),
             libraries: Vec::new(),
         };
@@ -199,7 +199,7 @@ mod tests {
             ("/nowhere/Rscript", "/nowhere/Rscript cannot be started"),
             ("/bin/true", "R has ended before it"),
         ] {
-            let fault = Session::start(&how(rscript), &|| None).unwrap_err();
+            let fault = OspsuiteSession::start(&how(rscript), &|| None).unwrap_err();
             assert_eq!(fault.kind, Kind::EnvironmentMissing);
             assert!(fault.message.contains(said), "{fault}");
         }
@@ -221,13 +221,13 @@ mod tests {
         std::fs::write(&rscript, script).unwrap();
         let mode = std::fs::Permissions::from_mode(0o700);
         std::fs::set_permissions(&rscript, mode).unwrap();
-        let how = Ospsuite {
+        let how = OspsuiteLauncher {
             rscript,
             libraries: Vec::new(),
         };
-        let mut session = Session::start(&how, &|| None).unwrap();
+        let mut session = OspsuiteSession::start(&how, &|| None).unwrap();
         assert_eq!(session.told.name(), "ospsuite (stand-in)");
-        let request = Request {
+        let request = IndividualRequest {
             file: &place,
             sha256: "",
             outputs: &[],

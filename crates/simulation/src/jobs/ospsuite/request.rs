@@ -7,31 +7,31 @@ use crate::fault::{Fault, Kind};
 
 /// One individual's run.
 #[derive(Debug)]
-pub struct Request<'a> {
+pub struct IndividualRequest<'a> {
     /// The model file.
     pub file: &'a Path,
-    /// SHA-256 of its content: another one is loaded anew.
+    /// SHA-256 of its content: another one is loaded again.
     pub sha256: &'a str,
     /// Paths of the curves.
     pub outputs: &'a [String],
-    /// What is set, in base units.
+    /// Set values, in base units.
     pub parameters: &'a BTreeMap<String, f64>,
 }
 
 /// Curves of one individual.
 #[derive(Debug, PartialEq)]
-pub struct Curves {
+pub struct IndividualCurves {
     /// In minutes.
     pub times: Vec<f64>,
     /// One curve behind the other.
     pub values: Vec<f64>,
 }
 
-impl Request<'_> {
-    /// As it is sent.
+impl IndividualRequest<'_> {
+    /// Returns the text that is sent.
     ///
     /// # Errors
-    /// [`Kind::UnsupportedModel`] where a path has a line end in it.
+    /// [`Kind::UnsupportedModel`] if a path has a line end in it.
     pub(super) fn text(&self) -> Result<String, Fault> {
         let mut lines = vec![
             self.file.to_string_lossy().into_owned(),
@@ -55,11 +55,11 @@ impl Request<'_> {
     }
 }
 
-impl Curves {
-    /// Reads what R sends: how many times there are, the times, and each curve.
+impl IndividualCurves {
+    /// Reads what R sends: the number of times, the times, and each curve.
     ///
     /// # Errors
-    /// [`Kind::InteropError`] where the count is another one.
+    /// [`Kind::InteropError`] if the count is another one.
     pub(super) fn read(bytes: &[u8], outputs: usize) -> Result<Self, Fault> {
         let (eights, rest) = bytes.as_chunks::<8>();
         let mut numbers = eights.iter().map(|eight| f64::from_le_bytes(*eight));
@@ -92,7 +92,7 @@ mod tests {
         let mut parameters = BTreeMap::from([("A|B".to_owned(), 0.1), ("A|C".to_owned(), -3e-300)]);
         let outputs = ["A|µ".to_owned()];
         let text = |parameters: &BTreeMap<String, f64>| {
-            let request = Request {
+            let request = IndividualRequest {
                 file: Path::new("/m/a.pkml"),
                 sha256: "ab",
                 outputs: &outputs,
@@ -114,7 +114,7 @@ mod tests {
                 .flat_map(|number| number.to_le_bytes())
                 .collect()
         };
-        let read = Curves::read(&sent(&[2.0, 0.0, 1.0, 5.0, 6.0, 7.0, 8.0]), 2).unwrap();
+        let read = IndividualCurves::read(&sent(&[2.0, 0.0, 1.0, 5.0, 6.0, 7.0, 8.0]), 2).unwrap();
         assert_eq!(read.times, [0.0, 1.0]);
         assert_eq!(read.values, [5.0, 6.0, 7.0, 8.0]);
         for (numbers, outputs) in [
@@ -124,10 +124,12 @@ mod tests {
             (&[], 1),
         ] {
             assert_eq!(
-                Curves::read(&sent(numbers), outputs).unwrap_err().kind,
+                IndividualCurves::read(&sent(numbers), outputs)
+                    .unwrap_err()
+                    .kind,
                 Kind::InteropError
             );
         }
-        assert!(Curves::read(&sent(&[1.0, 0.0, 1.0])[1..], 1).is_err());
+        assert!(IndividualCurves::read(&sent(&[1.0, 0.0, 1.0])[1..], 1).is_err());
     }
 }

@@ -2,19 +2,19 @@
 
 use serde_json::{Map, Value};
 
-use super::Part;
+use super::UriPart;
 use crate::percent::decoded;
 
 /// Members of a query that are whole numbers.
 const NUMBERS: [&str; 3] = ["page", "limit", "subjects"];
-/// Members that may stand more than once.
+/// Members that may be repeated.
 const LISTS: [&str; 2] = ["outputs", "subjects"];
 
-/// The members of a query.
+/// Returns the members of a query.
 ///
 /// # Errors
 /// What is wrong with it.
-pub(super) fn members(query: &str, part: &Part) -> Result<Map<String, Value>, String> {
+pub(super) fn members(query: &str, part: &UriPart) -> Result<Map<String, Value>, String> {
     let mut members = Map::new();
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));

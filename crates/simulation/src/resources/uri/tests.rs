@@ -4,31 +4,31 @@ use serde_json::json;
 #[test]
 fn a_uri_is_read_in_its_one_spelling() {
     for (text, name, part, query) in [
-        ("sim://results/run-1", "run-1", Part::Whole, json!({})),
+        ("sim://results/run-1", "run-1", UriPart::Whole, json!({})),
         (
             "sim://results/a%20b?outputs=A%7CB&outputs=C&page=2&limit=5",
             "a b",
-            Part::Whole,
+            UriPart::Whole,
             json!({"outputs": ["A|B", "C"], "page": 2, "limit": 5}),
         ),
         (
             "sim://results/x/pk?outputPath=A",
             "x",
-            Part::Parameters,
+            UriPart::Parameters,
             json!({"outputPath": "A"}),
         ),
-        ("sim://results/x/plot", "x", Part::Plot, json!({})),
+        ("sim://results/x/plot", "x", UriPart::Plot, json!({})),
         (
             "sim://results/x/chunks/x-1?subjects=0&subjects=7",
             "x",
-            Part::Chunk("x-1".into()),
+            UriPart::Chunk("x-1".into()),
             json!({"subjects": [0, 7]}),
         ),
     ] {
         let read = ResultUri::read(text).unwrap();
         assert_eq!((read.results_id.as_str(), &read.part), (name, &part));
         assert_eq!(Value::Object(read.query.clone()), query);
-        assert_eq!(read.written(), text);
+        assert_eq!(read.to_text(), text);
     }
 }
 

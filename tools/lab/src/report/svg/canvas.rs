@@ -5,26 +5,26 @@ use std::fmt::Write as _;
 
 /// An SVG being written.
 #[derive(Debug)]
-pub(super) struct Canvas {
+pub(super) struct SvgCanvas {
     width: f64,
     height: f64,
     body: String,
 }
 
-/// Where a text is held.
+/// Anchor of a text.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Anchor {
+pub(super) enum TextAnchor {
     Start,
     Middle,
     End,
 }
 
-/// The class of a series' colour.
+/// Returns the class of a series' colour.
 pub(super) fn colour(series: usize) -> String {
     format!("s{}", series % COLOURS)
 }
 
-/// Text that may stand in XML.
+/// Escapes text for XML.
 pub(in crate::report) fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -41,7 +41,7 @@ pub(in crate::report) fn escape(text: &str) -> String {
     safe
 }
 
-impl Canvas {
+impl SvgCanvas {
     pub(super) fn new(width: f64, height: f64) -> Self {
         Self {
             width,
@@ -60,7 +60,7 @@ impl Canvas {
         );
     }
 
-    /// A dot that tells its value where a pointer rests on it.
+    /// Draws a dot that shows its value under a pointer.
     pub(super) fn dot(&mut self, at: (f64, f64), radius: f64, class: &str, tip: &str) {
         let _ = write!(
             self.body,
@@ -91,11 +91,11 @@ impl Canvas {
         let _ = write!(self.body, "<path d=\"{data}\" class=\"{class}\"/>");
     }
 
-    pub(super) fn text(&mut self, at: (f64, f64), anchor: Anchor, class: &str, text: &str) {
+    pub(super) fn text(&mut self, at: (f64, f64), anchor: TextAnchor, class: &str, text: &str) {
         let anchor = match anchor {
-            Anchor::Start => "start",
-            Anchor::Middle => "middle",
-            Anchor::End => "end",
+            TextAnchor::Start => "start",
+            TextAnchor::Middle => "middle",
+            TextAnchor::End => "end",
         };
         let _ = write!(
             self.body,
@@ -106,7 +106,7 @@ impl Canvas {
         );
     }
 
-    /// The whole drawing, with words for who cannot see it.
+    /// Returns the whole drawing, with words for who cannot see it.
     pub(super) fn finish(self, title: &str) -> String {
         format!(
             "<svg viewBox=\"0 0 {:.0} {:.0}\" width=\"{:.0}\" height=\"{:.0}\" role=\"img\" aria-label=\"{}\">{}</svg>",
@@ -137,8 +137,8 @@ mod tests {
             escape("<b onload=\"x\">&\u{1}"),
             "&lt;b onload=&quot;x&quot;&gt;&amp;\u{fffd}"
         );
-        let mut canvas = Canvas::new(10.0, 10.0);
-        canvas.text((1.0, 2.0), Anchor::Start, "label", "</svg><script>");
+        let mut canvas = SvgCanvas::new(10.0, 10.0);
+        canvas.text((1.0, 2.0), TextAnchor::Start, "label", "</svg><script>");
         assert!(!canvas.finish("a\"b").contains("<script"));
     }
 }

@@ -1,9 +1,9 @@
 //! The share of calls that took at most so long, one curve per series.
 
-use super::super::numbers::Unit;
-use super::canvas::{Canvas, colour};
-use super::scale::{self, Scale};
-use crate::stats::Sorted;
+use super::super::numbers::TimeUnit;
+use super::canvas::{SvgCanvas, colour};
+use super::scale::{self, AxisScale};
+use crate::stats::SortedSamples;
 
 const HEIGHT: f64 = 300.0;
 const LEFT: f64 = 44.0;
@@ -14,13 +14,13 @@ const CUT: f64 = 0.001;
 
 /// Curves over times in microseconds.
 #[derive(Debug)]
-pub(in crate::report) struct Ecdf {
+pub(in crate::report) struct EcdfChart {
     pub(in crate::report) title: String,
     /// Name, colour, values.
-    pub(in crate::report) series: Vec<(String, usize, Sorted)>,
+    pub(in crate::report) series: Vec<(String, usize, SortedSamples)>,
 }
 
-impl Ecdf {
+impl EcdfChart {
     pub(super) fn legend(&self) -> Vec<(String, usize)> {
         self.series
             .iter()
@@ -29,15 +29,15 @@ impl Ecdf {
     }
 
     pub(super) fn svg(&self, width: f64) -> String {
-        let mut canvas = Canvas::new(width, HEIGHT);
+        let mut canvas = SvgCanvas::new(width, HEIGHT);
         let at = |q: f64| self.series.iter().filter_map(move |(_, _, s)| s.at(q));
         let low = at(CUT).fold(f64::INFINITY, f64::min);
         let high = at(1.0 - CUT).fold(0.0, f64::max);
-        let unit = Unit::of(high);
+        let unit = TimeUnit::of(high);
         let (right, bottom) = (width - 12.0, HEIGHT - FOOT);
         let low = if low.is_finite() { low } else { 1.0 };
-        let x = Scale::log(low * 0.9 / unit.us, high * 1.1 / unit.us, LEFT, right);
-        let y = Scale::linear(0.0, 100.0, bottom, TOP);
+        let x = AxisScale::log(low * 0.9 / unit.us, high * 1.1 / unit.us, LEFT, right);
+        let y = AxisScale::linear(0.0, 100.0, bottom, TOP);
         let name = format!("time of a call, {}, logarithmic", unit.name);
         scale::horizontal(&mut canvas, &x, TOP, bottom, &name);
         scale::vertical(&mut canvas, &y, LEFT, right, "% of calls");
@@ -51,7 +51,7 @@ impl Ecdf {
     }
 }
 
-/// Shares close enough for a curve, closest where it bends most.
+/// Shares close enough for a curve, closest at its strongest bends.
 fn shares() -> impl Iterator<Item = f64> {
     let body = (1..=198).map(|step| f64::from(step) / 200.0);
     let tail = (1..=18).map(|step| 0.99 + f64::from(step) / 2_000.0);

@@ -1,7 +1,7 @@
 //! Values over launches or over time, one line per series.
 
-use super::canvas::{Canvas, colour};
-use super::scale::{self, Scale};
+use super::canvas::{SvgCanvas, colour};
+use super::scale::{self, AxisScale};
 
 const HEIGHT: f64 = 240.0;
 const LEFT: f64 = 56.0;
@@ -14,24 +14,24 @@ const POINTS_MAX: usize = 600;
 
 /// Lines on common axes.
 #[derive(Debug)]
-pub(in crate::report) struct Lines {
+pub(in crate::report) struct LineChart {
     pub(in crate::report) title: String,
     pub(in crate::report) x_name: String,
     pub(in crate::report) y_name: String,
     /// Whether only whole numbers make sense on the horizontal axis.
     pub(in crate::report) counts: bool,
-    pub(in crate::report) lines: Vec<Line>,
+    pub(in crate::report) lines: Vec<ChartLine>,
 }
 
 /// One line.
 #[derive(Debug)]
-pub(in crate::report) struct Line {
+pub(in crate::report) struct ChartLine {
     pub(in crate::report) name: String,
     pub(in crate::report) series: usize,
     pub(in crate::report) points: Vec<(f64, f64)>,
 }
 
-impl Lines {
+impl LineChart {
     pub(super) fn legend(&self) -> Vec<(String, usize)> {
         self.lines
             .iter()
@@ -40,7 +40,7 @@ impl Lines {
     }
 
     pub(super) fn svg(&self, width: f64) -> String {
-        let mut canvas = Canvas::new(width, HEIGHT);
+        let mut canvas = SvgCanvas::new(width, HEIGHT);
         let all = || self.lines.iter().flat_map(|line| line.points.iter());
         let (first, last) = (
             all().map(|p| p.0).fold(f64::INFINITY, f64::min),
@@ -49,8 +49,8 @@ impl Lines {
         let first = if first.is_finite() { first } else { 0.0 };
         let top = all().map(|p| p.1).fold(0.0, f64::max) * 1.08;
         let (right, bottom) = (width - 14.0, HEIGHT - FOOT);
-        let x = Scale::linear(first, last.max(first), LEFT, right).counting(self.counts);
-        let y = Scale::linear(0.0, top, bottom, TOP);
+        let x = AxisScale::linear(first, last.max(first), LEFT, right).counting(self.counts);
+        let y = AxisScale::linear(0.0, top, bottom, TOP);
         scale::horizontal(&mut canvas, &x, TOP, bottom, &self.x_name);
         scale::vertical(&mut canvas, &y, LEFT, right, &self.y_name);
         for line in &self.lines {

@@ -8,10 +8,10 @@ mod scale;
 mod stack;
 
 pub(super) use canvas::escape;
-pub(super) use ecdf::Ecdf;
-pub(super) use forest::{Forest, Row};
-pub(super) use lines::{Line, Lines};
-pub(super) use stack::{Bar, Stack};
+pub(super) use ecdf::EcdfChart;
+pub(super) use forest::{ForestChart, ForestRow};
+pub(super) use lines::{ChartLine, LineChart};
+pub(super) use stack::{StackBar, StackChart};
 
 /// How many colours the style has; series beyond take the first again.
 pub(super) const COLOURS: usize = 8;
@@ -19,14 +19,14 @@ pub(super) const COLOURS: usize = 8;
 /// A chart.
 #[derive(Debug)]
 pub(super) enum Chart {
-    Forest(Forest),
-    Ecdf(Ecdf),
-    Lines(Lines),
-    Stack(Stack),
+    Forest(ForestChart),
+    Ecdf(EcdfChart),
+    Lines(LineChart),
+    Stack(StackChart),
 }
 
 impl Chart {
-    /// The chart at a width, in pixels.
+    /// Returns the chart at a width, in pixels.
     pub(super) fn svg(&self, width: f64) -> String {
         match self {
             Self::Forest(chart) => chart.svg(width),
@@ -36,7 +36,7 @@ impl Chart {
         }
     }
 
-    /// The names of its series, with their colours.
+    /// Returns the names of its series, with their colours.
     pub(super) fn legend(&self) -> Vec<(String, usize)> {
         match self {
             Self::Forest(_) => Vec::new(),

@@ -1,11 +1,11 @@
 //! From values to pixels, with ticks at round numbers.
 
 use super::super::numbers;
-use super::canvas::{Anchor, Canvas};
+use super::canvas::{SvgCanvas, TextAnchor};
 
 /// One axis.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Scale {
+pub(super) struct AxisScale {
     low: f64,
     high: f64,
     /// The pixels of `low` and `high`.
@@ -16,8 +16,8 @@ pub(super) struct Scale {
     counts: bool,
 }
 
-impl Scale {
-    /// An axis on which equal distances are equal differences.
+impl AxisScale {
+    /// Returns an axis on which equal distances are equal differences.
     pub(super) fn linear(low: f64, high: f64, from: f64, to: f64) -> Self {
         let high = if high > low { high } else { low + 1.0 };
         Self {
@@ -30,7 +30,7 @@ impl Scale {
         }
     }
 
-    /// An axis on which equal distances are equal ratios.
+    /// Returns an axis on which equal distances are equal ratios.
     pub(super) fn log(low: f64, high: f64, from: f64, to: f64) -> Self {
         let low = low.max(1e-3);
         Self {
@@ -43,12 +43,12 @@ impl Scale {
         }
     }
 
-    /// The same with ticks at whole numbers only.
+    /// Returns the same with ticks at whole numbers only.
     pub(super) fn counting(self, counts: bool) -> Self {
         Self { counts, ..self }
     }
 
-    /// The pixel of a value; values beyond the ends stay at them.
+    /// Returns the pixel of a value; values beyond the ends stay at them.
     pub(super) fn at(&self, value: f64) -> f64 {
         let value = value.clamp(self.low, self.high);
         let share = if self.log {
@@ -105,29 +105,41 @@ impl Scale {
 }
 
 /// Draws the ticks of a horizontal axis below a plot that spans `top` to `bottom`.
-pub(super) fn horizontal(canvas: &mut Canvas, scale: &Scale, top: f64, bottom: f64, name: &str) {
+pub(super) fn horizontal(
+    canvas: &mut SvgCanvas,
+    scale: &AxisScale,
+    top: f64,
+    bottom: f64,
+    name: &str,
+) {
     for tick in scale.ticks(64.0) {
         let x = scale.at(tick);
         canvas.line((x, top), (x, bottom), "grid");
-        canvas.text((x, bottom + 16.0), Anchor::Middle, "tick", &label(tick));
+        canvas.text((x, bottom + 16.0), TextAnchor::Middle, "tick", &label(tick));
     }
-    canvas.text((scale.to, bottom + 32.0), Anchor::End, "axis", name);
+    canvas.text((scale.to, bottom + 32.0), TextAnchor::End, "axis", name);
 }
 
 /// Draws the ticks of a vertical axis left of a plot that spans `left` to `right`.
-pub(super) fn vertical(canvas: &mut Canvas, scale: &Scale, left: f64, right: f64, name: &str) {
+pub(super) fn vertical(
+    canvas: &mut SvgCanvas,
+    scale: &AxisScale,
+    left: f64,
+    right: f64,
+    name: &str,
+) {
     for tick in scale.ticks(36.0) {
         let y = scale.at(tick);
         canvas.line((left, y), (right, y), "grid");
-        canvas.text((left - 8.0, y + 4.0), Anchor::End, "tick", &label(tick));
+        canvas.text((left - 8.0, y + 4.0), TextAnchor::End, "tick", &label(tick));
     }
-    canvas.text((0.0, 12.0), Anchor::Start, "axis", name);
+    canvas.text((0.0, 12.0), TextAnchor::Start, "axis", name);
 }
 
 fn label(value: f64) -> String {
     let value = if value.abs() < 1e-9 { 0.0 } else { value };
     if value.abs() >= 1_000.0 {
-        return numbers::grouped(value);
+        return numbers::group_thousands(value);
     }
     // Ticks are round: the shortest writing is the right one.
     format!("{}", (value * 1e6).round() / 1e6)
@@ -139,28 +151,28 @@ mod tests {
 
     #[test]
     fn ticks_are_round_and_inside() {
-        let check = |scale: Scale, expect: &[f64]| assert_eq!(scale.ticks(50.0), expect);
+        let check = |scale: AxisScale, expect: &[f64]| assert_eq!(scale.ticks(50.0), expect);
         check(
-            Scale::linear(0.0, 100.0, 0.0, 250.0),
+            AxisScale::linear(0.0, 100.0, 0.0, 250.0),
             &[0.0, 20.0, 40.0, 60.0, 80.0, 100.0],
         );
-        check(Scale::linear(-3.0, 8.0, 200.0, 0.0), &[0.0, 5.0]);
+        check(AxisScale::linear(-3.0, 8.0, 200.0, 0.0), &[0.0, 5.0]);
         check(
-            Scale::log(3.0, 300.0, 0.0, 400.0),
+            AxisScale::log(3.0, 300.0, 0.0, 400.0),
             &[5.0, 10.0, 20.0, 50.0, 100.0, 200.0],
         );
         check(
-            Scale::log(1.0, 1e6, 0.0, 300.0),
+            AxisScale::log(1.0, 1e6, 0.0, 300.0),
             &[1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6],
         );
-        // Nothing to tell apart is no reason to divide by nothing.
-        assert!(Scale::linear(5.0, 5.0, 0.0, 100.0).at(5.0).is_finite());
-        assert!(Scale::log(0.0, 0.0, 0.0, 100.0).at(0.0).is_finite());
+        // Equal ends must not divide by zero.
+        assert!(AxisScale::linear(5.0, 5.0, 0.0, 100.0).at(5.0).is_finite());
+        assert!(AxisScale::log(0.0, 0.0, 0.0, 100.0).at(0.0).is_finite());
     }
 
     #[test]
     fn values_find_their_pixels() {
-        let scale = Scale::log(1.0, 100.0, 0.0, 200.0);
+        let scale = AxisScale::log(1.0, 100.0, 0.0, 200.0);
         for (value, pixel) in [(1.0, 0.0), (10.0, 100.0), (100.0, 200.0), (1e9, 200.0)] {
             assert!((scale.at(value) - pixel).abs() < 1e-9, "{value}");
         }

@@ -6,23 +6,23 @@ mod rates;
 mod rows;
 mod tables;
 
-pub(super) use peer::Peer;
+pub(super) use peer::WebPeer;
 pub(super) use rates::decisions;
-pub(super) use rows::{Verdict, rows, thousands};
+pub(super) use rows::{BudgetVerdict, rows, thousands};
 pub(super) use tables::write;
 
 use super::peers::forgiving;
-use super::workspace::Workspace;
-use super::{Session, Size, StandardArgs};
+use super::workspace::StandardWorkspace;
+use super::{RunSize, StandardArgs, StandardSession};
 use crate::error::LabError;
-use crate::overhead::{Analysis, Plan};
-use rates::Rate;
+use crate::overhead::{OverheadAnalysis, OverheadPlan};
+use rates::ConnectionRate;
 use serde::Serialize;
 
 /// Which sides speak HTTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Hop {
+pub(super) enum HttpSides {
     /// A client over HTTP before a server over stdio.
     HttpToStdio,
     /// HTTP on both sides.
@@ -36,22 +36,22 @@ pub(super) enum Hop {
 /// One comparison over HTTP.
 #[derive(Debug, Serialize)]
 pub(super) struct WebGroup {
-    pub(super) hop: Hop,
+    pub(super) hop: HttpSides,
     #[serde(flatten)]
-    pub(super) analysis: Analysis,
+    pub(super) analysis: OverheadAnalysis,
 }
 
 /// All that was measured over HTTP.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Web {
+pub(super) struct WebResults {
     pub(super) groups: Vec<WebGroup>,
     /// Calls a second with many connections.
-    rates: Vec<Rate>,
+    rates: Vec<ConnectionRate>,
     /// Arms that were not measured, and why.
     absent: Vec<String>,
 }
 
-impl Hop {
+impl HttpSides {
     pub(super) fn title(self) -> &'static str {
         match self {
             Self::HttpToStdio => "HTTP→stdio",
@@ -61,7 +61,7 @@ impl Hop {
         }
     }
 
-    /// The variant that the budget counts from.
+    /// Returns the variant that the budget counts from.
     pub(super) fn baseline(self) -> &'static str {
         match self {
             Self::HttpToStdio | Self::HttpToHttp => "direct",
@@ -70,18 +70,18 @@ impl Hop {
     }
 }
 
-/// Measures every hop: added latency pinned, then calls a second with all cores. What was measured is in `web`,
-/// whatever ends it.
+/// Measures every hop: added latency pinned, then calls a second with all cores. Its results are in `web` even on a
+/// failure.
 pub(super) fn measure(
     args: &StandardArgs,
-    workspace: &Workspace,
-    size: &Size,
-    session: &mut Session<'_>,
-    web: &mut Web,
+    workspace: &StandardWorkspace,
+    size: &RunSize,
+    session: &mut StandardSession<'_>,
+    web: &mut WebResults,
 ) -> Result<(), LabError> {
     web.absent = plans::absent(args);
     for (hop, mut plan) in plans::plans(args, workspace, size)? {
-        let analysis = session.compared(hop.title(), args, &mut plan)?;
+        let analysis = session.compare_variants(hop.title(), args, &mut plan)?;
         let groups = analysis.map(|analysis| WebGroup { hop, analysis });
         web.groups.extend(groups);
         if hop.per_second_min().is_none() {
@@ -92,7 +92,7 @@ pub(super) fn measure(
         let (context, interrupt) = (session.context, session.interrupt.clone());
         let mut arms = std::mem::take(&mut plan.arms);
         let found = forgiving(&title, args, &mut arms, &mut session.absent, |arms| {
-            let plan = Plan {
+            let plan = OverheadPlan {
                 arms: arms.to_vec(),
                 ..plan.clone()
             };

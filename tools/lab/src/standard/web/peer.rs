@@ -1,19 +1,19 @@
 //! A peer over HTTP: how it is started, and what it calls the tool.
 
 use crate::error::LabError;
-use crate::variant::{Transport, Variant};
+use crate::variant::{Variant, VariantTransport};
 use std::ffi::OsString;
 
 /// A peer as the command line names it: `NAME[:PREFIX]=URL -- CMD`.
 #[derive(Debug, Clone)]
-pub(in super::super) struct Peer {
+pub(in super::super) struct WebPeer {
     pub(super) name: String,
-    /// What stands before a tool's name behind it.
+    /// Prefix of a tool's name behind it.
     prefix: String,
     line: String,
 }
 
-impl std::str::FromStr for Peer {
+impl std::str::FromStr for WebPeer {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -23,7 +23,7 @@ impl std::str::FromStr for Peer {
         if name.is_empty() || line.is_empty() {
             return Err(wrong());
         }
-        Variant::parse(name, line, Transport::Http).map_err(|error| error.to_string())?;
+        Variant::parse(name, line, VariantTransport::Http).map_err(|error| error.to_string())?;
         Ok(Self {
             name: name.into(),
             prefix: prefix.into(),
@@ -32,15 +32,15 @@ impl std::str::FromStr for Peer {
     }
 }
 
-impl Peer {
+impl WebPeer {
     /// How tables call it.
     pub(in super::super) fn name(&self) -> &str {
         &self.name
     }
 
-    /// The variant of this peer before a server over stdio (a command) or over HTTP (`--url URL`).
+    /// Returns the variant of this peer before a server over stdio (a command) or over HTTP (`--url URL`).
     pub(super) fn before(&self, server: &[OsString], tool: &str) -> Result<Variant, LabError> {
-        let arm = Variant::parse(&self.name, &self.line, Transport::Http)?.before(server);
+        let arm = Variant::parse(&self.name, &self.line, VariantTransport::Http)?.before(server);
         Ok(match self.prefix.as_str() {
             "" => arm,
             prefix => arm.with_tool(&format!("{prefix}{tool}")),

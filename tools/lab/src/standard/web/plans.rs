@@ -1,12 +1,12 @@
 //! The comparisons over HTTP.
 
-use super::Hop;
-use crate::driver::{Answers, Operation};
+use super::HttpSides;
+use crate::driver::{AnswerEquality, TimedOperation};
 use crate::error::LabError;
-use crate::overhead::Plan;
+use crate::overhead::OverheadPlan;
 use crate::standard::plans::{hello, named_peer, plain};
-use crate::standard::workspace::{Server, Workspace};
-use crate::standard::{Size, StandardArgs};
+use crate::standard::workspace::{MockServer, StandardWorkspace};
+use crate::standard::{RunSize, StandardArgs};
 use crate::variant::Variant;
 use std::ffi::OsString;
 
@@ -16,12 +16,12 @@ const TOOL: &str = "echo";
 const PEER_RUNS: u32 = 100;
 const PEER_WARMUP: u32 = 10;
 
-/// All comparisons over HTTP, in the order of the page.
+/// Returns all comparisons over HTTP, in the order of the page.
 pub(super) fn plans(
     args: &StandardArgs,
-    workspace: &Workspace,
-    size: &Size,
-) -> Result<Vec<(Hop, Plan)>, LabError> {
+    workspace: &StandardWorkspace,
+    size: &RunSize,
+) -> Result<Vec<(HttpSides, OverheadPlan)>, LabError> {
     let hello = hello()?;
     let direct = || workspace.direct_http();
     let peers = |server: &[OsString]| -> Result<Vec<Variant>, LabError> {
@@ -32,27 +32,27 @@ pub(super) fn plans(
     };
     let mut to_stdio = vec![
         direct(),
-        workspace.relayed_http(Server::Echo),
-        workspace.served(Server::Echo)?,
+        workspace.relayed_http(MockServer::Echo),
+        workspace.serve_server(MockServer::Echo)?,
     ];
     let mut behind = vec!["--".into()];
-    behind.extend(workspace.server(Server::Echo));
+    behind.extend(workspace.server(MockServer::Echo));
     to_stdio.extend(peers(&behind)?);
     let mut to_http = vec![direct(), workspace.tunnelled(), workspace.served_http()?];
     to_http.extend(peers(&["--url".into(), "{direct}".into()])?);
     let bridged = vec![direct(), workspace.bridged(), workspace.guarded_http()?];
     let beside = beside_peers(args, bridged.clone())?;
-    let plan = |arms: Vec<Variant>, hello: &Operation| Plan {
+    let plan = |arms: Vec<Variant>, hello: &TimedOperation| OverheadPlan {
         // Some proxies add members of their own to an answer.
-        answers: Answers::Content,
+        answers: AnswerEquality::Content,
         ..plain(args, size, arms, hello.clone())
     };
     let mut plans = vec![
-        (Hop::HttpToStdio, plan(to_stdio, &hello)),
-        (Hop::HttpToHttp, plan(to_http, &hello)),
+        (HttpSides::HttpToStdio, plan(to_stdio, &hello)),
+        (HttpSides::HttpToHttp, plan(to_http, &hello)),
         (
-            Hop::StdioToHttp,
-            Plan {
+            HttpSides::StdioToHttp,
+            OverheadPlan {
                 references: 2,
                 ..plan(bridged, &hello)
             },
@@ -60,8 +60,8 @@ pub(super) fn plans(
     ];
     if let Some(arms) = beside {
         plans.push((
-            Hop::StdioToHttpBesidePeers,
-            Plan {
+            HttpSides::StdioToHttpBesidePeers,
+            OverheadPlan {
                 references: 2,
                 runs: PEER_RUNS,
                 warmup: PEER_WARMUP,
@@ -73,7 +73,7 @@ pub(super) fn plans(
     Ok(plans)
 }
 
-/// The bridge and ours with the peers that were named, each before the first variant; nothing without peers.
+/// Returns the bridge and ours with the peers that were named, each before the first variant; nothing without peers.
 fn beside_peers(
     args: &StandardArgs,
     mut arms: Vec<Variant>,
@@ -84,7 +84,7 @@ fn beside_peers(
     Ok((!args.peer.is_empty()).then_some(arms))
 }
 
-/// What is missing, and how it is had.
+/// Returns the absent parts, and how to get them.
 pub(super) fn absent(args: &StandardArgs) -> Vec<String> {
     let there = args.http_peer.iter().any(|peer| peer.name == "mcp-proxy");
     match there {

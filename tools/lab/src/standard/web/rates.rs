@@ -1,14 +1,17 @@
 //! Calls a second with many connections, each with a session of its own: client, variant and server share all
 //! cores. One thread drives all connections, so that little of the machine is the generator's.
 
-use super::Hop;
-use crate::Context;
-use crate::driver::{Answers, Expectation, Flock, HttpSession, Landed, Operation, Served};
+use super::HttpSides;
+use crate::LabContext;
+use crate::driver::{
+    AnswerEquality, AnswerExpectation, AnsweredClient, ClientPool, HttpSession, ListeningServer,
+    TimedOperation,
+};
 use crate::error::LabError;
-use crate::interrupt::Interrupt;
+use crate::interrupt::InterruptFlag;
 use crate::journal;
-use crate::overhead::Plan;
-use crate::stats::{Interval, Random, Sorted};
+use crate::overhead::OverheadPlan;
+use crate::stats::{Interval, SeededRandom, SortedSamples};
 use crate::variant::Variant;
 use crate::{processes, wall_clock};
 use serde::Serialize;
@@ -28,8 +31,8 @@ const REST: Duration = Duration::from_millis(500);
 
 /// One variant with many connections.
 #[derive(Debug, Serialize)]
-pub(super) struct Rate {
-    pub(super) hop: Hop,
+pub(super) struct ConnectionRate {
+    pub(super) hop: HttpSides,
     pub(super) arm: String,
     pub(super) connections: usize,
     /// Calls a second.
@@ -52,7 +55,7 @@ pub(super) struct Rate {
 }
 
 /// One launch.
-struct Round {
+struct RateRound {
     per_second: f64,
     p50_us: f64,
     p99_us: f64,
@@ -64,14 +67,14 @@ struct Round {
 
 /// Measures all variants of a plan, in random order within each launch.
 pub(super) fn measure(
-    hop: Hop,
-    plan: &Plan,
+    hop: HttpSides,
+    plan: &OverheadPlan,
     quick: bool,
-    context: &Context,
-    interrupt: &Interrupt,
-) -> Result<Vec<Rate>, LabError> {
-    let mut random = Random::new(plan.seed);
-    let mut rounds: Vec<Vec<Round>> = plan.arms.iter().map(|_| Vec::new()).collect();
+    context: &LabContext,
+    interrupt: &InterruptFlag,
+) -> Result<Vec<ConnectionRate>, LabError> {
+    let mut random = SeededRandom::new(plan.seed);
+    let mut rounds: Vec<Vec<RateRound>> = plan.arms.iter().map(|_| Vec::new()).collect();
     let before: Vec<u64> = plan.arms.iter().map(decisions).collect::<Result<_, _>>()?;
     for _ in 0..if quick { 3 } else { LAUNCHES } {
         let mut order: Vec<usize> = (0..plan.arms.len()).collect();
@@ -86,20 +89,20 @@ pub(super) fn measure(
         }
     }
     let arms = plan.arms.iter().zip(rounds).zip(before);
-    arms.map(|((arm, rounds), before)| told(hop, plan, arm, &rounds, before, context))
+    arms.map(|((arm, rounds), before)| summarise_rounds(hop, plan, arm, &rounds, before, context))
         .collect()
 }
 
-fn told(
-    hop: Hop,
-    plan: &Plan,
+fn summarise_rounds(
+    hop: HttpSides,
+    plan: &OverheadPlan,
     arm: &Variant,
-    rounds: &[Round],
+    rounds: &[RateRound],
     before: u64,
-    context: &Context,
-) -> Result<Rate, LabError> {
-    let all = |of: fn(&Round) -> f64| rounds.iter().map(of).collect::<Vec<f64>>();
-    let most = |of: fn(&Round) -> u64| rounds.iter().map(of).max().unwrap_or_default();
+    context: &LabContext,
+) -> Result<ConnectionRate, LabError> {
+    let all = |of: fn(&RateRound) -> f64| rounds.iter().map(of).collect::<Vec<f64>>();
+    let most = |of: fn(&RateRound) -> u64| rounds.iter().map(of).max().unwrap_or_default();
     let answered = rounds.iter().map(|round| round.answered).sum();
     let (mut decided, mut verified) = (None, None);
     if let Some(directory) = arm.journal() {
@@ -115,7 +118,7 @@ fn told(
         decided = Some(found);
         verified = Some(super::super::verify(directory, &arm.name, context)?);
     }
-    Ok(Rate {
+    Ok(ConnectionRate {
         hop,
         arm: arm.name.clone(),
         connections: CONNECTIONS,
@@ -131,7 +134,7 @@ fn told(
     })
 }
 
-/// How many calls the variant's journal has decided so far.
+/// Returns how many calls the variant's journal has decided so far.
 pub(in super::super) fn decisions(arm: &Variant) -> Result<u64, LabError> {
     let Some(directory) = arm.journal().filter(|directory| Path::exists(directory)) else {
         return Ok(0);
@@ -146,17 +149,17 @@ pub(in super::super) fn decisions(arm: &Variant) -> Result<u64, LabError> {
 }
 
 /// One fresh start of a variant, and of the server that it leads to.
-fn launch(plan: &Plan, arm: &Variant, quick: bool) -> Result<Round, LabError> {
+fn launch(plan: &OverheadPlan, arm: &Variant, quick: bool) -> Result<RateRound, LabError> {
     let direct = plan.arms.first().filter(|_| arm.wants_direct());
     let direct = direct
-        .map(|direct| Served::start(direct, plan.timeout_ms))
+        .map(|direct| ListeningServer::start(direct, plan.timeout_ms))
         .transpose()?;
     let placed = direct
         .as_ref()
         .map(|direct| arm.behind(&direct.url().to_string()));
-    let served = Served::start(placed.as_ref().unwrap_or(arm), plan.timeout_ms)?;
+    let served = ListeningServer::start(placed.as_ref().unwrap_or(arm), plan.timeout_ms)?;
     let operation = match arm.tool() {
-        Some(tool) => plan.operation.named(tool),
+        Some(tool) => plan.operation.with_tool(tool),
         None => plan.operation.clone(),
     };
     let round = load(plan, &operation, &served, quick).map_err(|what| LabError::Invalid {
@@ -171,7 +174,12 @@ fn launch(plan: &Plan, arm: &Variant, quick: bool) -> Result<Round, LabError> {
 }
 
 /// Connects, rests, and calls for a while.
-fn load(plan: &Plan, operation: &Operation, served: &Served, quick: bool) -> Result<Round, String> {
+fn load(
+    plan: &OverheadPlan,
+    operation: &TimedOperation,
+    served: &ListeningServer,
+    quick: bool,
+) -> Result<RateRound, String> {
     let connect =
         || HttpSession::open(served.url(), &[], operation, plan.protocol, plan.timeout_ms);
     let first = connect()?;
@@ -180,13 +188,14 @@ fn load(plan: &Plan, operation: &Operation, served: &Served, quick: bool) -> Res
     let others = (1..CONNECTIONS).map(|_| connect());
     let sessions: Result<Vec<HttpSession>, String> =
         std::iter::once(Ok(first)).chain(others).collect();
-    let mut flock = Flock::new(sessions?, plan.timeout_ms).map_err(|error| error.to_string())?;
+    let mut flock =
+        ClientPool::new(sessions?, plan.timeout_ms).map_err(|error| error.to_string())?;
     let question = operation.question(plan.protocol);
-    let mut expectation = Expectation::new(Answers::Content, false);
+    let mut expectation = AnswerExpectation::new(AnswerEquality::Content, false);
     let (start, span) = (Instant::now(), if quick { SPAN / 3 } else { SPAN });
     let end = start + WARM + span;
     let (mut answered, mut times_us) = (0, Vec::with_capacity(1 << 18));
-    let mut each = |landed: Landed<'_>| {
+    let mut each = |landed: AnsweredClient<'_>| {
         answered += 1;
         if landed.begun >= start + WARM {
             times_us.push(landed.reply.elapsed_ns as f64 / 1e3);
@@ -202,8 +211,8 @@ fn load(plan: &Plan, operation: &Operation, served: &Served, quick: bool) -> Res
     let (loaded_kib, helpers_kib) = (resident_kib(served), helpers_kib(served));
     flock.close();
     let counted_calls = times_us.len() as f64;
-    let sorted = Sorted::new(times_us);
-    Ok(Round {
+    let sorted = SortedSamples::new(times_us);
+    Ok(RateRound {
         per_second: counted_calls / counted.as_secs_f64().max(1e-9),
         p50_us: sorted.at(0.5).unwrap_or_default(),
         p99_us: sorted.at(0.99).unwrap_or_default(),
@@ -215,13 +224,13 @@ fn load(plan: &Plan, operation: &Operation, served: &Served, quick: bool) -> Res
 }
 
 /// Resident memory of a variant's own process.
-fn resident_kib(served: &Served) -> u64 {
+fn resident_kib(served: &ListeningServer) -> u64 {
     let own = served.pid().and_then(processes::member);
     own.map_or(0, |member| member.resident_kib)
 }
 
 /// Memory of what else a variant started, without the servers behind it.
-fn helpers_kib(served: &Served) -> u64 {
+fn helpers_kib(served: &ListeningServer) -> u64 {
     let Some(root) = served.pid() else { return 0 };
     processes::tree(root)
         .iter()

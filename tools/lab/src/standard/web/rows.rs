@@ -1,8 +1,8 @@
 //! The budgets over HTTP, row by row.
 
-use super::rates::Rate;
-use super::{Hop, Web, WebGroup};
-use crate::overhead::{Comparison, whole};
+use super::rates::ConnectionRate;
+use super::{HttpSides, WebGroup, WebResults};
+use crate::overhead::{VariantComparison, whole};
 use crate::standard::causes;
 use crate::stats::Interval;
 
@@ -15,21 +15,21 @@ pub(super) const RESIDENT_KIB_MAX: u64 = 15 * 1024;
 
 /// A budget and what was measured.
 #[derive(Debug)]
-pub(in super::super) struct Verdict {
+pub(in super::super) struct BudgetVerdict {
     pub(in super::super) what: String,
     pub(in super::super) budget: String,
     pub(in super::super) measured: String,
     /// The best peer's name and figure, and ours over that.
     pub(in super::super) peer: Option<(String, f64)>,
-    /// Where the time goes, by the stages of our variant.
+    /// Cause, by the stages of our variant.
     pub(in super::super) cause: String,
     /// Whether there is a peer that could be had.
     pub(in super::super) wants_peer: bool,
     pub(in super::super) kept: bool,
 }
 
-impl Hop {
-    /// Calls a second with many connections, at least; nothing where none are asked for.
+impl HttpSides {
+    /// Calls a second with many connections, at least; `None` if none are requested.
     pub(super) fn per_second_min(self) -> Option<f64> {
         match self {
             Self::HttpToStdio => Some(30_000.0),
@@ -43,13 +43,13 @@ impl Hop {
     }
 }
 
-/// Whether this is our own variant.
+/// Returns whether this is our own variant.
 pub(super) fn is_ours(arm: &str) -> bool {
     arm.starts_with("durward")
 }
 
-/// Whether the added latency of our variant is within its budgets; nothing for other variants and baselines.
-pub(super) fn is_kept(hop: Hop, found: &Comparison) -> Option<bool> {
+/// Returns whether the added latency of our variant is within its budgets; nothing for other variants and baselines.
+pub(super) fn is_kept(hop: HttpSides, found: &VariantComparison) -> Option<bool> {
     if !is_ours(&found.arm) || found.baseline != hop.baseline() {
         return None;
     }
@@ -60,8 +60,8 @@ pub(super) fn is_kept(hop: Hop, found: &Comparison) -> Option<bool> {
     Some(found.overhead_us.upper() <= ADDED_P50_US_MAX && p99)
 }
 
-/// Every budget of the design over HTTP.
-pub(in super::super) fn rows(web: &Web) -> Vec<Verdict> {
+/// Returns every budget of the design over HTTP.
+pub(in super::super) fn rows(web: &WebResults) -> Vec<BudgetVerdict> {
     let mut rows = Vec::new();
     for group in &web.groups {
         rows.extend(latency(group));
@@ -70,7 +70,7 @@ pub(in super::super) fn rows(web: &Web) -> Vec<Verdict> {
     rows
 }
 
-fn latency(group: &WebGroup) -> Vec<Verdict> {
+fn latency(group: &WebGroup) -> Vec<BudgetVerdict> {
     let (hop, baseline) = (group.hop, group.hop.baseline());
     let against = |ours: bool| {
         let mut all = group.analysis.comparisons.iter();
@@ -82,20 +82,21 @@ fn latency(group: &WebGroup) -> Vec<Verdict> {
         return Vec::new();
     };
     let peer = against(false);
-    let row = |percentile: &str, most: f64, mine: &Interval, theirs: Option<&Interval>| Verdict {
-        what: format!("{}, {percentile} over {baseline}", hop.title()),
-        budget: format!("≤ {most:.0} µs"),
-        measured: format!("{} µs", whole(mine)),
-        peer: peer.zip(theirs).map(|(peer, theirs)| {
-            (
-                format!("{} {} µs", peer.arm, whole(theirs)),
-                mine.point / theirs.point,
-            )
-        }),
-        cause: causes::in_analysis(&group.analysis, &ours.arm).unwrap_or_default(),
-        wants_peer: hop.per_second_min().is_some(),
-        kept: mine.upper() <= most,
-    };
+    let row =
+        |percentile: &str, most: f64, mine: &Interval, theirs: Option<&Interval>| BudgetVerdict {
+            what: format!("{}, {percentile} over {baseline}", hop.title()),
+            budget: format!("≤ {most:.0} µs"),
+            measured: format!("{} µs", whole(mine)),
+            peer: peer.zip(theirs).map(|(peer, theirs)| {
+                (
+                    format!("{} {} µs", peer.arm, whole(theirs)),
+                    mine.point / theirs.point,
+                )
+            }),
+            cause: causes::in_analysis(&group.analysis, &ours.arm).unwrap_or_default(),
+            wants_peer: hop.per_second_min().is_some(),
+            kept: mine.upper() <= most,
+        };
     let mut rows = vec![row(
         "p50",
         ADDED_P50_US_MAX,
@@ -113,7 +114,7 @@ fn latency(group: &WebGroup) -> Vec<Verdict> {
     rows
 }
 
-fn rate(group: &WebGroup, rates: &[Rate]) -> Vec<Verdict> {
+fn rate(group: &WebGroup, rates: &[ConnectionRate]) -> Vec<BudgetVerdict> {
     let hop = group.hop;
     let of = |ours: bool| {
         let mut all = rates.iter().filter(move |rate| rate.hop == hop);
@@ -128,7 +129,7 @@ fn rate(group: &WebGroup, rates: &[Rate]) -> Vec<Verdict> {
     let mebibytes = |kib: u64| kib as f64 / 1024.0;
     let alone = causes::in_analysis(&group.analysis, &ours.arm).unwrap_or_default();
     vec![
-        Verdict {
+        BudgetVerdict {
             cause: format!(
                 "a call takes {:.0} µs at the median with all connections; one at a time, {alone}",
                 ours.p50_us
@@ -143,7 +144,7 @@ fn rate(group: &WebGroup, rates: &[Rate]) -> Vec<Verdict> {
             wants_peer: true,
             kept: ours.per_second.lower() >= least,
         },
-        Verdict {
+        BudgetVerdict {
             cause: format!(
                 "its helpers hold {:.1} MiB more, under load it holds {:.1} MiB",
                 mebibytes(ours.helpers_kib),
@@ -165,7 +166,7 @@ fn rate(group: &WebGroup, rates: &[Rate]) -> Vec<Verdict> {
     ]
 }
 
-/// A rate without decimals, with its interval.
+/// Returns a rate without decimals, with its interval.
 pub(in super::super) fn thousands(rate: &Interval) -> String {
     match (rate.ci_low, rate.ci_high) {
         (Some(low), Some(high)) => format!("{:.0} [{low:.0}, {high:.0}]", rate.point),

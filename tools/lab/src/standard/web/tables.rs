@@ -1,14 +1,14 @@
 //! The hop over HTTP as tables.
 
-use super::rates::{CONNECTIONS, Rate};
+use super::rates::{CONNECTIONS, ConnectionRate};
 use super::rows::{ADDED_P50_US_MAX, ADDED_P99_US_MAX, is_kept, is_ours, thousands};
-use super::{Web, WebGroup};
-use crate::overhead::{Comparison, point, whole};
+use super::{WebGroup, WebResults};
+use crate::overhead::{VariantComparison, point, whole};
 use crate::standard::budget::word;
 use std::fmt::{self, Write as _};
 
 /// Writes all tables.
-pub(in super::super) fn write(web: &Web, page: &mut String) -> fmt::Result {
+pub(in super::super) fn write(web: &WebResults, page: &mut String) -> fmt::Result {
     writeln!(page, "\n## Over HTTP\n")?;
     writeln!(
         page,
@@ -67,7 +67,7 @@ fn latencies(group: &WebGroup, page: &mut String) -> fmt::Result {
     Ok(())
 }
 
-fn cells(found: Option<&Comparison>) -> String {
+fn cells(found: Option<&VariantComparison>) -> String {
     match found {
         None => " - | - |".into(),
         Some(found) => format!(
@@ -78,7 +78,7 @@ fn cells(found: Option<&Comparison>) -> String {
     }
 }
 
-fn rates(rates: &[Rate], page: &mut String) -> fmt::Result {
+fn rates(rates: &[ConnectionRate], page: &mut String) -> fmt::Result {
     writeln!(page, "\n### {CONNECTIONS} connections\n")?;
     writeln!(
         page,

@@ -3,9 +3,9 @@ use std::cell::Cell;
 use std::sync::atomic::AtomicUsize;
 
 /// A folder of its own, taken away at the end.
-struct Folder(PathBuf);
+struct TestFolder(PathBuf);
 
-impl Folder {
+impl TestFolder {
     fn new(name: &str) -> Self {
         let folder = std::env::temp_dir().join(format!("pbpk-parts-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
@@ -14,7 +14,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for TestFolder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
@@ -22,8 +22,8 @@ impl Drop for Folder {
 
 const SIZE: usize = 2;
 
-fn opened(folder: &Path, count: usize) -> Parts {
-    let parts = Parts::open(
+fn opened(folder: &Path, count: usize) -> RunParts {
+    let parts = RunParts::open(
         folder,
         "Id,Time\n".to_owned(),
         7,
@@ -34,7 +34,7 @@ fn opened(folder: &Path, count: usize) -> Parts {
     parts.map_err(|_| "not opened").unwrap()
 }
 
-fn made(folder: &Path, count: usize) -> Parts {
+fn make_parts(folder: &Path, count: usize) -> RunParts {
     let parts = opened(folder, count);
     for part in 0..count {
         let failures = if part == 1 { "3,why\n" } else { "" };
@@ -46,12 +46,12 @@ fn made(folder: &Path, count: usize) -> Parts {
 
 #[test]
 fn joining_ends_at_the_look_that_says_so_and_goes_on_to_the_same_bytes() {
-    let folder = Folder::new("join");
+    let folder = TestFolder::new("join");
     let count = 5;
     // Opening looks at every part that is there, joining before each that it adds.
     for phase in ["open", "join"] {
         for allowed in 0..count {
-            let parts = made(&folder.0, count);
+            let parts = make_parts(&folder.0, count);
             let looks = AtomicUsize::new(0);
             let ask = || {
                 let over = looks.fetch_add(1, Ordering::Relaxed) >= allowed;
@@ -60,9 +60,9 @@ fn joining_ends_at_the_look_that_says_so_and_goes_on_to_the_same_bytes() {
             let watch = Watch::new(Some(&ask));
             let failed = if phase == "open" {
                 let head = parts.head.clone();
-                Parts::found(&folder.0, head, count * SIZE, SIZE, &watch).err()
+                RunParts::find_parts(&folder.0, head, count * SIZE, SIZE, &watch).err()
             } else {
-                Joined::begin(&parts).unwrap().finish(&watch).err()
+                JoinedTables::begin(&parts).unwrap().finish(&watch).err()
             };
             let failed = failed.unwrap();
             assert_eq!(interrupt(&failed), Some(Interrupt::Deadline), "{phase}");
@@ -73,7 +73,9 @@ fn joining_ends_at_the_look_that_says_so_and_goes_on_to_the_same_bytes() {
         }
     }
     let parts = opened(&folder.0, count);
-    let failures = Joined::begin(&parts).unwrap().finish(&Watch::default());
+    let failures = JoinedTables::begin(&parts)
+        .unwrap()
+        .finish(&Watch::default());
     assert_eq!(failures.unwrap(), 1);
     let table = fs::read_to_string(folder.0.join(RESULTS)).unwrap();
     assert_eq!(table, "Id,Time\n0,0\n1,0\n2,0\n3,0\n4,0\n");
@@ -83,9 +85,9 @@ fn joining_ends_at_the_look_that_says_so_and_goes_on_to_the_same_bytes() {
 
 #[test]
 fn parts_are_joined_in_their_order_as_they_come() {
-    let folder = Folder::new("order");
+    let folder = TestFolder::new("order");
     let parts = opened(&folder.0, 3);
-    let mut joined = Joined::begin(&parts).unwrap();
+    let mut joined = JoinedTables::begin(&parts).unwrap();
     let watch = Watch::default();
     let length = || fs::metadata(folder.0.join(UNFINISHED)).unwrap().len();
     let before = length();
@@ -103,7 +105,7 @@ fn parts_are_joined_in_their_order_as_they_come() {
 
 #[test]
 fn a_piece_that_cannot_be_made_leaves_the_file_as_it_was() {
-    let folder = Folder::new("pieces");
+    let folder = TestFolder::new("pieces");
     let file = folder.0.join("table.csv");
     write_whole(&file, b"old").unwrap();
     let left = Cell::new(1000);
