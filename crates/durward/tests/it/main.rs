@@ -106,6 +106,7 @@ mod serve_idle;
 mod serve_keys;
 mod serve_keys_lasting;
 mod serve_places;
+mod serve_processes;
 mod serve_questions;
 mod serve_reach;
 mod serve_reach_faults;
