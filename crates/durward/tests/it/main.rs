@@ -105,6 +105,7 @@ mod serve_http;
 mod serve_idle;
 mod serve_keys;
 mod serve_keys_lasting;
+mod serve_long_calls;
 mod serve_places;
 mod serve_processes;
 mod serve_questions;
