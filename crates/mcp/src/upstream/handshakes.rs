@@ -9,7 +9,7 @@ use wire::{Bounds, scan_request};
 
 use super::link::Link;
 
-/// Most kinds of clients whose answers are kept for one server.
+/// Most kinds of clients that answers of one server are kept for.
 const CLIENT_KINDS_MAX: usize = 16;
 /// Longest answer that is kept, in bytes.
 const RESULT_BYTES_MAX: usize = 64 * 1024;

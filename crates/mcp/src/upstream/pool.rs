@@ -361,7 +361,7 @@ impl Pool {
     }
 
     /// The answer to a client's `initialize`: the server's own to the first, the same to those who
-    /// share its process, and to sessions whose client offers the same: such a session starts its process at its first
+    /// share its process, and to sessions of clients that offer the same: such a session starts its process at its first
     /// call. `Err` where the server's answer is an error: that answer, to be passed on.
     ///
     /// # Errors

@@ -47,7 +47,7 @@ impl Asker {
         let is_long = asked.is_long;
         let read = || {
             if is_long {
-                // Read again below, where it takes no serving thread.
+                // Read again below, without a serving thread.
                 return asked.step.facts().and_then(Touched::of);
             }
             // It was read before, so it can be again; else it is judged by what was known then.
