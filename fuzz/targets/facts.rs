@@ -108,6 +108,7 @@ fn context(caller: &Caller) -> Context<'_> {
         roles: ROLES.get_or_init(ArgumentRoles::default),
         definitions: None,
         builtin: None,
+        inline: None,
     }
 }
 

@@ -64,6 +64,7 @@ fn facts(arguments: &str) -> Option<Facts> {
         roles: &ArgumentRoles::default(),
         definitions: None,
         builtin: None,
+        inline: None,
     };
     describe::client_request("tools/call", Some(ResourceType::Tool), &scan, &context).ok()
 }

@@ -14,6 +14,7 @@ pub mod federation;
 pub mod http;
 pub mod message;
 pub mod notes;
+mod reading_pool;
 mod room;
 pub mod stdio;
 pub mod upstream;

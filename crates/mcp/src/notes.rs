@@ -8,6 +8,8 @@ use gate::{ClosedSet, Explained, Gate, Label, closed_set};
 use net::http::server::BodyFault;
 use wire::{WireError, WireErrorKind};
 
+use crate::message::frames::UpstreamFault;
+
 /// Most kinds that are kept apart.
 const KINDS_MAX: usize = 64;
 
@@ -56,6 +58,7 @@ impl Note {
 pub struct Noted<'m> {
     event: Label,
     message: Cow<'m, str>,
+    level: Level,
 }
 
 impl<T: Explained> From<T> for Noted<'_> {
@@ -63,16 +66,28 @@ impl<T: Explained> From<T> for Noted<'_> {
         Self {
             event: value.into(),
             message: Cow::Borrowed(value.sentence()),
+            level: Level::Warning,
         }
     }
 }
 
 impl<'m> Noted<'m> {
+    /// Notes that a server does not speak the revision of a request. That belongs to normal operation: a client that
+    /// offers its newest revision first tries an earlier one next.
+    pub(crate) fn fallback() -> Self {
+        let message = "the server does not speak revision 2026-07-28; its client can open a session of an earlier one";
+        Self {
+            level: Level::Info,
+            ..Self::of(UpstreamFault::EraMismatch, message)
+        }
+    }
+
     /// A name with words about this case.
     pub(crate) fn of(event: impl Explained, message: impl Into<Cow<'m, str>>) -> Self {
         Self {
             event: event.into(),
             message: message.into(),
+            level: Level::Warning,
         }
     }
 
@@ -81,6 +96,7 @@ impl<'m> Noted<'m> {
         Self {
             event: Frame(fault.kind).into(),
             message: Cow::Borrowed(fault.message),
+            level: Level::Warning,
         }
     }
 
@@ -89,6 +105,7 @@ impl<'m> Noted<'m> {
         Self {
             event: Body(fault).into(),
             message: Cow::Borrowed(fault.sentence()),
+            level: Level::Warning,
         }
     }
 }
@@ -144,20 +161,30 @@ pub struct Notes {
 struct Waiting {
     event: Label,
     message: String,
+    level: Level,
     count: u64,
 }
 
 impl Notes {
     /// Notes an event; it is written with the next flush.
     pub fn add(&mut self, noted: Noted<'_>) {
-        let Noted { event, message } = noted;
-        if let Some(note) = self.waiting.iter_mut().find(|note| note.event == event) {
+        let Noted {
+            event,
+            message,
+            level,
+        } = noted;
+        let same = |note: &&mut Waiting| note.event == event && note.level == level;
+        if let Some(note) = self.waiting.iter_mut().find(same) {
             note.count += 1;
         } else if self.waiting.len() < KINDS_MAX {
-            tracing::warn!(event = event.as_str(), "{message}");
+            match level {
+                Level::Info => tracing::info!(event = event.as_str(), "{message}"),
+                Level::Warning => tracing::warn!(event = event.as_str(), "{message}"),
+            }
             self.waiting.push(Waiting {
                 event,
                 message: message.into_owned(),
+                level,
                 count: 1,
             });
         }
@@ -172,7 +199,7 @@ impl Notes {
                 note.message
             };
             let record = System {
-                level: Some(Level::Warning),
+                level: Some(note.level),
                 component: Some(Component::Mcp),
                 message: Some(&message),
                 session_id: Some(session_id),
@@ -187,7 +214,6 @@ impl Notes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::frames::UpstreamFault;
 
     #[test]
     fn names_that_other_crates_list_are_listed_here_in_full() {

@@ -116,6 +116,7 @@ impl Question<'_> {
             roles: &roles,
             definitions: None,
             builtin: builtin.as_deref(),
+            inline: None,
         })
     }
 

@@ -37,6 +37,17 @@ impl StepBudget {
         }
     }
 
+    /// The same, of not more than `most` steps.
+    #[must_use]
+    pub fn at_most(self, most: u64) -> Self {
+        let total = self.total.min(most);
+        Self {
+            total,
+            left: Cell::new(total),
+            ..self
+        }
+    }
+
     /// Takes `steps`; returns false, and nothing more is left, if there are not so many.
     pub fn spend(&self, steps: u64) -> bool {
         if let Some(left) = self.left.get().checked_sub(steps) {

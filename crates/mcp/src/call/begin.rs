@@ -58,6 +58,13 @@ impl Asker {
                 Err(stop) => return stop,
             }
         }
+        let mut has_waited = false;
+        if asked.is_long && !is_withdrawn {
+            has_waited = true;
+            let read = Box::pin(self.read_whole(&frame, &mut asked, true));
+            let (read, is_taken_back) = self.before_judging(guard.as_ref(), read).await;
+            is_withdrawn = is_taken_back || read.is_none();
+        }
         let mut listed = match &asked.step {
             _ if is_withdrawn => Listed::Withdrawn,
             Step::Unlisted(..) => {
@@ -67,6 +74,7 @@ impl Asker {
                     Err(stop) => return stop,
                 }
             }
+            _ if has_waited => Listed::Waited,
             _ => Listed::Known,
         };
         let turn = match self.first_turn(&asked) {

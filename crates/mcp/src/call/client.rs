@@ -14,6 +14,7 @@ use super::under_way::{CallGuard, Stop, UnderWay, withdrawn};
 use crate::describe::Context;
 use crate::message::era;
 use crate::notes::{Note, Noted};
+use crate::reading_pool::ReadingPool;
 use crate::upstream::{News, Slot, taken};
 
 /// Longest id that is kept in the journal, in characters.
@@ -51,6 +52,11 @@ pub(crate) trait Client: Send + Sync {
 
     /// Whether it speaks HTTP: its headers repeat what its requests say, and caches may stand between.
     fn is_over_http(&self) -> bool;
+
+    /// Returns the threads that read its long calls; `None` if they are read where they arrive.
+    fn reading_pool(&self) -> Option<&ReadingPool> {
+        None
+    }
 
     /// Notes something about it for the journal.
     fn note(&self, noted: Noted<'_>);

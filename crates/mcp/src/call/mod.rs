@@ -15,6 +15,7 @@ pub mod input_required;
 mod inspected;
 mod listens;
 mod lists;
+mod long_reading;
 mod notify;
 mod order;
 mod questions;

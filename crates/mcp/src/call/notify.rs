@@ -10,7 +10,7 @@ use wire::jsonrpc::{Kind, member};
 
 use super::client::Asker;
 use super::order::Turn;
-use crate::describe;
+use crate::describe::{self, Context, InlineBound};
 use crate::message::shapes;
 use crate::notes::Note;
 use crate::upstream::Frame;
@@ -111,8 +111,18 @@ impl Asker {
             return Err("it is not a notification");
         };
         let server = Some(ResourceType::Server);
-        let facts =
-            self.with_context(|context| describe::client_request(method, server, &scan, context))?;
+        // Its sender waits for no answer, so it may not take long.
+        let inline = self.client.reading_pool().map(|_| InlineBound::default());
+        let facts = self.with_context(|context| {
+            let inline = inline.as_ref();
+            let context = Context { inline, ..*context };
+            describe::client_request(method, server, &scan, &context)
+        })?;
+        if inline.is_some_and(|inline| inline.is_exceeded()) {
+            return Err(
+                "a notification was dropped: it takes too long to read; send shorter strings",
+            );
+        }
         let gate = &self.server.gate;
         let digest = member(&scan.params, "arguments").map(|raw| gate.digest(raw.as_bytes()));
         Ok((facts, digest))

@@ -15,7 +15,7 @@ use super::client::Asker;
 use super::input_required::Return;
 use super::listens;
 use super::server::Server;
-use crate::describe;
+use crate::describe::{self, Context, InlineBound};
 use crate::message::method::{self, Class, List, Treatment};
 use crate::message::splice::{Marks, meta};
 use crate::message::{frames, request, shapes};
@@ -51,6 +51,8 @@ pub(crate) struct Asked {
     pub(super) page: Option<Page>,
     /// What it says to a built-in server.
     pub(super) read: Option<Box<toolkit::mcp::Message>>,
+    /// It was read for a few steps only, and needs more: its facts are not those of the whole call.
+    pub(super) is_long: bool,
 }
 
 /// A request's names as its client spelled them.
@@ -107,6 +109,14 @@ impl Asked {
         &self.names.id
     }
 
+    /// The run that it belongs to.
+    pub(super) fn run(&self) -> Option<RunId> {
+        match &self.step {
+            Step::Unlisted(_, origin) | Step::Judge(_, origin) => origin.run.clone(),
+            _ => None,
+        }
+    }
+
     /// Takes along the client's headers that repeat arguments.
     pub fn mirror(&mut self, headers: &http::HeaderMap) {
         self.marks.mirror(headers);
@@ -138,7 +148,8 @@ impl Asker {
         let frame = canonical.text().as_bytes();
         let seen = self.settled();
         let message = self.message(scan);
-        let step = self.step(asked, message.as_deref(), true);
+        let inline = self.client.reading_pool().map(|_| InlineBound::default());
+        let step = self.step(asked, message.as_deref(), (true, inline.as_ref()));
         let page = match method::of(method).class {
             Class::List(list) if self.recalls => Page::of(list, scan),
             _ => None,
@@ -185,6 +196,7 @@ impl Asker {
             seen,
             page,
             read: message,
+            is_long: inline.is_some_and(|inline| inline.is_exceeded()),
         }
     }
 
@@ -233,12 +245,12 @@ impl Asker {
     }
 
     /// What becomes of a request by its method and what it carries; whether its server may be asked for its
-    /// tools before.
+    /// tools before, and what bounds its reading here.
     fn step(
         &self,
         asked: &IncomingRequest<'_>,
         message: Option<&toolkit::mcp::Message>,
-        may_list: bool,
+        (may_list, inline): (bool, Option<&InlineBound>),
     ) -> Step {
         let IncomingRequest {
             scan,
@@ -278,17 +290,22 @@ impl Asker {
                 let after = After::List(list, first);
                 Step::Pass(ControlKind::List, after, control(), origin())
             }
-            (Class::Judged(reaches_for), None) => match self.judged(asked, reaches_for, message) {
-                Ok((facts, _)) if may_list && self.has_to_list_first(&facts) => {
-                    Step::Unlisted(facts, origin())
+            (Class::Judged(reaches_for), None) => {
+                match self.judged(asked, reaches_for, message, inline) {
+                    Ok((facts, _)) if inline.is_some_and(InlineBound::is_exceeded) => {
+                        Step::Judge(facts, origin())
+                    }
+                    Ok((facts, _)) if may_list && self.has_to_list_first(&facts) => {
+                        Step::Unlisted(facts, origin())
+                    }
+                    Ok((facts, Ok(()))) => Step::Judge(facts, origin()),
+                    Ok((_, Err(fault))) => {
+                        self.client.note(Noted::frame(&fault));
+                        Step::Refuse(frames::bad_frame(id.raw(), &fault))
+                    }
+                    Err(refusal) => Step::Refuse(refusal),
                 }
-                Ok((facts, Ok(()))) => Step::Judge(facts, origin()),
-                Ok((_, Err(fault))) => {
-                    self.client.note(Noted::frame(&fault));
-                    Step::Refuse(frames::bad_frame(id.raw(), &fault))
-                }
-                Err(refusal) => Step::Refuse(refusal),
-            },
+            }
         }
     }
 
@@ -298,29 +315,43 @@ impl Asker {
         frame: &Inspected<Vec<u8>>,
         asked: &mut Asked,
     ) -> Result<(), WireError> {
+        let seen = self.settled();
+        let when = (asked.received_ns, asked.run());
+        if let Some(step) = self.step_again(frame, when, asked.read.as_deref(), false)? {
+            (asked.seen, asked.step) = (seen, step);
+        }
+        Ok(())
+    }
+
+    /// Returns what becomes of a request that is read again, whole; `None` if it is none. What it says to a built-in
+    /// server is read as well, unless it is given.
+    pub(super) fn step_again(
+        &self,
+        frame: &Inspected<Vec<u8>>,
+        (received_ns, run): (u64, Option<RunId>),
+        read: Option<&toolkit::mcp::Message>,
+        may_list: bool,
+    ) -> Result<Option<Step>, WireError> {
         let message = frame.try_map_ref(|frame| shapes::of_client(frame))?;
         let scan = message.message().scan();
         let Kind::Request { id, method } = message.message().envelope()?.kind else {
-            return Ok(());
+            return Ok(None);
         };
-        let trace = Trace {
-            run: match &asked.step {
-                Step::Unlisted(_, origin) | Step::Judge(_, origin) => origin.run.clone(),
-                _ => None,
-            },
-            headers: None,
-        };
+        let trace = Trace { run, headers: None };
         let again = IncomingRequest {
             message: &message,
             scan: &scan,
             id,
             method: &method,
-            received_ns: asked.received_ns,
+            received_ns,
             trace: &trace,
         };
-        asked.seen = self.settled();
-        asked.step = self.step(&again, asked.read.as_deref(), false);
-        Ok(())
+        let own = match read {
+            Some(_) => None,
+            None => self.message(&scan),
+        };
+        let read = read.or(own.as_deref());
+        Ok(Some(self.step(&again, read, (may_list, None))))
     }
 
     /// The facts of a call that is judged and whether its arguments can be read in one way only, or the
@@ -331,15 +362,20 @@ impl Asker {
         asked: &IncomingRequest<'_>,
         reaches_for: Option<ResourceType>,
         message: Option<&toolkit::mcp::Message>,
+        inline: Option<&InlineBound>,
     ) -> Result<(Box<Facts>, Result<(), WireError>), Vec<u8>> {
         let (id, method) = (asked.id.raw(), asked.method);
         let described = self.with_context(|context| {
-            describe::client_request(method, reaches_for, asked.scan, context)
+            let context = Context { inline, ..*context };
+            describe::client_request(method, reaches_for, asked.scan, &context)
         });
         let mut facts = described.map_err(|message| {
             self.client.note(Note::ClientParamsUnusable.with(message));
             frames::error(id, -32602, message, None)
         })?;
+        if inline.is_some_and(InlineBound::is_exceeded) {
+            return Ok((facts, Ok(())));
+        }
         let plain = self.arguments_are_plain(method, asked.message.message());
         self.stated(message, &mut facts);
         Server::refresh_quarantine(&mut facts, &self.shown);

@@ -305,6 +305,7 @@ impl Server {
             roles: &self.roles,
             definitions: Some(&*shown.read()),
             builtin: self.builtin().map(Arc::as_ref),
+            inline: None,
         })
     }
 

@@ -112,7 +112,10 @@ impl Asker {
             None => return Ok(Listed::Withdrawn),
         };
         // It was read before, so it can be again; else it is judged by what was known then.
-        drop(self.read_again(frame, asked));
+        match asked.is_long {
+            true => Box::pin(self.read_whole(frame, asked, false)).await,
+            false => drop(self.read_again(frame, asked)),
+        }
         self.headers_repeat(frame.message(), asked)?;
         if let Step::Judge(_, origin) | Step::Unlisted(_, origin) = &mut asked.step {
             origin.waited = true;

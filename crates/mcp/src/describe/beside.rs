@@ -8,7 +8,7 @@ use wire::jsonrpc::member;
 use wire::scan::{Bounds, Scan, scan_reply, scan_request};
 
 use super::completion::Completion;
-use super::{Context, budget_of, is_below, paths_of, subscribed, take_leaves};
+use super::{Context, is_below, paths_of, subscribed, take_leaves};
 
 /// Parameters that are the protocol's own and no server's: `_meta`, and what a server gets back as it gave it.
 const APART: [&str; 2] = ["_meta", "requestState"];
@@ -56,12 +56,13 @@ pub(super) fn add_others(facts: &mut Facts, scan: &Scan<'_>, read: &[&str], cont
         facts.paths = Fact::Unknown;
         return;
     };
-    let budget = budget_of(&others.leaves);
+    let budget = context.budget_of(&others.leaves);
     let paths = paths_of("", &others.leaves, context, &budget);
     let reader = Reader::new(&paths, context.view, &budget);
     let mut reader = reader.with_reach(std::mem::take(&mut facts.reach));
     take_leaves(&mut reader, "", &others.leaves, context);
     facts.reach = reader.done(is_below("", &others.leaves, &frame));
+    context.note_spent(&budget);
     known.extend(paths);
 }
 
@@ -87,15 +88,18 @@ pub(super) fn find_paths_of_params(facts: &mut Facts, scan: &Scan<'_>, context: 
         return;
     };
     if let Some(scan) = &of_plain {
-        let mut found = paths_of("", &scan.leaves, context, &budget_of(&scan.leaves));
+        let budget = context.budget_of(&scan.leaves);
+        let mut found = paths_of("", &scan.leaves, context, &budget);
+        context.note_spent(&budget);
         found.retain(|path| known.iter().all(|one| one.text != path.text));
         known.extend(found);
     }
     if let Some((scan, arguments)) = of_all.as_ref().zip(all.as_deref()) {
-        let budget = budget_of(&scan.leaves);
+        let budget = context.budget_of(&scan.leaves);
         let mut reader = Reader::new(&known, context.view, &budget);
         take_leaves(&mut reader, "", &scan.leaves, context);
         facts.reach = reader.done(is_below("", &scan.leaves, arguments));
+        context.note_spent(&budget);
     }
     facts.paths = Fact::Known(known);
 }

@@ -1,6 +1,7 @@
 //! From a request to the facts that the gate judges by.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::sync::Arc;
 
 use gate::Caller;
@@ -50,6 +51,23 @@ pub trait Defined {
     fn annotations(&self, tool: &str) -> Annotations;
 }
 
+/// Steps that a call may take on the thread that serves everybody; what needs more is described elsewhere.
+pub const INLINE_STEPS_MAX: u64 = 64 * 1024;
+
+/// Bounds a description to [`INLINE_STEPS_MAX`] steps for each part of the call, and notes that it needs more.
+#[derive(Debug, Default)]
+pub struct InlineBound {
+    is_exceeded: Cell<bool>,
+}
+
+impl InlineBound {
+    /// Whether the description needs more steps. Its facts are not those of the whole call then.
+    #[must_use]
+    pub fn is_exceeded(&self) -> bool {
+        self.is_exceeded.get()
+    }
+}
+
 /// What describing needs to know beside the request.
 pub struct Context<'c> {
     /// The server's name.
@@ -66,6 +84,30 @@ pub struct Context<'c> {
     pub definitions: Option<&'c dyn Defined>,
     /// The server itself, where it is a built-in one: it states what its tools do.
     pub builtin: Option<&'c Builtin>,
+    /// Bounds the steps below those of the call's size.
+    pub inline: Option<&'c InlineBound>,
+}
+
+impl Context<'_> {
+    /// Returns what reading these strings may cost.
+    fn budget_of(&self, leaves: &[Leaf<'_>]) -> StepBudget {
+        self.budget_for(leaves.iter().map(|leaf| leaf.value.len()).sum())
+    }
+
+    fn budget_for(&self, bytes: usize) -> StepBudget {
+        let budget = StepBudget::for_input(bytes);
+        match self.inline {
+            Some(_) => budget.at_most(INLINE_STEPS_MAX),
+            None => budget,
+        }
+    }
+
+    /// Notes whether a part of the call needed more than its budget.
+    fn note_spent(&self, budget: &StepBudget) {
+        if let Some(inline) = self.inline.filter(|_| budget.is_exceeded()) {
+            inline.is_exceeded.set(true);
+        }
+    }
 }
 
 /// Describes a request of the protocol's own traffic: who asks which server, and nothing more.
@@ -130,10 +172,11 @@ pub fn client_request(
                 is_path: true,
                 is_content: false,
             };
-            let budget = StepBudget::for_input(uri.len());
+            let budget = context.budget_for(uri.len());
             let mut reader = Reader::new(&known, context.view, &budget);
             reader.take(text);
             facts.reach = reader.done(false);
+            context.note_spent(&budget);
             facts.paths = Fact::Known(known);
             beside::add_others(&mut facts, scan, &["uri"], context);
             facts.quarantine = context.definitions.and_then(|d| d.unseen_name(&uri));
@@ -173,18 +216,14 @@ fn find_paths(
     arguments: &str,
     context: &Context<'_>,
 ) {
-    let budget = budget_of(&scan.leaves);
+    let budget = context.budget_of(&scan.leaves);
     let paths = paths_of(tool, &scan.leaves, context, &budget);
     let mut reader = Reader::new(&paths, context.view, &budget);
     take_leaves(&mut reader, tool, &scan.leaves, context);
     facts.reach = reader.done(is_below(tool, &scan.leaves, arguments));
+    context.note_spent(&budget);
     facts.paths = Fact::Known(paths);
     beside::add_others(facts, scan, &["name", "arguments"], context);
-}
-
-/// Returns what reading these strings may cost.
-fn budget_of(leaves: &[Leaf<'_>]) -> StepBudget {
-    StepBudget::for_input(leaves.iter().map(|leaf| leaf.value.len()).sum())
 }
 
 /// Whether a call reads what lies below its places.
@@ -448,6 +487,7 @@ mod tests {
             roles: &ArgumentRoles::default(),
             definitions: None,
             builtin: None,
+            inline: None,
         };
         for (method, params, places) in cases {
             let frame =
@@ -485,6 +525,7 @@ mod tests {
             roles: &ArgumentRoles::default(),
             definitions: None,
             builtin: None,
+            inline: None,
         };
         for (method, kind) in [
             ("tools/call", ResourceType::Tool),

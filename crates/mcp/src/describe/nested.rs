@@ -155,6 +155,7 @@ mod tests {
             roles: &ArgumentRoles::default(),
             definitions: None,
             builtin: None,
+            inline: None,
         };
         let mut out = Vec::new();
         let outer = OuterString {
@@ -212,6 +213,7 @@ mod tests {
             roles: &roles,
             definitions: None,
             builtin: None,
+            inline: None,
         };
         let call = r#"{"params":{"arguments":{"content":"{\"path\":\"/a\"}"}}}"#;
         let scan = scan_request(call.as_bytes(), &Bounds::default()).unwrap();
@@ -281,6 +283,7 @@ mod tests {
             roles: &ArgumentRoles::default(),
             definitions: None,
             builtin: None,
+            inline: None,
         };
         let frame =
             r#"{"params":{"arguments":{"source":" [\"a/b\"]","dest":"{\"k\":[\"c/d\"]}"}}}"#;

@@ -161,6 +161,7 @@ impl Face {
                 seat,
                 member,
                 lot: Arc::clone(&self.lot),
+                reading: Arc::clone(&self.reading),
                 notes: Arc::clone(&self.notes),
             },
             self.gate.mono_ns(),

@@ -33,6 +33,7 @@ use toolkit::breaker::BreakerEvent;
 use crate::call::{Lot, Order, Server, ServerOptions};
 use crate::federation::Prefix;
 use crate::notes::{Noted, Notes};
+use crate::reading_pool::ReadingPool;
 pub use federated::StreamsOptions;
 use federated::{Absences, Federations, Memories};
 use gate::journal::EndReason;
@@ -122,6 +123,8 @@ pub struct Face {
     /// Servers that could not be asked for clients without a session.
     absences: Absences,
     seats: Seats,
+    /// Threads that read long calls.
+    reading: Arc<ReadingPool>,
     lot: Arc<Lot>,
     stays: Stays,
     notes: Arc<Mutex<Notes>>,
@@ -162,6 +165,7 @@ impl Face {
             memories: Memories::default(),
             absences: Absences::default(),
             seats: Seats::default(),
+            reading: Arc::default(),
             lot: Arc::new(Lot::guarded(random)),
             stays: Stays::default(),
             notes: Arc::default(),

@@ -192,8 +192,7 @@ impl Face {
     }
 
     fn era_mismatch(&self, id: &str) -> Response {
-        let fault = UpstreamFault::EraMismatch;
-        self.note(fault.into());
+        self.note(Noted::fallback());
         let frame = modern::era_mismatch(id, Revision::V2026_07_28.name());
         answer::json(StatusCode::BAD_REQUEST, frame)
     }

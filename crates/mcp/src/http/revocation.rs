@@ -11,6 +11,7 @@ use super::{Caller, Face};
 use crate::call::{Client, Work};
 use crate::federation::Spelling;
 use crate::notes::Noted;
+use crate::reading_pool::ReadingPool;
 use gate::journal::EndReason;
 
 /// What callers without a session have that lasts: streams, and calls that wait for a person. Calls
@@ -91,6 +92,10 @@ impl Client for Passing {
 
     fn is_over_http(&self) -> bool {
         true
+    }
+
+    fn reading_pool(&self) -> Option<&ReadingPool> {
+        Some(&self.face.reading)
     }
 
     fn note(&self, noted: Noted<'_>) {

@@ -16,6 +16,7 @@ use crate::call::{Asker, Client, Lists, Lot, Server, Shown, UnderWay, Work};
 use crate::federation::{Abilities, Spelling};
 use crate::message::request;
 use crate::notes::{Noted, Notes};
+use crate::reading_pool::ReadingPool;
 use crate::upstream::Slot;
 
 /// Most entries of one list that are remembered of one session, to tell its client of changes. Of a
@@ -39,6 +40,7 @@ pub(super) struct Session {
     member: Option<Member>,
     pub under_way: Arc<UnderWay>,
     lot: Arc<Lot>,
+    reading: Arc<ReadingPool>,
     notes: Arc<Mutex<Notes>>,
     /// Made with the first request: many sessions never get beyond being opened.
     shown: OnceLock<Arc<Shown>>,
@@ -73,6 +75,7 @@ pub(super) struct Opening<'o> {
     pub seat: Option<Seat>,
     pub member: Option<Member>,
     pub lot: Arc<Lot>,
+    pub reading: Arc<ReadingPool>,
     pub notes: Arc<Mutex<Notes>>,
 }
 
@@ -100,6 +103,7 @@ impl Session {
             member: opening.member,
             under_way: Arc::new(UnderWay::new(lists, revision)),
             lot: opening.lot,
+            reading: opening.reading,
             notes: opening.notes,
             shown: OnceLock::new(),
             used_ns: AtomicU64::new(now_ns),
@@ -221,6 +225,10 @@ impl Client for Session {
 
     fn is_over_http(&self) -> bool {
         true
+    }
+
+    fn reading_pool(&self) -> Option<&ReadingPool> {
+        Some(&self.reading)
     }
 
     fn note(&self, noted: Noted<'_>) {

@@ -6,6 +6,7 @@
 
 mod either;
 mod exchange;
+mod handshakes;
 mod kept;
 mod link;
 mod notifications;

@@ -15,10 +15,11 @@ use toolkit::server::SessionRef;
 use wire::{Era, Revision};
 
 use super::ServerCommand;
+use super::handshakes::HandshakeCache;
 use super::kept::KEPT_BYTES_OF_SERVER_MAX;
 use super::link::{Link, Making, Naming};
 use super::places::{Place, Places};
-use super::slot::{Hello, Slot, ask};
+use super::slot::{HANDSHAKE_WAIT_MS, Hello, Slot, ask};
 use super::verdict;
 use super::way::builtin::Inside;
 use super::way::http::{HttpUpstream, Remote};
@@ -117,6 +118,8 @@ pub struct Pool {
     places: Places,
     /// Bytes of the lists that its links keep.
     kept: Arc<Room>,
+    /// Answers to `initialize`, for sessions with a process each.
+    handshakes: HandshakeCache,
     slots: Mutex<HashMap<Key, Arc<Slot>>>,
     speaks_modern: AtomicU8,
     /// Nothing is started any more.
@@ -153,6 +156,7 @@ impl Pool {
             places,
             kept: Room::of(KEPT_BYTES_OF_SERVER_MAX),
             means,
+            handshakes: HandshakeCache::default(),
             slots: Mutex::default(),
             speaks_modern: AtomicU8::new(UNKNOWN),
             closed: AtomicBool::new(false),
@@ -354,7 +358,8 @@ impl Pool {
     }
 
     /// The answer to a client's `initialize`: the server's own to the first, the same to those who
-    /// share its process. `Err` where the server's answer is an error: that answer, to be passed on.
+    /// share its process, and to sessions of clients that offer the same: such a session starts its process at its first
+    /// call. `Err` where the server's answer is an error: that answer, to be passed on.
     ///
     /// # Errors
     /// Why there is no answer.
@@ -368,6 +373,22 @@ impl Pool {
         if let (Some(result), Some(_)) = (known, slot.current()) {
             return Ok(Ok(result));
         }
+        let is_of_session = slot.naming == Naming::Exclusive && self.means.is_process();
+        let handshake = is_of_session.then(|| self.handshakes.of_client(&initialize));
+        let handshake = handshake.flatten();
+        let mut handshake = match &handshake {
+            Some(handshake) => {
+                let wait = Duration::from_millis(HANDSHAKE_WAIT_MS);
+                let lock = tokio::time::timeout(wait, handshake.lock()).await;
+                Some(lock.map_err(|_| UpstreamFault::Timeout)?)
+            }
+            None => None,
+        };
+        let shared = handshake.as_ref().and_then(|handshake| handshake.result());
+        if let Some(result) = shared.map(str::to_owned) {
+            *slot.hello() = Hello::of(initialize, &result);
+            return Ok(Ok(result));
+        }
         self.worth_trying()?;
         let link = self.start(slot).await?;
         let reply = ask(&link, ControlKind::Handshake, initialize.clone()).await?;
@@ -377,13 +398,12 @@ impl Pool {
         let result = reply.payload().to_owned();
         link.agreed_on(request::version_of(&result));
         link.opened(&result);
-        *slot.hello() = Hello {
-            initialize: Some(initialize),
-            initialized: None,
-            result: Some(result.clone()),
-        };
+        *slot.hello() = Hello::of(initialize, &result);
         slot.set(&link);
-        link.keep();
+        let link = link.keep();
+        if let Some(handshake) = &mut handshake {
+            handshake.keep(&link, &result);
+        }
         Ok(Ok(result))
     }
 

@@ -16,11 +16,12 @@ use super::subscribers::Subscribers;
 use super::verdict;
 use crate::message::frames::{Failure, UpstreamFault};
 use crate::message::reply::Reply;
+use crate::message::request;
 use crate::message::splice::Marks;
 use crate::notes::Note;
 
 /// How long a server may take to open a session or to say which era it speaks, in milliseconds.
-const HANDSHAKE_WAIT_MS: u64 = 15_000;
+pub(super) const HANDSHAKE_WAIT_MS: u64 = 15_000;
 
 /// Most resources of one process that are subscribed to again when it is started again.
 const SUBSCRIPTIONS_MAX: usize = 256;
@@ -47,6 +48,8 @@ pub struct Slot {
     /// A process was started, or the slot is no longer in use.
     renewed: Notify,
     over: AtomicBool,
+    /// A server was started in it before.
+    was_started: AtomicBool,
     /// Somebody reads what belongs to no exchange.
     attended: AtomicBool,
     /// Asking its server for its tools.
@@ -99,6 +102,17 @@ pub(super) struct Hello {
     pub result: Option<String>,
 }
 
+impl Hello {
+    /// What was said before the client is ready.
+    pub fn of(initialize: Vec<u8>, result: &str) -> Self {
+        Self {
+            initialize: Some(initialize),
+            initialized: None,
+            result: Some(result.to_owned()),
+        }
+    }
+}
+
 impl Slot {
     pub(super) fn new(naming: Naming, modern: bool, owner: SessionRef, is_process: bool) -> Self {
         Self {
@@ -115,6 +129,7 @@ impl Slot {
             used_ns: AtomicU64::new(0),
             renewed: Notify::new(),
             over: AtomicBool::new(false),
+            was_started: AtomicBool::new(false),
             attended: AtomicBool::new(false),
             listing: Listing::default(),
         }
@@ -197,6 +212,7 @@ impl Slot {
     }
 
     pub(super) fn set(&self, link: &Arc<Link>) {
+        self.was_started.store(true, Ordering::Release);
         *self.link.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(link));
         if self.over.load(Ordering::Acquire)
             && let Some(late) = self.take()
@@ -268,7 +284,7 @@ impl Slot {
         Ok(())
     }
 
-    /// Opens a restarted server's session as its client did.
+    /// Opens the session of a server as its client did: of one that was started again, or at a session's first call.
     pub(super) async fn greet(&self, link: &Arc<Link>) -> Result<(), Failure> {
         let hello = self.hello().clone();
         let Some(initialize) = hello.initialize else {
@@ -278,6 +294,7 @@ impl Slot {
         if reply.is_error {
             return Err(UpstreamFault::Died.into());
         }
+        link.agreed_on(request::version_of(reply.payload()));
         link.opened(reply.payload());
         if let Some(initialized) = hello.initialized {
             let pass = link.control(ControlKind::Handshake, initialized);
@@ -285,7 +302,7 @@ impl Slot {
             told.map_err(|_| UpstreamFault::Died)?;
             self.ask_again(link).await?;
         }
-        if self.is_process {
+        if self.is_process && self.was_started.load(Ordering::Acquire) {
             link.note(Note::ServerRestarted.into());
         }
         Ok(())

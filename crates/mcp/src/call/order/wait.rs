@@ -44,15 +44,25 @@ impl Asker {
         asked: &mut Asked,
         guard: Option<&CallGuard>,
     ) -> Waited {
+        let is_long = asked.is_long;
         let read = || {
+            if is_long {
+                // Read again below, without a serving thread.
+                return asked.step.facts().and_then(Touched::of);
+            }
             // It was read before, so it can be again; else it is judged by what was known then.
             drop(self.read_again(frame, asked));
             asked.step.facts().and_then(Touched::of)
         };
-        let (holds, is_withdrawn) = self.before_judging(guard, turn.wait(read)).await;
+        let (holds, mut is_withdrawn) = self.before_judging(guard, turn.wait(read)).await;
+        if is_long && holds.is_some() && !is_withdrawn {
+            let read = Box::pin(self.read_whole_again(frame, asked));
+            let (read, is_taken_back) = self.before_judging(guard, read).await;
+            is_withdrawn = is_taken_back || read.is_none();
+        }
         if let Step::Judge(facts, origin) = &mut asked.step {
             origin.waited = true;
-            facts.unsettled = holds == Some(false);
+            facts.unsettled |= holds == Some(false);
         }
         match holds {
             Some(_) if !is_withdrawn => Waited::On,

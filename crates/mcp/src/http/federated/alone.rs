@@ -298,7 +298,7 @@ impl Face {
             }
         }
         if !reached.is_empty() && reached.iter().all(Reached::is_legacy) {
-            self.note(UpstreamFault::EraMismatch.into());
+            self.note(Noted::fallback());
             return Err(modern::none_is_modern(id, Revision::V2026_07_28.name()));
         }
         Ok((reached, absent))

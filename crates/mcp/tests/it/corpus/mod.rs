@@ -120,6 +120,7 @@ fn effect_of(
         roles: &ArgumentRoles::default(),
         definitions: None,
         builtin: None,
+        inline: None,
     };
     let facts = describe::client_request(method, reaches_for, &scan, &context).unwrap();
     let judgement = policy.judge(&facts);

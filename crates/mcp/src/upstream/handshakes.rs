@@ -1,0 +1,90 @@
+//! Cache of answers to `initialize`: sessions that only open are answered from it and start no process of their own.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use tokio::sync::Mutex as AsyncMutex;
+use wire::jsonrpc::member;
+use wire::{Bounds, scan_request};
+
+use super::link::Link;
+
+/// Most kinds of clients that answers of one server are kept for.
+const CLIENT_KINDS_MAX: usize = 16;
+/// Longest answer that is kept, in bytes.
+const RESULT_BYTES_MAX: usize = 64 * 1024;
+
+/// Answers of one server, by what a client says that the answer depends on.
+#[derive(Default)]
+pub(super) struct HandshakeCache {
+    /// The one used last is at the end.
+    answers: Mutex<Vec<(Negotiation, Arc<AsyncMutex<Handshake>>)>>,
+}
+
+/// Revision and capabilities that a client offers, as it spells them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Negotiation {
+    revision: Box<str>,
+    capabilities: Box<str>,
+}
+
+/// The latest answer to clients of one kind. Its lock is held while a server is being asked, so that clients that arrive
+/// together start one process.
+#[derive(Debug, Default)]
+pub(super) struct Handshake(Option<(Weak<Link>, String)>);
+
+impl Handshake {
+    /// Returns the result of the answer while the process that gave it runs.
+    pub fn result(&self) -> Option<&str> {
+        let (link, result) = self.0.as_ref()?;
+        let is_running = link.upgrade().is_some_and(|link| !link.has_ended());
+        is_running.then_some(result)
+    }
+
+    /// Keeps the result that a process has answered with, unless it is long.
+    pub fn keep(&mut self, link: &Arc<Link>, result: &str) {
+        if result.len() <= RESULT_BYTES_MAX {
+            self.0 = Some((Arc::downgrade(link), result.to_owned()));
+        }
+    }
+}
+
+impl HandshakeCache {
+    /// Returns the answer to clients that offer what this `initialize` does; `None` if the frame cannot be read.
+    pub fn of_client(&self, initialize: &[u8]) -> Option<Arc<AsyncMutex<Handshake>>> {
+        let negotiation = Negotiation::read(initialize)?;
+        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = answers.iter().position(|(known, _)| *known == negotiation);
+        let entry = match known {
+            Some(at) => answers.remove(at),
+            None => {
+                if answers.len() >= CLIENT_KINDS_MAX {
+                    answers.remove(0);
+                }
+                (negotiation, Arc::default())
+            }
+        };
+        let handshake = Arc::clone(&entry.1);
+        answers.push(entry);
+        Some(handshake)
+    }
+}
+
+impl Negotiation {
+    fn read(initialize: &[u8]) -> Option<Self> {
+        let scan = scan_request(initialize, &Bounds::default()).ok()?;
+        let text = |name| member(&scan.params, name).unwrap_or_default();
+        let (revision, capabilities) = (text("protocolVersion"), text("capabilities"));
+        let is_short = revision.len() + capabilities.len() <= RESULT_BYTES_MAX;
+        is_short.then(|| Self {
+            revision: revision.into(),
+            capabilities: capabilities.into(),
+        })
+    }
+}
+
+impl fmt::Debug for HandshakeCache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HandshakeCache").finish_non_exhaustive()
+    }
+}
