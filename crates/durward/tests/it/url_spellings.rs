@@ -246,6 +246,28 @@ fn each_spelling_that_a_library_opens_has_one_verdict() {
         conditions["tool_name"] = json!(id);
         json!({"id": id, "effect": effect, "conditions": conditions})
     };
+    fs::write(place.path("server.py"), SERVER).unwrap();
+    let python = python.display().to_string();
+    let script = place.path("server.py").display().to_string();
+    let guard = |rules: &Value| {
+        let policy = json!({"version": "1", "default_action": "deny", "rules": rules});
+        place.write_policy(&policy.to_string());
+        let mut client = place.guard_command(&[], &[&python, &script]);
+        client.handshake(LATEST).unwrap();
+        client
+    };
+    // Programs from before the conditions on URLs read these rules too.
+    let mut client = guard(&json!([
+        rule("deny", "deny", json!({"path_pattern": format!("{address}/**")})),
+        {"id": "any", "effect": "allow", "conditions": {"tool_name": "deny"}},
+    ]));
+    assert!(passes(&mut client, "deny", "http://good.example/x"));
+    let by_path: Vec<&&String> = opened
+        .iter()
+        .filter(|url| passes(&mut client, "deny", url))
+        .collect();
+    assert!(by_path.is_empty(), "{by_path:?}");
+    end(client);
     let rules = json!([
         rule("deny", "deny", json!({"url_pattern": format!("{address}/**")})),
         rule("class", "deny", json!({"address_class": ["loopback"]})),
@@ -253,14 +275,7 @@ fn each_spelling_that_a_library_opens_has_one_verdict() {
         rule("other", "allow", json!({"url_pattern": "http://good.example/**"})),
         {"id": "any", "effect": "allow", "conditions": {"tool_name": ["deny", "class"]}},
     ]);
-    place.write_policy(
-        &json!({"version": "1", "default_action": "deny", "rules": rules}).to_string(),
-    );
-    fs::write(place.path("server.py"), SERVER).unwrap();
-    let python = python.display().to_string();
-    let script = place.path("server.py").display().to_string();
-    let mut client = place.guard_command(&[], &[&python, &script]);
-    client.handshake(LATEST).unwrap();
+    let mut client = guard(&rules);
     let plain = format!("{address}/public/x");
     assert!(passes(&mut client, "allow", &plain));
     assert!(passes(&mut client, "deny", "http://good.example/x"));

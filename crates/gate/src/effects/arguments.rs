@@ -13,6 +13,87 @@ pub struct ArgumentSigns {
     pub address: bool,
 }
 
+/// What the names of a schema's arguments show of a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SchemaSigns {
+    /// One is of a kind that no tool has that only reads: code, a command, an output.
+    suspicious: bool,
+    /// One is an address that the tool opens.
+    pub address: bool,
+    /// One names where the tool searches.
+    pub store: bool,
+    origin: bool,
+    destination: bool,
+}
+
+impl SchemaSigns {
+    /// Signs of a schema that is too deep to be read.
+    pub const UNREAD: Self = Self {
+        suspicious: true,
+        address: true,
+        store: false,
+        origin: false,
+        destination: false,
+    };
+
+    /// Adds what the name of one argument shows.
+    pub fn add(&mut self, name: &str) {
+        let folded: String = words(name).concat();
+        let folded = folded.as_str();
+        self.origin |= matches!(folded, "origin" | "origins");
+        self.address |= ADDRESSES.contains(&folded);
+        self.store |= STORES.contains(&folded);
+        match folded {
+            "destination" | "destinations" => self.destination = true,
+            _ => self.suspicious |= is_suspicious_name(name),
+        }
+    }
+
+    /// Returns whether the tool may do more than read. A destination beside an origin is the end of a journey.
+    #[must_use]
+    pub const fn is_suspicious(&self) -> bool {
+        self.suspicious || (self.destination && !self.origin)
+    }
+}
+
+/// Names of arguments that name where a tool searches, as one word.
+const STORES: [&str; 18] = [
+    "index",
+    "indexname",
+    "indexuid",
+    "collection",
+    "collectionname",
+    "table",
+    "tablename",
+    "database",
+    "path",
+    "directory",
+    "folder",
+    "repo",
+    "repository",
+    "project",
+    "projectid",
+    "bucket",
+    "namespace",
+    "workspace",
+];
+/// Names of arguments that are addresses, as one word; `region_url` and the like only say where the service is.
+const ADDRESSES: [&str; 13] = [
+    "url",
+    "urls",
+    "uri",
+    "uris",
+    "href",
+    "link",
+    "links",
+    "website",
+    "websites",
+    "webpage",
+    "webpageurl",
+    "siteurl",
+    "pageurl",
+];
+
 /// Names of outputs as one word.
 const OUTPUTS: [&str; 20] = [
     "output",
@@ -61,7 +142,9 @@ const SHAPES: [&str; 20] = [
     "only",
 ];
 /// Names of arguments that no tool has that only reads, where they are a whole name.
-const CODE: [&str; 16] = [
+const CODE: [&str; 18] = [
+    "isurl",
+    "pipeline",
     "command",
     "commands",
     "cmd",
@@ -102,8 +185,7 @@ pub fn is_output_name(name: &str) -> bool {
 }
 
 /// Returns whether a tool that has an argument of this name may do more than read.
-#[must_use]
-pub fn is_suspicious_name(name: &str) -> bool {
+fn is_suspicious_name(name: &str) -> bool {
     let folded: String = words(name).concat();
     CODE.contains(&folded.as_str()) || is_output_name(name)
 }

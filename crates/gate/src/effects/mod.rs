@@ -14,7 +14,7 @@ mod operation;
 mod propose;
 mod shipped;
 
-pub use arguments::{ArgumentSigns, is_option_like, is_output_name, is_suspicious_name};
+pub use arguments::{ArgumentSigns, SchemaSigns, is_option_like, is_output_name};
 pub use classify::{CallEffects, of_evidence, of_name};
 pub use evidence::{Annotations, Evidence};
 pub use operation::{Operation, OperationSet};

@@ -17,6 +17,10 @@ pub(super) struct NameEffects {
     pub is_delicate: bool,
     /// It names what no proposal calls a read.
     pub is_guarded: bool,
+    /// It reads as a verb that reads and the thing that is read, whatever verb that thing is also called by.
+    pub is_reading_phrase: bool,
+    /// It is a verb that searches and does not say what is searched.
+    pub is_bare_search: bool,
     /// What is at the call's paths is elsewhere afterwards.
     pub moves: bool,
     /// It writes what its arguments do not name: beside a path that they name, or wherever its server keeps its files.
@@ -183,6 +187,14 @@ const WORDS: [(Says, &[&str]); 8] = [
             "configure",
             "attach",
             "detach",
+            "activate",
+            "deactivate",
+            "switch",
+            "initialize",
+            "emulate",
+            "toggle",
+            "allocate",
+            "reserve",
         ],
     ),
     (
@@ -345,6 +357,74 @@ const WORDS: [(Says, &[&str]); 8] = [
     ),
 ];
 
+/// Verbs that read what the words behind them name.
+const READING_VERBS: [&str; 19] = [
+    "get",
+    "list",
+    "describe",
+    "read",
+    "count",
+    "show",
+    "view",
+    "retrieve",
+    "inspect",
+    "explain",
+    "discover",
+    "analyze",
+    "compare",
+    "calculate",
+    "estimate",
+    "observe",
+    "preview",
+    "summarize",
+    "lookup",
+];
+/// Verbs that search somewhere.
+const SEARCHES: [&str; 5] = ["search", "find", "lookup", "query", "ask"];
+/// Words that put two actions into one name, or say where a result goes.
+const JOINTS: [&str; 6] = ["and", "or", "then", "via", "to", "into"];
+/// Words behind which a name says of what a thing is, or where it lies.
+const PREPOSITIONS: [&str; 4] = ["in", "of", "by", "on"];
+/// Verbs that are also things that are read about: `get_build_logs`, `list_console_messages`.
+const THINGS: [&str; 25] = [
+    "build", "script", "command", "console", "start", "stop", "trigger", "deploy", "screen",
+    "type", "registry", "connect", "request", "commit", "record", "order", "tag", "schedule",
+    "archive", "book", "store", "link", "block", "backup", "change",
+];
+
+/// Returns what a word says.
+fn says_of(word: &str) -> impl Iterator<Item = Says> + '_ {
+    let rows = WORDS.iter().filter(move |(_, words)| words.contains(&word));
+    rows.map(|(says, _)| *says)
+}
+
+/// Returns whether a name is a verb that reads, first of all verbs, and a thing that is only a noun. Words behind a
+/// preposition say of what it is or where it lies.
+fn is_reading_phrase(words: &[String]) -> bool {
+    let is_verb =
+        |word: &String| says_of(word).any(|says| !matches!(says, Says::Delicate | Says::Guarded));
+    let changes = |word: &String| !THINGS.contains(&word.as_str()) && is_verb(word);
+    let is_guarded = |word: &String| {
+        !THINGS.contains(&word.as_str()) && says_of(word).any(|says| says == Says::Guarded)
+    };
+    let is_one_of = |list: &'static [&str]| move |word: &String| list.contains(&word.as_str());
+    let Some(begins) = words.iter().position(is_one_of(&READING_VERBS)) else {
+        return false;
+    };
+    let (before, rest) = words.split_at(begins);
+    let things = rest.get(1..).unwrap_or_default();
+    let thing = things.split(is_one_of(&PREPOSITIONS)).next();
+    let thing = thing.unwrap_or_default();
+    let Some(last) = thing.last() else {
+        return false;
+    };
+    !before.iter().any(|word| is_verb(word) || is_guarded(word))
+        && !words.iter().any(is_one_of(&JOINTS))
+        && !things.iter().any(changes)
+        && !thing.iter().any(is_guarded)
+        && !is_verb(last)
+}
+
 impl NameEffects {
     /// Reads a name; what was read once is remembered.
     pub fn of(tool: &str) -> Self {
@@ -360,15 +440,17 @@ impl NameEffects {
             operations: OperationSet::NONE,
             is_delicate: false,
             is_guarded: false,
+            is_reading_phrase: false,
+            is_bare_search: false,
             moves: false,
             writes_beside: false,
         };
         if tool.len() <= NAME_BYTES_MAX {
-            for word in words(tool) {
-                let says = WORDS
-                    .iter()
-                    .filter(|(_, words)| words.contains(&word.as_str()));
-                says.for_each(|(says, _)| name.add(*says));
+            let words = words(tool);
+            name.is_reading_phrase = is_reading_phrase(&words);
+            name.is_bare_search = words.iter().all(|word| SEARCHES.contains(&word.as_str()));
+            for word in words {
+                says_of(&word).for_each(|says| name.add(says));
             }
         }
         name

@@ -2,8 +2,8 @@
 //! what the arguments show.
 
 use gate::effects::{
-    Annotations, ArgumentSigns, Evidence, OperationSet, is_option_like, is_output_name,
-    is_suspicious_name, of_evidence, propose,
+    Annotations, ArgumentSigns, Evidence, OperationSet, SchemaSigns, is_option_like,
+    is_output_name, of_evidence, propose,
 };
 use gate::facts::{Fact, Facts};
 use gate::paths::Role;
@@ -100,24 +100,36 @@ fn is_address(text: &str) -> bool {
 
 /// Returns whether a schema has an argument that no tool has that only reads.
 pub(super) fn has_suspicious_argument(schema: &serde_json::Value) -> bool {
-    is_suspicious(schema, SCHEMA_DEPTH_MAX)
+    schema_signs(schema).is_suspicious()
 }
 
-fn is_suspicious(schema: &serde_json::Value, depth: usize) -> bool {
+/// Returns what the names of a schema's arguments show, those of nested ones included.
+fn schema_signs(schema: &serde_json::Value) -> SchemaSigns {
+    let mut signs = SchemaSigns::default();
+    add_signs(schema, SCHEMA_DEPTH_MAX, &mut signs);
+    signs
+}
+
+fn add_signs(schema: &serde_json::Value, depth: usize, signs: &mut SchemaSigns) {
     let Some(depth) = depth.checked_sub(1) else {
-        return true;
+        *signs = SchemaSigns::UNREAD;
+        return;
     };
     match schema {
-        serde_json::Value::Object(members) => members.iter().any(|(name, child)| {
-            let properties = (name == "properties").then(|| child.as_object()).flatten();
-            properties
-                .is_some_and(|properties| properties.keys().any(|key| is_suspicious_name(key)))
-                || is_suspicious(child, depth)
-        }),
-        serde_json::Value::Array(children) => {
-            children.iter().any(|child| is_suspicious(child, depth))
+        serde_json::Value::Object(members) => {
+            for (name, child) in members {
+                let properties = (name == "properties").then(|| child.as_object()).flatten();
+                let names = properties.into_iter().flat_map(serde_json::Map::keys);
+                names.for_each(|name| signs.add(name));
+                add_signs(child, depth, signs);
+            }
         }
-        _ => false,
+        serde_json::Value::Array(children) => {
+            for child in children {
+                add_signs(child, depth, signs);
+            }
+        }
+        _ => {}
     }
 }
 
@@ -163,9 +175,6 @@ pub fn is_unknown(tool: &str, definition: &str, by_person: bool) -> bool {
 pub fn proposed(tool: &str, definition: &str) -> Option<OperationSet> {
     let entry: serde_json::Value = serde_json::from_str(definition).unwrap_or_default();
     let schema = entry.get("inputSchema");
-    propose(
-        tool,
-        annotations_in(&entry),
-        schema.is_some_and(has_suspicious_argument),
-    )
+    let schema = schema.map(schema_signs).unwrap_or_default();
+    propose(tool, annotations_in(&entry), schema)
 }
