@@ -12,10 +12,15 @@ use state::counter::{
     AccountBudget, BudgetUnit, CounterStore, Reservation, ReserveError, ReserveRequest, SpendAmount,
 };
 
+use toolkit::door::RunBudget;
+
 use crate::accounts::Accounts;
 use crate::catalogue::Route;
 use crate::prices::{Prices, most};
 use crate::request::ModelRequest;
+
+/// Window of the account of a run, in milliseconds: its use is forgotten after that.
+const RUN_WINDOW_MS: u64 = 24 * 60 * 60 * 1_000;
 
 /// Whose use one budget counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -134,7 +139,7 @@ impl Budgets {
         &self,
         request: &ModelRequest,
         route: &Route,
-        caller: &Caller,
+        (caller, run): (&Caller, Option<&RunBudget>),
         now_ms: i64,
     ) -> Result<Reservation, ReserveError> {
         let budgets = self.rules.iter().flat_map(|rule| {
@@ -155,6 +160,7 @@ impl Budgets {
         if let Some(accounts) = &self.accounts {
             budgets.extend(accounts.budgets(caller));
         }
+        budgets.extend(run.into_iter().flat_map(run_accounts));
         let request = ReserveRequest::new(&budgets, self.cost(request, route), now_ms);
         self.counter.acquire(request).await
     }
@@ -171,6 +177,29 @@ impl Budgets {
             requests: 1,
         }
     }
+}
+
+/// Returns the accounts of a run: one for each amount that is bounded.
+fn run_accounts(run: &RunBudget) -> impl Iterator<Item = AccountBudget> {
+    let bounds = [
+        (BudgetUnit::Tokens, run.tokens),
+        (BudgetUnit::Micros, run.cost_micros),
+    ];
+    let bounded = bounds
+        .into_iter()
+        .filter_map(|(unit, limit)| Some((unit, limit?)));
+    bounded.map(|(unit, limit)| {
+        let word = match unit {
+            BudgetUnit::Micros => "cost",
+            BudgetUnit::Tokens | BudgetUnit::Requests => "tokens",
+        };
+        AccountBudget {
+            account: format!("run {} {word}", run.account).into(),
+            unit,
+            limit,
+            window_ms: RUN_WINDOW_MS,
+        }
+    })
 }
 
 /// Returns what a call has used, as budgets count it.

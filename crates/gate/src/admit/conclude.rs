@@ -13,6 +13,7 @@ use super::decide::Decided;
 use super::flight::{InFlight, State};
 use super::pass::Permit;
 use super::recorder::Open;
+use super::refusal::Refusal;
 use super::{Admission, Call, Gate, World, micros};
 
 /// A decision on its way into the journal.
@@ -97,7 +98,11 @@ impl<'g, R> Concluding<'g, R> {
         };
         if let Some(reason) = decided.reason {
             decided.observe(op, (recorder, &world), &call.facts, &call.origin);
-            return Admission::Refused(decided.refusal(&world.hidden(&call.facts), reason));
+            let refusal = decided.refusal(&world.hidden(&call.facts), reason);
+            return Admission::Refused(Refusal {
+                op: Some(op),
+                ..refusal
+            });
         }
         stages.journal_us = micros(recorder.clock.mono_ns().saturating_sub(judged_ns));
         let Call {

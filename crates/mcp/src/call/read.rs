@@ -107,6 +107,11 @@ impl Asked {
         &self.names.id
     }
 
+    /// Bounds the time that its server may take.
+    pub fn end_within(&mut self, timeout_ns: u64) {
+        self.names.timeout_ns = self.names.timeout_ns.min(timeout_ns);
+    }
+
     /// Takes along the client's headers that repeat arguments.
     pub fn mirror(&mut self, headers: &http::HeaderMap) {
         self.marks.mirror(headers);
@@ -252,7 +257,7 @@ impl Asker {
             let digest = member(&scan.params, "arguments")
                 .map(|raw| self.server.gate.digest(raw.as_bytes()));
             let run = trace.run.clone().or_else(|| run_in_meta(scan));
-            Box::new(self.origin(id.raw(), digest, received_ns, run))
+            Box::new(self.origin(id.raw(), digest, received_ns, (run, trace.parent_op)))
         };
         let control = || {
             let facts = self.with_context(|context| describe::control_request(method, context));
@@ -303,12 +308,13 @@ impl Asker {
         let Kind::Request { id, method } = message.message().envelope()?.kind else {
             return Ok(());
         };
-        let trace = Trace {
-            run: match &asked.step {
-                Step::Unlisted(_, origin) | Step::Judge(_, origin) => origin.run.clone(),
-                _ => None,
+        let trace = match &asked.step {
+            Step::Unlisted(_, origin) | Step::Judge(_, origin) => Trace {
+                run: origin.run.clone(),
+                parent_op: origin.parent_op,
+                headers: None,
             },
-            headers: None,
+            _ => Trace::default(),
         };
         let again = IncomingRequest {
             message: &message,

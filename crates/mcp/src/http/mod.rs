@@ -5,6 +5,7 @@
 //! who opened it; no session id is given out in the era that has none.
 
 mod answer;
+pub mod door;
 mod federated;
 mod inside;
 mod legacy;
@@ -124,6 +125,8 @@ pub struct Face {
     notes: Arc<Mutex<Notes>>,
     /// What stands for a session in records where there is none.
     no_session: Arc<str>,
+    /// How many requests were made in process.
+    made: AtomicU64,
     /// Streams that would last for ever are to end.
     quiet: watch::Sender<bool>,
     /// When streams were last kept alive, by the gate's clock.
@@ -163,6 +166,7 @@ impl Face {
             stays: Stays::default(),
             notes: Arc::default(),
             no_session: "".into(),
+            made: AtomicU64::new(0),
             quiet: watch::Sender::new(false),
         }
     }
