@@ -9,7 +9,8 @@ use std::sync::Arc;
 use dialects::Tokens;
 use gate::Caller;
 use state::counter::{
-    AccountBudget, BudgetUnit, CounterStore, Reservation, ReserveError, ReserveRequest, SpendAmount,
+    AccountBudget, BudgetUnit, CounterStore, MemoryCounter, Reservation, ReserveError,
+    ReserveRequest, SpendAmount,
 };
 
 use toolkit::door::RunBudget;
@@ -18,6 +19,9 @@ use crate::accounts::Accounts;
 use crate::catalogue::Route;
 use crate::prices::{Prices, most};
 use crate::request::ModelRequest;
+
+/// What is reserved for a reply of a run if the request names no most and the configuration no reserve, in tokens.
+const RUN_REPLY_TOKENS: u64 = 16_384;
 
 /// Window of the account of a run, in milliseconds: its use is forgotten after that.
 const RUN_WINDOW_MS: u64 = 24 * 60 * 60 * 1_000;
@@ -114,6 +118,12 @@ impl Budgets {
             prices,
             accounts: None,
         }
+    }
+
+    /// Returns budgets of runs alone, counted in memory.
+    pub(crate) fn of_runs(prices: Arc<Prices>) -> Self {
+        let counter = Arc::new(MemoryCounter::default());
+        Self::new(Vec::new(), counter, RUN_REPLY_TOKENS, prices)
     }
 
     /// The same with the budgets of accounts.

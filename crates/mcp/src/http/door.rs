@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use gate::approval::Question;
 use gate::inspect::Inspected;
 use gate::journal::OpId;
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 use toolkit::door::{ApprovalWish, CallContext, CallEnd, CallFault, CallOutcome, DoorFault};
@@ -455,7 +455,7 @@ impl Face {
     }
 
     /// Writes and inspects a request with these members of `params`, which are JSON.
-    pub(super) fn prepare_request(
+    fn prepare_request(
         &self,
         context: &CallContext,
         server: &str,
@@ -472,11 +472,12 @@ impl Face {
             let fault = CallFault::of(DoorFault::ServerUnknown);
             return Err(ToolOutcome::early(CallEnd::NotFound(fault)));
         };
+        let method_name = Value::from(method);
         let number = self.made.fetch_add(1, Ordering::Relaxed);
         let comma = if members.is_empty() { "" } else { "," };
         let meta = meta(context);
         let frame = format!(
-            "{{\"jsonrpc\":\"2.0\",\"id\":\"d{number}\",\"method\":\"{method}\",\"params\":{{{members}{comma}\"_meta\":{meta}}}}}"
+            "{{\"jsonrpc\":\"2.0\",\"id\":\"d{number}\",\"method\":{method_name},\"params\":{{{members}{comma}\"_meta\":{meta}}}}}"
         );
         let unreadable = |fault: WireError| ToolOutcome::malformed(fault.to_string());
         let canonical = shapes::of_client(frame.as_bytes()).map_err(unreadable)?;
@@ -601,8 +602,27 @@ impl Face {
         Ok(tools)
     }
 
-    /// Makes a request and waits for its result.
-    pub(super) async fn answer_to(
+    /// Makes a request with these members of `params`, and waits for its result.
+    ///
+    /// # Errors
+    /// How a request ended that has no result.
+    pub async fn request(
+        self: &Arc<Self>,
+        context: &CallContext,
+        server: &str,
+        method: &str,
+        params: &Map<String, Value>,
+    ) -> Result<ToolAnswer, Box<ToolOutcome>> {
+        let members = params.iter().map(|(name, value)| {
+            let name = Value::from(name.as_str());
+            format!("{name}:{value}")
+        });
+        let members = members.collect::<Vec<_>>().join(",");
+        let request = self.prepare_request(context, server, method, &members)?;
+        self.answer_to(context, request).await
+    }
+
+    async fn answer_to(
         self: &Arc<Self>,
         context: &CallContext,
         request: Inspected<ServerRequest>,

@@ -5,9 +5,9 @@
 //! who opened it; no session id is given out in the era that has none.
 
 mod answer;
+mod beside;
 pub mod door;
 mod federated;
-mod inside;
 mod legacy;
 mod modern;
 mod post;
@@ -34,10 +34,10 @@ use toolkit::breaker::BreakerEvent;
 use crate::call::{Lot, Order, Server, ServerOptions};
 use crate::federation::Prefix;
 use crate::notes::{Noted, Notes};
+pub use beside::Beside;
 pub use federated::StreamsOptions;
 use federated::{Absences, Federations, Memories};
 use gate::journal::EndReason;
-pub use inside::Beside;
 use refused::Refused;
 use revocation::Stays;
 use session::Sessions;

@@ -69,6 +69,8 @@ pub struct Face {
     terms: Terms,
     catalogue: Catalogue,
     ids: Ids,
+    /// Accounts of runs, if callers have no budgets.
+    run_budgets: Budgets,
     signatures: Arc<SignatureStore>,
 }
 
@@ -86,6 +88,7 @@ impl Face {
         Self {
             signatures: Arc::new(SignatureStore::new(Arc::clone(&gate))),
             routes: paths::routes(),
+            run_budgets: Budgets::of_runs(Arc::clone(&prices)),
             terms: Terms {
                 gate,
                 reply_bytes_max: options.reply_bytes_max,
@@ -426,8 +429,11 @@ impl Face {
         (origin, bounds): (&Origin, &CallBounds),
     ) -> Result<Option<Reservation>, CallError> {
         let run = bounds.budget.as_ref();
-        let Some(budgets) = &self.terms.budgets else {
-            return Ok(None);
+        let budgets = match &self.terms.budgets {
+            Some(budgets) => budgets,
+            // A limit of a run holds where callers have none.
+            None if run.is_some() => &self.run_budgets,
+            None => return Ok(None),
         };
         let gate = &self.terms.gate;
         let accounts = (caller, run);
