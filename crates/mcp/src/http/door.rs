@@ -490,6 +490,16 @@ impl Face {
     }
 
     /// Calls a tool. Dropping the stream cancels the call.
+    ///
+    /// An uninspected request does not compile:
+    ///
+    /// ```compile_fail,E0308
+    /// # use std::sync::Arc;
+    /// # use mcp::http::{Face, door::ServerRequest};
+    /// # fn forget(face: Arc<Face>, context: &toolkit::door::CallContext, request: ServerRequest) {
+    /// let _ = face.call_tool(context, request);
+    /// # }
+    /// ```
     #[must_use]
     pub fn call_tool(
         self: &Arc<Self>,
