@@ -51,6 +51,8 @@ pub struct Caller {
     /// The id of the account's token that was shown, where the caller has an account and not one of the
     /// operator's keys.
     pub token: Option<Arc<str>>,
+    /// The agent that calls on the caller's behalf; `None` if the caller's own client does.
+    pub agent: Option<Arc<str>>,
     /// Ended where the credential is good no longer: nothing that comes to the gate after that is judged for this caller.
     pub welcome: Welcome,
 }

@@ -9,13 +9,22 @@ use std::sync::Arc;
 use dialects::Tokens;
 use gate::Caller;
 use state::counter::{
-    AccountBudget, BudgetUnit, CounterStore, Reservation, ReserveError, ReserveRequest, SpendAmount,
+    AccountBudget, BudgetUnit, CounterStore, MemoryCounter, Reservation, ReserveError,
+    ReserveRequest, SpendAmount,
 };
+
+use toolkit::door::RunBudget;
 
 use crate::accounts::Accounts;
 use crate::catalogue::Route;
 use crate::prices::{Prices, most};
 use crate::request::ModelRequest;
+
+/// What is reserved for a reply of a run if the request names no most and the configuration no reserve, in tokens.
+const RUN_REPLY_TOKENS: u64 = 16_384;
+
+/// Window of the account of a run, in milliseconds: its use is forgotten after that.
+const RUN_WINDOW_MS: u64 = 24 * 60 * 60 * 1_000;
 
 /// Whose use one budget counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -111,6 +120,12 @@ impl Budgets {
         }
     }
 
+    /// Returns budgets of runs alone, counted in memory.
+    pub(crate) fn of_runs(prices: Arc<Prices>) -> Self {
+        let counter = Arc::new(MemoryCounter::default());
+        Self::new(Vec::new(), counter, RUN_REPLY_TOKENS, prices)
+    }
+
     /// The same with the budgets of accounts.
     #[must_use]
     pub fn with_accounts(self, accounts: Option<Arc<Accounts>>) -> Self {
@@ -134,7 +149,7 @@ impl Budgets {
         &self,
         request: &ModelRequest,
         route: &Route,
-        caller: &Caller,
+        (caller, run): (&Caller, Option<&RunBudget>),
         now_ms: i64,
     ) -> Result<Reservation, ReserveError> {
         let budgets = self.rules.iter().flat_map(|rule| {
@@ -155,6 +170,7 @@ impl Budgets {
         if let Some(accounts) = &self.accounts {
             budgets.extend(accounts.budgets(caller));
         }
+        budgets.extend(run.into_iter().flat_map(run_accounts));
         let request = ReserveRequest::new(&budgets, self.cost(request, route), now_ms);
         self.counter.acquire(request).await
     }
@@ -171,6 +187,29 @@ impl Budgets {
             requests: 1,
         }
     }
+}
+
+/// Returns the accounts of a run: one for each amount that is bounded.
+fn run_accounts(run: &RunBudget) -> impl Iterator<Item = AccountBudget> {
+    let bounds = [
+        (BudgetUnit::Tokens, run.tokens),
+        (BudgetUnit::Micros, run.cost_micros),
+    ];
+    let bounded = bounds
+        .into_iter()
+        .filter_map(|(unit, limit)| Some((unit, limit?)));
+    bounded.map(|(unit, limit)| {
+        let word = match unit {
+            BudgetUnit::Micros => "cost",
+            BudgetUnit::Tokens | BudgetUnit::Requests => "tokens",
+        };
+        AccountBudget {
+            account: format!("run {} {word}", run.account).into(),
+            unit,
+            limit,
+            window_ms: RUN_WINDOW_MS,
+        }
+    })
 }
 
 /// Returns what a call has used, as budgets count it.

@@ -9,6 +9,7 @@
 
 pub mod breaker;
 pub mod cancel;
+pub mod door;
 pub mod face;
 pub mod files;
 pub mod jobs;

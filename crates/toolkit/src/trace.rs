@@ -1,6 +1,7 @@
 //! The run that a request belongs to, and the headers that name it: they go on to a server over HTTP.
 
 use gate::RunId;
+use gate::journal::OpId;
 use http::{HeaderMap, HeaderName};
 
 /// Names the run of a request as its sender likes.
@@ -22,6 +23,8 @@ pub struct Trace {
     pub run: Option<RunId>,
     /// Those headers, for the server.
     pub headers: Option<Box<HeaderMap>>,
+    /// The call on whose behalf the request is made; only calls in process have one.
+    pub parent_op: Option<OpId>,
 }
 
 impl Trace {
@@ -53,6 +56,7 @@ impl Trace {
         Self {
             run: named.map(|run| run.or_parent(parent)).or(traced),
             headers: (!carried.is_empty()).then(|| Box::new(carried)),
+            parent_op: None,
         }
     }
 }

@@ -7,11 +7,10 @@ use crate::facts::{Fact, Facts};
 use crate::inspect::Inspected;
 
 use super::decide::Decided;
-use super::flight::{InFlight, State};
+use super::flight::{InFlight, PermittedCall, State};
 use super::refusal::Refusal;
 use super::{Gate, micros};
 use crate::flow::Cause;
-use crate::journal::Stages;
 use crate::reason::Reason;
 
 /// The decision about an answer.
@@ -85,9 +84,7 @@ impl Gate {
             return AnswerVerdict::Refused(Box::new(decided.refusal(&hidden, reason)));
         }
         drop(hidden);
-        let answer = State {
-            open: super::recorder::Open::of(&self.recorder),
-            recorder: Arc::clone(&self.recorder),
+        let permitted = PermittedCall {
             op,
             world,
             facts,
@@ -96,17 +93,11 @@ impl Gate {
             rule: Arc::clone(&decided.final_rule),
             is_approved,
             begun_ns,
-            stages: Stages::default(),
+        };
+        let answer = State {
             sent_ns: Some(begun_ns),
-            answered_here: false,
             if_dropped: state.if_dropped,
-            slot: None,
-            attempts: Vec::new(),
-            attempts_omitted: 0,
-            usage: crate::journal::Usage::default(),
-            inspected: None,
-            beside: Vec::new(),
-            ended: None,
+            ..State::new(&self.recorder, permitted)
         };
         state.beside.push(answer);
         AnswerVerdict::Passes

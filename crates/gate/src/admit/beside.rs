@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use crate::effect::Effect;
 use crate::facts::{Fact, FactId, Facts, Value};
-use crate::journal::{Micros, Stages, Status, Usage};
+use crate::journal::{Micros, Status};
 use crate::paths::PathArgument;
 use crate::peer::PeerId;
 use crate::reason::Reason;
 
 use super::decide::Decided;
-use super::flight::{Attempt, InFlight, Outcome, State};
-use super::recorder::Open;
+use super::flight::{Attempt, InFlight, Outcome, PermittedCall, State};
 use super::refusal::Refusal;
 
 impl InFlight {
@@ -104,9 +103,7 @@ impl State {
                 decided.refusal(&self.world.hidden(&facts), reason),
             ));
         }
-        Ok(Self {
-            open: Open::of(&self.recorder),
-            recorder: Arc::clone(&self.recorder),
+        let permitted = PermittedCall {
             op,
             world: Arc::clone(&self.world),
             facts,
@@ -115,17 +112,12 @@ impl State {
             rule: self.rule.clone(),
             is_approved: self.is_approved,
             begun_ns: self.recorder.clock.mono_ns(),
-            stages: Stages::default(),
+        };
+        Ok(Self {
             sent_ns: self.sent_ns,
             answered_here: self.answered_here,
             if_dropped: self.if_dropped,
-            slot: None,
-            attempts: Vec::new(),
-            attempts_omitted: 0,
-            usage: Usage::default(),
-            inspected: None,
-            beside: Vec::new(),
-            ended: None,
+            ..Self::new(&self.recorder, permitted)
         })
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::caller::Caller;
 use crate::facts::Facts;
 use crate::inspect::Inspected;
-use crate::journal::Digest;
+use crate::journal::{Digest, OpId};
 use crate::label::Label;
 use crate::peer::{Targets, Transport};
 use crate::run::RunId;
@@ -40,6 +40,8 @@ pub struct Origin {
     pub transport: Transport,
     /// The run that it belongs to, where the caller named one.
     pub run: Option<RunId>,
+    /// The call on whose behalf this one is made, such as an agent's turn.
+    pub parent_op: Option<OpId>,
     /// Keyed digest of the arguments, by [`crate::Gate::digest`].
     pub arguments_digest: Option<Digest>,
     /// When the frame was read, on the gate's monotonic clock.

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use crate::effect::Effect;
-use crate::journal::{Appending, JournalError, OpId, Stages, Usage};
+use crate::journal::{Appending, JournalError, OpId, Stages};
 use crate::limits::Slot;
 use crate::reason::Reason;
 
 use super::decide::Decided;
-use super::flight::{InFlight, State};
+use super::flight::{InFlight, PermittedCall, State};
 use super::pass::Permit;
-use super::recorder::Open;
+use super::refusal::Refusal;
 use super::{Admission, Call, Gate, World, micros};
 
 /// A decision on its way into the journal.
@@ -97,7 +97,11 @@ impl<'g, R> Concluding<'g, R> {
         };
         if let Some(reason) = decided.reason {
             decided.observe(op, (recorder, &world), &call.facts, &call.origin);
-            return Admission::Refused(decided.refusal(&world.hidden(&call.facts), reason));
+            let refusal = decided.refusal(&world.hidden(&call.facts), reason);
+            return Admission::Refused(Refusal {
+                op: Some(op),
+                ..refusal
+            });
         }
         stages.journal_us = micros(recorder.clock.mono_ns().saturating_sub(judged_ns));
         let Call {
@@ -107,28 +111,20 @@ impl<'g, R> Concluding<'g, R> {
             targets,
             request,
         } = call;
-        let flight = InFlight::new(State {
-            open: Open::of(recorder),
-            recorder: Arc::clone(recorder),
+        let permitted = PermittedCall {
             op,
             world,
-            facts,
-            targets,
-            is_approved: decided.effect == Effect::Hitl,
-            rule: decided.final_rule,
             begun_ns: origin.received_ns.saturating_sub(caller.identity_ns),
+            facts,
             origin,
+            targets,
+            rule: decided.final_rule,
+            is_approved: decided.effect == Effect::Hitl,
+        };
+        let flight = InFlight::new(State {
             stages,
-            sent_ns: None,
-            answered_here: false,
-            if_dropped: (None, None),
             slot,
-            attempts: Vec::new(),
-            attempts_omitted: 0,
-            usage: Usage::default(),
-            inspected: None,
-            beside: Vec::new(),
-            ended: None,
+            ..State::new(recorder, permitted)
         });
         Admission::Permit(Permit {
             request: request.into_message(),

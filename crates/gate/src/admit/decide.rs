@@ -201,6 +201,7 @@ impl Decided {
 
     pub fn refusal(self, facts: &Facts, reason: Reason) -> Refusal {
         Refusal {
+            op: None,
             reason,
             decision: self.effect,
             final_rule: self.final_rule.as_ref().to_owned(),
@@ -331,6 +332,7 @@ impl Decided {
             request_id: Some(&world.hidden_id(facts, &origin.request_id)),
             session_id: Some(&origin.session_id),
             run_id: origin.run.as_ref().map(RunId::as_str),
+            parent_op: origin.parent_op,
             arguments_digest: origin.arguments_digest,
             hitl_outcome: hitl.map(|h| h.outcome),
             hitl_cache_hit: hitl.map(|h| h.cache_hit),

@@ -87,7 +87,56 @@ pub struct Outcome {
     pub response: Option<ResponseSummary>,
 }
 
+/// A call that was let through, as its decision has it.
+pub(super) struct PermittedCall {
+    pub op: OpId,
+    pub world: Arc<World>,
+    pub facts: Box<Facts>,
+    pub origin: Box<Origin>,
+    pub targets: Targets,
+    pub rule: Arc<str>,
+    pub is_approved: bool,
+    pub begun_ns: u64,
+}
+
 impl State {
+    /// Returns the state of a call that was let through and of which nothing has happened yet.
+    pub fn new(recorder: &Arc<Recorder>, call: PermittedCall) -> Self {
+        let PermittedCall {
+            op,
+            world,
+            facts,
+            origin,
+            targets,
+            rule,
+            is_approved,
+            begun_ns,
+        } = call;
+        Self {
+            open: Open::of(recorder),
+            recorder: Arc::clone(recorder),
+            op,
+            world,
+            facts,
+            origin,
+            targets,
+            rule,
+            is_approved,
+            begun_ns,
+            stages: Stages::default(),
+            sent_ns: None,
+            answered_here: false,
+            if_dropped: (None, None),
+            slot: None,
+            attempts: Vec::new(),
+            attempts_omitted: 0,
+            usage: Usage::default(),
+            inspected: None,
+            beside: Vec::new(),
+            ended: None,
+        }
+    }
+
     /// Frees the call's place among those under way.
     fn leave(&mut self) {
         self.slot = None;

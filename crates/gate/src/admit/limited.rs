@@ -98,22 +98,22 @@ impl Gate {
         let Due { first, tallies } =
             self.turned_away
                 .add(facts, origin, why.reason, self.mono_ns());
-        let mut written = self.write_tallies(tallies);
+        let mut written = self.write_tallies(tallies).map(|()| None);
         if first && written.is_ok() {
+            let affordable = self.affordable(world, facts);
             written = decided
-                .write(
-                    &self.recorder,
-                    world,
-                    &self.affordable(world, facts),
-                    origin,
-                )
-                .map(|op| decided.observe(op, (&self.recorder, world), facts, origin));
+                .write(&self.recorder, world, &affordable, origin)
+                .map(Some);
+            if let Ok(Some(op)) = written {
+                decided.observe(op, (&self.recorder, world), facts, origin);
+            }
         }
-        let reason = match written {
-            Ok(()) if !self.has_failed() => why.reason,
-            Ok(()) | Err(_) => Reason::Journal,
+        let (op, reason) = match written {
+            Ok(op) if !self.has_failed() => (op, why.reason),
+            Ok(_) | Err(_) => (None, Reason::Journal),
         };
-        decided.refusal(&world.hidden(facts), reason)
+        let refusal = decided.refusal(&world.hidden(facts), reason);
+        Refusal { op, ..refusal }
     }
 
     pub(super) fn write_tallies(&self, tallies: Vec<Tally>) -> Result<(), JournalError> {

@@ -98,6 +98,12 @@ impl<R> Permit<R> {
         &self.request
     }
 
+    /// Returns the operation of the call.
+    #[must_use]
+    pub fn op(&self) -> OpId {
+        self.flight.op()
+    }
+
     /// The peers that it can be spent at, in the order in which they are to be tried.
     #[must_use]
     pub fn targets(&self) -> &[PeerId] {

@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::effect::Effect;
 use crate::facts::Facts;
+use crate::journal::OpId;
 use crate::reason::Reason;
 
 use super::decide::Decided;
@@ -11,6 +12,8 @@ use super::decide::Decided;
 /// A call that may not pass, and all that its caller is told.
 #[derive(Debug, Clone)]
 pub struct Refusal {
+    /// The operation of its decision record; `None` if it has none of its own.
+    pub op: Option<OpId>,
     /// Why.
     pub reason: Reason,
     /// `deny`, or `hitl` where a person would have had to say yes.

@@ -99,7 +99,7 @@ impl<R> Held<R> {
     fn decline(mut self, reason: Reason, hitl: Option<Hitl>) -> Refusal {
         self.decided.reason = Some(reason);
         self.decided.hitl = hitl;
-        let reason = match self.decided.write(
+        let (op, reason) = match self.decided.write(
             &self.recorder,
             &self.world,
             &self.call.facts,
@@ -109,12 +109,13 @@ impl<R> Held<R> {
                 let Call { facts, origin, .. } = &self.call;
                 let by = (&*self.recorder, &*self.world);
                 self.decided.observe(op, by, facts, origin);
-                reason
+                (Some(op), reason)
             }
-            Err(_) => Reason::Journal,
+            Err(_) => (None, Reason::Journal),
         };
-        self.decided
-            .refusal(&self.world.hidden(&self.call.facts), reason)
+        let hidden = self.world.hidden(&self.call.facts);
+        let refusal = self.decided.refusal(&hidden, reason);
+        Refusal { op, ..refusal }
     }
 
     fn waited(&self) -> Micros {

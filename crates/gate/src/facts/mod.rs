@@ -389,6 +389,8 @@ impl Facts {
             [_, ..] => Fact::Known(Stated::from(&caller.groups)),
         };
         self.keep(FactId::SubjectGroups, groups);
+        let agent = caller.agent.as_deref().map(Stated::from);
+        self.keep(FactId::Agent, agent.into());
     }
 
     /// Whether the call may send something beyond this machine, as far as its kind and effects tell.
@@ -444,8 +446,9 @@ impl Facts {
     /// Puts others in the place of texts of the facts that few calls have, where `change` gives one; what is known of the
     /// caller stays.
     pub(crate) fn rewrite_beside(&mut self, change: impl Fn(&str) -> Option<String>) {
-        const OURS: [FactId; 4] = [
+        const OURS: [FactId; 5] = [
             FactId::SubjectGroups,
+            FactId::Agent,
             FactId::SessionLabels,
             FactId::LabelledBy,
             FactId::Inspected,

@@ -100,6 +100,7 @@ facts! {
     Method "method" ("mcp_method"): Text, Plain, "the protocol's method";
     SubjectId "subject_id": Text, Plain, "who calls";
     SubjectGroups "subject_groups": Texts, Plain, "list of the groups that the caller belongs to; null where there are none";
+    Agent "agent": Text, Plain, "name of the agent that calls on the caller's behalf; null if the caller's own client calls";
     ResourceType "resource_type": Text, Plain, "tool, resource, prompt, server or model; null where it is something else";
     Direction "direction": Text, Plain, "to_server, or to_client where a server asks its client";
     Operation "operation": Text, Plain, "the worst of what the call does: read, send, write, delete or execute; a verb in the tool's name counts against it; unknown where it may do anything";

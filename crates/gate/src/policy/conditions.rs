@@ -62,6 +62,12 @@ pub static CONDITIONS: &[ConditionDef] = &[
         "groups, one of which the caller belongs to",
     ),
     row(
+        "agent",
+        FactId::Agent,
+        Matcher::Name { fold: false },
+        "shell globs over the name of the agent that calls on the caller's behalf; a call of the caller's own client has none",
+    ),
+    row(
         "resource_type",
         FactId::ResourceType,
         Matcher::Word("resource type", ResourceType::labels),

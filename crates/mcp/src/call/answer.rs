@@ -58,7 +58,7 @@ impl Asker {
             &id,
             Some(gate.digest(frame.message())),
             gate.mono_ns(),
-            None,
+            (None, None),
         );
         let call = Call {
             caller: self.caller.clone(),

@@ -88,7 +88,7 @@ impl Asker {
         }
         let facts = self.with_context(|context| describe::control_request(asked.method, context));
         let run = asked.trace.run.clone();
-        let origin = self.origin(asked.id, None, asked.received_ns, run);
+        let origin = self.origin(asked.id, None, asked.received_ns, (run, None));
         let to = self.server.peer();
         let gate = &self.server.gate;
         // What the pass may ask for is known: it is not spent.

@@ -7,7 +7,7 @@ use gate::inspect::{Inspected, Way};
 use gate::journal::Status;
 use gate::{Admission, Call, ControlKind, Origin, Outcome, Pass, Permit, Reason, Ticket};
 
-use super::client::Asker;
+use super::client::{Asker, CallStep};
 use super::input_required::{Return, take_answer};
 use super::order::Turn;
 use super::read::{After, Asked, Names, Step};
@@ -258,6 +258,7 @@ impl Asker {
     async fn decided(self: Box<Self>, admission: Admission<Frame>, called: Box<Called>) -> Begun {
         match admission {
             Admission::Permit(permit) => {
+                self.client.on_step(CallStep::Permitted(permit.op()));
                 let permit = match self.shared(permit, &called.names) {
                     Ok(permit) => permit,
                     Err(answer) => return Begun::Answered(answer),
@@ -354,6 +355,7 @@ impl Asker {
             return Begun::EraMismatch;
         }
         self.client.note(failure.fault.into());
+        self.client.on_step(CallStep::Failed(failure));
         let answer = frames::upstream_failure(id, failure);
         match failure.fault {
             UpstreamFault::NoPlace => Begun::Full(answer),

@@ -138,9 +138,9 @@ impl Asker {
             let answer = withheld_from(&asked.names.id, (found.reason(), rule));
             return Err(Box::new(Begun::Answered(answer)));
         }
-        let run = match &asked.step {
+        let (run, parent_op) = match &asked.step {
             Step::Judge(_, origin) | Step::Unlisted(_, origin) | Step::Return(_, _, origin) => {
-                origin.run.clone()
+                (origin.run.clone(), origin.parent_op)
             }
             Step::Pass(..) | Step::Refuse(_) => return Ok(()),
         };
@@ -156,6 +156,7 @@ impl Asker {
         let trace = Trace {
             run,
             headers: asked.marks.trace.clone(),
+            parent_op,
         };
         let mut again = self.read(&IncomingRequest {
             message: &message,

@@ -4,8 +4,9 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use gate::journal::Digest;
-use gate::{Caller, ControlKind, Origin, PeerId, RunId};
+use gate::approval::Question;
+use gate::journal::{Digest, OpId};
+use gate::{Caller, ControlKind, Origin, PeerId, Refusal, RunId};
 use wire::Era;
 
 use super::server::{Reader, Server, Shown};
@@ -13,6 +14,7 @@ use super::suspended::Lot;
 use super::under_way::{CallGuard, Stop, UnderWay, withdrawn};
 use crate::describe::Context;
 use crate::message::era;
+use crate::message::frames::Failure;
 use crate::notes::{Note, Noted};
 use crate::reading_pool::ReadingPool;
 use crate::upstream::{News, Slot, taken};
@@ -60,6 +62,27 @@ pub(crate) trait Client: Send + Sync {
 
     /// Notes something about it for the journal.
     fn note(&self, noted: Noted<'_>);
+
+    /// Learns of a step of its request that the answer has in words only.
+    fn on_step(&self, _: CallStep<'_>) {}
+
+    /// Whether a call ends if a person would have to be asked.
+    fn withdraws_questions(&self) -> bool {
+        false
+    }
+}
+
+/// A step of a request, for clients in process.
+#[derive(Debug)]
+pub(crate) enum CallStep<'s> {
+    /// It may be sent, as this operation.
+    Permitted(OpId),
+    /// It waits for a person.
+    Asks(&'s Question),
+    /// The gate refused it.
+    Refused(&'s Refusal),
+    /// The server did not do its part.
+    Failed(&'s Failure),
 }
 
 /// Who asks.
@@ -121,7 +144,7 @@ impl Asker {
         id: &str,
         arguments_digest: Option<Digest>,
         received_ns: u64,
-        run: Option<RunId>,
+        (run, parent_op): (Option<RunId>, Option<OpId>),
     ) -> Origin {
         Origin {
             request_id: shortened(id),
@@ -130,6 +153,7 @@ impl Asker {
             client_id: self.client_id.clone(),
             transport: self.server.pool.means().transport(),
             run,
+            parent_op,
             arguments_digest,
             received_ns,
             waited: false,

@@ -41,8 +41,8 @@ impl Asker {
         // Not before there is a thread: copies of calls that wait would need as much memory again.
         let copy = frame.try_map_ref(|frame| Ok::<_, WireError>(frame.clone()));
         let (asker, copy) = (self.clone(), copy.map_err(bad)?);
-        let (received_ns, run) = (asked.received_ns, asked.run());
-        let read = move || asker.step_again(&copy, (received_ns, run), None, may_list);
+        let when = (asked.received_ns, asked.trace());
+        let read = move || asker.step_again(&copy, when, None, may_list);
         let step = permit.run(read).await.ok_or_else(busy)?;
         step.map_err(bad)?.ok_or_else(busy)
     }

@@ -35,7 +35,7 @@ pub use under_way::SERVER_REQUESTS_MAX;
 
 pub(crate) use basis::{Basis, ToList};
 pub(crate) use begin::Begun;
-pub(crate) use client::{Asker, Client, Work};
+pub(crate) use client::{Asker, CallStep, Client, Work};
 pub(crate) use inspected::withheld;
 pub(crate) use lists::{ENTRIES_MAX, Lists};
 pub(crate) use order::Order;

@@ -74,7 +74,7 @@ impl Asker {
         Ok(Call {
             caller: self.caller.clone(),
             facts,
-            origin: Box::new(self.origin("", digest, received_ns, None)),
+            origin: Box::new(self.origin("", digest, received_ns, (None, None))),
             targets: self.server.peer().into(),
             request: frame.map(|_| Frame::from(canonical.text().as_bytes().to_vec())),
         })

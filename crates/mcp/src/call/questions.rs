@@ -130,7 +130,7 @@ impl Asker {
         let gate = &self.server.gate;
         let asked = &request.message().bytes;
         let facts = self.with_context(|context| describe::server_request(method, asked, context));
-        let origin = self.origin(id, Some(gate.digest(asked)), gate.mono_ns(), None);
+        let origin = self.origin(id, Some(gate.digest(asked)), gate.mono_ns(), (None, None));
         let call = Call {
             caller: self.caller.clone(),
             facts: Box::new(facts),

@@ -109,12 +109,21 @@ impl Asked {
         &self.names.id
     }
 
-    /// The run that it belongs to.
-    pub(super) fn run(&self) -> Option<RunId> {
+    /// The run that it belongs to, and the operation that made it.
+    pub(super) fn trace(&self) -> Trace {
         match &self.step {
-            Step::Unlisted(_, origin) | Step::Judge(_, origin) => origin.run.clone(),
-            _ => None,
+            Step::Unlisted(_, origin) | Step::Judge(_, origin) => Trace {
+                run: origin.run.clone(),
+                parent_op: origin.parent_op,
+                headers: None,
+            },
+            _ => Trace::default(),
         }
+    }
+
+    /// Bounds the time that its server may take.
+    pub fn end_within(&mut self, timeout_ns: u64) {
+        self.names.timeout_ns = self.names.timeout_ns.min(timeout_ns);
     }
 
     /// Takes along the client's headers that repeat arguments.
@@ -264,7 +273,7 @@ impl Asker {
             let digest = member(&scan.params, "arguments")
                 .map(|raw| self.server.gate.digest(raw.as_bytes()));
             let run = trace.run.clone().or_else(|| run_in_meta(scan));
-            Box::new(self.origin(id.raw(), digest, received_ns, run))
+            Box::new(self.origin(id.raw(), digest, received_ns, (run, trace.parent_op)))
         };
         let control = || {
             let facts = self.with_context(|context| describe::control_request(method, context));
@@ -316,7 +325,7 @@ impl Asker {
         asked: &mut Asked,
     ) -> Result<(), WireError> {
         let seen = self.settled();
-        let when = (asked.received_ns, asked.run());
+        let when = (asked.received_ns, asked.trace());
         if let Some(step) = self.step_again(frame, when, asked.read.as_deref(), false)? {
             (asked.seen, asked.step) = (seen, step);
         }
@@ -328,7 +337,7 @@ impl Asker {
     pub(super) fn step_again(
         &self,
         frame: &Inspected<Vec<u8>>,
-        (received_ns, run): (u64, Option<RunId>),
+        (received_ns, trace): (u64, Trace),
         read: Option<&toolkit::mcp::Message>,
         may_list: bool,
     ) -> Result<Option<Step>, WireError> {
@@ -337,7 +346,6 @@ impl Asker {
         let Kind::Request { id, method } = message.message().envelope()?.kind else {
             return Ok(None);
         };
-        let trace = Trace { run, headers: None };
         let again = IncomingRequest {
             message: &message,
             scan: &scan,

@@ -3,7 +3,7 @@
 use gate::facts::Facts;
 use gate::{Origin, Refusal};
 
-use super::client::Asker;
+use super::client::{Asker, CallStep};
 use super::input_required::Stray;
 use super::read::Names;
 use crate::message::refusal::{self, Dialect, Refusals};
@@ -12,6 +12,7 @@ use crate::notes::Note;
 impl Asker {
     /// What the client of a refused request is told.
     pub(super) fn refused(&self, names: &Names, refusal: &Refusal) -> Vec<u8> {
+        self.client.on_step(CallStep::Refused(refusal));
         if !self.refuses_by_result(names) {
             return refusal::as_error(&names.id, refusal);
         }

@@ -12,7 +12,7 @@ use gate::{Ended, Outcome};
 use toolkit::server::Found;
 
 use super::basis::Basis;
-use super::client::Asker;
+use super::client::{Asker, CallStep};
 use super::listens::Listens;
 use super::order::Turn;
 use super::questions::{Judging, Late, Question};
@@ -287,6 +287,7 @@ impl Run {
 
     fn ended(&mut self, failure: &Failure, response: Option<ResponseSummary>) -> Said {
         let after = self.after.take();
+        self.asker.client.on_step(CallStep::Failed(failure));
         if failure.fault == UpstreamFault::Stopping {
             // A flight that is dropped is settled as cancelled.
             drop(after);

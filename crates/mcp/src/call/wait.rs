@@ -12,7 +12,7 @@ use wire::id::IdKey;
 use wire::jsonrpc::{member, string};
 use wire::{Bounds, scan_request};
 
-use super::client::{Asker, Client, Work};
+use super::client::{Asker, CallStep, Client, Work};
 use super::form;
 use super::input_required::only_client;
 use super::order::Turn;
@@ -138,9 +138,13 @@ impl Asking {
         if under_way.is_none() && only_client(&ticket) && !ticket.is_settled() {
             return Err(gate.decline(*ticket, Reason::ApprovalUnreachable));
         }
+        if asker.client.withdraws_questions() && !ticket.is_settled() {
+            return Err(gate.decline(*ticket, Reason::ApprovalWithdrawn));
+        }
         let question = gate.approvals().question(ticket.id());
         if let Some(question) = &question {
             tell(question);
+            asker.client.on_step(CallStep::Asks(question));
         }
         let form = under_way.zip(question).map(|(under_way, question)| {
             let (id, frame) = form::question(&question);
@@ -295,6 +299,7 @@ impl Asker {
         };
         match admission {
             Admission::Permit(permit) => {
+                self.client.on_step(CallStep::Permitted(permit.op()));
                 // The server's time begins now.
                 let deadline_ns = self.server.gate.mono_ns().saturating_add(timeout_ns);
                 match self.dispatch(permit, &marks, deadline_ns).await {

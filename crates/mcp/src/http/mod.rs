@@ -5,8 +5,9 @@
 //! who opened it; no session id is given out in the era that has none.
 
 mod answer;
+mod beside;
+pub mod door;
 mod federated;
-mod inside;
 mod legacy;
 mod modern;
 mod post;
@@ -34,10 +35,10 @@ use crate::call::{Lot, Order, Server, ServerOptions};
 use crate::federation::Prefix;
 use crate::notes::{Noted, Notes};
 use crate::reading_pool::ReadingPool;
+pub use beside::Beside;
 pub use federated::StreamsOptions;
 use federated::{Absences, Federations, Memories};
 use gate::journal::EndReason;
-pub use inside::Beside;
 use refused::Refused;
 use revocation::Stays;
 use session::Sessions;
@@ -130,6 +131,8 @@ pub struct Face {
     notes: Arc<Mutex<Notes>>,
     /// What stands for a session in records where there is none.
     no_session: Arc<str>,
+    /// How many requests were made in process.
+    made: AtomicU64,
     /// Streams that would last for ever are to end.
     quiet: watch::Sender<bool>,
     /// When streams were last kept alive, by the gate's clock.
@@ -170,6 +173,7 @@ impl Face {
             stays: Stays::default(),
             notes: Arc::default(),
             no_session: "".into(),
+            made: AtomicU64::new(0),
             quiet: watch::Sender::new(false),
         }
     }

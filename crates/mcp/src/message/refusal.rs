@@ -110,6 +110,7 @@ mod tests {
 
     fn refusal(reason: Reason, retry_after_ms: Option<u64>) -> Refusal {
         Refusal {
+            op: None,
             reason,
             decision: Effect::Deny,
             final_rule: "no-writes".into(),

@@ -11,6 +11,7 @@ use http::header::USER_AGENT;
 use http::{HeaderMap, HeaderName};
 use net::http::server::single;
 use toolkit::Trace;
+use toolkit::door::ApprovalWish;
 use toolkit::face::Revocation;
 
 use super::{Terms, describe};
@@ -37,7 +38,7 @@ pub(crate) async fn admit(
     caller: Caller,
     route: &Route,
     request: Inspected<ModelRequest>,
-    origin: Origin,
+    (origin, approval): (Origin, ApprovalWish),
 ) -> Result<Admitted, Refusal> {
     let (gate, prices) = (&terms.gate, &terms.prices);
     // From here on, so that what waits or begins late is seen as well.
@@ -76,6 +77,9 @@ pub(crate) async fn admit(
                 });
             }
             Admission::Refused(refusal) => return Err(refusal),
+            Admission::Pending(ticket) if approval == ApprovalWish::Withdraw => {
+                return Err(gate.decline(*ticket, Reason::ApprovalWithdrawn));
+            }
             Admission::Pending(ticket) => {
                 tokio::select! {
                     // Its deadline settles it at the latest.
@@ -113,6 +117,7 @@ fn eligible(gate: &Gate, mut legs: Vec<Leg>, facts: impl Fn(&Leg) -> Facts) -> V
 /// A route has a target, so this is never met.
 fn nowhere() -> Refusal {
     Refusal {
+        op: None,
         reason: gate::Reason::NoRule,
         decision: gate::effect::Effect::Deny,
         final_rule: String::new(),

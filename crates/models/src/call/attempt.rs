@@ -87,6 +87,7 @@ pub(crate) async fn serve(
     reservation: Option<Reservation>,
 ) -> Result<Served, Unserved> {
     let until = Instant::now() + Duration::from_millis(route.deadline_ms());
+    let until = terms.deadline.map_or(until, |end| end.min(until));
     let nowhere = || Unserved {
         fault: Fault::of(Trouble::Denied, Remedy::Nothing),
         trail: Trail::default(),
@@ -95,12 +96,14 @@ pub(crate) async fn serve(
     let spent = permit.spend(first.target.provider().peer());
     let (spent, mut flight) = spent.map_err(|_| nowhere())?;
     flight.if_dropped(Some(GONE), Trouble::ClientGone.into());
+    let op = Some(flight.op());
     let tries = Tries {
         terms,
         caller,
         revocation,
         flight,
         trail: Trail {
+            op,
             remaining: reservation
                 .as_ref()
                 .map(Reservation::remaining)
@@ -301,6 +304,7 @@ impl<'t> Tries<'t> {
     /// The whole reply settles the call.
     fn whole(mut self, whole: Whole, tokens: Tokens) -> Served {
         let used = self.wasted.with(tokens, self.trail.cost);
+        self.trail.usage = usage(used.0, used.1);
         if let Some(reservation) = &self.reservation {
             self.trail.remaining = reservation.remaining_after(spent(used.0, used.1));
         }
@@ -346,6 +350,7 @@ impl<'t> Tries<'t> {
 
     fn give_up(mut self, fault: Fault) -> Unserved {
         let (tokens, cost) = self.wasted.with(Tokens::default(), None);
+        self.trail.usage = usage(tokens, cost);
         if tokens != Tokens::default() && self.reservation.is_some() {
             settle(self.reservation.take(), tokens, cost);
         }

@@ -50,7 +50,9 @@ pub(crate) async fn answer(
     permit: Permit<ModelRequest>,
     reservation: Option<Reservation>,
 ) -> Result<Served, Box<Unserved>> {
+    let mut flight = permit.answer_locally();
     let trail = Trail {
+        op: Some(flight.op()),
         target: found.source,
         is_cached: true,
         remaining: reservation
@@ -60,7 +62,6 @@ pub(crate) async fn answer(
         cost: terms.prices.find(&leg.target).map(|_| 0),
         ..Trail::default()
     };
-    let mut flight = permit.answer_locally();
     settle(reservation, NOTHING, Some(0));
     let provider = leg.target.provider().peer().name();
     let body: Bytes = match inspect::reply(&terms.gate, provider, found.value, &mut flight).await {

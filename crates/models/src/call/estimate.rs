@@ -33,14 +33,15 @@ pub(crate) fn estimate(
     reservation: Option<Reservation>,
 ) -> (Whole, Trail) {
     let tokens = read_of(Endpoint::Messages, permit.request().body());
+    let flight = permit.answer_locally();
     let trail = Trail {
+        op: Some(flight.op()),
         target: legs
             .first()
             .map(|leg| leg.target.name())
             .unwrap_or_default(),
         ..Trail::default()
     };
-    let flight = permit.answer_locally();
     settle(reservation, NOTHING, None);
     let body = format!("{{\"input_tokens\":{tokens}}}");
     flight.finish(Outcome {

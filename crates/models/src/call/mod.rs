@@ -8,6 +8,7 @@ mod estimate;
 mod note;
 mod reader;
 mod relay;
+mod routed;
 mod whole;
 
 use std::borrow::Cow;
@@ -15,7 +16,7 @@ use std::sync::Arc;
 
 use dialects::Tokens;
 use gate::Gate;
-use gate::journal::Usage;
+use gate::journal::{OpId, Usage};
 use tokio::time::Instant;
 use toolkit::face::Revocations;
 
@@ -33,7 +34,9 @@ pub(crate) use cached::{answer, find_cached};
 pub(crate) use describe::{describe, of_target};
 pub(crate) use estimate::{ESTIMATED, estimate, is_estimated};
 pub use note::settle_left;
-pub(crate) use relay::Relay;
+pub(crate) use relay::{Relay, Settlement};
+pub use routed::RoutedRequest;
+pub(crate) use routed::{CallBounds, CallError, CallSource};
 pub(crate) use whole::Whole;
 
 /// What bounds a call and what it is judged by.
@@ -46,6 +49,8 @@ pub(crate) struct Terms {
     pub stall_ms_max: u64,
     /// How long a stream may last, in milliseconds.
     pub stream_ms_max: u64,
+    /// The end of the call that its caller has set; `None` for those of clients.
+    pub deadline: Option<Instant>,
     /// How much callers may use, where that is bounded.
     pub budgets: Option<Budgets>,
     pub tally: Arc<Tally>,
@@ -61,6 +66,10 @@ pub(crate) struct Terms {
 /// How a call was served, for headers and records.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Trail {
+    /// The operation in the journal.
+    pub op: Option<OpId>,
+    /// What the call has used, as its record has it; of a stream [`Settlement`] has it.
+    pub usage: Usage,
     /// `PROVIDER/MODEL` of the target that answers, or that was tried last.
     pub target: String,
     /// The reply is from the cache.

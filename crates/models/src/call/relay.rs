@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use dialects::{Endpoint, ErrorText, StreamEvent, Tokens, error_event, read_of};
-use gate::journal::{Micros, ResponseSummary, Status};
+use gate::journal::{Micros, ResponseSummary, Status, Usage};
 use gate::{Attempt, Gate, InFlight, Outcome, PeerId, Spent};
 use http::HeaderMap;
 use net::http::server::Parts;
@@ -88,6 +88,14 @@ pub(crate) struct Relay {
     over_at: Instant,
     /// Until the call is settled.
     open: Option<Open>,
+    settlement: Option<Settlement>,
+}
+
+/// How the call of a stream was settled.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Settlement {
+    pub end: Result<(), Trouble>,
+    pub usage: Usage,
 }
 
 /// How far the first events of a stream have got.
@@ -137,6 +145,7 @@ impl Relay {
         } = reply;
         let request = spent.request();
         let over_at = Instant::now() + Duration::from_millis(terms.stream_ms_max);
+        let over_at = terms.deadline.map_or(over_at, |end| end.min(over_at));
         let (gate, bytes_max) = (&terms.gate, terms.reply_bytes_max);
         let whose = Whose::of(flight);
         let held = Held::of(gate, provider, (request.endpoint(), bytes_max), whose);
@@ -165,6 +174,7 @@ impl Relay {
             late: Trouble::Endless,
             over_at,
             open: None,
+            settlement: None,
         });
         relay.wind();
         let first = timeout_at(until, poll_fn(|cx| relay.poll_begun(cx)));
@@ -211,6 +221,11 @@ impl Relay {
     /// The id by which the stream's own errors name the request.
     pub fn set_id(&mut self, id: &str) {
         id.clone_into(&mut self.request_id);
+    }
+
+    /// Returns how the call was settled; `None` while the stream goes on.
+    pub fn settlement(&self) -> Option<Settlement> {
+        self.settlement
     }
 
     /// Sets the timer for the next byte.
@@ -418,7 +433,9 @@ impl Relay {
         self.tally.attempt(peer.name(), end.err());
         let (tokens, cost) = wasted.with(tokens, cost);
         settle(reservation, tokens, cost);
-        flight.used(usage(tokens, cost));
+        let usage = usage(tokens, cost);
+        self.settlement = Some(Settlement { end, usage });
+        flight.used(usage);
         let (status, verdict) = match end {
             Ok(()) => (Status::Success, Verdict::Success),
             Err(trouble @ (Trouble::ClientGone | Trouble::Expelled)) => {

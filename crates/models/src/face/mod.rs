@@ -13,8 +13,8 @@ use dialects::{Dialect, Endpoint};
 use gate::facts::Facts;
 use gate::identity::IdentityFault;
 use gate::inspect::{About, Inspected, Way};
-use gate::{Caller, Gate, Origin, Reason, Refusal};
-use http::{HeaderMap, Method, StatusCode};
+use gate::{Caller, Gate, Origin, Reason};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use net::http::server::{Request, Response};
 use state::counter::{BudgetUnit, ReserveError};
 use state::{Reservation, Underway};
@@ -24,7 +24,9 @@ use toolkit::server::BoxFuture;
 
 use crate::budget::{self, Budgets};
 use crate::cache::{CacheOptions, ResponseCache};
-use crate::call::{self, Admitted, Served, Terms};
+use crate::call::{
+    self, Admitted, CallBounds, CallError, CallSource, RoutedRequest, Served, Terms,
+};
 use crate::catalogue::{Catalogue, Route, Target};
 use crate::inspect;
 use crate::prices::Prices;
@@ -67,6 +69,8 @@ pub struct Face {
     terms: Terms,
     catalogue: Catalogue,
     ids: Ids,
+    /// Accounts of runs, if callers have no budgets.
+    run_budgets: Budgets,
     signatures: Arc<SignatureStore>,
 }
 
@@ -84,11 +88,13 @@ impl Face {
         Self {
             signatures: Arc::new(SignatureStore::new(Arc::clone(&gate))),
             routes: paths::routes(),
+            run_budgets: Budgets::of_runs(Arc::clone(&prices)),
             terms: Terms {
                 gate,
                 reply_bytes_max: options.reply_bytes_max,
                 stall_ms_max: options.stall_ms_max,
                 stream_ms_max: options.stream_ms_max,
+                deadline: None,
                 budgets,
                 prices,
                 revocations: Arc::default(),
@@ -113,6 +119,17 @@ impl Face {
     pub fn with_cache(mut self, options: Option<CacheOptions>) -> Self {
         self.terms.cache = options.map(|options| Arc::new(ResponseCache::new(options)));
         self
+    }
+
+    /// Returns the gate that judges its calls.
+    #[must_use]
+    pub fn gate(&self) -> &Arc<Gate> {
+        &self.terms.gate
+    }
+
+    /// Returns an id for a request that has none.
+    pub(crate) fn next_id(&self) -> String {
+        self.ids.next()
     }
 
     /// What can be called.
@@ -194,69 +211,108 @@ impl Face {
             }
         };
         let headers = &request.head.headers;
-        let asked = match self.read((endpoint, &body, headers), &caller, answer) {
-            Ok(asked) => asked,
-            Err(fault) => return unreadable(answer, &fault),
+        let source = CallSource {
+            endpoint,
+            body: &body,
+            headers,
+            origin: call::origin(answer.id(), headers, received_ns),
         };
+        let served = match self.prepare_call(&caller, source).await {
+            Ok(routed) => self.serve(caller, routed, CallBounds::default()).await,
+            Err(error) => Err(error),
+        };
+        match served {
+            Ok(Served::Whole(whole, trail)) => answer.whole(whole, &trail),
+            Ok(Served::Stream(relay, trail)) => answer.stream(relay, &trail),
+            Err(CallError::Unreadable(fault)) => unreadable(answer, &fault),
+            Err(CallError::NoModel(name)) => answer.no_model(&name),
+            Err(CallError::Refused(refusal, sentence)) => answer.refused_as(&refusal, sentence),
+            Err(CallError::Unserved(unserved)) => answer.unserved(*unserved),
+        }
+    }
+
+    /// Reads a request, finds its route, and inspects it by the rules for the providers of that.
+    pub(crate) async fn prepare_call(
+        &self,
+        caller: &Caller,
+        source: CallSource<'_>,
+    ) -> Result<Inspected<RoutedRequest>, CallError> {
+        let CallSource {
+            endpoint,
+            body,
+            headers,
+            mut origin,
+        } = source;
+        let asked = self.read((endpoint, body, headers), caller, &origin.request_id)?;
         let gate = &self.terms.gate;
-        let mut origin = call::origin(answer.id(), headers, received_ns);
-        origin.arguments_digest = Some(gate.digest(&body));
+        origin.arguments_digest = Some(gate.digest(body));
         let route = self.catalogue.find(asked.model());
         // What lies beyond its key is not there for a caller.
-        let is_theirs = |route: &Arc<Route>| route.targets().any(|of| call::may_ask(&caller, of));
+        let is_theirs = |route: &Arc<Route>| route.targets().any(|of| call::may_ask(caller, of));
         let Some(route) = route.filter(is_theirs) else {
-            let facts = Facts::of(&caller);
-            return match gate.admit_stray(&facts, &origin) {
-                Ok(()) => answer.no_model(asked.model()),
-                Err(refusal) => answer.refused(&refusal),
-            };
+            gate.admit_stray(&Facts::of(caller), &origin)?;
+            return Err(CallError::NoModel(asked.model().to_owned()));
         };
-        let asked = match self.inspect(asked, (&route, &caller), headers).await {
-            Ok(asked) => asked,
-            Err(fault) => return unreadable(answer, &fault),
-        };
+        let asked = self.inspect(asked, (&route, caller), headers).await?;
         if asked.finding().is_some() {
             let body = asked.message().body();
             origin.arguments_digest = Some(gate.digest(body.as_str().as_bytes()));
         }
         let cache = self.terms.cache.as_ref();
-        let asked = asked.map(|mut asked| {
-            asked.set_cache_key(cache.and_then(|cache| cache.key(&asked, &caller, headers)));
-            asked
-        });
-        let reservation = match self
-            .reserve(&caller, &route, asked.message(), &origin)
-            .await
-        {
-            Ok(reservation) => reservation,
-            Err((refusal, sentence)) => return answer.refused_as(&refusal, sentence),
+        Ok(asked.map(|mut request| {
+            request.set_cache_key(cache.and_then(|cache| cache.key(&request, caller, headers)));
+            RoutedRequest {
+                request,
+                route,
+                origin,
+            }
+        }))
+    }
+
+    /// Carries a call from its limits to the reply, or to the first event of that.
+    pub(crate) async fn serve(
+        &self,
+        caller: Caller,
+        routed: Inspected<RoutedRequest>,
+        bounds: CallBounds,
+    ) -> Result<Served, CallError> {
+        let RoutedRequest { route, origin, .. } = routed.message();
+        let (route, origin) = (Arc::clone(route), origin.clone());
+        let asked = routed.map(|routed| routed.request);
+        let bounded;
+        let terms = match bounds.deadline {
+            None => &self.terms,
+            Some(_) => {
+                bounded = Terms {
+                    deadline: bounds.deadline,
+                    ..self.terms.clone()
+                };
+                &bounded
+            }
         };
-        let admitted = call::admit(&self.terms, caller, &route, asked, origin).await;
+        let reservation = self
+            .reserve(&caller, &route, asked.message(), (&origin, &bounds))
+            .await?;
+        let admitted = call::admit(terms, caller, &route, asked, (origin, bounds.approval));
         let Admitted {
             permit,
             caller,
             legs,
             revocation,
-        } = match admitted {
-            Ok(admitted) => admitted,
-            Err(refusal) => return answer.refused(&refusal),
-        };
-        let (terms, whose) = (&self.terms, (&caller, revocation));
+        } = admitted.await?;
         if call::is_estimated(&legs, permit.request()) {
             let (whole, trail) = call::estimate(terms, &legs, permit, reservation);
-            return answer.whole(whole, &trail);
+            return Ok(Served::Whole(whole, trail));
         }
         let served = match call::find_cached(terms, &legs, &caller, permit.request()).await {
-            Some(found) => call::answer(terms, found, permit, reservation)
-                .await
-                .map_err(|own| *own),
-            None => call::serve(terms, &route, &legs, whose, permit, reservation).await,
+            Some(found) => call::answer(terms, found, permit, reservation).await,
+            None => {
+                let whose = (&caller, revocation);
+                let served = call::serve(terms, &route, &legs, whose, permit, reservation);
+                served.await.map_err(Box::new)
+            }
         };
-        match served {
-            Ok(Served::Whole(whole, trail)) => answer.whole(whole, &trail),
-            Ok(Served::Stream(relay, trail)) => answer.stream(relay, &trail),
-            Err(unserved) => answer.unserved(unserved),
-        }
+        served.map_err(CallError::Unserved)
     }
 }
 
@@ -286,10 +342,10 @@ impl Face {
         &self,
         (endpoint, body, headers): (Endpoint, &[u8], &HeaderMap),
         caller: &Caller,
-        answer: &Answer,
+        request_id: &str,
     ) -> Result<ModelRequest, Unreadable> {
         let mut asked = ModelRequest::read(endpoint, body, headers)?;
-        if let Some(id) = answer.id_value() {
+        if let Ok(id) = HeaderValue::try_from(request_id) {
             asked.set_id(id);
         }
         if asked.endpoint() == Endpoint::Chat {
@@ -370,13 +426,20 @@ impl Face {
         caller: &Caller,
         route: &Route,
         asked: &ModelRequest,
-        origin: &Origin,
-    ) -> Result<Option<Reservation>, (Box<Refusal>, Option<String>)> {
-        let Some(budgets) = &self.terms.budgets else {
-            return Ok(None);
+        (origin, bounds): (&Origin, &CallBounds),
+    ) -> Result<Option<Reservation>, CallError> {
+        let run = bounds.budget.as_ref();
+        let budgets = match &self.terms.budgets {
+            Some(budgets) => budgets,
+            // A limit of a run holds where callers have none.
+            None if run.is_some() => &self.run_budgets,
+            None => return Ok(None),
         };
         let gate = &self.terms.gate;
-        let reserved = budgets.reserve(asked, route, caller, gate.wall_ms()).await;
+        let accounts = (caller, run);
+        let reserved = budgets
+            .reserve(asked, route, accounts, gate.wall_ms())
+            .await;
         let error = match reserved {
             Ok(reservation) => return Ok(Some(reservation)),
             Err(error) => error,
@@ -397,7 +460,7 @@ impl Face {
         let facts = facts.unwrap_or_else(|| Facts::of(caller));
         let refusal = gate.refuse(&facts, origin, reason, retry_after_ms);
         let sentence = budget::sentence(&error).filter(|_| refusal.reason == reason);
-        Err((refusal, sentence))
+        Err(CallError::Refused(refusal, sentence))
     }
 }
 

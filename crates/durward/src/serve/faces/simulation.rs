@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use ::mcp::http::Beside;
-use serde_json::Value;
+use serde_json::{Value, json};
 use simulation::{RestFace, SentContent, ToolCaller};
+use toolkit::door::CallContext;
 use toolkit::face::Behalf;
 use toolkit::server::BoxFuture;
 
@@ -21,7 +22,17 @@ impl ToolCaller for ThroughTheGate {
         method: &'a str,
         params: Value,
     ) -> BoxFuture<'a, Option<Value>> {
-        Box::pin(self.0.ask(server, behalf, method, params))
+        let context = CallContext {
+            trace: behalf.trace.clone(),
+            ..CallContext::of(behalf.caller.clone())
+        };
+        Box::pin(async move {
+            let params = params.as_object().cloned().unwrap_or_default();
+            let answered = self.0.request(&context, server, method, &params).await;
+            let answer = answered.map_or_else(|outcome| outcome.answer, Some)?;
+            let member = if answer.is_error { "error" } else { "result" };
+            Some(json!({ member: answer.value() }))
+        })
     }
 
     fn inspects(&self, server: &str) -> bool {

@@ -107,6 +107,8 @@ pub struct Decision<'a> {
     pub session_id: Option<&'a str>,
     /// The run that the call belongs to.
     pub run_id: Option<&'a str>,
+    /// The call on whose behalf this one is made.
+    pub parent_op: Option<OpId>,
     /// Class digest: the arguments.
     pub arguments_digest: Option<Digest>,
     /// `user_allowed`, `user_denied`, `timeout`, `withdrawn`.
@@ -173,6 +175,9 @@ impl Decision<'_> {
         members.maybe_fact(key!("request_id"), self.request_id);
         members.maybe_fact(key!("session_id"), self.session_id);
         members.maybe_fact(key!("run_id"), self.run_id);
+        if let Some(parent) = self.parent_op {
+            members.op(key!("parent_op"), parent);
+        }
         members.digest(key!("arguments_digest"), self.arguments_digest);
         members.maybe(key!("hitl_outcome"), self.hitl_outcome);
         if let Some(hit) = self.hitl_cache_hit {

@@ -39,7 +39,7 @@ pub(super) struct Alone {
 
 /// A server that can be asked.
 #[derive(Clone)]
-pub(super) struct Reached {
+pub(in crate::http) struct Reached {
     pub server: Arc<Server>,
     slot: Arc<Slot>,
     pub spelling: Spelling,
@@ -56,10 +56,10 @@ impl Reached {
 type Found = Result<Reached, Missing>;
 
 /// A request for one server, read.
-pub(super) type Read = (Box<Asker>, Box<call::Asked>, Inspected<Vec<u8>>);
+pub(in crate::http) type Read = (Box<Asker>, Box<call::Asked>, Inspected<Vec<u8>>);
 
 /// Why a request is not one for its server.
-pub(super) enum Unfit {
+pub(in crate::http) enum Unfit {
     Frame(WireError),
     /// Its headers do not repeat its arguments.
     Headers(String),
@@ -163,12 +163,26 @@ impl Face {
         headers: Option<&HeaderMap>,
         (received_ns, trace): &(u64, Trace),
     ) -> Result<Read, Unfit> {
-        let server = &reached.server;
         let frame = match reached.is_legacy() {
             true => bridged::without_revision(&frame),
             false => frame,
         };
-        let message = server.inspect(shapes::of_client(&frame)?)?;
+        let message = reached.server.inspect(shapes::of_client(&frame)?)?;
+        let spelling = Some(reached.spelling.clone());
+        let whose = (&alone.caller, alone.client_id.clone(), spelling);
+        self.read_inspected(reached, message, whose, headers, (*received_ns, trace))
+    }
+
+    /// Reads a request that was inspected by the rules for its server.
+    pub(in crate::http) fn read_inspected(
+        self: &Arc<Self>,
+        reached: &Reached,
+        message: Inspected<Canonical>,
+        (caller, client_id, spelling): (&Caller, Option<Arc<str>>, Option<Spelling>),
+        headers: Option<&HeaderMap>,
+        (received_ns, trace): (u64, &Trace),
+    ) -> Result<Read, Unfit> {
+        let server = &reached.server;
         let canonical = message.message();
         let scan = canonical.scan();
         let kind = canonical.envelope()?.kind;
@@ -190,16 +204,16 @@ impl Face {
         }
         let asker = self.passing(
             (server, Arc::clone(&reached.slot)),
-            &alone.caller,
-            alone.client_id.clone(),
-            Some(reached.spelling.clone()),
+            caller,
+            client_id,
+            spelling,
         );
         let mut asked = asker.read(&IncomingRequest {
             message: &message,
             scan: &scan,
             id: *id,
             method,
-            received_ns: *received_ns,
+            received_ns,
             trace,
         });
         let is_masked = message.finding().is_some_and(|found| found.masked() > 0);
@@ -231,7 +245,7 @@ impl Face {
     }
 
     /// Starts a server for a caller where it does not run.
-    async fn reach(
+    pub(in crate::http) async fn reach(
         self: &Arc<Self>,
         server: &Arc<Server>,
         caller: &Caller,

@@ -34,6 +34,7 @@ use crate::federation::{Missing, Spelling};
 use memory::Memory;
 
 pub(super) use absences::Absences;
+pub(super) use alone::Unfit;
 pub(super) use listening::Listening;
 pub(super) use memory::Memories;
 
