@@ -25,6 +25,8 @@ enum PageSource {
         package: &'static str,
         name: &'static str,
     },
+    /// A schema of the data of an operation.
+    Schema(&'static str),
     /// An index of tests: its data, relative to the repository root.
     Tests(&'static str),
     /// The table of published measurements.
@@ -41,11 +43,24 @@ const OF_PROGRAMS: [(&str, &str, &str); 6] = [
     ("docs/reference/lab.md", "lab", ""),
 ];
 
+/// The schemas of the data of operations: file, and name in the example that prints them.
+const SCHEMAS: [(&str, &str); 5] = [
+    ("docs/schemas/admin/calls.json", "calls"),
+    ("docs/schemas/admin/call-kinds.json", "call-kinds"),
+    ("docs/schemas/admin/approval.json", "approval"),
+    ("docs/schemas/admin/approval-answer.json", "approval-answer"),
+    ("docs/schemas/admin/approval-event.json", "approval-event"),
+];
+
 /// Returns every generated page.
 fn pages() -> Vec<Page> {
     let of_programs = OF_PROGRAMS.iter().map(|&(file, package, name)| Page {
         file,
         source: PageSource::Binary { package, name },
+    });
+    let schemas = SCHEMAS.iter().map(|&(file, name)| Page {
+        file,
+        source: PageSource::Schema(name),
     });
     let of_tests = INDEXES.iter().map(|&(data, file)| Page {
         file,
@@ -55,7 +70,11 @@ fn pages() -> Vec<Page> {
         file: table::PAGE,
         source: PageSource::Parity,
     };
-    of_programs.chain(of_tests).chain([parity]).collect()
+    of_programs
+        .chain(schemas)
+        .chain(of_tests)
+        .chain([parity])
+        .collect()
 }
 
 /// Writes every page again and names the files that changed. Always `true`: nothing is judged.
@@ -74,6 +93,18 @@ fn print_page(root: &Path, page: Page) -> Result<Vec<u8>, TaskError> {
         PageSource::Binary { package, name } => {
             let args = ["run", "--quiet", "--package", package, "--", "__docs", name];
             let args: Vec<&str> = args.into_iter().filter(|arg| !arg.is_empty()).collect();
+            command::output(root, "cargo", &args)
+        }
+        PageSource::Schema(name) => {
+            let example = [
+                "run",
+                "--quiet",
+                "--package",
+                "admin",
+                "--features",
+                "schemas",
+            ];
+            let args = [&example[..], &["--example", "schemas", "--", name]].concat();
             command::output(root, "cargo", &args)
         }
         PageSource::Tests(data) => test_index::print(root, data),

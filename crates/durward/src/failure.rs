@@ -1,11 +1,31 @@
 //! Why a command ends otherwise than it was meant to, and with which exit code.
 
+use admin::ErrorKind;
 use gate::identity::RingError;
 
 /// Wrong configuration.
 pub const EXIT_CONFIGURATION: u8 = 16;
 /// The journal failed, or the state directory cannot be used; nothing was forwarded after that.
 pub const EXIT_JOURNAL: u8 = 10;
+
+/// Commands that end with the same exit codes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CommandFamily {
+    /// `logs` and `audit`.
+    Journal,
+    /// `approvals`.
+    Approvals,
+}
+
+/// Returns the exit code of a command for an error of an operation: the one table of them.
+pub const fn exit_code(family: CommandFamily, kind: ErrorKind) -> u8 {
+    use ErrorKind::{Malformed, NotFound, NotReadable, Refused};
+    match (family, kind) {
+        (CommandFamily::Journal, NotFound | NotReadable | Malformed | Refused) => 2,
+        (CommandFamily::Approvals, NotFound | Refused) => 1,
+        (CommandFamily::Approvals, NotReadable | Malformed) => 2,
+    }
+}
 
 /// Why a run could not start or had to end.
 pub struct Failure {

@@ -9,7 +9,6 @@ use gate::journal::{
 };
 use state::directory::{Held, create_private};
 
-use crate::control::directory::Socket;
 use crate::control::server::{self, Control};
 use crate::failure::Failure;
 use crate::instance_state::InstanceState;
@@ -17,6 +16,7 @@ use crate::journal_check::JournalCheck;
 use crate::local;
 use crate::places::Places;
 use crate::reload::Handle;
+use admin::control::directory::Socket;
 
 /// An open journal, and how far it is verified.
 pub struct OpenedJournal {

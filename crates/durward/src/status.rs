@@ -12,12 +12,12 @@ use rustix::fs::{FlockOperation, flock};
 use serde_json::{Value, json};
 
 use crate::config::values::Size;
-use crate::control::Request;
-use crate::control::client;
 use crate::disk::{self, rough};
 use crate::instance_state;
 use crate::places::Places;
 use crate::plural::count;
+use admin::control::Request;
+use admin::control::client;
 
 pub const HELP: &str = "\
 Examples:
@@ -107,7 +107,7 @@ struct Answered {
 
 /// Asks each running instance of this user; leaves out those of another state directory unless `all` are asked for.
 fn sockets(places: &Places, all: bool, err: &mut dyn Write) -> Answered {
-    let mut found = client::instances(places);
+    let mut found = client::instances(&places.runtime);
     let mut out = Answered {
         shown: Vec::new(),
         others: 0,

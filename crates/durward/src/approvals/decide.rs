@@ -2,18 +2,16 @@
 
 use std::io::{self, Write};
 
+use admin::AdminError;
+use admin::approvals::{self, AnsweredCall, ApprovalAnswer, ApprovalQuestion, NOT_ALL_SHOWN};
 use clap::Args;
 use gate::approval::{Choice, ID_LETTERS_MIN, NEVER_REMEMBERED};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::control::Request;
-use crate::control::client::{self, Found, NoAnswer};
+use crate::layout;
 use crate::places::Places;
 
-use super::{EXIT_CANNOT, EXIT_NOT_TAKEN, text, warn};
-
-/// The label of an answer that has to be confirmed.
-pub const NOT_ALL_SHOWN: &str = "not_all_shown";
+use super::{exit_code, text, warn};
 
 /// Which call is answered.
 #[derive(Debug, Args)]
@@ -72,147 +70,61 @@ pub fn id(text: &str) -> Result<String, String> {
     }
 }
 
-/// An answer.
-pub struct Said {
-    pub choice: Choice,
-    /// Why, for the caller.
-    pub reason: Option<String>,
-    /// The yes knows that not all of the call was shown.
-    pub unseen: bool,
-}
-
-/// What became of an answer.
-pub enum Taken {
-    /// It stands: the instance's words.
-    Yes(Value),
-    /// It does not: label and sentence.
-    No(String, String),
-}
-
-/// Gives an answer to the one instance that holds the call.
-pub fn give(found: &mut Found, id: &str, said: &Said, err: &mut dyn Write) -> (Taken, bool) {
-    let mut failed = false;
-    // Several instances may have ids that begin so: nothing is answered before that is known.
-    let mut fitting: Vec<(usize, String)> = Vec::new();
-    for (number, instance) in found.instances.iter_mut().enumerate() {
-        let mut look = |question: Value| {
-            let name = question.get("id").and_then(Value::as_str);
-            fitting.extend(
-                name.filter(|name| name.starts_with(id))
-                    .map(|name| (number, name.to_owned())),
-            );
-        };
-        if let Err(error) = instance.ask(&Request::Approvals, &mut look) {
-            let _ = writeln!(err, "warning: {}: {error}", instance.socket.display());
-            failed = true;
-        }
-    }
-    let request = |id: &str| Request::Answer {
-        id: id.to_owned(),
-        answer: said.choice.label().to_owned(),
-        reason: said.reason.clone(),
-        unseen: said.unseen,
-    };
-    if fitting.len() > 1 {
-        let names: Vec<String> = fitting.into_iter().map(|(_, name)| name).collect();
-        let message = format!(
-            "several waiting calls have an id that begins so: {}; give more of the id",
-            names.join(", ")
-        );
-        return (Taken::No("ambiguous".into(), message), failed);
-    }
-    // Where none waits, the instance that knew it says what became of it.
-    let chosen = fitting.pop();
-    let mut best = (
-        "unknown".to_owned(),
-        "no call with this id waits for approval".to_owned(),
-    );
-    for (number, instance) in found.instances.iter_mut().enumerate() {
-        if chosen.as_ref().is_some_and(|(holder, _)| *holder != number) {
-            continue;
-        }
-        // As it was typed: the instance knows whether it could also mean a call that has just ended.
-        match instance.ask(&request(id), |_| {}) {
-            Ok(value) => return (Taken::Yes(value), failed),
-            Err(NoAnswer::Refused { label, message }) => {
-                if best.0 == "unknown" {
-                    best = (label, message);
-                }
-            }
-            Err(NoAnswer::Io(error)) => {
-                let _ = writeln!(err, "warning: {}: {error}", instance.socket.display());
-                failed = true;
-            }
-        }
-    }
-    (Taken::No(best.0, best.1), failed)
-}
-
-/// Answers and says what came of it.
+/// Answers and prints the result.
 pub fn run(
     args: &DecideArgs,
-    said: &Said,
+    answer: &ApprovalAnswer,
     places: &Places,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> io::Result<u8> {
-    let mut found = client::instances(places);
-    let mut failed = warn(&found, err);
-    let (taken, failed_too) = give(&mut found, &args.id, said, err);
-    failed |= failed_too;
-    match taken {
-        Taken::Yes(value) => {
-            if args.json {
-                writeln!(out, "{value}")?;
-            } else {
-                writeln!(out, "{}", sentence(said.choice, &value))?;
+    let report = approvals::answer(&places.runtime, &args.id, answer);
+    warn(&report.warnings, err);
+    match report.outcome {
+        Ok(answered) => {
+            match args.json {
+                true => layout::json_line(&answered, out)?,
+                false => writeln!(out, "{}", sentence(answer.choice, &answered))?,
             }
             Ok(0)
         }
-        Taken::No(label, message) => {
+        Err(error) => {
+            let label = error.label();
             if args.json {
-                writeln!(
-                    out,
-                    "{}",
-                    json!({ "error": { "label": label, "message": message } })
-                )?;
+                let refused = json!({ "label": label, "message": error.to_string() });
+                writeln!(out, "{}", json!({ "error": refused }))?;
             }
-            let _ = writeln!(err, "error: {message}");
+            let _ = writeln!(err, "error: {error}");
             if label == NOT_ALL_SHOWN {
                 let _ = writeln!(err, "hint: --unseen confirms it");
             }
-            Ok(if failed && label == "unknown" {
-                EXIT_CANNOT
-            } else {
-                EXIT_NOT_TAKEN
-            })
+            // The call may wait in an instance that could not be asked.
+            let is_elsewhere =
+                !report.warnings.is_empty() && label == AdminError::NotWaiting.label();
+            Ok(exit_code(&error, is_elsewhere))
         }
     }
 }
 
-/// What an answer that stands has done.
-pub fn sentence(choice: Choice, value: &Value) -> String {
-    let question = value.get("question").unwrap_or(&Value::Null);
-    let word = |name: &str| question.get(name).and_then(Value::as_str).unwrap_or("?");
-    let what = question
-        .get("tool_name")
-        .or_else(|| question.get("uri"))
-        .and_then(Value::as_str)
-        .unwrap_or_else(|| word("mcp_method"));
-    let about = format!("{}: {what} on {}", word("id"), word("backend_id"));
-    let remembered = value.get("remembered").and_then(Value::as_bool) == Some(true);
+/// Returns the sentence about an answered call.
+pub fn sentence(choice: Choice, answered: &AnsweredCall) -> String {
+    let AnsweredCall {
+        question,
+        remembered,
+    } = answered;
+    let text = |text: &Option<String>| text.clone().unwrap_or_else(|| "?".to_owned());
+    let what = question.tool_name.clone().or_else(|| question.uri.clone());
+    let what = what.unwrap_or_else(|| text(&question.mcp_method));
+    let about = format!("{}: {what} on {}", question.id, text(&question.backend_id));
     match choice {
         Choice::Deny => format!("{about} denied"),
         Choice::Once => format!("{about} allowed once"),
-        Choice::Session if remembered => {
+        Choice::Session if *remembered => {
             format!("{about} allowed; the same call passes until its session ends")
         }
-        Choice::Allow if remembered => {
-            let seconds = text::number(question, "cache_ttl_seconds");
-            format!(
-                "{about} allowed; the same call passes for {}",
-                text::duration(seconds)
-            )
+        Choice::Allow if *remembered => {
+            let time = text::duration(question.cache_ttl_seconds);
+            format!("{about} allowed; the same call passes for {time}")
         }
         Choice::Allow | Choice::Session => {
             format!("{about} allowed once: {}", why_once(question))
@@ -220,14 +132,12 @@ pub fn sentence(choice: Choice, value: &Value) -> String {
     }
 }
 
-/// Why a yes is not remembered.
-fn why_once(question: &Value) -> String {
-    let effects: Vec<&str> = question
-        .get("side_effects")
-        .and_then(Value::as_array)
-        .map(|list| list.iter().filter_map(Value::as_str).collect())
-        .unwrap_or_default();
-    let never = effects.iter().find(|e| NEVER_REMEMBERED.contains(e));
+/// Returns why a yes is not remembered.
+fn why_once(question: &ApprovalQuestion) -> String {
+    let effects = &question.side_effects;
+    let never = effects
+        .iter()
+        .find(|e| NEVER_REMEMBERED.contains(&e.as_str()));
     match (never, effects.as_slice()) {
         (Some(effect), _) => {
             format!("calls with the side effect {effect} are asked about each time")
@@ -257,10 +167,11 @@ mod tests {
                 "calls with the side effect code_exec are asked about each time",
             ),
         ] {
-            let told =
+            let answered =
                 json!({"question": {"id": "x", "side_effects": effects}, "remembered": false});
-            let said = sentence(Choice::Allow, &told);
-            assert!(said.contains(why), "{said}");
+            let answered = serde_json::from_value(answered).unwrap();
+            let sentence = sentence(Choice::Allow, &answered);
+            assert!(sentence.contains(why), "{sentence}");
         }
     }
 }

@@ -2,16 +2,15 @@
 
 use std::io::{self, Write};
 
+use admin::approvals::{self, WaitingCall};
+use admin::{AdminError, ErrorKind};
 use clap::Args;
-use serde_json::{Value, json};
 
-use crate::control::Request;
-use crate::control::client::{self, Found};
 use crate::layout;
 use crate::layout::table::{Column, Long, Table};
 use crate::places::Places;
 
-use super::{EXIT_CANNOT, EXIT_NOT_TAKEN, decide, text, warn};
+use super::{EXIT_CANNOT, decide, exit_code, text, warn};
 
 /// Arguments of `durward approvals list`.
 #[derive(Debug, Args)]
@@ -43,42 +42,6 @@ const COLUMNS: [Column; 7] = [
     Column::new("path", 14, Long::CutFront).of_rank(1),
 ];
 
-/// Calls that wait.
-struct Waiting {
-    /// Each with its socket, oldest first within an instance.
-    questions: Vec<(String, Value)>,
-    /// An instance could not be asked, which was said.
-    has_failed: bool,
-}
-
-impl Waiting {
-    /// Asks every instance that was found.
-    fn of(found: &mut Found, err: &mut dyn Write) -> Self {
-        let mut waiting = Self {
-            questions: Vec::new(),
-            has_failed: warn(found, err),
-        };
-        for instance in &mut found.instances {
-            let socket = instance.socket.display().to_string();
-            let mut add = |question: Value| waiting.questions.push((socket.clone(), question));
-            if let Err(error) = instance.ask(&Request::Approvals, &mut add) {
-                let _ = writeln!(err, "warning: {socket}: {error}");
-                waiting.has_failed = true;
-            }
-        }
-        waiting
-    }
-}
-
-/// The question with the socket of its instance.
-fn object(socket: &str, question: &Value) -> Value {
-    let mut question = question.clone();
-    if let Some(members) = question.as_object_mut() {
-        members.insert("socket".into(), json!(socket));
-    }
-    question
-}
-
 /// Prints what waits, a line each, oldest first within an instance.
 pub fn run(
     args: &ListArgs,
@@ -86,15 +49,15 @@ pub fn run(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> io::Result<u8> {
-    let mut found = client::instances(places);
-    let waiting = Waiting::of(&mut found, err);
+    let waiting = approvals::list(&places.runtime);
+    warn(&waiting.warnings, err);
     if args.json {
-        for (socket, question) in &waiting.questions {
-            writeln!(out, "{}", object(socket, question))?;
+        for call in &waiting.calls {
+            layout::json_line(call, out)?;
         }
     } else {
-        let rows: Vec<Vec<String>> = waiting.questions.iter().map(|(_, q)| row(q)).collect();
-        match (rows.len(), found.instances.len()) {
+        let rows: Vec<Vec<String>> = waiting.calls.iter().map(row).collect();
+        match (rows.len(), waiting.instances) {
             (0, 0) => writeln!(out, "no instance of durward is running")?,
             (0, 1) => writeln!(out, "nothing waits for approval (1 instance is running)")?,
             (0, running) => {
@@ -116,23 +79,26 @@ pub fn run(
             }
         }
     }
-    Ok(if waiting.has_failed { EXIT_CANNOT } else { 0 })
+    Ok(match waiting.warnings.is_empty() {
+        true => 0,
+        false => EXIT_CANNOT,
+    })
 }
 
-/// The cells of one call.
-fn row(question: &Value) -> Vec<String> {
-    let text = |name: &str| text::word(question, name);
-    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
-    let left = text::number(question, "remaining_ms").div_ceil(1_000);
-    let path = text("path").or_else(|| text("source_path"));
+/// Returns the cells of one call.
+fn row(call: &WaitingCall) -> Vec<String> {
+    let question = &call.question;
+    let or_dash = |text: Option<&str>| text.map_or_else(|| "-".to_owned(), text::safe);
+    let left = question.remaining_ms.div_ceil(1_000);
+    let path = question.path.as_deref().or(question.source_path.as_deref());
     vec![
-        or_dash(text("id")),
+        text::safe(&question.id),
         format!("{left} s"),
         text::what(question),
-        or_dash(text("backend_id")),
-        or_dash(text("subject_id")),
-        or_dash(text("rule")),
-        or_dash(path.or_else(|| text("uri"))),
+        or_dash(question.backend_id.as_deref()),
+        or_dash(question.subject_id.as_deref()),
+        or_dash(question.rule.as_deref()),
+        or_dash(path.or(question.uri.as_deref())),
     ]
 }
 
@@ -143,47 +109,34 @@ pub fn show(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> io::Result<u8> {
-    let waiting = Waiting::of(&mut client::instances(places), err);
-    let is_meant = |question: &Value| {
-        let id = question.get("id").and_then(Value::as_str);
-        id.is_some_and(|id| id.starts_with(&args.id))
-    };
-    let meant: Vec<_> = waiting
-        .questions
-        .iter()
-        .filter(|(_, q)| is_meant(q))
-        .collect();
-    match meant.as_slice() {
-        [(socket, question)] if args.json => writeln!(out, "{}", object(socket, question))?,
-        [(_, question)] => {
-            text::question(question, layout::screen_width(), out)?;
+    let waiting = approvals::list(&places.runtime);
+    warn(&waiting.warnings, err);
+    let error = match waiting.find(&args.id) {
+        Ok(call) if args.json => return layout::json_line(call, out).map(|()| 0),
+        Ok(call) => {
+            text::print_question(&call.question, layout::screen_width(), out)?;
             writeln!(
                 out,
                 "\nanswer with: durward approvals allow|once|deny {}",
                 args.id
             )?;
+            return Ok(0);
         }
-        [] => {
-            writeln!(
-                err,
-                "error: no call with the id {} waits\n  hint: durward approvals list shows what waits",
-                args.id
-            )?;
-            return Ok(if waiting.has_failed {
-                EXIT_CANNOT
-            } else {
-                EXIT_NOT_TAKEN
-            });
-        }
-        several => {
-            let count = several.len();
-            writeln!(
-                err,
-                "error: {count} waiting calls have an id that begins with {}; give more letters",
-                args.id
-            )?;
-            return Ok(EXIT_NOT_TAKEN);
-        }
+        Err(error) => error,
+    };
+    let id = &args.id;
+    match &error {
+        AdminError::Ambiguous(ids) => writeln!(
+            err,
+            "error: {} waiting calls have an id that begins with {id}; give more letters",
+            ids.len()
+        )?,
+        _ => writeln!(
+            err,
+            "error: no call with the id {id} waits\n  hint: durward approvals list shows what waits"
+        )?,
     }
-    Ok(0)
+    // The call may wait in an instance that could not be asked.
+    let is_elsewhere = !waiting.warnings.is_empty() && error.kind() == ErrorKind::NotFound;
+    Ok(exit_code(&error, is_elsewhere))
 }

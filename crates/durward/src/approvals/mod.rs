@@ -1,7 +1,6 @@
 //! `durward approvals`: see which calls wait for a person, and answer them.
 
 mod decide;
-mod feed;
 mod list;
 mod screen;
 mod text;
@@ -9,16 +8,14 @@ mod watch;
 
 use std::io::{self, Write};
 
+use admin::AdminError;
+use admin::approvals::ApprovalAnswer;
 use clap::{Args, Subcommand};
 use gate::approval::Choice;
 
-use crate::control::client::Found;
+use crate::failure::{self, CommandFamily};
 use crate::places::Places;
 
-use decide::Said;
-
-/// Nothing was changed: nothing of that id waits, it was answered before, or a yes has to be confirmed.
-const EXIT_NOT_TAKEN: u8 = 1;
 /// The question could not be asked: a socket that cannot be used, an answer that cannot be printed.
 const EXIT_CANNOT: u8 = 2;
 
@@ -81,12 +78,12 @@ pub fn run(args: &ApprovalsArgs, places: &Places, out: &mut dyn Write, err: &mut
         }
         Command::Once(args) => allow(args, Choice::Once, places, out, err),
         Command::Deny(args) => {
-            let said = Said {
+            let answer = ApprovalAnswer {
                 choice: Choice::Deny,
                 reason: args.reason.clone(),
                 unseen: false,
             };
-            decide::run(&args.decide, &said, places, out, err)
+            decide::run(&args.decide, &answer, places, out, err)
         }
     };
     match done {
@@ -107,18 +104,25 @@ fn allow(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> io::Result<u8> {
-    let said = Said {
+    let answer = ApprovalAnswer {
         choice,
         reason: None,
         unseen: args.unseen,
     };
-    decide::run(&args.decide, &said, places, out, err)
+    decide::run(&args.decide, &answer, places, out, err)
 }
 
-/// Says what could not be looked at; whether that was anything.
-fn warn(found: &Found, err: &mut dyn Write) -> bool {
-    for warning in &found.warnings {
+/// Prints what could not be read.
+fn warn(warnings: &[String], err: &mut dyn Write) {
+    for warning in warnings {
         let _ = writeln!(err, "warning: {warning}");
     }
-    !found.warnings.is_empty()
+}
+
+/// Returns the exit code for an error; `is_elsewhere` if an instance that could not be asked may know better.
+fn exit_code(error: &AdminError, is_elsewhere: bool) -> u8 {
+    match is_elsewhere {
+        true => EXIT_CANNOT,
+        false => failure::exit_code(CommandFamily::Approvals, error.kind()),
+    }
 }

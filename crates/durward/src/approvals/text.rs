@@ -3,8 +3,8 @@
 
 use std::io::{self, Write};
 
+use admin::approvals::{ApprovalQuestion, ReloadFailure};
 use gate::approval::display;
-use serde_json::Value;
 
 use crate::layout::fold;
 
@@ -14,15 +14,18 @@ const CHARS_MAX: usize = 10_000;
 const VALUE: usize = 14;
 
 /// Prints one waiting call, on lines of this width.
-pub fn question(question: &Value, width: Option<usize>, out: &mut dyn Write) -> io::Result<()> {
-    let text = |name: &str| word(question, name).unwrap_or_default();
-    let left = number(question, "remaining_ms").div_ceil(1_000);
+pub fn print_question(
+    question: &ApprovalQuestion,
+    width: Option<usize>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let left = question.remaining_ms.div_ceil(1_000);
     writeln!(
         out,
         "{}  {}  on {}  {left} s left",
-        text("id"),
+        safe(&question.id),
         what(question),
-        text("backend_id")
+        word(&question.backend_id)
     )?;
     for (label, value) in entries(question) {
         let line = format!("    {label:<10}{value}");
@@ -34,64 +37,59 @@ pub fn question(question: &Value, width: Option<usize>, out: &mut dyn Write) -> 
 }
 
 /// Returns the sentence for rules or settings that could not be reloaded.
-pub fn failed_reload(failed: &Value) -> String {
-    let text = |name: &str| word(failed, name).unwrap_or_default();
+pub fn failed_reload(failure: &ReloadFailure) -> String {
     format!(
         "reload failed {}: {}; the earlier rules and settings stay in force",
-        text("at"),
-        text("message")
+        safe(&failure.at),
+        safe(&failure.message)
     )
 }
 
-/// What is to be called: a tool, a resource, or a method.
-pub fn what(question: &Value) -> String {
-    let text = |name: &str| word(question, name);
-    text("tool_name")
-        .or_else(|| text("uri"))
-        .or_else(|| text("mcp_method"))
-        .unwrap_or_default()
+/// Returns what is to be called: a tool, a resource, or a method.
+pub fn what(question: &ApprovalQuestion) -> String {
+    let named = question.tool_name.as_ref().or(question.uri.as_ref());
+    named
+        .or(question.mcp_method.as_ref())
+        .map_or_else(String::new, |text| safe(text))
 }
 
 /// Label of the lines of a change.
 pub const CHANGE: &str = "change";
 
-/// What there is to say of a waiting call, a line each; further lines of an entry have no label.
-pub fn entries(question: &Value) -> Vec<(&'static str, String)> {
-    let text = |name: &str| word(question, name);
+/// Returns the entries of a waiting call, a line each; further lines of an entry have no label.
+pub fn entries(question: &ApprovalQuestion) -> Vec<(&'static str, String)> {
+    let text = |text: &Option<String>| text.as_deref().map(safe);
     let mut entries = Vec::new();
     let mut add = |label: &'static str, value: Option<String>| {
         entries.extend(value.map(|value| (label, value)));
     };
-    if text("tool_name").is_none() {
-        add("method", text("mcp_method"));
+    if question.tool_name.is_none() {
+        add("method", text(&question.mcp_method));
     }
-    add("path", text("path"));
-    add("from", text("source_path"));
-    add("to", text("dest_path"));
-    let more = number(question, "more_places");
+    add("path", text(&question.path));
+    add("from", text(&question.source_path));
+    add("to", text(&question.dest_path));
+    let more = question.more_places;
     if more > 0 {
-        let told = format!("and {more} further places that its paths may lead to");
-        add("", Some(told));
+        let sentence = format!("and {more} further places that its paths may lead to");
+        add("", Some(sentence));
     }
     // What a write changes is read sooner than the whole content.
-    let change = question.get("change").and_then(Value::as_array);
-    let change = change.into_iter().flatten().filter_map(Value::as_str);
-    for (number, part) in change.enumerate() {
-        add(if number == 0 { CHANGE } else { "" }, Some(shown(part)));
+    for (number, part) in question.change.iter().enumerate() {
+        add(if number == 0 { CHANGE } else { "" }, Some(safe(part)));
     }
-    add("arguments", text("arguments"));
-    if question.get("is_cut").and_then(Value::as_bool) == Some(true) {
-        let told = "part of this call is too long to be shown; allowing it has to be confirmed";
-        add("", Some(told.to_owned()));
+    add("arguments", text(&question.arguments));
+    if question.is_cut {
+        let sentence = "part of this call is too long to be shown; allowing it has to be confirmed";
+        add("", Some(sentence.to_owned()));
     }
     add("effects", Some(effects(question)));
     add("caller", Some(caller(question)));
-    let labelled = question.get("labelled_by").and_then(Value::as_array);
-    for by in labelled.into_iter().flatten().filter_map(Value::as_str) {
-        add("session", Some(shown(by)));
+    for by in &question.labelled_by {
+        add("session", Some(safe(by)));
     }
-    let rule = text("rule").unwrap_or_default();
-    let rule = match text("description") {
+    let rule = word(&question.rule);
+    let rule = match text(&question.description) {
         Some(why) => format!("{rule}: {why}"),
         None => rule,
     };
@@ -100,25 +98,21 @@ pub fn entries(question: &Value) -> Vec<(&'static str, String)> {
     entries
 }
 
-fn caller(question: &Value) -> String {
-    let subject = word(question, "subject_id").unwrap_or_default();
-    let who = match word(question, "client_id") {
-        Some(client) => format!("{subject} with {client}"),
+fn caller(question: &ApprovalQuestion) -> String {
+    let subject = word(&question.subject_id);
+    let caller = match &question.client_id {
+        Some(client) => format!("{subject} with {}", safe(client)),
         None => subject,
     };
-    let direction = match word(question, "direction").as_deref() {
+    let direction = match question.direction.as_deref() {
         Some("to_client") => ", the server asks its client",
         _ => "",
     };
-    format!("{who}{direction}")
+    format!("{caller}{direction}")
 }
 
-fn effects(question: &Value) -> String {
-    let list: Vec<String> = question
-        .get("side_effects")
-        .and_then(Value::as_array)
-        .map(|list| list.iter().filter_map(Value::as_str).map(shown).collect())
-        .unwrap_or_default();
+fn effects(question: &ApprovalQuestion) -> String {
+    let list: Vec<String> = question.side_effects.iter().map(|e| safe(e)).collect();
     if list.is_empty() {
         "none known".to_owned()
     } else {
@@ -126,12 +120,11 @@ fn effects(question: &Value) -> String {
     }
 }
 
-fn memory(question: &Value) -> String {
-    let seconds = number(question, "cache_ttl_seconds");
-    if question.get("can_cache").and_then(Value::as_bool) == Some(true) {
+fn memory(question: &ApprovalQuestion) -> String {
+    if question.can_cache {
         format!(
             "\"allow\" is remembered for {} for exactly the same call",
-            duration(seconds)
+            duration(question.cache_ttl_seconds)
         )
     } else {
         "no: this call cannot be remembered; \"allow\" means once".to_owned()
@@ -147,19 +140,14 @@ pub fn duration(seconds: u64) -> String {
     }
 }
 
-/// A text of a question, safe to show.
-pub fn word(question: &Value, name: &str) -> Option<String> {
-    question.get(name).and_then(Value::as_str).map(shown)
+/// Returns a text of a question, safe to show; empty if the question has none.
+pub fn word(text: &Option<String>) -> String {
+    text.as_deref().map_or_else(String::new, safe)
 }
 
-/// A number of a question; 0 where there is none.
-pub fn number(value: &Value, name: &str) -> u64 {
-    value.get(name).and_then(Value::as_u64).unwrap_or(0)
-}
-
-/// Text of another process. Its own escapes are kept: only what is no printable ASCII or is unseen is
-/// written out.
-fn shown(text: &str) -> String {
+/// Returns text of another process, safe to show. Escapes in it are kept: only characters that are no printable ASCII or
+/// are unseen are written out.
+pub fn safe(text: &str) -> String {
     if text.chars().all(|c| !c.is_control()) {
         // A backslash stands doubled or begins an escape already, and an ellipsis marks what was cut.
         text.split_inclusive(['\\', '…'])

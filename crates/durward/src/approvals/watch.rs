@@ -6,17 +6,18 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
+use admin::approvals::{
+    self, ApprovalAnswer, ApprovalEvent, ApprovalFeed, EVENTS_MAX, FeedItem, InstanceEvent,
+    NOT_ALL_SHOWN, SEARCH_MS,
+};
 use clap::Args;
 use gate::approval::Choice;
-use serde_json::{Value, json};
 
-use crate::control::client;
 use crate::layout;
 use crate::places::Places;
 
-use super::decide::{NOT_ALL_SHOWN, Said, Taken, give, sentence};
-use super::feed::{EVENTS_MAX, Feed, LOOK_MS, News};
-use super::{screen, text};
+use super::decide::sentence;
+use super::{screen, text, warn};
 
 /// How long the screen has to have stood still before a call can be answered without its id, in
 /// milliseconds: what is typed is meant for what was read.
@@ -36,19 +37,19 @@ pub struct WatchArgs {
     timeout: Option<u64>,
 }
 
-/// What a reading thread has to say.
+/// Event that a reading thread sends.
 enum Event {
-    /// An instance's news.
-    News(News),
+    /// From an instance.
+    Feed(FeedItem),
     /// A line typed by the person.
     Typed(String),
     /// No more lines will be typed.
     InputEnded,
 }
 
-impl From<News> for Event {
-    fn from(news: News) -> Self {
-        Self::News(news)
+impl From<FeedItem> for Event {
+    fn from(item: FeedItem) -> Self {
+        Self::Feed(item)
     }
 }
 
@@ -57,7 +58,7 @@ struct Watch<'a> {
     places: &'a Places,
     json: bool,
     answering: bool,
-    feed: Feed<'a>,
+    feed: ApprovalFeed<'a>,
     /// Waiting calls, oldest first: instance and id.
     waiting: Vec<(PathBuf, String)>,
     /// When that last changed.
@@ -83,7 +84,7 @@ pub fn run(
         places,
         json: args.json,
         answering,
-        feed: Feed::new(places),
+        feed: ApprovalFeed::new(&places.runtime),
         waiting: Vec::new(),
         changed: Instant::now(),
     };
@@ -130,15 +131,13 @@ impl Watch<'_> {
                 return Ok(0);
             }
             if now >= look {
-                for warning in self.feed.look(send) {
-                    let _ = writeln!(err, "warning: {warning}");
-                }
-                look = now + Duration::from_millis(LOOK_MS);
+                warn(&self.feed.search(send), err);
+                look = now + Duration::from_millis(SEARCH_MS);
             }
             let until = end.map_or(look, |end| end.min(look));
             match events.recv_timeout(until.saturating_duration_since(now)) {
-                Ok(Event::News(News::Of(socket, news))) => self.news(socket, &news, out)?,
-                Ok(Event::News(News::Gone(socket))) => {
+                Ok(Event::Feed(FeedItem::Event(event))) => self.print_event(*event, out)?,
+                Ok(Event::Feed(FeedItem::Ended(socket))) => {
                     self.feed.forget(&socket);
                     self.waiting.retain(|(holder, _)| *holder != socket);
                     self.changed = Instant::now();
@@ -156,33 +155,30 @@ impl Watch<'_> {
         }
     }
 
-    fn news(&mut self, socket: PathBuf, news: &Value, out: &mut dyn Write) -> io::Result<()> {
+    fn print_event(&mut self, event: InstanceEvent, out: &mut dyn Write) -> io::Result<()> {
         if self.json {
-            let mut news = news.clone();
-            if let Some(members) = news.as_object_mut() {
-                members.insert("socket".into(), json!(socket.display().to_string()));
-            }
-            return writeln!(out, "{news}");
+            return layout::json_line(&event, out);
         }
-        if let Some(question) = news.get("asked") {
-            text::question(question, layout::screen_width(), out)?;
-            if let Some(id) = question.get("id").and_then(Value::as_str) {
+        match event.event {
+            ApprovalEvent::Asked(question) => {
+                text::print_question(&question, layout::screen_width(), out)?;
                 if self.answering {
-                    writeln!(out, "    answer    a, s, o or d {id}")?;
+                    writeln!(out, "    answer    a, s, o or d {}", question.id)?;
                 }
-                self.waiting.push((socket, id.to_owned()));
+                self.waiting.push((event.socket, question.id));
                 self.changed = Instant::now();
+                writeln!(out)
             }
-            writeln!(out)?;
-        } else if let Some(ended) = news.get("ended") {
-            let word = |name: &str| ended.get(name).and_then(Value::as_str).unwrap_or("?");
-            self.waiting.retain(|(_, id)| id != word("id"));
-            self.changed = Instant::now();
-            writeln!(out, "{}  {}\n", word("id"), word("outcome"))?;
-        } else if let Some(failed) = news.get("reload_failed") {
-            writeln!(out, "{}\n", text::failed_reload(failed))?;
+            ApprovalEvent::Ended(ended) => {
+                self.waiting.retain(|(_, id)| *id != ended.id);
+                self.changed = Instant::now();
+                writeln!(out, "{}  {}\n", ended.id, ended.outcome)
+            }
+            ApprovalEvent::ReloadFailed(failure) => {
+                writeln!(out, "{}\n", text::failed_reload(&failure))
+            }
+            ApprovalEvent::Unknown(_) => Ok(()),
         }
-        Ok(())
     }
 
     /// Takes a typed line; `false` where the person wants to end.
@@ -219,20 +215,21 @@ impl Watch<'_> {
                 return Ok(true);
             }
         };
-        let mut found = client::instances(self.places);
         let rest: Vec<&str> = words.collect();
         let denies = choice == Choice::Deny;
-        let said = Said {
+        let answer = ApprovalAnswer {
             choice,
             reason: (denies && !rest.is_empty()).then(|| rest.join(" ")),
             unseen: !denies && rest.first() == Some(&"unseen"),
         };
-        match give(&mut found, &id, &said, err).0 {
-            Taken::Yes(value) => writeln!(out, "{}", sentence(choice, &value))?,
-            Taken::No(label, message) if label == NOT_ALL_SHOWN => {
-                writeln!(out, "{message} with: {} {id} unseen", choice.label())?;
+        let report = approvals::answer(&self.places.runtime, &id, &answer);
+        warn(&report.warnings, err);
+        match report.outcome {
+            Ok(answered) => writeln!(out, "{}", sentence(choice, &answered))?,
+            Err(error) if error.label() == NOT_ALL_SHOWN => {
+                writeln!(out, "{error} with: {} {id} unseen", choice.label())?;
             }
-            Taken::No(_, message) => writeln!(out, "{message}")?,
+            Err(error) => writeln!(out, "{error}")?,
         }
         Ok(true)
     }

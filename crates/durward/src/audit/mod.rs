@@ -9,9 +9,13 @@ mod verify;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+use admin::AdminError;
+use admin::calls::{RecordConditions, Since};
 use clap::{Args, Subcommand, ValueEnum};
 use gate::journal::audit::{AuditError, Filter, Kind};
-use gate::journal::{HEAD_FILE, KeysError, RepairError, parse_utc};
+use gate::journal::{HEAD_FILE, KeysError, RepairError};
+
+use crate::failure::{self, CommandFamily};
 
 /// Examples of `durward audit`.
 pub const HELP: &str = "\
@@ -133,18 +137,18 @@ impl Conditions {
         self.run.is_some()
     }
 
-    /// The filter, tightened by the conditions.
+    /// Returns the filter, tightened by the conditions.
     pub fn tighten(&self, filter: Filter) -> Filter {
-        Filter {
+        let conditions = RecordConditions {
             refused: self.refused,
-            subject_id: self.caller.clone(),
-            tool_name: self.tool.clone(),
-            backend_id: self.server.clone(),
+            caller: self.caller.clone(),
+            tool: self.tool.clone(),
+            server: self.server.clone(),
             rule: self.rule.clone(),
             reason: self.reason.clone(),
-            run_id: self.run.clone(),
-            ..filter
-        }
+            run: self.run.clone(),
+        };
+        conditions.tighten(filter)
     }
 }
 
@@ -166,25 +170,6 @@ enum KindArg {
     Config,
 }
 
-/// The beginning of a time range.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Since {
-    /// Milliseconds before now.
-    Ago(i64),
-    /// Milliseconds since 1970.
-    At(i64),
-}
-
-impl Since {
-    /// The beginning in milliseconds since 1970.
-    pub fn at_ms(self, now_ms: i64) -> i64 {
-        match self {
-            Self::Ago(ms) => now_ms.saturating_sub(ms),
-            Self::At(ms) => ms,
-        }
-    }
-}
-
 /// What the command is given by the program: where things are by default, and what time it is.
 pub struct Context {
     /// The journal's directory where `--dir` is not given.
@@ -200,17 +185,21 @@ pub struct Context {
 /// Why a command could not do its work.
 #[derive(Debug)]
 pub enum Failure {
-    /// Nothing was ever recorded in this directory.
-    NoJournal(PathBuf),
-    Audit(AuditError),
+    Admin(AdminError),
     Keys(KeysError),
     Repair(RepairError),
     Write(io::Error),
 }
 
+impl From<AdminError> for Failure {
+    fn from(error: AdminError) -> Self {
+        Failure::Admin(error)
+    }
+}
+
 impl From<AuditError> for Failure {
     fn from(error: AuditError) -> Self {
-        Failure::Audit(error)
+        Failure::Admin(AdminError::Journal(error))
     }
 }
 
@@ -238,14 +227,20 @@ pub fn ended(result: Result<u8, Failure>, err: &mut dyn Write) -> u8 {
         Ok(code) => return code,
         Err(Failure::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => return SOUND,
         Err(Failure::Write(error)) => format!("cannot write: {error}"),
-        Err(Failure::NoJournal(directory)) => format!(
-            "there is no journal yet at {}\n  hint: it is created by the first `durward run` or `durward serve`",
-            directory.display()
-        ),
-        Err(Failure::Audit(error @ AuditError::NotAHead { .. })) => {
-            format!("{error}\n  hint: the head of a journal is {HEAD_FILE} in its key directory")
+        Err(Failure::Admin(error)) => {
+            let hint = match &error {
+                AdminError::NoJournal(_) => {
+                    "\n  hint: it is created by the first `durward run` or `durward serve`"
+                        .to_owned()
+                }
+                AdminError::Journal(AuditError::NotAHead { .. }) => {
+                    format!("\n  hint: the head of a journal is {HEAD_FILE} in its key directory")
+                }
+                _ => String::new(),
+            };
+            let _ = writeln!(err, "error: {error}{hint}");
+            return failure::exit_code(CommandFamily::Journal, error.kind());
         }
-        Err(Failure::Audit(error)) => error.to_string(),
         Err(Failure::Repair(error)) => error.to_string(),
         Err(Failure::Keys(error)) => {
             format!("{error}\n  hint: name the public key of the journal with --key FILE")
@@ -280,26 +275,7 @@ impl SelectArgs {
 /// # Errors
 /// A sentence.
 pub fn since(text: &str) -> Result<Since, String> {
-    if let Some(ms) = parse_utc(text) {
-        return Ok(Since::At(ms));
-    }
-    let unit_ms = match text.chars().next_back() {
-        Some('s') => 1_000,
-        Some('m') => 60_000,
-        Some('h') => 3_600_000,
-        Some('d') => 86_400_000,
-        _ => 0,
-    };
-    let digits = text.trim_end_matches(['s', 'm', 'h', 'd']);
-    let one_unit = digits.len().saturating_add(1) == text.len();
-    let ago = digits
-        .parse::<u32>()
-        .ok()
-        .filter(|_| one_unit && unit_ms > 0);
-    match ago {
-        Some(number) => Ok(Since::Ago(i64::from(number).saturating_mul(unit_ms))),
-        None => Err("not a time; write 30s, 5m, 1h, 7d or 2026-11-21T03:38:09Z".to_owned()),
-    }
+    text.parse()
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use admin::AdminError;
 use clap::Args;
 use gate::journal::audit::{Anchors, verify_against};
 use gate::journal::{
@@ -41,7 +42,7 @@ pub(super) fn run(
     err: &mut dyn Write,
 ) -> Result<u8, Failure> {
     if !context.keys.join(CHECKPOINT_PUBLIC_FILE).exists() {
-        return Err(Failure::NoJournal(context.journal.clone()));
+        return Err(AdminError::NoJournal(context.journal.clone()).into());
     }
     let mut failed = None;
     let mut random = |bytes: &mut [u8]| {
@@ -76,7 +77,7 @@ pub(super) fn run(
         return Err(Failure::Write(error));
     }
     let repaired = repaired.map_err(|error| match error {
-        RepairError::Audit(error) => Failure::Audit(error),
+        RepairError::Audit(error) => error.into(),
         other => Failure::Repair(other),
     })?;
     match &repaired {

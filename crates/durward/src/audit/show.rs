@@ -4,9 +4,9 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
-use gate::journal::audit::{Filter, Follower, latest};
+use admin::calls::{self, CallQuery, Record, RecordFeed};
 use mcp::descriptions::hidden::is_hidden;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::{Context, Failure, SOUND, SelectArgs};
 use crate::layout::{self, fold};
@@ -27,80 +27,81 @@ pub(super) fn run(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<u8, Failure> {
-    if args.dir.is_none() && !context.journal.exists() {
-        return Err(Failure::NoJournal(context.journal.clone()));
+    if args.dir.is_none() {
+        calls::check_journal(&context.journal)?;
     }
-    let asked = Asked {
+    let request = RecordRequest {
         directory: args.dir.as_ref().unwrap_or(&context.journal),
-        filter: args.filter(context.now_ms),
-        limit: args.limit,
+        query: CallQuery {
+            filter: args.filter(context.now_ms),
+            limit: page_limit(args.limit),
+            ..CallQuery::default()
+        },
         follow,
     };
-    let mut each = |bodies: &[Vec<u8>], out: &mut dyn Write| {
-        let mut bodies = bodies.iter();
-        bodies.try_for_each(|body| print(args.json, body, out))
+    let mut each = |records: &[Record], out: &mut dyn Write| {
+        let mut records = records.iter();
+        records.try_for_each(|record| print(args.json, record, out))
     };
-    stream(&asked, &mut each, out, err)
+    stream(&request, &mut each, out, err)
+}
+
+/// Returns the limit of a page.
+pub fn page_limit(limit: u64) -> usize {
+    usize::try_from(limit).unwrap_or(usize::MAX)
 }
 
 /// Which records of which journal.
-pub struct Asked<'a> {
+pub struct RecordRequest<'a> {
     pub directory: &'a Path,
-    pub filter: Filter,
-    /// At most so many of those that are there, the latest.
-    pub limit: u64,
+    pub query: CallQuery,
     /// Go on with what is written from now on.
     pub follow: bool,
 }
 
-/// Prints records: those that are there at first, then each that comes.
-pub type Print<'a> = dyn FnMut(&[Vec<u8>], &mut dyn Write) -> Result<(), Failure> + 'a;
+/// Prints records: those that exist at first, then each new one.
+pub type Print<'a> = dyn FnMut(&[Record], &mut dyn Write) -> Result<(), Failure> + 'a;
 
 /// Hands the records that are asked for to `print`, oldest first.
 ///
 /// # Errors
-/// Where the journal cannot be read, or what `print` says.
+/// A journal that cannot be read, or an error of `print`.
 pub fn stream(
-    asked: &Asked<'_>,
+    request: &RecordRequest<'_>,
     print: &mut Print<'_>,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<u8, Failure> {
-    let Asked {
-        directory, filter, ..
-    } = asked;
-    // The follower notes its start first, so nothing that is written meanwhile is missed; it may be printed twice.
-    let follower = if asked.follow {
-        Some(Follower::new(directory, filter.clone())?)
-    } else {
-        None
+    let RecordRequest {
+        directory, query, ..
+    } = request;
+    // The feed notes its start first, so nothing that is written meanwhile is missed; it may be printed twice.
+    let feed = match request.follow {
+        true => Some(RecordFeed::open(directory, &query.filter)?),
+        false => None,
     };
-    let (bodies, skipped) = latest(
-        directory,
-        filter,
-        usize::try_from(asked.limit).unwrap_or(usize::MAX),
-    )?;
-    print(&bodies, out)?;
-    warn(skipped, err)?;
+    let page = calls::list(directory, query)?;
+    print(&page.records, out)?;
+    warn(page.skipped, err)?;
     out.flush()?;
-    match follower {
-        Some(follower) => run_on(print, follower, out, err),
+    match feed {
+        Some(feed) => follow(print, feed, out, err),
         None => Ok(SOUND),
     }
 }
 
-/// Prints what comes, until the reader goes away or the process is stopped.
-fn run_on(
+/// Prints new records, until the reader goes away or the process is stopped.
+fn follow(
     print: &mut Print<'_>,
-    mut follower: Follower,
+    mut feed: RecordFeed,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<u8, Failure> {
     loop {
         let mut printed = Ok(());
-        let skipped = follower.poll(&mut |body| {
+        let skipped = feed.poll(&mut |record| {
             if printed.is_ok() {
-                printed = print(&[body.to_vec()], out);
+                printed = print(&[record], out);
             }
         })?;
         printed?;
@@ -120,12 +121,12 @@ pub fn warn(skipped: u64, err: &mut dyn Write) -> Result<(), Failure> {
     Ok(())
 }
 
-fn print(json: bool, body: &[u8], out: &mut dyn Write) -> Result<(), Failure> {
+fn print(json: bool, record: &Record, out: &mut dyn Write) -> Result<(), Failure> {
     if json {
-        out.write_all(body)?;
+        out.write_all(record.body())?;
         return Ok(writeln!(out)?);
     }
-    let Ok(members) = serde_json::from_slice::<Map<String, Value>>(body) else {
+    let Some(members) = record.members() else {
         return Ok(writeln!(out, "(unreadable)")?);
     };
     let leading = LEADING.map(|name| {

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use admin::AdminError;
 use clap::Args;
 use gate::journal::audit::{Anchors, Unproven, Verdict, VerifyReport, is_head_of, verify_against};
 use gate::journal::{CHECKPOINT_PUBLIC_FILE, HEAD_FILE, PublicKey};
@@ -66,7 +67,7 @@ pub(super) fn run(
             Ok(key) => trusted.push(key),
             // Where there is a key or a head and no journal, the journal was taken away.
             Err(_) if args.key.is_empty() && args.dir.is_none() && !context.journal.exists() => {
-                return Err(Failure::NoJournal(context.journal.clone()));
+                return Err(AdminError::NoJournal(context.journal.clone()).into());
             }
             Err(error) => return Err(Failure::Keys(error)),
         }

@@ -5,8 +5,8 @@ use std::io::Write;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{Request, client};
 use crate::places::Places;
+use admin::control::{Request, client};
 
 pub const HELP: &str = "\
 Examples:
@@ -36,7 +36,7 @@ pub struct ReloadArgs {
 
 /// Asks and tells; gives the exit code.
 pub fn run(args: &ReloadArgs, places: &Places, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
-    let mut found = client::instances(places);
+    let mut found = client::instances(&places.runtime);
     for warning in &found.warnings {
         let _ = writeln!(err, "warning: {warning}");
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use admin::control::{CONNECTIONS_MAX, IDLE_MS_MAX, REQUEST_BYTES_MAX, Request};
 use gate::Gate;
 use gate::approval::{Answer, Channel, Choice, Outcome};
 use serde_json::{Value, json};
@@ -15,8 +16,6 @@ use tokio::net::{UnixListener, UnixStream};
 
 use crate::instance_state::InstanceState;
 use crate::reload::Handle;
-
-use super::{CONNECTIONS_MAX, IDLE_MS_MAX, REQUEST_BYTES_MAX, Request, item, ok, refused};
 
 /// How long accepting pauses after it failed (no descriptors left), in milliseconds.
 const ACCEPT_PAUSE_MS: u64 = 250;
@@ -239,6 +238,21 @@ impl Peer {
             }
         }
     }
+}
+
+/// An answer that ends a request.
+fn ok(value: &Value) -> Value {
+    json!({ "ok": value })
+}
+
+/// An answer that refuses a request: a closed label and a sentence.
+fn refused(label: &str, message: &str) -> Value {
+    json!({ "error": { "label": label, "message": message } })
+}
+
+/// One of several parts of an answer.
+fn item(value: &Value) -> Value {
+    json!({ "item": value })
 }
 
 /// Returns the keys of model providers that rest, as `durward status --json` has them. No key is among them: each is named by its

@@ -5,7 +5,9 @@
 pub mod fold;
 pub mod table;
 
-use std::io::{self, IsTerminal as _};
+use std::io::{self, IsTerminal as _, Write};
+
+use serde::Serialize;
 
 use crate::places;
 
@@ -35,6 +37,16 @@ pub fn is_painted() -> bool {
     io::stdout().is_terminal()
         && places::variable("NO_COLOR").is_none()
         && places::variable("TERM").is_none_or(|term| term != "dumb")
+}
+
+/// Prints data as JSON on several lines, the members sorted by name.
+pub fn json(data: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "{:#}", serde_json::to_value(data)?)
+}
+
+/// Prints data as JSON on one line, the members sorted by name.
+pub fn json_line(data: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "{}", serde_json::to_value(data)?)
 }
 
 /// The text, cut to so many characters, with a sign where something is missing.

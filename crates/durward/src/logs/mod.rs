@@ -1,17 +1,17 @@
 //! `durward logs`: the journal as a person reads it, one sort of records at a time. The reading is that
 //! of `durward audit`.
 
-mod outcomes;
 mod rows;
 
 use std::io::Write;
 
-use clap::{Args, Subcommand, ValueEnum};
-use gate::journal::audit::{Filter, Kind, each};
-use serde_json::{Map, Value, json};
+use admin::calls::{self, CallQuery, Record, RecordKind, Since};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, Subcommand};
+use gate::journal::audit::Filter;
 
-use crate::audit::show::{self, Asked, Plain};
-use crate::audit::{self, Conditions, Context, Failure, SOUND, Since};
+use crate::audit::show::{self, Plain, RecordRequest};
+use crate::audit::{self, Conditions, Context, Failure, SOUND};
 use crate::layout;
 use crate::layout::table::{Column, Long, Table};
 use rows::{AUTH, DECISIONS, HISTORY, OPERATIONS, REFUSED, RUN, Rows, SYSTEM, Shown};
@@ -58,8 +58,8 @@ enum Command {
 #[derive(Debug, Args)]
 struct SelectArgs {
     /// The kind of records [default: decisions; with --refused, decisions and key refusals]
-    #[arg(long = "type", value_enum, value_name = "KIND")]
-    sort: Option<Sort>,
+    #[arg(long = "type", value_parser = kind_parser(), value_name = "KIND")]
+    kind: Option<RecordKind>,
     #[command(flatten)]
     conditions: Conditions,
     /// Print at most this many records, the latest
@@ -74,95 +74,47 @@ struct SelectArgs {
 }
 
 impl SelectArgs {
+    /// Returns the filter, tightened by the conditions and the time.
+    fn filter(&self, filter: Filter, context: &Context) -> Filter {
+        self.conditions.tighten(Filter {
+            since_ms: self.since.map(|since| since.at_ms(context.now_ms)),
+            ..filter
+        })
+    }
+
     /// Whether all of one run is asked for, calls and what became of them.
     fn is_one_run(&self) -> bool {
-        self.conditions.has_run() && self.sort.is_none() && !self.conditions.refused
+        self.conditions.has_run() && self.kind.is_none() && !self.conditions.refused
     }
 }
 
-/// The kinds of records, as users of the field name them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Sort {
-    /// What was decided about each call
-    Decisions,
-    /// What became of each call
-    Operations,
-    /// Callers and their credentials
-    Auth,
-    /// The program itself
-    System,
-    /// Changes of the configuration
-    ConfigHistory,
-    /// Changes of the policy
-    PolicyHistory,
+/// Reads a kind of records; help lists the kinds.
+fn kind_parser() -> impl TypedValueParser<Value = RecordKind> {
+    let values = RecordKind::ALL.map(|kind| {
+        let summary = kind.summary();
+        let mut letters = summary.chars();
+        let first = letters.next().map(|first| first.to_ascii_uppercase());
+        let help: String = first.into_iter().chain(letters).collect();
+        PossibleValue::new(kind.name()).help(help)
+    });
+    PossibleValuesParser::new(values).try_map(|name| RecordKind::parse(&name).ok_or("no kind"))
 }
 
-impl Sort {
-    const ALL: [Self; 6] = [
-        Self::Decisions,
-        Self::Operations,
-        Self::Auth,
-        Self::System,
-        Self::ConfigHistory,
-        Self::PolicyHistory,
-    ];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Decisions => "decisions",
-            Self::Operations => "operations",
-            Self::Auth => "auth",
-            Self::System => "system",
-            Self::ConfigHistory => "config-history",
-            Self::PolicyHistory => "policy-history",
-        }
-    }
-
-    fn about(self) -> &'static str {
-        match self {
-            Self::Decisions => "what was decided about each call",
-            Self::Operations => "what became of each call",
-            Self::Auth => "callers and their credentials",
-            Self::System => "the program itself",
-            Self::ConfigHistory => "changes of the configuration",
-            Self::PolicyHistory => "changes of the policy",
-        }
-    }
-
-    fn filter(self, since_ms: Option<i64>) -> Filter {
-        let (kind, component) = match self {
-            Self::Decisions => (Kind::Decision, None),
-            Self::Operations => (Kind::Operation, None),
-            Self::Auth => (Kind::Auth, None),
-            Self::System => (Kind::System, None),
-            Self::ConfigHistory => (Kind::Config, Some("configuration")),
-            Self::PolicyHistory => (Kind::Config, Some("policy")),
-        };
-        Filter {
-            kind: Some(kind),
-            component: component.map(str::to_owned),
-            since_ms,
-            ..Filter::default()
-        }
-    }
-
-    /// The columns behind the time, each with the members of which the first there is shown.
-    fn columns(self) -> &'static [Shown] {
-        match self {
-            Self::Decisions => DECISIONS,
-            Self::Operations => OPERATIONS,
-            Self::Auth => AUTH,
-            Self::System => SYSTEM,
-            Self::ConfigHistory | Self::PolicyHistory => HISTORY,
-        }
+/// Returns the columns behind the time, each with the members of which the first there is shown.
+fn columns(kind: RecordKind) -> &'static [Shown] {
+    match kind {
+        RecordKind::Decisions => DECISIONS,
+        RecordKind::Operations => OPERATIONS,
+        RecordKind::Auth => AUTH,
+        RecordKind::System => SYSTEM,
+        RecordKind::ConfigHistory | RecordKind::PolicyHistory => HISTORY,
     }
 }
 
 /// Runs the command; gives the exit code.
 pub fn run(args: &LogsArgs, context: &Context, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
-    if !context.journal.exists() {
-        let none = audit::Failure::NoJournal(context.journal.clone());
-        return audit::ended(Err(none), err);
+    if let Err(error) = calls::check_journal(&context.journal) {
+        return audit::ended(Err(error.into()), err);
     }
     let done = match &args.command {
         Some(Command::List { json }) => list(*json, context, out, err),
@@ -188,36 +140,23 @@ fn list(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<u8, Failure> {
-    let mut found = Sort::ALL.map(|_| (0_u64, String::new()));
-    let filters = Sort::ALL.map(|sort| sort.filter(None));
-    let skipped = each(&context.journal, &Filter::default(), &mut |body| {
-        for (filter, (count, latest)) in filters.iter().zip(&mut found) {
-            if filter.takes(body) == Some(true) {
-                *count += 1;
-                let members = serde_json::from_slice::<Map<String, Value>>(body);
-                let time = members
-                    .ok()
-                    .and_then(|m| m.get("time")?.as_str().map(str::to_owned));
-                *latest = time.unwrap_or_default().max(std::mem::take(latest));
-            }
-        }
-    })?;
-    let rows = Sort::ALL.iter().zip(&found);
+    let counts = calls::count_kinds(&context.journal)?;
     if json {
-        let all: Vec<Value> = rows
-            .map(|(sort, (count, latest))| json!({ "type": sort.name(), "records": count, "latest": latest }))
-            .collect();
-        writeln!(out, "{:#}", Value::Array(all))?;
+        layout::json(&counts.kinds, out)?;
     } else {
-        let rows: Vec<Vec<String>> = rows
-            .map(|(sort, (count, latest))| {
-                let latest = if latest.is_empty() { "-" } else { latest };
-                let latest = Plain(latest).to_string();
+        let rows: Vec<Vec<String>> = counts
+            .kinds
+            .iter()
+            .map(|count| {
+                let latest = match count.latest.as_str() {
+                    "" => "-",
+                    latest => latest,
+                };
                 vec![
-                    sort.name().into(),
-                    format!("{count:>7}"),
-                    latest,
-                    sort.about().into(),
+                    count.kind.name().into(),
+                    format!("{:>7}", count.records),
+                    Plain(latest).to_string(),
+                    count.kind.summary().into(),
                 ]
             })
             .collect();
@@ -227,7 +166,7 @@ fn list(
             table.row(row, out)?;
         }
     }
-    show::warn(skipped, err)?;
+    show::warn(counts.skipped, err)?;
     Ok(SOUND)
 }
 
@@ -238,36 +177,27 @@ fn select(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<u8, Failure> {
-    let since_ms = args.since.map(|since| since.at_ms(context.now_ms));
-    let (filter, columns) = match args.sort {
-        None if args.conditions.refused => (
-            Filter {
-                since_ms,
-                ..Filter::default()
-            },
-            REFUSED,
-        ),
-        sort => {
-            let sort = sort.unwrap_or(Sort::Decisions);
-            (sort.filter(since_ms), sort.columns())
+    let (filter, columns) = match args.kind {
+        None if args.conditions.refused => (Filter::default(), REFUSED),
+        kind => {
+            let kind = kind.unwrap_or(RecordKind::Decisions);
+            (kind.filter(), columns(kind))
         }
     };
-    let asked = Asked {
+    // Outcomes are in the table alone: JSON is each record as it was written.
+    let with_outcomes = !args.json && !follow && std::ptr::eq(columns, DECISIONS);
+    let request = RecordRequest {
         directory: &context.journal,
-        filter: args.conditions.tighten(filter),
-        limit: args.limit,
+        query: CallQuery {
+            filter: args.filter(filter, context),
+            limit: show::page_limit(args.limit),
+            with_outcomes,
+            ..CallQuery::default()
+        },
         follow,
     };
-    print(&asked, columns, args.json, out, err)
+    print(&request, columns, args.json, out, err)
 }
-
-/// Whether the columns show what became of calls that the records themselves do not tell.
-fn shows_outcomes(columns: &[Shown]) -> bool {
-    std::ptr::eq(columns, DECISIONS)
-}
-
-/// Most records of a run that are printed, the latest.
-const RUN_RECORDS_MAX: u64 = 1_000_000;
 
 fn run_of(
     args: &SelectArgs,
@@ -275,21 +205,21 @@ fn run_of(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<u8, Failure> {
-    let asked = Asked {
+    let request = RecordRequest {
         directory: &context.journal,
-        filter: args.conditions.tighten(Filter {
-            since_ms: args.since.map(|since| since.at_ms(context.now_ms)),
-            ..Filter::default()
-        }),
-        limit: RUN_RECORDS_MAX,
+        query: CallQuery {
+            filter: args.filter(Filter::default(), context),
+            limit: calls::PAGE_RECORDS_MAX,
+            ..CallQuery::default()
+        },
         follow: false,
     };
-    print(&asked, RUN, args.json, out, err)
+    print(&request, RUN, args.json, out, err)
 }
 
 /// Prints the records asked for, as they were written or as a table.
 fn print(
-    asked: &Asked<'_>,
+    request: &RecordRequest<'_>,
     columns: &'static [Shown],
     json: bool,
     out: &mut dyn Write,
@@ -297,16 +227,16 @@ fn print(
 ) -> Result<u8, Failure> {
     let mut rows = None;
     let mut printed = 0;
-    let mut each = |bodies: &[Vec<u8>], out: &mut dyn Write| -> Result<(), Failure> {
-        printed += bodies.len();
+    let mut each = |records: &[Record], out: &mut dyn Write| -> Result<(), Failure> {
+        printed += records.len();
         if json {
-            for body in bodies {
-                out.write_all(body)?;
+            for record in records {
+                out.write_all(record.body())?;
                 writeln!(out)?;
             }
             return Ok(());
         }
-        if bodies.is_empty() {
+        if records.is_empty() {
             return Ok(());
         }
         let paint = layout::is_painted();
@@ -314,23 +244,17 @@ fn print(
             Some(rows) => rows,
             None => {
                 let width = layout::screen_width();
-                let begun = Rows::of(columns, bodies, (width, asked.follow), paint);
+                let begun = Rows::of(columns, records, (width, request.follow), paint);
                 begun.heading(out)?;
                 rows.insert(begun)
             }
         };
-        for body in bodies {
-            rows.print(body, out)?;
+        for record in records {
+            rows.print(record, out)?;
         }
         Ok(())
     };
-    let mut each = |bodies: &[Vec<u8>], out: &mut dyn Write| -> Result<(), Failure> {
-        if json || asked.follow || !shows_outcomes(columns) {
-            return each(bodies, out);
-        }
-        each(&outcomes::with_outcomes(asked.directory, bodies), out)
-    };
-    let code = show::stream(asked, &mut each, out, err)?;
+    let code = show::stream(request, &mut each, out, err)?;
     if printed == 0 && !json {
         writeln!(
             err,

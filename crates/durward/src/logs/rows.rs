@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use admin::calls::Record;
 use serde_json::{Map, Value};
 
 use crate::audit::show::Plain;
@@ -228,14 +229,11 @@ impl Rows {
     /// For these records, at this width, and others that follow.
     pub fn of(
         shown: &'static [Shown],
-        bodies: &[Vec<u8>],
+        records: &[Record],
         (width, is_followed): (Option<usize>, bool),
         paint: bool,
     ) -> Self {
-        let read = bodies
-            .iter()
-            .filter_map(|body| serde_json::from_slice(body).ok());
-        let read: Vec<Map<String, Value>> = read.collect();
+        let read: Vec<Map<String, Value>> = records.iter().filter_map(Record::members).collect();
         let time = Time::of(&read, width, is_followed);
         let first = Column::new(time.heading(), 0, Long::Whole);
         let is_filled = |of: &Shown| {
@@ -283,12 +281,12 @@ impl Rows {
         self.table().heading(out)
     }
 
-    pub fn print(&self, body: &[u8], out: &mut dyn Write) -> io::Result<()> {
-        match serde_json::from_slice(body) {
-            Ok(members) => self
+    pub fn print(&self, record: &Record, out: &mut dyn Write) -> io::Result<()> {
+        match record.members() {
+            Some(members) => self
                 .table()
                 .row(&cells(&self.shown, self.time, &members), out),
-            Err(_) => writeln!(out, "(unreadable)"),
+            None => writeln!(out, "(unreadable)"),
         }
     }
 }
@@ -372,12 +370,15 @@ mod tests {
     const BODY: &str = r#"{"time":"2026-11-26T00:03:05.435Z","kind":"decision","decision":"deny","reason":"denied_by_rule","mcp_method":"tools/call","tool_name":"a\u001b[2Jb","path":"/home/me/notes.txt"}"#;
 
     fn printed(bodies: &[&str], paint: bool, width: Option<usize>, is_followed: bool) -> String {
-        let bodies: Vec<Vec<u8>> = bodies.iter().map(|body| body.as_bytes().to_vec()).collect();
-        let rows = Rows::of(DECISIONS, &bodies, (width, is_followed), paint);
+        let records: Vec<Record> = bodies
+            .iter()
+            .map(|body| Record::new((*body).into()))
+            .collect();
+        let rows = Rows::of(DECISIONS, &records, (width, is_followed), paint);
         let mut out = Vec::new();
         rows.heading(&mut out).unwrap();
-        for body in &bodies {
-            rows.print(body, &mut out).unwrap();
+        for record in &records {
+            rows.print(record, &mut out).unwrap();
         }
         String::from_utf8(out).unwrap()
     }
@@ -424,9 +425,15 @@ mod tests {
         }
         let body =
             r#"{"time":"2026-11-26T00:03:05.435Z","status":"Success","duration_us":13698.181}"#;
-        let rows = Rows::of(OPERATIONS, &[body.into()], (None, false), false);
+        let record = Record::new(body.into());
+        let rows = Rows::of(
+            OPERATIONS,
+            std::slice::from_ref(&record),
+            (None, false),
+            false,
+        );
         let mut out = Vec::new();
-        rows.print(body.as_bytes(), &mut out).unwrap();
+        rows.print(&record, &mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
         assert!(text.contains("  13.7 ms"), "{text}");
     }

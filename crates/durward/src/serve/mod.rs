@@ -32,7 +32,6 @@ use crate::certificates::Certificates;
 use crate::config::settings::{SESSION_IDLE_S_MAX, THREADS_MAX};
 use crate::config::values::{self, Listen};
 use crate::config::{self, Settings};
-use crate::control::directory::Socket;
 use crate::control::server as control;
 use crate::disk;
 use crate::failure::Failure;
@@ -54,6 +53,7 @@ use crate::policy::source::PolicySource;
 use crate::program;
 use crate::providers;
 use crate::reload::{Asked, Beside, Group, ReloadState, Reloader};
+use admin::control::directory::Socket;
 
 use changes::Changes;
 pub use plan::NOTHING_TO_SERVE;

@@ -10,11 +10,11 @@ use super::plan::Plan;
 use crate::certificates::Certificates;
 use crate::config::Settings;
 use crate::config::values::Listen;
-use crate::control::directory::Directory;
 use crate::failure::Failure;
 use crate::places::Places;
 use crate::policy::source::{PolicySource, Protected, ShippedPolicy};
 use crate::providers;
+use admin::control::directory::Directory;
 
 /// What is served, and by which rules: nothing in the configuration stands against it.
 pub struct Ready {

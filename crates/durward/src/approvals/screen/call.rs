@@ -1,9 +1,9 @@
 //! A waiting call as the screen keeps it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use admin::approvals::ApprovalQuestion;
 
 use crate::approvals::text;
 use crate::layout::fold;
@@ -14,7 +14,7 @@ pub(super) struct Call {
     pub id: String,
     /// When it was selected last, and so shown as a whole.
     pub shown: Option<Instant>,
-    question: Value,
+    question: ApprovalQuestion,
     ends: Instant,
 }
 
@@ -29,16 +29,16 @@ pub(super) enum Kind {
 }
 
 impl Call {
-    /// A question as an instance sends it; none where it has no id.
-    pub fn of(socket: &Path, question: Value) -> Option<Self> {
-        let left = Duration::from_millis(text::number(&question, "remaining_ms"));
-        Some(Self {
-            socket: socket.to_path_buf(),
-            id: text::word(&question, "id")?,
+    /// Starts to keep a call that an instance reports.
+    pub fn new(socket: PathBuf, question: ApprovalQuestion) -> Self {
+        let left = Duration::from_millis(question.remaining_ms);
+        Self {
+            socket,
+            id: text::safe(&question.id),
             shown: None,
             ends: Instant::now() + left,
             question,
-        })
+        }
     }
 
     /// Whole seconds to answer.
@@ -53,19 +53,18 @@ impl Call {
 
     /// Tool (or method), server and caller.
     pub fn columns(&self) -> [String; 3] {
-        let word = |name: &str| text::word(&self.question, name).unwrap_or_default();
+        let question = &self.question;
         [
-            text::what(&self.question),
-            word("backend_id"),
-            word("subject_id"),
+            text::what(question),
+            text::word(&question.backend_id),
+            text::word(&question.subject_id),
         ]
     }
 
     /// How long a yes can be remembered; nothing where it means once.
     pub fn remembered(&self) -> Option<String> {
-        let can = self.question.get("can_cache").and_then(Value::as_bool);
-        let seconds = text::number(&self.question, "cache_ttl_seconds");
-        can.filter(|can| *can).map(|_| text::duration(seconds))
+        let question = &self.question;
+        (question.can_cache).then(|| text::duration(question.cache_ttl_seconds))
     }
 
     /// The whole call on lines of this width.
@@ -109,7 +108,7 @@ mod tests {
             "arguments": "{\"-\":1}", "change": ["/a: 1 line", "@ 1", " kept", "-old", "+new"],
             "remaining_ms": 41_200, "rule": "ask",
         });
-        let call = Call::of(Path::new("/s"), question).unwrap();
+        let call = Call::new("/s".into(), serde_json::from_value(question).unwrap());
         assert_eq!(call.columns(), ["write_file", "files", "me"]);
         assert_eq!(call.seconds_left(Instant::now()), 42);
         let lines = call.lines(60);
@@ -134,6 +133,5 @@ mod tests {
                 assert!(line.chars().count() <= width, "{width}: {line}");
             }
         }
-        assert!(Call::of(Path::new("/s"), json!({})).is_none());
     }
 }

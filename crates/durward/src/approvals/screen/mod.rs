@@ -8,21 +8,20 @@ mod call;
 mod view;
 
 use std::io::{self, IsTerminal as _, Write as _};
-use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-use gate::approval::{Choice, REASON_CHARS_MAX};
-use ratatui::crossterm::event::{self, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use serde_json::Value;
-
-use super::decide::{NOT_ALL_SHOWN, Said, Taken, give, sentence};
-use super::feed::{EVENTS_MAX, Feed, LOOK_MS, News};
+use super::decide::sentence;
 use super::text;
 use super::watch::READ_MS;
-use crate::control::client;
 use crate::places::{self, Places};
+use admin::approvals::{
+    self, ApprovalAnswer, ApprovalEvent, ApprovalFeed, EVENTS_MAX, FeedItem, InstanceEvent,
+    NOT_ALL_SHOWN, SEARCH_MS,
+};
 use call::Call;
+use gate::approval::{Choice, REASON_CHARS_MAX};
+use ratatui::crossterm::event::{self, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 /// How often the screen is drawn at least, in milliseconds: for the countdown.
 const DRAW_MS: u64 = 250;
@@ -31,7 +30,7 @@ const PAGE_LINES: u16 = 10;
 
 /// What happens on the screen.
 enum Event {
-    News(News),
+    Feed(FeedItem),
     Key(KeyEvent),
     /// The terminal has another size.
     Resized,
@@ -39,9 +38,9 @@ enum Event {
     InputEnded,
 }
 
-impl From<News> for Event {
-    fn from(news: News) -> Self {
-        Self::News(news)
+impl From<FeedItem> for Event {
+    fn from(item: FeedItem) -> Self {
+        Self::Feed(item)
     }
 }
 
@@ -89,7 +88,7 @@ pub(super) fn run(places: &Places, end: Option<Instant>) -> io::Result<u8> {
     let (send, events) = sync_channel(EVENTS_MAX);
     let keys = send.clone();
     std::thread::spawn(move || read_keys(&keys));
-    let mut feed = Feed::new(places);
+    let mut feed = ApprovalFeed::new(&places.runtime);
     let mut screen = Screen {
         places,
         calls: Vec::new(),
@@ -105,15 +104,15 @@ pub(super) fn run(places: &Places, end: Option<Instant>) -> io::Result<u8> {
             break;
         }
         if now >= look {
-            if let Some(warning) = feed.look(&send).pop() {
+            if let Some(warning) = feed.search(&send).pop() {
                 screen.notice = format!("warning: {warning}");
             }
-            look = now + Duration::from_millis(LOOK_MS);
+            look = now + Duration::from_millis(SEARCH_MS);
         }
         terminal.draw(|frame| view::draw(&mut screen, frame, Instant::now()))?;
         match events.recv_timeout(Duration::from_millis(DRAW_MS)) {
-            Ok(Event::News(News::Of(socket, news))) => screen.news(&socket, &news)?,
-            Ok(Event::News(News::Gone(socket))) => {
+            Ok(Event::Feed(FeedItem::Event(event))) => screen.on_event(*event)?,
+            Ok(Event::Feed(FeedItem::Ended(socket))) => {
                 feed.forget(&socket);
                 screen.calls.retain(|call| call.socket != socket);
                 screen.select_some();
@@ -149,25 +148,23 @@ fn read_keys(events: &SyncSender<Event>) {
 }
 
 impl Screen<'_> {
-    fn news(&mut self, socket: &Path, news: &Value) -> io::Result<()> {
-        if let Some(call) = news
-            .get("asked")
-            .and_then(|question| Call::of(socket, question.clone()))
-        {
-            self.calls.push(call);
-            let mut out = io::stdout();
-            out.write_all(b"\x07")?;
-            out.flush()?;
-        } else if let Some(ended) = news.get("ended") {
-            let word = |name: &str| ended.get(name).and_then(Value::as_str).unwrap_or("?");
-            let id = word("id");
-            self.calls.retain(|call| call.id != id);
-            // What the person's own answer came to stays.
-            if !self.notice.starts_with(id) {
-                self.notice = format!("{id}: {}", word("outcome"));
+    fn on_event(&mut self, event: InstanceEvent) -> io::Result<()> {
+        match event.event {
+            ApprovalEvent::Asked(question) => {
+                self.calls.push(Call::new(event.socket, *question));
+                let mut out = io::stdout();
+                out.write_all(b"\x07")?;
+                out.flush()?;
             }
-        } else if let Some(failed) = news.get("reload_failed") {
-            self.notice = text::failed_reload(failed);
+            ApprovalEvent::Ended(ended) => {
+                self.calls.retain(|call| call.id != ended.id);
+                // The result of the person's own answer stays.
+                if !self.notice.starts_with(&ended.id) {
+                    self.notice = format!("{}: {}", ended.id, ended.outcome);
+                }
+            }
+            ApprovalEvent::ReloadFailed(failure) => self.notice = text::failed_reload(&failure),
+            ApprovalEvent::Unknown(_) => {}
         }
         self.select_some();
         Ok(())
@@ -279,19 +276,19 @@ impl Screen<'_> {
         let Some(id) = self.selected.clone() else {
             return;
         };
-        let said = Said {
+        let answer = ApprovalAnswer {
             choice,
             reason,
             unseen,
         };
-        let mut found = client::instances(self.places);
-        match give(&mut found, &id, &said, &mut io::sink()).0 {
-            Taken::Yes(value) => self.notice = sentence(choice, &value),
-            Taken::No(label, message) if label == NOT_ALL_SHOWN => {
-                self.notice = message;
-                self.mode = Mode::Confirm(choice);
+        match approvals::answer(&self.places.runtime, &id, &answer).outcome {
+            Ok(answered) => self.notice = sentence(choice, &answered),
+            Err(error) => {
+                self.notice = error.to_string();
+                if error.label() == NOT_ALL_SHOWN {
+                    self.mode = Mode::Confirm(choice);
+                }
             }
-            Taken::No(_, message) => self.notice = message,
         }
     }
 }

@@ -44,6 +44,8 @@ pub struct Filter {
     pub decision: Option<String>,
     /// Not before this time, in milliseconds since 1970.
     pub since_ms: Option<i64>,
+    /// Not after this time, in milliseconds since 1970.
+    pub until_ms: Option<i64>,
     /// Of this call.
     pub op: Option<String>,
     /// Of this session.
@@ -128,12 +130,16 @@ impl Filter {
                 .is_none_or(|wanted| found.as_ref().and_then(RecordedText::whole) == Some(wanted))
         };
         let kind = self.kind.is_none_or(|kind| kind.name() == facts.kind);
-        let since = match self.since_ms {
-            None => true,
-            Some(since_ms) => parse_utc(&facts.time)? >= since_ms,
+        let in_time = match (self.since_ms, self.until_ms) {
+            (None, None) => true,
+            (since_ms, until_ms) => {
+                let time_ms = parse_utc(&facts.time)?;
+                since_ms.is_none_or(|since_ms| time_ms >= since_ms)
+                    && until_ms.is_none_or(|until_ms| time_ms <= until_ms)
+            }
         };
         Some(
-            kind && since
+            kind && in_time
                 && is(&self.decision, &facts.decision)
                 && is(&self.op, &facts.op)
                 && is_text(&self.session_id, &facts.session_id)

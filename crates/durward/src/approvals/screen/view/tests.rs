@@ -1,13 +1,12 @@
-use std::path::Path;
-
+use admin::approvals::ApprovalQuestion;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::*;
 use crate::places::Places;
 
-fn question(number: usize) -> Value {
+fn question(number: usize) -> ApprovalQuestion {
     let change: Vec<String> = [
         "/srv/notes.txt: 1 line removed, 1 added",
         "-old line",
@@ -15,18 +14,19 @@ fn question(number: usize) -> Value {
     ]
     .map(str::to_owned)
     .to_vec();
-    json!({
+    let question = json!({
         "id": format!("k7f2m9q{number}"), "tool_name": "write_file", "backend_id": "files",
         "subject_id": "key:laptop", "remaining_ms": 41_200, "rule": "ask", "can_cache": true,
         "cache_ttl_seconds": 600, "change": change,
         "arguments": format!("{{\"path\": \"/srv/notes.txt\", \"content\": \"{}\"}}", "many words ".repeat(60)),
-    })
+    });
+    serde_json::from_value(question).unwrap()
 }
 
 /// The screen with so many waiting calls, in a terminal of this size, after `act`.
 fn drawn(calls: usize, size: (u16, u16), act: impl FnOnce(&mut Screen<'_>)) -> Vec<String> {
     let places = Places::find(None, "durward".into());
-    let calls = (0..calls).filter_map(|number| Call::of(Path::new("/s"), question(number)));
+    let calls = (0..calls).map(|number| Call::new("/s".into(), question(number)));
     let mut screen = Screen {
         places: &places,
         calls: calls.collect(),
@@ -128,8 +128,8 @@ fn the_end_of_a_long_reason_is_in_sight() {
 fn a_call_that_cannot_be_remembered_offers_no_more_than_once() {
     let screen = drawn(1, (120, 24), |screen| {
         let mut question = question(0);
-        question["can_cache"] = json!(false);
-        screen.calls = Call::of(Path::new("/s"), question).into_iter().collect();
+        question.can_cache = false;
+        screen.calls = vec![Call::new("/s".into(), question)];
     });
     let keys = screen[22..].join(" ");
     assert!(keys.starts_with("o allow once  d deny"), "{screen:#?}");

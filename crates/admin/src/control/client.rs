@@ -8,8 +8,6 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::places::Places;
-
 use super::directory::{Directory, peer};
 use super::{ANSWER_BYTES_MAX, IDLE_MS_MAX, Request};
 
@@ -62,10 +60,10 @@ pub struct Found {
     pub warnings: Vec<String>,
 }
 
-/// Connects to every running instance of this user.
-pub fn instances(places: &Places) -> Found {
+/// Connects to every running instance of this user, in these runtime directories.
+pub fn instances(runtime: &[PathBuf]) -> Found {
     let mut found = Found::default();
-    for path in &places.runtime {
+    for path in runtime {
         let directory = match Directory::open(path) {
             Ok(directory) => directory,
             Err(error) if error.is_missing() => continue,
@@ -134,8 +132,8 @@ impl Instance {
         self.connection.get_ref().set_read_timeout(None)
     }
 
-    /// The next line; `None` where the instance has ended.
-    pub fn next(&mut self) -> io::Result<Option<Value>> {
+    /// Returns the next line; `None` after the instance has ended.
+    pub fn next_line(&mut self) -> io::Result<Option<Value>> {
         let mut line = Vec::new();
         let bytes_max = ANSWER_BYTES_MAX as u64 + 1;
         (&mut self.connection)
@@ -164,7 +162,7 @@ impl Instance {
     ) -> Result<Value, NoAnswer> {
         self.send(request)?;
         loop {
-            let Some(mut line) = self.next()? else {
+            let Some(mut line) = self.next_line()? else {
                 let ended = io::Error::new(io::ErrorKind::UnexpectedEof, "the instance has ended");
                 return Err(NoAnswer::Io(ended));
             };
