@@ -37,6 +37,7 @@ mod decisions;
 mod descriptions_screened;
 mod disk;
 mod documented;
+mod door;
 mod effects;
 mod elicited_answers;
 mod faults_client;
