@@ -42,8 +42,11 @@ impl Clock for SystemTimes {
 
 /// A gate with the built-in server `echo` and the scripted provider `mock` behind it.
 pub struct Site {
+    /// Judges, limits and records every call.
     pub gate: Arc<Gate>,
+    /// Servers of tools.
     pub tools: Arc<mcp::http::Face>,
+    /// Providers of models.
     pub models: Arc<models::Face>,
     journal: Arc<Journal>,
     directory: PathBuf,
@@ -79,7 +82,7 @@ impl Site {
         };
         adapt(&mut world);
         let gate = Arc::new(Gate::new(world, Arc::clone(&journal), clock, 7));
-        let echo = Builtin::new(PeerId::server("echo"), Arc::new(echo::Echo::new()?))?;
+        let echo = Builtin::new(PeerId::server("echo"), Arc::new(echo::EchoServer::new()?))?;
         let server = ServerOptions {
             name: "echo".into(),
             gate: Arc::clone(&gate),
