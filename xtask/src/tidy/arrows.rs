@@ -21,11 +21,15 @@ const ARROWS: &[(&str, May)] = &[
     ("wire", May::Use(&[])),
     ("dialects", May::Use(&["wire"])),
     ("state", May::Use(&[])),
+    ("share", May::Use(&[])),
     ("gate", May::Use(&["state"])),
-    ("net", May::Use(&["wire"])),
+    ("net", May::Use(&["wire", "share"])),
     ("toolkit", May::Use(&["gate", "wire", "state"])),
     ("echo", May::Use(&["toolkit"])),
-    ("mcp", May::Use(&["gate", "wire", "net", "toolkit"])),
+    (
+        "mcp",
+        May::Use(&["gate", "wire", "share", "net", "toolkit"]),
+    ),
     (
         "models",
         May::Use(&["gate", "wire", "dialects", "net", "state", "toolkit"]),
