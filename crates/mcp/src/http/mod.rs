@@ -14,7 +14,6 @@ pub mod refused;
 mod reply;
 mod revocation;
 mod session;
-mod session_limits;
 mod streams;
 
 use std::collections::HashMap;
@@ -40,7 +39,7 @@ pub use inside::Beside;
 use refused::Refused;
 use revocation::Stays;
 use session::Sessions;
-use session_limits::Seats;
+use share::{ShareLimits, SharePermit, SharePool};
 
 /// Bounds of the face.
 #[derive(Debug, Clone)]
@@ -118,7 +117,8 @@ pub struct Face {
     memories: Memories,
     /// Servers that could not be asked for clients without a session.
     absences: Absences,
-    seats: Seats,
+    /// Sessions that are open or being opened.
+    session_permits: SharePool,
     lot: Arc<Lot>,
     stays: Stays,
     notes: Arc<Mutex<Notes>>,
@@ -140,6 +140,8 @@ impl Face {
         options: FaceOptions,
         random: Box<Random>,
     ) -> Self {
+        let session_limits =
+            ShareLimits::of_caller(options.sessions_of_caller_max, options.sessions_max);
         let order = Arc::new(Order::default());
         let servers = servers
             .into_iter()
@@ -158,13 +160,20 @@ impl Face {
             federations: Federations::default(),
             memories: Memories::default(),
             absences: Absences::default(),
-            seats: Seats::default(),
+            session_permits: SharePool::new(session_limits),
             lot: Arc::new(Lot::guarded(random)),
             stays: Stays::default(),
             notes: Arc::default(),
             no_session: "".into(),
             quiet: watch::Sender::new(false),
         }
+    }
+
+    /// Returns a permit for one more session if the caller may have it. A caller without a key is alone and is bound by the limit of
+    /// all. It is acquired before a session is opened, so that many openings at once do not exceed the limits.
+    fn session_permit(&self, caller: &Caller) -> Option<SharePermit> {
+        let sharer = caller.has_to_share().then_some(&caller.subject);
+        self.session_permits.try_acquire(sharer, 1).ok()
     }
 
     /// The servers' names, in order.
