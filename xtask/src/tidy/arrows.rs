@@ -21,11 +21,15 @@ const ARROWS: &[(&str, AllowedUse)] = &[
     ("wire", AllowedUse::Use(&[])),
     ("dialects", AllowedUse::Use(&["wire"])),
     ("state", AllowedUse::Use(&[])),
+    ("share", AllowedUse::Use(&[])),
     ("gate", AllowedUse::Use(&["state"])),
-    ("net", AllowedUse::Use(&["wire"])),
+    ("net", AllowedUse::Use(&["wire", "share"])),
     ("toolkit", AllowedUse::Use(&["gate", "wire", "state"])),
     ("echo", AllowedUse::Use(&["toolkit"])),
-    ("mcp", AllowedUse::Use(&["gate", "wire", "net", "toolkit"])),
+    (
+        "mcp",
+        AllowedUse::Use(&["gate", "wire", "share", "net", "toolkit"]),
+    ),
     (
         "models",
         AllowedUse::Use(&["gate", "wire", "dialects", "net", "state", "toolkit"]),

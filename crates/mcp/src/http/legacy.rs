@@ -5,6 +5,7 @@ use std::sync::{Arc, Weak};
 use ::http::{HeaderMap, HeaderValue, StatusCode};
 use gate::journal::{Auth, AuthEvent, EndReason, Record, Status};
 use net::http::server::{Request, Response, single};
+use share::SharePermit;
 use wire::jsonrpc::member;
 use wire::scan::Scan;
 use wire::{Era, Revision};
@@ -12,7 +13,6 @@ use wire::{Era, Revision};
 use super::answer::{self, LAST_EVENT_ID, PROTOCOL_VERSION, SESSION_ID};
 use super::refused::Refused;
 use super::session::{Member, Opening, Session};
-use super::session_limits::Seat;
 use super::streams::{StreamFault, Streams};
 use super::{Caller, Face};
 use crate::call::{Client as _, Question, Server, form};
@@ -48,7 +48,7 @@ pub(super) struct ToOpen<'o> {
     pub caller: &'o Caller,
     pub session_id: Arc<str>,
     pub client: Introduction,
-    pub seat: Option<Seat>,
+    pub permit: Option<SharePermit>,
     pub member: Option<Member>,
 }
 
@@ -70,10 +70,7 @@ impl Face {
         id: String,
         client: Introduction,
     ) -> Response {
-        let options = &self.options;
-        let seats = &self.seats;
-        let seat = seats.take(caller, options.sessions_of_caller_max, options.sessions_max);
-        let Some(seat) = seat else {
+        let Some(permit) = self.session_permit(caller) else {
             let refused = Refused::TooManySessions;
             self.note(refused.into());
             return answer::refusal(&id, refused, refused.sentence());
@@ -90,7 +87,7 @@ impl Face {
             caller,
             session_id,
             client,
-            seat: Some(seat),
+            permit: Some(permit),
             member: None,
         };
         match self.begin_session(asked, frame).await {
@@ -120,7 +117,7 @@ impl Face {
             caller,
             session_id,
             client,
-            seat,
+            permit,
             member,
         } = asked;
         let slot = server.pool.slot(Era::Legacy, caller, Some(&session_id));
@@ -158,7 +155,7 @@ impl Face {
                 elicits: client.elicits,
                 result: &result,
                 slot,
-                seat,
+                permit,
                 member,
                 lot: Arc::clone(&self.lot),
                 reading: Arc::clone(&self.reading),

@@ -15,7 +15,6 @@ pub mod refused;
 mod reply;
 mod revocation;
 mod session;
-mod session_limits;
 mod streams;
 
 use std::collections::HashMap;
@@ -42,7 +41,7 @@ use gate::journal::EndReason;
 use refused::Refused;
 use revocation::Stays;
 use session::Sessions;
-use session_limits::Seats;
+use share::{ShareLimits, SharePermit, SharePool};
 
 /// Bounds of the face.
 #[derive(Debug, Clone)]
@@ -123,7 +122,8 @@ pub struct Face {
     memories: Memories,
     /// Servers that could not be asked for clients without a session.
     absences: Absences,
-    seats: Seats,
+    /// Sessions that are open or being opened.
+    session_permits: SharePool,
     /// Threads that read long calls.
     reading: Arc<ReadingPool>,
     lot: Arc<Lot>,
@@ -149,6 +149,8 @@ impl Face {
         options: FaceOptions,
         random: Box<Random>,
     ) -> Self {
+        let session_limits =
+            ShareLimits::of_caller(options.sessions_of_caller_max, options.sessions_max);
         let order = Arc::new(Order::default());
         let servers = servers
             .into_iter()
@@ -167,7 +169,7 @@ impl Face {
             federations: Federations::default(),
             memories: Memories::default(),
             absences: Absences::default(),
-            seats: Seats::default(),
+            session_permits: SharePool::new(session_limits),
             reading: Arc::default(),
             lot: Arc::new(Lot::guarded(random)),
             stays: Stays::default(),
@@ -176,6 +178,13 @@ impl Face {
             made: AtomicU64::new(0),
             quiet: watch::Sender::new(false),
         }
+    }
+
+    /// Returns a permit for one more session if the caller may have it. A caller without a key is alone and is bound by the limit of
+    /// all. It is acquired before a session is opened, so that many openings at once do not exceed the limits.
+    fn session_permit(&self, caller: &Caller) -> Option<SharePermit> {
+        let sharer = caller.has_to_share().then_some(&caller.subject);
+        self.session_permits.try_acquire(sharer, 1).ok()
     }
 
     /// The servers' names, in order.

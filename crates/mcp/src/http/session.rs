@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use gate::Caller;
+use share::SharePermit;
 use tokio::sync::watch;
 use wire::{Era, Revision};
 
-use super::session_limits::Seat;
 use super::streams::{NEWS, Streams};
 use crate::call::{Asker, Client, Lists, Lot, Server, Shown, UnderWay, Work};
 use crate::federation::{Abilities, Spelling};
@@ -32,7 +32,7 @@ pub(super) struct Session {
     /// Whether the client can show its person a form.
     elicits: bool,
     pub slot: Arc<Slot>,
-    _seat: Option<Seat>,
+    _permit: Option<SharePermit>,
     pub streams: Arc<Streams>,
     /// What it can do, for a client of several servers.
     pub abilities: Abilities,
@@ -72,7 +72,7 @@ pub(super) struct Opening<'o> {
     pub result: &'o str,
     pub slot: Arc<Slot>,
     /// Of a session that is its client's only one.
-    pub seat: Option<Seat>,
+    pub permit: Option<SharePermit>,
     pub member: Option<Member>,
     pub lot: Arc<Lot>,
     pub reading: Arc<ReadingPool>,
@@ -91,7 +91,7 @@ impl Session {
             client_id: opening.client_id,
             elicits: opening.elicits,
             slot: opening.slot,
-            _seat: opening.seat,
+            _permit: opening.permit,
             streams: match &opening.member {
                 Some(member) => Arc::clone(&member.streams),
                 None => Arc::default(),

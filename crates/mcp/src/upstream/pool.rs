@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use gate::{Caller, ControlKind, Gate, PeerId, Transport};
+use share::SharePermit;
 use toolkit::breaker::{Breaker, Settings};
 use toolkit::mcp::Builtin;
 use toolkit::server::SessionRef;
@@ -18,7 +19,7 @@ use super::ServerCommand;
 use super::handshakes::HandshakeCache;
 use super::kept::KEPT_BYTES_OF_SERVER_MAX;
 use super::link::{Link, Making, Naming};
-use super::places::{Place, Places};
+use super::process_limit::ProcessLimit;
 use super::slot::{HANDSHAKE_WAIT_MS, Hello, Slot, ask};
 use super::verdict;
 use super::way::builtin::Inside;
@@ -64,7 +65,7 @@ impl fmt::Debug for Means {
 
 impl Means {
     /// Most processes or sessions.
-    fn places_max(&self, processes_max: usize) -> usize {
+    fn processes_max(&self, processes_max: usize) -> usize {
         match self {
             Self::Command(_) => processes_max,
             Self::Http(_) | Self::Builtin(_) => SESSIONS_MAX,
@@ -115,7 +116,7 @@ pub struct Pool {
     gate: Arc<Gate>,
     /// Spares the server where it fails.
     breaker: Arc<Breaker>,
-    places: Places,
+    processes: ProcessLimit,
     /// Bytes of the lists that its links keep.
     kept: Arc<Room>,
     /// Answers to `initialize`, for sessions with a process each.
@@ -147,13 +148,13 @@ impl Pool {
             Means::Builtin(_) => Share::Session,
             Means::Command(_) | Means::Http(_) => share,
         };
-        let places = Places::new(means.places_max(processes_max));
+        let processes = ProcessLimit::new(means.processes_max(processes_max));
         Self {
             name,
             share,
             gate,
             breaker: Breaker::new(breaker),
-            places,
+            processes,
             kept: Room::of(KEPT_BYTES_OF_SERVER_MAX),
             means,
             handshakes: HandshakeCache::default(),
@@ -183,7 +184,7 @@ impl Pool {
     /// How many processes run, or sessions are open.
     #[must_use]
     pub fn running(&self) -> usize {
-        self.places.taken()
+        self.processes.held()
     }
 
     fn slots(&self) -> MutexGuard<'_, HashMap<Key, Arc<Slot>>> {
@@ -310,7 +311,7 @@ impl Pool {
         for slot in slots {
             slot.end();
         }
-        let ended = self.places.all_free();
+        let ended = self.processes.all_free();
         if let Means::Builtin(builtin) = &self.means {
             let wait = Duration::from_millis(SETTLE_WAIT_MS_MAX);
             drop(tokio::time::timeout(wait, ended).await);
@@ -410,13 +411,13 @@ impl Pool {
     async fn start(&self, slot: &Slot) -> Result<Tentative, UpstreamFault> {
         let holder = slot.has_to_share.then_some(&slot.owner.caller);
         let make_room = |caller: Option<&Arc<str>>| self.give_up_idle(caller);
-        let place = self.places.take(holder, make_room).await;
-        let place = place.ok_or(UpstreamFault::NoPlace)?;
+        let permit = self.processes.acquire(holder, make_room).await;
+        let permit = permit.ok_or(UpstreamFault::NoPlace)?;
         if self.closed.load(Ordering::Acquire) {
             return Err(UpstreamFault::Died);
         }
         let (link, driver) = self
-            .make(slot.naming, &slot.owner, "".into(), place)
+            .make(slot.naming, &slot.owner, "".into(), permit)
             .map_err(|error| {
                 tracing::error!(server = %self.name, "cannot start the server: {error}");
                 UpstreamFault::Died
@@ -432,7 +433,7 @@ impl Pool {
         naming: Naming,
         owner: &SessionRef,
         session_id: Arc<str>,
-        place: Place,
+        permit: SharePermit,
     ) -> io::Result<(Arc<Link>, Option<Driver>)> {
         let making = |peer| Making {
             name: Arc::clone(&self.name),
@@ -449,15 +450,15 @@ impl Pool {
             Means::Command(command) => {
                 let (peer, child) = child::start(command, id)?;
                 let link = Arc::new(Link::new(making(Arc::clone(&peer) as _)));
-                let driver = Driver::new(peer, child, Arc::clone(&link), place);
+                let driver = Driver::new(peer, child, Arc::clone(&link), permit);
                 Ok((link, Some(driver)))
             }
             Means::Http(upstream) => {
-                let peer = Remote::new(id, upstream, &self.gate, place);
+                let peer = Remote::new(id, upstream, &self.gate, permit);
                 Ok((Arc::new(Link::new(making(Arc::new(peer)))), None))
             }
             Means::Builtin(builtin) => {
-                let peer = Inside::new(builtin, owner.clone(), place);
+                let peer = Inside::new(builtin, owner.clone(), permit);
                 Ok((Arc::new(Link::new(making(Arc::new(peer)))), None))
             }
         }
@@ -469,10 +470,10 @@ impl Pool {
     /// # Errors
     /// Where the process cannot be started.
     pub(crate) fn sole(&self, owner: SessionRef) -> io::Result<(Arc<Slot>, Option<Driver>)> {
-        let place = self.places.take_free();
-        let place = place.ok_or_else(|| io::Error::other("all places are taken"))?;
+        let permit = self.processes.try_acquire();
+        let permit = permit.ok_or_else(|| io::Error::other("as many processes run as may"))?;
         let session_id = Arc::clone(&owner.id);
-        let (link, driver) = self.make(Naming::AsSpelled, &owner, session_id, place)?;
+        let (link, driver) = self.make(Naming::AsSpelled, &owner, session_id, permit)?;
         let slot = Slot::new(Naming::AsSpelled, false, owner, self.means.is_process());
         slot.set(&link);
         Ok((Arc::new(slot), driver))

@@ -22,12 +22,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gate::Caller;
 use gate::journal::EndReason;
+use share::SharePermit;
 use wire::Revision;
 
 use super::Face;
 use super::legacy::Introduction;
 use super::session::Session;
-use super::session_limits::Seat;
 use super::streams::Streams;
 use crate::call::Server;
 use crate::federation::{Missing, Spelling};
@@ -48,7 +48,7 @@ pub(super) struct Federation {
     pub id: Arc<str>,
     pub caller: Caller,
     /// None over standard streams, where there is one client.
-    _seat: Option<Seat>,
+    _permit: Option<SharePermit>,
     pub streams: Arc<Streams>,
     /// The client's `initialize`, and what it says of itself there.
     initialize: Vec<u8>,

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use gate::Caller;
 use gate::journal::EndReason;
+use share::SharePermit;
 use tokio::task::JoinSet;
 use toolkit::Trace;
 use wire::jsonrpc::{member, string};
@@ -17,7 +18,6 @@ use wire::{Era, Revision};
 use super::super::Face;
 use super::super::legacy::{Introduction, NotOpened, ToOpen};
 use super::super::session::Member;
-use super::super::session_limits::Seat;
 use super::super::streams::{NEWS, Streams};
 use super::{Absent, Federation};
 use crate::call::Server;
@@ -35,7 +35,7 @@ const OPEN_WAIT_MS: u64 = 10_000;
 pub(super) struct Opening<'o> {
     pub id: Arc<str>,
     pub caller: &'o Caller,
-    pub seat: Option<Seat>,
+    pub permit: Option<SharePermit>,
     pub streams: Arc<Streams>,
     pub initialize: Vec<u8>,
     pub scan: &'o Scan<'o>,
@@ -54,7 +54,7 @@ impl Face {
                 identity_ns: 0,
                 ..opening.caller.clone()
             },
-            _seat: opening.seat,
+            _permit: opening.permit,
             streams: opening.streams,
             client: Introduction::of(opening.scan),
             initialize: opening.initialize,
@@ -154,7 +154,7 @@ impl Face {
                 caller: &federation.caller,
                 session_id: Arc::clone(&federation.id),
                 client: federation.client.clone(),
-                seat: None,
+                permit: None,
                 member: Some(Member {
                     streams: Arc::clone(&federation.streams),
                     spelling: federation.spelling(&server),

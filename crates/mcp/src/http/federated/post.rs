@@ -167,11 +167,7 @@ impl Face {
         id: &str,
         canonical: &Canonical,
     ) -> Response {
-        let (of_caller, most) = (
-            self.options.sessions_of_caller_max,
-            self.options.sessions_max,
-        );
-        let Some(seat) = self.seats.take(caller, of_caller, most) else {
+        let Some(permit) = self.session_permit(caller) else {
             let refused = Refused::TooManySessions;
             self.note(refused.into());
             return answer::refusal(id, refused, refused.sentence());
@@ -187,7 +183,7 @@ impl Face {
         let federation = self.federate(Opening {
             id: session_id,
             caller,
-            seat: Some(seat),
+            permit: Some(permit),
             streams: Arc::default(),
             initialize: canonical.text().as_bytes().to_vec(),
             scan: &canonical.scan(),

@@ -274,7 +274,7 @@ impl Edge {
         let federation = self.face.federate(Opening {
             id: Arc::clone(&self.options.session_id),
             caller: &self.options.caller,
-            seat: None,
+            permit: None,
             streams: Arc::new(Streams::lines(self.lines.clone())),
             initialize: canonical.text().as_bytes().to_vec(),
             scan: &canonical.scan(),

@@ -5,6 +5,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gate::{PeerId, Spent};
+use share::SharePermit;
 use toolkit::mcp::{
     Arrival, Builtin, BuiltinSession, Carries, Exchange, Message, Unsent, UnsentReason,
 };
@@ -16,7 +17,6 @@ use crate::message::reply::Reply;
 use crate::message::splice::Marks;
 use crate::notes::Notes;
 use crate::upstream::exchange::{Incoming, Mailbox, News};
-use crate::upstream::places::Place;
 use crate::upstream::{Frame, Link, frame_at};
 
 /// The way to a server in this process.
@@ -24,28 +24,28 @@ pub(in crate::upstream) struct Inside {
     builtin: Arc<Builtin>,
     session: BuiltinSession,
     /// Given back when the session has ended.
-    place: Mutex<Option<Arc<Place>>>,
+    permit: Mutex<Option<Arc<SharePermit>>>,
 }
 
 /// A request under way.
 pub struct Under {
     exchange: Exchange,
-    /// The session's place is free when the last of its calls has been settled.
-    _place: Option<Arc<Place>>,
+    /// The session's permit is free when the last of its calls has been settled.
+    _permit: Option<Arc<SharePermit>>,
 }
 
 impl Inside {
     /// A session of this caller.
-    pub fn new(builtin: &Arc<Builtin>, of: SessionRef, place: Place) -> Self {
+    pub fn new(builtin: &Arc<Builtin>, of: SessionRef, permit: SharePermit) -> Self {
         Self {
             builtin: Arc::clone(builtin),
             session: builtin.session(of),
-            place: Mutex::new(Some(Arc::new(place))),
+            permit: Mutex::new(Some(Arc::new(permit))),
         }
     }
 
-    fn place(&self) -> MutexGuard<'_, Option<Arc<Place>>> {
-        self.place.lock().unwrap_or_else(PoisonError::into_inner)
+    fn permit(&self) -> MutexGuard<'_, Option<Arc<SharePermit>>> {
+        self.permit.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -73,7 +73,7 @@ impl Peer for Inside {
         match self.session.request(frame) {
             Ok(exchange) => Ok(Reading::Inside(Box::new(Under {
                 exchange,
-                _place: self.place().clone(),
+                _permit: self.permit().clone(),
             }))),
             Err(Unsent { why, .. }) => Err(match why {
                 UnsentReason::Busy => io::ErrorKind::WouldBlock,
@@ -109,8 +109,8 @@ impl Peer for Inside {
     fn stop(&self, link: &Link) {
         link.end(&UpstreamFault::Died.into());
         self.session.close();
-        let place = self.place().take();
-        drop(place);
+        let permit = self.permit().take();
+        drop(permit);
         link.flush_notes();
     }
 }

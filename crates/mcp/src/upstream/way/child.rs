@@ -11,6 +11,7 @@ use gate::{PeerId, Spent};
 use net::outbound::{Child, NOT_FOUND, describe};
 use net::stdio::FrameWriter;
 use net::timers::kept;
+use share::SharePermit;
 use tokio::sync::Notify;
 use wire::FrameEvent;
 
@@ -19,7 +20,6 @@ use crate::bell::Bell;
 use crate::message::frames::{Failure, UpstreamFault};
 use crate::message::splice::Marks;
 use crate::notes::{Note, Notes};
-use crate::upstream::places::Place;
 use crate::upstream::{Frame, Link, ServerCommand, frame_at, message_bytes_max};
 
 /// How often deadlines and notes are looked at, in milliseconds.
@@ -209,7 +209,7 @@ pub(crate) struct Driver {
     child: Child,
     link: Arc<Link>,
     /// Given back when the child has ended.
-    _place: Place,
+    _permit: SharePermit,
 }
 
 impl Driver {
@@ -217,13 +217,13 @@ impl Driver {
         process: Arc<Process>,
         child: Child,
         link: Arc<Link>,
-        place: Place,
+        permit: SharePermit,
     ) -> Self {
         Self {
             process,
             child,
             link,
-            _place: place,
+            _permit: permit,
         }
     }
 

@@ -12,7 +12,7 @@ use hyper::body::{Body, Frame, Incoming, SizeHint};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::body_budget::{Room, Share};
+use super::body_budget::{BodyPermit, Share};
 use super::listen::Peer;
 use super::timeouts::Waiting;
 use super::user::Ends;
@@ -156,7 +156,7 @@ impl Request {
             wait: Duration::from_millis(self.body_wait_ms_max),
             until: None,
             share: self.share.clone(),
-            room: None,
+            permit: None,
         };
         let bytes = whole.collect(&mut self.body).await?;
         if self.share.as_ref().is_some_and(|share| !share.is_welcome()) {
@@ -164,7 +164,7 @@ impl Request {
         }
         Ok(Whole {
             bytes,
-            room: whole.room,
+            permit: whole.permit,
         })
     }
 
@@ -195,14 +195,14 @@ impl Request {
 pub struct Whole {
     /// Its bytes.
     pub bytes: Bytes,
-    room: Option<Room>,
+    permit: Option<BodyPermit>,
 }
 
 impl Whole {
     /// Lets the bytes go. The room stays taken, for what was made of them, until this is dropped.
     #[must_use]
     pub fn into_room(self) -> impl Send + use<> {
-        self.room
+        self.permit
     }
 }
 
@@ -216,7 +216,7 @@ struct Collecting {
     until: Option<Instant>,
     share: Option<Share>,
     /// Found as soon as there is more than one piece.
-    room: Option<Room>,
+    permit: Option<BodyPermit>,
 }
 
 impl Collecting {
@@ -269,8 +269,8 @@ impl Collecting {
         let Some(share) = &self.share else {
             return Ok(());
         };
-        let room = self.room.get_or_insert_with(|| share.room());
-        let found = tokio::time::timeout_at(until, room.for_bytes(bytes)).await;
+        let permit = self.permit.get_or_insert_with(|| share.permit());
+        let found = tokio::time::timeout_at(until, permit.reserve(bytes)).await;
         found.ok().flatten().ok_or(BodyFault::NoRoom)
     }
 }

@@ -1,31 +1,28 @@
-//! Room for request bodies that are being read: a part of it for each caller, all of it for all of them.
-//! A body that comes in one piece needs none.
+//! Byte budget of request bodies that are being read: a share of it for each caller. A body in one piece needs none.
 //!
-//! A body may take long to come. Whose key is taken back meanwhile is no longer who the request was taken for: what is
-//! being read of theirs then comes to nothing.
+//! A body may take long to arrive. If its caller's key is revoked meanwhile, the body is rejected.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use share::{ShareLimits, SharePermit, SharePool};
 
 /// Most bytes of all bodies that are being read of one caller. A longer one is read alone.
 pub const BODIES_OF_CALLER_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// Most bytes of all bodies that are being read.
 pub const BODIES_BYTES_MAX: usize = 256 * 1024 * 1024;
-/// What room is counted in, in bytes.
-const UNIT_BYTES: usize = 1024;
-/// Callers beyond this number are forgotten where they read nothing.
-const CALLERS_MAX: usize = 1_024;
+/// Smallest reservation, in bytes.
+const RESERVED_BYTES_MIN: usize = 1024;
+/// Most bodies that wait for bytes: as many as there are connections by default.
+const BODIES_WAITING_MAX: usize = 10_240;
 /// How many callers are remembered that were expelled; whoever began to send before the oldest of these counts as one.
 const EXPELLED_MAX: usize = 1_024;
 
 /// The room.
 #[derive(Debug)]
 pub struct Bodies {
-    all: Arc<Semaphore>,
-    callers: Mutex<HashMap<Arc<str>, Arc<Semaphore>>>,
+    bytes: SharePool,
     /// How many callers were expelled so far, and the last of them.
     expulsions: AtomicU64,
     expelled: Mutex<VecDeque<Arc<str>>>,
@@ -37,9 +34,9 @@ pub struct Moment(u64);
 
 impl Default for Bodies {
     fn default() -> Self {
+        let limits = ShareLimits::of_caller(BODIES_OF_CALLER_BYTES_MAX, BODIES_BYTES_MAX);
         Self {
-            all: Arc::new(Semaphore::new(BODIES_BYTES_MAX / UNIT_BYTES)),
-            callers: Mutex::default(),
+            bytes: SharePool::new(limits.with_queue(BODIES_WAITING_MAX, BODIES_WAITING_MAX)),
             expulsions: AtomicU64::new(0),
             expelled: Mutex::default(),
         }
@@ -54,14 +51,9 @@ pub struct Share {
     since: Moment,
 }
 
-/// What one body takes of it, until it is dropped.
+/// Bytes that are reserved for one body, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Room {
-    own: Arc<Semaphore>,
-    all: Arc<Semaphore>,
-    taken: Vec<OwnedSemaphorePermit>,
-    bytes: usize,
-}
+pub(super) struct BodyPermit(SharePermit);
 
 impl Bodies {
     /// The present moment: to be taken before anybody looks who has sent a request.
@@ -108,19 +100,8 @@ impl Bodies {
                 .any(|own| **own == *caller)
     }
 
-    fn room(&self, caller: &Arc<str>) -> Room {
-        let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
-        if callers.len() >= CALLERS_MAX {
-            callers.retain(|_, own| Arc::strong_count(own) > 1);
-        }
-        let fresh = || Arc::new(Semaphore::new(BODIES_OF_CALLER_BYTES_MAX / UNIT_BYTES));
-        let own = callers.entry(Arc::clone(caller)).or_insert_with(fresh);
-        Room {
-            own: Arc::clone(own),
-            all: Arc::clone(&self.all),
-            taken: Vec::new(),
-            bytes: 0,
-        }
+    fn permit(&self, caller: &Arc<str>) -> BodyPermit {
+        BodyPermit(self.bytes.permit(Some(caller)))
     }
 }
 
@@ -130,38 +111,23 @@ impl Share {
         self.bodies.is_welcome(&self.caller, self.since)
     }
 
-    /// Room for one more body, none of which is taken yet.
-    pub(super) fn room(&self) -> Room {
-        self.bodies.room(&self.caller)
+    /// Returns a permit for one more body, with nothing reserved yet.
+    pub(super) fn permit(&self) -> BodyPermit {
+        self.bodies.permit(&self.caller)
     }
 }
 
-impl Room {
-    /// Waits until there is room for so many bytes in all; `None` where there can never be. Of a body whose
-    /// length nobody knows more is taken than is needed now.
-    pub async fn for_bytes(&mut self, bytes: usize) -> Option<()> {
-        if bytes <= self.bytes {
+impl BodyPermit {
+    /// Reserves `bytes` in all, waiting until the caller's share and the budget have them; `None` if they never can. A body of
+    /// unknown length reserves ahead, so that it seldom waits again.
+    pub async fn reserve(&mut self, bytes: usize) -> Option<()> {
+        let reserved = self.0.weight();
+        if bytes <= reserved {
             return Some(());
         }
-        if bytes > BODIES_BYTES_MAX {
-            return None;
-        }
-        let wanted = bytes.max(self.bytes.saturating_mul(2));
-        let wanted = wanted.next_multiple_of(UNIT_BYTES);
-        let wanted = wanted.min(BODIES_OF_CALLER_BYTES_MAX.max(bytes.next_multiple_of(UNIT_BYTES)));
-        // The caller's own first: who has none left takes nothing of the others'.
-        let rooms = [
-            (&self.own, BODIES_OF_CALLER_BYTES_MAX),
-            (&self.all, BODIES_BYTES_MAX),
-        ];
-        for (room, bytes_max) in rooms {
-            let more = wanted.min(bytes_max) - self.bytes.min(bytes_max);
-            let units = u32::try_from(more.div_ceil(UNIT_BYTES)).ok()?;
-            let taken = Arc::clone(room).acquire_many_owned(units).await;
-            self.taken.push(taken.ok()?);
-        }
-        self.bytes = wanted;
-        Some(())
+        let ahead = reserved.saturating_mul(2).max(RESERVED_BYTES_MIN);
+        let wanted = bytes.max(ahead.min(BODIES_OF_CALLER_BYTES_MAX));
+        self.0.grow(wanted).await.ok()
     }
 }
 
@@ -171,11 +137,11 @@ mod tests {
     use std::pin::pin;
     use std::task::{Context, Poll, Waker};
 
-    /// Whether there is room now.
-    fn finds(room: &mut Room, bytes: usize) -> bool {
+    /// Returns whether the bytes are reserved at once.
+    fn finds(permit: &mut BodyPermit, bytes: usize) -> bool {
         let mut cx = Context::from_waker(Waker::noop());
         matches!(
-            pin!(room.for_bytes(bytes)).poll(&mut cx),
+            pin!(permit.reserve(bytes)).poll(&mut cx),
             Poll::Ready(Some(()))
         )
     }
@@ -185,12 +151,12 @@ mod tests {
         let bodies = Arc::new(Bodies::default());
         let (one, other) = (Arc::from("one"), Arc::from("other"));
         let half = BODIES_OF_CALLER_BYTES_MAX / 2;
-        let mut held = [bodies.room(&one), bodies.room(&one)];
+        let mut held = [bodies.permit(&one), bodies.permit(&one)];
         assert!(held.iter_mut().all(|room| finds(room, half)));
-        assert!(!finds(&mut bodies.room(&one), 1));
-        assert!(finds(&mut bodies.room(&other), half));
+        assert!(!finds(&mut bodies.permit(&one), 1));
+        assert!(finds(&mut bodies.permit(&other), half));
         drop(held);
-        assert!(finds(&mut bodies.room(&one), half));
+        assert!(finds(&mut bodies.permit(&one), half));
     }
 
     #[test]
@@ -216,54 +182,50 @@ mod tests {
         let bodies = Arc::new(Bodies::default());
         let mut held = Vec::new();
         for number in 0..BODIES_BYTES_MAX / BODIES_OF_CALLER_BYTES_MAX {
-            let mut room = bodies.room(&number.to_string().into());
+            let mut room = bodies.permit(&number.to_string().into());
             assert!(finds(&mut room, BODIES_OF_CALLER_BYTES_MAX), "{number}");
             held.push(room);
         }
-        assert!(!finds(&mut bodies.room(&"late".into()), 1));
+        assert!(!finds(&mut bodies.permit(&"late".into()), 1));
     }
 
     #[test]
     fn a_body_of_unknown_length_grows_within_the_bound() {
         let bodies = Arc::new(Bodies::default());
-        let mut room = bodies.room(&"one".into());
+        let mut room = bodies.permit(&"one".into());
         for bytes in [
             1,
-            UNIT_BYTES,
-            UNIT_BYTES + 1,
+            RESERVED_BYTES_MIN,
+            RESERVED_BYTES_MIN + 1,
             1_000_000,
             BODIES_OF_CALLER_BYTES_MAX,
         ] {
             assert!(finds(&mut room, bytes), "{bytes}");
         }
         // Nobody else of this caller finds room beside it.
-        assert!(!finds(&mut bodies.room(&"one".into()), 1));
+        assert!(!finds(&mut bodies.permit(&"one".into()), 1));
         drop(room);
-        let own = bodies.room(&"one".into()).own;
-        assert_eq!(
-            own.available_permits(),
-            BODIES_OF_CALLER_BYTES_MAX / UNIT_BYTES
-        );
+        assert_eq!((bodies.bytes.held(), bodies.bytes.callers()), (0, 0));
     }
 
     #[test]
     fn a_body_beyond_its_callers_share_is_read_alone() {
         let bodies = Arc::new(Bodies::default());
         let one: Arc<str> = "one".into();
-        let mut beside = bodies.room(&one);
-        assert!(finds(&mut beside, UNIT_BYTES));
-        let mut long = bodies.room(&one);
+        let mut beside = bodies.permit(&one);
+        assert!(finds(&mut beside, RESERVED_BYTES_MIN));
+        let mut long = bodies.permit(&one);
         assert!(!finds(&mut long, 3 * BODIES_OF_CALLER_BYTES_MAX));
         drop((beside, long));
-        let mut long = bodies.room(&one);
+        let mut long = bodies.permit(&one);
         assert!(finds(&mut long, 3 * BODIES_OF_CALLER_BYTES_MAX));
         assert!(finds(&mut long, 5 * BODIES_OF_CALLER_BYTES_MAX));
-        assert!(!finds(&mut bodies.room(&one), 1));
-        let mut other = bodies.room(&"other".into());
+        assert!(!finds(&mut bodies.permit(&one), 1));
+        let mut other = bodies.permit(&"other".into());
         assert!(finds(&mut other, BODIES_OF_CALLER_BYTES_MAX));
         // What all take together stays within the bound.
         assert!(!finds(&mut long, BODIES_BYTES_MAX));
-        let mut late = bodies.room(&"late".into());
+        let mut late = bodies.permit(&"late".into());
         assert!(!finds(&mut late, BODIES_BYTES_MAX + 1));
     }
 }

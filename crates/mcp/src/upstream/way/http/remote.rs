@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use gate::{Gate, PeerId, Spent};
+use share::SharePermit;
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::AbortHandle;
@@ -19,7 +20,6 @@ use crate::notes::{Note, Noted, Notes};
 use crate::upstream::exchange::{Incoming, Mailbox};
 use crate::upstream::kept::Heard;
 use crate::upstream::link::{Link, note};
-use crate::upstream::places::Place;
 use crate::upstream::way::{Going, Peer, Reading};
 use crate::upstream::{Frame, frame_at};
 
@@ -40,25 +40,25 @@ pub struct Remote {
     session: Arc<HttpSession>,
     asides: Arc<Semaphore>,
     /// Given back when the session has ended.
-    place: Mutex<Option<Place>>,
+    permit: Mutex<Option<SharePermit>>,
     /// Reads what belongs to no call.
     listener: Mutex<Option<AbortHandle>>,
 }
 
 impl Remote {
-    /// A session with a server over HTTP, which its first message opens. `place` is given back when
+    /// A session with a server over HTTP, which its first message opens. `permit` is returned when
     /// it has ended.
     pub(crate) fn new(
         id: PeerId,
         upstream: &Arc<HttpUpstream>,
         gate: &Arc<Gate>,
-        place: Place,
+        permit: SharePermit,
     ) -> Self {
         let session = HttpSession::new(id, Arc::clone(upstream), Arc::clone(gate));
         Self {
             session: Arc::new(session),
             asides: Arc::new(Semaphore::new(ASIDES_MAX)),
-            place: Mutex::new(Some(place)),
+            permit: Mutex::new(Some(permit)),
             listener: Mutex::default(),
         }
     }
@@ -141,13 +141,13 @@ impl Peer for Remote {
             return Ok(());
         }
         let handle = Handle::try_current().map_err(|_| io::ErrorKind::BrokenPipe)?;
-        let place = Arc::clone(&self.asides).try_acquire_owned();
-        let place = place.map_err(|_| io::ErrorKind::WouldBlock)?;
+        let permit = Arc::clone(&self.asides).try_acquire_owned();
+        let permit = permit.map_err(|_| io::ErrorKind::WouldBlock)?;
         let exchange = self.session.carry(frame);
         let notes = Arc::clone(notes);
         handle.spawn(async move {
             carry(exchange, |noted| note(&notes, noted)).await;
-            drop(place);
+            drop(permit);
         });
         Ok(())
     }
@@ -217,13 +217,13 @@ impl Peer for Remote {
         if let Some(listener) = self.listener().take() {
             listener.abort();
         }
-        let place = self
-            .place
+        let permit = self
+            .permit
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take();
         link.flush_notes();
-        let (Some(place), Ok(handle)) = (place, Handle::try_current()) else {
+        let (Some(permit), Ok(handle)) = (permit, Handle::try_current()) else {
             return;
         };
         let session = Arc::clone(&self.session);
@@ -234,7 +234,7 @@ impl Peer for Remote {
             let wait = Duration::from_millis(LAST_ASIDES_MS_MAX);
             drop(tokio::time::timeout(wait, asides.acquire_many(all)).await);
             session.close().await;
-            drop(place);
+            drop(permit);
         });
     }
 }
