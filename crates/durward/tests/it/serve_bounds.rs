@@ -276,11 +276,6 @@ fn ten_thousand_idle_sessions_are_kept_and_one_more_is_refused() {
     assert_eq!(served.stop().0, Some(0));
 }
 
-fn initialize(served: &Served) -> Answer {
-    let body = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
-    served.send("POST", "/mcp/echo", &[], body)
-}
-
 /// There is no process for it, and the answer says so.
 #[track_caller]
 fn assert_too_many(refused: &Answer) {
@@ -308,6 +303,16 @@ fn w3_one_server_process_too_many_is_waited_for_and_refused_by_name() {
         write_request(&mut stream, "POST", "/mcp/echo", &headers, &call("0", "x"));
         stream
     };
+    // A session starts its process with its first call: its session and stream, or the refusal.
+    let first_call = || {
+        let session = served.open("2025-11-25");
+        let stream = busy(&session);
+        let head = read_head(&mut BufReader::new(stream.try_clone().unwrap()));
+        match head.status {
+            200 => Ok((session, stream)),
+            _ => Err(head),
+        }
+    };
     let mut calls: Vec<TcpStream> = sessions.iter().map(|session| busy(session)).collect();
     // The head of a silent call comes after a second.
     for stream in &calls {
@@ -319,15 +324,14 @@ fn w3_one_server_process_too_many_is_waited_for_and_refused_by_name() {
     assert!(metrics.contains(&running), "{metrics}");
 
     // One that waits gets what becomes free.
-    let opened = thread::scope(|scope| {
+    let (_, call_of_waiting) = thread::scope(|scope| {
         let waiting = scope.spawn(|| {
             loop {
                 let since = Instant::now();
-                let answer = initialize(&served);
-                if let Some(session) = answer.header("mcp-session-id") {
-                    return session.to_owned();
+                match first_call() {
+                    Ok(opened) => return opened,
+                    Err(refused) => assert_too_many(&refused),
                 }
-                assert_too_many(&answer);
                 assert!(since.elapsed() >= QUEUE_WAIT, "it did not wait");
             }
         });
@@ -336,21 +340,19 @@ fn w3_one_server_process_too_many_is_waited_for_and_refused_by_name() {
         assert_eq!(served.send("DELETE", "/mcp/echo", &[id], "").status, 204);
         waiting.join().unwrap()
     });
-    let call_of_opened = busy(&opened);
-    calls.push(call_of_opened.try_clone().unwrap());
-    assert_eq!(read_head(&mut BufReader::new(call_of_opened)).status, 200);
+    calls.push(call_of_waiting);
 
     // Nothing becomes free for these: one more than may wait, or as long as one may, each is refused by name.
     thread::scope(|scope| {
         let waiting: Vec<_> = (0..QUEUE_MAX + 20)
-            .map(|_| scope.spawn(|| initialize(&served)))
+            .map(|_| scope.spawn(first_call))
             .collect();
         // A call that needs a process of its own is refused the same way.
         let headers = modern_headers("tools/call", "echo");
         let refused = served.send("POST", "/mcp/echo", &headers, &modern_call("1", "x"));
         assert_too_many(&refused);
         for waiting in waiting {
-            assert_too_many(&waiting.join().unwrap());
+            assert_too_many(&waiting.join().unwrap().unwrap_err());
         }
     });
     others_are_answered(&served, &sessions[0], "1");

@@ -28,6 +28,7 @@ use crate::message::frames::{Failure, UpstreamFault};
 use crate::message::reply::Reply;
 use crate::message::{bridged, frames, shapes};
 use crate::notes::Noted;
+use crate::reading_pool::ReadingPool;
 
 /// The revision in which requests are written: the one without sessions.
 const REVISION: &str = "2026-07-28";
@@ -198,6 +199,10 @@ impl Client for DoorClient {
 
     fn is_over_http(&self) -> bool {
         self.passing.is_over_http()
+    }
+
+    fn reading_pool(&self) -> Option<&ReadingPool> {
+        self.passing.reading_pool()
     }
 
     fn note(&self, noted: Noted<'_>) {

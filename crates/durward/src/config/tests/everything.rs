@@ -13,6 +13,7 @@ search_above: 200
 require_key: true
 share: caller
 session_idle: 5m
+lenient: true
 threads: 3
 servers:
   files:
