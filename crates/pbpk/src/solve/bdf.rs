@@ -14,18 +14,18 @@ use std::sync::Arc;
 /// Variable-order, variable-step integrator for one system.
 ///
 /// ```
-/// use pbpk::solve::{Bdf, Options, Pattern, System};
+/// use pbpk::solve::{BdfSolver, OdeSystem, SolveOptions, SparsityPattern};
 ///
-/// struct Decay(Pattern);
-/// impl System for Decay {
+/// struct Decay(SparsityPattern);
+/// impl OdeSystem for Decay {
 ///     fn dimension(&self) -> usize { 1 }
-///     fn pattern(&self) -> &Pattern { &self.0 }
+///     fn pattern(&self) -> &SparsityPattern { &self.0 }
 ///     fn rhs(&mut self, _t: f64, y: &[f64], dy: &mut [f64]) { dy[0] = -y[0]; }
 ///     fn jacobian(&mut self, _t: f64, _y: &[f64], values: &mut [f64]) { values[0] = -1.0; }
 /// }
 ///
-/// let mut system = Decay(Pattern::dense(1));
-/// let mut solver = Bdf::new(&system, Options { rtol: 1e-8, ..Options::default() })?;
+/// let mut system = Decay(SparsityPattern::dense(1));
+/// let mut solver = BdfSolver::new(&system, SolveOptions { rtol: 1e-8, ..SolveOptions::default() })?;
 /// solver.start(&mut system, 0.0, &[1.0])?;
 /// let mut y = [0.0];
 /// solver.advance_to(&mut system, 1.0, &mut y)?;
