@@ -2,13 +2,13 @@
 //! that body but for what was put in.
 #![no_main]
 
+use dialects::{Body, Endpoint, StreamWatch, message_of, of_reply};
 use libfuzzer_sys::fuzz_target;
-use wire::model::{Body, Endpoint, Watch, message_of, of_reply};
 
 fuzz_target!(|input: (u8, &[u8])| {
     let (which, bytes) = input;
     let endpoint = Endpoint::ALL[usize::from(which) % Endpoint::ALL.len()];
-    let mut watch = Watch::new(endpoint);
+    let mut watch = StreamWatch::new(endpoint);
     for data in bytes.split(|byte| *byte == b'\n') {
         watch.see(data);
         let _ = (watch.used(), watch.has_finished(), watch.end_mark());

@@ -124,7 +124,8 @@ fn fitted(
     }
     let watch = Watch::new(Some(ask));
     let structure = Structure::with_watch(Arc::new(model.clone()), outputs, &watch);
-    let mut individual = Instance::with_watch(&structure.map_err(raised)?, &watch).map_err(raised)?;
+    let mut individual =
+        Instance::with_watch(&structure.map_err(raised)?, &watch).map_err(raised)?;
     for (q, value) in simulation.set() {
         individual.set(*q, *value).map_err(raised)?;
     }

@@ -49,7 +49,8 @@ impl Simulation {
             None => selected(&model),
         };
         let model = Arc::new(model);
-        let structure = Structure::with_watch(Arc::clone(&model), chosen, &watch).map_err(raised)?;
+        let structure =
+            Structure::with_watch(Arc::clone(&model), chosen, &watch).map_err(raised)?;
         Ok(Self {
             individual: Instance::with_watch(&structure, &watch).map_err(raised)?,
             model,
