@@ -121,7 +121,8 @@ fn facts(tool: &str, arguments: &str, caller: &Caller) -> Option<Facts> {
     );
     let scan = scan_request(frame.as_bytes(), &Bounds::default()).ok()?;
     let context = context(caller);
-    describe::client_request("tools/call", Some(ResourceType::Tool), &scan, &context).ok()
+    let facts = describe::client_request("tools/call", Some(ResourceType::Tool), &scan, &context);
+    facts.ok().map(|facts| *facts)
 }
 
 /// One rule with one condition of the table, under either effect.

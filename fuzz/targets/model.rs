@@ -11,12 +11,12 @@ fuzz_target!(|input: (u8, &[u8])| {
     let mut watch = StreamWatch::new(endpoint);
     for data in bytes.split(|byte| *byte == b'\n') {
         watch.see(data);
-        let _ = (watch.used(), watch.has_finished(), watch.end_mark());
+        let _ = (watch.used_tokens(), watch.has_finished(), watch.end_mark());
     }
     if let Ok(text) = std::str::from_utf8(bytes) {
         let _ = (of_reply(endpoint, text), message_of(text));
     }
-    let Ok(body) = Body::read(bytes, endpoint.known()) else {
+    let Ok(body) = Body::read(bytes, endpoint.known_members()) else {
         return;
     };
     let _ = (
@@ -26,7 +26,7 @@ fuzz_target!(|input: (u8, &[u8])| {
     );
     assert_eq!(body.with(&[]).as_bytes(), bytes);
     let written = body.with(&[("model", "\"m\""), ("stream", "true")]);
-    let again = Body::read(written.as_bytes(), endpoint.known()).unwrap();
+    let again = Body::read(written.as_bytes(), endpoint.known_members()).unwrap();
     assert_eq!(again.text("model").as_deref(), Some("m"));
     assert!(again.is_true("stream"));
 });

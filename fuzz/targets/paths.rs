@@ -66,7 +66,8 @@ fn facts(arguments: &str) -> Option<Facts> {
         builtin: None,
         inline: None,
     };
-    describe::client_request("tools/call", Some(ResourceType::Tool), &scan, &context).ok()
+    let facts = describe::client_request("tools/call", Some(ResourceType::Tool), &scan, &context);
+    facts.ok().map(|facts| *facts)
 }
 
 /// Whether a path is at or below a refused place, as the standard library splits it.

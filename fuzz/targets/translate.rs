@@ -2,13 +2,24 @@
 //! JSON, or events of it. Bytes from 0x80 on stand for words of the dialects, so that texts come to say something.
 #![no_main]
 
+use dialects::translate::{
+    CallerForm, ProviderForm, ReasoningField, ReplyStamp, RequestOptions, Translator,
+    UnsupportedMembers, reply, request,
+};
 use libfuzzer_sys::fuzz_target;
 use serde_json::value::RawValue;
 use wire::SseParser;
-use wire::model::translate::{Format, Front, Manner, Stamp, Thoughts, Translator, reply, request};
 
-const FRONTS: [Front; 3] = [Front::Chat, Front::Messages, Front::Responses];
-const FORMATS: [Format; 3] = [Format::Chat, Format::Messages, Format::Gemini];
+const FRONTS: [CallerForm; 3] = [
+    CallerForm::Chat,
+    CallerForm::Messages,
+    CallerForm::Responses,
+];
+const FORMATS: [ProviderForm; 3] = [
+    ProviderForm::Chat,
+    ProviderForm::Messages,
+    ProviderForm::Gemini,
+];
 
 const WORDS: [&str; 64] = [
     "{",
@@ -92,21 +103,27 @@ fuzz_target!(|input: (u8, &[u8])| {
             None => text.push(char::from(*byte)),
         }
     }
-    let manner = Manner {
+    let options = RequestOptions {
         model: "m",
         max_tokens: 9,
         names_completion: which & 1 == 0,
         thoughts: [
-            Thoughts::ReasoningContent,
-            Thoughts::Reasoning,
-            Thoughts::Parts,
+            ReasoningField::ReasoningContent,
+            ReasoningField::Reasoning,
+            ReasoningField::Parts,
         ][usize::from(which / 9) % 3],
         is_strict: which & 2 == 0,
+        unsupported: if which & 4 == 0 {
+            UnsupportedMembers::Refuse
+        } else {
+            UnsupportedMembers::Drop
+        },
+        signatures: None,
     };
-    if let Ok(said) = request(from, to, &text, &manner) {
+    if let Ok(said) = request(from, to, &text, &options) {
         assert!(is_json(&said.body));
     }
-    let stamp = Stamp {
+    let stamp = ReplyStamp {
         created: 7,
         id: "own",
         asked: &text,
@@ -114,11 +131,11 @@ fuzz_target!(|input: (u8, &[u8])| {
     if let Some(told) = reply(to, from, &text, stamp) {
         assert!(is_json(&told.body));
     }
-    let mut translator = Translator::new(to, from, Stamp { asked: "", ..stamp });
+    let mut translator = Translator::new(to, from, ReplyStamp { asked: "", ..stamp });
     let mut out = Vec::new();
     for data in text.split('\n') {
         translator.see(data.as_bytes(), which & 2 == 0, &mut out);
-        let _ = (translator.used(), translator.failure());
+        let _ = (translator.used_tokens(), translator.failure());
     }
     if translator.has_finished() {
         translator.end(&mut out);
