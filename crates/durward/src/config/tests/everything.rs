@@ -131,6 +131,7 @@ fn every_key_of_the_catalogue_is_read() {
             "true",
             "caller",
             "5m",
+            "true",
             "3",
             "/srv/data/policy.json",
             "30s",
