@@ -139,6 +139,13 @@ fn scenarios() -> Vec<Scenario> {
             ..PLAIN
         },
         Scenario {
+            name: "time of the server",
+            call: wait,
+            timeout_ms: 300,
+            end: ("timed_out", Some("upstream_timeout")),
+            ..PLAIN
+        },
+        Scenario {
             name: "model allowed",
             call: Made::Model(
                 r#"{"model":"mock/plain","messages":[{"role":"user","content":"hi"}]}"#,
@@ -318,6 +325,13 @@ async fn run(scenario: &Scenario, is_door: bool) -> (Option<CallEnd>, Vec<Value>
             std::future::pending(),
         );
         let serving = tokio::spawn(serving);
+        let face = Arc::clone(&site.tools);
+        let looking_after = tokio::spawn(async move {
+            loop {
+                face.look_after();
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        });
         tokio::join!(through_the_edge(at, scenario), answering);
         if scenario.meanwhile == Meanwhile::Left {
             // The client has gone; its call ends on a task of the edge.
@@ -325,6 +339,7 @@ async fn run(scenario: &Scenario, is_door: bool) -> (Option<CallEnd>, Vec<Value>
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         }
+        looking_after.abort();
         drop(stop);
         serving.await.unwrap();
         None

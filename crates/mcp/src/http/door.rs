@@ -9,6 +9,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use gate::approval::Question;
 use gate::inspect::Inspected;
@@ -32,6 +33,9 @@ use crate::reading_pool::ReadingPool;
 
 /// The revision in which requests are written: the one without sessions.
 const REVISION: &str = "2026-07-28";
+
+/// How often a call that waits makes sure that late calls end.
+const LOOK_AFTER: Duration = Duration::from_millis(250);
 
 /// Most pages of a list.
 const PAGES_MAX: usize = 200;
@@ -267,6 +271,8 @@ pub struct ToolStream {
     progress: Progress,
     steps: Arc<Steps>,
     deadline: Option<Instant>,
+    /// Absent if the call has ended before it began.
+    face: Option<Arc<Face>>,
 }
 
 impl fmt::Debug for ToolStream {
@@ -289,6 +295,7 @@ impl ToolStream {
             progress: Progress::Ending([ToolEvent::End(outcome)].into()),
             steps: Arc::default(),
             deadline: None,
+            face: None,
         }
     }
 
@@ -349,7 +356,14 @@ impl ToolStream {
             progress,
             steps,
             deadline,
+            face,
         } = self;
+        let late_calls_end = async {
+            loop {
+                tokio::time::sleep(LOOK_AFTER).await;
+                face.iter().for_each(|face| face.look_after_if_due());
+            }
+        };
         let step = async {
             match progress {
                 Progress::Starting(starting) => tokio::select! {
@@ -363,6 +377,13 @@ impl ToolStream {
                     () = steps.asked.notified() => Step::Asked,
                 },
                 Progress::Ending(_) => Step::Asked,
+            }
+        };
+        let step = async {
+            tokio::select! {
+                biased;
+                step = step => step,
+                () = late_calls_end => Step::Asked,
             }
         };
         match deadline {
@@ -520,6 +541,7 @@ impl Face {
             progress: Progress::Starting(Box::pin(starting)),
             steps,
             deadline,
+            face: Some(Arc::clone(self)),
         }
     }
 

@@ -105,6 +105,9 @@ pub enum Activity {
 /// What a breaker has counted.
 pub type Counted = [(BreakerEvent, u64); BreakerEvent::ALL.len()];
 
+/// How long calls in process leave [`Face::look_after`] to others.
+const LOOK_AFTER_NS_MAX: u64 = 500_000_000;
+
 /// The servers by name.
 type Servers = HashMap<String, Arc<Server>>;
 
@@ -137,6 +140,8 @@ pub struct Face {
     quiet: watch::Sender<bool>,
     /// When streams were last kept alive, by the gate's clock.
     kept_alive_ns: AtomicU64,
+    /// When [`Face::look_after`] was called last.
+    looked_after_ns: AtomicU64,
 }
 
 impl Face {
@@ -161,6 +166,7 @@ impl Face {
             .collect();
         Self {
             kept_alive_ns: AtomicU64::new(gate.mono_ns()),
+            looked_after_ns: AtomicU64::default(),
             gate,
             options,
             servers: RwLock::new(servers),
@@ -311,11 +317,28 @@ impl Face {
             .add(noted);
     }
 
+    /// Calls [`Self::look_after`] if nobody has for [`LOOK_AFTER_NS_MAX`]: a call in process ends in time also where its
+    /// site has no other clock.
+    fn look_after_if_due(&self) {
+        let now_ns = self.gate.mono_ns();
+        let last_ns = self.looked_after_ns.load(Ordering::Relaxed);
+        let is_due = now_ns.saturating_sub(last_ns) >= LOOK_AFTER_NS_MAX;
+        let (set, failed) = (Ordering::Relaxed, Ordering::Relaxed);
+        let swap = || {
+            self.looked_after_ns
+                .compare_exchange(last_ns, now_ns, set, failed)
+        };
+        if is_due && swap().is_ok() {
+            self.look_after();
+        }
+    }
+
     /// Looks after sessions, processes and notes. To be called a few times a second while something is under way, and
     /// about once a second while something is open, which it gives.
     pub fn look_after(&self) -> Activity {
         self.flush_notes();
         let now_ns = self.gate.mono_ns();
+        self.looked_after_ns.store(now_ns, Ordering::Relaxed);
         self.lot.sweep(now_ns);
         for session in self.sessions.all() {
             session.tell_of_changed_lists();
