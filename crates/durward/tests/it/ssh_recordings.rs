@@ -2,13 +2,11 @@
 
 use std::fs;
 
-use mcp::client::Client;
 use serde_json::{Value, json};
 
 use crate::ssh_serve::{call_at, opened};
 use crate::ssh_server::{has_sshd, output, target};
 use crate::support::guarded::{LATEST, Place, end};
-use crate::support::program::binary;
 use crate::support::serving::Served;
 
 /// A place with hosts whose terminals are recorded, under a policy that allows everything.
@@ -53,12 +51,7 @@ fn a_client_on_standard_streams_that_ends_leaves_a_whole_recording() {
         return;
     }
     let (place, _sshd) = recorded_place();
-    let mut args = place.run_args(&[], &[]);
-    args.pop();
-    args.push("ssh".to_owned());
-    let at = args.iter().position(|arg| arg == "--no-config").unwrap();
-    args.splice(at..=at, ["--config".to_owned(), "durward.yaml".to_owned()]);
-    let mut client = Client::spawn_with(binary(), args, &place.options()).unwrap();
+    let mut client = place.guard_configured("durward.yaml", &[], "ssh");
     client.handshake(LATEST).unwrap();
     let connected = client
         .call_tool("ssh_connect", json!({"host": "web"}))
