@@ -24,7 +24,10 @@ const ARROWS: &[(&str, AllowedUse)] = &[
     ("share", AllowedUse::Use(&[])),
     ("gate", AllowedUse::Use(&["state"])),
     ("net", AllowedUse::Use(&["wire", "share"])),
-    ("toolkit", AllowedUse::Use(&["gate", "wire", "state"])),
+    (
+        "toolkit",
+        AllowedUse::Use(&["gate", "wire", "share", "state"]),
+    ),
     ("echo", AllowedUse::Use(&["toolkit"])),
     (
         "mcp",
