@@ -399,11 +399,11 @@ impl Pool {
         let result = reply.payload().to_owned();
         link.agreed_on(request::version_of(&result));
         link.opened(&result);
-        *slot.hello() = Hello::of(initialize, &result);
+        *slot.hello() = Hello::of(initialize.clone(), &result);
         slot.set(&link);
         let link = link.keep();
         if let Some(handshake) = &mut handshake {
-            handshake.keep(&link, &result);
+            handshake.keep(&link, &initialize, &result);
         }
         Ok(Ok(result))
     }
