@@ -329,7 +329,7 @@ impl Decided {
             policy_version: Some(&world.version),
             policy_digest: Some(world.policy.digest()),
             policy_eval_us: Some(self.policy_us),
-            request_id: Some(&world.hidden_id(facts, &origin.request_id)),
+            request_id: Some(&world.hidden_text(facts, &origin.request_id)),
             session_id: Some(&origin.session_id),
             run_id: origin.run.as_ref().map(RunId::as_str),
             parent_op: origin.parent_op,

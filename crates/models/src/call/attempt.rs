@@ -207,6 +207,7 @@ impl<'t> Tries<'t> {
         self.terms.tally.attempt(peer.name(), trouble);
         self.flight.attempt(Attempt {
             peer: peer.clone(),
+            model: Some(leg.target.shared_model()),
             status,
             reason: trouble.map(Into::into),
             duration: Micros::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)),
@@ -321,13 +322,12 @@ impl<'t> Tries<'t> {
         (pass, began, answering): (BreakerPass, Instant, Answering),
     ) -> Served {
         leg.load.took(began.elapsed());
-        let peer = leg.target.provider().peer().clone();
         let price = self.terms.prices.find(&leg.target).copied();
         relay.take_over(
             self.flight,
             (pass, self.revocation),
             (self.reservation, price),
-            (peer, began),
+            (leg.target.clone(), began),
             (answering, self.note, self.wasted),
         );
         Served::Stream(relay, self.trail)

@@ -14,7 +14,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use dialects::{Endpoint, ErrorText, StreamEvent, Tokens, error_event, read_of};
 use gate::journal::{Micros, ResponseSummary, Status, Usage};
-use gate::{Attempt, Gate, InFlight, Outcome, PeerId, Spent};
+use gate::{Attempt, Gate, InFlight, Outcome, Spent};
 use http::HeaderMap;
 use net::http::server::Parts;
 use state::Reservation;
@@ -29,7 +29,7 @@ use super::reader::Reader;
 use super::whole::BadReply;
 use super::{Terms, earlier, usage};
 use crate::budget::settle;
-use crate::catalogue::Answering;
+use crate::catalogue::{Answering, Target};
 use crate::inspect::{self, Answers, Held, Whose};
 use crate::prices::Price;
 use crate::provider::{Fault, Remedy, Reply, ReplyBody, Trouble};
@@ -121,7 +121,7 @@ struct Open {
     note: Option<Follow>,
     /// What earlier replies to the call have used.
     wasted: Wasted,
-    peer: PeerId,
+    target: Target,
     began: Instant,
     /// The target counts as busy until then.
     _answering: Answering,
@@ -201,7 +201,7 @@ impl Relay {
         flight: InFlight,
         (pass, revocation): (BreakerPass, Arc<Revocation>),
         (reservation, price): (Option<Reservation>, Option<Price>),
-        (peer, began): (PeerId, Instant),
+        (target, began): (Target, Instant),
         (answering, note, wasted): (Answering, Option<Follow>, Wasted),
     ) {
         self.open = Some(Open {
@@ -212,7 +212,7 @@ impl Relay {
             revocation,
             reservation,
             price,
-            peer,
+            target,
             began,
             _answering: answering,
         });
@@ -413,13 +413,14 @@ impl Relay {
             revocation: _,
             reservation,
             price,
-            peer,
+            target,
             began,
             _answering,
         }) = self.open.take()
         else {
             return;
         };
+        let peer = target.provider().peer();
         if let Some(own) = &self.signatures {
             own.store.keep(&own.caller, self.watch.take_signed());
         }
@@ -447,7 +448,8 @@ impl Relay {
         let reason = end.err().map(Into::into);
         let nanos = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         flight.attempt(Attempt {
-            peer,
+            peer: peer.clone(),
+            model: Some(target.shared_model()),
             status,
             reason,
             duration: Micros::from_nanos(nanos),

@@ -37,6 +37,12 @@ impl Target {
         &self.model
     }
 
+    /// Returns the provider's own name for it, shared.
+    #[must_use]
+    pub fn shared_model(&self) -> Arc<str> {
+        Arc::clone(&self.model)
+    }
+
     /// `PROVIDER/MODEL`.
     #[must_use]
     pub fn name(&self) -> String {
