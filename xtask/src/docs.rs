@@ -44,12 +44,13 @@ const OF_PROGRAMS: [(&str, &str, &str); 6] = [
 ];
 
 /// The schemas of the data of operations: file, and name in the example that prints them.
-const SCHEMAS: [(&str, &str); 5] = [
+const SCHEMAS: [(&str, &str); 6] = [
     ("docs/schemas/admin/calls.json", "calls"),
     ("docs/schemas/admin/call-kinds.json", "call-kinds"),
     ("docs/schemas/admin/approval.json", "approval"),
     ("docs/schemas/admin/approval-answer.json", "approval-answer"),
     ("docs/schemas/admin/approval-event.json", "approval-event"),
+    ("docs/schemas/admin/spend.json", "spend"),
 ];
 
 /// Returns every generated page.

@@ -14,6 +14,7 @@ fn schema(name: &str) -> Option<Schema> {
         "approval" => schema_for!(admin::approvals::WaitingCall),
         "approval-answer" => schema_for!(admin::approvals::AnsweredCall),
         "approval-event" => schema_for!(admin::approvals::InstanceEvent),
+        "spend" => schema_for!(admin::spend::SpendReport),
         _ => return None,
     })
 }

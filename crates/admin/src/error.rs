@@ -40,6 +40,9 @@ pub enum AdminError {
     /// A text that is no page of the result.
     #[error("\"{0}\" is not the cursor of an earlier page")]
     Cursor(String),
+    /// A report would have more rows than this.
+    #[error("the report would have more than {0} rows; choose a shorter time or fewer dimensions")]
+    TooManyRows(usize),
 }
 
 /// Kinds of errors, for exit codes and statuses.
@@ -71,7 +74,7 @@ impl AdminError {
                 ErrorKind::Malformed
             }
             Self::Journal(_) => ErrorKind::NotReadable,
-            Self::Ambiguous(_) | Self::Refused { .. } => ErrorKind::Refused,
+            Self::Ambiguous(_) | Self::Refused { .. } | Self::TooManyRows(_) => ErrorKind::Refused,
         }
     }
 

@@ -157,7 +157,7 @@ pub enum Command {
     /// Write, check, explain and test policies
     #[command(after_help = crate::policy::HELP)]
     Policy(crate::policy::PolicyArgs),
-    /// Show where a model name is routed
+    /// Show where a model name is routed, and what calls have cost
     #[command(after_help = crate::route::MODELS_HELP)]
     Models(crate::route::ModelsArgs),
     /// Review and approve changed tool definitions

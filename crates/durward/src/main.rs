@@ -54,6 +54,7 @@ mod screening;
 mod serve;
 mod signed;
 mod sim;
+mod spend;
 mod ssh;
 mod status;
 mod tools;
@@ -122,7 +123,9 @@ fn main() -> ExitCode {
             serve::run(&args, &given, source, settings, &places, &mut out, &mut err)
         }
         Command::Keys(args) => keys::run(&args, &settings, &places, &mut out, &mut err),
-        Command::Models(args) => route::run(&args, &settings, &mut out, &mut err),
+        Command::Models(args) => {
+            route::run(&args, &settings, &journal_of(&places), &mut out, &mut err)
+        }
         Command::Check(args) => check::run(&args, &given, settings, &places, &mut out, &mut err),
         Command::Demo => demo::run(&places, &mut out, &mut err),
         Command::Policy(args) => policy::run(&args, &settings, &places, &mut out, &mut err),

@@ -51,7 +51,7 @@ impl From<io::Error> for NoAnswer {
     }
 }
 
-/// What was found: instances that take connections, and sentences about what could not be looked at.
+/// Instances that take connections, and sentences about those that could not be inspected.
 #[derive(Debug, Default)]
 pub struct Found {
     /// Running instances, sorted by socket.
@@ -154,7 +154,7 @@ impl Instance {
     /// Asks and waits for the answer; items on the way go to `each`.
     ///
     /// # Errors
-    /// What the instance refuses, or what went wrong on the way.
+    /// The instance refuses the request, or cannot be reached.
     pub fn ask(
         &mut self,
         request: &Request,

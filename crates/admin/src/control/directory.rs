@@ -19,7 +19,7 @@ const SOCKETS_MAX: usize = 1_000;
 /// Most names that are tried for one's own socket.
 const NAMES_MAX: usize = 16;
 const EXTENSION: &str = ".sock";
-/// How the name of a socket ends until it is listened at, so that nobody meets it before.
+/// How the name of a socket ends until it is listened at, so that no client finds it before.
 const UNREADY: &str = ".sock.new";
 
 /// A runtime directory that was found to be ours alone.
@@ -48,7 +48,7 @@ pub enum Unusable {
     },
     /// The system refused.
     Io {
-        /// What was tried with what.
+        /// The operation, and its object.
         what: String,
         /// The refusal.
         error: io::Error,
@@ -160,7 +160,7 @@ impl Directory {
         Ok(names)
     }
 
-    /// Whether nobody listens there any more. Under the directory's lock this is certain: whoever
+    /// Whether no instance listens there any more. Under the directory's lock this is certain: whoever
     /// binds holds it until they listen.
     fn is_stale(&self, name: &str) -> bool {
         matches!(self.connect(name), Err(error) if error.kind() == io::ErrorKind::ConnectionRefused)
@@ -276,7 +276,7 @@ pub fn peer(stream: &impl AsFd) -> io::Result<u32> {
     }
     #[cfg(not(target_os = "linux"))]
     {
-        // The directory lets nobody else in; the system has no call that rustix offers.
+        // The directory excludes other users; the system has no call that rustix offers.
         let _ = stream;
         Ok(rustix::process::geteuid().as_raw())
     }

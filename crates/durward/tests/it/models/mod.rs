@@ -29,6 +29,7 @@ mod rotation;
 mod routing;
 mod sdk;
 mod second_turns;
+mod spend;
 mod streams_kept;
 pub mod support;
 mod translated;
