@@ -89,13 +89,12 @@ impl Authentication {
         Ok(caller)
     }
 
-    /// The callers of accounts that a change has made unwelcome.
-    pub fn take_gone(&self) -> Vec<Arc<str>> {
-        self.holders.take_gone(local::now_ms())
+    /// Revokes and returns the callers of accounts that a change has ended.
+    pub fn take_revoked(&self) -> Vec<Arc<str>> {
+        self.holders.take_revoked(local::now_ms())
     }
 
-    /// Reads the keys again where they have changed, and writes down what was refused. Gives the callers
-    /// whose key was good before and is good no longer.
+    /// Reads changed keys again and records refusals. Revokes and returns the callers of keys that have ended.
     pub fn tick(&self, gate: &Gate) -> Vec<Arc<str>> {
         let looked = self.holders.look(local::now_ms());
         match looked.read {
@@ -123,7 +122,7 @@ impl Authentication {
             // A journal that fails here fails the gate as well.
             drop(gate.record(&Record::Auth(&record)));
         }
-        looked.gone
+        looked.revoked
     }
 }
 

@@ -1,6 +1,6 @@
 //! Who may call: whoever shows a good key, where there are keys; else the processes of the local user.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use super::credential::{Authenticate, Credential, LocalUser, Shown};
 use super::error::{IdentityFault, RingError};
 use super::ring::{Entry, KeyRing};
-use crate::caller::{Caller, Proof, Welcome};
+use crate::caller::{Caller, Proof};
+use crate::revocation::RevocationTable;
 
 /// Most users of the machine whose refusals are told apart until they are taken.
 const USERS_MAX: usize = 256;
@@ -27,41 +28,9 @@ pub struct KeyHolders {
     refused: Mutex<Refusals>,
     /// The keys that were good when they were last looked at, by name.
     good: Mutex<BTreeMap<String, Entry>>,
-    welcomes: Mutex<Welcomes>,
+    revocations: RevocationTable,
     /// Who knows the tokens of accounts, and what those begin with.
     accounts: Option<(&'static str, Arc<dyn Authenticate>)>,
-}
-
-/// Callers beyond this number are forgotten where nobody calls on their behalf.
-const WELCOMES_MAX: usize = 1_024;
-
-/// Whether those who were identified are still welcome.
-#[derive(Default)]
-struct Welcomes {
-    callers: HashMap<Arc<str>, Welcome>,
-    /// How often callers were expelled.
-    expulsions: u64,
-}
-
-impl Welcomes {
-    fn of(&mut self, caller: &Arc<str>) -> Welcome {
-        if self.callers.len() >= WELCOMES_MAX {
-            self.callers.retain(|_, welcome| !welcome.is_forgotten());
-        }
-        self.callers.entry(Arc::clone(caller)).or_default().clone()
-    }
-
-    fn end(&mut self, gone: &[Arc<str>]) {
-        if gone.is_empty() {
-            return;
-        }
-        self.expulsions += 1;
-        for caller in gone {
-            if let Some(welcome) = self.callers.remove(caller) {
-                welcome.end();
-            }
-        }
-    }
 }
 
 /// How often each refusal was met.
@@ -100,8 +69,8 @@ impl Turned {
 pub struct Looked {
     /// Whether the file was read again, and what was wrong with it.
     pub read: Option<Result<(), RingError>>,
-    /// The callers (by subject) that were welcome before and are no longer.
-    pub gone: Vec<Arc<str>>,
+    /// Subjects of the callers that are revoked now.
+    pub revoked: Vec<Arc<str>>,
     /// Keys that are good now and were not before, or not so.
     pub begun: Vec<Entry>,
     /// Keys that were good before and are no longer.
@@ -118,7 +87,7 @@ impl KeyHolders {
             ring: RwLock::new(ring),
             local,
             refused: Mutex::default(),
-            welcomes: Mutex::default(),
+            revocations: RevocationTable::default(),
             accounts: None,
         }
     }
@@ -147,25 +116,27 @@ impl KeyHolders {
             let mut ring = self.ring.write().unwrap_or_else(PoisonError::into_inner);
             let read = ring.reload();
             if read.is_ok() && ring.has_keys() && !self.required.swap(true, Ordering::AcqRel) {
-                // Whoever came in without a key comes in no more.
-                looked.gone.push(Arc::clone(&self.local.caller.subject));
+                // Callers without a key are refused from now on.
+                looked.revoked.push(Arc::clone(&self.local.caller.subject));
             }
             looked.read = Some(read);
         }
         (looked.begun, looked.ended) = self.changed(now_ms);
-        looked.gone.extend(looked.ended.iter().map(Entry::subject));
-        self.welcomes().end(&looked.gone);
-        looked.gone.extend(self.take_gone(now_ms));
+        looked
+            .revoked
+            .extend(looked.ended.iter().map(Entry::subject));
+        self.revocations.revoke(&looked.revoked);
+        looked.revoked.extend(self.take_revoked(now_ms));
         looked
     }
 
-    /// The callers of accounts that a change, or time, has made unwelcome. To be called when a change was made, before it is
-    /// answered: who comes in after the answer is not among them.
-    pub fn take_gone(&self, now_ms: i64) -> Vec<Arc<str>> {
+    /// Revokes the callers of accounts that a change, or time, has ended, and returns them. Call it after a change and before its
+    /// answer: callers that are identified after the answer are not among them.
+    pub fn take_revoked(&self, now_ms: i64) -> Vec<Arc<str>> {
         let accounts = self.accounts.as_ref();
-        let gone = accounts.map(|(_, accounts)| accounts.take_gone(now_ms));
+        let gone = accounts.map(|(_, accounts)| accounts.take_revoked(now_ms));
         let gone = gone.unwrap_or_default();
-        self.welcomes().end(&gone);
+        self.revocations.revoke(&gone);
         gone
     }
 
@@ -187,24 +158,6 @@ impl KeyHolders {
         let changed = (begun.cloned().collect(), ended.cloned().collect());
         *before = now;
         changed
-    }
-
-    /// Who shows this, and whether that is so for as long as nobody is expelled.
-    fn welcomed(&self, shown: &Credential<'_>, now_ms: i64) -> Result<Caller, IdentityFault> {
-        loop {
-            let before = self.welcomes().expulsions;
-            let mut caller = self.find(shown, now_ms)?;
-            let mut welcomes = self.welcomes();
-            caller.welcome = welcomes.of(&caller.subject);
-            // Who was expelled between the two is looked for once more.
-            if welcomes.expulsions == before {
-                return Ok(caller);
-            }
-        }
-    }
-
-    fn welcomes(&self) -> MutexGuard<'_, Welcomes> {
-        self.welcomes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn find(&self, shown: &Credential<'_>, now_ms: i64) -> Result<Caller, IdentityFault> {
@@ -248,7 +201,7 @@ impl KeyHolders {
 
 impl Authenticate for KeyHolders {
     fn identify(&self, shown: &Credential<'_>, now_ms: i64) -> Result<Caller, IdentityFault> {
-        let found = self.welcomed(shown, now_ms);
+        let found = self.revocations.identify(|| self.find(shown, now_ms));
         if let Err(fault) = &found {
             let turned = self.turned(*fault, shown, now_ms);
             let mut refused = self.refused();
@@ -397,13 +350,13 @@ mod tests {
         assert!(holders.need_keys());
         assert_eq!(holders.take_refused().len(), 0);
         let looked = holders.look(100);
-        assert_eq!(looked.gone, ["key:ci".into()]);
+        assert_eq!(looked.revoked, ["key:ci".into()]);
         assert_eq!((looked.begun.len(), looked.ended.len()), (0, 1));
         drop(std::fs::remove_dir_all(place));
     }
 
     #[test]
-    fn who_was_identified_before_a_key_was_taken_back_is_expelled_with_it_and_nobody_else() {
+    fn who_was_identified_before_a_key_was_taken_back_is_revoked_with_it_and_nobody_else() {
         let (place, mut ring, text) = ring();
         let mut random = |bytes: &mut [u8]| bytes.fill(9);
         let new = NewKey {
@@ -417,11 +370,11 @@ mod tests {
         let shows = |text: &str| holders.identify(&Credential::bearer(text), 50);
         let (going, twice, staying) = (shows(&text), shows(&text), shows(&other));
         let (going, twice, staying) = (going.unwrap(), twice.unwrap(), staying.unwrap());
-        assert!(!going.is_expelled() && !going.clone().is_expelled());
+        assert!(!going.is_revoked() && !going.clone().is_revoked());
         // Its time is over.
-        assert_eq!(holders.look(100).gone.len(), 1);
-        assert!(going.is_expelled() && twice.clone().is_expelled());
-        assert!(!staying.is_expelled() && !shows(&other).unwrap().is_expelled());
+        assert_eq!(holders.look(100).revoked.len(), 1);
+        assert!(going.is_revoked() && twice.clone().is_revoked());
+        assert!(!staying.is_revoked() && !shows(&other).unwrap().is_revoked());
         drop(std::fs::remove_dir_all(place));
     }
 }

@@ -252,8 +252,8 @@ impl Pool {
         }
     }
 
-    /// A caller is no longer welcome: what outlasts single requests of this caller's ends, where nobody else shares it.
-    pub fn expel(&self, caller: &str) {
+    /// Ends what only this revoked caller uses between requests.
+    pub fn end_caller(&self, caller: &str) {
         let of_caller = |key: &Key| key.caller.as_deref() == Some(caller);
         let ended: Vec<Arc<Slot>> = {
             let mut slots = self.slots();

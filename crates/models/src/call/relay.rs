@@ -14,13 +14,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use dialects::{Endpoint, ErrorText, StreamEvent, Tokens, error_event, read_of};
 use gate::journal::{Micros, ResponseSummary, Status, Usage};
+use gate::revocation::Revoked;
 use gate::{Attempt, Gate, InFlight, Outcome, PeerId, Spent};
 use http::HeaderMap;
 use net::http::server::Parts;
 use state::Reservation;
 use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
 use toolkit::breaker::{BreakerPass, Verdict};
-use toolkit::face::Revocation;
 use wire::SseParser;
 
 use super::attempt::Wasted;
@@ -115,7 +115,7 @@ enum First {
 struct Open {
     flight: InFlight,
     pass: BreakerPass,
-    revocation: Arc<Revocation>,
+    revoked: Revoked,
     reservation: Option<Reservation>,
     price: Option<Price>,
     note: Option<Follow>,
@@ -199,7 +199,7 @@ impl Relay {
     pub fn take_over(
         &mut self,
         flight: InFlight,
-        (pass, revocation): (BreakerPass, Arc<Revocation>),
+        (pass, revoked): (BreakerPass, Revoked),
         (reservation, price): (Option<Reservation>, Option<Price>),
         (peer, began): (PeerId, Instant),
         (answering, note, wasted): (Answering, Option<Follow>, Wasted),
@@ -209,7 +209,7 @@ impl Relay {
             wasted,
             flight,
             pass,
-            revocation,
+            revoked,
             reservation,
             price,
             peer,
@@ -410,7 +410,7 @@ impl Relay {
             note,
             wasted,
             pass,
-            revocation: _,
+            revoked: _,
             reservation,
             price,
             peer,
@@ -506,11 +506,11 @@ fn drain(mut body: Box<dyn ReplyBody>) {
 
 impl Parts for Relay {
     fn poll_part(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
-        let Some(open) = &self.open else {
+        let Some(open) = &mut self.open else {
             return Poll::Ready(None);
         };
         let is_going_on = self.end.is_none() || self.asking.is_some();
-        if open.revocation.is_revoked(cx.waker()) && is_going_on {
+        if Pin::new(&mut open.revoked).poll(cx).is_ready() && is_going_on {
             self.end = Some(Err(Trouble::Expelled));
         }
         if self.first == First::Handed {
