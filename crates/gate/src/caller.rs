@@ -4,6 +4,9 @@ use std::sync::Arc;
 
 use crate::revocation::RevocationFlag;
 
+/// Most callers of which an edge or a server remembers something between their requests.
+pub const CALLERS_MAX: usize = 1_024;
+
 /// What a caller's name rests on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Proof {

@@ -11,10 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use crate::caller::Caller;
-
-/// Unused flags are removed when a table has as many flags.
-const FLAGS_SWEPT_AT: usize = 1_024;
+use crate::caller::{CALLERS_MAX, Caller};
 
 /// Whether the credential of a caller is revoked. Clones are the same flag.
 #[derive(Clone, Default)]
@@ -133,7 +130,7 @@ struct FlagTable {
     flags: HashMap<Arc<str>, RevocationFlag>,
     /// How often callers were revoked.
     revocations: u64,
-    /// Flags from which on unused ones are removed; at least [`FLAGS_SWEPT_AT`].
+    /// Flags from which on unused ones are removed; at least [`CALLERS_MAX`].
     swept_at: usize,
 }
 
@@ -179,7 +176,7 @@ impl RevocationTable {
 
 impl FlagTable {
     fn flag_of(&mut self, caller: &Arc<str>) -> RevocationFlag {
-        if self.flags.len() >= self.swept_at.max(FLAGS_SWEPT_AT) {
+        if self.flags.len() >= self.swept_at.max(CALLERS_MAX) {
             self.flags.retain(|_, flag| !flag.is_unused());
             // In proportion to what is in use, so that a sweep is paid for by as many new callers.
             self.swept_at = 2 * self.flags.len();
@@ -278,12 +275,12 @@ mod tests {
     #[test]
     fn flags_that_are_unused_are_removed_and_those_in_use_stay() {
         let table = RevocationTable::default();
-        let held: Vec<_> = (0..FLAGS_SWEPT_AT / 2)
+        let held: Vec<_> = (0..CALLERS_MAX / 2)
             .map(|n| table.identify(|| caller(&format!("held{n}"))).unwrap())
             .collect();
-        for n in 0..10 * FLAGS_SWEPT_AT {
+        for n in 0..10 * CALLERS_MAX {
             drop(table.identify(|| caller(&n.to_string())));
-            assert!(table.lock().flags.len() <= FLAGS_SWEPT_AT);
+            assert!(table.lock().flags.len() <= CALLERS_MAX);
         }
         let subjects: Vec<_> = held.iter().map(|one| Arc::clone(&one.subject)).collect();
         table.revoke(&subjects);

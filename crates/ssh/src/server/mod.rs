@@ -90,9 +90,9 @@ impl Ssh {
         Ok(Self {
             tools: tools::all()?,
             pool: Arc::new(Pool::new(Arc::clone(&hosts), environment)),
+            sessions: Sessions::new(hosts.limits.sessions_max),
             hosts,
             recordings: OpenRecordings::default(),
-            sessions: Sessions::default(),
             outputs: Arc::new(Kept::new(None)),
             jobs: Arc::default(),
             metrics: Arc::default(),

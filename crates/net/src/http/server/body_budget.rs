@@ -182,4 +182,69 @@ mod tests {
         let mut late = budget.permit(&"late".into());
         assert!(!finds(&mut late, BODIES_BYTES_MAX + 1));
     }
+
+    #[test]
+    fn every_byte_is_shared_and_comes_back() {
+        const BYTES: usize = BODIES_OF_CALLER_BYTES_MAX / 4;
+        let budget = BodyBudget::default();
+        let acquire = |caller: &Arc<str>| {
+            let mut permit = budget.permit(caller);
+            let reserve = async move { permit.reserve(BYTES).await.map(|()| permit) };
+            Box::pin(reserve) as _
+        };
+        assert_eq!(
+            share::contract::check_user(&budget.0, BYTES, acquire),
+            Ok(())
+        );
+    }
+
+    #[test]
+    fn bodies_beyond_those_that_may_wait_are_refused_and_the_first_go_on() {
+        let budget = BodyBudget::default();
+        let callers = BODIES_BYTES_MAX / BODIES_OF_CALLER_BYTES_MAX;
+        let mut held: Vec<_> = (0..callers)
+            .map(|number| budget.permit(&number.to_string().into()))
+            .collect();
+        assert!(
+            held.iter_mut()
+                .all(|permit| finds(permit, BODIES_OF_CALLER_BYTES_MAX))
+        );
+        let mut cx = Context::from_waker(Waker::noop());
+        let late: Arc<str> = "late".into();
+        // Each is a future that waits in the queue, as that of a body does.
+        let mut wait = || {
+            let mut permit = budget.permit(&late);
+            let mut waiting = Box::pin(async move { permit.reserve(1).await.map(|()| permit) });
+            let first = waiting.as_mut().poll(&mut cx);
+            (waiting, first)
+        };
+        let mut waiting = Vec::new();
+        for number in 0..BODIES_WAITING_MAX {
+            let (body, first) = wait();
+            assert!(first.is_pending(), "{number}");
+            waiting.push(body);
+        }
+        let (_, refused) = wait();
+        assert!(
+            matches!(refused, Poll::Ready(None)),
+            "one more than may wait"
+        );
+        assert_eq!(budget.0.waiting(), BODIES_WAITING_MAX);
+        drop(held.pop());
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut served = 0;
+        for body in &mut waiting {
+            if let Poll::Ready(permit) = body.as_mut().poll(&mut cx) {
+                assert!(permit.is_some());
+                served += 1;
+            }
+        }
+        // Each permit is dropped with its result, and the next waiter has its bytes.
+        assert_eq!(served, BODIES_WAITING_MAX);
+        drop((waiting, held));
+        assert_eq!(
+            (budget.0.held(), budget.0.waiting(), budget.0.callers()),
+            (0, 0, 0)
+        );
+    }
 }
