@@ -1,4 +1,4 @@
-//! Who may call: whoever shows a good key, where there are keys; else the processes of the local user.
+//! Authentication: by API keys if there are any, else processes of the local user.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -11,48 +11,47 @@ use super::ring::{Entry, KeyRing};
 use crate::caller::{Caller, Proof};
 use crate::revocation::RevocationTable;
 
-/// Most users of the machine whose refusals are told apart until they are taken.
+/// Most users of the machine that have a count of refusals each.
 const USERS_MAX: usize = 256;
-/// Most refusals of keys that are told apart until they are taken: a flood of them must not fill the journal.
-const TURNED_MAX: usize = 32;
-/// Longest name of a server that is kept, in bytes: none is longer.
+/// Most different refusals of keys between two records: a flood must not fill the journal.
+const REFUSALS_MAX: usize = 32;
+/// Longest name of a server, in bytes.
 const SERVER_BYTES_MAX: usize = 64;
 
-/// The keys, and what was refused since it was last taken.
+/// Keys, and refusals that are not recorded yet.
 pub struct KeyHolders {
     ring: RwLock<KeyRing>,
-    /// Nobody is answered without a key. Never taken back: whoever removes the last key wants a caller
-    /// out, not everybody in.
+    /// Every request needs a key. Never cleared: removing the last key shuts a caller out and lets no one in.
     required: AtomicBool,
     local: LocalUser,
     refused: Mutex<Refusals>,
-    /// The keys that were good when they were last looked at, by name.
+    /// Valid keys at the last refresh, by name.
     good: Mutex<BTreeMap<String, Entry>>,
     revocations: RevocationTable,
-    /// Who knows the tokens of accounts, and what those begin with.
+    /// Prefix of the tokens of accounts, and their authenticator.
     accounts: Option<(&'static str, Arc<dyn Authenticate>)>,
 }
 
-/// How often each refusal was met.
-type Refusals = BTreeMap<Turned, u64>;
+/// Count of each refusal.
+type Refusals = BTreeMap<RefusedCredential, u64>;
 
-/// A credential that was refused, as far as refusals are told apart.
+/// A refused credential, as its record names it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Turned {
-    /// Why.
+pub struct RefusedCredential {
+    /// The reason.
     pub fault: IdentityFault,
-    /// The user of the machine, where it is about one.
+    /// The user of the machine, if the fault is about one.
     pub user: Option<u32>,
-    /// Whose key it is, where it is one of ours.
+    /// The subject of the key, if it is a known one.
     pub subject: Option<Arc<str>>,
-    /// The server that was asked for, where it was one.
+    /// The requested server.
     pub server: Option<Box<str>>,
-    /// Where the request came from, where that is known.
+    /// Address of the client, if known.
     pub from: Option<IpAddr>,
 }
 
-impl Turned {
-    /// One of which no more than the reason is told.
+impl RefusedCredential {
+    /// Returns one with the reason alone.
     fn of(fault: IdentityFault) -> Self {
         Self {
             fault,
@@ -64,21 +63,21 @@ impl Turned {
     }
 }
 
-/// What a look at the keys has shown.
+/// Changes that a refresh of the keys has found.
 #[derive(Debug, Default)]
-pub struct Looked {
-    /// Whether the file was read again, and what was wrong with it.
+pub struct KeyChanges {
+    /// Result of reading the file, if it was read again.
     pub read: Option<Result<(), RingError>>,
     /// Subjects of the callers that are revoked now.
     pub revoked: Vec<Arc<str>>,
-    /// Keys that are good now and were not before, or not so.
+    /// Keys that are valid now and were not, or that have changed.
     pub begun: Vec<Entry>,
-    /// Keys that were good before and are no longer.
+    /// Keys that were valid and no longer are.
     pub ended: Vec<Entry>,
 }
 
 impl KeyHolders {
-    /// The holders of these keys; without any, and where none is `required`, the processes of one user.
+    /// Returns the authenticator of these keys; without keys, and unless they are `required`, of processes of one user.
     #[must_use]
     pub fn new(ring: KeyRing, local: LocalUser, required: bool, now_ms: i64) -> Self {
         Self {
@@ -92,8 +91,7 @@ impl KeyHolders {
         }
     }
 
-    /// The same, where there are accounts as well: a text that begins with `prefix` is shown to them. From then
-    /// on nobody is answered without a credential.
+    /// Adds accounts, which authenticate texts that begin with `prefix`. Every request needs a credential then.
     #[must_use]
     pub fn with_accounts(self, prefix: &'static str, accounts: Arc<dyn Authenticate>) -> Self {
         self.required.store(true, Ordering::Release);
@@ -103,31 +101,31 @@ impl KeyHolders {
         }
     }
 
-    /// Whether nobody is answered without a key.
+    /// Returns whether every request needs a key.
     #[must_use]
     pub fn need_keys(&self) -> bool {
         self.required.load(Ordering::Acquire)
     }
 
-    /// Reads the keys again where they have changed. To be called now and then.
-    pub fn look(&self, now_ms: i64) -> Looked {
-        let mut looked = Looked::default();
+    /// Reads changed keys again and revokes the callers of keys that have ended.
+    pub fn look(&self, now_ms: i64) -> KeyChanges {
+        let mut changes = KeyChanges::default();
         if !self.ring().is_current() {
             let mut ring = self.ring.write().unwrap_or_else(PoisonError::into_inner);
             let read = ring.reload();
             if read.is_ok() && ring.has_keys() && !self.required.swap(true, Ordering::AcqRel) {
                 // Callers without a key are refused from now on.
-                looked.revoked.push(Arc::clone(&self.local.caller.subject));
+                changes.revoked.push(Arc::clone(&self.local.caller.subject));
             }
-            looked.read = Some(read);
+            changes.read = Some(read);
         }
-        (looked.begun, looked.ended) = self.changed(now_ms);
-        looked
+        (changes.begun, changes.ended) = self.changed(now_ms);
+        changes
             .revoked
-            .extend(looked.ended.iter().map(Entry::subject));
-        self.revocations.revoke(&looked.revoked);
-        looked.revoked.extend(self.take_revoked(now_ms));
-        looked
+            .extend(changes.ended.iter().map(Entry::subject));
+        self.revocations.revoke(&changes.revoked);
+        changes.revoked.extend(self.take_revoked(now_ms));
+        changes
     }
 
     /// Revokes the callers of accounts that a change, or time, has ended, and returns them. Call it after a change and before its
@@ -140,13 +138,13 @@ impl KeyHolders {
         gone
     }
 
-    /// How often each refusal was met since this was last asked.
+    /// Returns and clears the counts of refusals.
     pub fn take_refused(&self) -> Refusals {
         std::mem::take(&mut *self.refused())
     }
 
-    /// The keys that are good since the last look, and those that are good no longer. A key that another has the place of
-    /// is no longer good, unless the two overlap.
+    /// Returns keys that have become valid since the last refresh, and those that no longer are. A replaced key is no longer valid,
+    /// unless the two overlap.
     fn changed(&self, now_ms: i64) -> (Vec<Entry>, Vec<Entry>) {
         let now = good(&self.ring(), now_ms);
         let mut before = self.good.lock().unwrap_or_else(PoisonError::into_inner);
@@ -172,21 +170,26 @@ impl KeyHolders {
         self.ring().identify(shown, now_ms)
     }
 
-    fn turned(&self, fault: IdentityFault, shown: &Credential<'_>, now_ms: i64) -> Turned {
+    fn refused_credential(
+        &self,
+        fault: IdentityFault,
+        shown: &Credential<'_>,
+        now_ms: i64,
+    ) -> RefusedCredential {
         if fault == IdentityFault::OtherUser {
-            return Turned {
+            return RefusedCredential {
                 user: shown.user(),
-                ..Turned::of(fault)
+                ..RefusedCredential::of(fault)
             };
         }
         let ring = self.ring();
         let holder = shown.text().and_then(|text| ring.holder(text, now_ms));
         let server = shown.server().filter(|name| name.len() <= SERVER_BYTES_MAX);
-        Turned {
+        RefusedCredential {
             subject: holder.map(Entry::subject),
             server: server.map(Into::into),
             from: shown.from(),
-            ..Turned::of(fault)
+            ..RefusedCredential::of(fault)
         }
     }
 
@@ -203,14 +206,18 @@ impl Authenticate for KeyHolders {
     fn identify(&self, shown: &Credential<'_>, now_ms: i64) -> Result<Caller, IdentityFault> {
         let found = self.revocations.identify(|| self.find(shown, now_ms));
         if let Err(fault) = &found {
-            let turned = self.turned(*fault, shown, now_ms);
+            let turned = self.refused_credential(*fault, shown, now_ms);
             let mut refused = self.refused();
             let most = match fault {
                 IdentityFault::OtherUser => USERS_MAX,
-                _ => TURNED_MAX,
+                _ => REFUSALS_MAX,
             };
             let is_told = refused.len() < most || refused.contains_key(&turned);
-            let told = if is_told { turned } else { Turned::of(*fault) };
+            let told = if is_told {
+                turned
+            } else {
+                RefusedCredential::of(*fault)
+            };
             *refused.entry(told).or_default() += 1;
         }
         found
@@ -246,7 +253,7 @@ impl Authenticate for KeyRing {
     }
 }
 
-/// The keys that are good now, by name.
+/// Returns the valid keys, by name.
 fn good(ring: &KeyRing, now_ms: i64) -> BTreeMap<String, Entry> {
     let good = ring.entries().iter().filter(|e| e.good_at(now_ms).is_ok());
     good.map(|entry| (entry.name.clone(), entry.clone()))
@@ -349,9 +356,9 @@ mod tests {
         assert_eq!(holders.take_refused().len(), 4);
         assert!(holders.need_keys());
         assert_eq!(holders.take_refused().len(), 0);
-        let looked = holders.look(100);
-        assert_eq!(looked.revoked, ["key:ci".into()]);
-        assert_eq!((looked.begun.len(), looked.ended.len()), (0, 1));
+        let changes = holders.look(100);
+        assert_eq!(changes.revoked, ["key:ci".into()]);
+        assert_eq!((changes.begun.len(), changes.ended.len()), (0, 1));
         drop(std::fs::remove_dir_all(place));
     }
 
@@ -371,7 +378,7 @@ mod tests {
         let (going, twice, staying) = (shows(&text), shows(&text), shows(&other));
         let (going, twice, staying) = (going.unwrap(), twice.unwrap(), staying.unwrap());
         assert!(!going.is_revoked() && !going.clone().is_revoked());
-        // Its time is over.
+        // The key has expired.
         assert_eq!(holders.look(100).revoked.len(), 1);
         assert!(going.is_revoked() && twice.clone().is_revoked());
         assert!(!staying.is_revoked() && !shows(&other).unwrap().is_revoked());

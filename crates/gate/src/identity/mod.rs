@@ -8,5 +8,5 @@ mod ring;
 pub use crate::caller::{Caller, Proof};
 pub use credential::{Authenticate, Credential, LocalUser};
 pub use error::{IdentityFault, RingError};
-pub use holders::{KeyHolders, Looked, Turned};
+pub use holders::{KeyChanges, KeyHolders, RefusedCredential};
 pub use ring::{Entry, KEY_RING_FILE, KEYS_MAX, KeyRing, NewKey, Rotation};
