@@ -26,7 +26,7 @@ pub fn check_user<P>(
     acquire: impl Fn(&Arc<str>) -> Acquisition<P>,
 ) -> Result<(), String> {
     for seed in 1..=ROUNDS {
-        let mut round = Round {
+        let mut round = RandomRound {
             pool,
             weight,
             random: seed.wrapping_mul(0x9E37_79B9_7F4A_7C15),
@@ -48,7 +48,7 @@ pub fn check_user<P>(
     Ok(())
 }
 
-struct Round<'p, P> {
+struct RandomRound<'p, P> {
     pool: &'p SharePool,
     weight: usize,
     /// State of an xorshift generator.
@@ -57,7 +57,7 @@ struct Round<'p, P> {
     waiting: Vec<(Arc<str>, Acquisition<P>)>,
 }
 
-impl<P> Round<'_, P> {
+impl<P> RandomRound<'_, P> {
     fn below(&mut self, bound: usize) -> usize {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;

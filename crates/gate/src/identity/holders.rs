@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use super::credential::{Authenticate, Credential, LocalUser, Shown};
 use super::error::{IdentityFault, RingError};
+use super::revocation_table::RevocationTable;
 use super::ring::{Entry, KeyRing};
 use crate::caller::{Caller, Proof};
-use crate::revocation::RevocationTable;
 
 /// Most users of the machine that have a count of refusals each.
 const USERS_MAX: usize = 256;
