@@ -94,6 +94,7 @@ pub(crate) async fn serve(
     let (spent, mut flight) = spent.map_err(|_| nowhere())?;
     flight.if_dropped(Some(GONE), Trouble::ClientGone.into());
     let op = Some(flight.op());
+    let revoked = caller.revocation.revoked();
     let tries = Tries {
         terms,
         caller,
@@ -111,7 +112,18 @@ pub(crate) async fn serve(
         note: None,
         wasted: Wasted::default(),
     };
-    tries.all(legs, spent).await
+    tokio::select! {
+        biased;
+        // The call is recorded as one that its client has left.
+        () = revoked => Err(Unserved {
+            fault: Fault::of(Trouble::Revoked, Remedy::Nothing),
+            trail: Trail {
+                op,
+                ..Trail::default()
+            },
+        }),
+        served = tries.all(legs, spent) => served,
+    }
 }
 
 impl<'t> Tries<'t> {

@@ -438,7 +438,7 @@ impl Relay {
         flight.used(usage);
         let (status, verdict) = match end {
             Ok(()) => (Status::Success, Verdict::Success),
-            Err(trouble @ (Trouble::ClientGone | Trouble::Expelled)) => {
+            Err(trouble @ (Trouble::ClientGone | Trouble::Revoked)) => {
                 (Status::Cancelled, trouble.verdict())
             }
             Err(trouble) => (Status::Failure, trouble.verdict()),
@@ -511,7 +511,7 @@ impl Parts for Relay {
         };
         let is_going_on = self.end.is_none() || self.asking.is_some();
         if Pin::new(&mut open.revoked).poll(cx).is_ready() && is_going_on {
-            self.end = Some(Err(Trouble::Expelled));
+            self.end = Some(Err(Trouble::Revoked));
         }
         if self.first == First::Handed {
             // A connection writes when nothing more is ready.
@@ -522,7 +522,7 @@ impl Parts for Relay {
         std::task::ready!(self.poll_ready(cx));
         if self.end.is_some() {
             // For a caller whose key is gone nothing is checked, and nothing that was not checked goes on.
-            if self.end != Some(Err(Trouble::Expelled)) {
+            if self.end != Some(Err(Trouble::Revoked)) {
                 std::task::ready!(self.poll_checked(cx));
             }
             self.let_go();

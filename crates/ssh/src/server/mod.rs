@@ -410,6 +410,13 @@ impl ToolServer for Ssh {
         }
     }
 
+    fn caller_revoked(&self, caller: &Arc<str>) {
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            let cancelled = Arc::clone(&self.jobs).cancel_all(Arc::clone(caller));
+            runtime.spawn(cancelled);
+        }
+    }
+
     fn measures(&self) -> Vec<Measure> {
         let active = self.sessions.by_host(self.limits());
         let mut measures = self
