@@ -189,7 +189,7 @@ fn requests(out: &mut dyn Write) -> io::Result<()> {
     }
     for fault in BodyFault::ALL {
         let (status, sentence) = (fault.status(), fault.sentence());
-        let again = yes(fault == BodyFault::NoRoom);
+        let again = yes(fault == BodyFault::BudgetExhausted);
         writeln!(
             out,
             "| `{}` | {} | {again} | {sentence} |",

@@ -1,7 +1,11 @@
-//! Who calls. A leaf: it imports nothing of ours.
+//! Identified callers.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::revocation::RevocationFlag;
+
+/// Most callers of which an edge or a server remembers something between their requests.
+pub const CALLERS_MAX: usize = 1_024;
 
 /// What a caller's name rests on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -13,27 +17,7 @@ pub enum Proof {
     ApiKey,
 }
 
-/// Whether somebody who was identified is still welcome. All that was identified as one caller shares it.
-#[derive(Debug, Clone, Default)]
-pub struct Welcome(Arc<AtomicBool>);
-
-impl Welcome {
-    /// From now on its caller is welcome no longer.
-    pub fn end(&self) {
-        self.0.store(true, Ordering::Release);
-    }
-
-    fn has_ended(&self) -> bool {
-        self.0.load(Ordering::Acquire)
-    }
-
-    /// Whether nobody else has it.
-    pub(crate) fn is_forgotten(&self) -> bool {
-        Arc::strong_count(&self.0) == 1
-    }
-}
-
-/// Somebody who was identified.
+/// An identified caller.
 #[derive(Debug, Clone, Default)]
 pub struct Caller {
     /// The name in rules and in the journal.
@@ -53,8 +37,8 @@ pub struct Caller {
     pub token: Option<Arc<str>>,
     /// The agent that calls on the caller's behalf; `None` if the caller's own client does.
     pub agent: Option<Arc<str>>,
-    /// Ended where the credential is good no longer: nothing that comes to the gate after that is judged for this caller.
-    pub welcome: Welcome,
+    /// Set when the credential is revoked: the gate judges nothing for this caller from then on.
+    pub revocation: RevocationFlag,
 }
 
 impl Caller {
@@ -71,10 +55,10 @@ impl Caller {
         self.proof == Proof::ApiKey
     }
 
-    /// Whether the credential that was shown is good no longer.
+    /// Returns whether the credential is revoked.
     #[must_use]
-    pub fn is_expelled(&self) -> bool {
-        self.welcome.has_ended()
+    pub fn is_revoked(&self) -> bool {
+        self.revocation.is_revoked()
     }
 
     /// The user whom this process belongs to, or who is as good as that.

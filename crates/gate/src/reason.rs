@@ -67,7 +67,7 @@ pub enum Reason {
     /// What became known after the decision contradicts what was judged.
     FactsChanged,
     /// The caller's key was taken back, or its time is over, before the call was judged.
-    CallerExpelled,
+    CallerRevoked,
 }
 
 impl Reason {
@@ -103,7 +103,7 @@ impl Reason {
         Self::BudgetSpent,
         Self::ApprovalTooLate,
         Self::FactsChanged,
-        Self::CallerExpelled,
+        Self::CallerRevoked,
     ];
 
     /// The label.
@@ -140,7 +140,7 @@ impl Reason {
             Self::BudgetSpent => "budget_spent",
             Self::ApprovalTooLate => "approval_too_late",
             Self::FactsChanged => "facts_changed",
-            Self::CallerExpelled => "caller_expelled",
+            Self::CallerRevoked => "caller_expelled",
         }
     }
 
@@ -215,7 +215,7 @@ impl Reason {
                 "refused: rule \"{rule}\" asks for a person's approval because of a fact that became known after the decision, when it is too late to ask"
             ),
             Self::FactsChanged => "refused: a fact that became known after the decision contradicts it".into(),
-            Self::CallerExpelled => "refused: the key that the call was made with is no longer valid".into(),
+            Self::CallerRevoked => "refused: the key that the call was made with is no longer valid".into(),
         }
     }
 
@@ -266,7 +266,7 @@ impl Reason {
             Self::PlaceUnsettled => {
                 "The same call can pass once the other one has ended: make calls on the same files one after the other."
             }
-            Self::CallerExpelled => "No call with this key can pass: tell the user.",
+            Self::CallerRevoked => "No call with this key can pass: tell the user.",
             Self::PinsUnreadable | Self::Journal => {
                 "No call can pass until this is repaired: tell the user."
             }
@@ -315,7 +315,7 @@ impl Reason {
             | Self::Inspected
             | Self::ApprovalTooLate
             | Self::FactsChanged
-            | Self::CallerExpelled
+            | Self::CallerRevoked
             | Self::Journal => false,
         }
     }

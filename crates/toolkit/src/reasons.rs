@@ -32,7 +32,7 @@ pub fn mcp_error(reason: Reason) -> i32 {
         | Reason::ApprovalUnfit
         | Reason::ApprovalTooLate
         | Reason::FactsChanged
-        | Reason::CallerExpelled
+        | Reason::CallerRevoked
         | Reason::DefinitionChanged
         | Reason::PinsUnreadable
         | Reason::UnseenName
@@ -81,7 +81,7 @@ pub fn http_status(reason: Reason) -> StatusCode {
         | Reason::BudgetSpent
         | Reason::PlaceUnsettled
         | Reason::UnderWayLimit => StatusCode::TOO_MANY_REQUESTS,
-        Reason::CallerExpelled => StatusCode::UNAUTHORIZED,
+        Reason::CallerRevoked => StatusCode::UNAUTHORIZED,
         Reason::PinsUnreadable | Reason::Unchecked | Reason::Journal | Reason::Draining => {
             StatusCode::SERVICE_UNAVAILABLE
         }

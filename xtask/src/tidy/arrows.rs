@@ -22,7 +22,7 @@ const ARROWS: &[(&str, AllowedUse)] = &[
     ("dialects", AllowedUse::Use(&["wire"])),
     ("state", AllowedUse::Use(&[])),
     ("share", AllowedUse::Use(&[])),
-    ("gate", AllowedUse::Use(&["state"])),
+    ("gate", AllowedUse::Use(&["state", "share"])),
     ("net", AllowedUse::Use(&["wire", "share"])),
     (
         "toolkit",
@@ -45,7 +45,10 @@ const ARROWS: &[(&str, AllowedUse)] = &[
         "admin",
         AllowedUse::Use(&["gate", "wire", "state", "toolkit", "mcp", "models"]),
     ),
-    ("ssh", AllowedUse::Use(&["toolkit", "gate", "net", "state"])),
+    (
+        "ssh",
+        AllowedUse::Use(&["toolkit", "gate", "share", "net", "state"]),
+    ),
     ("tables", AllowedUse::Use(&[])),
     ("otlp", AllowedUse::Use(&[])),
     ("pbpk", AllowedUse::Use(&["tables"])),

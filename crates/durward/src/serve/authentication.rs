@@ -1,9 +1,10 @@
-//! Who may call, as HTTP says it: from the `Authorization` header to a caller.
+//! Authentication over HTTP: from the `Authorization` header to a caller.
 
 use std::sync::Arc;
 
 use gate::identity::{
-    Authenticate, Credential, Entry, IdentityFault, KeyHolders, KeyRing, LocalUser, Turned,
+    Authenticate, Credential, Entry, IdentityFault, KeyHolders, KeyRing, LocalUser,
+    RefusedCredential,
 };
 use gate::journal::{Auth, AuthEvent, Record, Status};
 use gate::{Caller, Clock as _, Gate};
@@ -17,10 +18,10 @@ use crate::failure::Failure;
 use crate::local::{self, SystemClock};
 use crate::places::Places;
 
-/// Where a key is shown by those who do not show it as a bearer's.
+/// Header of keys that are not sent as bearer tokens.
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
-/// The holders of keys, at the door.
+/// Authenticates requests.
 pub struct Authentication {
     holders: KeyHolders,
     clock: SystemClock,
@@ -62,12 +63,12 @@ impl Authentication {
         }
     }
 
-    /// Whether nobody is answered without a key.
+    /// Returns whether every request needs a key.
     pub fn need_keys(&self) -> bool {
         self.holders.need_keys()
     }
 
-    /// Who sends this request, to the server of this name if it is for one.
+    /// Returns the caller of this request, which is for the server of this name if it has one.
     pub async fn caller(
         &self,
         request: &Request,
@@ -89,13 +90,12 @@ impl Authentication {
         Ok(caller)
     }
 
-    /// The callers of accounts that a change has made unwelcome.
-    pub fn take_gone(&self) -> Vec<Arc<str>> {
-        self.holders.take_gone(local::now_ms())
+    /// Revokes and returns the callers of accounts that a change has ended.
+    pub fn take_revoked(&self) -> Vec<Arc<str>> {
+        self.holders.take_revoked(local::now_ms())
     }
 
-    /// Reads the keys again where they have changed, and writes down what was refused. Gives the callers
-    /// whose key was good before and is good no longer.
+    /// Reads changed keys again and records refusals. Revokes and returns the callers of keys that have ended.
     pub fn tick(&self, gate: &Gate) -> Vec<Arc<str>> {
         let looked = self.holders.look(local::now_ms());
         match looked.read {
@@ -123,11 +123,11 @@ impl Authentication {
             // A journal that fails here fails the gate as well.
             drop(gate.record(&Record::Auth(&record)));
         }
-        looked.gone
+        looked.revoked
     }
 }
 
-/// Writes down what has become of a key.
+/// Records that a key has begun or ended.
 fn recorded(gate: &Gate, event: AuthEvent, key: &Entry, message: Option<&str>) {
     let record = Auth {
         status: Some(Status::Success),
@@ -139,7 +139,7 @@ fn recorded(gate: &Gate, event: AuthEvent, key: &Entry, message: Option<&str>) {
     drop(gate.record(&Record::Auth(&record)));
 }
 
-/// What a key is good for.
+/// Returns the servers and groups of a key as text.
 fn rights(key: &Entry) -> String {
     let servers = match key.servers.as_slice() {
         [] => "all servers".to_owned(),
@@ -151,8 +151,8 @@ fn rights(key: &Entry) -> String {
     }
 }
 
-/// Which server a refused credential was shown for, and from where.
-fn circumstances(turned: &Turned) -> Option<String> {
+/// Returns the server that a credential was refused for, and the address of its client.
+fn circumstances(turned: &RefusedCredential) -> Option<String> {
     let server = turned.server.as_deref();
     let server = server.map(|name| format!("for the server \"{}\"", name.escape_debug()));
     let from = turned.from.map(|from| format!("from {from}"));
@@ -160,7 +160,7 @@ fn circumstances(turned: &Turned) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// What the record of a refusal is called.
+/// Returns the event of a refusal.
 fn event(fault: IdentityFault) -> AuthEvent {
     match fault {
         IdentityFault::OtherUser | IdentityFault::UserUnknown => AuthEvent::UserRefused,

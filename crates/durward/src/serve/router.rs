@@ -1,11 +1,11 @@
-//! Which face answers a request, and who is said to ask.
+//! Routes requests to faces, with the caller that each request identifies.
 
 use std::sync::Arc;
 
 use gate::Gate;
 use gate::identity::IdentityFault;
 use http::StatusCode;
-use net::http::server::{Bodies, Handler, Request, Response, plain};
+use net::http::server::{BodyBudget, Handler, Request, Response, plain};
 use toolkit::face::{Clash, Face, Routes, Scope};
 
 use super::authentication::Authentication;
@@ -35,10 +35,10 @@ pub struct Router {
     faces: Vec<Arc<HttpFace>>,
     authentication: Authentication,
     rhythm: Arc<Rhythm>,
-    /// Room for the bodies that are being read, whichever face reads them.
-    bodies: Arc<Bodies>,
-    /// Whose bodies those of unknown callers count as.
-    nobody: Arc<str>,
+    /// Byte budget of the bodies that all faces read.
+    bodies: BodyBudget,
+    /// The caller that bodies of unknown callers count for.
+    unknown: Arc<str>,
 }
 
 impl Router {
@@ -56,26 +56,25 @@ impl Router {
             faces,
             authentication,
             rhythm,
-            bodies: Arc::default(),
-            nobody: "".into(),
+            bodies: BodyBudget::default(),
+            unknown: "".into(),
         })
     }
 
-    /// Gives keys and faces their time; what a key had opened ends with it. `gate` is for records that belong
-    /// to no server.
+    /// Reads changed keys again, ends what revoked keys have open, and lets faces housekeep. `gate` is for records that
+    /// belong to no server.
     pub fn tick(&self, gate: &Gate) {
-        self.expel(self.authentication.tick(gate));
+        self.end_revoked(&self.authentication.tick(gate));
         for face in &self.faces {
             face.tick();
         }
     }
 
-    /// Ends what these callers have open.
-    fn expel(&self, gone: Vec<Arc<str>>) {
-        for caller in gone {
-            self.bodies.expel(&caller);
+    /// Ends what these revoked callers have open between requests. All else ends with their flags.
+    fn end_revoked(&self, callers: &[Arc<str>]) {
+        for caller in callers {
             for face in &self.faces {
-                face.expel(&caller);
+                face.on_revoked(caller);
             }
         }
     }
@@ -88,7 +87,6 @@ impl Router {
     }
 
     async fn route(&self, mut request: Request) -> Response {
-        let since = self.bodies.moment();
         let path = request.head.uri.path();
         let Some(face) = self.routes.find(path) else {
             let text = "nothing is served at this path; servers are at /mcp and /mcp/NAME, models at /v1, the state at /health and /metrics\n";
@@ -109,12 +107,17 @@ impl Router {
             Scope::Account | Scope::Servers => self.authentication.caller(&request, None).await,
             Scope::Server(name) => self.authentication.caller(&request, Some(name)).await,
         };
-        let caller = who.as_ref().map_or(&self.nobody, |caller| &caller.subject);
-        request.takes_of(self.bodies.of(caller, since));
+        request.set_body_share(match &who {
+            Ok(caller) => {
+                let share = self.bodies.share_of(&caller.subject);
+                share.until(caller.revocation.revoked())
+            }
+            Err(_) => self.bodies.share_of(&self.unknown),
+        });
         let response = face.handle(who, request).await;
         if may_change_accounts {
-            // Whoever comes in after the answer is welcome, and stays.
-            self.expel(self.authentication.take_gone());
+            // Before the answer: a caller that is identified after it is not revoked.
+            self.end_revoked(&self.authentication.take_revoked());
         }
         response
     }

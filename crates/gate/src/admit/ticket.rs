@@ -263,8 +263,8 @@ impl Gate {
             Outcome::Answered(answer) => Some(answer),
             Outcome::Void => None,
         };
-        if held.call.caller.is_expelled() {
-            return Admission::Refused(held.decline(Reason::CallerExpelled, None));
+        if held.call.caller.is_revoked() {
+            return Admission::Refused(held.decline(Reason::CallerRevoked, None));
         }
         if self.is_draining() {
             return Admission::Refused(held.decline(Reason::Draining, None));

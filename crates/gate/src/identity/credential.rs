@@ -141,7 +141,7 @@ pub trait Authenticate: Send + Sync {
 
     /// The callers (by subject) that have lost a credential since this was last asked, or that have shown one whose time is over
     /// by now, in milliseconds since 1970.
-    fn take_gone(&self, _now_ms: i64) -> Vec<Arc<str>> {
+    fn take_revoked(&self, _now_ms: i64) -> Vec<Arc<str>> {
         Vec::new()
     }
 }

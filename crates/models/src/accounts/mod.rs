@@ -238,7 +238,7 @@ impl Authenticate for Accounts {
         })
     }
 
-    fn take_gone(&self, now_ms: i64) -> Vec<Arc<str>> {
+    fn take_revoked(&self, now_ms: i64) -> Vec<Arc<str>> {
         let mut gone = std::mem::take(&mut *self.gone());
         let mut ends = self.ends();
         let later = ends.split_off(&(now_ms.saturating_add(1), Digest::default()));

@@ -1,6 +1,5 @@
 //! Trying one target after the other, under one deadline, until one begins to answer.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -11,7 +10,6 @@ use http::header::CONTENT_TYPE;
 use state::Reservation;
 use tokio::time::{Instant, sleep};
 use toolkit::breaker::{BreakerPass, Verdict};
-use toolkit::face::Revocation;
 
 use super::cached::may_go_to;
 use super::note::Follow;
@@ -41,7 +39,6 @@ pub(crate) enum Served {
 struct Tries<'t> {
     terms: &'t Terms,
     caller: &'t Caller,
-    revocation: Arc<Revocation>,
     flight: InFlight,
     trail: Trail,
     /// Given back where no target serves the call.
@@ -82,7 +79,7 @@ pub(crate) async fn serve(
     terms: &Terms,
     route: &Route,
     legs: &[Leg],
-    (caller, revocation): (&Caller, Arc<Revocation>),
+    caller: &Caller,
     permit: Permit<ModelRequest>,
     reservation: Option<Reservation>,
 ) -> Result<Served, Unserved> {
@@ -97,10 +94,10 @@ pub(crate) async fn serve(
     let (spent, mut flight) = spent.map_err(|_| nowhere())?;
     flight.if_dropped(Some(GONE), Trouble::ClientGone.into());
     let op = Some(flight.op());
+    let revoked = caller.revocation.revoked();
     let tries = Tries {
         terms,
         caller,
-        revocation,
         flight,
         trail: Trail {
             op,
@@ -115,7 +112,18 @@ pub(crate) async fn serve(
         note: None,
         wasted: Wasted::default(),
     };
-    tries.all(legs, spent).await
+    tokio::select! {
+        biased;
+        // The call is recorded as one that its client has left.
+        () = revoked => Err(Unserved {
+            fault: Fault::of(Trouble::Revoked, Remedy::Nothing),
+            trail: Trail {
+                op,
+                ..Trail::default()
+            },
+        }),
+        served = tries.all(legs, spent) => served,
+    }
 }
 
 impl<'t> Tries<'t> {
@@ -325,7 +333,7 @@ impl<'t> Tries<'t> {
         let price = self.terms.prices.find(&leg.target).copied();
         relay.take_over(
             self.flight,
-            (pass, self.revocation),
+            (pass, self.caller.revocation.revoked()),
             (self.reservation, price),
             (leg.target.clone(), began),
             (answering, self.note, self.wasted),

@@ -14,13 +14,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use dialects::{Endpoint, ErrorText, StreamEvent, Tokens, error_event, read_of};
 use gate::journal::{Micros, ResponseSummary, Status, Usage};
+use gate::revocation::Revoked;
 use gate::{Attempt, Gate, InFlight, Outcome, Spent};
 use http::HeaderMap;
 use net::http::server::Parts;
 use state::Reservation;
 use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
 use toolkit::breaker::{BreakerPass, Verdict};
-use toolkit::face::Revocation;
 use wire::SseParser;
 
 use super::attempt::Wasted;
@@ -115,7 +115,7 @@ enum First {
 struct Open {
     flight: InFlight,
     pass: BreakerPass,
-    revocation: Arc<Revocation>,
+    revoked: Revoked,
     reservation: Option<Reservation>,
     price: Option<Price>,
     note: Option<Follow>,
@@ -199,7 +199,7 @@ impl Relay {
     pub fn take_over(
         &mut self,
         flight: InFlight,
-        (pass, revocation): (BreakerPass, Arc<Revocation>),
+        (pass, revoked): (BreakerPass, Revoked),
         (reservation, price): (Option<Reservation>, Option<Price>),
         (target, began): (Target, Instant),
         (answering, note, wasted): (Answering, Option<Follow>, Wasted),
@@ -209,7 +209,7 @@ impl Relay {
             wasted,
             flight,
             pass,
-            revocation,
+            revoked,
             reservation,
             price,
             target,
@@ -410,7 +410,7 @@ impl Relay {
             note,
             wasted,
             pass,
-            revocation: _,
+            revoked: _,
             reservation,
             price,
             target,
@@ -439,7 +439,7 @@ impl Relay {
         flight.used(usage);
         let (status, verdict) = match end {
             Ok(()) => (Status::Success, Verdict::Success),
-            Err(trouble @ (Trouble::ClientGone | Trouble::Expelled)) => {
+            Err(trouble @ (Trouble::ClientGone | Trouble::Revoked)) => {
                 (Status::Cancelled, trouble.verdict())
             }
             Err(trouble) => (Status::Failure, trouble.verdict()),
@@ -508,12 +508,12 @@ fn drain(mut body: Box<dyn ReplyBody>) {
 
 impl Parts for Relay {
     fn poll_part(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
-        let Some(open) = &self.open else {
+        let Some(open) = &mut self.open else {
             return Poll::Ready(None);
         };
         let is_going_on = self.end.is_none() || self.asking.is_some();
-        if open.revocation.is_revoked(cx.waker()) && is_going_on {
-            self.end = Some(Err(Trouble::Expelled));
+        if Pin::new(&mut open.revoked).poll(cx).is_ready() && is_going_on {
+            self.end = Some(Err(Trouble::Revoked));
         }
         if self.first == First::Handed {
             // A connection writes when nothing more is ready.
@@ -524,7 +524,7 @@ impl Parts for Relay {
         std::task::ready!(self.poll_ready(cx));
         if self.end.is_some() {
             // For a caller whose key is gone nothing is checked, and nothing that was not checked goes on.
-            if self.end != Some(Err(Trouble::Expelled)) {
+            if self.end != Some(Err(Trouble::Revoked)) {
                 std::task::ready!(self.poll_checked(cx));
             }
             self.let_go();

@@ -316,7 +316,9 @@ fn trace(headers: &mut HeaderMap, trail: &Trail) {
             headers.insert(reset, text);
         }
     }
-    if let Ok(target) = HeaderValue::try_from(trail.target.as_str()) {
+    if !trail.target.is_empty()
+        && let Ok(target) = HeaderValue::try_from(trail.target.as_str())
+    {
         headers.insert(TARGET, target);
     }
     headers.insert(ATTEMPTS, HeaderValue::from(trail.attempts));

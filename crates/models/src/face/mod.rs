@@ -97,7 +97,6 @@ impl Face {
                 deadline: None,
                 budgets,
                 prices,
-                revocations: Arc::default(),
                 underway: None,
                 cache: None,
                 tally: Arc::new(Tally::of(catalogue.provider_names())),
@@ -298,7 +297,6 @@ impl Face {
             permit,
             caller,
             legs,
-            revocation,
         } = admitted.await?;
         if call::is_estimated(&legs, permit.request()) {
             let (whole, trail) = call::estimate(terms, &legs, permit, reservation);
@@ -307,8 +305,7 @@ impl Face {
         let served = match call::find_cached(terms, &legs, &caller, permit.request()).await {
             Some(found) => call::answer(terms, found, permit, reservation).await,
             None => {
-                let whose = (&caller, revocation);
-                let served = call::serve(terms, &route, &legs, whose, permit, reservation);
+                let served = call::serve(terms, &route, &legs, &caller, permit, reservation);
                 served.await.map_err(Box::new)
             }
         };
@@ -485,12 +482,7 @@ impl toolkit::face::Face<Request, Response> for Face {
         Box::pin(self.answer(who, request))
     }
 
-    fn expel(&self, caller: &Arc<str>) {
-        self.terms.revocations.revoke(caller);
-    }
-
     fn tick(&self) {
-        self.terms.revocations.tidy();
         self.signatures.tidy();
         if let Some(cache) = &self.terms.cache {
             cache.remove_expired(self.terms.gate.wall_ms());

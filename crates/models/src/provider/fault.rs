@@ -56,7 +56,7 @@ pub enum Trouble {
     /// The caller has gone.
     ClientGone,
     /// The key that the call was made with is good no longer.
-    Expelled,
+    Revoked,
 }
 
 impl Trouble {
@@ -83,7 +83,7 @@ impl Trouble {
         Self::NotSpoken,
         Self::Inexpressible,
         Self::ClientGone,
-        Self::Expelled,
+        Self::Revoked,
     ];
 
     /// The closed label.
@@ -111,7 +111,7 @@ impl Trouble {
             Self::NotSpoken => "endpoint_not_spoken",
             Self::Inexpressible => "not_expressible",
             Self::ClientGone => "client_gone",
-            Self::Expelled => "key_not_good",
+            Self::Revoked => "key_not_good",
         }
     }
 
@@ -146,7 +146,7 @@ impl Trouble {
                 "the request cannot be expressed in the dialect of this model's provider"
             }
             Self::ClientGone => "the caller has gone",
-            Self::Expelled => "the key that the call was made with is no longer valid",
+            Self::Revoked => "the key that the call was made with is no longer valid",
         }
     }
 
@@ -162,7 +162,7 @@ impl Trouble {
                 StatusCode::BAD_REQUEST
             }
             Self::Denied | Self::Withheld => StatusCode::FORBIDDEN,
-            Self::Expelled => StatusCode::UNAUTHORIZED,
+            Self::Revoked => StatusCode::UNAUTHORIZED,
             Self::Unreachable
             | Self::Cut
             | Self::Malformed
@@ -199,7 +199,7 @@ impl Trouble {
             | Self::Spared
             | Self::Withheld
             | Self::ClientGone
-            | Self::Expelled => Verdict::Cancelled,
+            | Self::Revoked => Verdict::Cancelled,
         }
     }
 

@@ -114,6 +114,11 @@ impl Builtin {
         self.server.identity()
     }
 
+    /// As [`ToolServer::caller_revoked`](crate::server::ToolServer::caller_revoked).
+    pub fn caller_revoked(&self, caller: &Arc<str>) {
+        self.server.caller_revoked(caller);
+    }
+
     /// This process serves from now on.
     pub fn begin(&self) {
         self.server.begin();

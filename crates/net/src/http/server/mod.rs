@@ -23,7 +23,7 @@ pub use accept::{Drained, serve};
 pub use body::{
     BodyFault, Parts, Request, Response, ResponseBody, StreamClosed, StreamSender, Whole, stream,
 };
-pub use body_budget::{BODIES_BYTES_MAX, BODIES_OF_CALLER_BYTES_MAX, Bodies, Moment, Share};
+pub use body_budget::{BODIES_BYTES_MAX, BODIES_OF_CALLER_BYTES_MAX, BodyBudget, BodyShare};
 pub use listen::{Listener, Peer, Socket};
 pub use names::{NameFault, Names};
 pub use rustls::ServerConfig as TlsConfig;
