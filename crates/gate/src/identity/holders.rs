@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use super::credential::{Authenticate, Credential, LocalUser, Shown};
 use super::error::{IdentityFault, RingError};
-use super::ring::{Entry, KeyRing};
+use super::ring::{Entry, KeyRing, PREFIX};
+use super::token_fault::TokenFault;
 use crate::caller::{Caller, Proof, Welcome};
 
 /// Most users of the machine whose refusals are told apart until they are taken.
@@ -30,6 +31,8 @@ pub struct KeyHolders {
     welcomes: Mutex<Welcomes>,
     /// Who knows the tokens of accounts, and what those begin with.
     accounts: Option<(&'static str, Arc<dyn Authenticate>)>,
+    /// Verifies access tokens of issuers.
+    tokens: Option<Arc<dyn Authenticate>>,
 }
 
 /// Callers beyond this number are forgotten where nobody calls on their behalf.
@@ -120,6 +123,7 @@ impl KeyHolders {
             refused: Mutex::default(),
             welcomes: Mutex::default(),
             accounts: None,
+            tokens: None,
         }
     }
 
@@ -130,6 +134,17 @@ impl KeyHolders {
         self.required.store(true, Ordering::Release);
         Self {
             accounts: Some((prefix, accounts)),
+            ..self
+        }
+    }
+
+    /// The same with access tokens of issuers: a bearer text that is neither a key nor a token of an account is given to
+    /// `tokens`. From then on every request needs a credential.
+    #[must_use]
+    pub fn with_tokens(self, tokens: Arc<dyn Authenticate>) -> Self {
+        self.required.store(true, Ordering::Release);
+        Self {
+            tokens: Some(tokens),
             ..self
         }
     }
@@ -162,9 +177,9 @@ impl KeyHolders {
     /// The callers of accounts that a change, or time, has made unwelcome. To be called when a change was made, before it is
     /// answered: who comes in after the answer is not among them.
     pub fn take_gone(&self, now_ms: i64) -> Vec<Arc<str>> {
-        let accounts = self.accounts.as_ref();
-        let gone = accounts.map(|(_, accounts)| accounts.take_gone(now_ms));
-        let gone = gone.unwrap_or_default();
+        let accounts = self.accounts.as_ref().map(|(_, accounts)| accounts);
+        let others = accounts.into_iter().chain(&self.tokens);
+        let gone: Vec<Arc<str>> = others.flat_map(|of| of.take_gone(now_ms)).collect();
         self.welcomes().end(&gone);
         gone
     }
@@ -189,8 +204,16 @@ impl KeyHolders {
         changed
     }
 
-    /// Who shows this, and whether that is so for as long as nobody is expelled.
-    fn welcomed(&self, shown: &Credential<'_>, now_ms: i64) -> Result<Caller, IdentityFault> {
+    /// Returns who shows this, as [`Authenticate::identify`] does, without a note of a refusal: the caller notes it, or has it
+    /// judged again.
+    ///
+    /// # Errors
+    /// [`IdentityFault`].
+    pub fn identify_unnoted(
+        &self,
+        shown: &Credential<'_>,
+        now_ms: i64,
+    ) -> Result<Caller, IdentityFault> {
         loop {
             let before = self.welcomes().expulsions;
             let mut caller = self.find(shown, now_ms)?;
@@ -216,7 +239,29 @@ impl KeyHolders {
         {
             return accounts.identify(shown, now_ms);
         }
+        if let Some(tokens) = &self.tokens {
+            match shown.shown() {
+                Shown::Bearer(text) if !text.starts_with(PREFIX) => {
+                    return tokens.identify(shown, now_ms);
+                }
+                Shown::Nothing => return Err(IdentityFault::Token(TokenFault::Missing)),
+                Shown::Bearer(_) | Shown::Other | Shown::Unfit => {}
+            }
+        }
         self.ring().identify(shown, now_ms)
+    }
+
+    /// Notes a refusal, for [`KeyHolders::take_refused`].
+    pub fn note_refusal(&self, fault: IdentityFault, shown: &Credential<'_>, now_ms: i64) {
+        let turned = self.turned(fault, shown, now_ms);
+        let mut refused = self.refused();
+        let most = match fault {
+            IdentityFault::OtherUser => USERS_MAX,
+            _ => TURNED_MAX,
+        };
+        let is_told = refused.len() < most || refused.contains_key(&turned);
+        let told = if is_told { turned } else { Turned::of(fault) };
+        *refused.entry(told).or_default() += 1;
     }
 
     fn turned(&self, fault: IdentityFault, shown: &Credential<'_>, now_ms: i64) -> Turned {
@@ -248,17 +293,9 @@ impl KeyHolders {
 
 impl Authenticate for KeyHolders {
     fn identify(&self, shown: &Credential<'_>, now_ms: i64) -> Result<Caller, IdentityFault> {
-        let found = self.welcomed(shown, now_ms);
+        let found = self.identify_unnoted(shown, now_ms);
         if let Err(fault) = &found {
-            let turned = self.turned(*fault, shown, now_ms);
-            let mut refused = self.refused();
-            let most = match fault {
-                IdentityFault::OtherUser => USERS_MAX,
-                _ => TURNED_MAX,
-            };
-            let is_told = refused.len() < most || refused.contains_key(&turned);
-            let told = if is_told { turned } else { Turned::of(*fault) };
-            *refused.entry(told).or_default() += 1;
+            self.note_refusal(*fault, shown, now_ms);
         }
         found
     }
@@ -269,7 +306,8 @@ impl Authenticate for KeyRing {
         let text = match shown.shown() {
             Shown::Bearer(text) => text,
             Shown::Nothing => return Err(IdentityFault::Missing),
-            Shown::Other | Shown::Unfit => return Err(IdentityFault::Unknown),
+            Shown::Other => return Err(IdentityFault::Unknown),
+            Shown::Unfit => return Err(IdentityFault::Ambiguous),
         };
         let entry = self.check(text, now_ms)?;
         if let Some(server) = shown.server() {
@@ -381,7 +419,7 @@ mod tests {
         );
         let faults = [
             (Credential::none(), 50, IdentityFault::Missing),
-            (Credential::unfit(), 50, IdentityFault::Unknown),
+            (Credential::unfit(), 50, IdentityFault::Ambiguous),
             (Credential::other(), 50, IdentityFault::Unknown),
             (
                 shown.for_server(Some("other")),
@@ -393,7 +431,7 @@ mod tests {
         for (shown, now_ms, fault) in faults {
             assert_eq!(holders.identify(&shown, now_ms).map(drop), Err(fault));
         }
-        assert_eq!(holders.take_refused().len(), 4);
+        assert_eq!(holders.take_refused().len(), 5);
         assert!(holders.need_keys());
         assert_eq!(holders.take_refused().len(), 0);
         let looked = holders.look(100);

@@ -4,6 +4,7 @@
 //! are read and written.
 
 mod body;
+mod challenge;
 mod revocations;
 mod route;
 
@@ -15,6 +16,7 @@ use gate::identity::IdentityFault;
 use crate::server::BoxFuture;
 use crate::trace::Trace;
 pub use body::object;
+pub use challenge::Challenge;
 pub use revocations::{Revocation, Revocations};
 pub use route::{Clash, ROUTES_MAX, Route, Routes};
 
