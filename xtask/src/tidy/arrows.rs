@@ -25,6 +25,10 @@ const ARROWS: &[(&str, AllowedUse)] = &[
     ("gate", AllowedUse::Use(&["state"])),
     ("net", AllowedUse::Use(&["wire", "share"])),
     ("toolkit", AllowedUse::Use(&["gate", "wire", "state"])),
+    (
+        "identity",
+        AllowedUse::Use(&["gate", "net", "state", "toolkit"]),
+    ),
     ("echo", AllowedUse::Use(&["toolkit"])),
     (
         "mcp",
