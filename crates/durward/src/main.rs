@@ -52,6 +52,7 @@ mod run;
 mod sandbox;
 mod screening;
 mod serve;
+mod sign_in;
 mod signed;
 mod sim;
 mod ssh;
@@ -122,6 +123,9 @@ fn main() -> ExitCode {
             serve::run(&args, &given, source, settings, &places, &mut out, &mut err)
         }
         Command::Keys(args) => keys::run(&args, &settings, &places, &mut out, &mut err),
+        Command::Login(args) => sign_in::login(&args, &settings, &places, &mut out, &mut err),
+        Command::Logout(args) => sign_in::logout(&args, &settings, &places, &mut out, &mut err),
+        Command::Whoami(args) => sign_in::whoami(&args, &places, &mut out, &mut err),
         Command::Models(args) => route::run(&args, &settings, &mut out, &mut err),
         Command::Check(args) => check::run(&args, &given, settings, &places, &mut out, &mut err),
         Command::Demo => demo::run(&places, &mut out, &mut err),
@@ -273,6 +277,9 @@ fn needs_settings(command: &Command) -> bool {
         Command::Run(_)
         | Command::Serve(_)
         | Command::Keys(_)
+        | Command::Login(_)
+        | Command::Logout(_)
+        | Command::Whoami(_)
         | Command::Check(_)
         | Command::Models(_)
         | Command::Policy(_)
