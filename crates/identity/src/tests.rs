@@ -989,7 +989,9 @@ fn the_shared_cases_of_tokens_are_among_the_attacks() {
     let cases = "shared/cases/agents/oauth-tokens.jsonl";
     // From a work tree that lies one folder deeper too.
     let places = [manifest.join("../../.."), manifest.join("../../../..")];
-    let texts = places.iter().map(|place| std::fs::read_to_string(place.join(cases)));
+    let texts = places
+        .iter()
+        .map(|place| std::fs::read_to_string(place.join(cases)));
     let Some(text) = texts.flatten().next() else {
         assert!(std::env::var_os("CI").is_none(), "../{cases} is missing");
         println!("skipped: the_shared_cases_of_tokens_are_among_the_attacks needs ../shared");

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::components::{keycloak, repository};
-use crate::support::guarded::{Place, eventually};
+use crate::support::components::{fastmcp_python, keycloak, repository};
+use crate::support::guarded::{Place, eventually, eventually_within};
 use crate::support::serving::{Answer, Served, call, modern, modern_headers};
 
 /// How long Keycloak may take to start on a machine that does other work.
@@ -124,7 +124,7 @@ fn place(company: &str, partner: &str, more: &str) -> Place {
             "scopes": ["mcp:read"],
             "issuers": {
                 "company": {"issuer": company, "audiences": ["durward"], "client_id": "durward", "scopes": ["openid", "mcp:read"]},
-                "partner": {"issuer": partner, "audiences": ["durward"], "algorithms": ["RS256"]},
+                "partner": {"issuer": partner, "audiences": ["durward"], "algorithms": ["RS256"], "client_id": "durward", "scopes": ["openid", "mcp:read"]},
             },
         },
         "servers": {"echo": {"command": mock[0], "args": mock[1..]}},
@@ -180,7 +180,11 @@ fn people_sign_in_with_keycloak_and_call_in_their_own_name() {
     rotated_keys_are_fetched(&keycloak, &served);
     a_session_that_ends_at_the_issuer_ends_here(&keycloak, &served);
     drop(served);
-    commands_act_in_the_name_of_who_is_signed_in(&keycloak, &place(&company, &partner, "{}"));
+    let signed_in = place(&company, &partner, "{}");
+    commands_act_in_the_name_of_who_is_signed_in(&keycloak, &signed_in);
+    a_session_ends_when_its_person_signs_out_or_another_signs_in(&keycloak, &signed_in);
+    tokens_are_refreshed_until_the_session_ends(&keycloak, &signed_in);
+    an_sdk_finds_the_issuer_and_signs_in_by_itself(&keycloak);
     a_mixed_up_issuer_stops_the_start(&keycloak);
 }
 
@@ -391,7 +395,7 @@ fn a_session_that_ends_at_the_issuer_ends_here(keycloak: &Keycloak, served: &Ser
 }
 
 /// Runs `durward login` while a person signs in in a browser.
-fn login(keycloak: &Keycloak, place: &Place, user: &str) {
+fn login(keycloak: &Keycloak, place: &Place, issuer: &str, user: &str) {
     let mut process = place
         .command(&[
             "--config",
@@ -399,7 +403,7 @@ fn login(keycloak: &Keycloak, place: &Place, user: &str) {
             "--state-dir",
             "state",
             "login",
-            "company",
+            issuer,
         ])
         .stdout(Stdio::piped())
         .spawn()
@@ -431,7 +435,7 @@ fn durward(place: &Place, args: &[&str]) -> (i32, String) {
 
 fn commands_act_in_the_name_of_who_is_signed_in(keycloak: &Keycloak, place: &Place) {
     assert_eq!(durward(place, &["whoami"]).0, 13);
-    login(keycloak, place, "alice");
+    login(keycloak, place, "company", "alice");
     let (code, person) = durward(place, &["whoami", "--json"]);
     assert_eq!(code, 0, "{person}");
     let person: Value = serde_json::from_str(&person).unwrap();
@@ -455,6 +459,95 @@ fn commands_act_in_the_name_of_who_is_signed_in(keycloak: &Keycloak, place: &Pla
     // Without a sign-in the rules see the local user, who is in no group.
     let (code, said) = durward(place, &["call", "echo", "echo", r#"{"text":"hello"}"#]);
     assert_ne!(code, 0, "{said}");
+}
+
+/// A `durward run` whose client says nothing and stays.
+fn waiting_run(place: &Place) -> Child {
+    let args = [
+        "--config",
+        "durward.yaml",
+        "--state-dir",
+        "state",
+        "run",
+        "echo",
+    ];
+    let mut command = place.command(&args);
+    command.stdin(Stdio::piped()).stdout(Stdio::null());
+    let mut process = command.spawn().unwrap();
+    // It has read the sign-in before it can be asked for its status.
+    eventually("the session begins", || {
+        let told = place.durward(&["--state-dir", "state", "status", "--json"]);
+        String::from_utf8_lossy(&told.stdout).contains("echo")
+    });
+    assert!(process.try_wait().unwrap().is_none(), "it has ended");
+    process
+}
+
+fn a_session_ends_when_its_person_signs_out_or_another_signs_in(
+    keycloak: &Keycloak,
+    place: &Place,
+) {
+    login(keycloak, place, "company", "alice");
+    let mut first = waiting_run(place);
+    login(keycloak, place, "company", "bob");
+    assert_eq!(first.wait().unwrap().code(), Some(15));
+    let mut second = waiting_run(place);
+    assert_eq!(durward(place, &["logout"]).0, 0);
+    assert_eq!(second.wait().unwrap().code(), Some(13));
+}
+
+/// The partner's tokens last ten seconds.
+fn tokens_are_refreshed_until_the_session_ends(keycloak: &Keycloak, place: &Place) {
+    login(keycloak, place, "partner", "alice");
+    let token_end = || {
+        let (code, person) = durward(place, &["whoami", "--json"]);
+        assert_eq!(code, 0, "{person}");
+        let person: Value = serde_json::from_str(&person).unwrap();
+        person["token_end_ms"].as_i64().unwrap()
+    };
+    let first = token_end();
+    let mut run = waiting_run(place);
+    let patience = Duration::from_secs(60);
+    eventually_within(patience, "the token is refreshed", || token_end() > first);
+    let end = ["end-sessions", &keycloak.base, "partner", "alice"];
+    keycloak.act(&end).unwrap();
+    assert_eq!(run.wait().unwrap().code(), Some(13));
+    let (code, said) = durward(place, &["call", "echo", "echo", "{}"]);
+    assert_eq!(code, 13, "{said}");
+    assert!(said.contains("has ended at the issuer"), "{said}");
+    assert_eq!(durward(place, &["logout"]).0, 0);
+}
+
+fn an_sdk_finds_the_issuer_and_signs_in_by_itself(keycloak: &Keycloak) {
+    let Some(python) = fastmcp_python() else {
+        return;
+    };
+    let free = || {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.local_addr().unwrap().port()
+    };
+    let (own, callback) = (free(), free());
+    let more = json!({ "public_url": format!("http://127.0.0.1:{own}") }).to_string();
+    let (company, partner) = (keycloak.issuer("company"), keycloak.issuer("partner"));
+    let place = place(&company, &partner, &more);
+    let before = ["--config", "durward.yaml", "--state-dir", "state", "serve"];
+    let listen = format!("127.0.0.1:{own}");
+    let served = Served::spawn(place, &[&before[..], &["--listen", &listen]].concat());
+    let script = repository().join("crates/durward/tests/drivers/people/fastmcp_oauth.py");
+    let output = Command::new(python)
+        .arg(script)
+        .arg(format!("http://{listen}/mcp/echo"))
+        .args(["alice", &callback.to_string()])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && said.contains("hello"),
+        "{output:?}"
+    );
+    let records = served.place.records();
+    let last = records.decisions().last().unwrap()["subject_id"].clone();
+    assert!(last.as_str().unwrap().starts_with(&company), "{last}");
 }
 
 fn a_mixed_up_issuer_stops_the_start(keycloak: &Keycloak) {
@@ -481,7 +574,9 @@ fn required_sign_in_and_an_unreachable_issuer_have_exit_codes_of_their_own() {
     assert!(said.contains("durward login"), "{said}");
     let (code, said) = durward(&place, &["login", "company"]);
     assert_eq!(code, 12, "{said}");
-    let (code, said) = durward(&place, &["login", "partner"]);
+    let (code, said) = durward(&place, &["call", "echo", "echo", "{}"]);
+    assert_eq!(code, 13, "{said}");
+    let (code, said) = durward(&place, &["login", "nobody"]);
     assert_eq!(code, 16, "{said}");
     let (code, said) = durward(&place, &["login"]);
     assert_eq!(code, 16, "{said}");

@@ -60,7 +60,8 @@ def forms(page):
         yield action, fields
 
 
-def device(url, user):
+def sign_in(url, user):
+    """Opens a page, signs in and consents; returns the text of the last page."""
     jar = http.cookiejar.CookieJar(SecureOverHttp())
     browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
     answer = browser.open(url, timeout=20)
@@ -76,7 +77,11 @@ def device(url, user):
         elif "accept" in page:
             fields["accept"] = "Yes"
         answer = browser.open(action, urllib.parse.urlencode(fields).encode(), timeout=20)
-    print(re.sub(r"<[^>]+>|\s+", " ", page)[-300:])
+    return re.sub(r"<[^>]+>|\s+", " ", page)
+
+
+def device(url, user):
+    print(sign_in(url, user)[-300:])
 
 
 def admin(base):
@@ -132,4 +137,5 @@ COMMANDS = {
     "end-sessions": end_sessions,
     "report-logout": report_logout,
 }
-COMMANDS[sys.argv[1]](*sys.argv[2:])
+if __name__ == "__main__":
+    COMMANDS[sys.argv[1]](*sys.argv[2:])

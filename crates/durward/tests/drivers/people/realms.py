@@ -51,6 +51,8 @@ def user(name, groups):
         "firstName": name,
         "lastName": "Test",
         "groups": [f"/{group}" for group in groups],
+        # FastMCP asks for a refresh token that outlives the session.
+        "realmRoles": ["offline_access"],
         "credentials": [{"type": "password", "value": "pw", "temporary": False}],
     }
 
@@ -86,5 +88,6 @@ def realm(name, lifespan):
     }
 
 
-for name, lifespan in (("company", 300), ("partner", 300)):
+# The partner's tokens are refreshed after a few seconds.
+for name, lifespan in (("company", 300), ("partner", 10)):
     (folder / f"{name}-realm.json").write_text(json.dumps(realm(name, lifespan)))
