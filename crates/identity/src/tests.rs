@@ -984,6 +984,10 @@ fn published_keys_are_bounded_and_unusable_ones_left_out() {
 
 /// The cases of `../shared` that are about tokens alone; the others are tests of the binary.
 #[test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the environment decides whether a test may skip"
+)]
 fn the_shared_cases_of_tokens_are_among_the_attacks() {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
     let cases = "shared/cases/agents/oauth-tokens.jsonl";

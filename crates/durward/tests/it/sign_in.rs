@@ -4,8 +4,7 @@ use std::io::{BufRead as _, BufReader};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -53,19 +52,15 @@ impl Keycloak {
             process,
             base: format!("http://127.0.0.1:{port}"),
         };
-        let until = Instant::now() + START;
-        loop {
+        let issuer = keycloak.issuer("company");
+        eventually_within(START, "Keycloak starts", || {
             let is_up = TcpStream::connect(("127.0.0.1", port)).is_ok();
-            if is_up
+            is_up
                 && keycloak
-                    .act(&["password", &keycloak.issuer("company"), "alice", "openid"])
+                    .act(&["password", &issuer, "alice", "openid"])
                     .is_some()
-            {
-                return keycloak;
-            }
-            assert!(Instant::now() < until, "Keycloak does not start");
-            thread::sleep(Duration::from_millis(500));
-        }
+        });
+        keycloak
     }
 
     fn issuer(&self, realm: &str) -> String {
