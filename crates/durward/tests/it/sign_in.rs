@@ -347,14 +347,16 @@ fn a_session_that_ends_at_the_issuer_ends_here(keycloak: &Keycloak, served: &Ser
     keycloak
         .act(&["report-logout", &keycloak.base, "company", &url])
         .unwrap();
-    let alice = bearer(&keycloak.access("company", "alice", "openid mcp:read"));
+    let token = keycloak.access("company", "alice", "openid mcp:read");
+    let alice = bearer(&token);
     let bob = bearer(&keycloak.access("company", "bob", "openid mcp:read"));
     assert_eq!(
         call_tool(served, "b1", &[("authorization", &alice)]).status,
         200
     );
+    // Of several sessions that an administrator ends in one request Keycloak 26.4 reports one.
     keycloak
-        .act(&["end-sessions", &keycloak.base, "company", "alice"])
+        .act(&["end-session", &keycloak.base, "company", &token])
         .unwrap();
     eventually("the session ends", || {
         call_tool(served, "b2", &[("authorization", &alice)]).status == 401

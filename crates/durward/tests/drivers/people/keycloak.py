@@ -4,9 +4,11 @@ keycloak.py password ISSUER USER SCOPE           prints the answer of the token 
 keycloak.py device URL USER                      signs USER in at the page of a device code, and consents
 keycloak.py rotate BASE REALM                    adds a signing key of a higher priority
 keycloak.py end-sessions BASE REALM USER         ends all sessions of a user
+keycloak.py end-session BASE REALM TOKEN         ends the session of an access token
 keycloak.py report-logout BASE REALM URL         has the end of sessions reported there
 """
 
+import base64
 import html
 import http.cookiejar
 import json
@@ -122,6 +124,12 @@ def end_sessions(base, realm, user):
     manage(base, "POST", f"{realm}/users/{found[0]['id']}/logout")
 
 
+def end_session(base, realm, token):
+    claims = token.split(".")[1]
+    sid = json.loads(base64.urlsafe_b64decode(claims + "=="))["sid"]
+    manage(base, "DELETE", f"{realm}/sessions/{sid}")
+
+
 def report_logout(base, realm, url):
     client = manage(base, "GET", f"{realm}/clients?clientId=durward")[0]
     client["attributes"].update(
@@ -134,6 +142,7 @@ COMMANDS = {
     "password": password,
     "device": device,
     "rotate": rotate,
+    "end-session": end_session,
     "end-sessions": end_sessions,
     "report-logout": report_logout,
 }
