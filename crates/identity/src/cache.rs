@@ -11,7 +11,7 @@ pub const TOKENS_MAX: usize = 10_000;
 /// A token with the keys that verified it.
 #[derive(Debug)]
 pub struct CachedToken {
-    /// What it states.
+    /// The verified token.
     pub token: VerifiedToken,
     /// Place of its issuer among the issuers.
     pub issuer: usize,

@@ -169,7 +169,7 @@ impl Issuers {
         issuer.fetch_or_warn(&mut state, now_ms).await
     }
 
-    /// Fetches the keys of each issuer whose keys are old, without a wait for it. To be called now and then.
+    /// Fetches old keys again, issuer by issuer, without a wait for them. To be called now and then.
     pub fn refresh_if_due(self: &Arc<Self>, now_ms: i64) {
         for (at, issuer) in self.issuers.iter().enumerate() {
             let fetched_ms = issuer.fetched_ms.load(Ordering::Relaxed);

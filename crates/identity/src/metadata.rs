@@ -7,18 +7,18 @@ use serde_json::{Map, Value};
 
 use crate::options::check_url;
 
-/// What an issuer states about itself.
+/// Endpoints of an issuer, as its metadata states them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IssuerMetadata {
-    /// Where its keys are.
+    /// URL of its keys.
     pub jwks_uri: String,
-    /// Where tokens are issued and refreshed.
+    /// URL that issues and refreshes tokens.
     pub token: Option<String>,
-    /// Where the device flow begins (RFC 8628).
+    /// URL that begins the device flow (RFC 8628).
     pub device_authorization: Option<String>,
-    /// Where tokens are revoked (RFC 7009).
+    /// URL that revokes tokens (RFC 7009).
     pub revocation: Option<String>,
-    /// Where a browser ends the session of a person.
+    /// Page that ends the session of a person.
     pub end_session: Option<String>,
 }
 

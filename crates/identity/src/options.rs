@@ -1,4 +1,4 @@
-//! What the operator configures.
+//! Options of verification, as the operator configures them.
 
 use std::fmt;
 
@@ -58,7 +58,7 @@ impl Default for IdentityOptions {
     }
 }
 
-/// What is wrong with an issuer or the public URL.
+/// Fault of an issuer's options or of the public URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IssuerFault {
     /// Not a URL, or without TLS to another machine.

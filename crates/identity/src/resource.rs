@@ -11,7 +11,7 @@ pub const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 /// Longest path of a resource, in bytes.
 const PATH_BYTES_MAX: usize = 128;
 
-/// What clients are shown of the protected resources.
+/// Metadata and challenges of the protected resources.
 #[derive(Debug, Clone)]
 pub struct ResourceServer {
     public_url: Option<String>,
@@ -50,7 +50,7 @@ impl ResourceServer {
         Some(format!("{public_url}{}", resource_path(path)))
     }
 
-    /// Returns the metadata document of the resource whose path follows [`WELL_KNOWN`]; `None` if that is no resource's path.
+    /// Returns the metadata document of a resource; its path follows [`WELL_KNOWN`]. `None` if no resource has this path.
     #[must_use]
     pub fn metadata(&self, path: &str, base: &str) -> Option<String> {
         let below = path.strip_prefix(WELL_KNOWN)?;

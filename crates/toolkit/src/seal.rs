@@ -39,7 +39,7 @@ impl Seal {
         Some(STANDARD.encode([nonce.as_slice(), &sealed].concat()))
     }
 
-    /// The text; `None` where it was sealed with another key, for another purpose, or was changed.
+    /// Returns the text; `None` if it was sealed with another key, for another purpose, or was changed.
     #[must_use]
     pub fn open(&self, purpose: &str, sealed: &str) -> Option<Zeroizing<String>> {
         let mut bytes = Zeroizing::new(STANDARD.decode(sealed).ok()?);

@@ -93,7 +93,7 @@ impl Identity {
         }
     }
 
-    /// What applies, where people sign in.
+    /// Returns the settings in force, if people sign in.
     pub fn rows(&self) -> Vec<Row> {
         if !self.is_on() {
             return Vec::new();

@@ -67,7 +67,7 @@ impl Failure {
 /// access token if it ends soon.
 ///
 /// # Errors
-/// With exit code 13 if `identity.required` is set and nobody is signed in or the sign-in has ended, with 12 if the issuer
+/// With exit code 13 if `identity.required` is set without a sign-in, or the sign-in has ended, with 12 if the issuer
 /// cannot be reached and the access token has ended.
 pub fn caller(
     settings: &Settings,
@@ -92,7 +92,7 @@ pub fn caller(
     let left_ms = stored.session_end_ms() - now_ms;
     if left_ms < WARN_BEFORE_MS {
         let minutes = left_ms / 60_000;
-        // Standard error that is gone keeps nobody from working.
+        // Without standard error the command works on.
         let _ = writeln!(
             err,
             "durward: the sign-in ends in {minutes} minutes; run durward login"
@@ -126,7 +126,7 @@ fn refresh_if_due(
 
 impl SignedIn {
     /// Resolves when the person is no longer signed in, with the failure that the session ends with: another person has signed in
-    /// (15), or nobody is, or the sign-in has ended (13). Refreshes tokens that are due.
+    /// (15), or the sign-in has ended (13). Refreshes tokens that are due.
     async fn end(&self) -> Failure {
         loop {
             tokio::time::sleep(WATCH_EVERY).await;
@@ -158,7 +158,7 @@ impl SignedIn {
     }
 }
 
-/// Resolves as [`SignedIn::end`] does; never if nobody is signed in.
+/// Resolves as [`SignedIn::end`] does; never without a sign-in.
 pub async fn end_of(signed_in: Option<&SignedIn>) -> Failure {
     match signed_in {
         Some(signed_in) => signed_in.end().await,
@@ -220,7 +220,7 @@ fn refresh_tokens(
             drop(lock);
             Ok(renewed)
         }
-        // What is left of the access token still counts; the issuer is tried again later.
+        // The access token counts until its end; the issuer is tried again later.
         Err(fault) if fault.is_unreachable() && !is_over => {
             let stored = StoredSignIn {
                 refresh_ms: now_ms.saturating_add(REFRESH_AGAIN_MS),
@@ -320,7 +320,7 @@ impl StoredSignIn {
         Caller {
             subject: self.subject.as_str().into(),
             groups: arcs(&self.groups),
-            // The process is the user's own: nobody shares it.
+            // The process is the user's own and is not shared.
             proof: Proof::LocalUser,
             sign_in: Some(Arc::new(sign_in)),
             ..Caller::default()

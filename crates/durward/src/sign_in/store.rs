@@ -69,7 +69,7 @@ impl SignInStore {
         &self.0
     }
 
-    /// Reads the sign-in; `None` if nobody is signed in.
+    /// Reads the sign-in; `None` without a sign-in.
     ///
     /// # Errors
     /// If the file is exposed, damaged, or sealed with another key.
