@@ -148,6 +148,15 @@ pub enum Command {
     /// Create, list, rotate and revoke the API keys of `durward serve`
     #[command(after_help = crate::keys::HELP)]
     Keys(crate::keys::KeysArgs),
+    /// Sign in at an issuer of durward.yaml, with a browser
+    #[command(after_help = crate::sign_in::LOGIN_HELP)]
+    Login(crate::sign_in::LoginArgs),
+    /// Sign out: revoke and delete the stored tokens
+    #[command(after_help = crate::sign_in::LOGOUT_HELP)]
+    Logout(crate::sign_in::LogoutArgs),
+    /// Show who is signed in
+    #[command(after_help = crate::sign_in::WHOAMI_HELP)]
+    Whoami(crate::sign_in::WhoamiArgs),
     /// Validate the configuration and print the effective settings
     #[command(after_help = crate::check::HELP)]
     Check(crate::check::CheckArgs),

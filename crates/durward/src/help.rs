@@ -21,7 +21,7 @@ Reference pages:
   cookbook   ten policies with their tests";
 
 /// Commands by what a person wants to do.
-pub const GROUPS: [(&str, &[&str]); 6] = [
+pub const GROUPS: [(&str, &[&str]); 7] = [
     (
         "Guard your servers",
         &[
@@ -29,6 +29,7 @@ pub const GROUPS: [(&str, &[&str]); 6] = [
             "reload",
         ],
     ),
+    ("Sign in", &["login", "logout", "whoami"]),
     ("Answer", &["approvals", "pins"]),
     (
         "Look",

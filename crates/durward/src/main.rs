@@ -52,6 +52,7 @@ mod run;
 mod sandbox;
 mod screening;
 mod serve;
+mod sign_in;
 mod signed;
 mod sim;
 mod spend;
@@ -126,6 +127,9 @@ fn main() -> ExitCode {
         Command::Models(args) => {
             route::run(&args, &settings, &journal_of(&places), &mut out, &mut err)
         }
+        Command::Login(args) => sign_in::login(&args, &settings, &places, &mut out, &mut err),
+        Command::Logout(args) => sign_in::logout(&args, &settings, &places, &mut out, &mut err),
+        Command::Whoami(args) => sign_in::whoami(&args, &places, &mut out, &mut err),
         Command::Check(args) => check::run(&args, &given, settings, &places, &mut out, &mut err),
         Command::Demo => demo::run(&places, &mut out, &mut err),
         Command::Policy(args) => policy::run(&args, &settings, &places, &mut out, &mut err),
@@ -276,6 +280,9 @@ fn needs_settings(command: &Command) -> bool {
         Command::Run(_)
         | Command::Serve(_)
         | Command::Keys(_)
+        | Command::Login(_)
+        | Command::Logout(_)
+        | Command::Whoami(_)
         | Command::Check(_)
         | Command::Models(_)
         | Command::Policy(_)

@@ -15,6 +15,21 @@ pub enum Proof {
     LocalUser,
     /// An API key of ours.
     ApiKey,
+    /// An access token of an issuer that the operator trusts.
+    AccessToken,
+}
+
+/// Sign-in of a caller at an issuer, as the access token states it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SignIn {
+    /// Issuer of the token: the URL that the configuration names.
+    pub issuer: Arc<str>,
+    /// Scopes that the issuer has granted.
+    pub scopes: Arc<[Arc<str>]>,
+    /// Id of the session at the issuer (`sid`), if the token names one.
+    pub sid: Option<Arc<str>>,
+    /// Client that the token was issued to (`client_id`, else `azp`), if the token names one.
+    pub client_id: Option<Arc<str>>,
 }
 
 /// An identified caller.
@@ -37,6 +52,8 @@ pub struct Caller {
     pub token: Option<Arc<str>>,
     /// The agent that calls on the caller's behalf; `None` if the caller's own client does.
     pub agent: Option<Arc<str>>,
+    /// Sign-in at an issuer; `None` for keys, accounts and the local user.
+    pub sign_in: Option<Arc<SignIn>>,
     /// Set when the credential is revoked: the gate judges nothing for this caller from then on.
     pub revocation: RevocationFlag,
 }
@@ -52,7 +69,7 @@ impl Caller {
     /// Whether the caller has to leave room for others: where one has a key, others may have one.
     #[must_use]
     pub fn has_to_share(&self) -> bool {
-        self.proof == Proof::ApiKey
+        self.proof != Proof::LocalUser
     }
 
     /// Returns whether the credential is revoked.

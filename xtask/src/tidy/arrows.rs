@@ -28,6 +28,10 @@ const ARROWS: &[(&str, AllowedUse)] = &[
         "toolkit",
         AllowedUse::Use(&["gate", "wire", "share", "state"]),
     ),
+    (
+        "identity",
+        AllowedUse::Use(&["gate", "net", "state", "toolkit"]),
+    ),
     ("echo", AllowedUse::Use(&["toolkit"])),
     (
         "mcp",

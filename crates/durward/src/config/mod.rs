@@ -7,6 +7,7 @@ mod expand;
 mod fault;
 mod file;
 mod guarded;
+pub mod identity;
 pub mod inspect;
 pub mod keys;
 mod model_cache;

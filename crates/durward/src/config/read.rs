@@ -7,6 +7,7 @@ use gate::limits::{
 };
 
 use super::fault::Fault;
+use super::identity;
 use super::inspect;
 use super::keys::SERVERS_ALIAS;
 use super::models;
@@ -42,6 +43,7 @@ pub fn settings(text: &str, reader: &Reader<'_>) -> Result<Settings, Fault> {
     );
     settings.servers = servers(&top, &mut warnings)?;
     read_serving(&top, &mut settings)?;
+    settings.identity = identity::read(&top)?;
     settings.models = models::read(&top, &mut warnings)?;
     let providers = settings.models.providers.iter();
     let servers = settings.servers.iter().map(|server| server.name.as_str());

@@ -20,6 +20,7 @@ impl Settings {
             Some(file) => file.display().to_string(),
             None => "the starter policy".to_owned(),
         })]);
+        rows.extend(self.identity.rows());
         rows.extend(self.models.rows());
         rows.extend(self.inspect.row());
         rows.extend(self.limit_rows());

@@ -12,6 +12,7 @@ use mcp::message::refusal::Refusals;
 use net::confine::Confine;
 
 use super::fault::Position;
+use super::identity::Identity;
 use super::inspect::Inspect;
 use super::models::Models;
 use super::notify::Notify;
@@ -238,6 +239,8 @@ pub struct Settings {
     pub serving: Serving,
     /// In the order of the file.
     pub servers: Vec<Server>,
+    /// Sign-in of people.
+    pub identity: Identity,
     pub models: Models,
     pub inspect: Inspect,
     pub policy: Setting<Option<PathBuf>>,
@@ -306,6 +309,7 @@ impl Default for Settings {
             listen: Setting::default(Listen::default()),
             serving: Serving::default(),
             servers: Vec::new(),
+            identity: Identity::default(),
             models: Models::default(),
             inspect: Inspect::default(),
             policy: Setting::default(None),

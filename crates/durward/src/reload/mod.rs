@@ -555,7 +555,10 @@ fn needs_restart(asked: &Asked, started: &Settings, now: &Settings) -> Vec<Strin
         return Vec::new();
     }
     let here = |key: &str| {
-        asked.group.is_some() || !(OF_SERVE.contains(&key) || key.starts_with("models."))
+        let is_of_serve = OF_SERVE.contains(&key)
+            || key.starts_with("models.")
+            || (key.starts_with("identity.") && key != "identity.required");
+        asked.group.is_some() || !is_of_serve
     };
     let live = |key: &str| KEYS.iter().any(|known| known.path == key && known.live);
     let (before, after) = (started.rows(), now.rows());
@@ -574,6 +577,7 @@ fn needs_restart(asked: &Asked, started: &Settings, now: &Settings) -> Vec<Strin
         .collect();
     if asked.group.is_some() {
         keys.extend(started.models.differ(&now.models));
+        keys.extend(started.identity.differ(&now.identity));
     }
     keys.sort_unstable();
     keys.dedup();

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use ::identity::{Issuers, ResourceServer};
+use gate::identity::TokenFault;
 use gate::identity::{
     Authenticate, Credential, Entry, IdentityFault, KeyHolders, KeyRing, LocalUser,
     RefusedCredential,
@@ -24,6 +26,8 @@ const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 /// Authenticates requests.
 pub struct Authentication {
     holders: KeyHolders,
+    /// Verifiers of access tokens, if `identity:` names issuers.
+    issuers: Option<Arc<Issuers>>,
     clock: SystemClock,
 }
 
@@ -47,8 +51,27 @@ impl Authentication {
         };
         Ok(Self {
             holders: KeyHolders::new(ring, local, required, local::now_ms()),
+            issuers: None,
             clock: SystemClock::new(),
         })
+    }
+
+    /// The same with people who have signed in at issuers.
+    pub fn with_issuers(self, issuers: Option<&Arc<Issuers>>) -> Self {
+        let Some(issuers) = issuers else {
+            return self;
+        };
+        let tokens = Arc::clone(issuers) as Arc<dyn Authenticate>;
+        Self {
+            holders: self.holders.with_tokens(tokens),
+            issuers: Some(Arc::clone(issuers)),
+            ..self
+        }
+    }
+
+    /// Returns what clients are shown of the protected resources, if people sign in here.
+    pub fn resource(&self) -> Option<&ResourceServer> {
+        self.issuers.as_ref().map(|issuers| issuers.resource())
     }
 
     /// The same with the holders of accounts.
@@ -84,10 +107,48 @@ impl Authentication {
             Peer::Address(address) => Some(address.ip().to_canonical()),
             _ => None,
         };
-        let shown = shown.from_user(user).sent_from(from);
-        let mut caller = self.holders.identify(&shown, local::about_ms())?;
+        let path = request.head.uri.path();
+        let shown = shown.from_user(user).sent_from(from).at_path(Some(path));
+        let now_ms = local::about_ms();
+        let found = match &self.issuers {
+            Some(issuers) => self.identify_person(issuers, request, &shown, now_ms).await,
+            None => self.holders.identify_unnoted(&shown, now_ms),
+        };
+        let mut caller =
+            found.inspect_err(|fault| self.holders.note_refusal(*fault, &shown, now_ms))?;
         caller.identity_ns = self.clock.mono_ns().saturating_sub(began_ns);
         Ok(caller)
+    }
+
+    /// Identifies a caller where people sign in; fetches keys of the issuer that are not known yet.
+    async fn identify_person(
+        &self,
+        issuers: &Arc<Issuers>,
+        request: &Request,
+        shown: &Credential<'_>,
+        now_ms: i64,
+    ) -> Result<Caller, IdentityFault> {
+        let query = request.head.uri.query().unwrap_or_default();
+        if query
+            .split('&')
+            .any(|pair| pair.starts_with("access_token="))
+        {
+            return Err(IdentityFault::Token(TokenFault::InQuery));
+        }
+        issuers.refresh_if_due(now_ms);
+        let found = self.holders.identify_unnoted(shown, now_ms);
+        let lacks_keys = matches!(
+            found,
+            Err(IdentityFault::Token(
+                TokenFault::KeyUnknown | TokenFault::IssuerUnreachable
+            ))
+        );
+        match shown.text() {
+            Some(text) if lacks_keys && issuers.fetch_for(text, now_ms).await => {
+                self.holders.identify_unnoted(shown, now_ms)
+            }
+            _ => found,
+        }
     }
 
     /// Revokes and returns the callers of accounts that a change has ended.
@@ -168,7 +229,9 @@ fn event(fault: IdentityFault) -> AuthEvent {
         | IdentityFault::Unknown
         | IdentityFault::Expired
         | IdentityFault::Revoked
+        | IdentityFault::Ambiguous
         | IdentityFault::OutOfScope => AuthEvent::KeyRefused,
+        IdentityFault::Token(_) => AuthEvent::TokenRefused,
     }
 }
 

@@ -53,6 +53,7 @@ use crate::policy::source::PolicySource;
 use crate::program;
 use crate::providers;
 use crate::reload::{Asked, Beside, Group, ReloadState, Reloader};
+use crate::sign_in;
 use admin::control::directory::Socket;
 
 use changes::Changes;
@@ -301,9 +302,25 @@ fn serve(
         None => None,
     };
     let accounts = budgets.as_ref().and_then(models::Budgets::accounts);
-    let authentication = Authentication::open(places, plan.require_key)?.with_accounts(accounts);
+    // Who speaks over our own standard streams shows no token.
+    let takes_tokens = settings.identity.is_on() && matches!(clients, Clients::Connect(_));
+    let issuers = takes_tokens.then(|| {
+        let options = settings.identity.options();
+        Arc::new(::identity::Issuers::new(options))
+    });
+    let authentication = Authentication::open(places, plan.require_key)?
+        .with_accounts(accounts)
+        .with_issuers(issuers.as_ref());
+    let signed_in = match &clients {
+        Clients::Connect(_) => None,
+        Clients::Streams => sign_in::caller(settings, places, err)?,
+    };
     let sync = sync_policy(args.sync, settings);
     let runtime = threads::runtime()?;
+    if let Some(issuers) = &issuers {
+        let started = runtime.block_on(issuers.start(local::now_ms()));
+        started.map_err(|fault| Failure::configuration(fault.to_string()))?;
+    }
     let listener = match &clients {
         Clients::Connect(_) => {
             let asked = args.threads.or(settings.serving.threads.value);
@@ -332,7 +349,8 @@ fn serve(
     let mut ruled = ruled.inspect_err(|_| drop(journal.close(local::now_ms(), "configuration")))?;
     let served = runtime.block_on(async {
         let models = modelled(&mut plan, &ruled, (settings, places), budgets)?;
-        let serving = Serving::new(&plan, &ruled, models, authentication, places, err).await?;
+        let callers = (authentication, issuers);
+        let serving = Serving::new(&plan, &ruled, models, callers, places, err).await?;
         let groups = ruled
             .iter()
             .map(|of| (Arc::clone(&of.gate), of.group.clone()));
@@ -350,7 +368,10 @@ fn serve(
             (Clients::Connect(out), Some(listener)) => {
                 serving.run(&plan, listener, keys, out).await
             }
-            _ => serving.speak(&plan, session, keys, places).await,
+            _ => {
+                let person = (places, signed_in);
+                serving.speak(&plan, session, keys, person).await
+            }
         }
     });
     plan.telemetry.iter().for_each(|export| export.close());
@@ -569,7 +590,7 @@ impl Serving {
         plan: &Plan,
         ruled: &[Ruled],
         models: Modelled,
-        authentication: Authentication,
+        (authentication, issuers): (Authentication, Option<Arc<::identity::Issuers>>),
         places: &Places,
         err: &mut dyn Write,
     ) -> Result<Self, Failure> {
@@ -600,6 +621,8 @@ impl Serving {
             mcp: Arc::clone(&face),
             models: models.face.clone(),
             accounts: models.accounts,
+            issuers,
+            is_secure: plan.options.tls.is_some(),
             gates: gates.clone(),
             states: ruled.iter().map(|of| of.state.clone()).collect(),
             telemetry: plan.telemetry.clone(),
@@ -609,7 +632,8 @@ impl Serving {
         };
         site.sources().export()?;
         let rhythm = Arc::new(Rhythm::default());
-        let router = Router::new(faces::of(&site), authentication, Arc::clone(&rhythm))
+        let faces = faces::of(&site);
+        let router = Router::new(faces, authentication, Arc::clone(&rhythm), site.is_secure)
             .map_err(|clash| Failure::configuration(clash.to_string()))?;
         Ok(Self {
             gates,

@@ -154,7 +154,7 @@ fn need_keys(plan: &Plan, settings: &Settings, places: &Places) -> Result<(), Fa
     let in_use = KeyRing::in_use(&places.keys()).map_err(|error| Failure::of_keys(&error))?;
     // Where there are accounts, nobody is answered without a token or a key.
     let has_accounts = plan.models.is_some() && settings.models.accounts.is_some();
-    if in_use || plan.require_key || has_accounts {
+    if in_use || plan.require_key || has_accounts || settings.identity.is_on() {
         return Ok(());
     }
     if plan.listen.is_local() {

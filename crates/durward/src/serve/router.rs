@@ -4,11 +4,14 @@ use std::sync::Arc;
 
 use gate::Gate;
 use gate::identity::IdentityFault;
-use http::StatusCode;
+use http::header::{HOST, WWW_AUTHENTICATE};
+use http::request::Parts;
+use http::{HeaderValue, StatusCode};
 use net::http::server::{BodyBudget, Handler, Request, Response, plain};
 use toolkit::face::{Clash, Face, Routes, Scope};
 
 use super::authentication::Authentication;
+use super::faces::backchannel_logout;
 use super::origin::Origin;
 use super::polling::Rhythm;
 
@@ -39,6 +42,8 @@ pub struct Router {
     bodies: BodyBudget,
     /// The caller that bodies of unknown callers count for.
     unknown: Arc<str>,
+    /// Whether clients speak TLS to this server.
+    is_secure: bool,
 }
 
 impl Router {
@@ -50,6 +55,7 @@ impl Router {
         faces: Vec<Arc<HttpFace>>,
         authentication: Authentication,
         rhythm: Arc<Rhythm>,
+        is_secure: bool,
     ) -> Result<Self, Clash> {
         Ok(Self {
             routes: table(&faces)?,
@@ -58,6 +64,7 @@ impl Router {
             rhythm,
             bodies: BodyBudget::default(),
             unknown: "".into(),
+            is_secure,
         })
     }
 
@@ -93,19 +100,26 @@ impl Router {
             return plain(StatusCode::NOT_FOUND, text);
         };
         let scope = face.scope(path);
-        let may_change_accounts = matches!(scope, Scope::Account);
+        let may_end_callers = matches!(scope, Scope::Account) || path == backchannel_logout::PATH;
         let who = match scope {
             Scope::Open => Err(IdentityFault::Missing),
             Scope::Keyed => {
                 let who = self.authentication.caller(&request, None).await;
                 // A token opens model APIs and its own account, and nothing of the operator's.
-                who.and_then(|caller| match caller.token {
-                    None => Ok(caller),
-                    Some(_) => Err(IdentityFault::OutOfScope),
+                who.and_then(|caller| match (&caller.token, &caller.sign_in) {
+                    (None, None) => Ok(caller),
+                    _ => Err(IdentityFault::OutOfScope),
                 })
             }
             Scope::Account | Scope::Servers => self.authentication.caller(&request, None).await,
             Scope::Server(name) => self.authentication.caller(&request, Some(name)).await,
+        };
+        let challenge = match (&who, self.authentication.resource()) {
+            (Err(fault), Some(resource)) if scope != Scope::Open => {
+                let base = resource.base(&base_of(&request.head, self.is_secure));
+                Some(resource.challenge(*fault, &base, path))
+            }
+            _ => None,
         };
         request.set_body_share(match &who {
             Ok(caller) => {
@@ -114,13 +128,25 @@ impl Router {
             }
             Err(_) => self.bodies.share_of(&self.unknown),
         });
-        let response = face.handle(who, request).await;
-        if may_change_accounts {
+        let mut response = face.handle(who, request).await;
+        if let Some(challenge) = challenge.and_then(|text| HeaderValue::try_from(text).ok())
+            && let Some(own) = response.headers_mut().get_mut(WWW_AUTHENTICATE)
+        {
+            *own = challenge;
+        }
+        if may_end_callers {
             // Before the answer: a caller that is identified after it is not revoked.
             self.end_revoked(&self.authentication.take_revoked());
         }
         response
     }
+}
+
+/// Returns the URL that a request was sent to, without its path. The server has checked the host.
+pub fn base_of(head: &Parts, is_secure: bool) -> String {
+    let scheme = if is_secure { "https" } else { "http" };
+    let host = head.headers.get(HOST).and_then(|host| host.to_str().ok());
+    format!("{scheme}://{}", host.unwrap_or_default())
 }
 
 impl Handler for Router {

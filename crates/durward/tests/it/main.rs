@@ -118,6 +118,7 @@ mod serve_streams;
 mod serve_tls;
 mod serve_users;
 mod server_messages;
+mod sign_in;
 mod sim_command;
 mod sim_files;
 mod simulation;

@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use super::credential::{Authenticate, Credential, LocalUser, Shown};
 use super::error::{IdentityFault, RingError};
 use super::revocation_table::RevocationTable;
-use super::ring::{Entry, KeyRing};
+use super::ring::{Entry, KeyRing, PREFIX};
+use super::token_fault::TokenFault;
 use crate::caller::{Caller, Proof};
 
 /// Most users of the machine that have a count of refusals each.
@@ -30,6 +31,8 @@ pub struct KeyHolders {
     revocations: RevocationTable,
     /// Prefix of the tokens of accounts, and their authenticator.
     accounts: Option<(&'static str, Arc<dyn Authenticate>)>,
+    /// Verifies access tokens of issuers.
+    tokens: Option<Arc<dyn Authenticate>>,
 }
 
 /// Count of each refusal.
@@ -88,6 +91,7 @@ impl KeyHolders {
             refused: Mutex::default(),
             revocations: RevocationTable::default(),
             accounts: None,
+            tokens: None,
         }
     }
 
@@ -97,6 +101,17 @@ impl KeyHolders {
         self.required.store(true, Ordering::Release);
         Self {
             accounts: Some((prefix, accounts)),
+            ..self
+        }
+    }
+
+    /// The same with access tokens of issuers: a bearer text that is neither a key nor a token of an account is given to
+    /// `tokens`. From then on every request needs a credential.
+    #[must_use]
+    pub fn with_tokens(self, tokens: Arc<dyn Authenticate>) -> Self {
+        self.required.store(true, Ordering::Release);
+        Self {
+            tokens: Some(tokens),
             ..self
         }
     }
@@ -128,12 +143,12 @@ impl KeyHolders {
         changes
     }
 
-    /// Revokes the callers of accounts that a change, or time, has ended, and returns them. Call it after a change and before its
-    /// answer: callers that are identified after the answer are not among them.
+    /// Revokes the callers of accounts and of issuers that a change, or time, has ended, and returns them. Call it after a change
+    /// and before its answer: callers that are identified after the answer are not among them.
     pub fn take_revoked(&self, now_ms: i64) -> Vec<Arc<str>> {
-        let accounts = self.accounts.as_ref();
-        let gone = accounts.map(|(_, accounts)| accounts.take_revoked(now_ms));
-        let gone = gone.unwrap_or_default();
+        let accounts = self.accounts.as_ref().map(|(_, accounts)| accounts);
+        let others = accounts.into_iter().chain(&self.tokens);
+        let gone: Vec<Arc<str>> = others.flat_map(|of| of.take_revoked(now_ms)).collect();
         self.revocations.revoke(&gone);
         gone
     }
@@ -158,6 +173,19 @@ impl KeyHolders {
         changed
     }
 
+    /// Returns who shows this, as [`Authenticate::identify`] does, without a note of a refusal: the caller notes it, or has it
+    /// judged again.
+    ///
+    /// # Errors
+    /// [`IdentityFault`].
+    pub fn identify_unnoted(
+        &self,
+        shown: &Credential<'_>,
+        now_ms: i64,
+    ) -> Result<Caller, IdentityFault> {
+        self.revocations.identify(|| self.find(shown, now_ms))
+    }
+
     fn find(&self, shown: &Credential<'_>, now_ms: i64) -> Result<Caller, IdentityFault> {
         if !self.need_keys() {
             return self.local.identify(shown, now_ms);
@@ -167,7 +195,33 @@ impl KeyHolders {
         {
             return accounts.identify(shown, now_ms);
         }
+        if let Some(tokens) = &self.tokens {
+            match shown.shown() {
+                Shown::Bearer(text) if !text.starts_with(PREFIX) => {
+                    return tokens.identify(shown, now_ms);
+                }
+                Shown::Nothing => return Err(IdentityFault::Token(TokenFault::Missing)),
+                Shown::Bearer(_) | Shown::Other | Shown::Unfit => {}
+            }
+        }
         self.ring().identify(shown, now_ms)
+    }
+
+    /// Notes a refusal, for [`KeyHolders::take_refused`].
+    pub fn note_refusal(&self, fault: IdentityFault, shown: &Credential<'_>, now_ms: i64) {
+        let credential = self.refused_credential(fault, shown, now_ms);
+        let mut refused = self.refused();
+        let most = match fault {
+            IdentityFault::OtherUser => USERS_MAX,
+            _ => REFUSALS_MAX,
+        };
+        let has_place = refused.len() < most || refused.contains_key(&credential);
+        let counted = if has_place {
+            credential
+        } else {
+            RefusedCredential::of(fault)
+        };
+        *refused.entry(counted).or_default() += 1;
     }
 
     fn refused_credential(
@@ -204,21 +258,9 @@ impl KeyHolders {
 
 impl Authenticate for KeyHolders {
     fn identify(&self, shown: &Credential<'_>, now_ms: i64) -> Result<Caller, IdentityFault> {
-        let found = self.revocations.identify(|| self.find(shown, now_ms));
+        let found = self.identify_unnoted(shown, now_ms);
         if let Err(fault) = &found {
-            let turned = self.refused_credential(*fault, shown, now_ms);
-            let mut refused = self.refused();
-            let most = match fault {
-                IdentityFault::OtherUser => USERS_MAX,
-                _ => REFUSALS_MAX,
-            };
-            let is_told = refused.len() < most || refused.contains_key(&turned);
-            let told = if is_told {
-                turned
-            } else {
-                RefusedCredential::of(*fault)
-            };
-            *refused.entry(told).or_default() += 1;
+            self.note_refusal(*fault, shown, now_ms);
         }
         found
     }
@@ -229,7 +271,8 @@ impl Authenticate for KeyRing {
         let text = match shown.shown() {
             Shown::Bearer(text) => text,
             Shown::Nothing => return Err(IdentityFault::Missing),
-            Shown::Other | Shown::Unfit => return Err(IdentityFault::Unknown),
+            Shown::Other => return Err(IdentityFault::Unknown),
+            Shown::Unfit => return Err(IdentityFault::Ambiguous),
         };
         let entry = self.check(text, now_ms)?;
         if let Some(server) = shown.server() {
@@ -341,7 +384,7 @@ mod tests {
         );
         let faults = [
             (Credential::none(), 50, IdentityFault::Missing),
-            (Credential::unfit(), 50, IdentityFault::Unknown),
+            (Credential::unfit(), 50, IdentityFault::Ambiguous),
             (Credential::other(), 50, IdentityFault::Unknown),
             (
                 shown.for_server(Some("other")),
@@ -353,7 +396,7 @@ mod tests {
         for (shown, now_ms, fault) in faults {
             assert_eq!(holders.identify(&shown, now_ms).map(drop), Err(fault));
         }
-        assert_eq!(holders.take_refused().len(), 4);
+        assert_eq!(holders.take_refused().len(), 5);
         assert!(holders.need_keys());
         assert_eq!(holders.take_refused().len(), 0);
         let changes = holders.look(100);

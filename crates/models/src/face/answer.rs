@@ -7,6 +7,7 @@ use gate::identity::IdentityFault;
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use net::http::server::{Response, ResponseBody, single};
+use toolkit::face::Challenge;
 use toolkit::reasons::http_status;
 
 use crate::call::{ESTIMATED, Relay, Trail, Unserved, Whole};
@@ -145,19 +146,13 @@ impl Answer {
 
     /// Nobody knows who asks.
     pub fn unknown_caller(&self, fault: IdentityFault) -> Response {
-        let status = match fault {
-            IdentityFault::OutOfScope | IdentityFault::OtherUser => StatusCode::FORBIDDEN,
-            IdentityFault::Missing
-            | IdentityFault::UserUnknown
-            | IdentityFault::Unknown
-            | IdentityFault::Expired
-            | IdentityFault::Revoked => StatusCode::UNAUTHORIZED,
-        };
+        let challenge = Challenge::of(fault);
+        let status = StatusCode::from_u16(challenge.status).unwrap_or(StatusCode::UNAUTHORIZED);
         let mut response = self.error(
             status,
             Told::new(fault.label(), fault.sentence().trim_end()),
         );
-        let challenge = HeaderValue::from_static("Bearer realm=\"durward\"");
+        let challenge = HeaderValue::from_static(challenge.header());
         response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
         response
     }

@@ -4,6 +4,7 @@
 //! are read and written.
 
 mod body;
+mod challenge;
 mod route;
 
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use gate::identity::IdentityFault;
 use crate::server::BoxFuture;
 use crate::trace::Trace;
 pub use body::object;
+pub use challenge::Challenge;
 pub use route::{Clash, ROUTES_MAX, Route, Routes};
 
 /// On whose behalf a face makes a request of its own, and the run that it belongs to.

@@ -37,6 +37,14 @@ servers:
     client_key: k.pem
     ca: ca.pem
     insecure_http: true
+identity:
+  issuers: { company: { issuer: "https://id.example/realms/t", audiences: [gate], algorithms: [ES256], subject_claim: email, groups_claim: realm_access.roles, client_id: cli, scopes: [openid, "mcp:read"] } }
+  public_url: "https://gate.example"
+  required: true
+  scopes: ["mcp:read"]
+  skew: 30s
+  lifetime_max: 2h
+  keys_max: 3h
 models:
   providers:
     far: { kind: openai, base_url: "https://far.example/v1", api_keys: ["${TOKEN}"], ca: ca.pem, models: [big], unsupported: refuse }
@@ -134,6 +142,12 @@ fn every_key_of_the_catalogue_is_read() {
             "true",
             "3",
             "/srv/data/policy.json",
+            "https://gate.example",
+            "true",
+            "mcp:read",
+            "30s",
+            "2h",
+            "3h",
             "30s",
             "20s",
             "2h",

@@ -104,6 +104,12 @@ pub fn models_driver(name: &str) -> PathBuf {
         .join(name)
 }
 
+/// Keycloak's home, with the realms of the tests to import.
+pub fn keycloak() -> Option<PathBuf> {
+    component("keycloak/home/bin/kc.sh")?;
+    component("keycloak/home")
+}
+
 /// The program on the Go SDK's client.
 pub fn go_client() -> Option<PathBuf> {
     component("clients-go/client")
