@@ -89,6 +89,9 @@ fn guard(
     err: &mut dyn Write,
 ) -> Result<u8, Failure> {
     plan.certificates.check()?;
+    if let Some(warning) = &plan.warning {
+        let _ = writeln!(err, "durward: {warning}");
+    }
     let policy = policy_of(plan, places, err)?;
     // The session begins all the same: the client is told by name, in the answer to its first request.
     let missing = plan.server.missing_program();
