@@ -157,7 +157,8 @@ fn a_long_call_that_finds_no_place_is_refused_with_a_record() {
     assert!(refused > 0, "every call found a place");
     let (code, place) = served.stop();
     assert_eq!(code, Some(0));
-    let decisions = place.journal().decisions();
+    let journal = place.journal();
+    let decisions = journal.decisions();
     let of_reason = decisions
         .iter()
         .filter(|own| own["reason"] == "reading_queue_full");
