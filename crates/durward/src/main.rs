@@ -146,7 +146,7 @@ fn main() -> ExitCode {
         }
         Command::Tools(args) => tools::run(&args, &settings, &places, &mut out, &mut err),
         Command::Call(args) => tools::call::run(&args, &settings, &places, &mut out, &mut err),
-        Command::Wrap(args) => wrap::wrap(&args, &kept(), &places, &mut out, &mut err),
+        Command::Wrap(args) => wrap::wrap(&args, (&kept(), &settings), &places, &mut out, &mut err),
         Command::Unwrap(args) => wrap::unwrap(&args, &places, &mut out, &mut err),
         Command::Status(args) => status::run(&args, &places, &mut out, &mut err),
         Command::Completions(args) => {

@@ -90,6 +90,9 @@ fn guard(
     err: &mut dyn Write,
 ) -> Result<u8, Failure> {
     plan.certificates.check()?;
+    if let Some(warning) = &plan.warning {
+        let _ = writeln!(err, "durward: {warning}");
+    }
     let policy = policy_of(plan, places, err)?;
     let signed_in = sign_in::caller(&settings, places, err)?;
     // The session begins all the same: the client is told by name, in the answer to its first request.

@@ -60,6 +60,8 @@ pub enum Reason {
     JournalBytesLimit,
     /// Too many calls are under way.
     UnderWayLimit,
+    /// The call takes long to read, and as many such calls wait as may.
+    ReadingQueueFull,
     /// What the caller may use is used up.
     BudgetSpent,
     /// What became known after the decision wants a person, who can no longer be asked.
@@ -72,7 +74,7 @@ pub enum Reason {
 
 impl Reason {
     /// All, in the order of the reference page.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 32] = [
         Self::DenyRule,
         Self::NoRule,
         Self::ProtectedPath,
@@ -100,6 +102,7 @@ impl Reason {
         Self::ToolRateLimit,
         Self::JournalBytesLimit,
         Self::UnderWayLimit,
+        Self::ReadingQueueFull,
         Self::BudgetSpent,
         Self::ApprovalTooLate,
         Self::FactsChanged,
@@ -137,6 +140,7 @@ impl Reason {
             Self::ToolRateLimit => "tool_rate_limited",
             Self::JournalBytesLimit => "journal_bytes_limited",
             Self::UnderWayLimit => "too_many_under_way",
+            Self::ReadingQueueFull => "reading_queue_full",
             Self::BudgetSpent => "budget_spent",
             Self::ApprovalTooLate => "approval_too_late",
             Self::FactsChanged => "facts_changed",
@@ -207,6 +211,10 @@ impl Reason {
                 reached("limits.journal_bytes on journal records of one caller within a minute")
             }
             Self::UnderWayLimit => reached("limits.concurrency on calls under way at once"),
+            Self::ReadingQueueFull => {
+                "refused: the call takes long to read, and too many such calls wait already; send shorter strings, or make the call again later"
+                    .into()
+            }
             Self::BudgetSpent => {
                 "refused: this call may use more than is left of the caller's budget; ask for less, or wait for the next window"
                     .into()
@@ -278,6 +286,7 @@ impl Reason {
             | Self::ToolRateLimit
             | Self::JournalBytesLimit
             | Self::UnderWayLimit
+            | Self::ReadingQueueFull
             | Self::BudgetSpent => "The same call can pass later: make fewer calls at a time.",
         }
     }
@@ -291,6 +300,7 @@ impl Reason {
             | Self::ToolRateLimit
             | Self::JournalBytesLimit
             | Self::UnderWayLimit
+            | Self::ReadingQueueFull
             | Self::PlaceUnsettled
             | Self::Unchecked
             | Self::BudgetSpent

@@ -47,6 +47,7 @@ pub fn mcp_error(reason: Reason) -> i32 {
         | Reason::JournalBytesLimit
         | Reason::BudgetSpent
         | Reason::PlaceUnsettled
+        | Reason::ReadingQueueFull
         | Reason::UnderWayLimit => REFUSED,
     }
 }
@@ -80,6 +81,7 @@ pub fn http_status(reason: Reason) -> StatusCode {
         | Reason::JournalBytesLimit
         | Reason::BudgetSpent
         | Reason::PlaceUnsettled
+        | Reason::ReadingQueueFull
         | Reason::UnderWayLimit => StatusCode::TOO_MANY_REQUESTS,
         Reason::CallerRevoked => StatusCode::UNAUTHORIZED,
         Reason::PinsUnreadable | Reason::Unchecked | Reason::Journal | Reason::Draining => {

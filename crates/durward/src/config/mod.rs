@@ -29,6 +29,7 @@ use std::path::{Path, PathBuf};
 
 pub use expand::Secret;
 pub use file::NAME as FILE_NAME;
+pub use keys::SERVERS_ALIAS;
 pub use settings::{Origin, Settings};
 pub use toolkit::files::is_ours;
 
@@ -62,6 +63,11 @@ pub fn load(source: &Source, places: &Places) -> Result<Settings, String> {
     let mut settings = match file {
         None => Settings::default(),
         Some(file) => load_file(&file, places)?,
+    };
+    settings.writable = match source {
+        Source::None => None,
+        Source::File(file) => Some(places.absolute(file)),
+        Source::Default => Some(places.config.join(FILE_NAME)),
     };
     let insecure = settings.insecure_http.value;
     let Settings { otel, warnings, .. } = &mut settings;

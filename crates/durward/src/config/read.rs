@@ -15,7 +15,7 @@ use super::node::{self, Value};
 use super::notify;
 use super::otel;
 use super::section::{ELEMENTS_MAX, Reader, Section};
-use super::server::{self, CALL_TIMEOUT_MS, Server};
+use super::server::{self, CALL_TIMEOUT_MS, ServerEntry};
 use super::settings::{Origin, SESSION_IDLE_S_MAX, Setting, Settings, THREADS_MAX, Tls, Warning};
 use super::values::{Listen, Size, Span};
 
@@ -41,7 +41,12 @@ pub fn settings(text: &str, reader: &Reader<'_>) -> Result<Settings, Fault> {
         &mut settings.listen,
         top.read("listen", str::parse::<Listen>)?,
     );
-    settings.servers = servers(&top, &mut warnings)?;
+    for entry in servers(&top, &mut warnings)? {
+        match entry {
+            ServerEntry::Own(server) => settings.servers.push(*server),
+            ServerEntry::OfClient(server) => settings.client_servers.push(server),
+        }
+    }
     read_serving(&top, &mut settings)?;
     settings.identity = identity::read(&top)?;
     settings.models = models::read(&top, &mut warnings)?;
@@ -114,7 +119,7 @@ impl<T> Setting<T> {
     }
 }
 
-fn servers(top: &Section<'_>, warnings: &mut Vec<Warning>) -> Result<Vec<Server>, Fault> {
+fn servers(top: &Section<'_>, warnings: &mut Vec<Warning>) -> Result<Vec<ServerEntry>, Fault> {
     let name = match (top.member("servers"), top.member(SERVERS_ALIAS)) {
         (Some(_), Some(second)) => {
             return Err(

@@ -115,6 +115,11 @@ impl<'r> Section<'r> {
         Ok(())
     }
 
+    /// Returns the names of all members.
+    pub fn names(&self) -> impl Iterator<Item = &'r str> {
+        self.members.iter().map(|member| member.name.as_str())
+    }
+
     /// The full name of a member, for messages.
     fn name(&self, member: &str) -> String {
         if self.path.is_empty() {

@@ -247,6 +247,19 @@ fn what_is_no_yaml_is_refused() {
 }
 
 #[test]
+fn a_server_with_declarations_alone_is_one_that_a_client_starts() {
+    let read = settings("servers:\n  a: { tools: { x: read }, relative_to: /srv }").unwrap();
+    assert!(read.servers.is_empty());
+    assert!(
+        read.declared_of("a")
+            .is_some_and(|own| own.declared("x").is_some())
+    );
+    assert!(read.declared_of("b").is_none());
+    let message = settings("servers:\n  a: { tools: { x: read }, pin: warn }").unwrap_err();
+    assert!(message.contains("has neither command nor url"), "{message}");
+}
+
+#[test]
 fn servers_that_cannot_be_are_refused() {
     let case = |inner: &'static str, expect: &'static str| {
         let message = settings(&format!("servers:\n  a: {inner}")).unwrap_err();

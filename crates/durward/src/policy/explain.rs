@@ -5,7 +5,8 @@ use std::io::{self, Write};
 use clap::Args;
 use gate::facts::{Fact, Facts};
 use gate::policy::{
-    DEFAULT_RULE, Judgement, Operation, PROTECTED_RULE, Policy, Reading, UNREAD_RULE, Verdict,
+    ANCESTOR_RULE, DEFAULT_RULE, Judgement, Operation, PROTECTED_RULE, Policy, Reading,
+    UNREAD_RULE, Verdict,
 };
 use gate::urls::UrlReading;
 use serde_json::{Value, json};
@@ -120,6 +121,9 @@ pub fn because(verdict: &Verdict<'_>) -> String {
         (PROTECTED_RULE, true) => {
             "it may touch a protected path, and a path cannot be resolved".into()
         }
+        (ANCESTOR_RULE, _) => {
+            "it may move a directory that holds protected paths, and nothing says what the tool does".into()
+        }
         (UNREAD_RULE, _) => {
             "its arguments are too large to be searched for protected places".into()
         }
@@ -213,6 +217,10 @@ impl Answer<'_> {
             "  {protected:7}  deny   {PROTECTED_RULE}{}",
             mark([PROTECTED_RULE, UNREAD_RULE].contains(&decided))
         )?;
+        if self.judgement.may_move_ancestor() {
+            let mark = mark(decided == ANCESTOR_RULE);
+            writeln!(out, "  yes      hitl   {ANCESTOR_RULE}{mark}")?;
+        }
         for reading in &self.readings {
             let rule = reading.rule;
             writeln!(
@@ -286,6 +294,7 @@ impl Answer<'_> {
             "unsure": verdict.unsure,
             "because": because(&verdict),
             "protected": word(self.judgement.protected()),
+            "may_move_ancestor": self.judgement.may_move_ancestor(),
             "operation": self.operation(),
             "side_effects": self.judgement.side_effects,
             "listed": self.listed,

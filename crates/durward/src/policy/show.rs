@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use gate::policy::{DEFAULT_RULE, PROTECTED_RULE, Rule};
+use gate::policy::{ANCESTOR_RULE, DEFAULT_RULE, Effect, PROTECTED_RULE, Rule};
 use serde_json::{Map, Value, json};
 
 use super::source::{self, Protected};
@@ -57,16 +57,22 @@ pub fn run(
     }
     let row = |cells: [&str; 4]| cells.map(str::to_owned).to_vec();
     let protected = "the state, the keys, the configuration, the policy, this program";
+    let above = "a directory above these, in a call of a tool that may move it";
     let mut rows = vec![row(["  -", "deny", PROTECTED_RULE, protected])];
+    let mut ancestor = Some(row(["  -", "hitl", ANCESTOR_RULE, above]));
     for (at, rule) in &rules {
         let conditions: Vec<String> = asked(rule)
             .map(|(name, texts)| format!("{name}={}", list(texts)))
             .collect();
+        if rule.effect != Effect::Deny {
+            rows.extend(ancestor.take());
+        }
         let number = format!("{:3}", at + 1);
         let id = Plain(&rule.id).to_string();
         let conditions = conditions.join(" and ");
         rows.push(row([&number, rule.effect.label(), &id, &conditions]));
     }
+    rows.extend(ancestor);
     let rest = "whatever no rule allows";
     rows.push(row(["  -", "deny", DEFAULT_RULE, rest]));
     let table = Table::of(&COLUMNS, &rows, layout::screen_width(), 0);

@@ -7,7 +7,7 @@ use mcp::describe::is_unknown;
 
 use super::source::PolicySource;
 use crate::config::Settings;
-use crate::config::server::Server;
+use crate::local::Reads;
 use crate::places::Places;
 
 /// Returns warnings about rules of a policy that allow by operations, as far as tools of servers with this policy have been
@@ -18,25 +18,24 @@ pub fn warnings(
     settings: &Settings,
     places: &Places,
 ) -> Vec<Warning> {
-    let servers = settings.servers.iter();
-    let servers = servers.filter(|server| every || settings.policy_of(Some(server)).0 == *source);
-    let unknown: Vec<UnknownTools> = servers
-        .filter_map(|server| unknown(server, places))
+    let has_policy = |server| every || settings.policy_of(server).0 == *source;
+    // A built-in server states what its tools do.
+    let own = settings.servers.iter().filter(|own| own.builtin.is_none());
+    let own = own.filter(|server| has_policy(Some(*server)));
+    let own = own.map(|server| (&server.name, &server.reads));
+    let of_clients = settings.client_servers.iter().filter(|_| has_policy(None));
+    let of_clients = of_clients.map(|server| (&server.name, &server.reads));
+    let unknown: Vec<UnknownTools> = own
+        .chain(of_clients)
+        .filter_map(|(name, reads)| unknown(name, reads, places))
         .collect();
     lint::unknown_tools(policy.rules(), &unknown)
 }
 
 /// Returns the tools of a server that are pinned and unknown; `None` if there are none, or if its pins cannot be read.
-fn unknown(server: &Server, places: &Places) -> Option<UnknownTools> {
-    // A built-in server states what its tools do.
-    if server.builtin.is_some() {
-        return None;
-    }
-    let book = PinFile::new(&places.pins(), &server.name)
-        .ok()?
-        .read()
-        .ok()??;
-    let declared = &server.reads.arguments;
+fn unknown(server: &str, reads: &Reads, places: &Places) -> Option<UnknownTools> {
+    let book = PinFile::new(&places.pins(), server).ok()?.read().ok()??;
+    let declared = &reads.arguments;
     let tools = book.tools.iter().filter(|(name, tool)| {
         let definition = tool.approved.as_ref();
         declared.declared(name).is_none()
@@ -44,7 +43,7 @@ fn unknown(server: &Server, places: &Places) -> Option<UnknownTools> {
     });
     let tools: Vec<String> = tools.map(|(name, _)| name.clone()).collect();
     (!tools.is_empty()).then(|| UnknownTools {
-        server: server.name.clone(),
+        server: server.to_owned(),
         tools,
     })
 }

@@ -34,6 +34,7 @@ mod config_file;
 mod conformance;
 mod data_flow;
 mod decisions;
+mod declared_classes;
 mod descriptions_screened;
 mod disk;
 mod documented;

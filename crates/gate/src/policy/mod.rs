@@ -1,6 +1,7 @@
 //! Policy: rules, compiled once, judged in one place for calling and for listing.
 //!
-//! Order of precedence: protected path, deny, hitl, allow, and where nothing matches: deny.
+//! Order of precedence: protected path, deny, a directory above a protected path (asks), hitl, allow, and where nothing
+//! matches: deny.
 
 mod compiled;
 pub mod conditions;
@@ -31,7 +32,9 @@ pub use compiled::OTHER_PATHS;
 pub use conditions::{Asked, CONDITIONS, ConditionDef, Conditions};
 pub use document::PolicyError;
 pub use explain::Reading;
-pub use judge::{DEFAULT_RULE, Judgement, NAMED_MAX, Named, PROTECTED_RULE, UNREAD_RULE, Verdict};
+pub use judge::{
+    ANCESTOR_RULE, DEFAULT_RULE, Judgement, NAMED_MAX, Named, PROTECTED_RULE, UNREAD_RULE, Verdict,
+};
 pub use rule::Rule;
 pub use tri::Tri;
 

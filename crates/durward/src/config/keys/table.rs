@@ -187,7 +187,7 @@ pub(super) const GENERAL: &[Key] = &[
         "servers.*.tools",
         "a map of read, write, delete, execute or send by tool, several with commas",
         "by exact names that are well known, else unknown",
-        "what the server's tools do: it outranks their annotations and names, and lets rules on operations and the starter policy know them",
+        "what the server's tools do: it outranks their annotations and names, and lets rules on operations and the starter policy know them. An entry with `tools` and without `command` and `url` is about a server that a client's entry starts with `durward run --name NAME`",
     ),
     key(
         "servers.*.relative_to",
