@@ -148,6 +148,9 @@ pub enum Command {
     /// Create, list, rotate and revoke the API keys of `durward serve`
     #[command(after_help = crate::keys::HELP)]
     Keys(crate::keys::KeysArgs),
+    /// Show the budgets that replicas share, release quota of a lost replica, end a freeze
+    #[command(after_help = crate::budgets::HELP)]
+    Budgets(crate::budgets::BudgetsArgs),
     /// Validate the configuration and print the effective settings
     #[command(after_help = crate::check::HELP)]
     Check(crate::check::CheckArgs),

@@ -5,6 +5,7 @@
 mod approvals;
 mod atomic;
 mod audit;
+mod budgets;
 mod builtin;
 mod certificates;
 mod check;
@@ -122,6 +123,7 @@ fn main() -> ExitCode {
             serve::run(&args, &given, source, settings, &places, &mut out, &mut err)
         }
         Command::Keys(args) => keys::run(&args, &settings, &places, &mut out, &mut err),
+        Command::Budgets(args) => budgets::run(&args, &settings, &mut out, &mut err),
         Command::Models(args) => route::run(&args, &settings, &mut out, &mut err),
         Command::Check(args) => check::run(&args, &given, settings, &places, &mut out, &mut err),
         Command::Demo => demo::run(&places, &mut out, &mut err),
@@ -176,6 +178,7 @@ fn folded(
             | Command::Pins(_)
             | Command::Approvals(_)
             | Command::Keys(_)
+            | Command::Budgets(_)
             | Command::Status(_)
             | Command::Wrap(_)
             | Command::Unwrap(_)
@@ -273,6 +276,7 @@ fn needs_settings(command: &Command) -> bool {
         Command::Run(_)
         | Command::Serve(_)
         | Command::Keys(_)
+        | Command::Budgets(_)
         | Command::Check(_)
         | Command::Models(_)
         | Command::Policy(_)

@@ -62,6 +62,8 @@ pub enum Reason {
     UnderWayLimit,
     /// What the caller may use is used up.
     BudgetSpent,
+    /// The store of the budgets cannot be reached, or grants nothing now.
+    BudgetUnavailable,
     /// What became known after the decision wants a person, who can no longer be asked.
     ApprovalTooLate,
     /// What became known after the decision contradicts what was judged.
@@ -72,7 +74,7 @@ pub enum Reason {
 
 impl Reason {
     /// All, in the order of the reference page.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 32] = [
         Self::DenyRule,
         Self::NoRule,
         Self::ProtectedPath,
@@ -101,6 +103,7 @@ impl Reason {
         Self::JournalBytesLimit,
         Self::UnderWayLimit,
         Self::BudgetSpent,
+        Self::BudgetUnavailable,
         Self::ApprovalTooLate,
         Self::FactsChanged,
         Self::CallerExpelled,
@@ -138,6 +141,7 @@ impl Reason {
             Self::JournalBytesLimit => "journal_bytes_limited",
             Self::UnderWayLimit => "too_many_under_way",
             Self::BudgetSpent => "budget_spent",
+            Self::BudgetUnavailable => "budget_unavailable",
             Self::ApprovalTooLate => "approval_too_late",
             Self::FactsChanged => "facts_changed",
             Self::CallerExpelled => "caller_expelled",
@@ -211,6 +215,10 @@ impl Reason {
                 "refused: this call may use more than is left of the caller's budget; ask for less, or wait for the next window"
                     .into()
             }
+            Self::BudgetUnavailable => {
+                "refused: the caller has a budget, and the store that counts it cannot be reached or grants nothing now"
+                    .into()
+            }
             Self::ApprovalTooLate => format!(
                 "refused: rule \"{rule}\" asks for a person's approval because of a fact that became known after the decision, when it is too late to ask"
             ),
@@ -270,6 +278,7 @@ impl Reason {
             Self::PinsUnreadable | Self::Journal => {
                 "No call can pass until this is repaired: tell the user."
             }
+            Self::BudgetUnavailable => "Make the call again in a minute.",
             Self::Draining => "Make the call again when Durward has started again.",
             Self::ApprovalQueueFull
             | Self::ApprovalTooManyWaiting
@@ -294,6 +303,7 @@ impl Reason {
             | Self::PlaceUnsettled
             | Self::Unchecked
             | Self::BudgetSpent
+            | Self::BudgetUnavailable
             | Self::ApprovalTimeout
             | Self::ApprovalQueueFull
             | Self::ApprovalTooManyWaiting

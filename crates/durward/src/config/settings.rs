@@ -17,6 +17,7 @@ use super::models::Models;
 use super::notify::Notify;
 use super::otel::Otel;
 use super::server::Server;
+use super::state_store::StateStore;
 use super::values::{Links, Listen, Pin, Share, Size, Span, Sync};
 use crate::places::WARN_BELOW_DEFAULT;
 use crate::policy_source::PolicySource;
@@ -246,6 +247,8 @@ pub struct Settings {
     pub breaker: Breaker,
     /// Where spans and metrics are exported to.
     pub otel: Otel,
+    /// Store that replicas share.
+    pub state: Option<StateStore>,
     pub sync: Setting<Sync>,
     /// What a start does about closed segments of the journal.
     pub verify: Setting<Verify>,
@@ -313,6 +316,7 @@ impl Default for Settings {
             approval: Approval::default(),
             breaker: Breaker::default(),
             otel: Otel::default(),
+            state: None,
             sync: Setting::default(Sync::Interval),
             verify: Setting::default(Verify::Stop),
             witness: None,

@@ -555,7 +555,8 @@ fn needs_restart(asked: &Asked, started: &Settings, now: &Settings) -> Vec<Strin
         return Vec::new();
     }
     let here = |key: &str| {
-        asked.group.is_some() || !(OF_SERVE.contains(&key) || key.starts_with("models."))
+        asked.group.is_some()
+            || !(OF_SERVE.contains(&key) || key.starts_with("models.") || key.starts_with("state."))
     };
     let live = |key: &str| KEYS.iter().any(|known| known.path == key && known.live);
     let (before, after) = (started.rows(), now.rows());
