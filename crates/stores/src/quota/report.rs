@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use state::StoreUnavailable;
 
-use super::counter::{JoinError, QuotaLeases};
+use super::counter::QuotaLeases;
 use super::server::QuotaOperation;
 
 /// Time between two signs of life, in milliseconds.
@@ -49,10 +49,7 @@ pub(super) async fn run(leases: Weak<QuotaLeases>) {
 
 async fn round(leases: &QuotaLeases, beat_at: &mut Instant) -> Result<(), StoreUnavailable> {
     if Instant::now() >= *beat_at {
-        leases.synchronise().await.map_err(|error| match error {
-            JoinError::NameTaken => StoreUnavailable::from(JoinError::NameTaken),
-            JoinError::Unavailable(error) => error,
-        })?;
+        leases.synchronise().await?;
         *beat_at = Instant::now() + Duration::from_millis(BEAT_MS);
     }
     let idle = Duration::from_millis(leases.options.idle_ms);

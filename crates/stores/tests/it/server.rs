@@ -34,7 +34,7 @@ pub fn redis() -> Option<RedisProcess> {
             std::env::var_os("CI").is_none(),
             "redis-server is missing: run scripts/setup-tests"
         );
-        println!("skipped: redis-server is missing: run scripts/setup-tests");
+        eprintln!("skipped: redis-server is missing: run scripts/setup-tests");
     }
     started
 }

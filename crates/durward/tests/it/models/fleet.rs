@@ -155,11 +155,11 @@ fn a_store_that_restarts_empty_is_frozen_until_all_have_reported_or_an_operator_
         first.ended().1
     };
     redis.restart().unwrap();
-    eventually("the other one finds the store frozen", || {
-        let (status, body) = call(&second);
-        assert_ne!(status, 200, "the use of the killed replica is not known");
-        status == 503 && code(&body) == "budget_unavailable"
+    eventually("the store is frozen", || {
+        replicas(&second)["frozen"] == true
     });
+    let (status, body) = call(&second);
+    assert_eq!((status, code(&body)), (503, "budget_unavailable"));
     let first = Arc::new(Served::start_ruled(first_place));
     eventually("all have reported", || call(&second).0 == 200);
     spent += 1 + calls_until_refused(&second) + calls_until_refused(&first);
