@@ -157,6 +157,9 @@ pub enum Command {
     /// Show who is signed in
     #[command(after_help = crate::sign_in::WHOAMI_HELP)]
     Whoami(crate::sign_in::WhoamiArgs),
+    /// Show the budgets that replicas share, release quota of a lost replica, end a freeze
+    #[command(after_help = crate::budgets::HELP)]
+    Budgets(crate::budgets::BudgetsArgs),
     /// Validate the configuration and print the effective settings
     #[command(after_help = crate::check::HELP)]
     Check(crate::check::CheckArgs),

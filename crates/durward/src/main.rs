@@ -5,6 +5,7 @@
 mod approvals;
 mod atomic;
 mod audit;
+mod budgets;
 mod builtin;
 mod certificates;
 mod check;
@@ -124,6 +125,7 @@ fn main() -> ExitCode {
             serve::run(&args, &given, source, settings, &places, &mut out, &mut err)
         }
         Command::Keys(args) => keys::run(&args, &settings, &places, &mut out, &mut err),
+        Command::Budgets(args) => budgets::run(&args, &settings, &mut out, &mut err),
         Command::Models(args) => {
             route::run(&args, &settings, &journal_of(&places), &mut out, &mut err)
         }
@@ -183,6 +185,7 @@ fn folded(
             | Command::Pins(_)
             | Command::Approvals(_)
             | Command::Keys(_)
+            | Command::Budgets(_)
             | Command::Status(_)
             | Command::Wrap(_)
             | Command::Unwrap(_)
@@ -283,6 +286,7 @@ fn needs_settings(command: &Command) -> bool {
         | Command::Login(_)
         | Command::Logout(_)
         | Command::Whoami(_)
+        | Command::Budgets(_)
         | Command::Check(_)
         | Command::Models(_)
         | Command::Policy(_)

@@ -64,6 +64,8 @@ pub enum Reason {
     ReadingQueueFull,
     /// What the caller may use is used up.
     BudgetSpent,
+    /// The store of the budgets cannot be reached, or grants nothing now.
+    BudgetUnavailable,
     /// What became known after the decision wants a person, who can no longer be asked.
     ApprovalTooLate,
     /// What became known after the decision contradicts what was judged.
@@ -104,6 +106,7 @@ impl Reason {
         Self::UnderWayLimit,
         Self::ReadingQueueFull,
         Self::BudgetSpent,
+        Self::BudgetUnavailable,
         Self::ApprovalTooLate,
         Self::FactsChanged,
         Self::CallerRevoked,
@@ -142,6 +145,7 @@ impl Reason {
             Self::UnderWayLimit => "too_many_under_way",
             Self::ReadingQueueFull => "reading_queue_full",
             Self::BudgetSpent => "budget_spent",
+            Self::BudgetUnavailable => "budget_unavailable",
             Self::ApprovalTooLate => "approval_too_late",
             Self::FactsChanged => "facts_changed",
             Self::CallerRevoked => "caller_expelled",
@@ -219,6 +223,10 @@ impl Reason {
                 "refused: this call may use more than is left of the caller's budget; ask for less, or wait for the next window"
                     .into()
             }
+            Self::BudgetUnavailable => {
+                "refused: the caller has a budget, and the store that counts it cannot be reached or grants nothing now"
+                    .into()
+            }
             Self::ApprovalTooLate => format!(
                 "refused: rule \"{rule}\" asks for a person's approval because of a fact that became known after the decision, when it is too late to ask"
             ),
@@ -278,6 +286,7 @@ impl Reason {
             Self::PinsUnreadable | Self::Journal => {
                 "No call can pass until this is repaired: tell the user."
             }
+            Self::BudgetUnavailable => "Make the call again in a minute.",
             Self::Draining => "Make the call again when Durward has started again.",
             Self::ApprovalQueueFull
             | Self::ApprovalTooManyWaiting
@@ -304,6 +313,7 @@ impl Reason {
             | Self::PlaceUnsettled
             | Self::Unchecked
             | Self::BudgetSpent
+            | Self::BudgetUnavailable
             | Self::ApprovalTimeout
             | Self::ApprovalQueueFull
             | Self::ApprovalTooManyWaiting

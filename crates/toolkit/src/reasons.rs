@@ -46,6 +46,7 @@ pub fn mcp_error(reason: Reason) -> i32 {
         | Reason::ToolRateLimit
         | Reason::JournalBytesLimit
         | Reason::BudgetSpent
+        | Reason::BudgetUnavailable
         | Reason::PlaceUnsettled
         | Reason::ReadingQueueFull
         | Reason::UnderWayLimit => REFUSED,
@@ -84,9 +85,11 @@ pub fn http_status(reason: Reason) -> StatusCode {
         | Reason::ReadingQueueFull
         | Reason::UnderWayLimit => StatusCode::TOO_MANY_REQUESTS,
         Reason::CallerRevoked => StatusCode::UNAUTHORIZED,
-        Reason::PinsUnreadable | Reason::Unchecked | Reason::Journal | Reason::Draining => {
-            StatusCode::SERVICE_UNAVAILABLE
-        }
+        Reason::PinsUnreadable
+        | Reason::Unchecked
+        | Reason::Journal
+        | Reason::BudgetUnavailable
+        | Reason::Draining => StatusCode::SERVICE_UNAVAILABLE,
     }
 }
 

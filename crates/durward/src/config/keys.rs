@@ -7,14 +7,18 @@ use crate::builtin;
 
 mod clouds;
 mod otel;
+mod state_store;
 mod table;
 
 use clouds::CLOUDS;
 use otel::OTEL;
+use state_store::STATE;
 use table::GENERAL;
 
 /// All keys, in the order of the reference page.
 pub const KEYS: &[Key] =
+    &joined::<{ GENERAL.len() + CLOUDS.len() + OTEL.len() + STATE.len() }>(BEFORE_STATE, STATE);
+const BEFORE_STATE: &[Key] =
     &joined::<{ GENERAL.len() + CLOUDS.len() + OTEL.len() }>(OF_THE_FILE, OTEL);
 const OF_THE_FILE: &[Key] = &joined::<{ GENERAL.len() + CLOUDS.len() }>(GENERAL, CLOUDS);
 

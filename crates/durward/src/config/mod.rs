@@ -22,6 +22,7 @@ pub mod rows;
 mod section;
 pub mod server;
 pub mod settings;
+pub mod state_store;
 mod unpriced;
 pub mod values;
 

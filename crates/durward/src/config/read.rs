@@ -17,6 +17,7 @@ use super::otel;
 use super::section::{ELEMENTS_MAX, Reader, Section};
 use super::server::{self, CALL_TIMEOUT_MS, ServerEntry};
 use super::settings::{Origin, SESSION_IDLE_S_MAX, Setting, Settings, THREADS_MAX, Tls, Warning};
+use super::state_store;
 use super::values::{Listen, Size, Span};
 
 /// Most servers in one file.
@@ -74,6 +75,7 @@ pub fn settings(text: &str, reader: &Reader<'_>) -> Result<Settings, Fault> {
     }
     replace(&mut settings.refusals, top.choice("refusals")?);
     replace(&mut settings.insecure_http, top.choice("insecure_http")?);
+    settings.state = state_store::read(&top)?;
     settings.otel = otel::read(&top, settings.insecure_http.value)?;
     replace(&mut settings.watch, top.choice("watch")?);
     read_breaker(&top, &mut settings)?;

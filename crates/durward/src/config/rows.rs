@@ -1,6 +1,7 @@
 //! What applies, as rows of key, value and origin.
 
 use super::settings::{Origin, Setting, Settings};
+use super::state_store::StateStore;
 use super::values::{self, Choice, Size, Span};
 
 /// One line of what applies.
@@ -78,6 +79,7 @@ impl Settings {
             row("watch", &self.watch, worded),
         ]);
         rows.extend(self.otel.rows());
+        rows.extend(self.state.iter().flat_map(StateStore::rows));
         rows
     }
 

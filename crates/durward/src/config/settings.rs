@@ -20,6 +20,7 @@ use super::models::Models;
 use super::notify::Notify;
 use super::otel::Otel;
 use super::server::{ClientServer, Server};
+use super::state_store::StateStore;
 use super::values::{Links, Listen, Pin, Share, Size, Span, Sync};
 use crate::local::Reads;
 use crate::places::WARN_BELOW_DEFAULT;
@@ -256,6 +257,8 @@ pub struct Settings {
     pub breaker: Breaker,
     /// Where spans and metrics are exported to.
     pub otel: Otel,
+    /// Store that replicas share.
+    pub state: Option<StateStore>,
     pub sync: Setting<Sync>,
     /// What a start does about closed segments of the journal.
     pub verify: Setting<Verify>,
@@ -326,6 +329,7 @@ impl Default for Settings {
             approval: Approval::default(),
             breaker: Breaker::default(),
             otel: Otel::default(),
+            state: None,
             sync: Setting::default(Sync::Interval),
             verify: Setting::default(Verify::Stop),
             witness: None,

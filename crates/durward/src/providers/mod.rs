@@ -3,6 +3,7 @@
 mod accounts;
 mod google;
 mod played;
+pub mod shared_store;
 
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use ::models::upstream::{
 use ::models::{Budgets, Catalogue, FaceOptions, Prices, Provider};
 use state::underway::Left;
 use state::{CounterStore, FileCounter, Underway};
+use stores::LeasedCounter;
 
 use crate::config::Settings;
 use crate::config::model_clouds::{Cloud, Signing};
@@ -53,26 +55,37 @@ pub fn catalogue(settings: &Settings, insecure: bool) -> Result<Option<Catalogue
 /// The file, in the state directory, that says what was used of the budgets.
 const BUDGETS_FILE: &str = "budgets";
 
-/// The budgets, and what was used of them before, with the accounts where there are any; `None` where there are
-/// neither.
+/// Returns the budgets with their use so far and the accounts, and their counter if replicas share it; `None` if there
+/// are neither budgets nor accounts.
 ///
 /// # Errors
 /// Where what was used, or the accounts, cannot be read or kept.
-pub fn budgets(settings: &Settings, places: &Places) -> Result<Option<Budgets>, Failure> {
+pub fn budgets(
+    settings: &Settings,
+    places: &Places,
+) -> Result<Option<(Budgets, Option<Arc<LeasedCounter>>)>, Failure> {
     let models = &settings.models;
     if models.providers.is_empty() || (models.budgets.is_empty() && models.accounts.is_none()) {
         return Ok(None);
     }
     let file = places.state.join(BUDGETS_FILE);
-    let counter = FileCounter::open(&file)
-        .map_err(|error| Failure::other(format!("the budgets cannot be kept: {error}")))?;
-    let counter: Arc<dyn CounterStore> = Arc::new(counter);
+    let (counter, shared) = match &settings.state {
+        Some(store) => {
+            let shared = shared_store::open_counter(store, &file)?;
+            (Arc::clone(&shared) as Arc<dyn CounterStore>, Some(shared))
+        }
+        None => {
+            let counter = FileCounter::open(&file)
+                .map_err(|error| Failure::other(format!("the budgets cannot be kept: {error}")))?;
+            (Arc::new(counter) as Arc<dyn CounterStore>, None)
+        }
+    };
     let own = models.accounts.as_ref();
     let accounts = own.map(|own| accounts::open(own, places, Arc::clone(&counter)));
     let rules = models.budgets.clone();
     let reserve = models.reserve.value;
     let budgets = Budgets::new(rules, counter, reserve, prices(settings));
-    Ok(Some(budgets.with_accounts(accounts.transpose()?)))
+    Ok(Some((budgets.with_accounts(accounts.transpose()?), shared)))
 }
 
 /// The file, in the state directory, that notes streams under way; further processes have one with a number each.

@@ -557,6 +557,7 @@ fn needs_restart(asked: &Asked, started: &Settings, now: &Settings) -> Vec<Strin
     let here = |key: &str| {
         let is_of_serve = OF_SERVE.contains(&key)
             || key.starts_with("models.")
+            || key.starts_with("state.")
             || (key.starts_with("identity.") && key != "identity.required");
         asked.group.is_some() || !is_of_serve
     };

@@ -282,6 +282,9 @@ fn code_of(done: Result<u8, Failure>, err: &mut dyn Write) -> u8 {
     }
 }
 
+/// Longest wait for the store at the end.
+const STORE_CLOSE: std::time::Duration = std::time::Duration::from_secs(2);
+
 fn serve(
     (args, given, source): (&ServeArgs, &Given, config::Source),
     settings: &Settings,
@@ -300,6 +303,10 @@ fn serve(
     let budgets = match plan.models {
         Some(_) => providers::budgets(settings, places)?,
         None => None,
+    };
+    let (budgets, shared) = match budgets {
+        Some((budgets, shared)) => (Some(budgets), shared),
+        None => (None, None),
     };
     let accounts = budgets.as_ref().and_then(models::Budgets::accounts);
     // Who speaks over our own standard streams shows no token.
@@ -376,6 +383,11 @@ fn serve(
     });
     plan.telemetry.iter().for_each(|export| export.close());
     runtime.shutdown_background();
+    if let Some(Err(error)) = shared.map(|counter| counter.close(STORE_CLOSE)) {
+        tracing::warn!(
+            "budgets: {error}; the unused quota of this replica counts as used until it is back"
+        );
+    }
     let gates = served.inspect_err(|_| {
         // What ended it is said; a failure here is the lesser one.
         drop(journal.close(local::now_ms(), "error"));

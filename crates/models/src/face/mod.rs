@@ -449,7 +449,7 @@ impl Face {
             } => (Reason::RateLimit, *ends_in_ms),
             ReserveError::Exhausted { ends_in_ms, .. } => (Reason::BudgetSpent, *ends_in_ms),
             ReserveError::InvalidAccount | ReserveError::StoreFull => (Reason::BudgetSpent, None),
-            ReserveError::Unavailable(_) => (Reason::Journal, None),
+            ReserveError::Unavailable(_) => (Reason::BudgetUnavailable, None),
         };
         tracing::debug!("nothing was reserved: {error}");
         let target = route.targets().next();

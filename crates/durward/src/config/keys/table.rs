@@ -470,6 +470,12 @@ pub(super) const GENERAL: &[Key] = &[
         "tokens that may be read and written within a window; a call reserves the most that it may use, and returns the rest",
     ),
     key(
+        "models.budgets.*.requests",
+        "number",
+        "",
+        "instead of `tokens`: how many calls may be made within a window",
+    ),
+    key(
         "models.budgets.*.window",
         "span of time",
         "one that never ends",

@@ -55,7 +55,7 @@ models:
     google: { kind: vertex, location: eu, credentials: key.json, metadata: false, models: [big] }
   aliases: { smart: { tiers: [far/big, [near/a, near/b]], rotate: weighted, weights: { near/a: 3 }, overflow: [far/big], deadline: 9s } }
   prices: { far/big: { input: 1.25, output: 10, cached: 0.125, written: 1.5625, reasoning: 12.000001 }, azure/big: { input: 1, output: 1 }, aws/big: { input: 1, output: 1 }, vertex/big: { input: 1, output: 1 }, google/big: { input: 1, output: 1 } }
-  budgets: { own: { tokens: 1000, window: 24h, per: group, groups: [dev] }, money: { cost: 2.50 } }
+  budgets: { own: { tokens: 1000, window: 24h, per: group, groups: [dev] }, money: { cost: 2.50 }, calls: { requests: 7 } }
   deadline: 30s
   stall: 20s
   stream_max: 2h
@@ -99,6 +99,7 @@ otel:
   interval: 15s
   queue: 512
   service: gate
+state: { url: "redis://me:${TOKEN}@store.example:6380/1", password: "${TOKEN}", prefix: gates, replica: a1, replicas: 3, on_loss: share }
 "#;
 
 #[test]
@@ -213,6 +214,12 @@ fn every_key_of_the_catalogue_is_read() {
             "15s",
             "512",
             "gate",
+            "redis://store.example:6380/1",
+            "***",
+            "gates",
+            "a1",
+            "3",
+            "share",
         ]
     );
 }

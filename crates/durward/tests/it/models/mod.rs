@@ -11,6 +11,7 @@ mod configured;
 mod defects;
 mod explained;
 mod fault_scopes;
+mod fleet;
 mod foreign;
 mod foreign_away;
 mod foreign_litellm;

@@ -115,6 +115,12 @@ pub fn go_client() -> Option<PathBuf> {
     component("clients-go/client")
 }
 
+/// A Redis server of the test's own.
+pub fn redis_server() -> Option<mocks::redis_server::RedisProcess> {
+    component("redis/usr/bin/redis-server")?;
+    mocks::redis_server::RedisProcess::start(&repository().join(".cache"), &[]).unwrap()
+}
+
 /// nginx, the system's own or Debian's.
 pub fn nginx() -> Option<PathBuf> {
     let own = Path::new("/usr/sbin/nginx");
