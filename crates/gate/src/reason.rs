@@ -76,7 +76,7 @@ pub enum Reason {
 
 impl Reason {
     /// All, in the order of the reference page.
-    pub const ALL: [Self; 32] = [
+    pub const ALL: [Self; 33] = [
         Self::DenyRule,
         Self::NoRule,
         Self::ProtectedPath,
