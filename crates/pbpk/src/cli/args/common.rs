@@ -14,6 +14,10 @@ pub struct ModelArgs {
     /// Change a parameter or start value; repeatable, and PATH may hold * and **
     #[arg(long = "param", value_name = "PATH=VALUE[unit]")]
     pub params: Vec<String>,
+    /// Give these doses instead of the file's: DOSE[,interval=TIME][,number=N][,start=TIME][,infusion=TIME][,loading=DOSE]
+    /// [,container=PATH][,steady], such as '250 mg,interval=12 h,number=6'; repeatable
+    #[arg(long = "dose", value_name = "REGIMEN")]
+    pub doses: Vec<String>,
     /// Refuse what the schema forbids but the genuine solver tolerates
     #[arg(long)]
     pub strict: bool,
