@@ -11,7 +11,7 @@ use clap::{Args as ClapArgs, Subcommand};
 pub use common::{
     CacheArgs, ModelArgs, ObservedArgs, OutputArgs, SolverArgs, TimeoutArgs, UnitArgs,
 };
-pub use estimate::{ErrorModel, FitArgs, SensitivityArgs};
+pub use estimate::{FitArgs, IntervalChoice, SensitivityArgs};
 pub use look::{DiffArgs, ExplainArgs, ExportArgs, ExportFormat, InfoArgs, ParamsArgs};
 pub use population::{BatchArgs, IndividualArgs, MergeArgs, PopulationArgs};
 pub use single::{PkArgs, PlotArgs, RunArgs, SteadyArgs};

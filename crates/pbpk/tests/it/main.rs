@@ -26,6 +26,7 @@ mod export_simmodel;
 mod files;
 mod fit;
 mod goodness;
+mod likelihood;
 mod nca_numpy;
 mod observed_files;
 mod overlays;
