@@ -31,7 +31,7 @@ pub(super) fn run(
         return Err(CommandFailure::misuse(message.to_owned()));
     }
     let model = model::open(&args.model, &deadline, err)?;
-    let named = (args.of.dv.as_slice(), [].as_slice());
+    let named = (&args.of, [].as_slice());
     let observed = observed::read(&args.data, &model, named, &deadline, err)?;
     let weights = weights(args, &model)?;
     let parameters = parameters(args, &model)?;

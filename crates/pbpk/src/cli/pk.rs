@@ -103,7 +103,7 @@ fn observed_curves(
     deadline: &model::Deadline,
     err: &mut (dyn Write + Send),
 ) -> Result<(Instance, Vec<CurveTable>), CommandFailure> {
-    let named = (args.of.dv.as_slice(), args.output.outputs.as_slice());
+    let named = (&args.of, args.output.outputs.as_slice());
     let data = observed::read(file, &model, named, deadline, err)?;
     let outputs = data.iter().map(|one| one.position).collect();
     let instance = model::individual(model, outputs, &args.model, deadline)?;

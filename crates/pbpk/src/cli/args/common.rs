@@ -52,6 +52,9 @@ pub struct ObservedArgs {
     /// Output that the column DV of a NONMEM-like table is of; with several compartments CMT=OUTPUT, repeatable
     #[arg(long = "dv", value_name = "[CMT=]OUTPUT")]
     pub dv: Vec<String>,
+    /// Sheet of a workbook with observed data (xlsx, xls, ods), by default the first
+    #[arg(long, value_name = "NAME")]
+    pub sheet: Option<String>,
 }
 
 /// Where results are kept for the next time.

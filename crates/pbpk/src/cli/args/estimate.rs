@@ -109,7 +109,7 @@ likelihood, AIC and BIC are printed.")]
 pub struct FitArgs {
     #[command(flatten)]
     pub model: ModelArgs,
-    /// Observed data (CSV)
+    /// Observed data: CSV, or a sheet of a workbook (xlsx, xls, ods)
     pub data: PathBuf,
     /// Parameter to fit, perhaps with bounds in base units; repeatable
     #[arg(long, value_name = "PATH[=MIN..MAX]", required = true)]
