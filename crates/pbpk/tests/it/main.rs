@@ -52,4 +52,5 @@ mod solve_lu;
 mod solve_problems;
 mod steady;
 mod stopping;
+mod studies;
 mod units;
