@@ -32,7 +32,9 @@ pub const GROUPS: [(&str, &[&str]); 6] = [
     ("Answer", &["approvals", "pins"]),
     (
         "Look",
-        &["logs", "audit", "status", "tools", "call", "models"],
+        &[
+            "logs", "audit", "status", "tools", "call", "models", "agents", "runs",
+        ],
     ),
     ("Measure", &["lab"]),
     ("Built-in servers", &["demo", "ssh", "sim"]),

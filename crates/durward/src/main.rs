@@ -2,6 +2,7 @@
 //!
 //! This is the table of contents: what each command does is in the module of its name.
 
+mod agents;
 mod approvals;
 mod atomic;
 mod audit;
@@ -49,6 +50,7 @@ mod reference;
 mod reload;
 mod route;
 mod run;
+mod runs;
 mod sandbox;
 mod screening;
 mod serve;
@@ -61,7 +63,7 @@ mod verify;
 mod wrap;
 
 use std::ffi::OsString;
-use std::io::{self, Write as _};
+use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -123,6 +125,11 @@ fn main() -> ExitCode {
         }
         Command::Keys(args) => keys::run(&args, &settings, &places, &mut out, &mut err),
         Command::Models(args) => route::run(&args, &settings, &mut out, &mut err),
+        Command::Agents(args) => {
+            let written = (&mut out as &mut dyn Write, &mut err as &mut dyn Write);
+            agents::command::run(&args, (&given, source), settings, &places, written)
+        }
+        Command::Runs(args) => runs::run(&args, &journal_of(&places), &mut out, &mut err),
         Command::Check(args) => check::run(&args, &given, settings, &places, &mut out, &mut err),
         Command::Demo => demo::run(&places, &mut out, &mut err),
         Command::Policy(args) => policy::run(&args, &settings, &places, &mut out, &mut err),
@@ -169,6 +176,8 @@ fn folded(
         command,
         Command::Check(_)
             | Command::Models(_)
+            | Command::Agents(_)
+            | Command::Runs(_)
             | Command::Demo
             | Command::Policy(_)
             | Command::Audit(_)
@@ -275,6 +284,8 @@ fn needs_settings(command: &Command) -> bool {
         | Command::Keys(_)
         | Command::Check(_)
         | Command::Models(_)
+        | Command::Agents(_)
+        | Command::Runs(_)
         | Command::Policy(_)
         | Command::Pins(_)
         | Command::Audit(_)

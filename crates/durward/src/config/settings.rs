@@ -11,6 +11,7 @@ use gate::limits::{Rate, Then};
 use mcp::message::refusal::Refusals;
 use net::confine::Confine;
 
+use super::agents::AgentsSection;
 use super::fault::Position;
 use super::inspect::Inspect;
 use super::models::Models;
@@ -239,6 +240,7 @@ pub struct Settings {
     /// In the order of the file.
     pub servers: Vec<Server>,
     pub models: Models,
+    pub agents: AgentsSection,
     pub inspect: Inspect,
     pub policy: Setting<Option<PathBuf>>,
     pub limits: Limits,
@@ -307,6 +309,7 @@ impl Default for Settings {
             serving: Serving::default(),
             servers: Vec::new(),
             models: Models::default(),
+            agents: AgentsSection::default(),
             inspect: Inspect::default(),
             policy: Setting::default(None),
             limits: Limits::default(),

@@ -1,5 +1,6 @@
 //! `durward serve`: guard many servers for many clients, over HTTP.
 
+mod agent;
 mod authentication;
 mod changes;
 mod descriptors;
@@ -28,6 +29,7 @@ use tokio::signal::unix::SignalKind;
 use tokio::sync::Notify;
 use toolkit::files::GuardedFiles;
 
+use crate::agents::AgentProvider;
 use crate::certificates::Certificates;
 use crate::config::settings::{SESSION_IDLE_S_MAX, THREADS_MAX};
 use crate::config::values::{self, Listen};
@@ -55,6 +57,7 @@ use crate::providers;
 use crate::reload::{Asked, Beside, Group, ReloadState, Reloader};
 use admin::control::directory::Socket;
 
+pub use agent::{AgentQuestion, ask_agent};
 use changes::Changes;
 pub use plan::NOTHING_TO_SERVE;
 pub use ready::Ready;
@@ -237,6 +240,8 @@ enum Clients<'o> {
     Connect(&'o mut dyn Write),
     /// The one of our own standard streams.
     Streams,
+    /// One question to an agent: the answer is written here, and whether there is one.
+    Asks(&'o AgentQuestion, &'o mut dyn Write, &'o mut bool),
 }
 
 /// Serves until a signal or the journal ends it; gives the exit code.
@@ -310,7 +315,7 @@ fn serve(
             plan.options.threads = Some(threads::started(asked, sync)?);
             Some(runtime.block_on(bound(&plan.listen))?)
         }
-        Clients::Streams => None,
+        Clients::Streams | Clients::Asks(..) => None,
     };
     plan.telemetry = Telemetry::of(&settings.otel)?;
     let OpenedJournal { journal, check } = open_journal(sync, places, instance)?;
@@ -349,6 +354,11 @@ fn serve(
         match (clients, listener) {
             (Clients::Connect(out), Some(listener)) => {
                 serving.run(&plan, listener, keys, out).await
+            }
+            (Clients::Asks(question, out, has_answer), _) => {
+                let (gates, answered) = serving.ask(question, places, (out, err)).await?;
+                *has_answer = answered;
+                Ok(gates)
             }
             _ => serving.speak(&plan, session, keys, places).await,
         }
@@ -484,6 +494,7 @@ impl Ruled {
 struct Modelled {
     face: Option<Arc<models::Face>>,
     accounts: Option<Arc<models::AccountsFace>>,
+    agents: Option<Arc<AgentProvider>>,
 }
 
 /// The faces of the model APIs and of accounts, behind the gate of their rules.
@@ -531,6 +542,7 @@ fn modelled(
     Ok(Modelled {
         face: Some(Arc::new(face)),
         accounts,
+        agents: own.agents,
     })
 }
 
@@ -596,6 +608,9 @@ impl Serving {
             plan.face.clone(),
             Box::new(local::random),
         ));
+        if let Some((agents, models)) = models.agents.as_ref().zip(models.face.as_ref()) {
+            agents.connect(models, &face);
+        }
         let site = Site {
             mcp: Arc::clone(&face),
             models: models.face.clone(),
