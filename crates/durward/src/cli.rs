@@ -172,6 +172,12 @@ pub enum Command {
     /// Show where a model name is routed, and what calls have cost
     #[command(after_help = crate::route::MODELS_HELP)]
     Models(crate::route::ModelsArgs),
+    /// Check, list and run agents
+    #[command(after_help = crate::agents::command::HELP)]
+    Agents(crate::agents::command::AgentsArgs),
+    /// Show the calls of a run as a tree
+    #[command(after_help = crate::runs::HELP)]
+    Runs(crate::runs::RunsArgs),
     /// Review and approve changed tool definitions
     #[command(after_help = crate::pins::HELP)]
     Pins(crate::pins::PinsArgs),

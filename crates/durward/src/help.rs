@@ -33,7 +33,9 @@ pub const GROUPS: [(&str, &[&str]); 7] = [
     ("Answer", &["approvals", "pins"]),
     (
         "Look",
-        &["logs", "audit", "status", "tools", "call", "models"],
+        &[
+            "logs", "audit", "status", "tools", "call", "models", "agents", "runs",
+        ],
     ),
     ("Measure", &["lab"]),
     ("Built-in servers", &["demo", "ssh", "sim"]),

@@ -2,6 +2,7 @@
 //!
 //! This is the table of contents: what each command does is in the module of its name.
 
+mod agents;
 mod approvals;
 mod atomic;
 mod audit;
@@ -50,6 +51,7 @@ mod reference;
 mod reload;
 mod route;
 mod run;
+mod runs;
 mod sandbox;
 mod screening;
 mod serve;
@@ -64,7 +66,7 @@ mod verify;
 mod wrap;
 
 use std::ffi::OsString;
-use std::io::{self, Write as _};
+use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -132,6 +134,11 @@ fn main() -> ExitCode {
         Command::Login(args) => sign_in::login(&args, &settings, &places, &mut out, &mut err),
         Command::Logout(args) => sign_in::logout(&args, &settings, &places, &mut out, &mut err),
         Command::Whoami(args) => sign_in::whoami(&args, &places, &mut out, &mut err),
+        Command::Agents(args) => {
+            let written = (&mut out as &mut dyn Write, &mut err as &mut dyn Write);
+            agents::command::run(&args, (&given, source), settings, &places, written)
+        }
+        Command::Runs(args) => runs::run(&args, &journal_of(&places), &mut out, &mut err),
         Command::Check(args) => check::run(&args, &given, settings, &places, &mut out, &mut err),
         Command::Demo => demo::run(&places, &mut out, &mut err),
         Command::Policy(args) => policy::run(&args, &settings, &places, &mut out, &mut err),
@@ -178,6 +185,8 @@ fn folded(
         command,
         Command::Check(_)
             | Command::Models(_)
+            | Command::Agents(_)
+            | Command::Runs(_)
             | Command::Demo
             | Command::Policy(_)
             | Command::Audit(_)
@@ -289,6 +298,8 @@ fn needs_settings(command: &Command) -> bool {
         | Command::Budgets(_)
         | Command::Check(_)
         | Command::Models(_)
+        | Command::Agents(_)
+        | Command::Runs(_)
         | Command::Policy(_)
         | Command::Pins(_)
         | Command::Audit(_)

@@ -6,6 +6,7 @@ use ::models::{Catalogue, Prices, Route, Target};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
+use crate::agents::AgentProvider;
 use crate::audit::Context;
 use crate::config::Settings;
 use crate::config::values::{Choice as _, Span};
@@ -84,7 +85,12 @@ pub fn run(
 }
 
 fn explain(args: &ExplainArgs, settings: &Settings) -> Result<Value, Failure> {
-    let Some(catalogue) = providers::catalogue(settings, true)? else {
+    let Some(catalogue) = providers::catalogue(
+        settings,
+        AgentProvider::new(&settings.agents).as_ref(),
+        true,
+    )?
+    else {
         return Err(Failure::other(
             "no model provider is configured; write models: { providers: … } in durward.yaml",
         ));

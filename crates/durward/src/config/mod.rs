@@ -3,6 +3,7 @@
 //! Flag, then environment, then file, then default. A value that came out of the environment is
 //! never shown, neither in a message nor by `Debug`.
 
+pub mod agents;
 mod expand;
 mod fault;
 mod file;

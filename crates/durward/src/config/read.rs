@@ -6,6 +6,7 @@ use gate::limits::{
     RESPONSE_BYTES_MAX, RESPONSE_BYTES_MIN, UNDER_WAY_MAX, WINDOW_MS_MAX, WINDOW_MS_MIN,
 };
 
+use super::agents;
 use super::fault::Fault;
 use super::identity;
 use super::inspect;
@@ -51,6 +52,7 @@ pub fn settings(text: &str, reader: &Reader<'_>) -> Result<Settings, Fault> {
     read_serving(&top, &mut settings)?;
     settings.identity = identity::read(&top)?;
     settings.models = models::read(&top, &mut warnings)?;
+    settings.agents = agents::read(&top, &settings.models, &settings.servers)?;
     let providers = settings.models.providers.iter();
     let servers = settings.servers.iter().map(|server| server.name.as_str());
     let peers: Vec<&str> = servers

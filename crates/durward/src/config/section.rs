@@ -212,6 +212,24 @@ impl<'r> Section<'r> {
         items.iter().enumerate().map(one).collect()
     }
 
+    /// Maps of a list; `pattern` is the path of each in the catalogue of keys.
+    pub fn items(&self, name: &str, pattern: &str) -> Result<Vec<Self>, Fault> {
+        let Some(member) = self.member(name) else {
+            return Ok(Vec::new());
+        };
+        let full = self.name(name);
+        let Value::List(items) = &member.node.value else {
+            let kind = member.node.value.kind();
+            let message = format!("{full} is {kind}; it must be a list of maps");
+            return Err(Fault::new(member.node.at, message));
+        };
+        bounded(items.len(), member.node.at, &full)?;
+        let open = |(at, item): (usize, &'r Node)| {
+            Section::open(self.reader, item, pattern, format!("{full}[{at}]"))
+        };
+        items.iter().enumerate().map(open).collect()
+    }
+
     /// A server's map.
     pub fn server(&self, member: &'r Member) -> Result<Section<'r>, Fault> {
         let path = format!("servers.{}", member.name);

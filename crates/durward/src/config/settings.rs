@@ -13,6 +13,7 @@ use gate::limits::{Rate, Then};
 use mcp::message::refusal::Refusals;
 use net::confine::Confine;
 
+use super::agents::AgentsSection;
 use super::fault::Position;
 use super::identity::Identity;
 use super::inspect::Inspect;
@@ -250,6 +251,7 @@ pub struct Settings {
     /// Servers that entries of clients start: how they are judged.
     pub client_servers: Vec<ClientServer>,
     pub models: Models,
+    pub agents: AgentsSection,
     pub inspect: Inspect,
     pub policy: Setting<Option<PathBuf>>,
     pub limits: Limits,
@@ -323,6 +325,7 @@ impl Default for Settings {
             identity: Identity::default(),
             client_servers: Vec::new(),
             models: Models::default(),
+            agents: AgentsSection::default(),
             inspect: Inspect::default(),
             policy: Setting::default(None),
             limits: Limits::default(),

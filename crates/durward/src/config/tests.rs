@@ -65,7 +65,7 @@ fn unknown_keys_are_refused_with_the_nearest() {
         ),
         (
             "\"a\\u202Eb\": 1",
-            "line 1, column 1: unknown key \"a\\u{202e}b\"\n  hint: known here: listen, root, prefix, search_above, require_key, share, session_idle, lenient, threads, servers, identity, models, inspect, policy, limits, approval, journal, call_timeout, tool_timeout, refusals, insecure_http, breaker, state_dir, confine, tls, allowed_hosts, allowed_origins, descriptions, pin, watch, otel, state",
+            "line 1, column 1: unknown key \"a\\u{202e}b\"\n  hint: known here: listen, root, prefix, search_above, require_key, share, session_idle, lenient, threads, servers, identity, models, inspect, policy, limits, approval, journal, call_timeout, tool_timeout, refusals, insecure_http, breaker, state_dir, confine, tls, allowed_hosts, allowed_origins, descriptions, pin, watch, agents, patterns, otel, state",
         ),
     ]);
 }

@@ -15,6 +15,7 @@ use state::underway::Left;
 use state::{CounterStore, FileCounter, Underway};
 use stores::LeasedCounter;
 
+use crate::agents::AgentProvider;
 use crate::config::Settings;
 use crate::config::model_clouds::{Cloud, Signing};
 use crate::config::models::Provider as Configured;
@@ -33,7 +34,11 @@ const PEM_BYTES_MAX: u64 = 1024 * 1024;
 ///
 /// # Errors
 /// What is wrong with the configuration.
-pub fn catalogue(settings: &Settings, insecure: bool) -> Result<Option<Catalogue>, Failure> {
+pub fn catalogue(
+    settings: &Settings,
+    agents: Option<&Arc<AgentProvider>>,
+    insecure: bool,
+) -> Result<Option<Catalogue>, Failure> {
     let models = &settings.models;
     if models.providers.is_empty() {
         return Ok(None);
@@ -44,12 +49,37 @@ pub fn catalogue(settings: &Settings, insecure: bool) -> Result<Option<Catalogue
         Some(played) => Ok(played.instead_of(own)),
         None => provider(own, reserve, insecure),
     });
-    let made = made.collect::<Result<Vec<_>, _>>()?;
+    let mut made = made.collect::<Result<Vec<_>, _>>()?;
+    made.extend(agents.map(|agents| Arc::clone(agents) as Arc<dyn Provider>));
     let deadline_ms = models.deadline.value.0;
     let breaker = settings.breaker.settings();
-    Catalogue::new(made, &models.aliases, deadline_ms, breaker)
-        .map(Some)
-        .map_err(|fault| Failure::configuration(format!("models: {fault}")))
+    let catalogue = Catalogue::new(made, &models.aliases, deadline_ms, breaker)
+        .map_err(|fault| Failure::configuration(format!("models: {fault}")))?;
+    check_agents(settings, &catalogue)?;
+    Ok(Some(catalogue))
+}
+
+/// Each agent calls a model that is configured, and that is no agent.
+fn check_agents(settings: &Settings, catalogue: &Catalogue) -> Result<(), Failure> {
+    for agent in &settings.agents.all {
+        let why = match catalogue.find(&agent.model) {
+            Some(route) if route.makes_calls() => "leads to an agent",
+            Some(_) => continue,
+            None => "is not a known model",
+        };
+        let names: Vec<String> = catalogue.names().map(|(name, _)| name).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let hint = gate::policy::document::nearest(&agent.model, &names).map_or_else(
+            || "name an alias of models.aliases, or PROVIDER/MODEL".to_owned(),
+            |near| format!("did you mean \"{near}\"?"),
+        );
+        let (name, model) = (&agent.name, agent.model.escape_debug());
+        return Err(Failure::configuration(format!(
+            "{}: agents.{name}.model: \"{model}\" {why}\n  hint: {hint}",
+            agent.at
+        )));
+    }
+    Ok(())
 }
 
 /// The file, in the state directory, that says what was used of the budgets.

@@ -33,7 +33,7 @@ use crate::limits::LimitArgs;
 use crate::local;
 use crate::notices::Notices;
 use crate::places::Places;
-use crate::policy::source::{PolicySource, Protected};
+use crate::policy::source::{PolicySource, Protected, narrow_policy};
 pub use group::Group;
 pub use state::{ReloadFailure, ReloadState};
 use watch::Watch;
@@ -517,7 +517,13 @@ fn prepare(asked: &Asked, mut places: Places) -> Result<Prepared, Fault> {
     let beside = asked.beside.as_ref();
     let beside = beside.map(|beside| Arc::clone(beside).prepare(&settings, &places));
     let beside = beside.transpose().map_err(of_config)?;
-    match source.load(Protected::AsRun, &places) {
+    // The agents of `durward run` are none.
+    let policy = source.load(Protected::AsRun, &places);
+    let policy = policy.and_then(|policy| match asked.group {
+        Some(_) => narrow_policy(policy, &settings.agents),
+        None => Ok(policy),
+    });
+    match policy {
         Ok(policy) => Ok(Prepared {
             settings,
             source,
@@ -579,6 +585,9 @@ fn needs_restart(asked: &Asked, started: &Settings, now: &Settings) -> Vec<Strin
     if asked.group.is_some() {
         keys.extend(started.models.differ(&now.models));
         keys.extend(started.identity.differ(&now.identity));
+        if started.agents != now.agents {
+            keys.push("agents");
+        }
     }
     keys.sort_unstable();
     keys.dedup();

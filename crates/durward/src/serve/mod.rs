@@ -1,5 +1,6 @@
 //! `durward serve`: guard many servers for many clients, over HTTP.
 
+mod agent;
 mod authentication;
 mod changes;
 mod descriptors;
@@ -28,6 +29,7 @@ use tokio::signal::unix::SignalKind;
 use tokio::sync::Notify;
 use toolkit::files::GuardedFiles;
 
+use crate::agents::AgentProvider;
 use crate::certificates::Certificates;
 use crate::config::settings::{SESSION_IDLE_S_MAX, THREADS_MAX};
 use crate::config::values::{self, Listen};
@@ -56,6 +58,7 @@ use crate::reload::{Asked, Beside, Group, ReloadState, Reloader};
 use crate::sign_in;
 use admin::control::directory::Socket;
 
+pub use agent::{AgentQuestion, ask_agent};
 use changes::Changes;
 pub use plan::NOTHING_TO_SERVE;
 pub use ready::Ready;
@@ -238,6 +241,8 @@ enum Clients<'o> {
     Connect(&'o mut dyn Write),
     /// The one of our own standard streams.
     Streams,
+    /// One question to an agent: the answer is written here, and whether there is one.
+    Asks(&'o AgentQuestion, &'o mut dyn Write, &'o mut bool),
 }
 
 /// Serves until a signal or the journal ends it; gives the exit code.
@@ -334,7 +339,7 @@ fn serve(
             plan.options.threads = Some(threads::started(asked, sync)?);
             Some(runtime.block_on(bound(&plan.listen))?)
         }
-        Clients::Streams => None,
+        Clients::Streams | Clients::Asks(..) => None,
     };
     plan.telemetry = Telemetry::of(&settings.otel)?;
     let OpenedJournal { journal, check } = open_journal(sync, places, instance)?;
@@ -374,6 +379,11 @@ fn serve(
         match (clients, listener) {
             (Clients::Connect(out), Some(listener)) => {
                 serving.run(&plan, listener, keys, out).await
+            }
+            (Clients::Asks(question, out, has_answer), _) => {
+                let (gates, answered) = serving.ask(question, places, (out, err)).await?;
+                *has_answer = answered;
+                Ok(gates)
             }
             _ => {
                 let person = (places, signed_in);
@@ -517,6 +527,7 @@ impl Ruled {
 struct Modelled {
     face: Option<Arc<models::Face>>,
     accounts: Option<Arc<models::AccountsFace>>,
+    agents: Option<Arc<AgentProvider>>,
 }
 
 /// The faces of the model APIs and of accounts, behind the gate of their rules.
@@ -564,6 +575,7 @@ fn modelled(
     Ok(Modelled {
         face: Some(Arc::new(face)),
         accounts,
+        agents: own.agents,
     })
 }
 
@@ -629,6 +641,9 @@ impl Serving {
             plan.face.clone(),
             Box::new(local::random),
         ));
+        if let Some((agents, models)) = models.agents.as_ref().zip(models.face.as_ref()) {
+            agents.connect(models, &face);
+        }
         let site = Site {
             mcp: Arc::clone(&face),
             models: models.face.clone(),

@@ -12,6 +12,7 @@ use mcp::message::refusal::Refusals;
 use net::http::server::{Listener, Names, Options, server_config};
 
 use super::{Further, ServeArgs, descriptors};
+use crate::agents::AgentProvider;
 use crate::checker;
 use crate::config::Settings;
 use crate::config::server::Server;
@@ -67,6 +68,8 @@ pub struct Models {
     /// By which rules they are judged.
     pub policy: PolicySource,
     pub catalogue: ::models::Catalogue,
+    /// The agents among its providers.
+    pub agents: Option<Arc<AgentProvider>>,
     pub options: ::models::FaceOptions,
 }
 
@@ -254,9 +257,11 @@ fn distinct(servers: &[Planned]) -> Result<(), Failure> {
 }
 
 fn models(args: &ServeArgs, settings: &Settings) -> Result<Option<Models>, Failure> {
-    let catalogue =
-        providers::catalogue(settings, args.insecure_http || settings.insecure_http.value)?;
+    let agents = AgentProvider::new(&settings.agents);
+    let insecure = args.insecure_http || settings.insecure_http.value;
+    let catalogue = providers::catalogue(settings, agents.as_ref(), insecure)?;
     Ok(catalogue.map(|catalogue| Models {
+        agents,
         policy: settings.policy_of(None).0,
         catalogue,
         options: providers::options(settings),

@@ -13,6 +13,7 @@
 )]
 
 mod addresses_recorded;
+mod agents;
 mod approval_calls;
 mod approval_change;
 mod approval_client;

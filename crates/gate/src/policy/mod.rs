@@ -103,6 +103,34 @@ impl Policy {
         })
     }
 
+    /// Returns the policy with further rules, which deny or ask: they narrow what it allows.
+    ///
+    /// # Errors
+    /// The first fault of the rules, and a rule that allows.
+    pub fn narrowed_by(mut self, text: &str) -> Result<Self, PolicyError> {
+        let failed = |message: String| PolicyError {
+            line: 1,
+            column: 1,
+            message,
+            hint: None,
+        };
+        let rules = load::parse(text)?;
+        if let Some(rule) = rules.iter().find(|rule| rule.effect == Effect::Allow) {
+            return Err(failed(format!(
+                "the rule \"{}\" allows, where rules only narrow",
+                rule.id
+            )));
+        }
+        for rule in rules {
+            let compiled = compiled::Compiled::new(&rule, None).map_err(failed)?;
+            self.compiled.push(compiled);
+            self.rules.push(rule);
+        }
+        self.index = index::Index::of(self.rules.iter().zip(&self.compiled));
+        self.digest = checksum(&format!("{}{text}", self.digest));
+        Ok(self)
+    }
+
     /// Refuses calls that may change these absolute paths, or anything below them. Calls that only read pass on to the
     /// rules; a call whose effect is unknown may change them.
     #[must_use]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use dialects::Tokens;
 use gate::journal::{Micros, Status};
-use gate::{Attempt, Caller, InFlight, Outcome, Pass as _, Permit, Spent};
+use gate::{Attempt, Caller, InFlight, Origin, Outcome, Pass as _, Permit, Spent};
 use http::header::CONTENT_TYPE;
 use state::Reservation;
 use tokio::time::{Instant, sleep};
@@ -39,6 +39,7 @@ pub(crate) enum Served {
 struct Tries<'t> {
     terms: &'t Terms,
     caller: &'t Caller,
+    origin: &'t Origin,
     flight: InFlight,
     trail: Trail,
     /// Given back where no target serves the call.
@@ -79,7 +80,7 @@ pub(crate) async fn serve(
     terms: &Terms,
     route: &Route,
     legs: &[Leg],
-    caller: &Caller,
+    (caller, origin): (&Caller, &Origin),
     permit: Permit<ModelRequest>,
     reservation: Option<Reservation>,
 ) -> Result<Served, Unserved> {
@@ -98,6 +99,7 @@ pub(crate) async fn serve(
     let tries = Tries {
         terms,
         caller,
+        origin,
         flight,
         trail: Trail {
             op,
@@ -239,6 +241,8 @@ impl<'t> Tries<'t> {
         let to = Address {
             model: leg.target.model(),
             until: self.until,
+            caller: self.caller,
+            origin: self.origin,
         };
         let (spent, fault) = match leg.target.provider().send(spent, to).await {
             Sent::Unserved(spent, fault) => {
@@ -274,7 +278,10 @@ impl<'t> Tries<'t> {
                     key: key.as_ref(),
                 };
                 match read(self.terms, request, context, body.as_mut(), self.until).await {
-                    Ok(told) => {
+                    Ok(mut told) => {
+                        if leg.target.provider().makes_calls() {
+                            told.tokens = Tokens::default();
+                        }
                         self.trail.left_out.extend(told.left_out);
                         leg.load.took(began.elapsed());
                         self.remember(request, leg, &told.body);
@@ -330,6 +337,9 @@ impl<'t> Tries<'t> {
         (pass, began, answering): (BreakerPass, Instant, Answering),
     ) -> Served {
         leg.load.took(began.elapsed());
+        if leg.target.provider().makes_calls() {
+            relay.count_elsewhere();
+        }
         let price = self.terms.prices.find(&leg.target).copied();
         relay.take_over(
             self.flight,

@@ -49,6 +49,9 @@ const DRAIN_BYTES_MAX: usize = 64 * 1024;
 /// How long they are waited for, in milliseconds.
 const DRAIN_MS_MAX: u64 = 1_000;
 
+/// Comment in place of a provider's own.
+const COMMENT: &[u8] = b": waiting\n\n";
+
 /// A stream under way.
 pub(crate) struct Relay {
     gate: Arc<Gate>,
@@ -57,6 +60,8 @@ pub(crate) struct Relay {
     wants_usage: bool,
     /// What the model reads, where the provider does not tell it, in tokens.
     read: u64,
+    /// Whether its tokens count: those of a provider that makes calls of its own are counted there.
+    is_counted: bool,
     request_id: String,
     /// Where the signatures of its thoughts are kept.
     signatures: Option<CallerSignatures>,
@@ -155,6 +160,7 @@ impl Relay {
             endpoint: request.endpoint(),
             wants_usage: request.wants_usage(),
             read: read_of(request.endpoint(), request.body()),
+            is_counted: true,
             request_id: String::new(),
             signatures: request.caller_signatures().cloned(),
             headers,
@@ -223,6 +229,11 @@ impl Relay {
         id.clone_into(&mut self.request_id);
     }
 
+    /// Counts no tokens: the provider's own calls are counted.
+    pub fn count_elsewhere(&mut self) {
+        self.is_counted = false;
+    }
+
     /// Returns how the call was settled; `None` while the stream goes on.
     pub fn settlement(&self) -> Option<Settlement> {
         self.settlement
@@ -265,6 +276,11 @@ impl Relay {
                 // A provider that never pauses never lets the timer be looked at.
                 Poll::Ready(Ok(Some(_))) if Instant::now() >= self.over_at => {
                     self.end = Some(Err(Trouble::Endless));
+                }
+                // A comment of an agent keeps the caller's connection open too; its parts are whole events.
+                Poll::Ready(Ok(Some(bytes))) if !self.is_counted && bytes.starts_with(b":") => {
+                    self.ready.extend_from_slice(COMMENT);
+                    self.wind();
                 }
                 Poll::Ready(Ok(Some(bytes))) => {
                     self.parser.push(&bytes);
@@ -468,6 +484,9 @@ impl Relay {
 
     /// What was used until now.
     fn used(&self) -> Tokens {
+        if !self.is_counted {
+            return Tokens::default();
+        }
         self.watch.used().or_counted(self.read, || 0)
     }
 

@@ -224,6 +224,12 @@ impl Route {
         larger.flat_map(|tier| &tier.legs).map(|leg| &leg.target)
     }
 
+    /// Returns whether a target makes calls of its own, as agents do.
+    #[must_use]
+    pub fn makes_calls(&self) -> bool {
+        self.targets().any(|target| target.provider().makes_calls())
+    }
+
     /// All targets, in the order of the configuration.
     pub fn targets(&self) -> impl Iterator<Item = &Target> {
         self.tiers

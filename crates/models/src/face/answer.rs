@@ -279,6 +279,9 @@ fn passed_kind(kind: &HeaderValue) -> HeaderValue {
     }
 }
 
+/// Headers of a run that an agent made.
+const OF_RUNS: [&str; 3] = ["x-durward-run", "x-durward-steps", "x-durward-cost"];
+
 /// What a provider says of its limits and its own work goes on to the caller.
 fn forward(from: &HeaderMap, to: &mut HeaderMap) {
     for (name, value) in from {
@@ -286,6 +289,7 @@ fn forward(from: &HeaderMap, to: &mut HeaderMap) {
         let is_told = text.starts_with("x-ratelimit-")
             || text.starts_with("anthropic-ratelimit-")
             || text == "openai-processing-ms"
+            || OF_RUNS.contains(&text)
             || *name == ESTIMATED;
         if is_told {
             to.append(name.clone(), value.clone());

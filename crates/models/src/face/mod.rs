@@ -13,7 +13,7 @@ use dialects::{Dialect, Endpoint};
 use gate::facts::Facts;
 use gate::identity::IdentityFault;
 use gate::inspect::{About, Inspected, Way};
-use gate::{Caller, Gate, Origin, Reason};
+use gate::{Caller, Gate, Origin, Reason, RunId};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use net::http::server::{Request, Response};
 use state::counter::{BudgetUnit, ReserveError};
@@ -252,12 +252,17 @@ impl Face {
             gate.admit_stray(&Facts::of(caller), &origin)?;
             return Err(CallError::NoModel(asked.model().to_owned()));
         };
+        let makes_calls = route.makes_calls();
+        if makes_calls && origin.run.is_none() {
+            // The calls of the run are found by its name.
+            origin.run = RunId::named(&origin.request_id);
+        }
         let asked = self.inspect(asked, (&route, caller), headers).await?;
         if asked.finding().is_some() {
             let body = asked.message().body();
             origin.arguments_digest = Some(gate.digest(body.as_str().as_bytes()));
         }
-        let cache = self.terms.cache.as_ref();
+        let cache = self.terms.cache.as_ref().filter(|_| !makes_calls);
         Ok(asked.map(|mut request| {
             request.set_cache_key(cache.and_then(|cache| cache.key(&request, caller, headers)));
             RoutedRequest {
@@ -292,6 +297,7 @@ impl Face {
         let reservation = self
             .reserve(&caller, &route, asked.message(), (&origin, &bounds))
             .await?;
+        let source = origin.clone();
         let admitted = call::admit(terms, caller, &route, asked, (origin, bounds.approval));
         let Admitted {
             permit,
@@ -305,7 +311,8 @@ impl Face {
         let served = match call::find_cached(terms, &legs, &caller, permit.request()).await {
             Some(found) => call::answer(terms, found, permit, reservation).await,
             None => {
-                let served = call::serve(terms, &route, &legs, &caller, permit, reservation);
+                let whose = (&caller, &source);
+                let served = call::serve(terms, &route, &legs, whose, permit, reservation);
                 served.await.map_err(Box::new)
             }
         };
@@ -425,6 +432,9 @@ impl Face {
         asked: &ModelRequest,
         (origin, bounds): (&Origin, &CallBounds),
     ) -> Result<Option<Reservation>, CallError> {
+        if route.makes_calls() {
+            return Ok(None);
+        }
         let run = bounds.budget.as_ref();
         let budgets = match &self.terms.budgets {
             Some(budgets) => budgets,

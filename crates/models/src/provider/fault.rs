@@ -57,11 +57,19 @@ pub enum Trouble {
     ClientGone,
     /// The key that the call was made with is good no longer.
     Revoked,
+    /// An agent reached one of its limits.
+    AgentLimit,
+    /// An agent's model wrote neither calls nor an answer.
+    AgentMalformed,
+    /// An agent's model repeats a call with the same result.
+    AgentNoProgress,
+    /// An agent's model cannot be called.
+    AgentModel,
 }
 
 impl Trouble {
     /// All, in the order of the reference page.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 26] = [
         Self::Unreachable,
         Self::Busy,
         Self::TooSlow,
@@ -84,6 +92,10 @@ impl Trouble {
         Self::Inexpressible,
         Self::ClientGone,
         Self::Revoked,
+        Self::AgentLimit,
+        Self::AgentMalformed,
+        Self::AgentNoProgress,
+        Self::AgentModel,
     ];
 
     /// The closed label.
@@ -112,6 +124,10 @@ impl Trouble {
             Self::Inexpressible => "not_expressible",
             Self::ClientGone => "client_gone",
             Self::Revoked => "key_not_good",
+            Self::AgentLimit => "agent_limit",
+            Self::AgentMalformed => "agent_malformed",
+            Self::AgentNoProgress => "agent_no_progress",
+            Self::AgentModel => "agent_model_failed",
         }
     }
 
@@ -147,6 +163,14 @@ impl Trouble {
             }
             Self::ClientGone => "the caller has gone",
             Self::Revoked => "the key that the call was made with is no longer valid",
+            Self::AgentLimit => "the agent reached one of its limits",
+            Self::AgentMalformed => {
+                "the agent's model wrote several replies that are neither a valid call nor an answer"
+            }
+            Self::AgentNoProgress => {
+                "the agent's model made the same call with the same result several times"
+            }
+            Self::AgentModel => "the agent's model cannot be called",
         }
     }
 
@@ -155,7 +179,7 @@ impl Trouble {
     pub fn status(self) -> StatusCode {
         match self {
             Self::TooSlow | Self::Stalled | Self::Endless => StatusCode::GATEWAY_TIMEOUT,
-            Self::RateLimited | Self::Quota => StatusCode::TOO_MANY_REQUESTS,
+            Self::RateLimited | Self::Quota | Self::AgentLimit => StatusCode::TOO_MANY_REQUESTS,
             Self::Busy | Self::Spared => StatusCode::SERVICE_UNAVAILABLE,
             Self::NoModel | Self::NotSpoken => StatusCode::NOT_FOUND,
             Self::Refused | Self::ContextLength | Self::Inexpressible | Self::ClientGone => {
@@ -168,6 +192,9 @@ impl Trouble {
             | Self::Malformed
             | Self::TooLong
             | Self::Failed
+            | Self::AgentMalformed
+            | Self::AgentNoProgress
+            | Self::AgentModel
             | Self::Credentials => StatusCode::BAD_GATEWAY,
         }
     }
@@ -199,7 +226,11 @@ impl Trouble {
             | Self::Spared
             | Self::Withheld
             | Self::ClientGone
-            | Self::Revoked => Verdict::Cancelled,
+            | Self::Revoked
+            | Self::AgentLimit
+            | Self::AgentMalformed
+            | Self::AgentNoProgress
+            | Self::AgentModel => Verdict::Cancelled,
         }
     }
 

@@ -62,6 +62,13 @@ models:
   reserve: 100
   cache: { ttl: 30m, bytes: 1MiB, per: tenant }
   accounts: { register: open, requests: 30, admin_group: ops, servers: [files] }
+patterns: { sober: { system: Think in order., encoding: native, tools: false } }
+agents:
+  helper: { model: smart, description: Helps, instruction: Help., pattern: sober, patterns: [react], aliases: [aid],
+    toolsets: [{ server: files, tools: ["read_*"] }, { agent: checker }], permissions: { allow: ["files/read_*"], ask: ["files/write_*"], deny: ["*/delete_*"] }, max_iterations: 4,
+    limits: { tool_calls: 3, time: 9s, tokens: 900, cost: 0.25, parallel: 2, tool_result_bytes: 1KiB },
+    on_limit: error, show: none, parameters: { temperature: 0.5, top_p: 0.9, max_tokens: 50, reasoning: low, stop: [END] } }
+  checker: { model: smart, instruction: Check. }
 inspect: { keys: { secrets: [aws, jwt], on: requests, servers: [files], action: mask, labels: [private] },
   dlp: { checker: { url: "https://dlp.example/x", secret: 0123456789abcdef, deadline: 1s, unchecked: allow }, action: deny } }
 policy: ${DIR}/policy.json
