@@ -64,11 +64,11 @@ pub fn ask_agent(
 }
 
 impl Serving {
-    /// Asks an agent as the local user; returns whether it answered.
+    /// Asks an agent on behalf of `caller`; returns whether it answered.
     pub(super) async fn ask(
         self,
         question: &AgentQuestion,
-        places: &Places,
+        caller: Caller,
         (out, err): (&mut dyn Write, &mut dyn Write),
     ) -> Result<(Vec<Arc<Gate>>, bool), Failure> {
         let models = self.models.as_ref();
@@ -77,7 +77,7 @@ impl Serving {
             "model": question.model, "stream": !question.is_json,
             "messages": [{ "role": "user", "content": question.text }],
         });
-        let mut context = CallContext::of(Caller::local(&places.user));
+        let mut context = CallContext::of(caller);
         let run = format!("run-{}", crate::local::now_ms());
         if let Some(run) = RunId::named(&run) {
             context = context.in_run(run);

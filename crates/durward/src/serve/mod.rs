@@ -22,7 +22,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use gate::journal::{Component, Config, ConfigEvent, Journal, Level, Record, System, SystemEvent};
-use gate::{Gate, World};
+use gate::{Caller, Gate, World};
 use mcp::http::{Activity, Face};
 use net::http::server::{self, Listener};
 use tokio::signal::unix::SignalKind;
@@ -325,7 +325,7 @@ fn serve(
         .with_issuers(issuers.as_ref());
     let signed_in = match &clients {
         Clients::Connect(_) => None,
-        Clients::Streams => sign_in::caller(settings, places, err)?,
+        Clients::Streams | Clients::Asks(..) => sign_in::caller(settings, places, err)?,
     };
     let sync = sync_policy(args.sync, settings);
     let runtime = threads::runtime()?;
@@ -381,7 +381,9 @@ fn serve(
                 serving.run(&plan, listener, keys, out).await
             }
             (Clients::Asks(question, out, has_answer), _) => {
-                let (gates, answered) = serving.ask(question, places, (out, err)).await?;
+                let caller = signed_in.as_ref().map(|own| own.caller.clone());
+                let caller = caller.unwrap_or_else(|| Caller::local(&places.user));
+                let (gates, answered) = serving.ask(question, caller, (out, err)).await?;
                 *has_answer = answered;
                 Ok(gates)
             }
