@@ -88,12 +88,20 @@ impl FitResult {
     fn __getitem__(&self, at: isize) -> PyResult<Estimate> {
         let count = self.estimates.len();
         let place = if at < 0 { at + count as isize } else { at };
-        let found = usize::try_from(place).ok().and_then(|at| self.estimates.get(at));
-        found.cloned().ok_or_else(|| PyIndexError::new_err("no such estimate"))
+        let found = usize::try_from(place)
+            .ok()
+            .and_then(|at| self.estimates.get(at));
+        found
+            .cloned()
+            .ok_or_else(|| PyIndexError::new_err("no such estimate"))
     }
 
     fn __repr__(&self) -> String {
-        format!("FitResult({} estimates, {} runs)", self.estimates.len(), self.runs)
+        format!(
+            "FitResult({} estimates, {} runs)",
+            self.estimates.len(),
+            self.runs
+        )
     }
 }
 
@@ -144,7 +152,13 @@ pub(crate) fn fit(
     }
     let data = (data, lloq);
     interruptible(py, |ask| {
-        fitted(simulation, data, parameters, (errors, release, likelihood), ask)
+        fitted(
+            simulation,
+            data,
+            parameters,
+            (errors, release, likelihood),
+            ask,
+        )
     })
 }
 

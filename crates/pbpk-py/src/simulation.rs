@@ -37,7 +37,9 @@ pub(crate) fn load_simulation(
     regimen: Option<Vec<String>>,
 ) -> PyResult<Simulation> {
     let regimen = regimen.unwrap_or_default();
-    interruptible(py, |ask| Simulation::open(&path, outputs.as_deref(), &regimen, ask))
+    interruptible(py, |ask| {
+        Simulation::open(&path, outputs.as_deref(), &regimen, ask)
+    })
 }
 
 impl Simulation {
@@ -54,7 +56,11 @@ impl Simulation {
         let parsed = parsed.collect::<PyResult<Vec<Regimen>>>()?;
         let model = match parsed.is_empty() {
             true => model,
-            false => solver::regimen::apply(model, &parsed, Some(ask)).map_err(raised)?.0,
+            false => {
+                solver::regimen::apply(model, &parsed, Some(ask))
+                    .map_err(raised)?
+                    .0
+            }
         };
         let chosen = match outputs {
             Some(patterns) => found(&model, patterns)?,

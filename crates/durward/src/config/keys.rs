@@ -18,11 +18,9 @@ use state_store::STATE;
 use table::GENERAL;
 
 /// All keys, in the order of the reference page.
-pub const KEYS: &[Key] =
-    &joined::<{ GENERAL.len() + CLOUDS.len() + AGENTS.len() + OTEL.len() + STATE.len() }>(
-        BEFORE_STATE,
-        STATE,
-    );
+pub const KEYS: &[Key] = &joined::<
+    { GENERAL.len() + CLOUDS.len() + AGENTS.len() + OTEL.len() + STATE.len() },
+>(BEFORE_STATE, STATE);
 const BEFORE_STATE: &[Key] =
     &joined::<{ GENERAL.len() + CLOUDS.len() + AGENTS.len() + OTEL.len() }>(OF_THE_FILE, OTEL);
 const OF_THE_FILE: &[Key] =
