@@ -241,9 +241,12 @@ fn an_action_outranks_an_answer_and_a_second_action() {
     );
 }
 
+/// Sets one limit.
+type SetLimit = fn(&mut RunLimits);
+
 #[test]
 fn every_limit_ends_a_run_without_a_clean_stop() {
-    let cases: [(LimitKind, fn(&mut RunLimits)); 5] = [
+    let cases: [(LimitKind, SetLimit); 5] = [
         (LimitKind::Iterations, |limits| limits.iterations = 3),
         (LimitKind::ToolCalls, |limits| limits.tool_calls = 2),
         (LimitKind::Time, |limits| limits.time_ms = 90),
