@@ -19,7 +19,7 @@ use crate::agents::AgentProvider;
 
 pub const HELP: &str = "\
 Examples:
-  durward agents check                      read agents and patterns, and name what is wrong with them
+  durward agents check                      check agents and patterns, and name mistakes
   durward agents list                       the models that agents are, with tools and limits
   durward agents run standard_agent 'What is in /tmp?'
 
