@@ -250,9 +250,8 @@ fn work_for_another(args: &[OsString], own_binary: &Path) -> Option<ExitCode> {
 /// The journal that reading commands are about.
 fn journal_of(places: &Places) -> audit::Context {
     audit::Context {
+        paths: places.paths(),
         journal: places.journal(),
-        keys: places.keys(),
-        witness: places.witness.clone(),
         now_ms: local::now_ms(),
     }
 }

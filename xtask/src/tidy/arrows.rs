@@ -40,7 +40,9 @@ const ARROWS: &[(&str, AllowedUse)] = &[
     ),
     (
         "admin",
-        AllowedUse::Use(&["gate", "wire", "state", "toolkit", "mcp", "models"]),
+        AllowedUse::Use(&[
+            "gate", "wire", "dialects", "state", "toolkit", "mcp", "models",
+        ]),
     ),
     ("ssh", AllowedUse::Use(&["toolkit", "gate", "net", "state"])),
     ("tables", AllowedUse::Use(&[])),
