@@ -110,6 +110,23 @@ pub enum AdminError {
     /// A snapshot is not the text that was recorded.
     #[error("{} is not the text that was recorded", .0.display())]
     Snapshot(PathBuf),
+    /// The configuration could not be used, or cannot be edited.
+    #[error("{}: {why}", file.display())]
+    Configuration {
+        /// The file.
+        file: PathBuf,
+        /// A sentence.
+        why: String,
+    },
+    /// The configuration has no server of this name.
+    #[error("durward.yaml has no server \"{0}\"")]
+    NoServer(String),
+    /// The configuration has a server of this name.
+    #[error("durward.yaml has a server \"{0}\" already")]
+    ServerExists(String),
+    /// No server of this name is archived.
+    #[error("no server \"{0}\" is archived; durward servers list --archived shows those that are")]
+    NotArchived(String),
     /// Another process uses what the operation would change.
     #[error("{0}")]
     InUse(String),
@@ -170,6 +187,8 @@ impl AdminError {
             | Self::NoGrant(_)
             | Self::NoInstance(_)
             | Self::NoVersion { .. }
+            | Self::NoServer(_)
+            | Self::NotArchived(_)
             | Self::NoPins { .. }
             | Self::UnknownTool { .. }
             | Self::Keys(RingError::NoSuchKey(_))
@@ -184,6 +203,7 @@ impl AdminError {
             | Self::Reply { .. }
             | Self::Cursor(_)
             | Self::Snapshot(_)
+            | Self::Configuration { .. }
             | Self::Keys(RingError::Exposed { .. } | RingError::Malformed { .. }) => {
                 ErrorKind::Malformed
             }
@@ -203,6 +223,7 @@ impl AdminError {
             }
             Self::Ambiguous(_)
             | Self::AmbiguousGrant(_)
+            | Self::ServerExists(_)
             | Self::Refused { .. }
             | Self::Random(_)
             | Self::Keys(_) => ErrorKind::Refused,

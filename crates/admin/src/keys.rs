@@ -276,3 +276,88 @@ impl KeyDirectory<'_> {
             .ok_or_else(|| RingError::NoSuchKey(name.to_owned()).into())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+    use crate::ErrorKind;
+
+    /// A key directory that is removed when dropped.
+    struct KeyFolder(std::path::PathBuf);
+
+    impl KeyFolder {
+        fn new(name: &str) -> Self {
+            let name = format!("admin-keys-{name}-{}", std::process::id());
+            let path = std::env::temp_dir().join(name);
+            let _ = std::fs::remove_dir_all(&path);
+            Self(path)
+        }
+
+        fn with<T>(
+            &self,
+            random: &RandomSource<'_>,
+            work: impl FnOnce(&KeyDirectory<'_>) -> T,
+        ) -> T {
+            work(&KeyDirectory {
+                path: &self.0,
+                now_ms: 1_000,
+                random,
+            })
+        }
+    }
+
+    impl Drop for KeyFolder {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn new_key(name: &str, groups: &[&str]) -> NewKey {
+        NewKey {
+            name: name.to_owned(),
+            expires_ms: None,
+            servers: Vec::new(),
+            groups: groups.iter().map(|group| (*group).to_owned()).collect(),
+        }
+    }
+
+    #[test]
+    fn keys_make_callers_and_groups_and_no_secret_is_printed() {
+        let folder = KeyFolder::new("groups");
+        let next = Cell::new(0_u8);
+        let random = |bytes: &mut [u8]| {
+            next.set(next.get().wrapping_add(1));
+            bytes.fill(next.get());
+            Ok(())
+        };
+        folder.with(&random, |keys| {
+            let issued = keys.create(new_key("ci", &["build", "all"])).unwrap();
+            assert!(!format!("{issued:?}").contains(issued.key.reveal()));
+            keys.create(new_key("laptop", &["all"])).unwrap();
+            keys.revoke("ci").unwrap();
+            let error = keys.create(new_key("laptop", &[])).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Refused);
+            let error = keys.revoke("none").unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::NotFound);
+            let callers = keys.callers().unwrap();
+            let states: Vec<KeyState> = callers.iter().map(|caller| caller.state).collect();
+            assert_eq!(states, [KeyState::Revoked, KeyState::Good]);
+            let groups = keys.groups().unwrap();
+            assert_eq!(groups[0].members, ["key:laptop"]);
+            assert_eq!(
+                (groups[1].name.as_str(), groups[1].members.len()),
+                ("build", 0)
+            );
+        });
+    }
+
+    #[test]
+    fn a_secret_without_randomness_is_not_returned() {
+        let folder = KeyFolder::new("random");
+        let random = |_: &mut [u8]| Err(io::Error::other("none"));
+        let error = folder.with(&random, |keys| keys.create(new_key("ci", &[])).unwrap_err());
+        assert!(matches!(error, AdminError::Random(_)), "{error}");
+    }
+}

@@ -4,8 +4,10 @@
 //! and no configuration, and judges no call: it reads the state directory and asks running instances.
 
 pub mod approvals;
+pub mod atomic;
 pub mod calls;
 pub mod control;
+pub mod document;
 mod error;
 pub mod journal;
 pub mod keys;
@@ -15,6 +17,7 @@ pub mod pins;
 pub mod policy;
 mod progress;
 pub mod reload;
+mod server_edits;
 pub mod servers;
 mod state_paths;
 pub mod status;

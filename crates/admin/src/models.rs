@@ -1,27 +1,12 @@
 //! Model names: where they lead, and the keys of providers that rest.
 
 use models::{Catalogue, Prices, Rotation, Target};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::state_paths::StatePaths;
 use crate::status;
 
-/// A key of a model provider that rests after a failure. Names its place in the configuration, never the key.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-pub struct RestingKey {
-    /// The provider.
-    pub provider: Option<String>,
-    /// Number of the key among the provider's keys, from 1.
-    pub key: usize,
-    /// The model that it rests for; null: all.
-    pub model: Option<String>,
-    /// Label of the reason.
-    pub reason: Option<String>,
-    /// How long it still rests, in seconds.
-    pub left_s: u64,
-}
+pub use crate::status::RestingKey;
 
 /// A resting key, and the instance that rests it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

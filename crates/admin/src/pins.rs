@@ -87,7 +87,7 @@ impl PinnedTool {
 /// # Errors
 /// A directory that cannot be read, a server without pins.
 pub fn list(pins: &Path, server: Option<&str>) -> Result<PinnedServers, AdminError> {
-    let servers = chosen(pins, server)?.into_iter().map(|server| {
+    let servers = choose_servers(pins, server)?.into_iter().map(|server| {
         let book = PinFile::new(pins, &server).and_then(|file| file.read());
         match book {
             Err(error) => PinnedServer::Damaged {
@@ -159,7 +159,7 @@ pub fn diff(
     tool: Option<&str>,
 ) -> Result<WaitingDefinitions, AdminError> {
     let mut waiting = Vec::new();
-    for server in chosen(pins, server)? {
+    for server in choose_servers(pins, server)? {
         let book = read_book(pins, &server)?;
         if let Some(tool) = tool.filter(|tool| !book.tools.contains_key(*tool)) {
             return Err(AdminError::UnknownTool {
@@ -258,12 +258,12 @@ pub struct PinSelection {
 pub struct PinApproval {
     /// The tool.
     pub tool: String,
-    /// What was done.
+    /// Result.
     #[serde(flatten)]
     pub outcome: PinOutcome,
 }
 
-/// What an approval did with one definition.
+/// Result of an approval for one definition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
@@ -302,7 +302,7 @@ pub fn approve(
     selection: &PinSelection,
     now_ms: i64,
 ) -> Result<Vec<PinApproval>, AdminError> {
-    chosen(pins, Some(server))?;
+    choose_servers(pins, Some(server))?;
     let approvals = PinFile::new(pins, server)?.change(|book| {
         let tools: Vec<String> = match selection.all {
             true => book.unapproved().map(str::to_owned).collect(),
@@ -328,11 +328,11 @@ pub fn approve(
 /// # Errors
 /// Pins that cannot be removed, a server without pins.
 pub fn forget(pins: &Path, server: &str) -> Result<bool, AdminError> {
-    chosen(pins, Some(server))?;
+    choose_servers(pins, Some(server))?;
     Ok(PinFile::new(pins, server)?.forget()?)
 }
 
-/// What each approved tool of a server seems to do, by name; null if that is unknown.
+/// Proposed class of each approved tool of a server, by name; null if that is unknown.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct ProposedClasses {
@@ -347,7 +347,7 @@ pub struct ProposedClasses {
 /// # Errors
 /// Pins that cannot be read, a server without pins.
 pub fn propose(pins: &Path, server: &str) -> Result<ProposedClasses, AdminError> {
-    chosen(pins, Some(server))?;
+    choose_servers(pins, Some(server))?;
     let book = read_book(pins, server)?;
     let pinned = book.tools.iter().filter_map(|(name, tool)| {
         let definition = tool.approved.as_ref()?;
@@ -371,7 +371,7 @@ pub fn read_book(pins: &Path, server: &str) -> Result<Book, AdminError> {
 }
 
 /// Returns the chosen servers: the named one, or all with pins.
-fn chosen(pins: &Path, server: Option<&str>) -> Result<Vec<String>, AdminError> {
+fn choose_servers(pins: &Path, server: Option<&str>) -> Result<Vec<String>, AdminError> {
     let known = servers(pins).map_err(|error| AdminError::Directory {
         path: pins.to_path_buf(),
         error,

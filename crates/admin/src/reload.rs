@@ -7,7 +7,7 @@ use crate::control::{Request, client::Instance};
 use crate::error::AdminError;
 use crate::status::InstanceStatus;
 
-/// What an instance has in force after a reload.
+/// Policy that an instance has in force after a reload.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
@@ -16,7 +16,7 @@ pub struct PolicyInForce {
     pub version: Option<String>,
     /// Digest of the policy.
     pub digest: Option<String>,
-    /// Keys of the configuration whose change waits for a restart.
+    /// Changed keys of the configuration that wait for a restart.
     pub needs_restart: Vec<String>,
 }
 
@@ -28,7 +28,7 @@ pub struct InstanceReload {
     pub server: String,
     /// Control socket.
     pub socket: String,
-    /// What it has in force.
+    /// Policy in force.
     #[serde(flatten)]
     pub outcome: ReloadAnswer,
 }

@@ -6,6 +6,11 @@ use crate::pins;
 use crate::state_paths::StatePaths;
 use crate::status;
 
+pub use crate::server_edits::{
+    ArchivedServer, ConfigurationFile, RestoredServer, add_server, archive_server, list_archived,
+    restore_server,
+};
+
 /// A server as the configuration has it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]

@@ -9,10 +9,9 @@ use crate::control::Request;
 use crate::control::client::{self, NoAnswer};
 use crate::error::AdminError;
 use crate::journal::{self, SegmentFile};
-use crate::models::RestingKey;
 use crate::state_paths::StatePaths;
 
-/// What a status is asked about.
+/// Scope of a status, and facts that the caller knows.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StatusQuery {
     /// Includes instances of other state directories.
@@ -78,12 +77,12 @@ pub struct JournalStatus {
 pub struct RunningInstance {
     /// Control socket.
     pub socket: String,
-    /// What the instance reports of itself.
+    /// Report of the instance about itself.
     #[serde(flatten)]
     pub status: InstanceStatus,
 }
 
-/// What a running instance reports of itself. Members that a later version adds are kept.
+/// Report of a running instance about itself. Members that a later version adds are kept.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
@@ -109,7 +108,7 @@ pub struct InstanceStatus {
     pub approvals_remembered: u64,
     /// Whether calls are forwarded and no operator has to act.
     pub healthy: bool,
-    /// What `durward serve` adds; null for `durward run`.
+    /// Members that `durward serve` adds; null for `durward run`.
     pub serving: Option<ServingStatus>,
     /// The latest reload; null before the first.
     pub last_reload: Option<ReloadOutcome>,
@@ -122,7 +121,7 @@ pub struct InstanceStatus {
     pub further: Map<String, Value>,
 }
 
-/// What an instance of `durward serve` reports beside.
+/// Further report of an instance of `durward serve`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
@@ -137,6 +136,23 @@ pub struct ServingStatus {
     pub resting_keys: Vec<RestingKey>,
 }
 
+/// A key of a model provider that rests after a failure. Names its place in the configuration, never the key.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct RestingKey {
+    /// The provider.
+    pub provider: Option<String>,
+    /// Number of the key among the provider's keys, from 1.
+    pub key: usize,
+    /// The model that it rests for; null: all.
+    pub model: Option<String>,
+    /// Label of the reason.
+    pub reason: Option<String>,
+    /// How long it still rests, in seconds.
+    pub left_s: u64,
+}
+
 /// The latest reload of an instance.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -144,7 +160,7 @@ pub struct ServingStatus {
 pub struct ReloadOutcome {
     /// When, UTC.
     pub at: Option<String>,
-    /// What asked for it.
+    /// Label of the request for it.
     pub change: String,
     /// Whether what the files say is in force.
     pub successful: bool,

@@ -25,22 +25,22 @@ pub struct ListedTool {
     /// The definition as the server sent it.
     #[serde(flatten)]
     pub tool: Map<String, Value>,
-    /// What becomes of calls; absent if that cannot be judged.
+    /// Result of calls; absent if that cannot be judged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy: Option<ToolVerdict>,
 }
 
-/// What becomes of calls of a tool, as far as that is known without arguments.
+/// Result of calls of a tool, as far as that is known without arguments.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct ToolVerdict {
-    /// What becomes of them.
+    /// The result.
     pub verdict: ToolOutcome,
     /// The rules that decide it.
     pub rules: Vec<String>,
 }
 
-/// What becomes of calls of a tool.
+/// Result of calls of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]

@@ -12,8 +12,8 @@ use serde_json::{Map, Value, json};
 use crate::config;
 use crate::config::server::Server;
 use crate::install;
-use crate::install::document::{Format, at};
 use crate::places::Places;
+use admin::document::{Format, at};
 
 /// Most answers that are read.
 const ANSWERS_MAX: usize = 20;

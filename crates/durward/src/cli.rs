@@ -160,6 +160,9 @@ pub enum Command {
     /// Show where a model name is routed
     #[command(after_help = crate::route::MODELS_HELP)]
     Models(crate::route::ModelsArgs),
+    /// List, add, archive and restore the servers of the configuration
+    #[command(after_help = crate::servers::HELP)]
+    Servers(crate::servers::ServersArgs),
     /// Review and approve changed tool definitions
     #[command(after_help = crate::pins::HELP)]
     Pins(crate::pins::PinsArgs),

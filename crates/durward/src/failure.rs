@@ -25,19 +25,23 @@ pub enum CommandFamily {
     Reload,
     /// `policy`.
     Policy,
+    /// `servers`.
+    Servers,
 }
 
 /// Returns the exit code of a command for an error of an operation: the one table of them.
 pub const fn exit_code(family: CommandFamily, kind: ErrorKind) -> u8 {
-    use CommandFamily::{Approvals, Journal, Keys, Pins, Policy, Reload, Status};
+    use CommandFamily::{Approvals, Journal, Keys, Pins, Policy, Reload, Servers, Status};
     use ErrorKind::{Cancelled, InUse, Malformed, NotFound, NotReadable, Refused};
     match (family, kind) {
-        (Approvals, NotFound | Refused) => 1,
+        (Approvals, NotFound | Refused) | (Servers, NotFound | Refused | InUse) => 1,
         (Keys, NotReadable) => EXIT_JOURNAL,
         (Keys, NotFound | Malformed | InUse | Refused | Cancelled)
-        | (Policy, Malformed | Refused) => EXIT_CONFIGURATION,
+        | (Policy, Malformed | Refused)
+        | (Servers, Malformed) => EXIT_CONFIGURATION,
         (Approvals, NotReadable | Malformed | InUse | Cancelled)
         | (Policy, NotFound | NotReadable | InUse | Cancelled)
+        | (Servers, NotReadable | Cancelled)
         | (
             Journal | Status | Pins | Reload,
             NotFound | NotReadable | Malformed | InUse | Refused | Cancelled,

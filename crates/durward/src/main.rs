@@ -3,7 +3,6 @@
 //! This is the table of contents: what each command does is in the module of its name.
 
 mod approvals;
-mod atomic;
 mod audit;
 mod builtin;
 mod certificates;
@@ -52,6 +51,7 @@ mod run;
 mod sandbox;
 mod screening;
 mod serve;
+mod servers;
 mod signed;
 mod sim;
 mod ssh;
@@ -130,6 +130,9 @@ fn main() -> ExitCode {
         Command::Logs(args) => logs::run(&args, &journal_of(&places), &mut out, &mut err),
         Command::Reload(args) => control::reload::run(&args, &places, &mut out, &mut err),
         Command::Init(args) => init::run(&args, &source, &places, &mut out, &mut err),
+        Command::Servers(args) => {
+            servers::run(&args, &source, &settings, &places, &mut out, &mut err)
+        }
         Command::Pins(args) => pins::run(&args, &settings, &places, &mut out, &mut err),
         Command::Approvals(args) => approvals::run(&args, &places, &mut out, &mut err),
         Command::Sim(args) => sim::run(args, &mut out, &mut err),
@@ -176,6 +179,7 @@ fn folded(
             | Command::Pins(_)
             | Command::Approvals(_)
             | Command::Keys(_)
+            | Command::Servers(_)
             | Command::Status(_)
             | Command::Wrap(_)
             | Command::Unwrap(_)
@@ -285,6 +289,7 @@ fn needs_settings(command: &Command) -> bool {
         | Command::Wrap(_)
         | Command::Unwrap(_)
         | Command::Approvals(_)
+        | Command::Servers(_)
         | Command::Status(_) => true,
         Command::Demo
         | Command::Init(_)

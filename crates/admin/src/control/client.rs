@@ -51,7 +51,7 @@ impl From<io::Error> for NoAnswer {
     }
 }
 
-/// What was found: instances that take connections, and sentences about what could not be looked at.
+/// Instances that take connections, and sentences about what could not be read.
 #[derive(Debug, Default)]
 pub struct Found {
     /// Running instances, sorted by socket.
@@ -87,7 +87,7 @@ pub fn instances(runtime: &[PathBuf]) -> Found {
             }
             match Instance::connect(&directory, &name) {
                 Ok(instance) => found.instances.push(instance),
-                // What a dead instance left; the next that starts removes it.
+                // A dead instance left it; the next that starts removes it.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => {
@@ -154,7 +154,7 @@ impl Instance {
     /// Asks and waits for the answer; items on the way go to `each`.
     ///
     /// # Errors
-    /// What the instance refuses, or what went wrong on the way.
+    /// A refusal of the instance, or an error of the connection.
     pub fn ask(
         &mut self,
         request: &Request,

@@ -20,7 +20,7 @@ use crate::state_paths::StatePaths;
 /// File of the report in the directory of the evidence.
 const REPORT_FILE: &str = "report.json";
 
-/// What a repair needs from its process.
+/// Clock, randomness and log of the process that repairs.
 pub struct RepairRequest<'a> {
     /// Milliseconds since 1970.
     pub now_ms: i64,
@@ -38,7 +38,7 @@ impl fmt::Debug for RepairRequest<'_> {
     }
 }
 
-/// What a repair set aside.
+/// Files that a repair set aside.
 #[derive(Debug)]
 pub struct JournalRepair {
     /// Directory of the evidence.
@@ -52,7 +52,7 @@ pub struct JournalRepair {
 /// Result of a repair.
 #[derive(Debug)]
 pub struct RepairedJournal {
-    /// What was set aside; `None` if nothing was wrong.
+    /// Files that were set aside; `None` if nothing was wrong.
     pub repair: Option<JournalRepair>,
     /// The verification of the repaired journal.
     pub verification: JournalVerification,

@@ -42,7 +42,7 @@ pub struct SegmentFile {
     pub last: Option<String>,
 }
 
-/// What a journal consists of.
+/// Extent of a journal, and its open segments.
 #[derive(Debug, Default)]
 pub struct JournalSummary {
     /// Number of segments.
@@ -108,7 +108,7 @@ pub fn list_segments(directory: &Path, limit: usize) -> Result<SegmentPage, Admi
     })
 }
 
-/// Returns what the journal consists of.
+/// Returns the extent of the journal and its open segments.
 ///
 /// # Errors
 /// A directory that cannot be read. A directory that does not exist is an empty journal.

@@ -1,3 +1,5 @@
+//! A journal that is written in a state directory of the test.
+
 use std::fs;
 use std::sync::atomic::AtomicBool;
 

@@ -32,7 +32,7 @@ pub struct VerifyRequest {
 pub struct JournalVerification {
     /// Sound, open or tampered.
     pub status: Verdict,
-    /// What was found.
+    /// Findings and counts.
     #[serde(flatten)]
     pub report: VerifyReport,
 }

@@ -13,7 +13,7 @@ use crate::error::AdminError;
 /// Longest line that is counted as one head, in bytes.
 const HEAD_BYTES_MAX: u64 = 16 << 20;
 
-/// What the file of a witness holds.
+/// Extent of the file of a witness.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct WitnessState {

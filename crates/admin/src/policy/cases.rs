@@ -16,7 +16,7 @@ use super::question::{GivenFact, HypotheticalCall};
 /// Most cases of one file.
 pub const CASES_MAX: usize = 100_000;
 
-/// What a hypothetical call meets beside the policy.
+/// Machine and servers of a hypothetical call.
 pub struct CallEnvironment<'a> {
     /// The file system of servers.
     pub view: &'a dyn PathView,

@@ -23,7 +23,7 @@ pub struct Explanation {
     pub because: String,
     /// Whether a protected path is touched: `yes`, `no` or `unknown`.
     pub protected: &'static str,
-    /// What the call does: `read`, `write`, `delete` or `unknown`.
+    /// Operation of the call: `read`, `write`, `delete` or `unknown`.
     pub operation: &'static str,
     /// Side effects; null if they are unknown.
     pub side_effects: Option<Vec<&'static str>>,

@@ -27,7 +27,7 @@ const INDEX_BYTES_MAX: u64 = 64 << 20;
 /// Longest text, in bytes.
 const TEXT_BYTES_MAX: u64 = 8 << 20;
 
-/// What made a version.
+/// Origin of a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
@@ -65,20 +65,20 @@ pub struct PolicyVersion {
     pub version: u64,
     /// When it was recorded, UTC.
     pub time: String,
-    /// What made it.
+    /// Its origin.
     pub change: VersionChange,
     /// SHA-256 of the text.
     pub digest: String,
 }
 
-/// What is recorded.
+/// Request to record a version.
 #[derive(Debug, Clone, Copy)]
 pub struct VersionRequest<'a> {
     /// File, or name of a shipped policy.
     pub source: &'a str,
     /// SHA-256 of the text.
     pub digest: &'a str,
-    /// What makes it a version, if the source has earlier ones.
+    /// Its origin, if the source has earlier versions.
     pub change: VersionChange,
     /// Records a version although the latest one has the same text.
     pub always: bool,
@@ -175,7 +175,8 @@ impl PolicyHistory {
             return Ok(recorded);
         }
         self.create()?;
-        let _lock = DirectoryLock::acquire(&self.directory).map_err(|error| self.failed(error))?;
+        let _lock =
+            DirectoryLock::acquire(&self.directory).map_err(|error| self.to_error(error))?;
         let mut index = self.read_index()?;
         let of_source = |version: &&PolicyVersion| version.source == request.source;
         let latest = index.iter().rev().find(of_source).cloned();
@@ -202,7 +203,8 @@ impl PolicyHistory {
                     request.source
                 )));
             }
-            directory::write_private(&file, text.as_bytes()).map_err(|error| self.failed(error))?;
+            directory::write_private(&file, text.as_bytes())
+                .map_err(|error| self.to_error(error))?;
         }
         if index.len() >= VERSIONS_MAX {
             self.remove_oldest(&mut index)?;
@@ -215,7 +217,7 @@ impl PolicyHistory {
     }
 
     fn create(&self) -> Result<(), AdminError> {
-        directory::create_private(&self.directory).map_err(|error| self.failed(error))
+        directory::create_private(&self.directory).map_err(|error| self.to_error(error))
     }
 
     fn text_file(&self, digest: &str) -> PathBuf {
@@ -224,7 +226,7 @@ impl PolicyHistory {
         self.directory.join(format!("{plain}.json"))
     }
 
-    fn failed(&self, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> AdminError {
+    fn to_error(&self, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> AdminError {
         AdminError::Write {
             path: self.directory.clone(),
             error: io::Error::other(error),
@@ -255,7 +257,7 @@ impl PolicyHistory {
     /// Adds a line to the index, behind a line feed if a crash has cut the one before.
     fn append(&self, version: &PolicyVersion) -> Result<(), AdminError> {
         let path = self.directory.join(INDEX_FILE);
-        let mut line = serde_json::to_string(version).map_err(|error| self.failed(error))?;
+        let mut line = serde_json::to_string(version).map_err(|error| self.to_error(error))?;
         line.push('\n');
         let is_cut = fs::read(&path).is_ok_and(|text| text.last().is_some_and(|end| *end != b'\n'));
         if is_cut {
@@ -276,13 +278,13 @@ impl PolicyHistory {
         let removed: Vec<PolicyVersion> = index.drain(..REMOVED_AT_ONCE.min(index.len())).collect();
         let mut text = String::new();
         for version in index.iter() {
-            let line = serde_json::to_string(version).map_err(|error| self.failed(error))?;
+            let line = serde_json::to_string(version).map_err(|error| self.to_error(error))?;
             text.push_str(&line);
             text.push('\n');
         }
         let path = self.directory.join(INDEX_FILE);
         directory::replace_private(&path, text.as_bytes(), true)
-            .map_err(|error| self.failed(error))?;
+            .map_err(|error| self.to_error(error))?;
         for version in removed {
             if !index.iter().any(|kept| kept.digest == version.digest) {
                 // A text without a version does no harm.

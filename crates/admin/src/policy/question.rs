@@ -99,7 +99,7 @@ impl HypotheticalCall<'_> {
     /// # Errors
     /// A sentence that says what is missing or wrong.
     pub fn facts(&self, view: &dyn PathView) -> Result<Facts, String> {
-        let mut facts = self.described(view)?;
+        let mut facts = self.describe(view)?;
         self.state(&mut facts)?;
         Ok(facts)
     }
@@ -108,8 +108,8 @@ impl HypotheticalCall<'_> {
         self.facts.iter().try_for_each(|given| given.state(facts))
     }
 
-    fn described(&self, view: &dyn PathView) -> Result<Facts, String> {
-        self.with_context(view, |context| self.described_in(context))
+    fn describe(&self, view: &dyn PathView) -> Result<Facts, String> {
+        self.with_context(view, |context| self.describe_in(context))
     }
 
     /// Describes the call with the context that describing needs.
@@ -128,7 +128,7 @@ impl HypotheticalCall<'_> {
         })
     }
 
-    fn described_in(&self, context: &Context<'_>) -> Result<Facts, String> {
+    fn describe_in(&self, context: &Context<'_>) -> Result<Facts, String> {
         if SERVER_METHODS.contains(&self.method) {
             let params = self
                 .uri
@@ -209,7 +209,7 @@ impl HypotheticalCall<'_> {
 
     /// Returns the facts of the tool in a list, before the arguments of a call are known.
     #[must_use]
-    pub fn listed(&self, view: &dyn PathView) -> Option<Facts> {
+    pub fn listed_facts(&self, view: &dyn PathView) -> Option<Facts> {
         let name = self.name.filter(|_| self.method == "tools/call")?;
         let tool = gate::facts::ResourceType::Tool;
         let mut facts = self.with_context(view, |context| describe::listed(tool, name, context));

@@ -80,7 +80,7 @@ pub fn run(
     };
     let view = LocalView::new(places);
     let facts = call.facts(&view).map_err(Failure::Cannot)?;
-    let explanation = explain(&policy, &facts, call.listed(&view).as_ref());
+    let explanation = explain(&policy, &facts, call.listed_facts(&view).as_ref());
     match args.json {
         true => layout::json(&explanation, out)?,
         false => print(&explanation, out)?,

@@ -12,11 +12,11 @@ use gate::policy::{Policy, checksum};
 use super::source::{self, PolicySource, Protected};
 use super::text::Plain;
 use super::{Context, EXIT_DIFFERENT, EXIT_FINE, Failure};
-use crate::atomic::{self, Existing};
 use crate::layout;
 use crate::layout::table::{Column, Long, Table};
 use crate::local;
 use crate::places::Places;
+use admin::atomic::{self, Existing};
 
 pub const HISTORY_HELP: &str = "\
 Examples:
@@ -75,7 +75,7 @@ pub struct DiffArgs {
 pub struct RollbackArgs {
     /// The version that becomes current again
     #[arg(value_name = "VERSION", value_parser = version)]
-    version: u64,
+    number: u64,
     /// The policy's file [default: the configuration's]
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
@@ -195,8 +195,8 @@ pub(super) fn rollback(
     };
     let file = places.absolute(file);
     let name = name_of(&source, places);
-    let text = text_of(&name, args.version, places)?;
-    let shown = format!("v{} of {name}", args.version);
+    let text = text_of(&name, args.number, places)?;
+    let shown = format!("v{} of {name}", args.number);
     source::compile(&text, &shown, Some(&file), Protected::AsRun, places)
         .map_err(Failure::Configuration)?;
     atomic::write(&file, text.as_bytes(), Existing::Replace)
@@ -213,7 +213,7 @@ pub(super) fn rollback(
     writeln!(
         out,
         "{name}: v{} has the text of v{}; running instances reload it",
-        recorded.version, args.version
+        recorded.version, args.number
     )?;
     Ok(EXIT_FINE)
 }

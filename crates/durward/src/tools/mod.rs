@@ -156,7 +156,7 @@ pub(crate) fn list(
             subject: &begin.places.user,
             ..HypotheticalCall::default()
         };
-        let facts = call.listed(&view);
+        let facts = call.listed_facts(&view);
         ListedTool {
             policy: facts.map(|facts| ToolVerdict::of(&rules, &facts)),
             name,

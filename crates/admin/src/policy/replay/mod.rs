@@ -220,7 +220,7 @@ enum Comparison {
 }
 
 fn compare(recorded: &RecordedDecision<'_>, policy: &Policy) -> Comparison {
-    let (was, facts) = match recorded.judged() {
+    let (was, facts) = match recorded.to_judgement() {
         RecordedJudgement::NotByPolicy => return Comparison::NotJudged,
         RecordedJudgement::Protected => return Comparison::Same { rule: None },
         RecordedJudgement::Incomplete { missing } => {

@@ -36,7 +36,7 @@ impl DecisionOutlook {
         let is_in = |list: &[&Rule], rule: &Rule| list.iter().any(|other| other.id == rule.id);
         let certain = |effect: Effect| {
             most.matched_rules().any(|rule| rule.effect == effect)
-                // A call whose recorded paths leave a rule open was decided on the safe side.
+                // If the recorded paths of a call leave a rule open, it was decided on the safe side.
                 || effect != Effect::Allow
                     && recorded_unsure.iter().any(|rule| rule.effect == effect)
         };

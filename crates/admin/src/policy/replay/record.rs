@@ -86,7 +86,7 @@ pub(super) enum RecordedJudgement {
     Protected,
     /// The record lacks what every judgement needs.
     Incomplete { missing: &'static str },
-    /// What was decided, and about what.
+    /// The decision, and the facts of its call.
     Facts {
         was: Effect,
         facts: Box<RecordedFacts>,
@@ -104,7 +104,7 @@ pub(super) struct RecordedFacts {
 }
 
 impl<'a> RecordedDecision<'a> {
-    /// Reads a record's body; `None` where it is no decision of a policy.
+    /// Reads a record's body; `None` if it is no decision of a policy.
     pub(super) fn parse(body: &'a [u8]) -> Option<Self> {
         serde_json::from_slice(body).ok()
     }
@@ -119,7 +119,7 @@ impl<'a> RecordedDecision<'a> {
         self.policy_digest.as_deref()
     }
 
-    /// What the policy said; an approval or its lack does not change that it asked for one.
+    /// Returns the effect of the policy; an approval or its lack does not change that it asked for one.
     pub(super) fn effect(&self) -> Option<Effect> {
         if self.hitl_outcome.is_some() {
             return Some(Effect::Hitl);
@@ -130,7 +130,7 @@ impl<'a> RecordedDecision<'a> {
     }
 
     /// Whether and how it can be judged again.
-    pub(super) fn judged(&self) -> RecordedJudgement {
+    pub(super) fn to_judgement(&self) -> RecordedJudgement {
         let incomplete = |missing| RecordedJudgement::Incomplete { missing };
         let rule = self.final_rule.as_deref();
         if rule.is_some() && rule == self.reason.as_deref() || rule == Some(BREACH_RULE) {
@@ -187,7 +187,7 @@ impl<'a> RecordedDecision<'a> {
         self.state_more(&mut base);
         RecordedJudgement::Facts {
             was,
-            facts: Box::new(self.known(base)),
+            facts: Box::new(self.to_facts(base)),
         }
     }
 
@@ -223,10 +223,10 @@ impl<'a> RecordedDecision<'a> {
                 },
                 Value::Null | Value::Bool(_) => continue,
             };
-            // What is read from others is no fact to state.
+            // Facts that are derived from others cannot be set.
             let _ = facts.set(row.id, Fact::Known(value));
         }
-        // What a rule asked for and nobody knew is not known here either; a fact that is missing from both was absent.
+        // A fact that a rule asked for and that was unknown is unknown here too; a fact that is missing from both was absent.
         let unknown = self.more.get("unknown_facts").and_then(Value::as_array);
         for name in unknown.into_iter().flatten().filter_map(Value::as_str) {
             if let Some(id) = FactId::named(name) {
@@ -256,7 +256,7 @@ impl<'a> RecordedDecision<'a> {
         }
     }
 
-    fn known(&self, base: Facts) -> RecordedFacts {
+    fn to_facts(&self, base: Facts) -> RecordedFacts {
         let Some(contents) = self.content_paths else {
             return RecordedFacts {
                 most: Some(base.clone()),
@@ -304,7 +304,7 @@ impl<'a> RecordedDecision<'a> {
     }
 }
 
-/// The side effects that were recorded; `None` where none were, which is how unknown ones are recorded.
+/// Returns the recorded side effects; `None` if there are none: unknown ones are recorded so.
 /// Facts hold lists that live as long as the program: each list that a journal names is made once.
 fn side_effects(recorded: &[String]) -> Option<&'static [&'static str]> {
     /// Most lists that are made: journals name a handful.
@@ -331,7 +331,7 @@ fn side_effects(recorded: &[String]) -> Option<&'static [&'static str]> {
 }
 
 impl RecordedArgument {
-    /// The argument again; `None` where its role is none that is known.
+    /// Returns the argument; `None` if its role is unknown.
     fn to_path_argument(&self) -> Option<PathArgument> {
         let role = Role::ALL.into_iter().find(|r| r.label() == self.role)?;
         Some(PathArgument {
