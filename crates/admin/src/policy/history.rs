@@ -82,6 +82,8 @@ pub struct VersionRequest<'a> {
     pub change: VersionChange,
     /// Records a version although the latest one has the same text.
     pub always: bool,
+    /// Least number of a new version: an instance whose versions could not be recorded counts on.
+    pub at_least: u64,
     /// Milliseconds since 1970.
     pub now_ms: i64,
 }
@@ -164,7 +166,11 @@ impl PolicyHistory {
         text: &dyn Fn() -> Result<String, AdminError>,
     ) -> Result<RecordedVersion, AdminError> {
         let recorded = |latest: Option<PolicyVersion>| {
-            let same = latest.filter(|own| !request.always && own.digest == request.digest);
+            let same = latest.filter(|own| {
+                !request.always
+                    && own.digest == request.digest
+                    && own.version >= request.at_least
+            });
             same.map(|version| RecordedVersion {
                 version,
                 before: None,
@@ -185,7 +191,10 @@ impl PolicyHistory {
         }
         let version = PolicyVersion {
             source: request.source.to_owned(),
-            version: latest.as_ref().map_or(1, |latest| latest.version + 1),
+            version: latest
+                .as_ref()
+                .map_or(1, |latest| latest.version + 1)
+                .max(request.at_least),
             time: format_utc(request.now_ms),
             change: match latest {
                 Some(_) => request.change,
@@ -320,6 +329,7 @@ mod tests {
                 digest: &digest,
                 change: VersionChange::ManualChange,
                 always,
+                at_least: 1,
                 now_ms: 0,
             };
             let history = PolicyHistory::new(&self.0);

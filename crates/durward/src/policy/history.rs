@@ -206,6 +206,7 @@ pub(super) fn rollback(
         digest: &checksum(&text),
         change: VersionChange::RolledBack,
         always: true,
+        at_least: 1,
         now_ms: local::now_ms(),
     };
     let history = PolicyHistory::new(&places.paths());
@@ -274,8 +275,15 @@ impl StartVersion {
 
 /// Records the policy of an instance that starts. Without a history its version is 1.
 pub fn record_start(source: &PolicySource, policy: &Policy, places: &Places) -> StartVersion {
-    let change = VersionChange::ManualChange;
-    record(source, policy, places, change, false).unwrap_or(StartVersion {
+    let request = VersionRequest {
+        source: &name_of(source, places),
+        digest: policy.digest(),
+        change: VersionChange::ManualChange,
+        always: false,
+        at_least: 1,
+        now_ms: local::now_ms(),
+    };
+    record(source, places, request).unwrap_or(StartVersion {
         number: 1,
         changed_from: None,
     })
@@ -289,24 +297,22 @@ pub fn record_reload(
     latest: u64,
     always: bool,
 ) -> u64 {
-    let recorded = record(source, policy, places, VersionChange::Reloaded, always);
-    recorded.map_or(latest + 1, |recorded| recorded.number)
+    let request = VersionRequest {
+        source: &name_of(source, places),
+        digest: policy.digest(),
+        change: VersionChange::Reloaded,
+        always,
+        at_least: latest + 1,
+        now_ms: local::now_ms(),
+    };
+    record(source, places, request).map_or(latest + 1, |recorded| recorded.number)
 }
 
 fn record(
     source: &PolicySource,
-    policy: &Policy,
     places: &Places,
-    change: VersionChange,
-    always: bool,
+    request: VersionRequest<'_>,
 ) -> Option<StartVersion> {
-    let request = VersionRequest {
-        source: &name_of(source, places),
-        digest: policy.digest(),
-        change,
-        always,
-        now_ms: local::now_ms(),
-    };
     let text = || source.text(places).map_err(AdminError::InUse);
     match PolicyHistory::new(&places.paths()).record(request, &text) {
         Ok(recorded) => Some(StartVersion {

@@ -7,8 +7,7 @@ use serde_json::Value;
 
 const TEXT: &str = "\
 # Ours.
-limits:
-  rate: 10/s   # enough
+call_timeout: 60s   # enough
 
 servers:
   # Notes of the team.
@@ -49,7 +48,7 @@ fn an_archived_server_is_listed_and_comes_back_byte_by_byte() {
     let (code, said) = servers(&world, &["archive", "notes"]);
     assert_eq!(code, 0, "{said}");
     assert!(!text(&world).contains("notes"), "{}", text(&world));
-    assert!(text(&world).contains("rate: 10/s   # enough"));
+    assert!(text(&world).contains("call_timeout: 60s   # enough"));
     let (_, said) = servers(&world, &["list"]);
     assert!(
         said.contains("fetch") && !said.contains("notes-server"),
