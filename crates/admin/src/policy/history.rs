@@ -167,9 +167,7 @@ impl PolicyHistory {
     ) -> Result<RecordedVersion, AdminError> {
         let recorded = |latest: Option<PolicyVersion>| {
             let same = latest.filter(|own| {
-                !request.always
-                    && own.digest == request.digest
-                    && own.version >= request.at_least
+                !request.always && own.digest == request.digest && own.version >= request.at_least
             });
             same.map(|version| RecordedVersion {
                 version,
