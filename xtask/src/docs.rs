@@ -44,7 +44,7 @@ const OF_PROGRAMS: [(&str, &str, &str); 6] = [
 ];
 
 /// The schemas of the data of operations: file, and name in the example that prints them.
-const SCHEMAS: [(&str, &str); 31] = [
+const SCHEMAS: [(&str, &str); 32] = [
     ("docs/schemas/admin/calls.json", "calls"),
     ("docs/schemas/admin/call-kinds.json", "call-kinds"),
     ("docs/schemas/admin/approval.json", "approval"),
@@ -79,6 +79,7 @@ const SCHEMAS: [(&str, &str); 31] = [
         "replay-difference",
     ),
     ("docs/schemas/admin/replay-summary.json", "replay-summary"),
+    ("docs/schemas/admin/spend.json", "spend"),
 ];
 
 /// Returns every generated page.

@@ -58,6 +58,9 @@ pub enum AdminError {
     /// A text that is no page of the result.
     #[error("\"{0}\" is not the cursor of an earlier page")]
     Cursor(String),
+    /// A report would have more rows than this.
+    #[error("the report would have more than {0} rows; choose a shorter time or fewer dimensions")]
+    TooManyRows(usize),
     /// A directory of the state cannot be read.
     #[error("cannot read {}: {error}", path.display())]
     Directory {
@@ -225,6 +228,7 @@ impl AdminError {
             | Self::AmbiguousGrant(_)
             | Self::ServerExists(_)
             | Self::Refused { .. }
+            | Self::TooManyRows(_)
             | Self::Random(_)
             | Self::Keys(_) => ErrorKind::Refused,
         }

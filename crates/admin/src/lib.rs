@@ -1,4 +1,4 @@
-//! Operations on an installation – calls, approvals and what else an operator asks about – that return data.
+//! Operations on an installation – calls, approvals, spend and what else an operator asks about – that return data.
 //!
 //! The command line prints the data; an API and a console read the same. The crate prints nothing, reads no environment
 //! and no configuration, and judges no call: it reads the state directory and asks running instances.
@@ -19,6 +19,7 @@ mod progress;
 pub mod reload;
 mod server_edits;
 pub mod servers;
+pub mod spend;
 mod state_paths;
 pub mod status;
 pub mod tools;

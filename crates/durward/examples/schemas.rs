@@ -40,6 +40,7 @@ fn schema(name: &str) -> Option<Schema> {
         "policy-case" => schema_for!(admin::policy::CaseReport),
         "replay-difference" => schema_for!(admin::policy::ReplayDifference),
         "replay-summary" => schema_for!(admin::policy::ReplaySummary),
+        "spend" => schema_for!(admin::spend::SpendReport),
         _ => return None,
     })
 }

@@ -7,6 +7,7 @@ use admin::policy::{unknown_tool_warnings, warnings as policy_warnings};
 use clap::Args;
 use models::Most;
 use serde_json::{Value, json};
+use stores::redis::StoreFacts;
 
 use crate::builtin::Configured;
 use crate::config::rows::{Row, spans};
@@ -22,6 +23,7 @@ use crate::places::Places;
 use crate::plural::count;
 use crate::policy::listed_servers;
 use crate::policy::source::{PolicySource, Protected, ShippedPolicy};
+use crate::providers::shared_store;
 use crate::serve::{NOTHING_TO_SERVE, Ready, ServeArgs};
 use crate::tools::start::start;
 
@@ -40,9 +42,10 @@ ${NAME} are not shown.
 
 Without --start nothing is started and no connection is made. With it, every server is started and its tools are
 listed, each with what happens to a call and by which rules: passes, asks (a person), depends (on the arguments) or
-hidden. No tool is called.
+hidden. No tool is called. The store of `state:` is reached, and its version, latency, eviction policy and
+persistence are printed.
 
-Exit codes: 0 valid; 16 invalid, a server could not be started (--start), or there are warnings and --strict was
+Exit codes: 0 valid; 16 invalid, a server could not be started or the store not be reached (--start), or there are warnings and --strict was
 given.";
 
 /// Arguments of `durward check`.
@@ -66,6 +69,9 @@ pub struct CheckArgs {
     #[arg(long)]
     strict: bool,
 }
+
+/// Difference of clocks that is worth a warning, in milliseconds.
+const CLOCK_OFFSET_MS_MAX: u64 = 5_000;
 
 /// A policy that applies to some server, or to all.
 struct Rules {
@@ -181,6 +187,14 @@ impl Told<'_> {
         let policy = args.policy.as_deref();
         if !args.json {
             print(settings, places, rows, rules, warnings, out)?;
+            if args.start
+                && let Some(store) = &settings.state
+            {
+                match shared_store::facts(store) {
+                    Ok(facts) => print_store(&facts, out)?,
+                    Err(failure) => return Ok(Err(failure.message)),
+                }
+            }
             if !args.start || settings.servers.is_empty() {
                 return Ok(Ok(Vec::new()));
             }
@@ -191,6 +205,17 @@ impl Told<'_> {
         }
         let mut object = object(settings, rows, rules, warnings);
         let mut failed = Vec::new();
+        if args.start
+            && let Some(store) = &settings.state
+        {
+            match (shared_store::facts(store), object.as_object_mut()) {
+                (Ok(facts), Some(members)) => {
+                    members.insert("state".into(), store_object(&facts));
+                }
+                (Ok(_), None) => {}
+                (Err(failure), _) => return Ok(Err(failure.message)),
+            }
+        }
         if args.start {
             let started = match start(settings, policy, places, None) {
                 Ok(started) => started,
@@ -204,6 +229,68 @@ impl Told<'_> {
         writeln!(out, "{object:#}")?;
         Ok(Ok(failed))
     }
+}
+
+/// Returns what is wrong with a store for budgets.
+fn store_warnings(facts: &StoreFacts) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let policy = facts.eviction_policy.as_deref();
+    if let Some(policy) = policy.filter(|policy| *policy != "noeviction") {
+        warnings.push(format!(
+            "it deletes keys when its memory is full ({policy}), and budgets with them; set maxmemory-policy noeviction"
+        ));
+    }
+    if !facts.has_append_file && facts.has_snapshots != Some(true) {
+        warnings.push(
+            "it keeps nothing over a restart: budgets are frozen then until all replicas have reported; set appendonly yes"
+                .to_owned(),
+        );
+    }
+    if facts.clock_offset_ms.unsigned_abs() > CLOCK_OFFSET_MS_MAX {
+        warnings.push(format!(
+            "its clock differs by {} ms; windows of budgets follow the store's clock",
+            facts.clock_offset_ms
+        ));
+    }
+    warnings
+}
+
+fn print_store(facts: &StoreFacts, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "\nstate")?;
+    writeln!(
+        out,
+        "  redis {}, answers in {} us, eviction {}, append file {}, snapshots {}",
+        facts.version.escape_debug(),
+        facts.latency_us,
+        facts
+            .eviction_policy
+            .as_deref()
+            .unwrap_or("unknown")
+            .escape_debug(),
+        if facts.has_append_file { "on" } else { "off" },
+        match facts.has_snapshots {
+            Some(true) => "on",
+            Some(false) => "off",
+            None => "unknown",
+        },
+    )?;
+    for warning in store_warnings(facts) {
+        writeln!(out, "  warning: {}", warning.escape_debug())?;
+    }
+    Ok(())
+}
+
+fn store_object(facts: &StoreFacts) -> Value {
+    json!({
+        "kind": "redis",
+        "version": facts.version,
+        "latency_us": facts.latency_us,
+        "eviction_policy": facts.eviction_policy,
+        "append_file": facts.has_append_file,
+        "snapshots": facts.has_snapshots,
+        "clock_offset_ms": facts.clock_offset_ms,
+        "warnings": store_warnings(facts),
+    })
 }
 
 fn compiled(
@@ -364,6 +451,7 @@ fn print_models(settings: &Settings, out: &mut dyn Write) -> io::Result<()> {
                 let (whole, part) = (most / 1_000_000, most % 1_000_000);
                 writeln!(out, "  {:<16} {whole}.{part:06} dollars", budget.name)?;
             }
+            Most::Requests(most) => writeln!(out, "  {:<16} {most} requests", budget.name)?,
         }
     }
     Ok(())
@@ -467,11 +555,12 @@ fn models(settings: &Settings) -> Value {
         json!({ "name": alias.name, "tiers": alias.tiers, "deadline_ms": alias.deadline_ms })
     });
     let budgets = models.budgets.iter().map(|budget| {
-        let (tokens, cost_micros) = match budget.most {
-            Most::Tokens(most) => (Some(most), None),
-            Most::Micros(most) => (None, Some(most)),
+        let (tokens, cost_micros, requests) = match budget.most {
+            Most::Tokens(most) => (Some(most), None, None),
+            Most::Micros(most) => (None, Some(most), None),
+            Most::Requests(most) => (None, None, Some(most)),
         };
-        json!({ "name": budget.name, "tokens": tokens, "cost_micros": cost_micros, "window_ms": budget.window_ms })
+        json!({ "name": budget.name, "tokens": tokens, "cost_micros": cost_micros, "requests": requests, "window_ms": budget.window_ms })
     });
     json!({
         "providers": providers.collect::<Vec<_>>(),

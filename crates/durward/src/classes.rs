@@ -1,16 +1,17 @@
 //! Classes of a server's tools: proposed, shown on one screen, accepted or changed by a person, and declared under
-//! `servers.NAME.tools` in durward.yaml.
+//! `servers.NAME.tools` in durward.yaml. `init`, `wrap` and `pins approve` write them there, and every `durward run` of
+//! that name reads them.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use gate::effects::OperationSet;
-use mcp::describe::proposed;
+use mcp::describe::{ArgumentRoles, proposed};
 use mcp::descriptions::hidden::spelled_out;
 use serde_json::{Map, Value, json};
+use state::directory;
 
 use crate::config;
-use crate::config::server::Server;
 use crate::install;
 use crate::places::Places;
 use admin::document::{Format, at};
@@ -32,6 +33,30 @@ pub struct ToolClasses {
     tools: Vec<ToolClass>,
 }
 
+/// How classes were declared.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Declared {
+    /// No class is known.
+    Nothing,
+    /// In the file, with this backup of it as it was.
+    In(Option<PathBuf>),
+}
+
+impl Declared {
+    /// Prints what was written.
+    pub fn print(&self, file: &Path, server: &str, out: &mut dyn Write) -> io::Result<()> {
+        let Self::In(backup) = self else {
+            return Ok(());
+        };
+        let shown = file.display();
+        writeln!(out, "{shown}: declared what the tools of {server} do")?;
+        match backup {
+            Some(backup) => writeln!(out, "{}: backup of the file as it was", backup.display()),
+            None => Ok(()),
+        }
+    }
+}
+
 #[derive(Debug, PartialEq, Eq)]
 struct ToolClass {
     name: String,
@@ -40,19 +65,20 @@ struct ToolClass {
 }
 
 impl ToolClasses {
-    /// Proposes a class for each tool, given by name and definition, that `server` does not declare.
+    /// Proposes a class for each tool, given by name and definition, that is not declared for `server` yet.
     pub fn propose<'t>(
-        server: &Server,
+        server: &str,
+        declared: Option<&ArgumentRoles>,
         tools: impl Iterator<Item = (&'t str, std::borrow::Cow<'t, str>)>,
     ) -> Self {
-        let declared = &server.reads.arguments;
-        let tools = tools.filter(|(name, _)| declared.declared(name).is_none());
+        let is_declared = |name: &str| declared.is_some_and(|own| own.declared(name).is_some());
+        let tools = tools.filter(|(name, _)| !is_declared(name));
         let tools = tools.take(TOOLS_MAX).map(|(name, definition)| ToolClass {
             name: name.to_owned(),
             operations: proposed(name, &definition),
         });
         Self {
-            server: server.name.clone(),
+            server: server.to_owned(),
             tools: tools.collect(),
         }
     }
@@ -154,31 +180,42 @@ impl ToolClasses {
         Ok(())
     }
 
-    /// Writes the known classes into the configuration, keeping its comments, and returns the backup of the file as it
-    /// was. `None` if no class is known.
+    /// Writes the known classes into the configuration, keeping its comments. Makes the file if there is none.
     ///
     /// # Errors
     /// A message if the file cannot be edited; it is then unchanged.
-    pub fn declare(&self, file: &Path, places: &Places) -> Result<Option<PathBuf>, String> {
+    pub fn declare(&self, file: &Path, places: &Places) -> Result<Declared, String> {
         let shown = file.display();
-        let before = install::read(file).map_err(|error| format!("{shown}: {error}"))?;
-        let before = before.ok_or_else(|| format!("{shown} does not exist"))?;
-        let edited = self
-            .edit(&before)
-            .map_err(|error| format!("{shown}: {error}"))?;
-        if edited == before {
-            return Ok(None);
+        let wrong = |error: String| format!("{shown}: {error}");
+        let before = install::read(file).map_err(|error| wrong(error.to_string()))?;
+        let edited = self.edit(before.as_deref().unwrap_or_default());
+        let edited = edited.map_err(wrong)?;
+        if before.as_ref().is_none_or(|before| *before == edited) && self.is_unknown() {
+            return Ok(Declared::Nothing);
         }
-        config::check_text(&edited, file, places).map_err(|error| format!("{shown}: {error}"))?;
-        install::replace(file, Some(&before), &edited)
+        config::check_text(&edited, file, places).map_err(wrong)?;
+        if let (None, Some(folder)) = (&before, file.parent()) {
+            directory::create_private(folder).map_err(|error| wrong(error.to_string()))?;
+        }
+        let backup = install::replace(file, before.as_deref(), &edited)?;
+        Ok(Declared::In(backup))
+    }
+
+    /// Returns whether no tool has a class that can be declared.
+    fn is_unknown(&self) -> bool {
+        self.tools.iter().all(|tool| tool.operations.is_none())
     }
 
     /// Returns the text of a configuration with the known classes added.
     fn edit(&self, text: &str) -> Result<String, String> {
-        let path = ["servers", self.server.as_str(), "tools"];
         let root = Format::Yaml
             .parse(text)
             .map_err(|error| error.to_string())?;
+        let section = match root.get(config::SERVERS_ALIAS) {
+            Some(_) => config::SERVERS_ALIAS,
+            None => "servers",
+        };
+        let path = [section, self.server.as_str(), "tools"];
         let existing = at(&root, &path).and_then(Value::as_object).cloned();
         let mut classes = existing.unwrap_or_default();
         let declared = classes.len();

@@ -148,6 +148,18 @@ pub enum Command {
     /// Create, list, rotate and revoke the API keys of `durward serve`
     #[command(after_help = crate::keys::HELP)]
     Keys(crate::keys::KeysArgs),
+    /// Sign in at an issuer of durward.yaml, with a browser
+    #[command(after_help = crate::sign_in::LOGIN_HELP)]
+    Login(crate::sign_in::LoginArgs),
+    /// Sign out: revoke and delete the stored tokens
+    #[command(after_help = crate::sign_in::LOGOUT_HELP)]
+    Logout(crate::sign_in::LogoutArgs),
+    /// Show who is signed in
+    #[command(after_help = crate::sign_in::WHOAMI_HELP)]
+    Whoami(crate::sign_in::WhoamiArgs),
+    /// Show the budgets that replicas share, release quota of a lost replica, end a freeze
+    #[command(after_help = crate::budgets::HELP)]
+    Budgets(crate::budgets::BudgetsArgs),
     /// Validate the configuration and print the effective settings
     #[command(after_help = crate::check::HELP)]
     Check(crate::check::CheckArgs),
@@ -157,12 +169,18 @@ pub enum Command {
     /// Write, check, explain and test policies
     #[command(after_help = crate::policy::HELP)]
     Policy(crate::policy::PolicyArgs),
-    /// Show where a model name is routed
+    /// Show where a model name is routed, and what calls have cost
     #[command(after_help = crate::route::MODELS_HELP)]
     Models(crate::route::ModelsArgs),
     /// List, add, archive and restore the servers of the configuration
     #[command(after_help = crate::servers::HELP)]
     Servers(crate::servers::ServersArgs),
+    /// Check, list and run agents
+    #[command(after_help = crate::agents::command::HELP)]
+    Agents(crate::agents::command::AgentsArgs),
+    /// Show the calls of a run as a tree
+    #[command(after_help = crate::runs::HELP)]
+    Runs(crate::runs::RunsArgs),
     /// Review and approve changed tool definitions
     #[command(after_help = crate::pins::HELP)]
     Pins(crate::pins::PinsArgs),

@@ -8,6 +8,13 @@ pub const EXIT_CONFIGURATION: u8 = 16;
 /// The journal failed, or the state directory cannot be used; nothing was forwarded after that.
 pub const EXIT_JOURNAL: u8 = 10;
 
+/// The issuer at which people sign in cannot be reached.
+pub const EXIT_ISSUER_UNREACHABLE: u8 = 12;
+/// Nobody is signed in, or the sign-in has ended.
+pub const EXIT_NOT_SIGNED_IN: u8 = 13;
+/// Another person has signed in than the one whom the session belongs to.
+pub const EXIT_IDENTITY_CHANGED: u8 = 15;
+
 /// Commands that end with the same exit codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommandFamily {

@@ -21,7 +21,7 @@ Reference pages:
   cookbook   ten policies with their tests";
 
 /// Commands by what a person wants to do.
-pub const GROUPS: [(&str, &[&str]); 6] = [
+pub const GROUPS: [(&str, &[&str]); 7] = [
     (
         "Guard your servers",
         &[
@@ -29,10 +29,13 @@ pub const GROUPS: [(&str, &[&str]); 6] = [
             "keys", "reload",
         ],
     ),
+    ("Sign in", &["login", "logout", "whoami"]),
     ("Answer", &["approvals", "pins"]),
     (
         "Look",
-        &["logs", "audit", "status", "tools", "call", "models"],
+        &[
+            "logs", "audit", "status", "tools", "call", "models", "agents", "runs",
+        ],
     ),
     ("Measure", &["lab"]),
     ("Built-in servers", &["demo", "ssh", "sim"]),

@@ -66,6 +66,13 @@ pub fn now_ms() -> i64 {
     i64::try_from(since.unwrap_or_default().as_millis()).unwrap_or(i64::MAX)
 }
 
+/// Returns the day in UTC, as `2026-11-28`.
+pub fn date() -> String {
+    let mut text = gate::journal::format_utc(now_ms());
+    text.truncate("2026-11-28".len());
+    text
+}
+
 /// Milliseconds since 1970, up to a few ago: a tenth of what [`now_ms`] costs.
 pub fn about_ms() -> i64 {
     let now = clock_gettime(ClockId::RealtimeCoarse);

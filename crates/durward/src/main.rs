@@ -2,8 +2,10 @@
 //!
 //! This is the table of contents: what each command does is in the module of its name.
 
+mod agents;
 mod approvals;
 mod audit;
+mod budgets;
 mod builtin;
 mod certificates;
 mod check;
@@ -48,12 +50,15 @@ mod reference;
 mod reload;
 mod route;
 mod run;
+mod runs;
 mod sandbox;
 mod screening;
 mod serve;
 mod servers;
+mod sign_in;
 mod signed;
 mod sim;
+mod spend;
 mod ssh;
 mod status;
 mod tools;
@@ -61,7 +66,7 @@ mod verify;
 mod wrap;
 
 use std::ffi::OsString;
-use std::io::{self, Write as _};
+use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -122,7 +127,18 @@ fn main() -> ExitCode {
             serve::run(&args, &given, source, settings, &places, &mut out, &mut err)
         }
         Command::Keys(args) => keys::run(&args, &settings, &places, &mut out, &mut err),
-        Command::Models(args) => route::run(&args, &settings, &mut out, &mut err),
+        Command::Budgets(args) => budgets::run(&args, &settings, &mut out, &mut err),
+        Command::Models(args) => {
+            route::run(&args, &settings, &journal_of(&places), &mut out, &mut err)
+        }
+        Command::Login(args) => sign_in::login(&args, &settings, &places, &mut out, &mut err),
+        Command::Logout(args) => sign_in::logout(&args, &settings, &places, &mut out, &mut err),
+        Command::Whoami(args) => sign_in::whoami(&args, &places, &mut out, &mut err),
+        Command::Agents(args) => {
+            let written = (&mut out as &mut dyn Write, &mut err as &mut dyn Write);
+            agents::command::run(&args, (&given, source), settings, &places, written)
+        }
+        Command::Runs(args) => runs::run(&args, &journal_of(&places), &mut out, &mut err),
         Command::Check(args) => check::run(&args, &given, settings, &places, &mut out, &mut err),
         Command::Demo => demo::run(&places, &mut out, &mut err),
         Command::Policy(args) => policy::run(&args, &settings, &places, &mut out, &mut err),
@@ -142,7 +158,7 @@ fn main() -> ExitCode {
         }
         Command::Tools(args) => tools::run(&args, &settings, &places, &mut out, &mut err),
         Command::Call(args) => tools::call::run(&args, &settings, &places, &mut out, &mut err),
-        Command::Wrap(args) => wrap::wrap(&args, &kept(), &places, &mut out, &mut err),
+        Command::Wrap(args) => wrap::wrap(&args, (&kept(), &settings), &places, &mut out, &mut err),
         Command::Unwrap(args) => wrap::unwrap(&args, &places, &mut out, &mut err),
         Command::Status(args) => status::run(&args, &places, &mut out, &mut err),
         Command::Completions(args) => {
@@ -172,6 +188,8 @@ fn folded(
         command,
         Command::Check(_)
             | Command::Models(_)
+            | Command::Agents(_)
+            | Command::Runs(_)
             | Command::Demo
             | Command::Policy(_)
             | Command::Audit(_)
@@ -180,6 +198,7 @@ fn folded(
             | Command::Approvals(_)
             | Command::Keys(_)
             | Command::Servers(_)
+            | Command::Budgets(_)
             | Command::Status(_)
             | Command::Wrap(_)
             | Command::Unwrap(_)
@@ -276,8 +295,14 @@ fn needs_settings(command: &Command) -> bool {
         Command::Run(_)
         | Command::Serve(_)
         | Command::Keys(_)
+        | Command::Login(_)
+        | Command::Logout(_)
+        | Command::Whoami(_)
+        | Command::Budgets(_)
         | Command::Check(_)
         | Command::Models(_)
+        | Command::Agents(_)
+        | Command::Runs(_)
         | Command::Policy(_)
         | Command::Pins(_)
         | Command::Audit(_)

@@ -157,10 +157,18 @@ fn reasons(out: &mut dyn Write) -> io::Result<()> {
         out,
         "| 0 | the client closed its side, or a signal asked for the end |\n| 1 | the server ended by itself |"
     )?;
+    let unreachable = crate::failure::EXIT_ISSUER_UNREACHABLE;
+    let not_signed_in = crate::failure::EXIT_NOT_SIGNED_IN;
+    let changed = crate::failure::EXIT_IDENTITY_CHANGED;
     writeln!(
         out,
-        "| {journal} | the journal failed, or the state directory cannot be used |\n| {configuration} | wrong configuration |"
-    )
+        "| {journal} | the journal failed, or the state directory cannot be used |"
+    )?;
+    writeln!(
+        out,
+        "| {unreachable} | the issuer of the sign-in cannot be reached |\n| {not_signed_in} | nobody is signed in, or the sign-in has ended |\n| {changed} | another person has signed in |"
+    )?;
+    writeln!(out, "| {configuration} | wrong configuration |")
 }
 
 /// Requests over HTTP that never become a call.
@@ -189,7 +197,7 @@ fn requests(out: &mut dyn Write) -> io::Result<()> {
     }
     for fault in BodyFault::ALL {
         let (status, sentence) = (fault.status(), fault.sentence());
-        let again = yes(fault == BodyFault::NoRoom);
+        let again = yes(fault == BodyFault::BudgetExhausted);
         writeln!(
             out,
             "| `{}` | {} | {again} | {sentence} |",

@@ -1,15 +1,19 @@
-//! `durward models explain`: where the name of a model leads, and what each target can do. Asks nobody.
+//! `durward models`; of it `explain`: where the name of a model is routed, and what each target can do. Sends nothing.
 
 use std::io::{self, Write};
 
 use admin::models::{ModelRoute, ProviderSummary, explain_route};
 use clap::{Args, Subcommand};
 
+use crate::agents::AgentProvider;
+use crate::audit::Context;
 use crate::config::Settings;
 use crate::config::values::{Choice as _, Span};
 use crate::failure::Failure;
 use crate::layout;
+use crate::layout::money::dollars;
 use crate::providers;
+use crate::spend::{self, SpendArgs};
 
 pub const HELP: &str = "\
 Examples:
@@ -21,7 +25,8 @@ Exit codes: 0 the name leads somewhere; 1 it does not; 16 the configuration cann
 /// Examples of `durward models`.
 pub const MODELS_HELP: &str = "\
 Examples:
-  durward models explain smart      the targets of an alias, in the order in which they are tried";
+  durward models explain smart      the targets of an alias, in the order in which they are tried
+  durward models spend --by team    tokens and cost of each team over the last 30 days";
 
 #[derive(Debug, Args)]
 pub struct ModelsArgs {
@@ -34,6 +39,9 @@ enum Command {
     /// Explain where a model name is routed: tiers, targets, endpoints, prices
     #[command(after_help = HELP)]
     Explain(ExplainArgs),
+    /// Sum tokens and cost of model calls, by caller, team, model, provider, run or day
+    #[command(after_help = crate::spend::HELP)]
+    Spend(SpendArgs),
 }
 
 #[derive(Debug, Args)]
@@ -47,8 +55,17 @@ struct ExplainArgs {
 }
 
 /// Runs the command and gives its exit code.
-pub fn run(args: &ModelsArgs, settings: &Settings, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
-    let Command::Explain(args) = &args.command;
+pub fn run(
+    args: &ModelsArgs,
+    settings: &Settings,
+    context: &Context,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> u8 {
+    let args = match &args.command {
+        Command::Spend(args) => return spend::run(args, context, out, err),
+        Command::Explain(args) => args,
+    };
     match explain(args, settings) {
         Ok(route) => {
             let written = match args.json {
@@ -67,7 +84,12 @@ pub fn run(args: &ModelsArgs, settings: &Settings, out: &mut dyn Write, err: &mu
 }
 
 fn explain(args: &ExplainArgs, settings: &Settings) -> Result<ModelRoute, Failure> {
-    let Some(catalogue) = providers::catalogue(settings, true)? else {
+    let Some(catalogue) = providers::catalogue(
+        settings,
+        AgentProvider::new(&settings.agents).as_ref(),
+        true,
+    )?
+    else {
         return Err(Failure::other(
             "no model provider is configured; write models: { providers: … } in durward.yaml",
         ));
@@ -141,32 +163,4 @@ fn print(route: &ModelRoute, out: &mut dyn Write) -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-/// Millionths of a dollar as dollars.
-fn dollars(micros: u64) -> String {
-    let text = format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000);
-    let short = text.trim_end_matches('0');
-    let cents = text.len() - 4;
-    text.get(..short.len().max(cents))
-        .unwrap_or(&text)
-        .to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn dollars_have_cents_and_no_more_than_they_need() {
-        for (micros, expect) in [
-            (0, "0.00"),
-            (1_250_000, "1.25"),
-            (125_000, "0.125"),
-            (10_000_000, "10.00"),
-            (1, "0.000001"),
-        ] {
-            assert_eq!(dollars(micros), expect);
-        }
-    }
 }

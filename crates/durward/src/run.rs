@@ -35,6 +35,7 @@ use crate::policy::history::{self, StartVersion};
 use crate::policy::source::{PolicySource, Protected};
 use crate::reload::{Asked, ReloadState, Reloader};
 use crate::serve::metrics::Sources;
+use crate::sign_in;
 
 pub use args::{HELP, RunArgs};
 use plan::Plan;
@@ -90,7 +91,11 @@ fn guard(
     err: &mut dyn Write,
 ) -> Result<u8, Failure> {
     plan.certificates.check()?;
+    if let Some(warning) = &plan.warning {
+        let _ = writeln!(err, "durward: {warning}");
+    }
     let policy = policy_of(plan, places, err)?;
+    let signed_in = sign_in::caller(&settings, places, err)?;
     // The session begins all the same: the client is told by name, in the answer to its first request.
     let missing = plan.server.missing_program();
     let mut seed = [0_u8; 40];
@@ -148,8 +153,13 @@ fn guard(
             asked = asked_to_end() => return asked.map(|()| Ending::Signal),
         };
         let reloader = tokio::spawn(reloader.run());
-        let ended = match open(plan, places, session, means, &gate, client) {
-            Ok(edge) => edge.run().await.map_err(|e| Failure::other(e.to_string())),
+        let caller = signed_in.as_ref().map(|own| own.caller.clone());
+        let caller = caller.unwrap_or_else(|| gate::Caller::local(&places.user));
+        let ended = match open(plan, places, (session, caller), means, &gate, client) {
+            Ok(edge) => tokio::select! {
+                ended = edge.run() => ended.map_err(|e| Failure::other(e.to_string())),
+                failure = sign_in::end_of(signed_in.as_ref()) => Err(failure),
+            },
             Err(failure) => Err(failure),
         };
         reloader.abort();
@@ -160,8 +170,12 @@ fn guard(
     }
     // Whatever remains (a helper thread that still reads standard input) is not waited for.
     runtime.shutdown_background();
+    let ending = ending.inspect_err(|_| {
+        // What ended it is said; a failure here is the lesser one.
+        drop(journal.close(local::now_ms(), "error"));
+    })?;
     named(
-        finish(&ending?, &journal, &gate, &plan.server.shown()),
+        finish(&ending, &journal, &gate, &plan.server.shown()),
         missing,
     )
 }
@@ -213,7 +227,7 @@ fn named(ended: Result<u8, Failure>, missing: Option<String>) -> Result<u8, Fail
 fn open(
     plan: &Plan,
     places: &Places,
-    session: String,
+    (session, caller): (String, gate::Caller),
     means: Means,
     gate: &Arc<Gate>,
     client: (FrameReader, FrameWriter),
@@ -237,7 +251,7 @@ fn open(
         refusals: plan.refusals,
     };
     let options = StdioOptions {
-        caller: gate::Caller::local(&places.user),
+        caller,
         session_id: session.into(),
         drain_ms: DRAIN_MS,
     };

@@ -1,7 +1,11 @@
-//! Who calls. A leaf: it imports nothing of ours.
+//! Identified callers.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::revocation::RevocationFlag;
+
+/// Most callers of which an edge or a server remembers something between their requests.
+pub const CALLERS_MAX: usize = 1_024;
 
 /// What a caller's name rests on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -11,29 +15,24 @@ pub enum Proof {
     LocalUser,
     /// An API key of ours.
     ApiKey,
+    /// An access token of an issuer that the operator trusts.
+    AccessToken,
 }
 
-/// Whether somebody who was identified is still welcome. All that was identified as one caller shares it.
-#[derive(Debug, Clone, Default)]
-pub struct Welcome(Arc<AtomicBool>);
-
-impl Welcome {
-    /// From now on its caller is welcome no longer.
-    pub fn end(&self) {
-        self.0.store(true, Ordering::Release);
-    }
-
-    fn has_ended(&self) -> bool {
-        self.0.load(Ordering::Acquire)
-    }
-
-    /// Whether nobody else has it.
-    pub(crate) fn is_forgotten(&self) -> bool {
-        Arc::strong_count(&self.0) == 1
-    }
+/// Sign-in of a caller at an issuer, as the access token states it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SignIn {
+    /// Issuer of the token: the URL that the configuration names.
+    pub issuer: Arc<str>,
+    /// Scopes that the issuer has granted.
+    pub scopes: Arc<[Arc<str>]>,
+    /// Id of the session at the issuer (`sid`), if the token names one.
+    pub sid: Option<Arc<str>>,
+    /// Client that the token was issued to (`client_id`, else `azp`), if the token names one.
+    pub client_id: Option<Arc<str>>,
 }
 
-/// Somebody who was identified.
+/// An identified caller.
 #[derive(Debug, Clone, Default)]
 pub struct Caller {
     /// The name in rules and in the journal.
@@ -53,8 +52,10 @@ pub struct Caller {
     pub token: Option<Arc<str>>,
     /// The agent that calls on the caller's behalf; `None` if the caller's own client does.
     pub agent: Option<Arc<str>>,
-    /// Ended where the credential is good no longer: nothing that comes to the gate after that is judged for this caller.
-    pub welcome: Welcome,
+    /// Sign-in at an issuer; `None` for keys, accounts and the local user.
+    pub sign_in: Option<Arc<SignIn>>,
+    /// Set when the credential is revoked: the gate judges nothing for this caller from then on.
+    pub revocation: RevocationFlag,
 }
 
 impl Caller {
@@ -68,13 +69,13 @@ impl Caller {
     /// Whether the caller has to leave room for others: where one has a key, others may have one.
     #[must_use]
     pub fn has_to_share(&self) -> bool {
-        self.proof == Proof::ApiKey
+        self.proof != Proof::LocalUser
     }
 
-    /// Whether the credential that was shown is good no longer.
+    /// Returns whether the credential is revoked.
     #[must_use]
-    pub fn is_expelled(&self) -> bool {
-        self.welcome.has_ended()
+    pub fn is_revoked(&self) -> bool {
+        self.revocation.is_revoked()
     }
 
     /// The user whom this process belongs to, or who is as good as that.

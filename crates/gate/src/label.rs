@@ -25,7 +25,7 @@ pub trait Explained: ClosedSet {
 macro_rules! closed_set {
     ($(#[$about:meta])* $vis:vis enum $set:ident { $($value:ident $label:literal: $sentence:literal;)* }) => {
         $(#[$about])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         $vis enum $set {
             $(#[doc = $sentence] $value,)*
         }

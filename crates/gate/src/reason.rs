@@ -60,19 +60,23 @@ pub enum Reason {
     JournalBytesLimit,
     /// Too many calls are under way.
     UnderWayLimit,
+    /// The call takes long to read, and as many such calls wait as may.
+    ReadingQueueFull,
     /// What the caller may use is used up.
     BudgetSpent,
+    /// The store of the budgets cannot be reached, or grants nothing now.
+    BudgetUnavailable,
     /// What became known after the decision wants a person, who can no longer be asked.
     ApprovalTooLate,
     /// What became known after the decision contradicts what was judged.
     FactsChanged,
     /// The caller's key was taken back, or its time is over, before the call was judged.
-    CallerExpelled,
+    CallerRevoked,
 }
 
 impl Reason {
     /// All, in the order of the reference page.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 33] = [
         Self::DenyRule,
         Self::NoRule,
         Self::ProtectedPath,
@@ -100,10 +104,12 @@ impl Reason {
         Self::ToolRateLimit,
         Self::JournalBytesLimit,
         Self::UnderWayLimit,
+        Self::ReadingQueueFull,
         Self::BudgetSpent,
+        Self::BudgetUnavailable,
         Self::ApprovalTooLate,
         Self::FactsChanged,
-        Self::CallerExpelled,
+        Self::CallerRevoked,
     ];
 
     /// The label.
@@ -137,10 +143,12 @@ impl Reason {
             Self::ToolRateLimit => "tool_rate_limited",
             Self::JournalBytesLimit => "journal_bytes_limited",
             Self::UnderWayLimit => "too_many_under_way",
+            Self::ReadingQueueFull => "reading_queue_full",
             Self::BudgetSpent => "budget_spent",
+            Self::BudgetUnavailable => "budget_unavailable",
             Self::ApprovalTooLate => "approval_too_late",
             Self::FactsChanged => "facts_changed",
-            Self::CallerExpelled => "caller_expelled",
+            Self::CallerRevoked => "caller_expelled",
         }
     }
 
@@ -207,15 +215,23 @@ impl Reason {
                 reached("limits.journal_bytes on journal records of one caller within a minute")
             }
             Self::UnderWayLimit => reached("limits.concurrency on calls under way at once"),
+            Self::ReadingQueueFull => {
+                "refused: the call takes long to read, and too many such calls wait already; send shorter strings, or make the call again later"
+                    .into()
+            }
             Self::BudgetSpent => {
                 "refused: this call may use more than is left of the caller's budget; ask for less, or wait for the next window"
+                    .into()
+            }
+            Self::BudgetUnavailable => {
+                "refused: the caller has a budget, and the store that counts it cannot be reached or grants nothing now"
                     .into()
             }
             Self::ApprovalTooLate => format!(
                 "refused: rule \"{rule}\" asks for a person's approval because of a fact that became known after the decision, when it is too late to ask"
             ),
             Self::FactsChanged => "refused: a fact that became known after the decision contradicts it".into(),
-            Self::CallerExpelled => "refused: the key that the call was made with is no longer valid".into(),
+            Self::CallerRevoked => "refused: the key that the call was made with is no longer valid".into(),
         }
     }
 
@@ -266,10 +282,11 @@ impl Reason {
             Self::PlaceUnsettled => {
                 "The same call can pass once the other one has ended: make calls on the same files one after the other."
             }
-            Self::CallerExpelled => "No call with this key can pass: tell the user.",
+            Self::CallerRevoked => "No call with this key can pass: tell the user.",
             Self::PinsUnreadable | Self::Journal => {
                 "No call can pass until this is repaired: tell the user."
             }
+            Self::BudgetUnavailable => "Make the call again in a minute.",
             Self::Draining => "Make the call again when Durward has started again.",
             Self::ApprovalQueueFull
             | Self::ApprovalTooManyWaiting
@@ -278,6 +295,7 @@ impl Reason {
             | Self::ToolRateLimit
             | Self::JournalBytesLimit
             | Self::UnderWayLimit
+            | Self::ReadingQueueFull
             | Self::BudgetSpent => "The same call can pass later: make fewer calls at a time.",
         }
     }
@@ -291,9 +309,11 @@ impl Reason {
             | Self::ToolRateLimit
             | Self::JournalBytesLimit
             | Self::UnderWayLimit
+            | Self::ReadingQueueFull
             | Self::PlaceUnsettled
             | Self::Unchecked
             | Self::BudgetSpent
+            | Self::BudgetUnavailable
             | Self::ApprovalTimeout
             | Self::ApprovalQueueFull
             | Self::ApprovalTooManyWaiting
@@ -315,7 +335,7 @@ impl Reason {
             | Self::Inspected
             | Self::ApprovalTooLate
             | Self::FactsChanged
-            | Self::CallerExpelled
+            | Self::CallerRevoked
             | Self::Journal => false,
         }
     }

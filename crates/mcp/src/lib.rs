@@ -6,6 +6,7 @@
 //! not see, or a description loses what a person cannot see; no state outlives its session.
 
 mod bell;
+mod byte_budget;
 pub mod call;
 pub mod client;
 pub mod describe;
@@ -15,6 +16,5 @@ pub mod http;
 pub mod message;
 pub mod notes;
 mod reading_pool;
-mod room;
 pub mod stdio;
 pub mod upstream;

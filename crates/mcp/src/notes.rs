@@ -142,8 +142,8 @@ impl ClosedSet for Body {
         Self(BodyFault::TooLong),
         Self(BodyFault::TooSlow),
         Self(BodyFault::Broken),
-        Self(BodyFault::NoRoom),
-        Self(BodyFault::Expelled),
+        Self(BodyFault::BudgetExhausted),
+        Self(BodyFault::Revoked),
     ];
 
     fn word(self) -> &'static str {

@@ -3,13 +3,12 @@
 //! An edge that serves many clients reads each call for a few steps. One that needs more is read by the threads of a
 //! [`ReadingPool`], of which one caller has one at a time.
 
-use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use share::{ShareLimits, SharePermit, SharePool};
 
 /// Most calls that wait for a thread.
 pub const WAITING_MAX: usize = 256;
@@ -21,75 +20,34 @@ pub const WAIT_MS_MAX: u64 = 10_000;
 const THREADS_MAX: usize = 4;
 
 /// Threads that read long calls, for all callers of an edge.
-pub(crate) struct ReadingPool {
-    threads: Arc<Semaphore>,
-    waiting: Arc<Semaphore>,
-    callers: Mutex<HashMap<Arc<str>, Arc<CallerShare>>>,
-}
-
-/// The part of one caller. It is forgotten when none of its calls is read or waits.
-struct CallerShare {
-    thread: Arc<Semaphore>,
-    waiting: Arc<Semaphore>,
-}
+pub(crate) struct ReadingPool(SharePool);
 
 /// A thread that is reserved for one call, until the call is read.
-pub(crate) struct ReadingPermit {
-    _thread: OwnedSemaphorePermit,
-    _of_caller: OwnedSemaphorePermit,
-}
+pub(crate) struct ReadingPermit(SharePermit);
 
 impl Default for ReadingPool {
     fn default() -> Self {
         // Half of the processors stay free for the serving threads.
         let processors = thread::available_parallelism().map_or(1, Into::into);
-        Self {
-            threads: Arc::new(Semaphore::new((processors / 2).clamp(1, THREADS_MAX))),
-            waiting: Arc::new(Semaphore::new(WAITING_MAX)),
-            callers: Mutex::default(),
-        }
+        Self::of_threads((processors / 2).clamp(1, THREADS_MAX))
     }
 }
 
 impl ReadingPool {
-    fn callers(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<CallerShare>>> {
-        self.callers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn share_of(&self, caller: &Arc<str>) -> Arc<CallerShare> {
-        let mut callers = self.callers();
-        // A share in use is also held by a waiting call or, through its semaphore, by a thread.
-        callers.retain(|_, share| Arc::strong_count(share) > 1 || !share.is_idle());
-        let share = callers.entry(Arc::clone(caller)).or_insert_with(|| {
-            Arc::new(CallerShare {
-                thread: Arc::new(Semaphore::new(1)),
-                waiting: Arc::new(Semaphore::new(WAITING_OF_CALLER_MAX)),
-            })
-        });
-        Arc::clone(share)
+    fn of_threads(threads: usize) -> Self {
+        let limits = ShareLimits::of_caller(1, threads);
+        Self(SharePool::new(
+            limits.with_queue(WAITING_MAX, WAITING_OF_CALLER_MAX),
+        ))
     }
 
     /// Waits for a thread; `None` if too many calls wait already, or none becomes free in time.
     pub async fn enter(&self, caller: &Arc<str>) -> Option<ReadingPermit> {
-        let share = self.share_of(caller);
-        let _of_caller = share.waiting.try_acquire().ok()?;
-        let _waiting = self.waiting.try_acquire().ok()?;
-        let permit = async {
-            let of_caller = Arc::clone(&share.thread).acquire_owned().await.ok()?;
-            let thread = Arc::clone(&self.threads).acquire_owned().await.ok()?;
-            Some(ReadingPermit {
-                _thread: thread,
-                _of_caller: of_caller,
-            })
-        };
+        let mut permit = self.0.permit(Some(caller));
         let wait = Duration::from_millis(WAIT_MS_MAX);
-        tokio::time::timeout(wait, permit).await.ok().flatten()
-    }
-}
-
-impl CallerShare {
-    fn is_idle(&self) -> bool {
-        self.thread.available_permits() == 1
+        let granted = tokio::time::timeout(wait, permit.grow(1)).await;
+        granted.ok()?.ok()?;
+        Some(ReadingPermit(permit))
     }
 }
 
@@ -101,7 +59,7 @@ impl ReadingPermit {
     ) -> Option<T> {
         let read = move || {
             let read = read();
-            drop(self);
+            drop(self.0);
             read
         };
         tokio::task::spawn_blocking(read).await.ok()
@@ -111,7 +69,7 @@ impl ReadingPermit {
 impl fmt::Debug for ReadingPool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ReadingPool")
-            .field("free", &self.threads.available_permits())
+            .field("busy", &self.0.held())
             .finish_non_exhaustive()
     }
 }
@@ -135,10 +93,7 @@ mod tests {
 
     #[tokio::test]
     async fn one_caller_has_one_thread_and_others_wait_for_none() {
-        let pool = ReadingPool {
-            threads: Arc::new(Semaphore::new(2)),
-            ..ReadingPool::default()
-        };
+        let pool = ReadingPool::of_threads(2);
         let (one, other) = (caller("a"), caller("b"));
         let first = pool.enter(&one).await.unwrap();
         let mut second = Box::pin(pool.enter(&one));
@@ -146,18 +101,14 @@ mod tests {
         assert!(pool.enter(&other).await.is_some());
         drop(first);
         assert!(second.await.is_some());
-        // Callers that have gone are forgotten with the next one.
-        drop(pool.share_of(&other));
-        assert_eq!(pool.callers().len(), 1);
+        assert_eq!((pool.0.held(), pool.0.callers()), (0, 0));
     }
 
     #[tokio::test]
     async fn a_caller_beyond_its_part_of_the_queue_is_refused_at_once() {
-        let pool = ReadingPool {
-            threads: Arc::new(Semaphore::new(0)),
-            ..ReadingPool::default()
-        };
+        let pool = ReadingPool::of_threads(1);
         let (one, other) = (caller("a"), caller("b"));
+        let _read = pool.enter(&caller("c")).await.unwrap();
         let mut waiting: Vec<_> = (0..WAITING_OF_CALLER_MAX)
             .map(|_| Box::pin(pool.enter(&one)))
             .collect();
@@ -166,5 +117,15 @@ mod tests {
         }
         assert!(pool.enter(&one).await.is_none());
         assert!(waits(&mut Box::pin(pool.enter(&other))).await);
+    }
+
+    #[tokio::test]
+    async fn every_thread_is_shared_and_comes_back() {
+        let pool = ReadingPool::of_threads(4);
+        let enter = |caller: &Arc<str>| {
+            let (pool, caller) = (ReadingPool(pool.0.clone()), Arc::clone(caller));
+            Box::pin(async move { pool.enter(&caller).await }) as _
+        };
+        assert_eq!(share::contract::check_user(&pool.0, 1, enter), Ok(()));
     }
 }

@@ -45,6 +45,8 @@ pub enum Most {
     Tokens(u64),
     /// Millionths of a dollar.
     Micros(u64),
+    /// Calls.
+    Requests(u64),
 }
 
 /// A budget.
@@ -159,9 +161,10 @@ impl Budgets {
                 unit: match rule.most {
                     Most::Tokens(_) => BudgetUnit::Tokens,
                     Most::Micros(_) => BudgetUnit::Micros,
+                    Most::Requests(_) => BudgetUnit::Requests,
                 },
                 limit: match rule.most {
-                    Most::Tokens(most) | Most::Micros(most) => most,
+                    Most::Tokens(most) | Most::Micros(most) | Most::Requests(most) => most,
                 },
                 window_ms: rule.window_ms,
             })

@@ -22,6 +22,7 @@ fn pbpk(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<population::Population>()?;
     module.add_class::<population::PopulationResults>()?;
     module.add_class::<fitting::Estimate>()?;
+    module.add_class::<fitting::FitResult>()?;
     module.add_function(wrap_pyfunction!(simulation::load_simulation, module)?)?;
     module.add_function(wrap_pyfunction!(population::load_population, module)?)?;
     module.add_function(wrap_pyfunction!(population::run_population, module)?)?;

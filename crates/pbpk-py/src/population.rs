@@ -156,7 +156,7 @@ pub(crate) fn run_chunk<'py>(
 ) -> PyResult<(Vec<i64>, Bound<'py, PyAny>, Vec<(i64, String)>)> {
     let release = release(osp_version)?;
     let done = interruptible(py, |ask| {
-        let simulation = Simulation::open(&model, outputs.as_deref(), ask)?;
+        let simulation = Simulation::open(&model, outputs.as_deref(), &[], ask)?;
         let table = opened(&population, ask)?;
         if start > stop || stop > table.len() {
             let count = table.len();

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use solver::compile::{Instance, Structure};
 use solver::model::{Model, QuantityKind};
+use solver::pk::{Curve, Dosing, analyse, analyse_intervals};
+use solver::regimen::Regimen;
 use solver::run::{OspVersion, RunOptions};
 use solver::watch::{Question, Watch};
 use solver::{path, read};
@@ -25,25 +27,41 @@ pub(crate) struct Simulation {
 }
 
 /// Reads a simulation (.pkml, or SimModel .xml). Its outputs are those selected in the file, else all that it keeps.
+/// `regimen` gives doses instead of the file's: texts such as "250 mg,interval=12 h,number=6".
 #[pyfunction]
-#[pyo3(signature = (path, outputs=None))]
+#[pyo3(signature = (path, outputs=None, regimen=None))]
 pub(crate) fn load_simulation(
     py: Python<'_>,
     path: PathBuf,
     outputs: Option<Vec<String>>,
+    regimen: Option<Vec<String>>,
 ) -> PyResult<Simulation> {
-    interruptible(py, |ask| Simulation::open(&path, outputs.as_deref(), ask))
+    let regimen = regimen.unwrap_or_default();
+    interruptible(py, |ask| {
+        Simulation::open(&path, outputs.as_deref(), &regimen, ask)
+    })
 }
 
 impl Simulation {
     pub(crate) fn open(
         file: &std::path::Path,
         outputs: Option<&[String]>,
+        regimens: &[String],
         ask: Question<'_>,
     ) -> PyResult<Self> {
         let watch = Watch::new(Some(ask));
         let options = read::ReadOptions::default();
         let model = read::file_watched(file, &options, &watch).map_err(raised)?;
+        let parsed = regimens.iter().map(|text| text.parse().map_err(raised));
+        let parsed = parsed.collect::<PyResult<Vec<Regimen>>>()?;
+        let model = match parsed.is_empty() {
+            true => model,
+            false => {
+                solver::regimen::apply(model, &parsed, Some(ask))
+                    .map_err(raised)?
+                    .0
+            }
+        };
         let chosen = match outputs {
             Some(patterns) => found(&model, patterns)?,
             None => selected(&model),
@@ -226,6 +244,41 @@ impl Simulation {
             ran.map_err(|failure| raised(&failure.error))
         })?;
         SimulationResults::new(py, results)
+    }
+
+    /// Pharmacokinetic parameters of the outputs of a run: tuples (output, parameter, value, unit of the value). Molar
+    /// concentrations have the units of the suite's reports; what rests on another output has its base unit.
+    #[pyo3(signature = (osp_version=None))]
+    fn pk_parameters(
+        &self,
+        py: Python<'_>,
+        osp_version: Option<&str>,
+    ) -> PyResult<Vec<(String, String, f64, String)>> {
+        let osp_version = release(osp_version)?;
+        let results = interruptible(py, |ask| {
+            let options = RunOptions {
+                interrupt: Some(ask),
+                osp_version,
+                ..RunOptions::default()
+            };
+            let ran = solver::run::run(&self.individual, &options);
+            ran.map_err(|failure| raised(&failure.error))
+        })?;
+        let quantities = self.model.quantities.iter().zip(self.individual.values());
+        let dosing = Dosing::from_constants(quantities.map(|(q, v)| (q.path.as_str(), *v)));
+        let dosing = dosing.map_err(raised)?;
+        let mut all = Vec::new();
+        for (output, (path, unit)) in results.paths.iter().zip(results.units.iter()).enumerate() {
+            let values: Vec<f64> = results.column(output).collect();
+            let curve = Curve::new(&results.times, &values).map_err(raised)?;
+            let mut found = analyse(curve, &dosing).values;
+            found.extend(analyse_intervals(curve, &dosing));
+            for value in found {
+                let (shown, unit) = value.display_in(unit);
+                all.push((path.clone(), value.parameter.name.to_owned(), shown, unit));
+            }
+        }
+        Ok(all)
     }
 
     /// Relative changes of the pharmacokinetic parameters per relative change of each of these model parameters, as the

@@ -83,6 +83,29 @@ class Single(unittest.TestCase):
         column = results.get_output_values(OUTPUT)
         self.assertTrue(np.shares_memory(column, results.values))
 
+    def test_doses_of_a_regimen_add_up(self):
+        times = [60.0 * i for i in range(1, 30)]
+        curve = lambda regimen: pbpk.load_simulation(MODEL, [OUTPUT], regimen=[regimen]).run(times, 1e-10, 1e-13).values[:, 0]
+        once, twice = curve("300 µmol"), curve("300 µmol,interval=10 h,number=2")
+        # 10 h are 10 rows.
+        shifted = np.concatenate([np.zeros(10), once[:-10]])
+        np.testing.assert_allclose(twice, once + shifted, rtol=1e-7, atol=1e-9)
+        with self.assertRaisesRegex(pbpk.PbpkError, "did you mean interval"):
+            pbpk.load_simulation(MODEL, regimen=["300 µmol,intervall=10 h"])
+
+    def test_a_fit_by_likelihood_has_criteria(self):
+        simulation = pbpk.load_simulation(MODEL, [OUTPUT])
+        times = np.linspace(10, 600, 24)
+        values = simulation.run(times.tolist()).values[:, 0] * np.where(np.arange(24) % 2, 1.05, 0.95)
+        clearance = "Example|Organism|Clearance"
+        fit = pbpk.fit(simulation, {OUTPUT: (times, values)}, {clearance: (0.01, 1)}, error="proportional", starts=2)
+        (estimate,) = fit
+        self.assertTrue(estimate.low < 0.1 < estimate.high)
+        self.assertAlmostEqual(fit.aic, fit.objective + 4)
+        self.assertAlmostEqual(fit.sigmas[0][2], 0.05, delta=0.005)
+        self.assertEqual(len(fit.starts), 2)
+        self.assertIsNone(pbpk.fit(simulation, {OUTPUT: (times, values)}, {clearance: (0.01, 1)}).aic)
+
     def test_results_name_the_release_and_have_the_warnings_of_the_run(self):
         text = MODEL.read_text()
         start = text.index("<OutputSchema")

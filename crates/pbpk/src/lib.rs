@@ -23,6 +23,7 @@ mod place;
 pub mod plot;
 pub mod population;
 pub mod read;
+pub mod regimen;
 pub mod run;
 pub mod sensitivity;
 pub mod solve;

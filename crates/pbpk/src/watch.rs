@@ -55,6 +55,12 @@ impl<'a> Watch<'a> {
         }
     }
 
+    /// Returns its question.
+    #[must_use]
+    pub fn question(&self) -> Option<Question<'a>> {
+        self.ask
+    }
+
     /// Counts a unit of work.
     ///
     /// # Errors

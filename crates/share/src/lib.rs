@@ -8,6 +8,8 @@
 //! - Each permit returns its weight when it is dropped, and the next waiters have it before anyone else.
 //! - A caller is remembered while it holds or waits for something, so the memory is bounded by permits and waiters.
 
+#[cfg(any(test, feature = "contract"))]
+pub mod contract;
 mod growth;
 #[cfg(test)]
 mod tests;
@@ -201,6 +203,12 @@ impl SharePool {
         self.lock().callers.len()
     }
 
+    /// Returns the limits.
+    #[must_use]
+    pub fn limits(&self) -> ShareLimits {
+        self.lock().limits
+    }
+
     /// Replaces the limits. Permits that exceed the new ones remain.
     pub fn set_limits(&self, limits: ShareLimits) {
         let mut state = self.lock();
@@ -285,6 +293,9 @@ impl PoolState {
         let mut order = ScanOrder::default();
         self.scans += 1;
         for waiter in self.queue.iter().filter(|waiter| !waiter.is_granted) {
+            if order.holds_back(&waiter.request) {
+                continue;
+            }
             let shortage = shortage(&self.limits, self.held, &self.callers, &waiter.request);
             if let Some(shortage) = shortage {
                 order.hold_back(shortage, self.scans, &mut self.callers, &waiter.request);
@@ -336,6 +347,9 @@ impl PoolState {
             let mut queue = std::mem::take(&mut self.queue);
             for waiter in queue.iter_mut().filter(|waiter| !waiter.is_granted) {
                 let request = &waiter.request;
+                if order.holds_back(request) {
+                    continue;
+                }
                 let held_back = order.shortage(self.scans, &self.callers, &self.limits, request);
                 let taken = held_back.map_or_else(|| self.take(request), Err);
                 match taken {
@@ -418,6 +432,8 @@ impl PoolState {
 struct ScanOrder {
     pool: bool,
     common: bool,
+    /// The caller of the latest waiter that was held back.
+    latest: Option<Arc<str>>,
 }
 
 impl ScanOrder {
@@ -436,7 +452,14 @@ impl ScanOrder {
         let own = request.caller.as_ref();
         if let Some(own) = own.and_then(|caller| callers.get_mut(caller)) {
             own.held_back_in = scan;
+            self.latest.clone_from(&request.caller);
         }
+    }
+
+    /// Returns whether [`Self::shortage`] certainly has one. Without a look at the caller's share: thousands of waiters of one caller,
+    /// or of a pool that is exhausted, are passed over.
+    fn holds_back(&self, request: &Request) -> bool {
+        request.from == 0 && (self.pool || self.latest.is_some() && self.latest == request.caller)
     }
 
     /// Returns what an earlier waiter holds back of this request. A permit that grows is never held back: an earlier waiter may wait

@@ -187,3 +187,30 @@ fn no_caller_exceeds_its_share_and_every_permit_comes_back() {
         );
     }
 }
+
+#[test]
+fn the_property_test_of_users_finds_a_permit_that_is_lost_and_a_share_that_is_exceeded() {
+    let pool = SharePool::new(ShareLimits::half_each(8));
+    let sound = |caller: &Arc<str>| {
+        let permit = pool.try_acquire(Some(caller), 1).ok();
+        Box::pin(std::future::ready(permit)) as contract::Acquisition<_>
+    };
+    assert_eq!(contract::check_user(&pool, 1, sound), Ok(()));
+    let greedy = |caller: &Arc<str>| {
+        let permit = pool.try_acquire(Some(caller), 2).ok();
+        Box::pin(std::future::ready(permit)) as contract::Acquisition<_>
+    };
+    let broken = contract::check_user(&pool, 1, greedy).unwrap_err();
+    assert!(broken.contains("2 is held"), "{broken}");
+    let refusing = |_: &Arc<str>| Box::pin(std::future::ready(None::<SharePermit>)) as _;
+    let broken = contract::check_user(&pool, 1, refusing).unwrap_err();
+    assert!(broken.contains("refused what is free"), "{broken}");
+    let lost = std::cell::RefCell::new(Vec::new());
+    let losing = |caller: &Arc<str>| {
+        lost.borrow_mut()
+            .extend(pool.try_acquire(Some(caller), 1).ok());
+        Box::pin(std::future::ready(None::<SharePermit>)) as _
+    };
+    let broken = contract::check_user(&pool, 1, losing).unwrap_err();
+    assert!(broken.contains("refused what is free"), "{broken}");
+}

@@ -4,6 +4,7 @@ use std::fmt;
 
 use pbpk::error::{LoadError, SetError};
 use pbpk::population::{PlanError, PopulationError};
+use pbpk::regimen::RegimenError;
 use pbpk::run::RunError;
 use pbpk::watch::Interrupt;
 use serde::{Deserialize, Serialize};
@@ -282,6 +283,15 @@ impl From<PlanError> for Fault {
             PlanError::Set(error) => error.into(),
             PlanError::Compile(error) => Self::new(Kind::ModelInvalid, error.to_string()),
             PlanError::Interrupted(cause) => cause.into(),
+        }
+    }
+}
+
+impl From<RegimenError> for Fault {
+    fn from(error: RegimenError) -> Self {
+        match error {
+            RegimenError::Interrupted { cause } => cause.into(),
+            error => Self::input("regimen", error.to_string()).code("value_error"),
         }
     }
 }

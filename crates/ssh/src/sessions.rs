@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use share::{ShareLimits, SharePermit, SharePool, Shortage};
 use toolkit::server::{Failure, SessionRef};
 
 use crate::command::{Command, Context};
@@ -15,9 +16,17 @@ use crate::random;
 use crate::terminals::Terminals;
 
 /// All sessions.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Sessions {
-    all: Mutex<HashMap<Arc<str>, Arc<Session>>>,
+    all: Mutex<HashMap<Arc<str>, HeldSession>>,
+    permits: SharePool,
+}
+
+/// A session and its permit.
+#[derive(Debug)]
+struct HeldSession {
+    session: Arc<Session>,
+    _permit: SharePermit,
 }
 
 /// What a session is asked to be.
@@ -82,6 +91,14 @@ impl Session {
 }
 
 impl Sessions {
+    /// Returns none yet, and at most `sessions_max` later.
+    pub fn new(sessions_max: usize) -> Self {
+        Self {
+            all: Mutex::default(),
+            permits: SharePool::new(ShareLimits::half_each(sessions_max)),
+        }
+    }
+
     /// A new session, if there is room for one.
     pub fn open(
         &self,
@@ -98,9 +115,7 @@ impl Sessions {
         };
         let mut all = self.all();
         self.expire(&mut all, limits);
-        if let Some(wrong) = no_room(&all, owner, limits.sessions_max) {
-            return Err(Failure::new("too_many_sessions", wrong).retryable());
-        }
+        let permit = self.permit(owner)?;
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         let id: Arc<str> = id.into();
         let is_own = asked.alone || asked.password.is_some();
@@ -122,25 +137,31 @@ impl Sessions {
             terminals: Terminals::default(),
             baselines: Mutex::default(),
         });
-        all.insert(Arc::clone(&session.id), Arc::clone(&session));
+        let held = HeldSession {
+            session: Arc::clone(&session),
+            _permit: permit,
+        };
+        all.insert(Arc::clone(&session.id), held);
         Ok(session)
     }
 
     /// What a session's terminal runs, whoever asks: for the facts of a call.
     pub fn in_terminal(&self, id: &str, terminal: &str) -> Option<(Command, Context)> {
-        self.all().get(id)?.terminals.command(terminal)
+        self.all().get(id)?.session.terminals.command(terminal)
     }
 
     /// The host of a session, whoever asks: for the facts of a call.
     pub fn host_of(&self, id: &str) -> Option<Arc<Host>> {
-        self.all().get(id).map(|session| Arc::clone(&session.host))
+        self.all()
+            .get(id)
+            .map(|held| Arc::clone(&held.session.host))
     }
 
     /// A session for a call of its owner.
     pub fn take(&self, id: &str, by: &SessionRef, limits: &Limits) -> Result<InUse, Failure> {
         let mut all = self.all();
         self.expire(&mut all, limits);
-        let Some(session) = all.get(id) else {
+        let Some(HeldSession { session, .. }) = all.get(id) else {
             let wrong = "there is no such session; it may have ended: call ssh_connect";
             return Err(Failure::new("unknown_session", wrong));
         };
@@ -167,8 +188,8 @@ impl Sessions {
         self.expire(&mut all, limits);
         let mut mine: Vec<_> = all
             .values()
-            .filter(|session| session.owner == *owner)
-            .cloned()
+            .filter(|held| held.session.owner == *owner)
+            .map(|held| Arc::clone(&held.session))
             .collect();
         mine.sort_by(|a, b| (a.created_ms, &a.id).cmp(&(b.created_ms, &b.id)));
         mine
@@ -179,7 +200,7 @@ impl Sessions {
         let mut all = self.all();
         self.expire(&mut all, limits);
         let mut counts = BTreeMap::new();
-        for session in all.values() {
+        for HeldSession { session, .. } in all.values() {
             *counts.entry(session.host.name.clone()).or_default() += 1;
         }
         counts
@@ -188,44 +209,64 @@ impl Sessions {
     /// Ends all sessions of an owner, and gives them.
     pub fn end_all(&self, owner: &SessionRef) -> Vec<Arc<Session>> {
         let mut all = self.all();
-        let ended = all.extract_if(|_, session| session.owner == *owner);
-        ended.map(|(_, session)| session).collect()
+        let ended = all.extract_if(|_, held| held.session.owner == *owner);
+        ended.map(|(_, held)| held.session).collect()
     }
 
-    fn expire(&self, all: &mut HashMap<Arc<str>, Arc<Session>>, limits: &Limits) {
+    /// Returns a permit for one more session. A caller that has to leave room for others has half of all at most, and a quarter is
+    /// reserved for callers without one.
+    fn permit(&self, owner: &SessionRef) -> Result<SharePermit, Failure> {
+        let caller = owner.shares.then_some(&owner.caller);
+        self.permits.try_acquire(caller, 1).map_err(|shortage| {
+            let wrong = match shortage {
+                Shortage::Caller => format!(
+                    "you have {} sessions already, which is as many as one caller may have; disconnect one",
+                    self.permits.held_by(&owner.caller)
+                ),
+                _ => format!(
+                    "there are {} sessions already; disconnect one",
+                    self.permits.held()
+                ),
+            };
+            Failure::new("too_many_sessions", wrong).retryable()
+        })
+    }
+
+    fn expire(&self, all: &mut HashMap<Arc<str>, HeldSession>, limits: &Limits) {
         let idle_max = Duration::from_millis(limits.session_idle_ms_max);
-        all.retain(|_, session| session.is_in_use() || lock(&session.used).elapsed() < idle_max);
+        all.retain(|_, HeldSession { session, .. }| {
+            session.is_in_use() || lock(&session.used).elapsed() < idle_max
+        });
     }
 
-    fn all(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<Session>>> {
+    fn all(&self) -> MutexGuard<'_, HashMap<Arc<str>, HeldSession>> {
         lock(&self.all)
     }
 }
 
-/// Why there is no room for a further session of a caller. One that has to leave room for others has half of all at most, and
-/// a quarter is kept for callers who have none.
-fn no_room(
-    all: &HashMap<Arc<str>, Arc<Session>>,
-    owner: &SessionRef,
-    most: usize,
-) -> Option<String> {
-    let is_own = |session: &&Arc<Session>| session.owner.caller == owner.caller;
-    let own = all.values().filter(is_own).count();
-    if owner.shares && own > 0 && own >= most / 2 {
-        return Some(format!(
-            "you have {own} sessions already, which is as many as one caller may have; disconnect one"
-        ));
-    }
-    let kept = match owner.shares && own > 0 {
-        true => most.div_ceil(4),
-        false => 0,
-    };
-    (all.len() + kept >= most).then(|| {
-        let open = all.len();
-        format!("there are {open} sessions already; disconnect one")
-    })
-}
-
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_session_is_shared_and_comes_back() {
+        let sessions = Sessions::new(12);
+        let open = |caller: &Arc<str>| {
+            let owner = SessionRef {
+                caller: Arc::clone(caller),
+                id: "s".into(),
+                groups: [].into(),
+                shares: true,
+            };
+            Box::pin(std::future::ready(sessions.permit(&owner).ok())) as _
+        };
+        assert_eq!(
+            share::contract::check_user(&sessions.permits, 1, open),
+            Ok(())
+        );
+    }
 }

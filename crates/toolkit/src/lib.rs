@@ -20,6 +20,7 @@ pub mod outputs;
 pub mod reasons;
 pub mod results;
 pub mod schema;
+pub mod seal;
 pub mod server;
 pub mod store;
 pub mod trace;

@@ -32,7 +32,7 @@ pub fn mcp_error(reason: Reason) -> i32 {
         | Reason::ApprovalUnfit
         | Reason::ApprovalTooLate
         | Reason::FactsChanged
-        | Reason::CallerExpelled
+        | Reason::CallerRevoked
         | Reason::DefinitionChanged
         | Reason::PinsUnreadable
         | Reason::UnseenName
@@ -46,7 +46,9 @@ pub fn mcp_error(reason: Reason) -> i32 {
         | Reason::ToolRateLimit
         | Reason::JournalBytesLimit
         | Reason::BudgetSpent
+        | Reason::BudgetUnavailable
         | Reason::PlaceUnsettled
+        | Reason::ReadingQueueFull
         | Reason::UnderWayLimit => REFUSED,
     }
 }
@@ -80,11 +82,14 @@ pub fn http_status(reason: Reason) -> StatusCode {
         | Reason::JournalBytesLimit
         | Reason::BudgetSpent
         | Reason::PlaceUnsettled
+        | Reason::ReadingQueueFull
         | Reason::UnderWayLimit => StatusCode::TOO_MANY_REQUESTS,
-        Reason::CallerExpelled => StatusCode::UNAUTHORIZED,
-        Reason::PinsUnreadable | Reason::Unchecked | Reason::Journal | Reason::Draining => {
-            StatusCode::SERVICE_UNAVAILABLE
-        }
+        Reason::CallerRevoked => StatusCode::UNAUTHORIZED,
+        Reason::PinsUnreadable
+        | Reason::Unchecked
+        | Reason::Journal
+        | Reason::BudgetUnavailable
+        | Reason::Draining => StatusCode::SERVICE_UNAVAILABLE,
     }
 }
 

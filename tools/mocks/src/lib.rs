@@ -11,6 +11,7 @@
 
 pub mod ambiguous;
 pub mod ports;
+pub mod redis_server;
 pub mod server;
 mod server_args;
 pub mod stdio;

@@ -22,9 +22,16 @@ const ARROWS: &[(&str, AllowedUse)] = &[
     ("dialects", AllowedUse::Use(&["wire"])),
     ("state", AllowedUse::Use(&[])),
     ("share", AllowedUse::Use(&[])),
-    ("gate", AllowedUse::Use(&["state"])),
+    ("gate", AllowedUse::Use(&["state", "share"])),
     ("net", AllowedUse::Use(&["wire", "share"])),
-    ("toolkit", AllowedUse::Use(&["gate", "wire", "state"])),
+    (
+        "toolkit",
+        AllowedUse::Use(&["gate", "wire", "share", "state"]),
+    ),
+    (
+        "identity",
+        AllowedUse::Use(&["gate", "net", "state", "toolkit"]),
+    ),
     ("echo", AllowedUse::Use(&["toolkit"])),
     (
         "mcp",
@@ -44,7 +51,10 @@ const ARROWS: &[(&str, AllowedUse)] = &[
             "gate", "wire", "dialects", "state", "toolkit", "mcp", "models",
         ]),
     ),
-    ("ssh", AllowedUse::Use(&["toolkit", "gate", "net", "state"])),
+    (
+        "ssh",
+        AllowedUse::Use(&["toolkit", "gate", "share", "net", "state"]),
+    ),
     ("tables", AllowedUse::Use(&[])),
     ("otlp", AllowedUse::Use(&[])),
     ("pbpk", AllowedUse::Use(&["tables"])),

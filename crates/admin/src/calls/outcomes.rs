@@ -1,4 +1,4 @@
-//! What became of the calls that decisions let through: their status and what they used, joined by the call.
+//! Status and usage of the calls that decisions let through, joined by the id of the call.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;

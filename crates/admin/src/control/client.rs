@@ -51,7 +51,7 @@ impl From<io::Error> for NoAnswer {
     }
 }
 
-/// Instances that take connections, and sentences about what could not be read.
+/// Instances that take connections, and sentences about those that could not be inspected.
 #[derive(Debug, Default)]
 pub struct Found {
     /// Running instances, sorted by socket.
@@ -154,7 +154,7 @@ impl Instance {
     /// Asks and waits for the answer; items on the way go to `each`.
     ///
     /// # Errors
-    /// A refusal of the instance, or an error of the connection.
+    /// The instance refuses the request, or cannot be reached.
     pub fn ask(
         &mut self,
         request: &Request,

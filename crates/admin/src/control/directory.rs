@@ -48,7 +48,7 @@ pub enum Unusable {
     },
     /// The system refused.
     Io {
-        /// The operation, in words.
+        /// The operation, and its object.
         what: String,
         /// The refusal.
         error: io::Error,
@@ -276,7 +276,7 @@ pub fn peer(stream: &impl AsFd) -> io::Result<u32> {
     }
     #[cfg(not(target_os = "linux"))]
     {
-        // The directory admits no other user; the system has no call that rustix offers.
+        // The directory excludes other users; the system has no call that rustix offers.
         let _ = stream;
         Ok(rustix::process::geteuid().as_raw())
     }

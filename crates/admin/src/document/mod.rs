@@ -222,6 +222,9 @@ fn put(root: &mut Value, path: &[&str], value: &Value) -> Result<(), EditError> 
         *root = value.clone();
         return Ok(());
     };
+    if root.is_null() {
+        *root = Value::Object(serde_json::Map::new());
+    }
     let members = root
         .as_object_mut()
         .ok_or_else(|| EditError::NotAnObject((*key).to_owned()))?;

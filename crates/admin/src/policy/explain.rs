@@ -2,7 +2,8 @@
 
 use gate::facts::{Fact, Facts};
 use gate::policy::{
-    DEFAULT_RULE, Operation, PROTECTED_RULE, Policy, Reading, Tri, UNREAD_RULE, Verdict,
+    ANCESTOR_RULE, DEFAULT_RULE, Operation, PROTECTED_RULE, Policy, Reading, Tri, UNREAD_RULE,
+    Verdict,
 };
 use gate::urls::UrlReading;
 use serde::Serialize;
@@ -23,6 +24,8 @@ pub struct Explanation {
     pub because: String,
     /// Whether a protected path is touched: `yes`, `no` or `unknown`.
     pub protected: &'static str,
+    /// Whether the call may move or delete a directory above protected paths.
+    pub may_move_ancestor: bool,
     /// Operation of the call: `read`, `write`, `delete` or `unknown`.
     pub operation: &'static str,
     /// Side effects; null if they are unknown.
@@ -130,6 +133,7 @@ pub fn explain(policy: &Policy, facts: &Facts, listed: Option<&Facts>) -> Explan
         unsure: verdict.unsure,
         because: because(&verdict),
         protected: word(judgement.protected()),
+        may_move_ancestor: judgement.may_move_ancestor(),
         operation: judgement.operation.map_or("unknown", Operation::label),
         side_effects: judgement.side_effects.map(<[_]>::to_vec),
         listed: listed.map(|facts| policy.judge(facts).may_be_listed()),
@@ -202,6 +206,9 @@ pub(super) fn because(verdict: &Verdict<'_>) -> String {
         (PROTECTED_RULE, false) => "it touches a protected path".into(),
         (PROTECTED_RULE, true) => {
             "it may touch a protected path, and a path cannot be resolved".into()
+        }
+        (ANCESTOR_RULE, _) => {
+            "it may move a directory that holds protected paths, and nothing says what the tool does".into()
         }
         (UNREAD_RULE, _) => {
             "its arguments are too large to be searched for protected places".into()

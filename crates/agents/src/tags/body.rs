@@ -10,9 +10,9 @@ pub(super) struct BodyScanner {
     depth: u32,
     in_string: bool,
     after_backslash: bool,
-    /// Where a closing tag inside of an open string is, for replies in which that string never ends.
+    /// Position of a closing tag inside of an open string, for replies in which that string never ends.
     closed_at: Option<usize>,
-    /// Where the last `<` is.
+    /// Position of the last `<`.
     bracket_at: Option<usize>,
 }
 

@@ -91,7 +91,7 @@ pub enum ActionBody {
     TooLong,
 }
 
-/// What the next text belongs to.
+/// Zone of the next text.
 #[derive(Debug)]
 enum Zone {
     Outside,

@@ -6,4 +6,5 @@
     reason = "a test that fails panics"
 )]
 
+mod run;
 mod tags;

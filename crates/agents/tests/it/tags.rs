@@ -23,7 +23,7 @@ fn lines(text: &str) -> Vec<Value> {
 }
 
 /// SplitMix64.
-fn random(seed: &mut u64) -> u64 {
+pub fn random(seed: &mut u64) -> u64 {
     *seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *seed;
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

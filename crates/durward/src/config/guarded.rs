@@ -21,6 +21,12 @@ impl Settings {
             closed.push(tls.key.value.clone());
             read_only.push(tls.cert.value.clone());
         }
+        read_only.extend(
+            self.identity
+                .issuers
+                .iter()
+                .filter_map(|own| own.ca.clone()),
+        );
         for provider in &self.models.providers {
             let cloud = provider.cloud.as_ref();
             closed.extend(cloud.and_then(|cloud| cloud.files()).map(PathBuf::from));

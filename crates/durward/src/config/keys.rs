@@ -5,18 +5,27 @@ use std::io::{self, Write};
 
 use crate::builtin;
 
+mod agents;
 mod clouds;
 mod otel;
+mod state_store;
 mod table;
 
+use agents::AGENTS;
 use clouds::CLOUDS;
 use otel::OTEL;
+use state_store::STATE;
 use table::GENERAL;
 
 /// All keys, in the order of the reference page.
-pub const KEYS: &[Key] =
-    &joined::<{ GENERAL.len() + CLOUDS.len() + OTEL.len() }>(OF_THE_FILE, OTEL);
-const OF_THE_FILE: &[Key] = &joined::<{ GENERAL.len() + CLOUDS.len() }>(GENERAL, CLOUDS);
+pub const KEYS: &[Key] = &joined::<
+    { GENERAL.len() + CLOUDS.len() + AGENTS.len() + OTEL.len() + STATE.len() },
+>(BEFORE_STATE, STATE);
+const BEFORE_STATE: &[Key] =
+    &joined::<{ GENERAL.len() + CLOUDS.len() + AGENTS.len() + OTEL.len() }>(OF_THE_FILE, OTEL);
+const OF_THE_FILE: &[Key] =
+    &joined::<{ GENERAL.len() + CLOUDS.len() + AGENTS.len() }>(OF_MODELS, AGENTS);
+const OF_MODELS: &[Key] = &joined::<{ GENERAL.len() + CLOUDS.len() }>(GENERAL, CLOUDS);
 
 /// One key.
 #[derive(Debug, Clone, Copy)]
@@ -94,10 +103,7 @@ const fn joined<const N: usize>(first: &[Key], then: &[Key]) -> [Key; N] {
 pub const SERVERS_ALIAS: &str = "mcpServers";
 
 /// Keys of parts that are still to come, and what they will be for.
-pub const LATER: [(&str, &str); 2] = [
-    ("agents", "agents as models"),
-    ("state", "where counters and sessions are kept"),
-];
+pub const LATER: [(&str, &str); 1] = [("state", "where counters and sessions are kept")];
 
 /// The names that may stand directly below `path` (empty for the top), each once.
 pub fn names(path: &str) -> Vec<&'static str> {

@@ -3,10 +3,12 @@
 //! Flag, then environment, then file, then default. A value that came out of the environment is
 //! never shown, neither in a message nor by `Debug`.
 
+pub mod agents;
 mod expand;
 mod fault;
 mod file;
 mod guarded;
+pub mod identity;
 pub mod inspect;
 pub mod keys;
 mod model_cache;
@@ -21,6 +23,7 @@ pub mod rows;
 mod section;
 pub mod server;
 pub mod settings;
+pub mod state_store;
 mod unpriced;
 pub mod values;
 
@@ -28,6 +31,7 @@ use std::path::{Path, PathBuf};
 
 pub use expand::Secret;
 pub use file::NAME as FILE_NAME;
+pub use keys::SERVERS_ALIAS;
 pub use settings::{Origin, Settings};
 pub use toolkit::files::is_ours;
 
@@ -73,6 +77,11 @@ pub fn load(source: &Source, places: &Places) -> Result<Settings, String> {
     let mut settings = match file {
         None => Settings::default(),
         Some(file) => load_file(&file, places)?,
+    };
+    settings.writable = match source {
+        Source::None => None,
+        Source::File(file) => Some(places.absolute(file)),
+        Source::Default => Some(places.config.join(FILE_NAME)),
     };
     let insecure = settings.insecure_http.value;
     let Settings { otel, warnings, .. } = &mut settings;

@@ -326,17 +326,19 @@ fn budget(name: &str, section: &Section<'_>) -> Result<BudgetRule, Fault> {
     }
     let tokens = section.number("tokens", 1..=TOKENS_MAX)?;
     let cost = section.dollars("cost")?;
-    let most = match (tokens, cost) {
-        (Some(tokens), None) => Most::Tokens(tokens.value),
-        (None, Some(cost)) => Most::Micros(cost.value),
-        (None, None) => {
+    let requests = section.number("requests", 1..=TOKENS_MAX)?;
+    let most = match (tokens, cost, requests) {
+        (Some(tokens), None, None) => Most::Tokens(tokens.value),
+        (None, Some(cost), None) => Most::Micros(cost.value),
+        (None, None, Some(requests)) => Most::Requests(requests.value),
+        (None, None, None) => {
             return Err(section
-                .own_fault("has neither tokens nor cost")
-                .hint("write tokens: or cost: with how much may be used"));
+                .own_fault("has neither tokens nor cost nor requests")
+                .hint("write tokens:, cost: or requests: with how much may be used"));
         }
-        (Some(_), Some(_)) => {
+        _ => {
             return Err(section
-                .own_fault("has both tokens and cost")
+                .own_fault("has more than one of tokens, cost and requests")
                 .hint("write two budgets: every call is on both"));
         }
     };

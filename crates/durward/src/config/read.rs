@@ -6,7 +6,9 @@ use gate::limits::{
     RESPONSE_BYTES_MAX, RESPONSE_BYTES_MIN, UNDER_WAY_MAX, WINDOW_MS_MAX, WINDOW_MS_MIN,
 };
 
+use super::agents;
 use super::fault::Fault;
+use super::identity;
 use super::inspect;
 use super::keys::SERVERS_ALIAS;
 use super::models;
@@ -14,8 +16,9 @@ use super::node::{self, Value};
 use super::notify;
 use super::otel;
 use super::section::{ELEMENTS_MAX, Reader, Section};
-use super::server::{self, CALL_TIMEOUT_MS, Server};
+use super::server::{self, CALL_TIMEOUT_MS, ServerEntry};
 use super::settings::{Origin, SESSION_IDLE_S_MAX, Setting, Settings, THREADS_MAX, Tls, Warning};
+use super::state_store;
 use super::values::{Listen, Size, Span};
 
 /// Most servers in one file.
@@ -40,9 +43,16 @@ pub fn settings(text: &str, reader: &Reader<'_>) -> Result<Settings, Fault> {
         &mut settings.listen,
         top.read("listen", str::parse::<Listen>)?,
     );
-    settings.servers = servers(&top, &mut warnings)?;
+    for entry in servers(&top, &mut warnings)? {
+        match entry {
+            ServerEntry::Own(server) => settings.servers.push(*server),
+            ServerEntry::OfClient(server) => settings.client_servers.push(server),
+        }
+    }
     read_serving(&top, &mut settings)?;
+    settings.identity = identity::read(&top)?;
     settings.models = models::read(&top, &mut warnings)?;
+    settings.agents = agents::read(&top, &settings.models, &settings.servers)?;
     let providers = settings.models.providers.iter();
     let servers = settings.servers.iter().map(|server| server.name.as_str());
     let peers: Vec<&str> = servers
@@ -67,6 +77,7 @@ pub fn settings(text: &str, reader: &Reader<'_>) -> Result<Settings, Fault> {
     }
     replace(&mut settings.refusals, top.choice("refusals")?);
     replace(&mut settings.insecure_http, top.choice("insecure_http")?);
+    settings.state = state_store::read(&top)?;
     settings.otel = otel::read(&top, settings.insecure_http.value)?;
     replace(&mut settings.watch, top.choice("watch")?);
     read_breaker(&top, &mut settings)?;
@@ -112,7 +123,7 @@ impl<T> Setting<T> {
     }
 }
 
-fn servers(top: &Section<'_>, warnings: &mut Vec<Warning>) -> Result<Vec<Server>, Fault> {
+fn servers(top: &Section<'_>, warnings: &mut Vec<Warning>) -> Result<Vec<ServerEntry>, Fault> {
     let name = match (top.member("servers"), top.member(SERVERS_ALIAS)) {
         (Some(_), Some(second)) => {
             return Err(

@@ -1,6 +1,7 @@
 //! What applies, as rows of key, value and origin.
 
 use super::settings::{Origin, Setting, Settings};
+use super::state_store::StateStore;
 use super::values::{self, Choice, Size, Span};
 
 /// One line of what applies.
@@ -20,6 +21,7 @@ impl Settings {
             Some(file) => file.display().to_string(),
             None => "the starter policy".to_owned(),
         })]);
+        rows.extend(self.identity.rows());
         rows.extend(self.models.rows());
         rows.extend(self.inspect.row());
         rows.extend(self.limit_rows());
@@ -77,6 +79,7 @@ impl Settings {
             row("watch", &self.watch, worded),
         ]);
         rows.extend(self.otel.rows());
+        rows.extend(self.state.iter().flat_map(StateStore::rows));
         rows
     }
 

@@ -115,6 +115,11 @@ impl<'r> Section<'r> {
         Ok(())
     }
 
+    /// Returns the names of all members.
+    pub fn names(&self) -> impl Iterator<Item = &'r str> {
+        self.members.iter().map(|member| member.name.as_str())
+    }
+
     /// The full name of a member, for messages.
     fn name(&self, member: &str) -> String {
         if self.path.is_empty() {
@@ -205,6 +210,24 @@ impl<'r> Section<'r> {
             }
         };
         items.iter().enumerate().map(one).collect()
+    }
+
+    /// Maps of a list; `pattern` is the path of each in the catalogue of keys.
+    pub fn items(&self, name: &str, pattern: &str) -> Result<Vec<Self>, Fault> {
+        let Some(member) = self.member(name) else {
+            return Ok(Vec::new());
+        };
+        let full = self.name(name);
+        let Value::List(items) = &member.node.value else {
+            let kind = member.node.value.kind();
+            let message = format!("{full} is {kind}; it must be a list of maps");
+            return Err(Fault::new(member.node.at, message));
+        };
+        bounded(items.len(), member.node.at, &full)?;
+        let open = |(at, item): (usize, &'r Node)| {
+            Section::open(self.reader, item, pattern, format!("{full}[{at}]"))
+        };
+        items.iter().enumerate().map(open).collect()
     }
 
     /// A server's map.

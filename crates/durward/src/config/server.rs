@@ -1,5 +1,6 @@
 //! A server of the file, in the shape that MCP clients use.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use gate::effects::OperationSet;
@@ -91,14 +92,34 @@ pub struct Http {
     pub insecure: Option<bool>,
 }
 
-/// Reads a server.
+/// A server that a client's entry starts or reaches, by `durward run --name NAME`: the file says only how it is judged.
+#[derive(Debug, Clone)]
+pub struct ClientServer {
+    pub name: String,
+    pub reads: Reads,
+}
+
+/// An entry of `servers`.
+pub enum ServerEntry {
+    Own(Box<Server>),
+    OfClient(ClientServer),
+}
+
+/// Keys that a server of a client may have.
+const OF_CLIENT: [&str; 3] = ["tools", "arguments", "relative_to"];
+
+/// Reads an entry of `servers`.
 pub fn read(
     top: &Section<'_>,
     member: &Member,
     warnings: &mut Vec<Warning>,
-) -> Result<Server, Fault> {
+) -> Result<ServerEntry, Fault> {
     let name = crate::names::server_name(&member.name).map_err(|why| Fault::new(member.at, why))?;
     let section = top.server(member)?;
+    if section.member("tools").is_some() && section.names().all(|key| OF_CLIENT.contains(&key)) {
+        let reads = reads(&section, None)?;
+        return Ok(ServerEntry::OfClient(ClientServer { name, reads }));
+    }
     let command = command(&section)?;
     let http = http(&section, warnings)?;
     let builtin = builtin(&section)?;
@@ -107,12 +128,8 @@ pub fn read(
         None => transport(&section, command.is_some(), http.is_some())?,
     };
     let started_in = command.as_ref().and_then(|own| own.directory.clone());
-    let reads = Reads {
-        arguments: arguments(&section)?,
-        relative_to: section.path("relative_to")?.map(|path| path.value),
-        started_in,
-    };
-    Ok(Server {
+    let reads = reads(&section, started_in)?;
+    Ok(ServerEntry::Own(Box::new(Server {
         name,
         at: member.at,
         transport,
@@ -126,7 +143,33 @@ pub fn read(
         pin: section.choice("pin")?,
         labels: inspect::labels_of(&section)?,
         reads,
+    })))
+}
+
+/// Reads how a server reads its arguments, and what its tools do.
+fn reads(section: &Section<'_>, started_in: Option<PathBuf>) -> Result<Reads, Fault> {
+    Ok(Reads {
+        arguments: arguments(section)?,
+        relative_to: section.path("relative_to")?.map(|path| path.value),
+        started_in,
     })
+}
+
+impl Server {
+    /// Returns whether this server is started by `command`, or reached at `url`.
+    pub fn is_started_by(&self, command: &[OsString], url: Option<&str>) -> bool {
+        let own = self.command.as_ref().map(|own| {
+            let words = std::iter::once(&own.program).chain(&own.args);
+            words
+                .map(|word| OsString::from(&word.value))
+                .collect::<Vec<_>>()
+        });
+        let own_url = self.http.as_ref().map(|http| http.url.value.as_str());
+        match command {
+            [] => url.is_some() && own_url == url,
+            command => own.is_some_and(|own| own == command),
+        }
+    }
 }
 
 /// The times of single tools.

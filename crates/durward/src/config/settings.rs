@@ -1,7 +1,9 @@
 //! What applies: every value with where it came from.
 
+use mcp::describe::ArgumentRoles;
 use mcp::federation::Prefix;
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,13 +13,17 @@ use gate::limits::{Rate, Then};
 use mcp::message::refusal::Refusals;
 use net::confine::Confine;
 
+use super::agents::AgentsSection;
 use super::fault::Position;
+use super::identity::Identity;
 use super::inspect::Inspect;
 use super::models::Models;
 use super::notify::Notify;
 use super::otel::Otel;
-use super::server::Server;
+use super::server::{ClientServer, Server};
+use super::state_store::StateStore;
 use super::values::{Links, Listen, Pin, Share, Size, Span, Sync};
+use crate::local::Reads;
 use crate::places::WARN_BELOW_DEFAULT;
 use crate::policy_source::PolicySource;
 use crate::verify::Verify;
@@ -232,13 +238,20 @@ pub struct Tls {
 pub struct Settings {
     /// The file that was read.
     pub file: Option<PathBuf>,
+    /// The file that commands write to: the one that was read, or the default one; `None` with `--no-config`.
+    pub writable: Option<PathBuf>,
     /// SHA-256 of its text, in hex.
     pub checksum: Option<String>,
     pub listen: Setting<Listen>,
     pub serving: Serving,
     /// In the order of the file.
     pub servers: Vec<Server>,
+    /// Sign-in of people.
+    pub identity: Identity,
+    /// Servers that entries of clients start: how they are judged.
+    pub client_servers: Vec<ClientServer>,
     pub models: Models,
+    pub agents: AgentsSection,
     pub inspect: Inspect,
     pub policy: Setting<Option<PathBuf>>,
     pub limits: Limits,
@@ -246,6 +259,8 @@ pub struct Settings {
     pub breaker: Breaker,
     /// Where spans and metrics are exported to.
     pub otel: Otel,
+    /// Store that replicas share.
+    pub state: Option<StateStore>,
     pub sync: Setting<Sync>,
     /// What a start does about closed segments of the journal.
     pub verify: Setting<Verify>,
@@ -302,17 +317,22 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             file: None,
+            writable: None,
             checksum: None,
             listen: Setting::default(Listen::default()),
             serving: Serving::default(),
             servers: Vec::new(),
+            identity: Identity::default(),
+            client_servers: Vec::new(),
             models: Models::default(),
+            agents: AgentsSection::default(),
             inspect: Inspect::default(),
             policy: Setting::default(None),
             limits: Limits::default(),
             approval: Approval::default(),
             breaker: Breaker::default(),
             otel: Otel::default(),
+            state: None,
             sync: Setting::default(Sync::Interval),
             verify: Setting::default(Verify::Stop),
             witness: None,
@@ -340,6 +360,43 @@ impl Settings {
     /// A server by its name.
     pub fn server(&self, name: &str) -> Option<&Server> {
         self.servers.iter().find(|server| server.name == name)
+    }
+
+    /// Returns what is declared of the tools and arguments of a server, be it started by this file or by a client's entry.
+    pub fn declared_of(&self, name: &str) -> Option<&ArgumentRoles> {
+        let of_client = self
+            .client_servers
+            .iter()
+            .find(|server| server.name == name);
+        let reads = of_client.map(|server| &server.reads);
+        let reads = reads.or_else(|| self.server(name).map(|server| &server.reads));
+        reads.map(|reads| &reads.arguments)
+    }
+
+    /// Returns how the server reads its arguments that `durward run --name NAME` starts by `command` or reaches at `url`.
+    ///
+    /// # Errors
+    /// A message if the file has a server of that name that is started otherwise: what is declared of it is of another
+    /// program.
+    pub fn reads_of_run(
+        &self,
+        name: &str,
+        command: &[OsString],
+        url: Option<&str>,
+    ) -> Result<Reads, String> {
+        if let Some(own) = self.client_servers.iter().find(|own| own.name == name) {
+            return Ok(own.reads.clone());
+        }
+        match self.server(name) {
+            Some(own) if own.is_started_by(command, url) => Ok(Reads {
+                started_in: None,
+                ..own.reads.clone()
+            }),
+            Some(own) if own.reads != Reads::default() => Err(format!(
+                "servers.{name} in durward.yaml is started otherwise than this server, so what it declares (tools, arguments) is not used here; give one of them another name"
+            )),
+            Some(_) | None => Ok(Reads::default()),
+        }
     }
 
     /// The rules that apply to a server; what the command line or the environment names outranks all.

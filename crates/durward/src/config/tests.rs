@@ -65,7 +65,7 @@ fn unknown_keys_are_refused_with_the_nearest() {
         ),
         (
             "\"a\\u202Eb\": 1",
-            "line 1, column 1: unknown key \"a\\u{202e}b\"\n  hint: known here: listen, root, prefix, search_above, require_key, share, session_idle, lenient, threads, servers, models, inspect, policy, limits, approval, journal, call_timeout, tool_timeout, refusals, insecure_http, breaker, state_dir, confine, tls, allowed_hosts, allowed_origins, descriptions, pin, watch, otel",
+            "line 1, column 1: unknown key \"a\\u{202e}b\"\n  hint: known here: listen, root, prefix, search_above, require_key, share, session_idle, lenient, threads, servers, identity, models, inspect, policy, limits, approval, journal, call_timeout, tool_timeout, refusals, insecure_http, breaker, state_dir, confine, tls, allowed_hosts, allowed_origins, descriptions, pin, watch, agents, patterns, otel, state",
         ),
     ]);
 }
@@ -244,6 +244,19 @@ fn what_is_no_yaml_is_refused() {
         let message = settings(text).unwrap_err();
         assert!(message.contains(": this is not YAML: "), "{message}");
     }
+}
+
+#[test]
+fn a_server_with_declarations_alone_is_one_that_a_client_starts() {
+    let read = settings("servers:\n  a: { tools: { x: read }, relative_to: /srv }").unwrap();
+    assert!(read.servers.is_empty());
+    assert!(
+        read.declared_of("a")
+            .is_some_and(|own| own.declared("x").is_some())
+    );
+    assert!(read.declared_of("b").is_none());
+    let message = settings("servers:\n  a: { tools: { x: read }, pin: warn }").unwrap_err();
+    assert!(message.contains("has neither command nor url"), "{message}");
 }
 
 #[test]

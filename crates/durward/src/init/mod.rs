@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum as _};
 use gate::policy::starter::STARTER_POLICY;
 
-use crate::classes::ToolClasses;
+use crate::classes::{Declared, ToolClasses};
 use crate::config;
 use crate::failure::EXIT_CONFIGURATION;
 use crate::install::client::Client;
@@ -166,7 +166,7 @@ fn classes(
     let tools = tools
         .iter()
         .map(|(name, definition)| (name.as_str(), definition.into()));
-    let mut classes = ToolClasses::propose(server, tools);
+    let mut classes = ToolClasses::propose(name, Some(&server.reads.arguments), tools);
     if classes.is_empty() {
         return Ok(());
     }
@@ -177,7 +177,7 @@ fn classes(
         }
     }
     // The file is new, and needs no backup.
-    if let Some(backup) = classes.declare(file, places)? {
+    if let Declared::In(Some(backup)) = classes.declare(file, places)? {
         drop(fs::remove_file(backup));
     }
     Ok(())

@@ -1,5 +1,6 @@
 //! A server's entry in a client's configuration: what it starts or reaches, and the same through this program.
 
+use std::ffi::OsString;
 use std::path::Path;
 
 use gate::admit::is_secret;
@@ -218,6 +219,32 @@ pub fn wrapped(client: Client, name: &str, entry: &Value, front: &Front) -> Resu
     }
     set_command(&mut members, spelling, line);
     Ok(Value::Object(members))
+}
+
+/// The command line of a program, and the variables that are set for it.
+pub type CommandLine = (Vec<String>, Vec<(OsString, OsString)>);
+
+/// Returns what starts the server of an entry through this program.
+///
+/// # Errors
+/// Why this entry cannot be wrapped.
+pub fn command_line(
+    client: Client,
+    name: &str,
+    entry: &Value,
+    front: &Front,
+) -> Result<CommandLine, String> {
+    let wrapped = wrapped(client, name, entry, front)?;
+    let Server::Command(line) = server(client, &wrapped)? else {
+        return Err("it has no command".into());
+    };
+    let variables = wrapped.get(client.spelling().environment);
+    let variables = variables.and_then(Value::as_object).into_iter().flatten();
+    let variables = variables.filter_map(|(name, value)| {
+        let text = value.as_str()?;
+        Some((OsString::from(name), OsString::from(text)))
+    });
+    Ok((line, variables.collect()))
 }
 
 /// The variables that a server is given by its entry.
@@ -498,7 +525,7 @@ fn after<'w>(words: &'w [String], flag: &str) -> Option<&'w str> {
 }
 
 /// A client's name for a server as rules and the journal can have it.
-fn plain_name(name: &str) -> String {
+pub fn plain_name(name: &str) -> String {
     if let Ok(name) = crate::names::server_name(name) {
         return name;
     }

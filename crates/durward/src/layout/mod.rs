@@ -3,6 +3,7 @@
 //! What goes elsewhere than to a terminal is left as it is: a program reads it.
 
 pub mod fold;
+pub mod money;
 pub mod table;
 
 use std::io::{self, IsTerminal as _, Write};

@@ -67,12 +67,11 @@ fn declare(
     places: &Places,
     out: &mut dyn Write,
 ) -> Result<Value, Failure> {
-    let (Some(server), Some(file)) = (settings.server(&args.server), &settings.file) else {
+    let Some(file) = &settings.writable else {
         return match args.accept_classes {
-            true => Err(Failure::Declaration(format!(
-                "the definitions were approved, but no class was declared: durward.yaml has no server \"{}\"",
-                args.server.escape_debug()
-            ))),
+            true => Err(Failure::Declaration(
+                "the definitions were approved, but no class was declared: --no-config leaves no file to declare it in".into(),
+            )),
             false => Ok(Value::Null),
         };
     };
@@ -83,7 +82,11 @@ fn declare(
         let definition = tool.approved.as_ref().filter(|own| own.by_person)?;
         Some((name.as_str(), definition.text.as_str().into()))
     });
-    let mut classes = ToolClasses::propose(server, definitions);
+    let mut classes = ToolClasses::propose(
+        &args.server,
+        settings.declared_of(&args.server),
+        definitions,
+    );
     if classes.is_empty() {
         return Ok(classes.to_json());
     }
@@ -99,17 +102,11 @@ fn declare(
             return Ok(Value::Null);
         }
     }
-    let backup = classes
+    let declared = classes
         .declare(file, places)
         .map_err(Failure::Declaration)?;
-    if let (Some(backup), false) = (backup, args.json) {
-        writeln!(
-            out,
-            "{}: declared what the tools of {} do",
-            file.display(),
-            args.server
-        )?;
-        writeln!(out, "{}: backup of the file as it was", backup.display())?;
+    if !args.json {
+        declared.print(file, &args.server, out)?;
     }
     Ok(classes.to_json())
 }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use admin::policy::{Explanation, GivenFact, HypotheticalCall, explain};
 use clap::Args;
-use gate::policy::{DEFAULT_RULE, PROTECTED_RULE, UNREAD_RULE};
+use gate::policy::{ANCESTOR_RULE, DEFAULT_RULE, PROTECTED_RULE, UNREAD_RULE};
 
 use super::source::{self, PolicyFile, Protected};
 use super::text::{Plain, list};
@@ -152,6 +152,10 @@ fn print_rules(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()>
         explanation.protected,
         mark([PROTECTED_RULE, UNREAD_RULE].contains(&decided))
     )?;
+    if explanation.may_move_ancestor {
+        let mark = mark(decided == ANCESTOR_RULE);
+        writeln!(out, "  yes      hitl   {ANCESTOR_RULE}{mark}")?;
+    }
     for rule in &explanation.rules {
         writeln!(
             out,

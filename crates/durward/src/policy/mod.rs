@@ -39,14 +39,17 @@ pub fn listed_servers<'a>(
     every: bool,
     settings: &'a Settings,
 ) -> Vec<ListedServer<'a>> {
-    let servers = settings.servers.iter();
-    let servers = servers.filter(|server| every || settings.policy_of(Some(server)).0 == *source);
-    servers
-        // A built-in server states what its tools do.
-        .filter(|server| server.builtin.is_none())
-        .map(|server| ListedServer {
-            name: &server.name,
-            declared: &server.reads.arguments,
+    let has_policy = |server| every || settings.policy_of(server).0 == *source;
+    // A built-in server states what its tools do.
+    let own = settings.servers.iter().filter(|own| own.builtin.is_none());
+    let own = own.filter(|server| has_policy(Some(*server)));
+    let own = own.map(|server| (&server.name, &server.reads));
+    let of_clients = settings.client_servers.iter().filter(|_| has_policy(None));
+    let of_clients = of_clients.map(|server| (&server.name, &server.reads));
+    own.chain(of_clients)
+        .map(|(name, reads)| ListedServer {
+            name,
+            declared: &reads.arguments,
         })
         .collect()
 }

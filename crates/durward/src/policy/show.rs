@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use admin::policy::list_rules;
 use clap::Args;
-use gate::policy::{DEFAULT_RULE, PROTECTED_RULE};
+use gate::policy::{ANCESTOR_RULE, DEFAULT_RULE, Effect, PROTECTED_RULE};
 
 use super::history;
 use super::source::{self, Protected};
@@ -60,17 +60,23 @@ pub fn run(
     }
     let row = |cells: [&str; 4]| cells.map(str::to_owned).to_vec();
     let protected = "the state, the keys, the configuration, the policy, this program";
+    let above = "a directory above these, in a call of a tool that may move it";
     let mut rows = vec![row(["  -", "deny", PROTECTED_RULE, protected])];
+    let mut ancestor = Some(row(["  -", "hitl", ANCESTOR_RULE, above]));
     for rule in &listed.rules {
         let conditions = rule.conditions.iter();
         let conditions: Vec<String> = conditions
             .map(|(name, texts)| format!("{name}={}", list(texts)))
             .collect();
+        if rule.effect != Effect::Deny.label() {
+            rows.extend(ancestor.take());
+        }
         let number = format!("{:3}", rule.number);
         let id = Plain(&rule.id).to_string();
         let conditions = conditions.join(" and ");
         rows.push(row([&number, rule.effect, &id, &conditions]));
     }
+    rows.extend(ancestor);
     let rest = "whatever no rule allows";
     rows.push(row(["  -", "deny", DEFAULT_RULE, rest]));
     let table = Table::of(&COLUMNS, &rows, layout::screen_width(), 0);

@@ -10,6 +10,7 @@ use gate::policy::load::POLICY_BYTES_MAX;
 use toolkit::files::unreadable;
 
 use super::{Context, Failure};
+use crate::config::agents::AgentsSection;
 use crate::config::is_ours;
 use crate::local::LocalView;
 use crate::places::Places;
@@ -51,6 +52,19 @@ impl PolicySource {
             Self::File(file) => rules(file, places),
             Self::Shipped(shipped) => Ok(shipped.text().into_owned()),
         }
+    }
+}
+
+/// Returns a policy narrowed by the permissions of agents.
+///
+/// # Errors
+/// A message about a permission that is no rule.
+pub fn narrow_policy(policy: Policy, agents: &AgentsSection) -> Result<Policy, String> {
+    match agents.rules() {
+        Some(rules) => policy
+            .narrowed_by(&rules)
+            .map_err(|error| format!("permissions of agents: {}", error.message)),
+        None => Ok(policy),
     }
 }
 

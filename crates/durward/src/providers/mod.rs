@@ -3,6 +3,7 @@
 mod accounts;
 mod google;
 mod played;
+pub mod shared_store;
 
 use std::sync::Arc;
 
@@ -12,7 +13,9 @@ use ::models::upstream::{
 use ::models::{Budgets, Catalogue, FaceOptions, Prices, Provider};
 use state::underway::Left;
 use state::{CounterStore, FileCounter, Underway};
+use stores::LeasedCounter;
 
+use crate::agents::AgentProvider;
 use crate::config::Settings;
 use crate::config::model_clouds::{Cloud, Signing};
 use crate::config::models::Provider as Configured;
@@ -31,7 +34,11 @@ const PEM_BYTES_MAX: u64 = 1024 * 1024;
 ///
 /// # Errors
 /// What is wrong with the configuration.
-pub fn catalogue(settings: &Settings, insecure: bool) -> Result<Option<Catalogue>, Failure> {
+pub fn catalogue(
+    settings: &Settings,
+    agents: Option<&Arc<AgentProvider>>,
+    insecure: bool,
+) -> Result<Option<Catalogue>, Failure> {
     let models = &settings.models;
     if models.providers.is_empty() {
         return Ok(None);
@@ -42,37 +49,73 @@ pub fn catalogue(settings: &Settings, insecure: bool) -> Result<Option<Catalogue
         Some(played) => Ok(played.instead_of(own)),
         None => provider(own, reserve, insecure),
     });
-    let made = made.collect::<Result<Vec<_>, _>>()?;
+    let mut made = made.collect::<Result<Vec<_>, _>>()?;
+    made.extend(agents.map(|agents| Arc::clone(agents) as Arc<dyn Provider>));
     let deadline_ms = models.deadline.value.0;
     let breaker = settings.breaker.settings();
-    Catalogue::new(made, &models.aliases, deadline_ms, breaker)
-        .map(Some)
-        .map_err(|fault| Failure::configuration(format!("models: {fault}")))
+    let catalogue = Catalogue::new(made, &models.aliases, deadline_ms, breaker)
+        .map_err(|fault| Failure::configuration(format!("models: {fault}")))?;
+    check_agents(settings, &catalogue)?;
+    Ok(Some(catalogue))
+}
+
+/// Each agent calls a model that is configured, and that is no agent.
+fn check_agents(settings: &Settings, catalogue: &Catalogue) -> Result<(), Failure> {
+    for agent in &settings.agents.all {
+        let why = match catalogue.find(&agent.model) {
+            Some(route) if route.makes_calls() => "leads to an agent",
+            Some(_) => continue,
+            None => "is not a known model",
+        };
+        let names: Vec<String> = catalogue.names().map(|(name, _)| name).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let hint = gate::policy::document::nearest(&agent.model, &names).map_or_else(
+            || "name an alias of models.aliases, or PROVIDER/MODEL".to_owned(),
+            |near| format!("did you mean \"{near}\"?"),
+        );
+        let (name, model) = (&agent.name, agent.model.escape_debug());
+        return Err(Failure::configuration(format!(
+            "{}: agents.{name}.model: \"{model}\" {why}\n  hint: {hint}",
+            agent.at
+        )));
+    }
+    Ok(())
 }
 
 /// The file, in the state directory, that says what was used of the budgets.
 const BUDGETS_FILE: &str = "budgets";
 
-/// The budgets, and what was used of them before, with the accounts where there are any; `None` where there are
-/// neither.
+/// Returns the budgets with their use so far and the accounts, and their counter if replicas share it; `None` if there
+/// are neither budgets nor accounts.
 ///
 /// # Errors
 /// Where what was used, or the accounts, cannot be read or kept.
-pub fn budgets(settings: &Settings, places: &Places) -> Result<Option<Budgets>, Failure> {
+pub fn budgets(
+    settings: &Settings,
+    places: &Places,
+) -> Result<Option<(Budgets, Option<Arc<LeasedCounter>>)>, Failure> {
     let models = &settings.models;
     if models.providers.is_empty() || (models.budgets.is_empty() && models.accounts.is_none()) {
         return Ok(None);
     }
     let file = places.state.join(BUDGETS_FILE);
-    let counter = FileCounter::open(&file)
-        .map_err(|error| Failure::other(format!("the budgets cannot be kept: {error}")))?;
-    let counter: Arc<dyn CounterStore> = Arc::new(counter);
+    let (counter, shared) = match &settings.state {
+        Some(store) => {
+            let shared = shared_store::open_counter(store, &file)?;
+            (Arc::clone(&shared) as Arc<dyn CounterStore>, Some(shared))
+        }
+        None => {
+            let counter = FileCounter::open(&file)
+                .map_err(|error| Failure::other(format!("the budgets cannot be kept: {error}")))?;
+            (Arc::new(counter) as Arc<dyn CounterStore>, None)
+        }
+    };
     let own = models.accounts.as_ref();
     let accounts = own.map(|own| accounts::open(own, places, Arc::clone(&counter)));
     let rules = models.budgets.clone();
     let reserve = models.reserve.value;
     let budgets = Budgets::new(rules, counter, reserve, prices(settings));
-    Ok(Some(budgets.with_accounts(accounts.transpose()?)))
+    Ok(Some((budgets.with_accounts(accounts.transpose()?), shared)))
 }
 
 /// The file, in the state directory, that notes streams under way; further processes have one with a number each.

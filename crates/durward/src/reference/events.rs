@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use gate::identity::{IdentityFault, TokenFault};
 use gate::journal::{
     AuthEvent, Component, ConfigEvent, EndReason, JournalEvent, Level, Status, SystemEvent,
 };
@@ -42,6 +43,16 @@ pub(super) fn page(out: &mut dyn Write) -> io::Result<()> {
         words(&transports)
     )?;
     table::<AuthEvent>(out, "Callers and sessions (`auth`)", "")?;
+    table::<IdentityFault>(
+        out,
+        "Why a caller is refused",
+        "`reason` of `key_refused` and `user_refused`.",
+    )?;
+    table::<TokenFault>(
+        out,
+        "Why an access token is refused",
+        "`reason` of `token_refused`; the sentence is `error_description` of the answer.",
+    )?;
     table::<EndReason>(
         out,
         "How a session over HTTP ended",

@@ -34,7 +34,7 @@ use crate::local;
 use crate::notices::Notices;
 use crate::places::Places;
 use crate::policy::history::record_reload;
-use crate::policy::source::{PolicySource, Protected};
+use crate::policy::source::{PolicySource, Protected, narrow_policy};
 pub use group::Group;
 pub use state::{ReloadFailure, ReloadState};
 use watch::Watch;
@@ -523,7 +523,13 @@ fn prepare(asked: &Asked, mut places: Places) -> Result<Prepared, Fault> {
     let beside = asked.beside.as_ref();
     let beside = beside.map(|beside| Arc::clone(beside).prepare(&settings, &places));
     let beside = beside.transpose().map_err(of_config)?;
-    match source.load(Protected::AsRun, &places) {
+    // The agents of `durward run` are none.
+    let policy = source.load(Protected::AsRun, &places);
+    let policy = policy.and_then(|policy| match asked.group {
+        Some(_) => narrow_policy(policy, &settings.agents),
+        None => Ok(policy),
+    });
+    match policy {
         Ok(policy) => Ok(Prepared {
             settings,
             source,
@@ -561,7 +567,11 @@ fn needs_restart(asked: &Asked, started: &Settings, now: &Settings) -> Vec<Strin
         return Vec::new();
     }
     let here = |key: &str| {
-        asked.group.is_some() || !(OF_SERVE.contains(&key) || key.starts_with("models."))
+        let is_of_serve = OF_SERVE.contains(&key)
+            || key.starts_with("models.")
+            || key.starts_with("state.")
+            || (key.starts_with("identity.") && key != "identity.required");
+        asked.group.is_some() || !is_of_serve
     };
     let live = |key: &str| KEYS.iter().any(|known| known.path == key && known.live);
     let (before, after) = (started.rows(), now.rows());
@@ -580,6 +590,10 @@ fn needs_restart(asked: &Asked, started: &Settings, now: &Settings) -> Vec<Strin
         .collect();
     if asked.group.is_some() {
         keys.extend(started.models.differ(&now.models));
+        keys.extend(started.identity.differ(&now.identity));
+        if started.agents != now.agents {
+            keys.push("agents");
+        }
     }
     keys.sort_unstable();
     keys.dedup();

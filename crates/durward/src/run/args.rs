@@ -22,7 +22,8 @@ Limits cannot be switched off, only raised. A tool that is called too often wait
 (--limit-then hitl); calls beyond --limit-requests are refused, with data.retry_after_ms.
 
 Exit codes: 0 the client closed its side; 1 the server ended by itself; 10 the journal failed, or the state directory
-cannot be used; 16 wrong configuration.";
+cannot be used; 12 the issuer of the sign-in cannot be reached; 13 nobody is signed in, or the sign-in has ended; 15 another
+person has signed in; 16 wrong configuration.";
 
 /// Arguments of `durward run`.
 #[derive(Debug, clap::Args)]

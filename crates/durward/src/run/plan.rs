@@ -26,6 +26,8 @@ use crate::{program, sandbox, screening};
 pub(super) struct Plan {
     /// The server's name in rules and in the journal.
     pub name: String,
+    /// Why something of the configuration does not apply.
+    pub warning: Option<String>,
     /// How it is started or reached.
     pub server: Launch,
     /// Our own certificate, where one is shown to the server.
@@ -99,16 +101,24 @@ impl Plan {
             (None, None) => "server".to_owned(),
         };
         let name = args.name.clone().or_else(|| args.server.clone());
+        let name = name.unwrap_or(default_name);
+        let reads = match server {
+            Some(server) => Ok(server.reads.clone()),
+            None => settings.reads_of_run(&name, &args.command, args.url.as_deref()),
+        };
+        let (reads, warning) = match reads {
+            Ok(reads) => (reads, None),
+            Err(warning) => (Reads::default(), Some(warning)),
+        };
         Ok(Self {
-            name: name.unwrap_or(default_name),
+            name,
+            warning,
             server: choose(transport, reached, command, builtin)?,
             policy,
             call_timeout_ms,
             tool_timeouts_ms,
             breaker: settings.breaker.settings(),
-            reads: server
-                .map(|server| server.reads.clone())
-                .unwrap_or_default(),
+            reads,
             sync: sync_policy(args.sync, settings),
             approval: args.approval.options(&settings.approval),
             descriptions: screening::descriptions(&args.screening, settings),

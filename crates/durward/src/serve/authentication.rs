@@ -1,9 +1,12 @@
-//! Who may call, as HTTP says it: from the `Authorization` header to a caller.
+//! Authentication over HTTP: from the `Authorization` header to a caller.
 
 use std::sync::Arc;
 
+use ::identity::{Issuers, ResourceServer};
+use gate::identity::TokenFault;
 use gate::identity::{
-    Authenticate, Credential, Entry, IdentityFault, KeyHolders, KeyRing, LocalUser, Turned,
+    Authenticate, Credential, Entry, IdentityFault, KeyHolders, KeyRing, LocalUser,
+    RefusedCredential,
 };
 use gate::journal::{Auth, AuthEvent, Record, Status};
 use gate::{Caller, Clock as _, Gate};
@@ -17,12 +20,14 @@ use crate::failure::Failure;
 use crate::local::{self, SystemClock};
 use crate::places::Places;
 
-/// Where a key is shown by those who do not show it as a bearer's.
+/// Header of keys that are not sent as bearer tokens.
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
-/// The holders of keys, at the door.
+/// Authenticates requests.
 pub struct Authentication {
     holders: KeyHolders,
+    /// Verifiers of access tokens, if `identity:` names issuers.
+    issuers: Option<Arc<Issuers>>,
     clock: SystemClock,
 }
 
@@ -46,8 +51,27 @@ impl Authentication {
         };
         Ok(Self {
             holders: KeyHolders::new(ring, local, required, local::now_ms()),
+            issuers: None,
             clock: SystemClock::new(),
         })
+    }
+
+    /// The same with people who have signed in at issuers.
+    pub fn with_issuers(self, issuers: Option<&Arc<Issuers>>) -> Self {
+        let Some(issuers) = issuers else {
+            return self;
+        };
+        let tokens = Arc::clone(issuers) as Arc<dyn Authenticate>;
+        Self {
+            holders: self.holders.with_tokens(tokens),
+            issuers: Some(Arc::clone(issuers)),
+            ..self
+        }
+    }
+
+    /// Returns what clients are shown of the protected resources, if people sign in here.
+    pub fn resource(&self) -> Option<&ResourceServer> {
+        self.issuers.as_ref().map(|issuers| issuers.resource())
     }
 
     /// The same with the holders of accounts.
@@ -62,12 +86,12 @@ impl Authentication {
         }
     }
 
-    /// Whether nobody is answered without a key.
+    /// Returns whether every request needs a key.
     pub fn need_keys(&self) -> bool {
         self.holders.need_keys()
     }
 
-    /// Who sends this request, to the server of this name if it is for one.
+    /// Returns the caller of this request, which is for the server of this name if it has one.
     pub async fn caller(
         &self,
         request: &Request,
@@ -83,19 +107,56 @@ impl Authentication {
             Peer::Address(address) => Some(address.ip().to_canonical()),
             _ => None,
         };
-        let shown = shown.from_user(user).sent_from(from);
-        let mut caller = self.holders.identify(&shown, local::about_ms())?;
+        let path = request.head.uri.path();
+        let shown = shown.from_user(user).sent_from(from).at_path(Some(path));
+        let now_ms = local::about_ms();
+        let found = match &self.issuers {
+            Some(issuers) => self.identify_person(issuers, request, &shown, now_ms).await,
+            None => self.holders.identify_unnoted(&shown, now_ms),
+        };
+        let mut caller =
+            found.inspect_err(|fault| self.holders.note_refusal(*fault, &shown, now_ms))?;
         caller.identity_ns = self.clock.mono_ns().saturating_sub(began_ns);
         Ok(caller)
     }
 
-    /// The callers of accounts that a change has made unwelcome.
-    pub fn take_gone(&self) -> Vec<Arc<str>> {
-        self.holders.take_gone(local::now_ms())
+    /// Identifies a caller where people sign in; fetches keys of the issuer that are not known yet.
+    async fn identify_person(
+        &self,
+        issuers: &Arc<Issuers>,
+        request: &Request,
+        shown: &Credential<'_>,
+        now_ms: i64,
+    ) -> Result<Caller, IdentityFault> {
+        let query = request.head.uri.query().unwrap_or_default();
+        if query
+            .split('&')
+            .any(|pair| pair.starts_with("access_token="))
+        {
+            return Err(IdentityFault::Token(TokenFault::InQuery));
+        }
+        issuers.refresh_if_due(now_ms);
+        let found = self.holders.identify_unnoted(shown, now_ms);
+        let lacks_keys = matches!(
+            found,
+            Err(IdentityFault::Token(
+                TokenFault::KeyUnknown | TokenFault::IssuerUnreachable
+            ))
+        );
+        match shown.text() {
+            Some(text) if lacks_keys && issuers.fetch_for(text, now_ms).await => {
+                self.holders.identify_unnoted(shown, now_ms)
+            }
+            _ => found,
+        }
     }
 
-    /// Reads the keys again where they have changed, and writes down what was refused. Gives the callers
-    /// whose key was good before and is good no longer.
+    /// Revokes and returns the callers of accounts that a change has ended.
+    pub fn take_revoked(&self) -> Vec<Arc<str>> {
+        self.holders.take_revoked(local::now_ms())
+    }
+
+    /// Reads changed keys again and records refusals. Revokes and returns the callers of keys that have ended.
     pub fn tick(&self, gate: &Gate) -> Vec<Arc<str>> {
         let looked = self.holders.look(local::now_ms());
         match looked.read {
@@ -123,11 +184,11 @@ impl Authentication {
             // A journal that fails here fails the gate as well.
             drop(gate.record(&Record::Auth(&record)));
         }
-        looked.gone
+        looked.revoked
     }
 }
 
-/// Writes down what has become of a key.
+/// Records that a key has begun or ended.
 fn recorded(gate: &Gate, event: AuthEvent, key: &Entry, message: Option<&str>) {
     let record = Auth {
         status: Some(Status::Success),
@@ -139,7 +200,7 @@ fn recorded(gate: &Gate, event: AuthEvent, key: &Entry, message: Option<&str>) {
     drop(gate.record(&Record::Auth(&record)));
 }
 
-/// What a key is good for.
+/// Returns the servers and groups of a key as text.
 fn rights(key: &Entry) -> String {
     let servers = match key.servers.as_slice() {
         [] => "all servers".to_owned(),
@@ -151,8 +212,8 @@ fn rights(key: &Entry) -> String {
     }
 }
 
-/// Which server a refused credential was shown for, and from where.
-fn circumstances(turned: &Turned) -> Option<String> {
+/// Returns the server that a credential was refused for, and the address of its client.
+fn circumstances(turned: &RefusedCredential) -> Option<String> {
     let server = turned.server.as_deref();
     let server = server.map(|name| format!("for the server \"{}\"", name.escape_debug()));
     let from = turned.from.map(|from| format!("from {from}"));
@@ -160,7 +221,7 @@ fn circumstances(turned: &Turned) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// What the record of a refusal is called.
+/// Returns the event of a refusal.
 fn event(fault: IdentityFault) -> AuthEvent {
     match fault {
         IdentityFault::OtherUser | IdentityFault::UserUnknown => AuthEvent::UserRefused,
@@ -168,7 +229,9 @@ fn event(fault: IdentityFault) -> AuthEvent {
         | IdentityFault::Unknown
         | IdentityFault::Expired
         | IdentityFault::Revoked
+        | IdentityFault::Ambiguous
         | IdentityFault::OutOfScope => AuthEvent::KeyRefused,
+        IdentityFault::Token(_) => AuthEvent::TokenRefused,
     }
 }
 

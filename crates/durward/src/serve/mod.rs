@@ -1,5 +1,6 @@
 //! `durward serve`: guard many servers for many clients, over HTTP.
 
+mod agent;
 mod authentication;
 mod changes;
 mod descriptors;
@@ -21,13 +22,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use gate::journal::{Component, Config, ConfigEvent, Journal, Level, Record, System, SystemEvent};
-use gate::{Gate, World};
+use gate::{Caller, Gate, World};
 use mcp::http::{Activity, Face};
 use net::http::server::{self, Listener};
 use tokio::signal::unix::SignalKind;
 use tokio::sync::Notify;
 use toolkit::files::GuardedFiles;
 
+use crate::agents::AgentProvider;
 use crate::certificates::Certificates;
 use crate::config::settings::{SESSION_IDLE_S_MAX, THREADS_MAX};
 use crate::config::values::{self, Listen};
@@ -54,8 +56,10 @@ use crate::policy::source::PolicySource;
 use crate::program;
 use crate::providers;
 use crate::reload::{Asked, Beside, Group, ReloadState, Reloader};
+use crate::sign_in;
 use admin::control::directory::Socket;
 
+pub use agent::{AgentQuestion, ask_agent};
 use changes::Changes;
 pub use plan::NOTHING_TO_SERVE;
 pub use ready::Ready;
@@ -238,6 +242,8 @@ enum Clients<'o> {
     Connect(&'o mut dyn Write),
     /// The one of our own standard streams.
     Streams,
+    /// One question to an agent: the answer is written here, and whether there is one.
+    Asks(&'o AgentQuestion, &'o mut dyn Write, &'o mut bool),
 }
 
 /// Serves until a signal or the journal ends it; gives the exit code.
@@ -282,6 +288,9 @@ fn code_of(done: Result<u8, Failure>, err: &mut dyn Write) -> u8 {
     }
 }
 
+/// Longest wait for the store at the end.
+const STORE_CLOSE: std::time::Duration = std::time::Duration::from_secs(2);
+
 fn serve(
     (args, given, source): (&ServeArgs, &Given, config::Source),
     settings: &Settings,
@@ -301,17 +310,37 @@ fn serve(
         Some(_) => providers::budgets(settings, places)?,
         None => None,
     };
+    let (budgets, shared) = match budgets {
+        Some((budgets, shared)) => (Some(budgets), shared),
+        None => (None, None),
+    };
     let accounts = budgets.as_ref().and_then(models::Budgets::accounts);
-    let authentication = Authentication::open(places, plan.require_key)?.with_accounts(accounts);
+    // Who speaks over our own standard streams shows no token.
+    let takes_tokens = settings.identity.is_on() && matches!(clients, Clients::Connect(_));
+    let issuers = takes_tokens.then(|| {
+        let options = settings.identity.options();
+        Arc::new(::identity::Issuers::new(options))
+    });
+    let authentication = Authentication::open(places, plan.require_key)?
+        .with_accounts(accounts)
+        .with_issuers(issuers.as_ref());
+    let signed_in = match &clients {
+        Clients::Connect(_) => None,
+        Clients::Streams | Clients::Asks(..) => sign_in::caller(settings, places, err)?,
+    };
     let sync = sync_policy(args.sync, settings);
     let runtime = threads::runtime()?;
+    if let Some(issuers) = &issuers {
+        let started = runtime.block_on(issuers.start(local::now_ms()));
+        started.map_err(|fault| Failure::configuration(fault.to_string()))?;
+    }
     let listener = match &clients {
         Clients::Connect(_) => {
             let asked = args.threads.or(settings.serving.threads.value);
             plan.options.threads = Some(threads::started(asked, sync)?);
             Some(runtime.block_on(bound(&plan.listen))?)
         }
-        Clients::Streams => None,
+        Clients::Streams | Clients::Asks(..) => None,
     };
     plan.telemetry = Telemetry::of(&settings.otel)?;
     let OpenedJournal { journal, check } = open_journal(sync, places, instance)?;
@@ -333,7 +362,8 @@ fn serve(
     let mut ruled = ruled.inspect_err(|_| drop(journal.close(local::now_ms(), "configuration")))?;
     let served = runtime.block_on(async {
         let models = modelled(&mut plan, &ruled, (settings, places), budgets)?;
-        let serving = Serving::new(&plan, &ruled, models, authentication, places, err).await?;
+        let callers = (authentication, issuers);
+        let serving = Serving::new(&plan, &ruled, models, callers, places, err).await?;
         let groups = ruled
             .iter()
             .map(|of| (Arc::clone(&of.gate), of.group.clone()));
@@ -351,11 +381,26 @@ fn serve(
             (Clients::Connect(out), Some(listener)) => {
                 serving.run(&plan, listener, keys, out).await
             }
-            _ => serving.speak(&plan, session, keys, places).await,
+            (Clients::Asks(question, out, has_answer), _) => {
+                let caller = signed_in.as_ref().map(|own| own.caller.clone());
+                let caller = caller.unwrap_or_else(|| Caller::local(&places.user));
+                let (gates, answered) = serving.ask(question, caller, (out, err)).await?;
+                *has_answer = answered;
+                Ok(gates)
+            }
+            _ => {
+                let person = (places, signed_in);
+                serving.speak(&plan, session, keys, person).await
+            }
         }
     });
     plan.telemetry.iter().for_each(|export| export.close());
     runtime.shutdown_background();
+    if let Some(Err(error)) = shared.map(|counter| counter.close(STORE_CLOSE)) {
+        tracing::warn!(
+            "budgets: {error}; the unused quota of this replica counts as used until it is back"
+        );
+    }
     let gates = served.inspect_err(|_| {
         // What ended it is said; a failure here is the lesser one.
         drop(journal.close(local::now_ms(), "error"));
@@ -486,6 +531,7 @@ impl Ruled {
 struct Modelled {
     face: Option<Arc<models::Face>>,
     accounts: Option<Arc<models::AccountsFace>>,
+    agents: Option<Arc<AgentProvider>>,
 }
 
 /// The faces of the model APIs and of accounts, behind the gate of their rules.
@@ -533,6 +579,7 @@ fn modelled(
     Ok(Modelled {
         face: Some(Arc::new(face)),
         accounts,
+        agents: own.agents,
     })
 }
 
@@ -580,7 +627,7 @@ impl Serving {
         plan: &Plan,
         ruled: &[Ruled],
         models: Modelled,
-        authentication: Authentication,
+        (authentication, issuers): (Authentication, Option<Arc<::identity::Issuers>>),
         places: &Places,
         err: &mut dyn Write,
     ) -> Result<Self, Failure> {
@@ -607,10 +654,15 @@ impl Serving {
             plan.face.clone(),
             Box::new(local::random),
         ));
+        if let Some((agents, models)) = models.agents.as_ref().zip(models.face.as_ref()) {
+            agents.connect(models, &face);
+        }
         let site = Site {
             mcp: Arc::clone(&face),
             models: models.face.clone(),
             accounts: models.accounts,
+            issuers,
+            is_secure: plan.options.tls.is_some(),
             gates: gates.clone(),
             states: ruled.iter().map(|of| of.state.clone()).collect(),
             telemetry: plan.telemetry.clone(),
@@ -620,7 +672,8 @@ impl Serving {
         };
         site.sources().export()?;
         let rhythm = Arc::new(Rhythm::default());
-        let router = Router::new(faces::of(&site), authentication, Arc::clone(&rhythm))
+        let faces = faces::of(&site);
+        let router = Router::new(faces, authentication, Arc::clone(&rhythm), site.is_secure)
             .map_err(|clash| Failure::configuration(clash.to_string()))?;
         Ok(Self {
             gates,

@@ -12,6 +12,7 @@ use mcp::message::refusal::Refusals;
 use net::http::server::{Listener, Names, Options, server_config};
 
 use super::{Further, ServeArgs, descriptors};
+use crate::agents::AgentProvider;
 use crate::checker;
 use crate::config::Settings;
 use crate::config::server::Server;
@@ -27,6 +28,9 @@ use crate::screening;
 
 /// Largest certificate or key file, in bytes.
 const PEM_BYTES_MAX: u64 = 1024 * 1024;
+
+/// Largest head of a request where people sign in, in bytes: the longest access token and as much beside it.
+const SIGNED_IN_HEADER_BYTES_MAX: usize = 2 * ::identity::TOKEN_BYTES_MAX;
 
 /// How much longer than a call's own time the beginning of its answer is waited for, in milliseconds.
 const BEGIN_GRACE_MS: u64 = 2_000;
@@ -64,6 +68,8 @@ pub struct Models {
     /// By which rules they are judged.
     pub policy: PolicySource,
     pub catalogue: ::models::Catalogue,
+    /// The agents among its providers.
+    pub agents: Option<Arc<AgentProvider>>,
     pub options: ::models::FaceOptions,
 }
 
@@ -251,9 +257,11 @@ fn distinct(servers: &[Planned]) -> Result<(), Failure> {
 }
 
 fn models(args: &ServeArgs, settings: &Settings) -> Result<Option<Models>, Failure> {
-    let catalogue =
-        providers::catalogue(settings, args.insecure_http || settings.insecure_http.value)?;
+    let agents = AgentProvider::new(&settings.agents);
+    let insecure = args.insecure_http || settings.insecure_http.value;
+    let catalogue = providers::catalogue(settings, agents.as_ref(), insecure)?;
     Ok(catalogue.map(|catalogue| Models {
+        agents,
         policy: settings.policy_of(None).0,
         catalogue,
         options: providers::options(settings),
@@ -399,9 +407,21 @@ fn options(args: &ServeArgs, settings: &Settings, listen: &Listen) -> Result<Opt
             Failure::configuration(format!("origin \"{}\": {why}", origin.escape_debug()))
         })?;
     }
+    let public_url = settings.identity.public_url.value.as_deref();
+    if let Some(host) = public_url.and_then(|url| url.split('/').nth(2)) {
+        names
+            .allow_host(host)
+            .map_err(|why| Failure::configuration(format!("identity.public_url: {why}")))?;
+    }
+    let (public_paths, header_bytes_max): (&[&str], usize) = match settings.identity.is_on() {
+        true => (&[::identity::WELL_KNOWN], SIGNED_IN_HEADER_BYTES_MAX),
+        false => (&[], Options::default().header_bytes_max),
+    };
     Ok(Options {
         names,
         tls,
+        public_paths,
+        header_bytes_max,
         ..Options::default()
     })
 }

@@ -12,7 +12,7 @@ use crate::config::Settings;
 use crate::config::values::Listen;
 use crate::failure::Failure;
 use crate::places::Places;
-use crate::policy::source::{PolicySource, Protected, ShippedPolicy};
+use crate::policy::source::{PolicySource, Protected, ShippedPolicy, narrow_policy};
 use crate::providers;
 use admin::control::directory::Directory;
 
@@ -48,7 +48,7 @@ impl Ready {
         places: &Places,
     ) -> Result<Self, Failure> {
         let plan = Plan::of(args, settings, places)?;
-        let policies = policies(&plan, places)?;
+        let policies = policies(&plan, settings, places)?;
         directories(places)?;
         need_keys(&plan, settings, places)?;
         listens(&plan.listen)?;
@@ -154,7 +154,7 @@ fn need_keys(plan: &Plan, settings: &Settings, places: &Places) -> Result<(), Fa
     let in_use = KeyRing::in_use(&places.keys()).map_err(|error| Failure::of_keys(&error))?;
     // Where there are accounts, nobody is answered without a token or a key.
     let has_accounts = plan.models.is_some() && settings.models.accounts.is_some();
-    if in_use || plan.require_key || has_accounts {
+    if in_use || plan.require_key || has_accounts || settings.identity.is_on() {
         return Ok(());
     }
     if plan.listen.is_local() {
@@ -178,10 +178,11 @@ pub type Loaded = (PolicySource, gate::policy::Policy);
 
 /// Every policy that the plan names. Everything that can be wrong with the rules is said before the
 /// journal begins a segment.
-fn policies(plan: &Plan, places: &Places) -> Result<Vec<Loaded>, Failure> {
+fn policies(plan: &Plan, settings: &Settings, places: &Places) -> Result<Vec<Loaded>, Failure> {
     let mut policies = Vec::new();
     for source in plan.policies() {
         let policy = source.load(Protected::AsRun, places);
+        let policy = policy.and_then(|policy| narrow_policy(policy, &settings.agents));
         policies.push((source, policy.map_err(Failure::configuration)?));
     }
     Ok(policies)

@@ -18,6 +18,7 @@ use crate::failure::Failure;
 use crate::flags::Given;
 use crate::notices::Notices;
 use crate::places::Places;
+use crate::sign_in::{self, SignedIn};
 
 /// How long calls under way may take to end, in milliseconds.
 const DRAIN_MS: u64 = 10_000;
@@ -55,7 +56,7 @@ impl Serving {
         plan: &Plan,
         session: String,
         keys: Notices,
-        places: &Places,
+        (places, signed_in): (&Places, Option<SignedIn>),
     ) -> Result<Vec<Arc<Gate>>, Failure> {
         let client = net::stdio::own()
             .map_err(|e| Failure::other(format!("standard streams cannot be used: {e}")))?;
@@ -63,15 +64,21 @@ impl Serving {
         let failed = Arc::new(Notify::new());
         let looking_after = tokio::spawn(self.look_after(keys, failed));
         let signals = Signals::listen()?;
+        let caller = signed_in.as_ref().map(|own| own.caller.clone());
         let options = StreamsOptions {
-            caller: Caller::local(&places.user),
+            caller: caller.unwrap_or_else(|| Caller::local(&places.user)),
             session_id: session.into(),
             drain_ms: DRAIN_MS,
         };
-        let ended = self.face.speak(client, options, signals.asked(1)).await;
+        let ended = tokio::select! {
+            ended = self.face.speak(client, options, signals.asked(1)) => {
+                ended.map_err(|e| Failure::other(e.to_string()))
+            }
+            failure = sign_in::end_of(signed_in.as_ref()) => Err(failure),
+        };
         looking_after.abort();
         self.face.close().await;
-        let ended = ended.map_err(|e| Failure::other(e.to_string()))?;
+        let ended = ended?;
         tracing::debug!(reason = ended.why().label(), "the session has ended");
         match ended {
             Ending::ServerEnded(how) => Err(Failure::other(how)),

@@ -10,6 +10,7 @@ use super::session::{Begin, Session};
 use crate::config::Settings;
 use crate::failure::EXIT_CONFIGURATION;
 use crate::places::Places;
+use crate::sign_in;
 
 pub const HELP: &str = "\
 Examples:
@@ -21,7 +22,8 @@ The call is judged and recorded like a client's call: it may be refused, and it 
 (run `durward approvals watch` in another terminal). The result is printed as JSON; --text prints only its text.
 
 Exit codes: 0 done; 1 the tool failed; 3 refused by policy, limits or a person; 4 the server did not answer;
-16 wrong configuration or arguments.";
+12 the issuer of the sign-in cannot be reached; 13 nobody is signed in, or the sign-in has ended; 16 wrong configuration or
+arguments.";
 
 /// The tool says that it failed.
 const EXIT_TOOL_FAILED: u8 = 1;
@@ -72,6 +74,11 @@ pub fn run(
             return EXIT_CONFIGURATION;
         }
     };
+    // The session that is begun acts in the same name; here it can say why it cannot.
+    if let Err(failure) = sign_in::caller(settings, places, err) {
+        let _ = writeln!(err, "error: {}", failure.message);
+        return failure.code;
+    }
     let begin = Begin {
         settings,
         places,

@@ -61,13 +61,24 @@ impl Session {
         }
         line.extend(how.flags.iter().map(OsString::from));
         line.push("--no-watch".into());
+        Self::spawn(name, how.places, line, Vec::new())
+    }
+
+    /// Starts this program with a command line that opens a session with the server `name`, and with further variables.
+    pub fn spawn(
+        name: &str,
+        places: &Places,
+        line: Vec<OsString>,
+        env: Vec<(OsString, OsString)>,
+    ) -> Result<Self, Problem> {
         let options = Options {
             timeout: Duration::from_millis(START_MS_MAX),
             line_bytes_max: LINE_BYTES_MAX,
+            env,
             inherit_stderr: true,
             ..Options::default()
         };
-        let client = Client::spawn_with(&how.places.own_binary, line, &options)
+        let client = Client::spawn_with(&places.own_binary, line, &options)
             .map_err(|error| error.to_string())?;
         let mut session = Self { client };
         match session.handshake() {

@@ -3,6 +3,7 @@
 //! The servers run behind a gate that shows every tool and is asked for no call; journal and keys of that are kept in a
 //! directory that is removed afterwards.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -10,10 +11,11 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use state::directory;
 
-use super::session::Begin;
+use super::session::{Begin, Session};
 use super::{list, print};
 use crate::config::Settings;
 use crate::config::server::Server;
+use crate::install::entry::CommandLine;
 use crate::places::Places;
 
 /// Shows every tool; nothing is called.
@@ -39,9 +41,13 @@ impl Scratch {
             settings,
             places,
             policy: Some(self.policy()),
-            state: Some(self.0.join("state")),
+            state: Some(self.state()),
             flags: &["--pin", "off"],
         }
+    }
+
+    fn state(&self) -> PathBuf {
+        self.0.join("state")
     }
 
     fn policy(&self) -> PathBuf {
@@ -67,6 +73,32 @@ pub(crate) fn definitions(
         .tools
         .into_iter()
         .map(|listed| (listed.name, Value::Object(listed.tool).to_string()));
+    Ok(definitions.collect())
+}
+
+/// Starts the server of a client's entry and returns the definitions of its tools by name, as JSON. `line_of` makes the
+/// command line from the flags of `durward run`.
+pub(crate) fn definitions_of_entry(
+    name: &str,
+    line_of: impl FnOnce(Vec<String>) -> Result<CommandLine, String>,
+    places: &Places,
+) -> Result<Vec<(String, String)>, String> {
+    let scratch = Scratch::new(places)?;
+    let text = |path: PathBuf| path.into_os_string().into_string();
+    let (Ok(state), Ok(policy)) = (text(scratch.state()), text(scratch.policy())) else {
+        return Err("the state directory is not UTF-8".into());
+    };
+    let flags = ["--no-config", "--state-dir", &state, "--policy", &policy];
+    let flags = flags.into_iter().chain(["--pin", "off", "--no-watch"]);
+    let (line, env) = line_of(flags.map(str::to_owned).collect())?;
+    let line = line.into_iter().skip(1).map(OsString::from).collect();
+    let mut session = Session::spawn(name, places, line, env)?;
+    let tools = session.tools(name);
+    session.end();
+    let definitions = tools?.into_iter().filter_map(|tool| {
+        let name = tool.get("name")?.as_str()?.to_owned();
+        Some((name, tool.to_string()))
+    });
     Ok(definitions.collect())
 }
 

@@ -23,6 +23,16 @@ pub(super) struct File {
     root: Value,
 }
 
+/// A server that is put behind this program.
+pub(super) struct WrappedServer {
+    /// Its name in rules.
+    pub name: String,
+    /// Its entry as it was.
+    pub entry: Value,
+    /// The variables that it gets beside those of its entry.
+    pub variables: Vec<String>,
+}
+
 /// One entry that changes.
 pub(super) struct Step {
     /// The server, and its project where it belongs to one.
@@ -36,6 +46,8 @@ pub(super) struct Change {
     /// "wrapped" or "unwrapped".
     pub verb: &'static str,
     pub steps: Vec<Step>,
+    /// The servers that get this program in front of them.
+    pub wrapped: Vec<WrappedServer>,
     /// Servers that stay as they are, and why.
     pub skipped: Vec<(String, String)>,
     /// Servers that change, and what of them may be lost.
@@ -175,6 +187,11 @@ pub(super) fn wrap(
                     .notes
                     .extend(lost.map(|what| (entry.name.clone(), what)));
                 change.step(file, &entry, &value)?;
+                change.wrapped.push(WrappedServer {
+                    name: entry::plain_name(entry.server),
+                    entry: entry.value.clone(),
+                    variables: front.variables,
+                });
             }
             Err(why) if chosen.is_empty() => change.skip(entry, &why),
             Err(why) => return Err(format!("\"{}\" cannot be wrapped: {why}", entry.name)),
@@ -261,6 +278,7 @@ impl Change {
         Self {
             verb,
             steps: Vec::new(),
+            wrapped: Vec::new(),
             skipped: Vec::new(),
             notes: Vec::new(),
             restores: None,

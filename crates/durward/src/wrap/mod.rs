@@ -5,6 +5,7 @@
 //! backup.
 
 mod change;
+mod declare;
 mod record;
 mod show;
 
@@ -12,9 +13,10 @@ use std::io::{self, BufRead as _, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use toolkit::files::{GuardedFiles, unreadable};
 
+use crate::config::Settings;
 use crate::failure::EXIT_CONFIGURATION;
 use crate::install::client::Client;
 use crate::install::entry::Front;
@@ -36,8 +38,12 @@ bearer token moves into the entry's `env`. Durward cannot log in to a server (OA
 skipped unless you name it with --server. Entries that are wrapped already are skipped, so you can repeat the command
 after adding servers. Secrets are masked in what is shown.
 
+At a terminal the wrapped servers can then be started once, and you are shown what each of their tools seems to do: what
+you accept or change is declared in durward.yaml (servers.NAME.tools), which `durward run --name NAME` reads.
+--accept-classes declares it without asking.
+
 The file as it was is kept as FILE.bak-TIME; `durward unwrap CLIENT` restores it. --json asks nothing and prints one
-object: client, file, written, servers, skipped, notes, backup.
+object: client, file, written, servers, skipped, notes, backup, and with --accept-classes classes.
 
 Exit codes: 0 done, or nothing to do; 1 nothing was written because nobody said yes; 16 the file or a chosen server
 cannot be wrapped.";
@@ -88,6 +94,9 @@ pub struct WrapArgs {
     /// Pass this variable of the client's environment on to the servers too; repeatable
     #[arg(long = "env", value_name = "NAME")]
     environment: Vec<String>,
+    /// Start each wrapped server once, and declare what its tools seem to do without asking
+    #[arg(long, conflicts_with = "dry_run")]
+    accept_classes: bool,
 }
 
 /// Arguments of `durward unwrap`.
@@ -108,7 +117,7 @@ pub fn guarded(state: &Path) -> GuardedFiles {
 /// Wraps; gives the exit code.
 pub fn wrap(
     args: &WrapArgs,
-    kept: &Kept,
+    (kept, settings): (&Kept, &Settings),
     places: &Places,
     out: &mut dyn Write,
     err: &mut dyn Write,
@@ -119,7 +128,17 @@ pub fn wrap(
     };
     let plan = |file: &File| change::wrap(file, &args.chosen.servers, &front, &places.own_binary);
     let nothing = "the client has no servers yet\n  hint: `durward install` adds one; --file names another file";
-    apply(&args.chosen, (&plan, nothing), places, out, err)
+    let declarer = declare::Declarer {
+        client: args.chosen.client,
+        accepts: args.accept_classes,
+        asks: !args.chosen.yes,
+        settings,
+        places,
+    };
+    let declare = |change: &Change, out: &mut dyn Write, err: &mut dyn Write| {
+        declarer.declare(&change.wrapped, out, err)
+    };
+    apply(&args.chosen, (&plan, nothing, &declare), places, out, err)
         .unwrap_or_else(|message| failed(&message, err))
 }
 
@@ -127,7 +146,8 @@ pub fn wrap(
 pub fn unwrap(args: &UnwrapArgs, places: &Places, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     let plan = |file: &File| change::unwrap(file, &args.chosen.servers, &places.own_binary);
     let nothing = "there is nothing to unwrap\n  hint: --file names another file, --project that of this directory";
-    apply(&args.chosen, (&plan, nothing), places, out, err)
+    let declare = |_: &Change, _: &mut dyn Write, _: &mut dyn Write| Ok(None);
+    apply(&args.chosen, (&plan, nothing, &declare), places, out, err)
         .unwrap_or_else(|message| failed(&message, err))
 }
 
@@ -154,10 +174,13 @@ fn front(args: &WrapArgs, kept: &Kept, places: &Places) -> Result<Front, String>
 
 /// What is to be changed in a file.
 type Plan<'a> = dyn Fn(&File) -> Result<Change, String> + 'a;
+/// Declares what the tools of changed servers do; returns their classes by server, if that was wanted.
+type Declare<'a> = dyn Fn(&Change, &mut dyn Write, &mut dyn Write) -> Result<Option<Map<String, Value>>, String>
+    + 'a;
 
 fn apply(
     args: &ChosenArgs,
-    (plan, nothing): (&Plan<'_>, &str),
+    (plan, nothing, declare): (&Plan<'_>, &str, &Declare<'_>),
     places: &Places,
     out: &mut dyn Write,
     err: &mut dyn Write,
@@ -174,7 +197,7 @@ fn apply(
     file.workspace = path.parent().and_then(Path::parent).map(Path::to_path_buf);
     let change = plan(&file).map_err(|error| format!("{shown}: {error}"))?;
     if args.json {
-        return as_object(args, (&path, &file), &change, places, out);
+        return as_object(args, (&path, &file), (&change, declare), places, (out, err));
     }
     show::skipped(&change, out).map_err(unprinted)?;
     show::notes(&change, out).map_err(unprinted)?;
@@ -193,6 +216,7 @@ fn apply(
     }
     let told = change::write(&path, &file, &change, &places.state)?;
     done(args.client, &shown.to_string(), &change, told, out).map_err(unprinted)?;
+    declare(&change, out, err)?;
     Ok(0)
 }
 
@@ -200,9 +224,9 @@ fn apply(
 fn as_object(
     args: &ChosenArgs,
     (path, file): (&Path, &File),
-    change: &Change,
+    (change, declare): (&Change, &Declare<'_>),
     places: &Places,
-    out: &mut dyn Write,
+    (out, err): (&mut dyn Write, &mut dyn Write),
 ) -> Result<u8, String> {
     if !args.yes && !args.dry_run {
         return Err("--json asks nothing; give --yes to write, or --dry-run to look".into());
@@ -226,7 +250,11 @@ fn as_object(
     let notes: Vec<Value> = notes
         .map(|(name, note)| json!({ "server": name, "note": note }))
         .collect();
-    let told = json!({
+    let classes = match written {
+        true => declare(change, &mut io::sink(), err)?,
+        false => None,
+    };
+    let mut told = json!({
         "client": args.client.name(),
         "file": path.display().to_string(),
         "written": written,
@@ -235,6 +263,9 @@ fn as_object(
         "notes": notes,
         "backup": backup,
     });
+    if let (Some(classes), Some(members)) = (classes, told.as_object_mut()) {
+        members.insert("classes".into(), Value::Object(classes));
+    }
     writeln!(out, "{told:#}").map_err(|error| format!("cannot write: {error}"))?;
     Ok(0)
 }

@@ -83,27 +83,53 @@ fn the_starter_policy_asks_before_a_secret_is_read() {
 }
 
 #[test]
-fn tools_of_unknown_effects_do_not_move_the_parent_of_the_state() {
+fn tools_of_unknown_effects_do_not_move_the_parent_of_the_state_unasked() {
     let world = World::new(Some(
         r#"{"rules":[{"id":"all","effect":"allow","conditions":{"tool_name":"*"}}]}"#,
     ));
     let parent = world.state().parent().unwrap().to_str().unwrap().to_owned();
+    let (refused, asked) = (
+        ("deny", "built_in_protected_path"),
+        ("hitl", "built_in_protected_ancestor"),
+    );
     let cases: Vec<Value> = [
-        "relocate",
-        "swap",
-        "rotate",
-        "replace_folder",
-        "import_profile",
-        "checkout",
-        "run_shell",
+        ("relocate", refused),
+        ("swap", refused),
+        ("rotate", refused),
+        ("replace_folder", asked),
+        ("import_profile", asked),
+        ("checkout", asked),
+        ("run_shell", asked),
     ]
     .into_iter()
-    .map(|tool| {
+    .map(|(tool, (expect, rule))| {
         let args = json!({"from": parent, "to": "/tmp/elsewhere"});
-        json!({"tool": tool, "args": args, "expect": "deny", "rule": "built_in_protected_path"})
+        json!({"tool": tool, "args": args, "expect": expect, "rule": rule})
     })
     .collect();
     judged(&world, &cases);
+}
+
+#[test]
+fn a_person_is_asked_about_a_tool_of_unknown_effects_that_gets_the_home_directory() {
+    let world = World::new(Some(
+        r#"{"rules":[{"id":"all","effect":"allow","conditions":{"tool_name":"*"}}]}"#,
+    ));
+    let home = world.home().to_str().unwrap().to_owned();
+    let case = |tool: &str, path: &str, expect: &str| json!({"tool": tool, "args": {"path": path}, "expect": expect});
+    let elsewhere = format!("{home}/notes");
+    judged(
+        &world,
+        &[
+            case("summarize_project", &home, "hitl"),
+            case("summarize_project", &elsewhere, "allow"),
+            case("list_directory", &home, "allow"),
+            case("move_file", &home, "deny"),
+        ],
+    );
+    let refuses = World::new(Some(r#"{"rules":[]}"#));
+    let home = refuses.home().to_str().unwrap().to_owned();
+    judged(&refuses, &[case("summarize_project", &home, "deny")]);
 }
 
 #[test]

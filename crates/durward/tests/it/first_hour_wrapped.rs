@@ -128,7 +128,17 @@ fn the_first_hour() {
     fs::write(&file, &before).unwrap();
 
     // Three servers are wrapped after the user has seen the changes and said yes.
-    components.screen(&world, &["wrap", "cursor"], &yes("wrapped"));
+    components.screen(
+        &world,
+        &["wrap", "cursor"],
+        &json!([
+            ["wait", "Write these changes? [y/N]"],
+            ["keys", "y\r"],
+            ["wait", "what their tools do? [y/N]"],
+            ["keys", "n\r"],
+            ["exit", 0]
+        ]),
+    );
     let wrapped: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     for name in ["files", "everything", "notes"] {
         assert_eq!(wrapped["mcpServers"][name]["args"][0], "run", "{wrapped}");

@@ -13,6 +13,7 @@
 )]
 
 mod addresses_recorded;
+mod agents;
 mod approval_calls;
 mod approval_change;
 mod approval_client;
@@ -34,6 +35,7 @@ mod config_file;
 mod conformance;
 mod data_flow;
 mod decisions;
+mod declared_classes;
 mod descriptions_screened;
 mod disk;
 mod documented;
@@ -120,6 +122,7 @@ mod serve_tls;
 mod serve_users;
 mod server_messages;
 mod servers_command;
+mod sign_in;
 mod sim_command;
 mod sim_files;
 mod simulation;

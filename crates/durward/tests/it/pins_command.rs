@@ -200,10 +200,8 @@ fn approving_declares_what_the_tools_do_where_that_is_accepted() {
     // What is declared is not proposed again.
     let said: Value = serde_json::from_str(&configured(&accept).1).unwrap();
     assert_eq!(said["classes"], json!({}));
-    let (code, _, err) = pins(&place, &["approve", "victim", "--all", "--accept-classes"]);
+    let accept = ["approve", "victim", "--all", "--accept-classes"];
+    let (code, _, err) = pins(&place, &[&accept[..], &["--no-config"]].concat());
     assert_eq!(code, Some(2), "{err}");
-    assert!(
-        err.contains("durward.yaml has no server \"victim\""),
-        "{err}"
-    );
+    assert!(err.contains("no class was declared: --no-config"), "{err}");
 }

@@ -22,7 +22,7 @@ pub fn bearer(place: &Place, args: &[&str]) -> String {
     format!("Bearer {}", keys(place, args))
 }
 
-const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
+pub const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
 
 /// Opens a session with a key, or without one.
 fn open(served: &Served, key: Option<&str>) -> Answer {

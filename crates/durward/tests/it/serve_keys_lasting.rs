@@ -8,10 +8,8 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use crate::models::support::{
-    ENDPOINTS, Upstream, code, place as models_place, read_until, request,
-};
-use crate::serve_keys::{bearer, keys};
+use crate::models::support::{ENDPOINTS, Upstream, code, place as models_place, request};
+use crate::serve_keys::{INITIALIZE, bearer, keys};
 use crate::simulation::{load, place as simulation_place};
 use crate::ssh_server::{has_sshd, target};
 use crate::support::guarded::{Place, eventually};
@@ -49,44 +47,53 @@ fn a_model_call_that_waits_for_a_person_ends_with_its_key() {
 }
 
 #[test]
-fn a_stream_that_begins_after_its_key_has_gone_ends_at_once() {
-    let (release, released) = mpsc::channel::<()>();
-    let released = Mutex::new(released);
+fn model_calls_that_wait_for_their_provider_end_with_their_key() {
+    let (closed, is_closed) = mpsc::channel();
+    let closed = Mutex::new(closed);
     let web = Web::start(move |_, wire| {
-        // It thinks for as long as the test wants.
-        let _ = released.lock().unwrap().recv();
-        let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n";
-        let event = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"}}]}\n\n";
-        wire.write_all(format!("{head}{event}").as_bytes())?;
-        // Nothing more comes, and it does not end by itself.
-        let _ = wire.read(&mut [0]);
+        // The provider never answers; it sees that its client goes.
+        let read = wire.read(&mut [0]);
+        closed
+            .lock()
+            .unwrap()
+            .send(read.is_ok_and(|bytes| bytes == 0))
+            .unwrap();
         Ok(Then::Close)
     });
-    let closed = Arc::default();
-    let upstream = Upstream { web, closed };
+    let upstream = Upstream {
+        web,
+        closed: Arc::default(),
+    };
     let provider = upstream.configured("far", ENDPOINTS[0]);
     let place = models_place(&format!("models: {{ providers: {{ {provider} }} }}"), &[]);
     let going = bearer(&place, &["create", "going"]);
     keys(&place, &["create", "staying"]);
     let served = Served::start_ruled(place);
     let own = [("authorization", going.as_str())];
-    let mut stream = served.connect();
-    let body = request(ENDPOINTS[0], "far/m", true).to_string();
-    write_request(&mut stream, "POST", ENDPOINTS[0], &own, &body);
-    eventually("the provider was asked", || upstream.count() == 1);
-    keys(&served.place, &["revoke", "going"]);
-    eventually("the key is refused", || {
-        served.send("GET", "/v1/models", &own, "").status == 401
+    let calls = [false, true].map(|streamed| {
+        let mut stream = served.connect();
+        let body = request(ENDPOINTS[0], "far/m", streamed).to_string();
+        write_request(&mut stream, "POST", ENDPOINTS[0], &own, &body);
+        stream
     });
-    release.send(()).unwrap();
-    let mut reader = BufReader::new(stream);
-    assert_eq!(read_head(&mut reader).status, 200);
-    let said = read_until(&mut reader, "0\r\n\r\n");
-    assert!(said.contains("key_not_good"), "{said}");
+    eventually("the provider was asked", || upstream.count() == 2);
+    keys(&served.place, &["revoke", "going"]);
+    for stream in calls {
+        let answer = read_answer(&mut BufReader::new(stream));
+        assert_eq!(
+            (answer.status, code(&answer.json())),
+            (401, "key_not_good"),
+            "{answer:?}"
+        );
+        assert!(
+            is_closed.recv().unwrap(),
+            "the provider's connection is closed"
+        );
+    }
 }
 
 #[test]
-fn a_request_whose_body_comes_after_its_key_has_gone_is_not_taken() {
+fn a_body_that_has_not_arrived_when_its_key_is_revoked_is_rejected_at_once() {
     let yaml = "servers: { echo: { builtin: echo } }\nmodels: { providers: { a: { kind: mock, latency: 0ms } } }";
     let rule = r#"{"id":"tools","effect":"allow","conditions":{"tool_name":"*"}}"#;
     let place = models_place(yaml, &[rule]);
@@ -124,7 +131,9 @@ fn a_request_whose_body_comes_after_its_key_has_gone_is_not_taken() {
         served.send("GET", "/v1/models", &own, "").status == 401
     });
     for ((mut stream, last), status) in requests {
-        stream.write_all(last.as_bytes()).unwrap();
+        if status == 200 {
+            stream.write_all(last.as_bytes()).unwrap();
+        }
         let answer = read_answer(&mut BufReader::new(stream));
         assert_eq!(answer.status, status, "{answer:?}");
         assert_eq!(answer.body.contains("revoked"), status == 401, "{answer:?}");
@@ -285,4 +294,92 @@ fn a_port_forward_that_was_opened_without_a_session_ends_with_its_key_and_nobody
         eventually("the forward ends", || !leads_on(own));
         assert!(leads_on(of_staying));
     }
+}
+
+#[test]
+fn a_revoked_key_ends_streams_waiting_calls_subscriptions_sessions_and_jobs() {
+    if !has_sshd() {
+        return;
+    }
+    let place = Place::new();
+    let _sshd = target(&place);
+    place.write_policy(
+        r#"{"rules":[{"id":"ask","effect":"hitl","conditions":{"tool_name":"echo"}},
+            {"id":"tools","effect":"allow","conditions":{"mcp_method":"*"}}]}"#,
+    );
+    let configured = fs::read_to_string(place.path("durward.yaml")).unwrap();
+    let configured = configured.replace("{ ssh:", "{ echo: { builtin: echo }, ssh:");
+    fs::write(place.path("durward.yaml"), configured).unwrap();
+    let going = bearer(&place, &["create", "going"]);
+    let staying = bearer(&place, &["create", "staying"]);
+    let served = Served::start_configured(place);
+    // A job and a session of each key at the host.
+    let script = |name: &str| {
+        let (pid, path) = (served.place.path(&format!("{name}.pid")), name.to_owned());
+        let text = format!("echo $$ >{}; exec sleep 600", pid.display());
+        fs::write(served.place.path(&path), text).unwrap();
+        (pid, format!("sh {}", served.place.path(&path).display()))
+    };
+    let job = |key: &str, name: &str| {
+        let (pid, command) = script(name);
+        let session =
+            ssh(&served, key, "ssh_connect", &json!({"host": "web"}))["session_id"].clone();
+        let asked = json!({"session_id": session, "command": command});
+        ssh(&served, key, "ssh_job_start", &asked);
+        eventually("the job runs", || {
+            fs::read_to_string(&pid).is_ok_and(|pid| pid.ends_with('\n'))
+        });
+        fs::read_to_string(&pid).unwrap().trim().to_owned()
+    };
+    let (ended_job, kept_job) = (job(&going, "job1"), job(&staying, "job2"));
+    let runs = |pid: &str| fs::exists(format!("/proc/{pid}")).unwrap();
+    assert!(runs(&ended_job) && runs(&kept_job));
+    // A command of a call that runs.
+    let (ran, command) = script("command");
+    let listen = |key: &str| {
+        let mut headers = modern_headers("subscriptions/listen", "");
+        headers.push(("authorization", key));
+        let filter = r#""notifications":{"toolsListChanged":true}"#;
+        let body = modern("\"s\"", "subscriptions/listen", filter);
+        let mut events = Events::of(&served, "POST", &headers, &body);
+        events.message();
+        events
+    };
+    let stream = |key: &str| {
+        let own = [("authorization", key)];
+        let opened = served.send("POST", "/mcp/echo", &own, INITIALIZE);
+        let session = opened.header("mcp-session-id").unwrap().to_owned();
+        served.stream("GET", &session, &own, "")
+    };
+    let (mut subscription, mut events) = (listen(&going), stream(&going));
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| {
+            let mut headers = modern_headers("tools/call", "echo");
+            headers.push(("authorization", going.as_str()));
+            served.send("POST", "/mcp/echo", &headers, &modern_call("9", "x"))
+        });
+        let running = scope.spawn(|| {
+            let session =
+                ssh(&served, &going, "ssh_connect", &json!({"host": "web"}))["session_id"].clone();
+            let asked = json!({"session_id": session, "command": command, "timeout_ms": 590_000});
+            ssh_said(&served, &going, "ssh_run", &asked)
+        });
+        eventually("the question is asked, and the command runs", || {
+            let metrics = served.send("GET", "/metrics", &[("authorization", &staying)], "");
+            metrics.body.contains("durward_approvals_waiting 1\n") && ran.exists()
+        });
+        keys(&served.place, &["revoke", "going"]);
+        assert!(events.next().is_none(), "the stream ends");
+        assert!(subscription.next().is_none(), "the subscription ends");
+        let answer = waiting.join().unwrap();
+        assert!(answer.body.contains("approval_withdrawn"), "{answer:?}");
+        let answer = running.join().unwrap();
+        assert_ne!(answer["result"]["isError"], false, "{answer}");
+    });
+    let ran = fs::read_to_string(ran).unwrap().trim().to_owned();
+    eventually("the command ends at its host", || !runs(&ran));
+    eventually("the job ends at its host", || !runs(&ended_job));
+    assert!(runs(&kept_job), "the other key's job goes on");
+    keys(&served.place, &["revoke", "staying"]);
+    eventually("the other job ends with its key", || !runs(&kept_job));
 }

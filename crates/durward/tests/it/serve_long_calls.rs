@@ -127,6 +127,46 @@ fn ordinary_calls_end_first(text: &str) {
     }
 }
 
+/// More calls than wait for one caller's thread: those that find no place are refused, and each refusal is in the journal.
+#[test]
+fn a_long_call_that_finds_no_place_is_refused_with_a_record() {
+    const CALLS: usize = 64;
+    let place = Place::new();
+    place.write_policy(ALLOW_ALL);
+    let configuration = json!({"servers": {"echo": {"builtin": "echo"}}, "policy": "policy.json",
+        "limits": {"concurrency": 100}});
+    fs::write(place.path("durward.yaml"), configuration.to_string()).unwrap();
+    let key = key(&place, "hostile");
+    let served = Served::start_configured(place);
+    let hostile = Caller::open(&served, &key);
+    let text = "/$A".repeat(8_000);
+    let mut streams = Vec::new();
+    for id in 0..CALLS {
+        let mut stream = served.connect();
+        let body = call(1_000 + id, &text);
+        write_request(&mut stream, "POST", PATH, &hostile.headers(), &body);
+        streams.push(stream);
+    }
+    let mut refused = 0_u64;
+    for stream in streams {
+        let answer = read_answer(&mut BufReader::new(stream)).json();
+        let reason = &answer["result"]["structuredContent"]["reason"];
+        assert!(answer["error"].is_null(), "{answer}");
+        refused += u64::from(reason == "reading_queue_full");
+    }
+    assert!(refused > 0, "every call found a place");
+    let (code, place) = served.stop();
+    assert_eq!(code, Some(0));
+    let journal = place.journal();
+    let decisions = journal.decisions();
+    let of_reason = decisions
+        .iter()
+        .filter(|own| own["reason"] == "reading_queue_full");
+    // The first of a second is a record, and the count of those that follow is another.
+    let counted = of_reason.map(|own| own["refusals"].as_u64().unwrap_or(1));
+    assert_eq!(counted.sum::<u64>(), refused);
+}
+
 #[test]
 fn an_ordinary_caller_is_answered_while_calls_of_24_kb_are_read() {
     ordinary_calls_end_first(&"/$A".repeat(8_000));

@@ -62,6 +62,7 @@ impl InFlight {
             let begun = state.sent_ns.unwrap_or(state.begun_ns);
             self.attempt(Attempt {
                 peer: PeerId::server(host),
+                model: None,
                 status: outcome.status,
                 reason: outcome.reason,
                 duration: Micros::from_nanos(now.saturating_sub(begun)),

@@ -14,7 +14,9 @@ use crate::journal::{
 };
 use crate::limits::{BREACH_RULE, Counted, Standing};
 use crate::paths::Role;
-use crate::policy::{DEFAULT_RULE, Judgement, Named, PROTECTED_RULE, UNREAD_RULE, Verdict};
+use crate::policy::{
+    ANCESTOR_RULE, DEFAULT_RULE, Judgement, Named, PROTECTED_RULE, UNREAD_RULE, Verdict,
+};
 use crate::reason::Reason;
 use crate::run::RunId;
 
@@ -129,6 +131,10 @@ impl Decided {
             hitl: None,
             counted: None,
         };
+        if final_rule == ANCESTOR_RULE {
+            decided.matched.push((ANCESTOR_RULE.into(), effect));
+            decided.remember = false;
+        }
         // A person knows no more of a tool that its server does not list than a rule does.
         if facts.unlisted && effect != Effect::Deny {
             decided.stop(Reason::UnknownTool);
@@ -329,7 +335,7 @@ impl Decided {
             policy_version: Some(&world.version),
             policy_digest: Some(world.policy.digest()),
             policy_eval_us: Some(self.policy_us),
-            request_id: Some(&world.hidden_id(facts, &origin.request_id)),
+            request_id: Some(&world.hidden_text(facts, &origin.request_id)),
             session_id: Some(&origin.session_id),
             run_id: origin.run.as_ref().map(RunId::as_str),
             parent_op: origin.parent_op,

@@ -66,6 +66,8 @@ pub(super) struct State {
 pub struct Attempt {
     /// Where.
     pub peer: PeerId,
+    /// The peer's name of the model, for a call of one.
+    pub model: Option<Arc<str>>,
     /// How it ended.
     pub status: Status,
     /// A closed label where it failed.
@@ -195,14 +197,14 @@ impl InFlight {
         Some((&state.facts, &state.origin))
     }
 
-    /// Notes one try at one peer. Beyond [`ATTEMPTS_MAX`] they are only counted.
+    /// Notes one try at one peer. Of more than [`ATTEMPTS_MAX`] the latest is kept, and those left out are counted.
     pub fn attempt(&mut self, attempt: Attempt) {
         if let Some(state) = &mut self.state {
-            if state.attempts.len() < ATTEMPTS_MAX {
-                state.attempts.push(attempt);
-            } else {
+            if state.attempts.len() >= ATTEMPTS_MAX {
+                state.attempts.pop();
                 state.attempts_omitted += 1;
             }
+            state.attempts.push(attempt);
         }
     }
 
@@ -315,10 +317,18 @@ fn settle(state: &State, outcome: Outcome, now: u64) {
     }
     let total = Micros::from_nanos(now.saturating_sub(state.begun_ns));
     let (facts, origin) = (&*state.world.hidden(&state.facts), &state.origin);
-    let request_id = state.world.hidden_id(&state.facts, &origin.request_id);
+    let request_id = state.world.hidden_text(&state.facts, &origin.request_id);
     let inspected = state.inspected.as_deref();
     let inspected = inspected.map(Finding::told).unwrap_or_default();
     let attempts: Vec<RecordedAttempt<'_>> = state.attempts.iter().map(Attempt::borrowed).collect();
+    // A call of a model may be answered by another target than the one that was judged first.
+    let served = state.attempts.last();
+    let model = served.and_then(|attempt| attempt.model.as_deref());
+    let model = model.map(|model| state.world.hidden_text(&state.facts, model));
+    let backend_id = match served.filter(|_| model.is_some()) {
+        Some(attempt) => attempt.peer.name(),
+        None => &facts.backend_id,
+    };
     let record = Operation {
         op: state.op,
         status: outcome.status,
@@ -330,7 +340,8 @@ fn settle(state: &State, outcome: Outcome, now: u64) {
         error_code: outcome.error_code,
         reason: outcome.reason,
         client_id: origin.client_id.as_deref(),
-        backend_id: Some(&facts.backend_id),
+        backend_id: Some(backend_id),
+        model: model.as_deref(),
         transport: Some(origin.transport),
         response_summary: outcome.response,
         duration_us: total,

@@ -40,12 +40,17 @@ impl World {
         Cow::Owned(left)
     }
 
-    /// The client's own name of a request, as it may be written down.
-    pub(super) fn hidden_id<'i>(&self, facts: &Facts, id: &'i str) -> Cow<'i, str> {
+    /// Returns a further text of a call, such as the client's id of the request, as it may be written down.
+    pub(super) fn hidden_text<'i>(&self, facts: &Facts, text: &'i str) -> Cow<'i, str> {
         let (way, server) = (way_of(facts), &facts.backend_id);
-        match self.inspect.looks_at(way, server) {
-            true => self.inspect.left_of(way, server, id),
-            false => Cow::Borrowed(id),
+        if !self.inspect.looks_at(way, server) {
+            return Cow::Borrowed(text);
+        }
+        let left = self.inspect.left_of(way, server, text);
+        let finding = facts.inspected.as_ref();
+        match finding.and_then(|finding| finding.without_left(&left)) {
+            Some(without) => Cow::Owned(without),
+            None => left,
         }
     }
 }

@@ -24,10 +24,10 @@ pub(super) struct TurnAway {
 }
 
 impl TurnAway {
-    /// Whose key is good no longer gets nothing more, whatever the call has waited for.
-    pub(super) fn expelled() -> Self {
+    /// A revoked key gets nothing more, whatever the call has waited for.
+    pub(super) fn revoked() -> Self {
         Self {
-            reason: Reason::CallerExpelled,
+            reason: Reason::CallerRevoked,
             retry_after_ms: None,
         }
     }

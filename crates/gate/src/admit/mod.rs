@@ -182,8 +182,8 @@ impl Gate {
         }
         self.state_labels(&world, &mut call.facts, &call.caller);
         let counted = self.counted(&call.facts);
-        let standing = match call.caller.is_expelled() {
-            true => Err(TurnAway::expelled()),
+        let standing = match call.caller.is_revoked() {
+            true => Err(TurnAway::revoked()),
             false => {
                 self.within_limits(&world, &call.facts, counted, &call.origin, arrived)
                     .await

@@ -15,12 +15,23 @@ const STATUSES: [Status; 4] = Status::ALL;
 /// One more than there are reasons: decisions without one.
 const REASONS: usize = Reason::ALL.len() + 1;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Tally {
     decisions: [[AtomicU64; REASONS]; Effect::ALL.len()],
     outcomes: [AtomicU64; STATUSES.len()],
     times: [AtomicU64; TIME_CLASSES_US.len() + 1],
     time_us: AtomicU64,
+}
+
+impl Default for Tally {
+    fn default() -> Self {
+        Self {
+            decisions: std::array::from_fn(|_| std::array::from_fn(|_| AtomicU64::default())),
+            outcomes: Default::default(),
+            times: Default::default(),
+            time_us: AtomicU64::default(),
+        }
+    }
 }
 
 /// The counts at one moment.

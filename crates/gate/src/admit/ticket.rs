@@ -11,6 +11,7 @@ use crate::facts::{Fact, FactId, Facts};
 use crate::journal::{Micros, Stages};
 use crate::limits::Standing;
 use crate::paths::PathArgument;
+use crate::policy::ANCESTOR_RULE;
 use crate::reason::Reason;
 
 use super::call::Call;
@@ -181,7 +182,10 @@ impl Gate {
             client_id: call.origin.client_id.as_deref(),
             arguments: call.request.message().arguments(),
             rule: &decided.final_rule,
-            description: rule.and_then(|rule| rule.description.as_deref()),
+            description: match &*decided.final_rule {
+                ANCESTOR_RULE => Some(MAY_MOVE_ANCESTOR),
+                _ => rule.and_then(|rule| rule.description.as_deref()),
+            },
             side_effects: decided.side_effects,
             approvers,
             labelled_by: labelled_by(&call.facts),
@@ -263,8 +267,8 @@ impl Gate {
             Outcome::Answered(answer) => Some(answer),
             Outcome::Void => None,
         };
-        if held.call.caller.is_expelled() {
-            return Admission::Refused(held.decline(Reason::CallerExpelled, None));
+        if held.call.caller.is_revoked() {
+            return Admission::Refused(held.decline(Reason::CallerRevoked, None));
         }
         if self.is_draining() {
             return Admission::Refused(held.decline(Reason::Draining, None));
@@ -350,6 +354,10 @@ impl Gate {
         held.decline(reason, Some(hitl))
     }
 }
+
+/// Why a person is asked about a call of [`ANCESTOR_RULE`].
+const MAY_MOVE_ANCESTOR: &str =
+    "the tool may move or replace this directory, which holds Durward's own files";
 
 /// What a yes to a call is remembered by, where its rule lets one be. What a server has looked up for
 /// a call is another thing the next time, so a yes to it is not remembered.

@@ -19,6 +19,8 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
+use share::{ShareLimits, SharePermit, SharePool, Shortage};
+
 use crate::clock::Clock;
 use crate::journal::format_utc;
 use crate::reason::Reason;
@@ -44,8 +46,8 @@ const ENDED_MAX: usize = 1_000;
 pub const ID_LETTERS_MIN: usize = 3;
 /// How long a yes for a session holds at most, in milliseconds.
 const SESSION_MS_MAX: u64 = 12 * 60 * 60 * 1_000;
-/// Most callers that are counted apart.
-const CALLERS_MAX: usize = 10_000;
+/// Most callers of which it is known when they asked.
+const ASK_TIMES_MAX: usize = 10_000;
 /// Most tasks that wait for news of the queue; beyond, all of them look again.
 const WATCHERS_MAX: usize = 64;
 /// Most bytes that the waiting calls of one caller take, where there is more than one.
@@ -86,10 +88,10 @@ pub struct Approvals {
 struct Inner {
     options: Options,
     waiting: HashMap<Id, Entry>,
-    /// What those that wait take, in bytes.
-    weight: usize,
+    limits: QuestionLimits,
     ended: VecDeque<(Id, Outcome)>,
-    callers: HashMap<String, Caller>,
+    /// When callers asked, within the last minute.
+    asked_ns: HashMap<Arc<str>, VecDeque<u64>>,
     grants: Grants,
     asked: u64,
     version: u64,
@@ -99,19 +101,42 @@ struct Inner {
 struct Entry {
     number: u64,
     question: Question,
-    caller: String,
     approvers: Vec<Channel>,
     deadline_ns: u64,
-    weight: usize,
     slot: Arc<Slot>,
+    _permits: [SharePermit; 2],
 }
 
-#[derive(Default)]
-struct Caller {
-    waiting: usize,
-    weight: usize,
-    /// When this caller asked, within the last minute.
-    asked_ns: VecDeque<u64>,
+/// Limits of waiting questions and of their bytes: a share of both for each caller.
+struct QuestionLimits {
+    questions: SharePool,
+    bytes: SharePool,
+}
+
+impl QuestionLimits {
+    fn new(options: &Options) -> Self {
+        let of_bytes = ShareLimits::of_caller(WAITING_BYTES_OF_CALLER_MAX, WAITING_BYTES_MAX);
+        Self {
+            questions: SharePool::new(of_questions(options)),
+            bytes: SharePool::new(of_bytes),
+        }
+    }
+
+    /// Returns the permits of a question of so many bytes. A longer one than all may have waits alone.
+    fn acquire(&self, caller: &Arc<str>, bytes: usize) -> Result<[SharePermit; 2], Full> {
+        let full = |shortage| match shortage {
+            Shortage::Caller => Full::Caller,
+            _ => Full::Queue,
+        };
+        let question = self.questions.try_acquire(Some(caller), 1).map_err(full)?;
+        let bytes = bytes.min(WAITING_BYTES_MAX);
+        let bytes = self.bytes.try_acquire(Some(caller), bytes).map_err(full)?;
+        Ok([question, bytes])
+    }
+}
+
+fn of_questions(options: &Options) -> ShareLimits {
+    ShareLimits::of_caller(options.waiting_per_caller_max, options.pending_max)
 }
 
 impl Approvals {
@@ -138,7 +163,7 @@ impl Approvals {
         let now_ns = self.clock.mono_ns();
         let mut inner = self.lock();
         let options = inner.options;
-        inner.admit_caller(&options, asking, now_ns)?;
+        let permits = inner.admit_caller(&options, asking, now_ns)?;
         let id = self.fresh_id(&mut inner);
         let (timeout_ms, deadline_ns) = match asking.deadline_ns {
             Some(deadline_ns) => (deadline_ns.saturating_sub(now_ns) / 1_000_000, deadline_ns),
@@ -154,11 +179,10 @@ impl Approvals {
             Entry {
                 number,
                 question: Question::new(id, asking, timeout_ms, options.remember_ms),
-                caller: asking.facts.subject_id.clone(),
                 approvers: asking.approvers.to_vec(),
                 deadline_ns,
-                weight: asking.weight,
                 slot: Arc::clone(&slot),
+                _permits: permits,
             },
         );
         let woken = inner.changed();
@@ -321,6 +345,7 @@ impl Approvals {
     pub(crate) fn begin_anew(&self, options: Options) {
         let mut inner = self.lock();
         inner.options = options;
+        inner.limits.questions.set_limits(of_questions(&options));
         inner.grants.clear();
     }
 
@@ -414,11 +439,11 @@ impl Approvals {
 impl Inner {
     fn new(options: Options) -> Self {
         Self {
+            limits: QuestionLimits::new(&options),
             options,
             waiting: HashMap::new(),
-            weight: 0,
             ended: VecDeque::new(),
-            callers: HashMap::new(),
+            asked_ns: HashMap::new(),
             grants: Grants::default(),
             asked: 0,
             version: 0,
@@ -426,46 +451,40 @@ impl Inner {
         }
     }
 
-    /// Whether this caller may raise one more question; counts it.
+    /// Counts one more question of a caller, and returns its permits.
     fn admit_caller(
         &mut self,
         options: &Options,
         asking: &Asking<'_>,
         now_ns: u64,
-    ) -> Result<(), Full> {
-        let weight = self.weight.saturating_add(asking.weight);
-        let is_heavy = weight > WAITING_BYTES_MAX && !self.waiting.is_empty();
-        if self.waiting.len() >= options.pending_max || is_heavy {
-            return Err(Full::Queue);
+    ) -> Result<[SharePermit; 2], Full> {
+        let caller: Arc<str> = asking.facts.subject_id.as_str().into();
+        let permits = self.limits.acquire(&caller, asking.weight)?;
+        // A question that takes the place of a void one was counted when it was first asked.
+        if asking.deadline_ns.is_none() {
+            self.count_asked(caller, options.asked_per_minute_max, now_ns)?;
         }
+        Ok(permits)
+    }
+
+    /// Counts one more question among those of the last minute.
+    fn count_asked(&mut self, caller: Arc<str>, most: usize, now_ns: u64) -> Result<(), Full> {
         let recent = |asked: &u64| now_ns.saturating_sub(*asked) < RATE_WINDOW_NS;
-        let caller = &asking.facts.subject_id;
-        if self.callers.len() >= CALLERS_MAX && !self.callers.contains_key(caller) {
-            self.callers
-                .retain(|_, c| c.waiting > 0 || c.asked_ns.back().is_some_and(recent));
-            if self.callers.len() >= CALLERS_MAX {
+        if self.asked_ns.len() >= ASK_TIMES_MAX && !self.asked_ns.contains_key(&caller) {
+            self.asked_ns
+                .retain(|_, asked| asked.back().is_some_and(recent));
+            if self.asked_ns.len() >= ASK_TIMES_MAX {
                 return Err(Full::Queue);
             }
         }
-        let caller = self.callers.entry(caller.clone()).or_default();
-        while caller.asked_ns.front().is_some_and(|asked| !recent(asked)) {
-            caller.asked_ns.pop_front();
+        let asked = self.asked_ns.entry(caller).or_default();
+        while asked.front().is_some_and(|asked| !recent(asked)) {
+            asked.pop_front();
         }
-        let of_caller = caller.weight.saturating_add(asking.weight);
-        let is_heavy = of_caller > WAITING_BYTES_OF_CALLER_MAX && caller.waiting > 0;
-        if caller.waiting >= options.waiting_per_caller_max || is_heavy {
-            return Err(Full::Caller);
+        if asked.len() >= most {
+            return Err(Full::Rate);
         }
-        // A question that takes the place of a void one was counted when it was first asked.
-        if asking.deadline_ns.is_none() {
-            if caller.asked_ns.len() >= options.asked_per_minute_max {
-                return Err(Full::Rate);
-            }
-            caller.asked_ns.push_back(now_ns);
-        }
-        caller.waiting += 1;
-        caller.weight = of_caller;
-        self.weight = weight;
+        asked.push_back(now_ns);
         Ok(())
     }
 
@@ -502,11 +521,6 @@ impl Inner {
     /// Ends a waiting question: whoever asked is to be woken, outside of the lock.
     fn end(&mut self, id: Id, outcome: Outcome, woken: &mut Vec<Waker>) -> Option<Question> {
         let entry = self.waiting.remove(&id)?;
-        if let Some(caller) = self.callers.get_mut(&entry.caller) {
-            caller.waiting = caller.waiting.saturating_sub(1);
-            caller.weight = caller.weight.saturating_sub(entry.weight);
-        }
-        self.weight = self.weight.saturating_sub(entry.weight);
         if self.ended.len() >= ENDED_MAX {
             self.ended.pop_front();
         }
@@ -555,5 +569,30 @@ impl Future for Changed<'_> {
         drop(inner);
         crowd.into_iter().for_each(Waker::wake);
         Poll::Pending
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_question_and_every_byte_is_shared_and_comes_back() {
+        const BYTES: usize = WAITING_BYTES_OF_CALLER_MAX / 4;
+        let limits = |pending_max, waiting_per_caller_max| {
+            QuestionLimits::new(&Options {
+                pending_max,
+                waiting_per_caller_max,
+                ..Options::default()
+            })
+        };
+        // The other pool is never short.
+        let (few, many) = (limits(12, 5), limits(1_000, 1_000));
+        for (limits, pool, weight) in [(&few, &few.questions, 1), (&many, &many.bytes, BYTES)] {
+            let acquire = |caller: &Arc<str>| {
+                Box::pin(std::future::ready(limits.acquire(caller, weight).ok())) as _
+            };
+            assert_eq!(share::contract::check_user(pool, weight, acquire), Ok(()));
+        }
     }
 }

@@ -389,6 +389,14 @@ impl Facts {
             [_, ..] => Fact::Known(Stated::from(&caller.groups)),
         };
         self.keep(FactId::SubjectGroups, groups);
+        let sign_in = caller.sign_in.as_deref();
+        let issuer = sign_in.map(|sign_in| Stated::from(&*sign_in.issuer));
+        self.keep(FactId::SubjectIssuer, issuer.into());
+        let scopes = sign_in.filter(|sign_in| !sign_in.scopes.is_empty());
+        let scopes = scopes.map(|sign_in| Stated::from(&sign_in.scopes));
+        self.keep(FactId::Scopes, scopes.into());
+        let sid = sign_in.and_then(|sign_in| sign_in.sid.as_deref());
+        self.keep(FactId::Sid, sid.map(Stated::from).into());
         let agent = caller.agent.as_deref().map(Stated::from);
         self.keep(FactId::Agent, agent.into());
     }
@@ -446,8 +454,11 @@ impl Facts {
     /// Puts others in the place of texts of the facts that few calls have, where `change` gives one; what is known of the
     /// caller stays.
     pub(crate) fn rewrite_beside(&mut self, change: impl Fn(&str) -> Option<String>) {
-        const OURS: [FactId; 5] = [
+        const OURS: [FactId; 8] = [
             FactId::SubjectGroups,
+            FactId::SubjectIssuer,
+            FactId::Scopes,
+            FactId::Sid,
             FactId::Agent,
             FactId::SessionLabels,
             FactId::LabelledBy,

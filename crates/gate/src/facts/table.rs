@@ -100,6 +100,9 @@ facts! {
     Method "method" ("mcp_method"): Text, Plain, "the protocol's method";
     SubjectId "subject_id": Text, Plain, "who calls";
     SubjectGroups "subject_groups": Texts, Plain, "list of the groups that the caller belongs to; null where there are none";
+    SubjectIssuer "subject_issuer": Text, Plain, "the issuer that the caller has signed in at; null for keys, accounts and the local user";
+    Scopes "scopes": Texts, Plain, "list of the scopes of the caller's access token; null where there are none";
+    Sid "sid": Text, Plain, "the id of the caller's session at the issuer, where the access token names one; else null";
     Agent "agent": Text, Plain, "name of the agent that calls on the caller's behalf; null if the caller's own client calls";
     ResourceType "resource_type": Text, Plain, "tool, resource, prompt, server or model; null where it is something else";
     Direction "direction": Text, Plain, "to_server, or to_client where a server asks its client";

@@ -17,6 +17,8 @@ pub struct Credential<'a> {
     user: Option<u32>,
     /// Where it came from, where that is known.
     from: Option<IpAddr>,
+    /// Path of the request, by which an access token's audience is checked.
+    path: Option<&'a str>,
 }
 
 #[derive(Clone, Copy)]
@@ -38,6 +40,7 @@ impl<'a> Credential<'a> {
             server: None,
             user: None,
             from: None,
+            path: None,
         }
     }
 
@@ -49,6 +52,7 @@ impl<'a> Credential<'a> {
             server: None,
             user: None,
             from: None,
+            path: None,
         }
     }
 
@@ -60,6 +64,7 @@ impl<'a> Credential<'a> {
             server: None,
             user: None,
             from: None,
+            path: None,
         }
     }
 
@@ -71,6 +76,7 @@ impl<'a> Credential<'a> {
             server: None,
             user: None,
             from: None,
+            path: None,
         }
     }
 
@@ -90,6 +96,18 @@ impl<'a> Credential<'a> {
     #[must_use]
     pub fn sent_from(self, from: Option<IpAddr>) -> Self {
         Self { from, ..self }
+    }
+
+    /// The same, sent to this path.
+    #[must_use]
+    pub fn at_path(self, path: Option<&'a str>) -> Self {
+        Self { path, ..self }
+    }
+
+    /// Returns the path that the request was sent to, if it is known.
+    #[must_use]
+    pub fn path(&self) -> Option<&'a str> {
+        self.path
     }
 
     pub(super) fn from(&self) -> Option<IpAddr> {
@@ -141,7 +159,7 @@ pub trait Authenticate: Send + Sync {
 
     /// The callers (by subject) that have lost a credential since this was last asked, or that have shown one whose time is over
     /// by now, in milliseconds since 1970.
-    fn take_gone(&self, _now_ms: i64) -> Vec<Arc<str>> {
+    fn take_revoked(&self, _now_ms: i64) -> Vec<Arc<str>> {
         Vec::new()
     }
 }
@@ -165,7 +183,7 @@ impl Authenticate for LocalUser {
         match shown.shown() {
             // A key is not needed here; one that is shown nevertheless opens nothing more.
             Shown::Nothing | Shown::Bearer(_) | Shown::Other => Ok(self.caller.clone()),
-            Shown::Unfit => Err(IdentityFault::Unknown),
+            Shown::Unfit => Err(IdentityFault::Ambiguous),
         }
     }
 }
@@ -200,7 +218,7 @@ mod tests {
         }
         let odd = Credential::unfit().from_user(Some(1_000));
         let odd = local.identify(&odd, 0).map(drop);
-        assert_eq!(odd, Err(IdentityFault::Unknown));
+        assert_eq!(odd, Err(IdentityFault::Ambiguous));
         for (user, fault) in [
             (Some(0), IdentityFault::OtherUser),
             (Some(1_001), IdentityFault::OtherUser),

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use state::DirectoryError;
 
+use super::token_fault::TokenFault;
 use crate::journal::KeysError;
 use crate::label::{ClosedSet, Explained};
 
@@ -26,11 +27,15 @@ pub enum IdentityFault {
     OtherUser,
     /// Without keys: it cannot be known whose process calls.
     UserUnknown,
+    /// More than one credential, or one that is not readable.
+    Ambiguous,
+    /// An access token of an issuer is not accepted.
+    Token(TokenFault),
 }
 
 impl IdentityFault {
-    /// All, in the order of the reference page.
-    pub const ALL: [Self; 7] = [
+    /// All but those of tokens, in the order of the reference page; tokens have [`TokenFault::ALL`].
+    pub const ALL: [Self; 8] = [
         Self::Missing,
         Self::Unknown,
         Self::Expired,
@@ -38,6 +43,7 @@ impl IdentityFault {
         Self::OutOfScope,
         Self::OtherUser,
         Self::UserUnknown,
+        Self::Ambiguous,
     ];
 
     /// The closed label.
@@ -51,6 +57,8 @@ impl IdentityFault {
             Self::OutOfScope => "key_out_of_scope",
             Self::OtherUser => "other_user",
             Self::UserUnknown => "user_unknown",
+            Self::Ambiguous => "credential_ambiguous",
+            Self::Token(fault) => fault.label(),
         }
     }
 
@@ -71,6 +79,10 @@ impl IdentityFault {
             Self::UserUnknown => {
                 "a key is needed: it is not known which user's process calls, and without keys only processes of this server's own user are answered"
             }
+            Self::Ambiguous => {
+                "the request has more than one Authorization header, or one that cannot be read; send exactly one"
+            }
+            Self::Token(fault) => fault.sentence(),
         }
     }
 }

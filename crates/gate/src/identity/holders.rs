@@ -1,89 +1,60 @@
-//! Who may call: whoever shows a good key, where there are keys; else the processes of the local user.
+//! Authentication: by API keys if there are any, else processes of the local user.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use super::credential::{Authenticate, Credential, LocalUser, Shown};
 use super::error::{IdentityFault, RingError};
-use super::ring::{Entry, KeyRing};
-use crate::caller::{Caller, Proof, Welcome};
+use super::revocation_table::RevocationTable;
+use super::ring::{Entry, KeyRing, PREFIX};
+use super::token_fault::TokenFault;
+use crate::caller::{Caller, Proof};
 
-/// Most users of the machine whose refusals are told apart until they are taken.
+/// Most users of the machine that have a count of refusals each.
 const USERS_MAX: usize = 256;
-/// Most refusals of keys that are told apart until they are taken: a flood of them must not fill the journal.
-const TURNED_MAX: usize = 32;
-/// Longest name of a server that is kept, in bytes: none is longer.
+/// Most different refusals of keys between two records: a flood must not fill the journal.
+const REFUSALS_MAX: usize = 32;
+/// Longest name of a server, in bytes.
 const SERVER_BYTES_MAX: usize = 64;
 
-/// The keys, and what was refused since it was last taken.
+/// Keys, and refusals that are not recorded yet.
 pub struct KeyHolders {
     ring: RwLock<KeyRing>,
-    /// Nobody is answered without a key. Never taken back: whoever removes the last key wants a caller
-    /// out, not everybody in.
+    /// Every request needs a key. Never cleared: removing the last key shuts a caller out and lets no one in.
     required: AtomicBool,
     local: LocalUser,
     refused: Mutex<Refusals>,
-    /// The keys that were good when they were last looked at, by name.
+    /// Valid keys at the last refresh, by name.
     good: Mutex<BTreeMap<String, Entry>>,
-    welcomes: Mutex<Welcomes>,
-    /// Who knows the tokens of accounts, and what those begin with.
+    revocations: RevocationTable,
+    /// Prefix of the tokens of accounts, and their authenticator.
     accounts: Option<(&'static str, Arc<dyn Authenticate>)>,
+    /// Verifies access tokens of issuers.
+    tokens: Option<Arc<dyn Authenticate>>,
 }
 
-/// Callers beyond this number are forgotten where nobody calls on their behalf.
-const WELCOMES_MAX: usize = 1_024;
+/// Count of each refusal.
+type Refusals = BTreeMap<RefusedCredential, u64>;
 
-/// Whether those who were identified are still welcome.
-#[derive(Default)]
-struct Welcomes {
-    callers: HashMap<Arc<str>, Welcome>,
-    /// How often callers were expelled.
-    expulsions: u64,
-}
-
-impl Welcomes {
-    fn of(&mut self, caller: &Arc<str>) -> Welcome {
-        if self.callers.len() >= WELCOMES_MAX {
-            self.callers.retain(|_, welcome| !welcome.is_forgotten());
-        }
-        self.callers.entry(Arc::clone(caller)).or_default().clone()
-    }
-
-    fn end(&mut self, gone: &[Arc<str>]) {
-        if gone.is_empty() {
-            return;
-        }
-        self.expulsions += 1;
-        for caller in gone {
-            if let Some(welcome) = self.callers.remove(caller) {
-                welcome.end();
-            }
-        }
-    }
-}
-
-/// How often each refusal was met.
-type Refusals = BTreeMap<Turned, u64>;
-
-/// A credential that was refused, as far as refusals are told apart.
+/// A refused credential, as its record names it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Turned {
-    /// Why.
+pub struct RefusedCredential {
+    /// The reason.
     pub fault: IdentityFault,
-    /// The user of the machine, where it is about one.
+    /// The user of the machine, if the fault is about one.
     pub user: Option<u32>,
-    /// Whose key it is, where it is one of ours.
+    /// The subject of the key, if it is a known one.
     pub subject: Option<Arc<str>>,
-    /// The server that was asked for, where it was one.
+    /// The requested server.
     pub server: Option<Box<str>>,
-    /// Where the request came from, where that is known.
+    /// Address of the client, if known.
     pub from: Option<IpAddr>,
 }
 
-impl Turned {
-    /// One of which no more than the reason is told.
+impl RefusedCredential {
+    /// Returns one with the reason alone.
     fn of(fault: IdentityFault) -> Self {
         Self {
             fault,
@@ -95,21 +66,21 @@ impl Turned {
     }
 }
 
-/// What a look at the keys has shown.
+/// Changes that a refresh of the keys has found.
 #[derive(Debug, Default)]
-pub struct Looked {
-    /// Whether the file was read again, and what was wrong with it.
+pub struct KeyChanges {
+    /// Result of reading the file, if it was read again.
     pub read: Option<Result<(), RingError>>,
-    /// The callers (by subject) that were welcome before and are no longer.
-    pub gone: Vec<Arc<str>>,
-    /// Keys that are good now and were not before, or not so.
+    /// Subjects of the callers that are revoked now.
+    pub revoked: Vec<Arc<str>>,
+    /// Keys that are valid now and were not, or that have changed.
     pub begun: Vec<Entry>,
-    /// Keys that were good before and are no longer.
+    /// Keys that were valid and no longer are.
     pub ended: Vec<Entry>,
 }
 
 impl KeyHolders {
-    /// The holders of these keys; without any, and where none is `required`, the processes of one user.
+    /// Returns the authenticator of these keys; without keys, and unless they are `required`, of processes of one user.
     #[must_use]
     pub fn new(ring: KeyRing, local: LocalUser, required: bool, now_ms: i64) -> Self {
         Self {
@@ -118,13 +89,13 @@ impl KeyHolders {
             ring: RwLock::new(ring),
             local,
             refused: Mutex::default(),
-            welcomes: Mutex::default(),
+            revocations: RevocationTable::default(),
             accounts: None,
+            tokens: None,
         }
     }
 
-    /// The same, where there are accounts as well: a text that begins with `prefix` is shown to them. From then
-    /// on nobody is answered without a credential.
+    /// Adds accounts, which authenticate texts that begin with `prefix`. Every request needs a credential then.
     #[must_use]
     pub fn with_accounts(self, prefix: &'static str, accounts: Arc<dyn Authenticate>) -> Self {
         self.required.store(true, Ordering::Release);
@@ -134,48 +105,61 @@ impl KeyHolders {
         }
     }
 
-    /// Whether nobody is answered without a key.
+    /// The same with access tokens of issuers: a bearer text that is neither a key nor a token of an account is given to
+    /// `tokens`. From then on every request needs a credential.
+    #[must_use]
+    pub fn with_tokens(self, tokens: Arc<dyn Authenticate>) -> Self {
+        self.required.store(true, Ordering::Release);
+        Self {
+            tokens: Some(tokens),
+            ..self
+        }
+    }
+
+    /// Returns whether every request needs a key.
     #[must_use]
     pub fn need_keys(&self) -> bool {
         self.required.load(Ordering::Acquire)
     }
 
-    /// Reads the keys again where they have changed. To be called now and then.
-    pub fn look(&self, now_ms: i64) -> Looked {
-        let mut looked = Looked::default();
+    /// Reads changed keys again and revokes the callers of keys that have ended.
+    pub fn look(&self, now_ms: i64) -> KeyChanges {
+        let mut changes = KeyChanges::default();
         if !self.ring().is_current() {
             let mut ring = self.ring.write().unwrap_or_else(PoisonError::into_inner);
             let read = ring.reload();
             if read.is_ok() && ring.has_keys() && !self.required.swap(true, Ordering::AcqRel) {
-                // Whoever came in without a key comes in no more.
-                looked.gone.push(Arc::clone(&self.local.caller.subject));
+                // Callers without a key are refused from now on.
+                changes.revoked.push(Arc::clone(&self.local.caller.subject));
             }
-            looked.read = Some(read);
+            changes.read = Some(read);
         }
-        (looked.begun, looked.ended) = self.changed(now_ms);
-        looked.gone.extend(looked.ended.iter().map(Entry::subject));
-        self.welcomes().end(&looked.gone);
-        looked.gone.extend(self.take_gone(now_ms));
-        looked
+        (changes.begun, changes.ended) = self.changed(now_ms);
+        changes
+            .revoked
+            .extend(changes.ended.iter().map(Entry::subject));
+        self.revocations.revoke(&changes.revoked);
+        changes.revoked.extend(self.take_revoked(now_ms));
+        changes
     }
 
-    /// The callers of accounts that a change, or time, has made unwelcome. To be called when a change was made, before it is
-    /// answered: who comes in after the answer is not among them.
-    pub fn take_gone(&self, now_ms: i64) -> Vec<Arc<str>> {
-        let accounts = self.accounts.as_ref();
-        let gone = accounts.map(|(_, accounts)| accounts.take_gone(now_ms));
-        let gone = gone.unwrap_or_default();
-        self.welcomes().end(&gone);
+    /// Revokes the callers of accounts and of issuers that a change, or time, has ended, and returns them. Call it after a change
+    /// and before its answer: callers that are identified after the answer are not among them.
+    pub fn take_revoked(&self, now_ms: i64) -> Vec<Arc<str>> {
+        let accounts = self.accounts.as_ref().map(|(_, accounts)| accounts);
+        let others = accounts.into_iter().chain(&self.tokens);
+        let gone: Vec<Arc<str>> = others.flat_map(|of| of.take_revoked(now_ms)).collect();
+        self.revocations.revoke(&gone);
         gone
     }
 
-    /// How often each refusal was met since this was last asked.
+    /// Returns and clears the counts of refusals.
     pub fn take_refused(&self) -> Refusals {
         std::mem::take(&mut *self.refused())
     }
 
-    /// The keys that are good since the last look, and those that are good no longer. A key that another has the place of
-    /// is no longer good, unless the two overlap.
+    /// Returns keys that have become valid since the last refresh, and those that no longer are. A replaced key is no longer valid,
+    /// unless the two overlap.
     fn changed(&self, now_ms: i64) -> (Vec<Entry>, Vec<Entry>) {
         let now = good(&self.ring(), now_ms);
         let mut before = self.good.lock().unwrap_or_else(PoisonError::into_inner);
@@ -189,22 +173,17 @@ impl KeyHolders {
         changed
     }
 
-    /// Who shows this, and whether that is so for as long as nobody is expelled.
-    fn welcomed(&self, shown: &Credential<'_>, now_ms: i64) -> Result<Caller, IdentityFault> {
-        loop {
-            let before = self.welcomes().expulsions;
-            let mut caller = self.find(shown, now_ms)?;
-            let mut welcomes = self.welcomes();
-            caller.welcome = welcomes.of(&caller.subject);
-            // Who was expelled between the two is looked for once more.
-            if welcomes.expulsions == before {
-                return Ok(caller);
-            }
-        }
-    }
-
-    fn welcomes(&self) -> MutexGuard<'_, Welcomes> {
-        self.welcomes.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Returns who shows this, as [`Authenticate::identify`] does, without a note of a refusal: the caller notes it, or has it
+    /// judged again.
+    ///
+    /// # Errors
+    /// [`IdentityFault`].
+    pub fn identify_unnoted(
+        &self,
+        shown: &Credential<'_>,
+        now_ms: i64,
+    ) -> Result<Caller, IdentityFault> {
+        self.revocations.identify(|| self.find(shown, now_ms))
     }
 
     fn find(&self, shown: &Credential<'_>, now_ms: i64) -> Result<Caller, IdentityFault> {
@@ -216,24 +195,55 @@ impl KeyHolders {
         {
             return accounts.identify(shown, now_ms);
         }
+        if let Some(tokens) = &self.tokens {
+            match shown.shown() {
+                Shown::Bearer(text) if !text.starts_with(PREFIX) => {
+                    return tokens.identify(shown, now_ms);
+                }
+                Shown::Nothing => return Err(IdentityFault::Token(TokenFault::Missing)),
+                Shown::Bearer(_) | Shown::Other | Shown::Unfit => {}
+            }
+        }
         self.ring().identify(shown, now_ms)
     }
 
-    fn turned(&self, fault: IdentityFault, shown: &Credential<'_>, now_ms: i64) -> Turned {
+    /// Notes a refusal, for [`KeyHolders::take_refused`].
+    pub fn note_refusal(&self, fault: IdentityFault, shown: &Credential<'_>, now_ms: i64) {
+        let credential = self.refused_credential(fault, shown, now_ms);
+        let mut refused = self.refused();
+        let most = match fault {
+            IdentityFault::OtherUser => USERS_MAX,
+            _ => REFUSALS_MAX,
+        };
+        let has_place = refused.len() < most || refused.contains_key(&credential);
+        let counted = if has_place {
+            credential
+        } else {
+            RefusedCredential::of(fault)
+        };
+        *refused.entry(counted).or_default() += 1;
+    }
+
+    fn refused_credential(
+        &self,
+        fault: IdentityFault,
+        shown: &Credential<'_>,
+        now_ms: i64,
+    ) -> RefusedCredential {
         if fault == IdentityFault::OtherUser {
-            return Turned {
+            return RefusedCredential {
                 user: shown.user(),
-                ..Turned::of(fault)
+                ..RefusedCredential::of(fault)
             };
         }
         let ring = self.ring();
         let holder = shown.text().and_then(|text| ring.holder(text, now_ms));
         let server = shown.server().filter(|name| name.len() <= SERVER_BYTES_MAX);
-        Turned {
+        RefusedCredential {
             subject: holder.map(Entry::subject),
             server: server.map(Into::into),
             from: shown.from(),
-            ..Turned::of(fault)
+            ..RefusedCredential::of(fault)
         }
     }
 
@@ -248,17 +258,9 @@ impl KeyHolders {
 
 impl Authenticate for KeyHolders {
     fn identify(&self, shown: &Credential<'_>, now_ms: i64) -> Result<Caller, IdentityFault> {
-        let found = self.welcomed(shown, now_ms);
+        let found = self.identify_unnoted(shown, now_ms);
         if let Err(fault) = &found {
-            let turned = self.turned(*fault, shown, now_ms);
-            let mut refused = self.refused();
-            let most = match fault {
-                IdentityFault::OtherUser => USERS_MAX,
-                _ => TURNED_MAX,
-            };
-            let is_told = refused.len() < most || refused.contains_key(&turned);
-            let told = if is_told { turned } else { Turned::of(*fault) };
-            *refused.entry(told).or_default() += 1;
+            self.note_refusal(*fault, shown, now_ms);
         }
         found
     }
@@ -269,7 +271,8 @@ impl Authenticate for KeyRing {
         let text = match shown.shown() {
             Shown::Bearer(text) => text,
             Shown::Nothing => return Err(IdentityFault::Missing),
-            Shown::Other | Shown::Unfit => return Err(IdentityFault::Unknown),
+            Shown::Other => return Err(IdentityFault::Unknown),
+            Shown::Unfit => return Err(IdentityFault::Ambiguous),
         };
         let entry = self.check(text, now_ms)?;
         if let Some(server) = shown.server() {
@@ -293,7 +296,7 @@ impl Authenticate for KeyRing {
     }
 }
 
-/// The keys that are good now, by name.
+/// Returns the valid keys, by name.
 fn good(ring: &KeyRing, now_ms: i64) -> BTreeMap<String, Entry> {
     let good = ring.entries().iter().filter(|e| e.good_at(now_ms).is_ok());
     good.map(|entry| (entry.name.clone(), entry.clone()))
@@ -381,7 +384,7 @@ mod tests {
         );
         let faults = [
             (Credential::none(), 50, IdentityFault::Missing),
-            (Credential::unfit(), 50, IdentityFault::Unknown),
+            (Credential::unfit(), 50, IdentityFault::Ambiguous),
             (Credential::other(), 50, IdentityFault::Unknown),
             (
                 shown.for_server(Some("other")),
@@ -393,17 +396,17 @@ mod tests {
         for (shown, now_ms, fault) in faults {
             assert_eq!(holders.identify(&shown, now_ms).map(drop), Err(fault));
         }
-        assert_eq!(holders.take_refused().len(), 4);
+        assert_eq!(holders.take_refused().len(), 5);
         assert!(holders.need_keys());
         assert_eq!(holders.take_refused().len(), 0);
-        let looked = holders.look(100);
-        assert_eq!(looked.gone, ["key:ci".into()]);
-        assert_eq!((looked.begun.len(), looked.ended.len()), (0, 1));
+        let changes = holders.look(100);
+        assert_eq!(changes.revoked, ["key:ci".into()]);
+        assert_eq!((changes.begun.len(), changes.ended.len()), (0, 1));
         drop(std::fs::remove_dir_all(place));
     }
 
     #[test]
-    fn who_was_identified_before_a_key_was_taken_back_is_expelled_with_it_and_nobody_else() {
+    fn who_was_identified_before_a_key_was_taken_back_is_revoked_with_it_and_nobody_else() {
         let (place, mut ring, text) = ring();
         let mut random = |bytes: &mut [u8]| bytes.fill(9);
         let new = NewKey {
@@ -417,11 +420,11 @@ mod tests {
         let shows = |text: &str| holders.identify(&Credential::bearer(text), 50);
         let (going, twice, staying) = (shows(&text), shows(&text), shows(&other));
         let (going, twice, staying) = (going.unwrap(), twice.unwrap(), staying.unwrap());
-        assert!(!going.is_expelled() && !going.clone().is_expelled());
-        // Its time is over.
-        assert_eq!(holders.look(100).gone.len(), 1);
-        assert!(going.is_expelled() && twice.clone().is_expelled());
-        assert!(!staying.is_expelled() && !shows(&other).unwrap().is_expelled());
+        assert!(!going.is_revoked() && !going.clone().is_revoked());
+        // The key has expired.
+        assert_eq!(holders.look(100).revoked.len(), 1);
+        assert!(going.is_revoked() && twice.clone().is_revoked());
+        assert!(!staying.is_revoked() && !shows(&other).unwrap().is_revoked());
         drop(std::fs::remove_dir_all(place));
     }
 }

@@ -24,7 +24,7 @@ const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// Longest text that is looked at as a key, in bytes.
 const KEY_BYTES_MAX: usize = 256;
 /// What every key begins with.
-const PREFIX: &str = "dw_";
+pub(super) const PREFIX: &str = "dw_";
 
 /// A key as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

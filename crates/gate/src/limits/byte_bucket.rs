@@ -8,7 +8,7 @@ use super::JOURNAL_WINDOW_MS;
 use crate::facts::Direction;
 
 /// Most callers whose bytes are kept. Beyond it, those that owe nothing are dropped, then the quarter that was used longest ago.
-const CALLERS_MAX: usize = 4_096;
+const BUCKETS_MAX: usize = 4_096;
 
 const WINDOW_NS: u128 = JOURNAL_WINDOW_MS as u128 * 1_000_000;
 
@@ -77,7 +77,7 @@ impl JournalBytes {
     ) -> Option<u64> {
         self.now_ns = self.now_ns.max(now_ns);
         let now_ns = self.now_ns;
-        if self.callers.len() >= CALLERS_MAX && !self.callers.contains_key(&caller) {
+        if self.callers.len() >= BUCKETS_MAX && !self.callers.contains_key(&caller) {
             self.drop_callers(now_ns, per_window);
         }
         let buckets = self.callers.entry(caller).or_default();
@@ -96,11 +96,11 @@ impl JournalBytes {
             .iter()
             .map(|(caller, buckets)| (used_ns(buckets), *caller))
             .collect();
-        if by_age.len() < CALLERS_MAX {
+        if by_age.len() < BUCKETS_MAX {
             return;
         }
         by_age.sort_unstable_by_key(|(used_ns, _)| *used_ns);
-        for (_, caller) in by_age.into_iter().take(CALLERS_MAX / 4) {
+        for (_, caller) in by_age.into_iter().take(BUCKETS_MAX / 4) {
             self.callers.remove(&caller);
         }
     }

@@ -62,6 +62,18 @@ pub static CONDITIONS: &[ConditionDef] = &[
         "groups, one of which the caller belongs to",
     ),
     row(
+        "issuer",
+        FactId::SubjectIssuer,
+        Matcher::Exact,
+        "issuers that the caller has signed in at, compared literally; a key, an account and the local user have none",
+    ),
+    row(
+        "scope",
+        FactId::Scopes,
+        Matcher::AnyOf(None),
+        "scopes, one of which the caller's access token has",
+    ),
+    row(
         "agent",
         FactId::Agent,
         Matcher::Name { fold: false },

@@ -48,7 +48,8 @@ impl GuardedPaths {
             })
     }
 
-    /// Whether a call of unknown effects names what holds one of them: it may move or replace it.
+    /// Whether a call names a directory above one of them, and nothing says that it does not move or replace what it
+    /// names. A call that certainly does reaches what is below, so [`Self::are_reached`] holds.
     pub fn may_be_moved(&self, seen: &Seen<'_>) -> bool {
         let holds_one = |place: &str| self.canonical.iter().any(|inner| is_below(inner, place));
         seen.movable().any(holds_one)

@@ -17,6 +17,8 @@ use super::tri::Tri;
 pub const DEFAULT_RULE: &str = "default";
 /// Names the decision where a protected path was touched.
 pub const PROTECTED_RULE: &str = "built_in_protected_path";
+/// Names the decision where a directory above a protected path may be moved, and a person is asked.
+pub const ANCESTOR_RULE: &str = "built_in_protected_ancestor";
 /// Names the decision where the arguments hold more than is looked through for protected paths.
 pub const UNREAD_RULE: &str = "built_in_unread_arguments";
 
@@ -35,6 +37,8 @@ pub type Named = SmallVec<[(Arc<str>, Effect); 2]>;
 pub struct Judgement<'p> {
     policy: &'p Policy,
     protected: Tri,
+    /// The call names a directory above a protected path, and nothing says that it leaves the directory where it is.
+    may_move_ancestor: bool,
     /// The arguments hold more than was looked through.
     unread: bool,
     /// Rules that match, and rules of which nobody can say.
@@ -51,7 +55,7 @@ pub struct Judgement<'p> {
 pub struct Verdict<'p> {
     /// Allow, deny or ask.
     pub effect: Effect,
-    /// The rule that decided, or [`DEFAULT_RULE`], [`PROTECTED_RULE`] or [`UNREAD_RULE`].
+    /// The rule that decided, or [`DEFAULT_RULE`], [`PROTECTED_RULE`], [`ANCESTOR_RULE`] or [`UNREAD_RULE`].
     pub final_rule: &'p str,
     /// The decision was taken on the safe side, because a fact could not be known.
     pub unsure: bool,
@@ -68,6 +72,7 @@ impl Policy {
         Judgement {
             policy: self,
             protected: self.touches_protected(&seen),
+            may_move_ancestor: self.guards(&seen) && self.protected.may_be_moved(&seen),
             unread: facts.reach.unread,
             matched,
             unsure,
@@ -131,7 +136,7 @@ impl Policy {
             .flatten()
             .filter(|places| !places.is_empty())
             .peekable();
-        if !self.local || facts.is_elsewhere || guarded.peek().is_none() {
+        if !self.guards(seen) || guarded.peek().is_none() {
             return Tri::No;
         }
         let paths = match &facts.paths {
@@ -139,7 +144,7 @@ impl Policy {
             Fact::Unknown => return Tri::Unknown,
             Fact::Absent => return Tri::No,
         };
-        if guarded.any(|places| places.are_reached(seen)) || self.protected.may_be_moved(seen) {
+        if guarded.any(|places| places.are_reached(seen)) {
             return Tri::Yes;
         }
         if facts.reach.unread {
@@ -152,6 +157,11 @@ impl Policy {
                 Tri::No
             }
         }))
+    }
+
+    /// Returns whether the paths of a call are those of this machine, which has the protected ones.
+    fn guards(&self, seen: &Seen<'_>) -> bool {
+        self.local && !seen.facts().is_elsewhere
     }
 
     /// Returns the places that this call must not reach because it may change them; none for a call that only reads.
@@ -191,6 +201,19 @@ impl<'p> Judgement<'p> {
             }
             Tri::No => {}
         }
+        let by_rules = self.by_rules();
+        match self.may_move_ancestor && by_rules.effect != Effect::Deny {
+            true => Verdict {
+                effect: Effect::Hitl,
+                final_rule: ANCESTOR_RULE,
+                unsure: true,
+            },
+            false => by_rules,
+        }
+    }
+
+    /// The answer of the rules alone.
+    fn by_rules(&self) -> Verdict<'p> {
         for effect in [Effect::Deny, Effect::Hitl] {
             if let Some(rule) = self.best(&self.matched, effect) {
                 return Verdict {
@@ -266,6 +289,12 @@ impl<'p> Judgement<'p> {
         self.unsure
             .iter()
             .filter_map(|number| rules.get(*number as usize))
+    }
+
+    /// Whether the call may move a directory above a protected path.
+    #[must_use]
+    pub fn may_move_ancestor(&self) -> bool {
+        self.may_move_ancestor
     }
 
     /// Whether the call touches a protected place.

@@ -1,6 +1,7 @@
 //! Policy: rules, compiled once, judged in one place for calling and for listing.
 //!
-//! Order of precedence: protected path, deny, hitl, allow, and where nothing matches: deny.
+//! Order of precedence: protected path, deny, a directory above a protected path (asks), hitl, allow, and where nothing
+//! matches: deny.
 
 mod compiled;
 pub mod conditions;
@@ -31,7 +32,9 @@ pub use compiled::OTHER_PATHS;
 pub use conditions::{Asked, CONDITIONS, ConditionDef, Conditions};
 pub use document::PolicyError;
 pub use explain::Reading;
-pub use judge::{DEFAULT_RULE, Judgement, NAMED_MAX, Named, PROTECTED_RULE, UNREAD_RULE, Verdict};
+pub use judge::{
+    ANCESTOR_RULE, DEFAULT_RULE, Judgement, NAMED_MAX, Named, PROTECTED_RULE, UNREAD_RULE, Verdict,
+};
 pub use rule::Rule;
 pub use tri::Tri;
 
@@ -98,6 +101,34 @@ impl Policy {
             read_only: guarded::GuardedPaths::default(),
             local: view.is_some(),
         })
+    }
+
+    /// Returns the policy with further rules, which deny or ask: they narrow what it allows.
+    ///
+    /// # Errors
+    /// The first fault of the rules, and a rule that allows.
+    pub fn narrowed_by(mut self, text: &str) -> Result<Self, PolicyError> {
+        let failed = |message: String| PolicyError {
+            line: 1,
+            column: 1,
+            message,
+            hint: None,
+        };
+        let rules = load::parse(text)?;
+        if let Some(rule) = rules.iter().find(|rule| rule.effect == Effect::Allow) {
+            return Err(failed(format!(
+                "the rule \"{}\" allows, where rules only narrow",
+                rule.id
+            )));
+        }
+        for rule in rules {
+            let compiled = compiled::Compiled::new(&rule, None).map_err(failed)?;
+            self.compiled.push(compiled);
+            self.rules.push(rule);
+        }
+        self.index = index::Index::of(self.rules.iter().zip(&self.compiled));
+        self.digest = checksum(&format!("{}{text}", self.digest));
+        Ok(self)
     }
 
     /// Refuses calls that may change these absolute paths, or anything below them. Calls that only read pass on to the

@@ -252,6 +252,7 @@ fn a_second_target_takes_over_and_both_attempts_stand_in_the_record() {
     scene.pass_ms(3);
     flight.attempt(Attempt {
         peer: a(),
+        model: None,
         status: Status::Failure,
         reason: Some(Unreachable.into()),
         duration: Micros::from_nanos(3 * MS),
@@ -292,6 +293,7 @@ fn attempts_beyond_their_bound_are_counted() {
     for _ in 0..gate::admit::ATTEMPTS_MAX + 2 {
         flight.attempt(Attempt {
             peer: a(),
+            model: None,
             status: Status::Failure,
             reason: None,
             duration: Micros::default(),

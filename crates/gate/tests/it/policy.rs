@@ -824,23 +824,30 @@ fn the_starter_policy_asks_before_a_secret_is_read() {
 }
 
 #[test]
-fn an_unknown_tool_may_take_away_the_parent_of_a_protected_path() {
+fn a_person_is_asked_before_an_unknown_tool_gets_the_parent_of_a_protected_path() {
     let p = policy(r#"{"rules":[{"id":"a","effect":"allow","conditions":{"tool_name":"*"}}]}"#);
-    let rule = "built_in_protected_path";
-    for tool in [
+    let (refused, asked) = ("built_in_protected_path", "built_in_protected_ancestor");
+    let moves = [
         "relocate",
         "swap",
         "rotate",
+        "move_things",
+        "delete_folder",
+        "git_checkout",
+    ];
+    let unknown = [
         "replace_folder",
         "import_profile",
         "checkout",
         "run_shell",
         "frobnicate",
         "get_settings",
-        "git_checkout",
-    ] {
+    ];
+    let moves = moves.map(|tool| (tool, Effect::Deny, refused));
+    let unknown = unknown.map(|tool| (tool, Effect::Hitl, asked));
+    for (tool, effect, rule) in moves.into_iter().chain(unknown) {
         let args = [("from", "/home/u"), ("to", "/tmp/x")];
-        check(&p, tool, &args, Effect::Deny, rule);
+        check(&p, tool, &args, effect, rule);
         let elsewhere = [("from", "/home/u/work"), ("to", "/tmp/x")];
         check(&p, tool, &elsewhere, Effect::Allow, "a");
     }
@@ -849,7 +856,23 @@ fn an_unknown_tool_may_take_away_the_parent_of_a_protected_path() {
     }
     // A single slash in a text is no directory that moves.
     check(&p, "frobnicate", &[("separator", "/")], Effect::Allow, "a");
-    check(&p, "frobnicate", &[("path", "/")], Effect::Deny, rule);
+    check(&p, "frobnicate", &[("path", "/")], Effect::Hitl, asked);
+}
+
+#[test]
+fn a_question_about_the_parent_of_a_protected_path_lets_nothing_pass_that_rules_refuse() {
+    let args = [("path", "/home/u")];
+    let none = policy(r#"{"rules":[]}"#);
+    check(&none, "frobnicate", &args, Effect::Deny, "default");
+    let denies = policy(
+        r#"{"rules":[{"id":"a","effect":"allow","conditions":{"tool_name":"*"}},
+        {"id":"d","effect":"deny","conditions":{"tool_name":"frobnicate"}}]}"#,
+    );
+    check(&denies, "frobnicate", &args, Effect::Deny, "d");
+    let asks = policy(r#"{"rules":[{"id":"h","effect":"hitl","conditions":{"tool_name":"*"}}]}"#);
+    let rule = "built_in_protected_ancestor";
+    check(&asks, "frobnicate", &args, Effect::Hitl, rule);
+    check(&asks, "list_directory", &args, Effect::Hitl, "h");
 }
 
 #[test]

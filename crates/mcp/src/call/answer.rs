@@ -11,7 +11,7 @@ use wire::{Bounds, scan_reply};
 
 use super::client::Asker;
 use super::under_way::Stop;
-use crate::describe;
+use crate::describe::{self, Context, InlineBound};
 use crate::message::refusal;
 use crate::upstream::{Frame, Link, taken};
 
@@ -21,14 +21,62 @@ impl Asker {
     pub(super) fn answer_server(
         &self,
         link: Arc<Link>,
-        mut flight: InFlight,
+        flight: InFlight,
         frame: Inspected<Vec<u8>>,
     ) {
         let Some((asked, _)) = flight.about() else {
             return;
         };
-        let facts =
-            self.with_context(|context| describe::client_answer(asked, frame.message(), context));
+        let inline = self.client.reading_pool().map(|_| InlineBound::default());
+        let facts = self.with_context(|context| {
+            let inline = inline.as_ref();
+            let context = Context { inline, ..*context };
+            describe::client_answer(asked, frame.message(), &context)
+        });
+        if inline.is_some_and(|inline| inline.is_exceeded()) {
+            let work = self.clone().answer_long(link, flight, facts, frame);
+            return self.client.beside(Box::pin(work));
+        }
+        self.judge_answer(link, flight, facts, frame);
+    }
+
+    /// Judges an answer that takes long to read, without a serving thread. The server receives an error if there is no
+    /// thread for it. `begun` are the facts that were read of it before.
+    async fn answer_long(
+        self,
+        link: Arc<Link>,
+        flight: InFlight,
+        begun: Facts,
+        frame: Inspected<Vec<u8>>,
+    ) {
+        let Some((asked, _)) = flight.about() else {
+            return;
+        };
+        let prepare = || {
+            let (asker, asked, answer) = (self.clone(), asked.clone(), frame.message().clone());
+            move || asker.with_context(|context| describe::client_answer(&asked, &answer, context))
+        };
+        match self.read_elsewhere(prepare).await {
+            Some(facts) => self.judge_answer(link, flight, facts, frame),
+            None => {
+                let id = id_of(frame.message());
+                let now_ns = self.server.gate.mono_ns();
+                let origin = self.origin(&id, None, now_ns, (None, None));
+                let refusal = self.refuse_unread(&begun, &origin);
+                let error = refusal::as_error(&id, &refusal);
+                send(&link, flight, error, Some(&refusal));
+            }
+        }
+    }
+
+    /// Judges an answer by its facts.
+    fn judge_answer(
+        &self,
+        link: Arc<Link>,
+        mut flight: InFlight,
+        facts: Facts,
+        frame: Inspected<Vec<u8>>,
+    ) {
         let gate = &self.server.gate;
         match gate.judge_answer(&mut flight, Box::new(facts.clone()), &frame) {
             AnswerVerdict::Passes => send(&link, flight, frame.into_message(), None),

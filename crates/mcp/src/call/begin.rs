@@ -378,7 +378,7 @@ impl Asker {
                 None => Box::pin(self.server.pool.link(&self.slot)).await?,
             };
             link.has_room().await?;
-            if self.caller.is_expelled() {
+            if self.caller.is_revoked() {
                 // Its key has gone while a server was waited for.
                 return Err(UpstreamFault::Unreachable.into());
             }

@@ -36,7 +36,7 @@ pub(crate) trait Client: Send + Sync {
     /// Carries on with something beside the client's calls.
     fn beside(&self, work: Work);
 
-    /// Ready when the client is gone, or no longer welcome.
+    /// Resolves when the client disconnects or its credential is revoked.
     fn gone(&self) -> Work;
 
     /// Whether it reads so slowly that news which it can do without should not be sent.

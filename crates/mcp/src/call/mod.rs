@@ -29,7 +29,7 @@ mod unlisted;
 mod wait;
 
 pub use questions::INPUTS_MAX;
-pub use server::{CALLERS_MAX, ServerOptions};
+pub use server::ServerOptions;
 pub use suspended::PARKED_MAX;
 pub use under_way::SERVER_REQUESTS_MAX;
 

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use ::http::HeaderMap;
+use gate::caller::CALLERS_MAX;
 use gate::facts::Facts;
 use gate::journal::{Component, Level, Record, System, SystemEvent};
 use gate::paths::PathView;
@@ -27,9 +28,6 @@ use crate::message::method::List;
 use crate::message::mirrored::Declarations;
 use crate::message::refusal::Refusals;
 use crate::upstream::{Frame, Means, Pool, Share};
-
-/// Most callers without a session of whom it is known what they were shown.
-pub const CALLERS_MAX: usize = 1_024;
 
 /// Most tools of which it is known what was learned last.
 const LEARNED_MAX: usize = 4_096;

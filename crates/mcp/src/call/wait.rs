@@ -20,6 +20,7 @@ use super::read::After;
 use super::run::{Run, Said, Stage};
 use super::server::Server;
 use super::under_way::{Stop, UnderWay, Why, withdrawn};
+use crate::describe::{Context, InlineBound};
 use crate::message::frames::Failure;
 use crate::message::splice::Marks;
 use crate::message::{frames, request};
@@ -229,6 +230,9 @@ impl Asking {
     }
 }
 
+/// No thread is free to read a long call again.
+struct NoThread;
+
 /// What became of a call whose question has ended.
 pub(super) enum WentOn {
     Sent(Exchange, InFlight, Option<Turn>),
@@ -241,16 +245,45 @@ pub(super) enum WentOn {
 }
 
 impl Asker {
-    /// What is known now of a call that waited for a person.
-    fn known_now(&self, ticket: &Ticket<Frame>) -> Option<Facts> {
-        let frame = ticket.request()?;
-        let scan = scan_request(&frame.bytes, &Bounds::default()).ok()?;
+    /// Describes a request again; `inline` bounds the reading.
+    fn describe_again(&self, frame: &[u8], inline: Option<&InlineBound>) -> Option<Facts> {
+        let scan = scan_request(frame, &Bounds::default()).ok()?;
         let method = string(member(&scan.members, "method")?)?;
-        let described = self.with_context(|context| request::described(&method, &scan, context));
-        let mut facts = described?;
-        self.stated(frame.read.as_deref(), &mut facts);
-        Server::refresh_quarantine(&mut facts, &self.shown);
-        Some(facts)
+        self.with_context(|context| {
+            let context = Context { inline, ..*context };
+            request::described(&method, &scan, &context)
+        })
+    }
+
+    /// Returns what is known now of a call that waited for a person, and whether that takes long to read: then a thread of
+    /// the pool reads it.
+    ///
+    /// # Errors
+    /// If there is no such thread for it.
+    async fn known_now(&self, ticket: &Ticket<Frame>) -> Result<(Option<Facts>, bool), NoThread> {
+        let Some(frame) = ticket.request() else {
+            return Ok((None, false));
+        };
+        let inline = self.client.reading_pool().map(|_| InlineBound::default());
+        let mut now = self.describe_again(&frame.bytes, inline.as_ref());
+        let is_long = inline.is_some_and(|inline| inline.is_exceeded());
+        if is_long {
+            let prepare = || {
+                let (asker, frame) = (self.clone(), frame.bytes.clone());
+                move || asker.describe_again(&frame, None)
+            };
+            now = self.read_elsewhere(prepare).await.ok_or(NoThread)?;
+        }
+        if let Some(facts) = &mut now {
+            self.complete(frame, facts);
+        }
+        Ok((now, is_long))
+    }
+
+    /// Adds to facts of a request what its server and its session know.
+    fn complete(&self, frame: &Frame, facts: &mut Facts) {
+        self.stated(frame.read.as_deref(), facts);
+        Server::refresh_quarantine(facts, &self.shown);
     }
 
     /// Goes on with a call whose question has ended, once no other call can change where it leads.
@@ -258,29 +291,49 @@ impl Asker {
         &self,
         ticket: Box<Ticket<Frame>>,
     ) -> (Admission<Frame>, Option<Turn>) {
+        match self.known_in_turn(&ticket).await {
+            Ok((Some(now), turn)) => (self.server.gate.resume(ticket, now), turn),
+            // It was described before, so it can be again.
+            Ok((None, turn)) => (Admission::Refused(self.undecidable(*ticket)), turn),
+            Err(NoThread) => {
+                let refusal = self.server.gate.decline(*ticket, Reason::ReadingQueueFull);
+                (Admission::Refused(refusal), None)
+            }
+        }
+    }
+
+    /// Returns what is known of a call that waited for a person once no other call can change where it leads, and its turn.
+    async fn known_in_turn(
+        &self,
+        ticket: &Ticket<Frame>,
+    ) -> Result<(Option<Facts>, Option<Turn>), NoThread> {
         let seen = self.settled();
-        let mut now = self.known_now(&ticket);
+        let (mut now, is_long) = self.known_now(ticket).await?;
         let taken = now.as_ref().and_then(|now| self.take_turn(now, seen));
         let mut turn = None;
         if let Some((mut taken, is_free)) = taken {
             if !is_free {
+                let before = now.as_ref().and_then(Touched::of);
                 let read = || {
-                    now = self.known_now(&ticket);
+                    if let (false, Some(frame)) = (is_long, ticket.request()) {
+                        now = self.describe_again(&frame.bytes, None);
+                        now.iter_mut().for_each(|facts| self.complete(frame, facts));
+                    }
                     now.as_ref().and_then(Touched::of)
                 };
-                let holds = taken.wait(read).await;
+                let mut holds = taken.wait(read).await;
+                if is_long {
+                    // Read again without a serving thread; if it leads elsewhere by now, it is unsettled.
+                    (now, _) = self.known_now(ticket).await?;
+                    holds &= now.as_ref().and_then(Touched::of) == before;
+                }
                 if let Some(now) = &mut now {
                     now.unsettled = !holds;
                 }
             }
             turn = Some(taken);
         }
-        let admission = match now {
-            Some(now) => self.server.gate.resume(ticket, now),
-            // It was described before, so it can be again.
-            None => Admission::Refused(self.undecidable(*ticket)),
-        };
-        (admission, turn)
+        Ok((now, turn))
     }
 
     /// Sends a call whose question has ended, where it may be sent.

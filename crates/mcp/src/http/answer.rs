@@ -87,9 +87,10 @@ pub(super) fn body_fault(fault: BodyFault) -> Response {
     let data = serde_json::json!({ "reason": fault.label() });
     let message = match fault {
         BodyFault::TooLong => "the body is longer than limits.request_bytes",
-        BodyFault::TooSlow | BodyFault::Broken | BodyFault::NoRoom | BodyFault::Expelled => {
-            fault.sentence()
-        }
+        BodyFault::TooSlow
+        | BodyFault::Broken
+        | BodyFault::BudgetExhausted
+        | BodyFault::Revoked => fault.sentence(),
     };
     let frame = frames::error("null", -32600, message, Some(&data));
     json(fault.status(), frame)

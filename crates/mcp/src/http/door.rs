@@ -23,7 +23,7 @@ use wire::{Canonical, WireError};
 
 use super::Face;
 use super::federated::Unfit;
-use super::revocation::Passing;
+use super::stateless_client::StatelessClient;
 use crate::call::{Begun, CallStep, Client, Run, Said, Server, Work};
 use crate::message::frames::{Failure, UpstreamFault};
 use crate::message::reply::Reply;
@@ -167,7 +167,7 @@ struct StepLog {
 
 /// The client of a call in process.
 struct DoorClient {
-    passing: Passing,
+    client: StatelessClient,
     approval: ApprovalWish,
     steps: Arc<Steps>,
 }
@@ -186,31 +186,31 @@ impl Steps {
 
 impl Client for DoorClient {
     fn tell(&self, frame: Vec<u8>) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        self.passing.tell(frame)
+        self.client.tell(frame)
     }
 
     fn post(&self, frame: Vec<u8>) {
-        self.passing.post(frame);
+        self.client.post(frame);
     }
 
     fn beside(&self, work: Work) {
-        self.passing.beside(work);
+        self.client.beside(work);
     }
 
     fn gone(&self) -> Work {
-        self.passing.gone()
+        self.client.gone()
     }
 
     fn is_over_http(&self) -> bool {
-        self.passing.is_over_http()
+        self.client.is_over_http()
     }
 
     fn reading_pool(&self) -> Option<&ReadingPool> {
-        self.passing.reading_pool()
+        self.client.reading_pool()
     }
 
     fn note(&self, noted: Noted<'_>) {
-        self.passing.note(noted);
+        self.client.note(noted);
     }
 
     fn on_step(&self, step: CallStep<'_>) {
@@ -589,7 +589,7 @@ impl Face {
             Unfit::Headers(why) => ToolOutcome::malformed(why),
         })?;
         asker.client = Arc::new(DoorClient {
-            passing: Passing {
+            client: StatelessClient {
                 face: Arc::clone(self),
                 caller: caller.clone(),
                 spelling: None,

@@ -165,8 +165,8 @@ impl Face {
         ));
         self.record(&session, AuthEvent::SessionStarted, None);
         self.sessions.add(Arc::clone(&session));
-        if session.caller.is_expelled() {
-            // While its server was being asked: nobody ends it later.
+        if session.caller.is_revoked() {
+            // Revoked before the session was listed: nothing else ends it.
             self.end(&session, EndReason::AuthExpired);
         }
         if session.slot.attend() {

@@ -15,6 +15,7 @@ pub mod refused;
 mod reply;
 mod revocation;
 mod session;
+mod stateless_client;
 mod streams;
 
 use std::collections::HashMap;
@@ -39,7 +40,6 @@ pub use federated::StreamsOptions;
 use federated::{Absences, Federations, Memories};
 use gate::journal::EndReason;
 use refused::Refused;
-use revocation::Stays;
 use session::Sessions;
 use share::{ShareLimits, SharePermit, SharePool};
 
@@ -130,7 +130,6 @@ pub struct Face {
     /// Threads that read long calls.
     reading: Arc<ReadingPool>,
     lot: Arc<Lot>,
-    stays: Stays,
     notes: Arc<Mutex<Notes>>,
     /// What stands for a session in records where there is none.
     no_session: Arc<str>,
@@ -178,7 +177,6 @@ impl Face {
             session_permits: SharePool::new(session_limits),
             reading: Arc::default(),
             lot: Arc::new(Lot::guarded(random)),
-            stays: Stays::default(),
             notes: Arc::default(),
             no_session: "".into(),
             made: AtomicU64::new(0),

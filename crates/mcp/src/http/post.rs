@@ -15,8 +15,8 @@ use super::legacy::{Introduction, legacy_revision};
 use super::modern::{self, Meta};
 use super::refused::Refused;
 use super::reply::legacy_answer;
-use super::revocation::Passing;
 use super::session::Session;
+use super::stateless_client::StatelessClient;
 use super::{Caller, Face};
 use crate::call::{
     Asked, Asker, Basis, Begun, CallGuard, Cancelled, IncomingRequest, Said, Server,
@@ -90,7 +90,7 @@ impl Face {
             Err(fault) => return self.bad_frame(&body.bytes, &fault),
         };
         // What waits for a place at its server takes as much as what is read.
-        let _room = body.into_room();
+        let _permit = body.into_permit();
         let headers = &request.head.headers;
         let arrival = (received_ns, Trace::of(headers));
         self.take((server, caller), headers, message, arrival).await
@@ -299,7 +299,7 @@ impl Face {
             shown: server.shown_to(&caller.subject),
             under_way: None,
             lot: Arc::clone(&self.lot),
-            client: Arc::new(Passing {
+            client: Arc::new(StatelessClient {
                 face: Arc::clone(self),
                 caller: caller.clone(),
                 spelling,

@@ -142,11 +142,7 @@ impl Face {
         }
         let mut frame = first;
         let mut quiet = Box::pin(self.quiet_for(&run));
-        let stay = self.stay(&caller.subject);
-        if caller.is_expelled() {
-            // Before anybody could be told.
-            return;
-        }
+        let mut revoked = caller.revocation.revoked();
         loop {
             if let Some(frame) = frame.take()
                 && sender.send(event(&frame)).await.is_err()
@@ -155,8 +151,8 @@ impl Face {
             }
             tokio::select! {
                 biased;
-                // Whose key is gone is not told that the server's process went with it.
-                () = stay.over() => return,
+                // First: a revoked key gets no error of the process that ends with it.
+                () = &mut revoked => return,
                 () = sender.closed() => return,
                 () = &mut quiet => return,
                 said = run.next() => match said {

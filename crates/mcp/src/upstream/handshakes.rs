@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use serde_json::Value;
 use tokio::sync::Mutex as AsyncMutex;
 use wire::jsonrpc::member;
 use wire::{Bounds, scan_request};
@@ -41,9 +42,10 @@ impl Handshake {
         is_running.then_some(result)
     }
 
-    /// Keeps the result that a process has answered with, unless it is long.
-    pub fn keep(&mut self, link: &Arc<Link>, result: &str) {
-        if result.len() <= RESULT_BYTES_MAX {
+    /// Keeps the result that a process has answered an `initialize` with, unless it is long or repeats what only this client
+    /// has said of itself: other clients must not see that.
+    pub fn keep(&mut self, link: &Arc<Link>, initialize: &[u8], result: &str) {
+        if result.len() <= RESULT_BYTES_MAX && !repeats_client(initialize, result) {
             self.0 = Some((Arc::downgrade(link), result.to_owned()));
         }
     }
@@ -83,8 +85,68 @@ impl Negotiation {
     }
 }
 
+/// Returns whether a string of the result contains a string of the client's `clientInfo`, its version apart. An
+/// `initialize` or a result that cannot be read counts as such.
+fn repeats_client(initialize: &[u8], result: &str) -> bool {
+    let read = || {
+        let scan = scan_request(initialize, &Bounds::default()).ok()?;
+        let client = member(&scan.params, "clientInfo").unwrap_or("null");
+        let client: Value = serde_json::from_str(client).ok()?;
+        let result: Value = serde_json::from_str(result).ok()?;
+        Some((client, result))
+    };
+    let Some((client, result)) = read() else {
+        return true;
+    };
+    let members = client.as_object().into_iter().flatten();
+    let members = members.filter(|(name, _)| *name != "version");
+    let own: Vec<&str> = members
+        .flat_map(|(_, value)| strings(value))
+        .filter(|text| !text.is_empty())
+        .collect();
+    let of_result = strings(&result);
+    let is_repeated = |text: &&str| of_result.iter().any(|said| said.contains(text));
+    own.iter().any(is_repeated)
+}
+
+/// Returns the names of members and the strings of a value.
+fn strings(value: &Value) -> Vec<&str> {
+    let (mut found, mut open) = (Vec::new(), vec![value]);
+    while let Some(value) = open.pop() {
+        match value {
+            Value::String(text) => found.push(text.as_str()),
+            Value::Array(items) => open.extend(items),
+            Value::Object(members) => {
+                found.extend(members.keys().map(String::as_str));
+                open.extend(members.values());
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+    found
+}
+
 impl fmt::Debug for HandshakeCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HandshakeCache").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_that_repeats_its_client_is_for_that_client_alone() {
+        let initialize = br#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",
+            "capabilities":{},"clientInfo":{"name":"ada's desk","title":"","version":"1"}}}"#;
+        let repeats = |result: &str| repeats_client(initialize, result);
+        assert!(!repeats(
+            r#"{"serverInfo":{"name":"echo","version":"1"},"capabilities":{"tools":{}}}"#
+        ));
+        assert!(repeats(r#"{"instructions":"Welcome, ada\u0027s desk!"}"#));
+        assert!(repeats(r#"{"_meta":{"of ada's desk":1}}"#));
+        assert!(repeats("no JSON"));
+        assert!(repeats_client(b"no JSON", "{}"));
     }
 }

@@ -12,10 +12,10 @@ use wire::{Bounds, scan_reply};
 
 use super::exchange::Exchange;
 use super::link::Link;
+use crate::byte_budget::ByteBudget;
 use crate::message::announced::{Announced, changed_by};
 use crate::message::method::List;
 use crate::message::reply::Reply;
-use crate::room::Room;
 
 /// Most bytes of the lists of one link.
 pub const KEPT_BYTES_MAX: usize = 1 << 20;
@@ -88,8 +88,8 @@ pub(crate) enum Recalled {
 #[derive(Debug)]
 pub(super) struct Kept {
     lists: Mutex<Lists>,
-    /// Room for those of all links of the server.
-    of_server: Arc<Room>,
+    /// Byte budget of all links of the server.
+    of_server: Arc<ByteBudget>,
 }
 
 #[derive(Debug, Default)]
@@ -167,8 +167,8 @@ impl Lists {
 }
 
 impl Kept {
-    /// Nothing yet; the links of a server share this room.
-    pub fn new(of_server: &Arc<Room>) -> Self {
+    /// Returns an empty cache; the links of a server share this budget.
+    pub fn new(of_server: &Arc<ByteBudget>) -> Self {
         Self {
             lists: Mutex::default(),
             of_server: Arc::clone(of_server),
@@ -192,7 +192,7 @@ impl Kept {
         }
         let mut lists = self.lists();
         for list in changed {
-            self.of_server.gives_back(lists.forget(*list));
+            self.of_server.release(lists.forget(*list));
             lists.all.entry(*list).or_default().changes += 1;
         }
     }
@@ -200,7 +200,7 @@ impl Kept {
     /// Nothing will be asked for any more.
     pub fn clear(&self) {
         let lists = std::mem::take(&mut *self.lists());
-        self.of_server.gives_back(lists.bytes);
+        self.of_server.release(lists.bytes);
     }
 
     fn page<'l>(
@@ -212,7 +212,7 @@ impl Kept {
         let pages = lists.all.get(&page.list)?.pages.as_ref()?;
         let age_ns = now_ns.saturating_sub(pages.asked_ns);
         if pages.heard != heard || age_ns >= KEPT_MS_MAX * 1_000_000 {
-            self.of_server.gives_back(lists.forget(page.list));
+            self.of_server.release(lists.forget(page.list));
             return None;
         }
         lists
@@ -233,13 +233,13 @@ impl Kept {
             return None;
         }
         if page.cursor.is_none() {
-            self.of_server.gives_back(lists.forget(page.list));
+            self.of_server.release(lists.forget(page.list));
         }
         let cursor_bytes = page.cursor.as_ref().map_or(0, String::len);
         let bytes = PAGE_BYTES + reply.frame.len() + cursor_bytes;
         let number = lists.numbers + 1;
         let pages = lists.place(&page, (asking.asked_ns, asking.heard), bytes)?;
-        if !self.of_server.takes(bytes) {
+        if !self.of_server.reserve(bytes) {
             return None;
         }
         pages
@@ -365,7 +365,7 @@ mod tests {
     }
 
     fn kept() -> Kept {
-        let kept = Kept::new(&Room::of(KEPT_BYTES_OF_SERVER_MAX));
+        let kept = Kept::new(&ByteBudget::new(KEPT_BYTES_OF_SERVER_MAX));
         kept.opened(TOOLS);
         kept
     }
@@ -468,22 +468,22 @@ mod tests {
 
     #[test]
     fn what_all_links_of_a_server_keep_is_bounded_and_given_back() {
-        let of_server = Room::of(KEPT_BYTES_OF_SERVER_MAX);
+        let of_server = ByteBudget::new(KEPT_BYTES_OF_SERVER_MAX);
         let large = reply(None, KEPT_BYTES_MAX / 2);
         let links: Vec<Kept> = (0..40).map(|_| Kept::new(&of_server)).collect();
         let mut found = 0;
         for kept in &links {
             kept.keep(asking(kept, None, (0, 0)), Some((0, 0)), &large);
-            assert!(of_server.taken() <= KEPT_BYTES_OF_SERVER_MAX);
+            assert!(of_server.reserved() <= KEPT_BYTES_OF_SERVER_MAX);
             found += usize::from(has(kept, None));
         }
         assert_eq!(found, 31, "with what each takes beside its text");
         links[0].heard("notifications/tools/list_changed");
         links[1].clear();
         put(&links[39], None, None);
-        assert!(has(&links[39], None), "there is room again");
+        assert!(has(&links[39], None), "the budget has bytes again");
         drop(links);
-        assert_eq!(of_server.taken(), 0);
+        assert_eq!(of_server.reserved(), 0);
     }
 
     #[test]

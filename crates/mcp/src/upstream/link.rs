@@ -16,11 +16,11 @@ use super::exchange::{Exchange, Incoming, Mailbox};
 use super::kept::{Heard, Kept};
 use super::way::{Peer, Reading};
 use super::{Frame, elsewhere};
+use crate::byte_budget::ByteBudget;
 use crate::message::announced::Announced;
 use crate::message::frames::{self, Failure, UpstreamFault};
 use crate::message::splice::Marks;
 use crate::notes::{Noted, Notes};
-use crate::room::Room;
 
 /// Most requests under way at one server process or session.
 pub const IN_FLIGHT_MAX: usize = 1_024;
@@ -47,8 +47,8 @@ pub(super) struct Making {
     /// Of the server, whichever its links.
     pub breaker: Arc<Breaker>,
     pub notes: Arc<Mutex<Notes>>,
-    /// Room for the lists that all links of the server keep.
-    pub kept_of_server: Arc<Room>,
+    /// Byte budget of the lists that all links of the server keep.
+    pub kept_of_server: Arc<ByteBudget>,
     /// The session that notes are about; empty where there is none.
     pub session_id: Arc<str>,
 }

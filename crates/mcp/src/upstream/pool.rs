@@ -26,11 +26,11 @@ use super::way::builtin::Inside;
 use super::way::http::{HttpUpstream, Remote};
 use super::way::{Driver, child};
 
+use crate::byte_budget::ByteBudget;
 use crate::message::frames::{Failure, UpstreamFault};
 use crate::message::reply::Reply;
 use crate::message::request;
 use crate::notes::Note;
-use crate::room::Room;
 
 /// Most processes of one server, unless it is configured otherwise.
 pub const CHILDREN_MAX: usize = 32;
@@ -118,7 +118,7 @@ pub struct Pool {
     breaker: Arc<Breaker>,
     processes: ProcessLimit,
     /// Bytes of the lists that its links keep.
-    kept: Arc<Room>,
+    kept: Arc<ByteBudget>,
     /// Answers to `initialize`, for sessions with a process each.
     handshakes: HandshakeCache,
     slots: Mutex<HashMap<Key, Arc<Slot>>>,
@@ -155,7 +155,7 @@ impl Pool {
             gate,
             breaker: Breaker::new(breaker),
             processes,
-            kept: Room::of(KEPT_BYTES_OF_SERVER_MAX),
+            kept: ByteBudget::new(KEPT_BYTES_OF_SERVER_MAX),
             means,
             handshakes: HandshakeCache::default(),
             slots: Mutex::default(),
@@ -252,8 +252,8 @@ impl Pool {
         }
     }
 
-    /// A caller is no longer welcome: what outlasts single requests of this caller's ends, where nobody else shares it.
-    pub fn expel(&self, caller: &str) {
+    /// Ends what only this revoked caller uses between requests.
+    pub fn end_caller(&self, caller: &str) {
         let of_caller = |key: &Key| key.caller.as_deref() == Some(caller);
         let ended: Vec<Arc<Slot>> = {
             let mut slots = self.slots();
@@ -399,11 +399,11 @@ impl Pool {
         let result = reply.payload().to_owned();
         link.agreed_on(request::version_of(&result));
         link.opened(&result);
-        *slot.hello() = Hello::of(initialize, &result);
+        *slot.hello() = Hello::of(initialize.clone(), &result);
         slot.set(&link);
         let link = link.keep();
         if let Some(handshake) = &mut handshake {
-            handshake.keep(&link, &result);
+            handshake.keep(&link, &initialize, &result);
         }
         Ok(Ok(result))
     }

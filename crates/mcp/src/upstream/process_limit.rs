@@ -193,4 +193,14 @@ mod tests {
         assert!(limit.acquire(Some(&one), given_up).await.is_some());
         assert_eq!(held.lock().unwrap().len(), 1);
     }
+
+    #[tokio::test]
+    async fn every_process_is_shared_and_comes_back() {
+        let limit = ProcessLimit::new(10);
+        let acquire = |caller: &Arc<str>| {
+            let (limit, caller) = (ProcessLimit(limit.0.clone()), Arc::clone(caller));
+            Box::pin(async move { limit.acquire(Some(&caller), |_| false).await }) as _
+        };
+        assert_eq!(share::contract::check_user(&limit.0, 1, acquire), Ok(()));
+    }
 }

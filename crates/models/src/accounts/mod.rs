@@ -13,7 +13,6 @@ mod fault;
 mod levels;
 pub(crate) mod record;
 mod roll;
-mod seal;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -26,13 +25,13 @@ use gate::identity::{Authenticate, Credential, IdentityFault};
 use state::DirectoryLock;
 use state::counter::CounterStore;
 use state::kv::{Durability, Kv, Table, View as _};
+use toolkit::seal::Seal;
 use zeroize::Zeroizing;
 
 use crate::key::Key;
 pub use fault::{AccountFault, OpenError};
 pub use record::{Limit, Role};
 use roll::{Digest, Roll};
-use seal::Seal;
 
 /// What every token begins with.
 pub const TOKEN_PREFIX: &str = "dwu_";
@@ -44,6 +43,8 @@ pub const ACCOUNTS_FILE: &str = "accounts.db";
 const DIGEST_FILE: &str = "accounts.key";
 /// File of the master key, where the environment has none.
 const MASTER_FILE: &str = "master.key";
+/// Kind of secrets that the master key's own key is derived for.
+const SEALED_KIND: &str = "durward provider keys at rest";
 /// What is known of the file itself.
 const META: Table = Table("meta");
 /// A text that opens with the right master key only.
@@ -134,7 +135,7 @@ impl Accounts {
             None => Zeroizing::new(secret(MASTER_FILE)?),
         };
         drop(lock);
-        let seal = Seal::new(&master).ok_or(OpenError::Random)?;
+        let seal = Seal::new(SEALED_KIND, &master).ok_or(OpenError::Random)?;
         let kv = Kv::open(&state.join(ACCOUNTS_FILE))?;
         let mut nonce = [0; 12];
         if broken || random(&mut nonce).is_err() {
@@ -238,7 +239,7 @@ impl Authenticate for Accounts {
         })
     }
 
-    fn take_gone(&self, now_ms: i64) -> Vec<Arc<str>> {
+    fn take_revoked(&self, now_ms: i64) -> Vec<Arc<str>> {
         let mut gone = std::mem::take(&mut *self.gone());
         let mut ends = self.ends();
         let later = ends.split_off(&(now_ms.saturating_add(1), Digest::default()));

@@ -1,7 +1,5 @@
 //! Judging a call, and waiting for a person where one has to be asked.
 
-use std::sync::Arc;
-
 use gate::facts::Facts;
 use gate::inspect::Inspected;
 use gate::{
@@ -12,7 +10,6 @@ use http::{HeaderMap, HeaderName};
 use net::http::server::single;
 use toolkit::Trace;
 use toolkit::door::ApprovalWish;
-use toolkit::face::Revocation;
 
 use super::{Terms, describe};
 use crate::catalogue::{Leg, Route, Target};
@@ -27,8 +24,6 @@ pub(crate) struct Admitted {
     pub permit: Permit<ModelRequest>,
     pub caller: Caller,
     pub legs: Vec<Leg>,
-    /// Closed when the caller's key is good no longer.
-    pub revocation: Arc<Revocation>,
 }
 
 /// Judges a call by the first of its targets that the rules do not refuse; where they refuse all, by the
@@ -41,8 +36,6 @@ pub(crate) async fn admit(
     (origin, approval): (Origin, ApprovalWish),
 ) -> Result<Admitted, Refusal> {
     let (gate, prices) = (&terms.gate, &terms.prices);
-    // From here on, so that what waits or begins late is seen as well.
-    let revocation = terms.revocations.watch(&caller.subject);
     let turn = route.turn(|target| prices.estimate(request.message(), target));
     let turn = turn.into_iter();
     let turn = turn.filter(|leg| may_ask(&caller, &leg.target)).collect();
@@ -73,7 +66,6 @@ pub(crate) async fn admit(
                     permit,
                     caller,
                     legs,
-                    revocation,
                 });
             }
             Admission::Refused(refusal) => return Err(refusal),
@@ -84,7 +76,7 @@ pub(crate) async fn admit(
                 tokio::select! {
                     // Its deadline settles it at the latest.
                     () = ticket.settled() => {}
-                    () = revocation.revoked() => {
+                    () = caller.revocation.revoked() => {
                         return Err(gate.decline(*ticket, Reason::ApprovalWithdrawn));
                     }
                 }

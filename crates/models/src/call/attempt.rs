@@ -1,17 +1,15 @@
 //! Trying one target after the other, under one deadline, until one begins to answer.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use dialects::Tokens;
 use gate::journal::{Micros, Status};
-use gate::{Attempt, Caller, InFlight, Outcome, Pass as _, Permit, Spent};
+use gate::{Attempt, Caller, InFlight, Origin, Outcome, Pass as _, Permit, Spent};
 use http::header::CONTENT_TYPE;
 use state::Reservation;
 use tokio::time::{Instant, sleep};
 use toolkit::breaker::{BreakerPass, Verdict};
-use toolkit::face::Revocation;
 
 use super::cached::may_go_to;
 use super::note::Follow;
@@ -41,7 +39,7 @@ pub(crate) enum Served {
 struct Tries<'t> {
     terms: &'t Terms,
     caller: &'t Caller,
-    revocation: Arc<Revocation>,
+    origin: &'t Origin,
     flight: InFlight,
     trail: Trail,
     /// Given back where no target serves the call.
@@ -82,7 +80,7 @@ pub(crate) async fn serve(
     terms: &Terms,
     route: &Route,
     legs: &[Leg],
-    (caller, revocation): (&Caller, Arc<Revocation>),
+    (caller, origin): (&Caller, &Origin),
     permit: Permit<ModelRequest>,
     reservation: Option<Reservation>,
 ) -> Result<Served, Unserved> {
@@ -97,10 +95,11 @@ pub(crate) async fn serve(
     let (spent, mut flight) = spent.map_err(|_| nowhere())?;
     flight.if_dropped(Some(GONE), Trouble::ClientGone.into());
     let op = Some(flight.op());
+    let revoked = caller.revocation.revoked();
     let tries = Tries {
         terms,
         caller,
-        revocation,
+        origin,
         flight,
         trail: Trail {
             op,
@@ -115,7 +114,18 @@ pub(crate) async fn serve(
         note: None,
         wasted: Wasted::default(),
     };
-    tries.all(legs, spent).await
+    tokio::select! {
+        biased;
+        // The call is recorded as one that its client has left.
+        () = revoked => Err(Unserved {
+            fault: Fault::of(Trouble::Revoked, Remedy::Nothing),
+            trail: Trail {
+                op,
+                ..Trail::default()
+            },
+        }),
+        served = tries.all(legs, spent) => served,
+    }
 }
 
 impl<'t> Tries<'t> {
@@ -207,6 +217,7 @@ impl<'t> Tries<'t> {
         self.terms.tally.attempt(peer.name(), trouble);
         self.flight.attempt(Attempt {
             peer: peer.clone(),
+            model: Some(leg.target.shared_model()),
             status,
             reason: trouble.map(Into::into),
             duration: Micros::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)),
@@ -230,6 +241,8 @@ impl<'t> Tries<'t> {
         let to = Address {
             model: leg.target.model(),
             until: self.until,
+            caller: self.caller,
+            origin: self.origin,
         };
         let (spent, fault) = match leg.target.provider().send(spent, to).await {
             Sent::Unserved(spent, fault) => {
@@ -265,7 +278,10 @@ impl<'t> Tries<'t> {
                     key: key.as_ref(),
                 };
                 match read(self.terms, request, context, body.as_mut(), self.until).await {
-                    Ok(told) => {
+                    Ok(mut told) => {
+                        if leg.target.provider().makes_calls() {
+                            told.tokens = Tokens::default();
+                        }
                         self.trail.left_out.extend(told.left_out);
                         leg.load.took(began.elapsed());
                         self.remember(request, leg, &told.body);
@@ -321,13 +337,15 @@ impl<'t> Tries<'t> {
         (pass, began, answering): (BreakerPass, Instant, Answering),
     ) -> Served {
         leg.load.took(began.elapsed());
-        let peer = leg.target.provider().peer().clone();
+        if leg.target.provider().makes_calls() {
+            relay.count_elsewhere();
+        }
         let price = self.terms.prices.find(&leg.target).copied();
         relay.take_over(
             self.flight,
-            (pass, self.revocation),
+            (pass, self.caller.revocation.revoked()),
             (self.reservation, price),
-            (peer, began),
+            (leg.target.clone(), began),
             (answering, self.note, self.wasted),
         );
         Served::Stream(relay, self.trail)

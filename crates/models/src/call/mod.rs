@@ -18,7 +18,6 @@ use dialects::Tokens;
 use gate::Gate;
 use gate::journal::{OpId, Usage};
 use tokio::time::Instant;
-use toolkit::face::Revocations;
 
 use crate::budget::Budgets;
 use crate::cache::ResponseCache;
@@ -55,8 +54,6 @@ pub(crate) struct Terms {
     pub budgets: Option<Budgets>,
     pub tally: Arc<Tally>,
     pub prices: Arc<Prices>,
-    /// What is open.
-    pub revocations: Arc<Revocations>,
     /// Cache of replies; `None` unless it is configured.
     pub cache: Option<Arc<ResponseCache>>,
     /// Where streams are noted while they last.

@@ -14,13 +14,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use dialects::{Endpoint, ErrorText, StreamEvent, Tokens, error_event, read_of};
 use gate::journal::{Micros, ResponseSummary, Status, Usage};
-use gate::{Attempt, Gate, InFlight, Outcome, PeerId, Spent};
+use gate::revocation::Revoked;
+use gate::{Attempt, Gate, InFlight, Outcome, Spent};
 use http::HeaderMap;
 use net::http::server::Parts;
 use state::Reservation;
 use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
 use toolkit::breaker::{BreakerPass, Verdict};
-use toolkit::face::Revocation;
 use wire::SseParser;
 
 use super::attempt::Wasted;
@@ -29,7 +29,7 @@ use super::reader::Reader;
 use super::whole::BadReply;
 use super::{Terms, earlier, usage};
 use crate::budget::settle;
-use crate::catalogue::Answering;
+use crate::catalogue::{Answering, Target};
 use crate::inspect::{self, Answers, Held, Whose};
 use crate::prices::Price;
 use crate::provider::{Fault, Remedy, Reply, ReplyBody, Trouble};
@@ -49,6 +49,9 @@ const DRAIN_BYTES_MAX: usize = 64 * 1024;
 /// How long they are waited for, in milliseconds.
 const DRAIN_MS_MAX: u64 = 1_000;
 
+/// Comment in place of a provider's own.
+const COMMENT: &[u8] = b": waiting\n\n";
+
 /// A stream under way.
 pub(crate) struct Relay {
     gate: Arc<Gate>,
@@ -57,6 +60,8 @@ pub(crate) struct Relay {
     wants_usage: bool,
     /// What the model reads, where the provider does not tell it, in tokens.
     read: u64,
+    /// Whether its tokens count: those of a provider that makes calls of its own are counted there.
+    is_counted: bool,
     request_id: String,
     /// Where the signatures of its thoughts are kept.
     signatures: Option<CallerSignatures>,
@@ -115,13 +120,13 @@ enum First {
 struct Open {
     flight: InFlight,
     pass: BreakerPass,
-    revocation: Arc<Revocation>,
+    revoked: Revoked,
     reservation: Option<Reservation>,
     price: Option<Price>,
     note: Option<Follow>,
     /// What earlier replies to the call have used.
     wasted: Wasted,
-    peer: PeerId,
+    target: Target,
     began: Instant,
     /// The target counts as busy until then.
     _answering: Answering,
@@ -155,6 +160,7 @@ impl Relay {
             endpoint: request.endpoint(),
             wants_usage: request.wants_usage(),
             read: read_of(request.endpoint(), request.body()),
+            is_counted: true,
             request_id: String::new(),
             signatures: request.caller_signatures().cloned(),
             headers,
@@ -199,9 +205,9 @@ impl Relay {
     pub fn take_over(
         &mut self,
         flight: InFlight,
-        (pass, revocation): (BreakerPass, Arc<Revocation>),
+        (pass, revoked): (BreakerPass, Revoked),
         (reservation, price): (Option<Reservation>, Option<Price>),
-        (peer, began): (PeerId, Instant),
+        (target, began): (Target, Instant),
         (answering, note, wasted): (Answering, Option<Follow>, Wasted),
     ) {
         self.open = Some(Open {
@@ -209,10 +215,10 @@ impl Relay {
             wasted,
             flight,
             pass,
-            revocation,
+            revoked,
             reservation,
             price,
-            peer,
+            target,
             began,
             _answering: answering,
         });
@@ -221,6 +227,11 @@ impl Relay {
     /// The id by which the stream's own errors name the request.
     pub fn set_id(&mut self, id: &str) {
         id.clone_into(&mut self.request_id);
+    }
+
+    /// Counts no tokens: the provider's own calls are counted.
+    pub fn count_elsewhere(&mut self) {
+        self.is_counted = false;
     }
 
     /// Returns how the call was settled; `None` while the stream goes on.
@@ -265,6 +276,11 @@ impl Relay {
                 // A provider that never pauses never lets the timer be looked at.
                 Poll::Ready(Ok(Some(_))) if Instant::now() >= self.over_at => {
                     self.end = Some(Err(Trouble::Endless));
+                }
+                // A comment of an agent keeps the caller's connection open too; its parts are whole events.
+                Poll::Ready(Ok(Some(bytes))) if !self.is_counted && bytes.starts_with(b":") => {
+                    self.ready.extend_from_slice(COMMENT);
+                    self.wind();
                 }
                 Poll::Ready(Ok(Some(bytes))) => {
                     self.parser.push(&bytes);
@@ -410,16 +426,17 @@ impl Relay {
             note,
             wasted,
             pass,
-            revocation: _,
+            revoked: _,
             reservation,
             price,
-            peer,
+            target,
             began,
             _answering,
         }) = self.open.take()
         else {
             return;
         };
+        let peer = target.provider().peer();
         if let Some(own) = &self.signatures {
             own.store.keep(&own.caller, self.watch.take_signed());
         }
@@ -438,7 +455,7 @@ impl Relay {
         flight.used(usage);
         let (status, verdict) = match end {
             Ok(()) => (Status::Success, Verdict::Success),
-            Err(trouble @ (Trouble::ClientGone | Trouble::Expelled)) => {
+            Err(trouble @ (Trouble::ClientGone | Trouble::Revoked)) => {
                 (Status::Cancelled, trouble.verdict())
             }
             Err(trouble) => (Status::Failure, trouble.verdict()),
@@ -447,7 +464,8 @@ impl Relay {
         let reason = end.err().map(Into::into);
         let nanos = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         flight.attempt(Attempt {
-            peer,
+            peer: peer.clone(),
+            model: Some(target.shared_model()),
             status,
             reason,
             duration: Micros::from_nanos(nanos),
@@ -466,6 +484,9 @@ impl Relay {
 
     /// What was used until now.
     fn used(&self) -> Tokens {
+        if !self.is_counted {
+            return Tokens::default();
+        }
         self.watch.used().or_counted(self.read, || 0)
     }
 
@@ -506,12 +527,12 @@ fn drain(mut body: Box<dyn ReplyBody>) {
 
 impl Parts for Relay {
     fn poll_part(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
-        let Some(open) = &self.open else {
+        let Some(open) = &mut self.open else {
             return Poll::Ready(None);
         };
         let is_going_on = self.end.is_none() || self.asking.is_some();
-        if open.revocation.is_revoked(cx.waker()) && is_going_on {
-            self.end = Some(Err(Trouble::Expelled));
+        if Pin::new(&mut open.revoked).poll(cx).is_ready() && is_going_on {
+            self.end = Some(Err(Trouble::Revoked));
         }
         if self.first == First::Handed {
             // A connection writes when nothing more is ready.
@@ -522,7 +543,7 @@ impl Parts for Relay {
         std::task::ready!(self.poll_ready(cx));
         if self.end.is_some() {
             // For a caller whose key is gone nothing is checked, and nothing that was not checked goes on.
-            if self.end != Some(Err(Trouble::Expelled)) {
+            if self.end != Some(Err(Trouble::Revoked)) {
                 std::task::ready!(self.poll_checked(cx));
             }
             self.let_go();

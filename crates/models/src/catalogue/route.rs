@@ -37,6 +37,12 @@ impl Target {
         &self.model
     }
 
+    /// Returns the provider's own name for it, shared.
+    #[must_use]
+    pub fn shared_model(&self) -> Arc<str> {
+        Arc::clone(&self.model)
+    }
+
     /// `PROVIDER/MODEL`.
     #[must_use]
     pub fn name(&self) -> String {
@@ -216,6 +222,12 @@ impl Route {
     pub fn overflow(&self) -> impl Iterator<Item = &Target> {
         let larger = self.tiers.iter().filter(|tier| tier.is_overflow);
         larger.flat_map(|tier| &tier.legs).map(|leg| &leg.target)
+    }
+
+    /// Returns whether a target makes calls of its own, as agents do.
+    #[must_use]
+    pub fn makes_calls(&self) -> bool {
+        self.targets().any(|target| target.provider().makes_calls())
     }
 
     /// All targets, in the order of the configuration.

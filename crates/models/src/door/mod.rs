@@ -193,7 +193,7 @@ fn ended_stream(settlement: Option<Settlement>, trail: Box<Trail>) -> Progress {
 
 fn end_of(trouble: Trouble, fault: CallFault) -> CallEnd {
     match trouble {
-        Trouble::ClientGone | Trouble::Expelled => CallEnd::Cancelled,
+        Trouble::ClientGone | Trouble::Revoked => CallEnd::Cancelled,
         Trouble::TooSlow | Trouble::Stalled | Trouble::Endless => CallEnd::TimedOut(fault),
         Trouble::Denied | Trouble::Withheld => CallEnd::Denied(fault),
         _ => CallEnd::UpstreamFailed(fault),

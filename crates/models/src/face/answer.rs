@@ -7,6 +7,7 @@ use gate::identity::IdentityFault;
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use net::http::server::{Response, ResponseBody, single};
+use toolkit::face::Challenge;
 use toolkit::reasons::http_status;
 
 use crate::call::{ESTIMATED, Relay, Trail, Unserved, Whole};
@@ -145,19 +146,13 @@ impl Answer {
 
     /// Nobody knows who asks.
     pub fn unknown_caller(&self, fault: IdentityFault) -> Response {
-        let status = match fault {
-            IdentityFault::OutOfScope | IdentityFault::OtherUser => StatusCode::FORBIDDEN,
-            IdentityFault::Missing
-            | IdentityFault::UserUnknown
-            | IdentityFault::Unknown
-            | IdentityFault::Expired
-            | IdentityFault::Revoked => StatusCode::UNAUTHORIZED,
-        };
+        let challenge = Challenge::of(fault);
+        let status = StatusCode::from_u16(challenge.status).unwrap_or(StatusCode::UNAUTHORIZED);
         let mut response = self.error(
             status,
             Told::new(fault.label(), fault.sentence().trim_end()),
         );
-        let challenge = HeaderValue::from_static("Bearer realm=\"durward\"");
+        let challenge = HeaderValue::from_static(challenge.header());
         response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
         response
     }
@@ -284,6 +279,9 @@ fn passed_kind(kind: &HeaderValue) -> HeaderValue {
     }
 }
 
+/// Headers of a run that an agent made.
+const OF_RUNS: [&str; 3] = ["x-durward-run", "x-durward-steps", "x-durward-cost"];
+
 /// What a provider says of its limits and its own work goes on to the caller.
 fn forward(from: &HeaderMap, to: &mut HeaderMap) {
     for (name, value) in from {
@@ -291,6 +289,7 @@ fn forward(from: &HeaderMap, to: &mut HeaderMap) {
         let is_told = text.starts_with("x-ratelimit-")
             || text.starts_with("anthropic-ratelimit-")
             || text == "openai-processing-ms"
+            || OF_RUNS.contains(&text)
             || *name == ESTIMATED;
         if is_told {
             to.append(name.clone(), value.clone());
@@ -316,7 +315,9 @@ fn trace(headers: &mut HeaderMap, trail: &Trail) {
             headers.insert(reset, text);
         }
     }
-    if let Ok(target) = HeaderValue::try_from(trail.target.as_str()) {
+    if !trail.target.is_empty()
+        && let Ok(target) = HeaderValue::try_from(trail.target.as_str())
+    {
         headers.insert(TARGET, target);
     }
     headers.insert(ATTEMPTS, HeaderValue::from(trail.attempts));

@@ -26,6 +26,11 @@ impl Face {
             .catalogue
             .names()
             .chain(self.catalogue.examples())
+            .flat_map(|(name, route)| {
+                let bare = name.split_once('/').filter(|_| route.makes_calls());
+                let bare = bare.map(|(_, bare)| (bare.to_owned(), route));
+                bare.into_iter().chain([(name, route)])
+            })
             .filter(|(name, route)| self.may_use(caller, name, route))
             .map(|(name, _)| name)
             .collect();

@@ -13,7 +13,7 @@ use dialects::{Dialect, Endpoint};
 use gate::facts::Facts;
 use gate::identity::IdentityFault;
 use gate::inspect::{About, Inspected, Way};
-use gate::{Caller, Gate, Origin, Reason};
+use gate::{Caller, Gate, Origin, Reason, RunId};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use net::http::server::{Request, Response};
 use state::counter::{BudgetUnit, ReserveError};
@@ -97,7 +97,6 @@ impl Face {
                 deadline: None,
                 budgets,
                 prices,
-                revocations: Arc::default(),
                 underway: None,
                 cache: None,
                 tally: Arc::new(Tally::of(catalogue.provider_names())),
@@ -253,12 +252,17 @@ impl Face {
             gate.admit_stray(&Facts::of(caller), &origin)?;
             return Err(CallError::NoModel(asked.model().to_owned()));
         };
+        let makes_calls = route.makes_calls();
+        if makes_calls && origin.run.is_none() {
+            // The calls of the run are found by its name.
+            origin.run = RunId::named(&origin.request_id);
+        }
         let asked = self.inspect(asked, (&route, caller), headers).await?;
         if asked.finding().is_some() {
             let body = asked.message().body();
             origin.arguments_digest = Some(gate.digest(body.as_str().as_bytes()));
         }
-        let cache = self.terms.cache.as_ref();
+        let cache = self.terms.cache.as_ref().filter(|_| !makes_calls);
         Ok(asked.map(|mut request| {
             request.set_cache_key(cache.and_then(|cache| cache.key(&request, caller, headers)));
             RoutedRequest {
@@ -293,12 +297,12 @@ impl Face {
         let reservation = self
             .reserve(&caller, &route, asked.message(), (&origin, &bounds))
             .await?;
+        let source = origin.clone();
         let admitted = call::admit(terms, caller, &route, asked, (origin, bounds.approval));
         let Admitted {
             permit,
             caller,
             legs,
-            revocation,
         } = admitted.await?;
         if call::is_estimated(&legs, permit.request()) {
             let (whole, trail) = call::estimate(terms, &legs, permit, reservation);
@@ -307,7 +311,7 @@ impl Face {
         let served = match call::find_cached(terms, &legs, &caller, permit.request()).await {
             Some(found) => call::answer(terms, found, permit, reservation).await,
             None => {
-                let whose = (&caller, revocation);
+                let whose = (&caller, &source);
                 let served = call::serve(terms, &route, &legs, whose, permit, reservation);
                 served.await.map_err(Box::new)
             }
@@ -428,6 +432,9 @@ impl Face {
         asked: &ModelRequest,
         (origin, bounds): (&Origin, &CallBounds),
     ) -> Result<Option<Reservation>, CallError> {
+        if route.makes_calls() {
+            return Ok(None);
+        }
         let run = bounds.budget.as_ref();
         let budgets = match &self.terms.budgets {
             Some(budgets) => budgets,
@@ -452,7 +459,7 @@ impl Face {
             } => (Reason::RateLimit, *ends_in_ms),
             ReserveError::Exhausted { ends_in_ms, .. } => (Reason::BudgetSpent, *ends_in_ms),
             ReserveError::InvalidAccount | ReserveError::StoreFull => (Reason::BudgetSpent, None),
-            ReserveError::Unavailable(_) => (Reason::Journal, None),
+            ReserveError::Unavailable(_) => (Reason::BudgetUnavailable, None),
         };
         tracing::debug!("nothing was reserved: {error}");
         let target = route.targets().next();
@@ -485,12 +492,7 @@ impl toolkit::face::Face<Request, Response> for Face {
         Box::pin(self.answer(who, request))
     }
 
-    fn expel(&self, caller: &Arc<str>) {
-        self.terms.revocations.revoke(caller);
-    }
-
     fn tick(&self) {
-        self.terms.revocations.tidy();
         self.signatures.tidy();
         if let Some(cache) = &self.terms.cache {
             cache.remove_expired(self.terms.gate.wall_ms());

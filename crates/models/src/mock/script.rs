@@ -61,8 +61,11 @@ pub(super) fn write(api: Api, request: &Value, manner: Manner, number: u64) -> S
             .unwrap_or_default()
     };
     let tools = tools(request, manner, number);
+    let tagged = Some(manner).filter(|own| !matches!(own, Manner::Echo | Manner::Spell));
     let mut tokens: Vec<String> = if !tools.is_empty() {
         Vec::new()
+    } else if let Some(tags) = tagged.and_then(|_| react_tags(request)) {
+        tags
     } else if let Some(value) = structured(request) {
         vec![value.to_string()]
     } else if let Some(result) = tool_result(request) {
@@ -127,6 +130,46 @@ fn tools(request: &Value, manner: Manner, number: u64) -> Vec<ToolUse> {
             arguments: schema.map_or_else(|| json!({}), instance),
         })
         .collect()
+}
+
+/// Pieces of a reply in ReAct tags if the system text asks for them: a call of the first tool, or after an observation an
+/// answer that quotes it.
+fn react_tags(request: &Value) -> Option<Vec<String>> {
+    let system = turns(request)?.first()?;
+    let system =
+        (system.get("role") == Some(&json!("system"))).then(|| system.get("content"))??;
+    let system = text_of(system);
+    if !system.contains("<FINAL_ANSWER>") {
+        return None;
+    }
+    let last = last_text(request)?;
+    let observed = last.strip_prefix("<OBSERVATION>");
+    let observed = observed.and_then(|rest| rest.strip_suffix("</OBSERVATION>"));
+    if let Some(observed) = observed {
+        let result: String = serde_json::from_str(observed).ok()?;
+        let thought = "<THOUGHT>The tool has answered.</THOUGHT>".to_owned();
+        let pieces = ["<FINAL_", "ANSWER>The tool said: "].map(str::to_owned);
+        let end = [result, "</FINAL_ANSWER>".to_owned()];
+        return Some([thought].into_iter().chain(pieces).chain(end).collect());
+    }
+    let mut tools = system.lines().filter_map(|line| {
+        let tool = line.starts_with("{\"name\":").then_some(line)?;
+        serde_json::from_str::<Value>(tool).ok()
+    });
+    let Some(tool) = tools.next().filter(|_| !last.contains("<FINAL_ANSWER>")) else {
+        let sentence = TOKENS.map(str::to_owned);
+        let answer = ["<FINAL_", "ANSWER>"].map(str::to_owned);
+        let end = ["</FINAL_ANSWER>".to_owned()];
+        return Some(answer.into_iter().chain(sentence).chain(end).collect());
+    };
+    let arguments = tool.get("parameters").map_or_else(|| json!({}), instance);
+    let call = json!({ "tool_name": tool.get("name"), "arguments": arguments });
+    let thought = "<THOUGHT>A tool will help.</THOUGHT>".to_owned();
+    Some(vec![
+        thought,
+        "<ACT".to_owned(),
+        format!("ION>{call}</ACTION>"),
+    ])
 }
 
 /// The result of a tool, where the last message is one.

@@ -56,12 +56,20 @@ pub enum Trouble {
     /// The caller has gone.
     ClientGone,
     /// The key that the call was made with is good no longer.
-    Expelled,
+    Revoked,
+    /// An agent reached one of its limits.
+    AgentLimit,
+    /// An agent's model wrote neither calls nor an answer.
+    AgentMalformed,
+    /// An agent's model repeats a call with the same result.
+    AgentNoProgress,
+    /// An agent's model cannot be called.
+    AgentModel,
 }
 
 impl Trouble {
     /// All, in the order of the reference page.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 26] = [
         Self::Unreachable,
         Self::Busy,
         Self::TooSlow,
@@ -83,7 +91,11 @@ impl Trouble {
         Self::NotSpoken,
         Self::Inexpressible,
         Self::ClientGone,
-        Self::Expelled,
+        Self::Revoked,
+        Self::AgentLimit,
+        Self::AgentMalformed,
+        Self::AgentNoProgress,
+        Self::AgentModel,
     ];
 
     /// The closed label.
@@ -111,7 +123,11 @@ impl Trouble {
             Self::NotSpoken => "endpoint_not_spoken",
             Self::Inexpressible => "not_expressible",
             Self::ClientGone => "client_gone",
-            Self::Expelled => "key_not_good",
+            Self::Revoked => "key_not_good",
+            Self::AgentLimit => "agent_limit",
+            Self::AgentMalformed => "agent_malformed",
+            Self::AgentNoProgress => "agent_no_progress",
+            Self::AgentModel => "agent_model_failed",
         }
     }
 
@@ -146,7 +162,15 @@ impl Trouble {
                 "the request cannot be expressed in the dialect of this model's provider"
             }
             Self::ClientGone => "the caller has gone",
-            Self::Expelled => "the key that the call was made with is no longer valid",
+            Self::Revoked => "the key that the call was made with is no longer valid",
+            Self::AgentLimit => "the agent reached one of its limits",
+            Self::AgentMalformed => {
+                "the agent's model wrote several replies that are neither a valid call nor an answer"
+            }
+            Self::AgentNoProgress => {
+                "the agent's model made the same call with the same result several times"
+            }
+            Self::AgentModel => "the agent's model cannot be called",
         }
     }
 
@@ -155,19 +179,22 @@ impl Trouble {
     pub fn status(self) -> StatusCode {
         match self {
             Self::TooSlow | Self::Stalled | Self::Endless => StatusCode::GATEWAY_TIMEOUT,
-            Self::RateLimited | Self::Quota => StatusCode::TOO_MANY_REQUESTS,
+            Self::RateLimited | Self::Quota | Self::AgentLimit => StatusCode::TOO_MANY_REQUESTS,
             Self::Busy | Self::Spared => StatusCode::SERVICE_UNAVAILABLE,
             Self::NoModel | Self::NotSpoken => StatusCode::NOT_FOUND,
             Self::Refused | Self::ContextLength | Self::Inexpressible | Self::ClientGone => {
                 StatusCode::BAD_REQUEST
             }
             Self::Denied | Self::Withheld => StatusCode::FORBIDDEN,
-            Self::Expelled => StatusCode::UNAUTHORIZED,
+            Self::Revoked => StatusCode::UNAUTHORIZED,
             Self::Unreachable
             | Self::Cut
             | Self::Malformed
             | Self::TooLong
             | Self::Failed
+            | Self::AgentMalformed
+            | Self::AgentNoProgress
+            | Self::AgentModel
             | Self::Credentials => StatusCode::BAD_GATEWAY,
         }
     }
@@ -199,7 +226,11 @@ impl Trouble {
             | Self::Spared
             | Self::Withheld
             | Self::ClientGone
-            | Self::Expelled => Verdict::Cancelled,
+            | Self::Revoked
+            | Self::AgentLimit
+            | Self::AgentMalformed
+            | Self::AgentNoProgress
+            | Self::AgentModel => Verdict::Cancelled,
         }
     }
 

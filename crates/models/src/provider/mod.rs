@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use dialects::Endpoint;
 use dialects::translate::ProviderForm;
-use gate::{PeerId, Spent};
+use gate::{Caller, Origin, PeerId, Spent};
 use http::HeaderMap;
 use tokio::time::Instant;
 use toolkit::server::BoxFuture;
@@ -26,6 +26,10 @@ pub struct Address<'a> {
     pub model: &'a str,
     /// The head of the reply is there by then, or the request has failed.
     pub until: Instant,
+    /// The caller of the request.
+    pub caller: &'a Caller,
+    /// Where the request came from.
+    pub origin: &'a Origin,
 }
 
 /// A provider of models. It takes nothing but a spent pass.
@@ -51,6 +55,12 @@ pub trait Provider: Send + Sync {
     /// Sends a request and waits for the head of its reply. Where none comes, the pass is given back, so
     /// that the same request can go to another target of its call.
     fn send<'a>(&'a self, spent: Spent<ModelRequest>, to: Address<'a>) -> BoxFuture<'a, Sent>;
+
+    /// Returns whether it makes calls of its own through the gate, as agents do. Those are counted; the request itself is on no
+    /// budget and not cached, is part of a run, and its models are listed by their bare names as well.
+    fn makes_calls(&self) -> bool {
+        false
+    }
 
     /// Returns its keys that rest.
     fn resting_keys(&self) -> Vec<RestingKey> {

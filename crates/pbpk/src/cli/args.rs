@@ -5,16 +5,18 @@ mod estimate;
 mod look;
 mod population;
 mod single;
+mod study;
 
 use clap::{Args as ClapArgs, Subcommand};
 
 pub use common::{
     CacheArgs, ModelArgs, ObservedArgs, OutputArgs, SolverArgs, TimeoutArgs, UnitArgs,
 };
-pub use estimate::{ErrorModel, FitArgs, SensitivityArgs};
+pub use estimate::{FitArgs, IntervalChoice, SensitivityArgs};
 pub use look::{DiffArgs, ExplainArgs, ExportArgs, ExportFormat, InfoArgs, ParamsArgs};
 pub use population::{BatchArgs, IndividualArgs, MergeArgs, PopulationArgs};
 pub use single::{PkArgs, PlotArgs, RunArgs, SteadyArgs};
+pub use study::{ReportArgs, StudyArgs, StudyCommand, StudyRunArgs};
 
 /// Read, run and analyse PBPK simulations (.pkml of PK-Sim and MoBi, SimModel xml)
 #[derive(Debug, ClapArgs)]
@@ -50,6 +52,10 @@ pub enum Command {
     Individual(IndividualArgs),
     /// Run many commands, several at a time: runs, populations and others
     Batch(BatchArgs),
+    /// Carry out a study: what one file describes of models, doses, people, data and fits
+    Study(StudyArgs),
+    /// Write the results of a study as one HTML file
+    Report(ReportArgs),
     /// What outputs and their pharmacokinetic parameters depend on
     Sensitivity(SensitivityArgs),
     /// Fit parameters to observed data

@@ -109,7 +109,9 @@ fn items(text: &str) -> Result<Vec<BatchItem>, (usize, String)> {
         if items.len() >= COMMANDS_MAX {
             return Err((i + 1, format!("more than {COMMANDS_MAX} commands")));
         }
-        let args = words(text).and_then(parsed).map_err(|why| (i + 1, why))?;
+        let args = words(text)
+            .and_then(parse_words)
+            .map_err(|why| (i + 1, why))?;
         items.push(BatchItem {
             line: i + 1,
             text: text.to_owned(),
@@ -143,7 +145,8 @@ fn words(text: &str) -> Result<Vec<String>, String> {
     }
 }
 
-fn parsed(words: Vec<String>) -> Result<Args, String> {
+/// Reads the words of a command, as after `durward sim`.
+pub(super) fn parse_words(words: Vec<String>) -> Result<Args, String> {
     let command = Args::augment_args(clap::Command::new("sim").no_binary_name(true));
     // The first line says what is wrong; the rest is about how the program is called.
     let short = |e: clap::Error| {

@@ -74,6 +74,7 @@ impl InputDigest {
         all.add(&model);
         let structure = instance.structure();
         all.add(format!("{} {:?}", args.strict, structure.outputs()).as_bytes());
+        all.add(format!("{:?}", args.doses).as_bytes());
         let set = instance.values().iter().enumerate();
         for (q, value) in set.filter(|(q, _)| instance.is_set(*q)) {
             all.add(format!("{q} {:x}", value.to_bits()).as_bytes());

@@ -24,6 +24,7 @@ pub(super) fn run(
     let deadline = model::Deadline::none();
     let mut open = |file: &std::path::PathBuf| -> Result<Instance, CommandFailure> {
         let args = ModelArgs {
+            doses: Vec::new(),
             model: file.clone(),
             params: Vec::new(),
             strict: false,

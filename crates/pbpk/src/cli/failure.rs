@@ -6,6 +6,7 @@ use super::{FAILED, MISUSED, OK};
 use crate::compile::CompileError;
 use crate::error::{LoadError, SetError};
 use crate::population::PlanError;
+use crate::regimen::RegimenError;
 use crate::run::RunFailure;
 use crate::watch::Interrupt;
 
@@ -98,6 +99,17 @@ impl From<LoadError> for CommandFailure {
             message: e.to_string(),
             hint: hint.map(str::to_owned),
             code: FAILED,
+        }
+    }
+}
+
+impl From<RegimenError> for CommandFailure {
+    fn from(e: RegimenError) -> Self {
+        match e {
+            RegimenError::Interrupted { .. }
+            | RegimenError::Run { .. }
+            | RegimenError::Unsteady { .. } => Self::failure(e.to_string()),
+            _ => Self::misuse(e.to_string()),
         }
     }
 }

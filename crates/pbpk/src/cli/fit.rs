@@ -3,13 +3,16 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use super::args::{ErrorModel, FitArgs};
+use super::args::{FitArgs, IntervalChoice};
 use super::failure::CommandFailure;
 use super::json::JsonWriter;
 use super::{model, observed, table};
 use crate::compile::Instance;
 use crate::csv;
-use crate::fit::{FitError, FitParameter, FitProblem, FitResult, Observation, ResidualModel, fit};
+use crate::fit::{
+    FitError, FitParameter, FitProblem, FitResult, IntervalMethod, LikelihoodOptions,
+    LikelihoodSummary, Observation, ResidualModel, fit,
+};
 use crate::model::{Model, QuantityKind};
 use crate::path;
 use crate::plot::{self, FittedOutput, PlotOptions};
@@ -28,7 +31,7 @@ pub(super) fn run(
         return Err(CommandFailure::misuse(message.to_owned()));
     }
     let model = model::open(&args.model, &deadline, err)?;
-    let named = (args.of.dv.as_slice(), [].as_slice());
+    let named = (&args.of, [].as_slice());
     let observed = observed::read(&args.data, &model, named, &deadline, err)?;
     let weights = weights(args, &model)?;
     let parameters = parameters(args, &model)?;
@@ -41,26 +44,34 @@ pub(super) fn run(
     let individual = model::individual(model, outputs, &args.model, &deadline)?;
     let observations = observations(args, observed, &weights, &individual, err)?;
     let interrupt = || deadline.ask();
-    let errors = match args.error {
-        ErrorModel::Log => ResidualModel::Log,
-        ErrorModel::Absolute => ResidualModel::Absolute,
-    };
     let problem = FitProblem::new(
         &individual,
         parameters.clone(),
         observations.clone(),
-        errors,
+        args.error,
     );
     let mut problem = problem.map_err(|e| CommandFailure::misuse(e.to_string()))?;
     problem.set_watch(&interrupt);
     problem.with_tolerances(args.solver.rtol, args.solver.atol);
     problem.with_release(args.solver.osp_version);
+    problem.with_likelihood(LikelihoodOptions {
+        starts: usize::from(args.starts),
+        seed: args.seed,
+        intervals: match args.interval {
+            IntervalChoice::Profile => IntervalMethod::Profile,
+            IntervalChoice::Hessian => IntervalMethod::Hessian,
+        },
+    });
     let found = fit(&problem).map_err(|e| match e {
         FitError::Problem(e) => CommandFailure::misuse(e.to_string()),
         e => CommandFailure::failure(e.to_string()),
     })?;
     if !found.converged {
         writeln!(err, "warning: the attempts ran out before the fit settled")?;
+    }
+    let doubts = found.likelihood.iter().flat_map(|found| &found.warnings);
+    for warning in doubts {
+        writeln!(err, "warning: {warning}")?;
     }
     let mut write = |file: &PathBuf, text: String| {
         let write = |w: &mut dyn Write| w.write_all(text.as_bytes());
@@ -70,7 +81,7 @@ pub(super) fn run(
         write(file, as_csv(&individual, &observations, &found))?;
     }
     if let Some(file) = &args.svg {
-        let log = args.error == ErrorModel::Log;
+        let log = args.error.is_logarithmic();
         write(file, draw_plots(&individual, &observations, &found, log)?)?;
     }
     if args.json {
@@ -170,12 +181,53 @@ fn print_fit(
         &rows,
         2,
     )?;
+    if let Some(likelihood) = &found.likelihood {
+        return print_likelihood(individual, found, likelihood, observations, out);
+    }
     Ok(writeln!(
         out,
         "{}, degrees of freedom: {}, residual standard deviation {}, {}",
         table::count(observations, "observation"),
         found.degrees,
         table::short(found.sigma),
+        table::count(found.runs, "run")
+    )?)
+}
+
+fn print_likelihood(
+    individual: &Instance,
+    found: &FitResult,
+    likelihood: &LikelihoodSummary,
+    observations: usize,
+    out: &mut dyn Write,
+) -> Result<(), CommandFailure> {
+    let outputs = individual.structure().outputs();
+    for sigma in &likelihood.sigmas {
+        let q = outputs.get(sigma.output).copied().unwrap_or_default();
+        let (path, unit) = path_and_unit(individual, q);
+        let unit = if sigma.kind == "additive" {
+            unit
+        } else {
+            String::new()
+        };
+        let value = table::short(sigma.value);
+        writeln!(
+            out,
+            "standard deviation of '{path}', {}: {value} {unit}",
+            sigma.kind
+        )?;
+    }
+    let numbers = [likelihood.objective, likelihood.aic, likelihood.bic];
+    let [objective, aic, bic] = numbers.map(|number| format!("{number:.4}"));
+    writeln!(out, "-2 log likelihood {objective}, AIC {aic}, BIC {bic}")?;
+    if likelihood.starts.len() > 1 {
+        let (best, all) = (likelihood.starts_at_best, likelihood.starts.len());
+        writeln!(out, "{best} of {all} starts reached the best")?;
+    }
+    let observations = table::count(observations, "observation");
+    Ok(writeln!(
+        out,
+        "{observations}, {}",
         table::count(found.runs, "run")
     )?)
 }
@@ -207,6 +259,31 @@ fn json(
         j.count("degrees_of_freedom", found.degrees);
         j.count("runs", found.runs);
         j.flag("converged", found.converged);
+        let Some(likelihood) = &found.likelihood else {
+            return;
+        };
+        j.number("objective", likelihood.objective);
+        j.number("aic", likelihood.aic);
+        j.number("bic", likelihood.bic);
+        j.list("sigmas", likelihood.sigmas.iter(), |j, sigma| {
+            let outputs = individual.structure().outputs();
+            let q = outputs.get(sigma.output).copied().unwrap_or_default();
+            j.string("output", &path_and_unit(individual, q).0);
+            j.string("kind", sigma.kind);
+            j.number("value", sigma.value);
+        });
+        j.list(
+            "hessian_intervals",
+            likelihood.hessian.iter(),
+            |j, (low, high)| {
+                j.number("low", *low);
+                j.number("high", *high);
+            },
+        );
+        j.list("starts", likelihood.starts.iter(), |j, objective| {
+            j.number("objective", *objective);
+        });
+        j.strings("warnings", &likelihood.warnings);
     })
 }
 
@@ -230,13 +307,14 @@ fn observations(
         let weight = weight.map_or(1.0, |w| w.1);
         let deviates = data.points.iter().any(|p| p.deviation.is_some());
         for point in &data.points {
-            if args.error == ErrorModel::Log && point.value <= 0.0 {
+            if args.error.is_logarithmic() && point.value <= 0.0 {
                 dropped += 1;
                 continue;
             }
             let scale = match (point.deviation, args.error) {
-                (Some(sd), ErrorModel::Absolute) => 1.0 / sd,
-                (Some(sd), ErrorModel::Log) => point.value / sd,
+                (Some(sd), ResidualModel::Absolute | ResidualModel::Additive) => 1.0 / sd,
+                (Some(sd), ResidualModel::Log | ResidualModel::LogNormal) => point.value / sd,
+                (_, ResidualModel::Proportional | ResidualModel::Combined) => 1.0,
                 (None, _) if deviates && !point.is_censored => {
                     without += 1;
                     continue;

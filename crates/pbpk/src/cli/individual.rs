@@ -36,6 +36,11 @@ pub(super) fn run(
     }
     let person = plan.individual(&people, row)?;
     let text = match opened.format {
+        ModelFormat::Pkml { .. } if !args.model.doses.is_empty() => {
+            let message = "--dose: a .pkml file is written with the applications that it has";
+            return Err(CommandFailure::misuse(message.to_owned())
+                .with_hint("export the model as SimModel first: durward sim export --dose"));
+        }
         ModelFormat::Pkml { .. } => pkml(args, &person)?,
         _ => simmodel(opened, &person)?,
     };

@@ -1,5 +1,5 @@
 //! The command line `sim`: info, params, run, population, merge, individual, batch, sensitivity, fit,
-//! steady, pk, plot, explain, diff, export.
+//! steady, pk, plot, study, report, explain, diff, export.
 //!
 //! Data goes to `out`, everything else to `err`; nothing is written anywhere but there and to files that the caller
 //! names. The caller turns the returned code into the exit code of its process.
@@ -24,11 +24,13 @@ mod population;
 mod sensitivity;
 mod simulate;
 mod steady;
+mod study;
 mod table;
 
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use args::StudyCommand;
 pub use args::{Args, Command};
 use failure::CommandFailure;
 
@@ -69,6 +71,10 @@ fn carry_out(args: &Args, out: &mut dyn Write, err: &mut (dyn Write + Send)) -> 
         Command::Population(a) => population::run(a, out, err),
         Command::Merge(a) => population::merge(a, out),
         Command::Individual(a) => individual::run(a, out, err),
+        Command::Study(a) => match &a.command {
+            StudyCommand::Run(a) => study::run(a, out, err),
+        },
+        Command::Report(a) => study::report(a, out, err),
         Command::Batch(a) => batch::run(a, out, err),
         Command::Sensitivity(a) => sensitivity::run(a, out, err),
         Command::Fit(a) => fit::run(a, out, err),

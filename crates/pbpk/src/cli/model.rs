@@ -13,6 +13,7 @@ use crate::csv::{self, CurveSeries, CurveTable};
 use crate::model::{Model, TimePrecision};
 use crate::path::{self, DisplayUnit};
 use crate::read::{self, ReadOptions};
+use crate::regimen::{self, Regimen, RegimenError};
 use crate::run::{Results, RunOptions};
 use crate::watch::{Interrupt, Watch};
 
@@ -77,10 +78,21 @@ pub(super) fn open(
     };
     let ask = || deadline.ask();
     let model = read::file_watched(&args.model, &options, &Watch::new(Some(&ask)))?;
+    let regimens = regimens(&args.doses)?;
+    let model = match regimens.is_empty() {
+        true => model,
+        false => regimen::apply(model, &regimens, Some(&ask))?.0,
+    };
     for warning in &model.warnings {
         writeln!(err, "warning: {warning}")?;
     }
     Ok(model)
+}
+
+/// Reads the texts of `--dose`.
+pub(super) fn regimens(texts: &[String]) -> Result<Vec<Regimen>, CommandFailure> {
+    let parsed = texts.iter().map(|text| text.parse());
+    Ok(parsed.collect::<Result<_, RegimenError>>()?)
 }
 
 /// Positions of the outputs asked for: patterns, everything, or the file's selection.

@@ -1,9 +1,10 @@
 //! Observed data of the command line: read from a table, bound to outputs of the model.
 
 use std::fs::File;
-use std::io::{BufReader, Write};
+use std::io::{BufRead as _, BufReader, Read as _, Write};
 use std::path::Path;
 
+use super::args::ObservedArgs;
 use super::failure::CommandFailure;
 use super::model::Deadline;
 use crate::compile::Instance;
@@ -37,21 +38,31 @@ impl OutputObservations {
     }
 }
 
-/// Reads the data; empty cells are left out, warnings go to `err`. `named` says which output the column DV of a
-/// NONMEM-like table is of: `OUTPUT` or `CMT=OUTPUT`; without it, the only output of `chosen`.
+/// Reads the data, a text or a workbook; empty cells are left out, warnings go to `err`. `of` says which output the column
+/// DV of a NONMEM-like table is of: `OUTPUT` or `CMT=OUTPUT`; without it, the only output of `chosen`.
 pub(super) fn read(
     file: &Path,
     model: &Model,
-    (named, chosen): (&[String], &[String]),
+    (of, chosen): (&ObservedArgs, &[String]),
     deadline: &Deadline,
     err: &mut (dyn Write + Send),
 ) -> Result<Vec<OutputObservations>, CommandFailure> {
     let ask = || deadline.ask();
     let watch = Watch::new(Some(&ask));
     let name = file.display();
-    let opened = File::open(file)
-        .map_err(|e| CommandFailure::failure(format!("cannot read {name}: {e}")))?;
-    let read = observed::read(&mut BufReader::new(opened), &watch);
+    let failed = |e: std::io::Error| CommandFailure::failure(format!("cannot read {name}: {e}"));
+    let mut opened = BufReader::new(File::open(file).map_err(failed)?);
+    let read = match tables::is_workbook(opened.fill_buf().map_err(failed)?) {
+        true => {
+            let mut bytes = Vec::new();
+            let mut bounded = opened.take(tables::WORKBOOK_BYTES_MAX + 1);
+            bounded.read_to_end(&mut bytes).map_err(failed)?;
+            let sheet = tables::read_sheet(&bytes, of.sheet.as_deref())
+                .map_err(|e| CommandFailure::failure(format!("{name}: {e}")))?;
+            observed::read_table(observed::sheet_table(sheet.rows), &watch)
+        }
+        false => observed::read(&mut opened, &watch),
+    };
     let read = read.map_err(|e| CommandFailure::failure(format!("{name}: {e}")))?;
     for warning in &read.warnings {
         writeln!(err, "warning: {name}: {warning}")?;
@@ -61,7 +72,7 @@ pub(super) fn read(
         let position = match &series.output {
             ObservedOutput::Path(path) => path::find_one(model, path)?,
             ObservedOutput::Compartment(number) => {
-                output_of(model, number.as_deref(), named, chosen)?
+                output_of(model, number.as_deref(), &of.dv, chosen)?
             }
         };
         all.push(OutputObservations {

@@ -8,12 +8,16 @@ use tables::{SheetCell, WorkSheet};
 use super::args::PkArgs;
 use super::failure::CommandFailure;
 use super::json::JsonWriter;
-use super::{model, table};
+use super::{model, observed, table};
 use crate::compile::Instance;
-use crate::csv::{self, CurveSeries};
-use crate::pk::{Curve, Dosing, DrugApplication, IntervalMeasure, PkValue, UserParameter, analyse};
+use crate::csv::{self, CurveSeries, CurveTable};
+use crate::model::Model;
+use crate::observed::ObservedPoint;
+use crate::pk::{
+    Curve, Dosing, DrugApplication, IntervalMeasure, ObservedProfile, UserParameter, analyse,
+    analyse_intervals,
+};
 use crate::run::OspVersion;
-use crate::units::Dimension;
 
 /// One computed parameter: output, name, value, unit.
 type Row = (String, String, f64, String);
@@ -30,14 +34,17 @@ pub(super) fn run(
         .collect::<Result<Vec<_>, _>>()?;
     let deadline = model::Deadline::new(&args.solver)?;
     let model = model::open(&args.model, &deadline, err)?;
-    let outputs = model::outputs(&model, &args.output, err)?;
-    let instance = model::individual(model, outputs, &args.model, &deadline)?;
-    let results = model::run(&instance, &args.solver, &deadline, err)?;
-    let dosing = dosing(
-        args,
-        &instance,
-        results.times.first().copied().unwrap_or(0.0),
-    )?;
+    let (instance, curves) = match &args.observed {
+        Some(file) => observed_curves(args, file, model, &deadline, err)?,
+        None => {
+            let outputs = model::outputs(&model, &args.output, err)?;
+            let instance = model::individual(model, outputs, &args.model, &deadline)?;
+            let results = model::run(&instance, &args.solver, &deadline, err)?;
+            (instance, vec![model::curves(&results)])
+        }
+    };
+    let start = curves.first().and_then(|curve| curve.times.first());
+    let dosing = dosing(args, &instance, start.copied().unwrap_or(0.0))?;
     if args.norm_dose.is_some() {
         writeln!(
             err,
@@ -50,10 +57,11 @@ pub(super) fn run(
             "warning: no application with start time and drug mass was found; dose-dependent parameters are not computed"
         )?;
     }
-    let curves = model::curves(&results);
     let mut rows = Vec::new();
-    for series in &curves.series {
-        rows.extend(analysed(&curves.times, series, &dosing, &user)?);
+    for table in &curves {
+        for series in &table.series {
+            rows.extend(analysed(&table.times, series, &dosing, &user)?);
+        }
     }
     if let Some(file) = &args.xlsx {
         workbook(file, args, &rows, out)?;
@@ -85,6 +93,50 @@ pub(super) fn run(
         &rows,
         usize::MAX,
     )?)
+}
+
+/// Returns the observed values of a file in base units, a table for each series, and the individual that they are of.
+fn observed_curves(
+    args: &PkArgs,
+    file: &Path,
+    model: Model,
+    deadline: &model::Deadline,
+    err: &mut (dyn Write + Send),
+) -> Result<(Instance, Vec<CurveTable>), CommandFailure> {
+    let named = (&args.of, args.output.outputs.as_slice());
+    let data = observed::read(file, &model, named, deadline, err)?;
+    let outputs = data.iter().map(|one| one.position).collect();
+    let instance = model::individual(model, outputs, &args.model, deadline)?;
+    let mut tables = Vec::new();
+    for (number, one) in data.into_iter().enumerate() {
+        let one = one.in_base(&instance)?;
+        let model = instance.structure().model();
+        let quantity = model.quantities.get(one.position);
+        let (name, unit) =
+            quantity.map_or_else(Default::default, |q| (q.path.clone(), q.unit.clone()));
+        let point = |p: &ObservedPoint| (p.time, p.value, p.is_censored);
+        let profile = ObservedProfile::new(one.points.iter().map(point));
+        if profile.left_out > 0 {
+            let left_out = table::count(profile.left_out, "value");
+            writeln!(
+                err,
+                "warning: '{name}', series {}: left out {left_out} (missing or below the limit)",
+                number + 1
+            )?;
+        }
+        if profile.times.is_empty() {
+            continue;
+        }
+        tables.push(CurveTable {
+            times: profile.times,
+            series: vec![CurveSeries {
+                name,
+                unit,
+                values: profile.values,
+            }],
+        });
+    }
+    Ok((instance, tables))
 }
 
 /// Returns the rows as one JSON object.
@@ -154,11 +206,12 @@ fn analysed(
 ) -> Result<Vec<Row>, CommandFailure> {
     let curve = Curve::new(times, &series.values)
         .map_err(|e| CommandFailure::failure(format!("'{}': {e}", series.name)))?;
-    let known = analyse(curve, dosing).values;
+    let mut known = analyse(curve, dosing).values;
+    known.extend(analyse_intervals(curve, dosing));
     let mut rows: Vec<Row> = known
         .iter()
         .map(|v| {
-            let (value, unit) = display_value(v, &series.unit);
+            let (value, unit) = v.display_in(&series.unit);
             (
                 series.name.clone(),
                 v.parameter.name.to_owned(),
@@ -177,24 +230,6 @@ fn analysed(
     }));
     Ok(rows)
 }
-
-/// Returns a value of the catalogue and its unit. The catalogue is one of molar concentrations: the highest value and
-/// the area of another output are in the unit of that output, and what rests on a concentration has no unit then.
-fn display_value(value: &PkValue, unit: &str) -> (f64, String) {
-    let own = value.parameter;
-    if unit.is_empty() || Dimension::from_name(MOLAR).is_some_and(|d| d.base() == unit) {
-        return (value.display(), own.display_unit.to_owned());
-    }
-    match own.dimension {
-        MOLAR => (value.value, unit.to_owned()),
-        "AUC (molar)" => (value.value, format!("{unit}*min")),
-        "Time" | "Fraction" => (value.display(), own.display_unit.to_owned()),
-        _ => (value.value, String::new()),
-    }
-}
-
-/// Dimension of the outputs for which the catalogue is made.
-const MOLAR: &str = "Concentration (molar)";
 
 /// Applications of the model, or the one of the command line.
 fn dosing(args: &PkArgs, instance: &Instance, start: f64) -> Result<Dosing, CommandFailure> {

@@ -21,7 +21,7 @@ pub(super) fn run(
     let model = model::open(&args.model, &deadline, err)?;
     let observed = match &args.observed {
         Some(file) => {
-            let named = (args.of.dv.as_slice(), args.output.outputs.as_slice());
+            let named = (&args.of, args.output.outputs.as_slice());
             observed::read(file, &model, named, &deadline, err)?
         }
         None => Vec::new(),

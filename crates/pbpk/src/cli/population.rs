@@ -231,7 +231,7 @@ fn inputs(
     let settings = format!(
         "{} {:?} {} {:?} {} {:?} {:?} {:?} {:?} {} {} {} {} {}",
         env!("CARGO_PKG_VERSION"),
-        args.model.params,
+        (&args.model.params, &args.model.doses),
         args.model.strict,
         args.output.outputs,
         args.output.all,

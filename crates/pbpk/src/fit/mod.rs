@@ -1,4 +1,5 @@
-//! Parameters from observed data: nonlinear least squares by Levenberg and Marquardt on exact derivatives.
+//! Parameters from observed data: nonlinear least squares by Levenberg and Marquardt on exact derivatives, or maximum
+//! likelihood with standard deviations that are estimated ([`ResidualModel::is_likelihood`]).
 //!
 //! Source: J. J. Moré, "The Levenberg-Marquardt algorithm", LNM 630 (1978); intervals from the linearised model at the
 //! end (D. M. Bates, D. G. Watts, "Nonlinear regression analysis", 1988, §2.3). Parameters that are positive are fitted
@@ -8,10 +9,14 @@
     reason = "numeric kernel: rows are observations, columns parameters of one problem"
 )]
 
+mod likelihood;
 mod matrix;
 mod problem;
 mod student;
 
+pub use likelihood::{
+    IntervalMethod, LikelihoodOptions, LikelihoodSummary, STARTS_MAX, SigmaEstimate,
+};
 use matrix::SymmetricMatrix;
 pub use problem::{FitParameter, FitProblem, Observation, ProblemError, ResidualModel};
 
@@ -67,6 +72,8 @@ pub struct FitResult {
     pub fitted: Vec<f64>,
     /// Correlations of the free parameters' estimates, row by row over all parameters; 0 for those at a bound.
     pub correlation: Vec<f64>,
+    /// Criteria and standard deviations of a fit by likelihood.
+    pub likelihood: Option<LikelihoodSummary>,
 }
 
 /// Why a fit failed.
@@ -157,6 +164,9 @@ pub fn fit(problem: &FitProblem<'_>) -> Result<FitResult, FitError> {
     problem.check().map_err(FitError::Problem)?;
     let watch = Watch::new(problem.interrupt());
     watch.ask()?;
+    if problem.errors().is_likelihood() {
+        return likelihood::fit(problem, &watch);
+    }
     let bounds = problem.bounds();
     let mut point = ResidualPoint::new(problem, problem.start())?;
     let (mut damping, mut runs, mut converged) = (DAMPING_START, 1, point.cost == 0.0);
@@ -265,5 +275,6 @@ fn summary(
         converged,
         fitted: point.fitted.clone(),
         correlation,
+        likelihood: None,
     })
 }

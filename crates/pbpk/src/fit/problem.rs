@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use super::FitError;
+use super::{FitError, LikelihoodOptions};
 use crate::compile::{Instance, QuantityChanges};
 use crate::error::SetError;
 use crate::run::{OspVersion, RunError, RunOptions, run};
@@ -45,6 +45,66 @@ pub enum ResidualModel {
     Log,
     /// Differences.
     Absolute,
+    /// Normal errors with one standard deviation, which is estimated.
+    Additive,
+    /// Normal errors with a standard deviation that is a share of the value of the model; the share is estimated.
+    Proportional,
+    /// Normal errors with the variances of both together.
+    Combined,
+    /// Log-normal errors: the logarithms have one standard deviation, which is estimated.
+    LogNormal,
+}
+
+impl ResidualModel {
+    /// All models of errors, those of least squares first.
+    pub const ALL: [Self; 6] = [
+        Self::Log,
+        Self::Absolute,
+        Self::Additive,
+        Self::Proportional,
+        Self::Combined,
+        Self::LogNormal,
+    ];
+
+    /// Returns the name by which it is chosen.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Log => "log",
+            Self::Absolute => "absolute",
+            Self::Additive => "additive",
+            Self::Proportional => "proportional",
+            Self::Combined => "combined",
+            Self::LogNormal => "log-normal",
+        }
+    }
+
+    /// Returns the model of this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|model| model.name() == name)
+    }
+
+    /// Returns whether standard deviations are estimated by likelihood.
+    #[must_use]
+    pub fn is_likelihood(self) -> bool {
+        !matches!(self, Self::Log | Self::Absolute)
+    }
+
+    /// Returns whether logarithms are compared: values then have to be positive.
+    #[must_use]
+    pub fn is_logarithmic(self) -> bool {
+        matches!(self, Self::Log | Self::LogNormal)
+    }
+}
+
+/// Values of the model at the observations, and their derivatives.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Prediction {
+    /// One for each observation.
+    pub(super) values: Vec<f64>,
+    /// By the fitted parameters, row by row.
+    pub(super) jacobian: Vec<f64>,
 }
 
 /// Parameters, data, and the individual at which the fit starts.
@@ -61,6 +121,7 @@ pub struct FitProblem<'a> {
     interrupt: Option<crate::watch::Question<'a>>,
     tolerances: (Option<f64>, Option<f64>),
     release: OspVersion,
+    likelihood: LikelihoodOptions,
 }
 
 /// Why a problem makes no sense.
@@ -170,6 +231,7 @@ impl<'a> FitProblem<'a> {
             interrupt: None,
             tolerances: (None, None),
             release: OspVersion::default(),
+            likelihood: LikelihoodOptions::default(),
         })
     }
 
@@ -190,6 +252,37 @@ impl<'a> FitProblem<'a> {
     /// Sets the release of the OSP solver for the rules of the runs.
     pub fn with_release(&mut self, release: OspVersion) {
         self.release = release;
+    }
+
+    /// Sets starts and intervals of a fit by likelihood.
+    pub fn with_likelihood(&mut self, options: LikelihoodOptions) {
+        self.likelihood = options;
+    }
+
+    pub(super) fn likelihood(&self) -> LikelihoodOptions {
+        self.likelihood
+    }
+
+    pub(super) fn errors(&self) -> ResidualModel {
+        self.errors
+    }
+
+    pub(super) fn observations(&self) -> &[Observation] {
+        &self.observations
+    }
+
+    pub(super) fn is_by_log(&self, parameter: usize) -> bool {
+        self.by_log[parameter]
+    }
+
+    /// Returns the path of a parameter.
+    pub(super) fn path(&self, parameter: usize) -> &str {
+        let quantities = &self.individual.structure().model().quantities;
+        let quantity = self
+            .positions
+            .get(parameter)
+            .and_then(|q| quantities.get(*q));
+        quantity.map_or("", |quantity| quantity.path.as_str())
     }
 
     pub(super) fn check(&self) -> Result<(), ProblemError> {
@@ -228,7 +321,7 @@ impl<'a> FitProblem<'a> {
             o.value.is_finite()
                 && o.time.is_finite()
                 && o.time >= 0.0
-                && (o.value > 0.0 || self.errors == ResidualModel::Absolute)
+                && (o.value > 0.0 || !self.errors.is_logarithmic())
         };
         match self.observations.iter().find(|o| !usable(o)) {
             Some(o) => Err(ProblemError::Observation {
@@ -268,9 +361,8 @@ impl<'a> FitProblem<'a> {
         self.parameters.iter().enumerate().map(bound).collect()
     }
 
-    /// Values of the model, residuals, and the derivatives of these, row by row.
-    #[expect(clippy::type_complexity, reason = "three parts of one result")]
-    pub(super) fn residuals(&self, at: &[f64]) -> Result<(Vec<f64>, Vec<f64>, Vec<f64>), FitError> {
+    /// Returns the values of the model at the observations.
+    pub(super) fn predict(&self, at: &[f64]) -> Result<Prediction, FitError> {
         let values: Vec<f64> = at
             .iter()
             .enumerate()
@@ -293,17 +385,35 @@ impl<'a> FitProblem<'a> {
             error => FitError::Run(error),
         })?;
         let (outputs, width) = (results.paths.len(), at.len());
-        let mut fitted = Vec::with_capacity(self.observations.len());
-        let mut residuals = Vec::with_capacity(self.observations.len());
-        let mut jacobian = Vec::with_capacity(self.observations.len() * width);
+        let mut prediction = Prediction {
+            values: Vec::with_capacity(self.observations.len()),
+            jacobian: Vec::with_capacity(self.observations.len() * width),
+        };
         for o in &self.observations {
             let row = results.times.partition_point(|t| *t < o.time);
             let place = row.min(results.times.len() - 1) * outputs + o.output;
-            let value = results.values[place];
-            let (residual, slope) = match self.errors {
+            prediction.values.push(results.values[place]);
+            let derivatives = &results.derivatives[place * width..(place + 1) * width];
+            for (i, d) in derivatives.iter().enumerate() {
+                let inner = if self.by_log[i] { values[i] } else { 1.0 };
+                prediction.jacobian.push(d * inner);
+            }
+        }
+        Ok(prediction)
+    }
+
+    /// Values of the model, residuals, and the derivatives of these, row by row.
+    #[expect(clippy::type_complexity, reason = "three parts of one result")]
+    pub(super) fn residuals(&self, at: &[f64]) -> Result<(Vec<f64>, Vec<f64>, Vec<f64>), FitError> {
+        let mut prediction = self.predict(at)?;
+        let width = at.len();
+        let mut residuals = Vec::with_capacity(self.observations.len());
+        for (i, o) in self.observations.iter().enumerate() {
+            let value = prediction.values[i];
+            let (residual, slope) = match self.errors.is_logarithmic() {
                 _ if o.is_censored && value <= o.value => (0.0, 0.0),
-                ResidualModel::Log => (value.ln() - o.value.ln(), 1.0 / value),
-                ResidualModel::Absolute => (value - o.value, 1.0),
+                true => (value.ln() - o.value.ln(), 1.0 / value),
+                false => (value - o.value, 1.0),
             };
             if !residual.is_finite() {
                 return Err(FitError::Run(RunError::NotComparable {
@@ -311,14 +421,11 @@ impl<'a> FitProblem<'a> {
                     value,
                 }));
             }
-            fitted.push(value);
             residuals.push(o.weight * residual);
-            let derivatives = &results.derivatives[place * width..(place + 1) * width];
-            for (i, d) in derivatives.iter().enumerate() {
-                let inner = if self.by_log[i] { values[i] } else { 1.0 };
-                jacobian.push(o.weight * slope * d * inner);
+            for d in &mut prediction.jacobian[i * width..(i + 1) * width] {
+                *d *= o.weight * slope;
             }
         }
-        Ok((fitted, residuals, jacobian))
+        Ok((prediction.values, residuals, prediction.jacobian))
     }
 }

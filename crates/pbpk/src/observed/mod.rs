@@ -81,7 +81,30 @@ impl ObservedSeries {
 /// # Errors
 /// [`CsvError`] with the line of a cell that is no measured value, for a table without time, and where `watch` ends it.
 pub fn read(source: &mut dyn BufRead, watch: &Watch<'_>) -> Result<ObservedData, CsvError> {
-    let mut table = csv::read_watched(source, watch)?;
+    read_table(csv::read_watched(source, watch)?, watch)
+}
+
+/// Returns the table of a sheet of a workbook: its first row has the names of the columns.
+#[must_use]
+pub fn sheet_table(rows: Vec<Vec<String>>) -> ResultTable {
+    let mut rows = rows
+        .into_iter()
+        .skip_while(|row| row.iter().all(String::is_empty));
+    ResultTable {
+        comments: Vec::new(),
+        header: rows.next().unwrap_or_default(),
+        rows: rows
+            .filter(|row| row.iter().any(|cell| !cell.is_empty()))
+            .collect(),
+        decimal_commas: false,
+    }
+}
+
+/// As [`read`], of a table whose cells were read before.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_table(mut table: ResultTable, watch: &Watch<'_>) -> Result<ObservedData, CsvError> {
     if table.header.is_empty() {
         let width = table.rows.first().map_or(0, Vec::len);
         let name = |i| match i {

@@ -4,7 +4,11 @@ use super::catalogue::{CATALOGUE, PkParameter};
 use super::curve::Curve;
 use super::dosing::{Dosing, DrugApplication};
 use super::terminal::TerminalPhase;
+use crate::units::Dimension;
 use std::collections::BTreeMap;
+
+/// Dimension of the outputs for which the catalogue is made.
+const MOLAR: &str = "Concentration (molar)";
 
 /// One parameter with its value in base units.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -20,6 +24,23 @@ impl PkValue {
     #[must_use]
     pub fn display(&self) -> f64 {
         self.parameter.display(self.value)
+    }
+
+    /// Returns the value and its unit for an output in this base unit. The catalogue is one of molar concentrations: the
+    /// highest value and the area of another output are in the unit of that output, and what rests on a concentration
+    /// has no unit then.
+    #[must_use]
+    pub fn display_in(&self, unit: &str) -> (f64, String) {
+        let own = self.parameter;
+        if unit.is_empty() || Dimension::from_name(MOLAR).is_some_and(|d| d.base() == unit) {
+            return (self.display(), own.display_unit.to_owned());
+        }
+        match own.dimension {
+            MOLAR => (self.value, unit.to_owned()),
+            "AUC (molar)" => (self.value, format!("{unit}*min")),
+            "Time" | "Fraction" => (self.display(), own.display_unit.to_owned()),
+            _ => (self.value, String::new()),
+        }
     }
 }
 

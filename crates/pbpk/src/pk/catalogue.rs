@@ -51,18 +51,18 @@ impl PkParameter {
 }
 
 /// Dimension with its base unit, report unit and factor.
-type Measured = (&'static str, &'static str, &'static str, f64);
+pub(super) type Measured = (&'static str, &'static str, &'static str, f64);
 
-const CONCENTRATION: Measured = ("Concentration (molar)", "µmol/l", "µmol/l", 1.0);
+pub(super) const CONCENTRATION: Measured = ("Concentration (molar)", "µmol/l", "µmol/l", 1.0);
 const CONCENTRATION_NORM: Measured = ("Concentration (mass)", "kg/l", "mg/l", 1e6);
-const TIME: Measured = ("Time", "min", "h", 1.0 / 60.0);
-const AREA: Measured = ("AUC (molar)", "µmol*min/l", "µmol*min/l", 1.0);
+pub(super) const TIME: Measured = ("Time", "min", "h", 1.0 / 60.0);
+pub(super) const AREA: Measured = ("AUC (molar)", "µmol*min/l", "µmol*min/l", 1.0);
 const AREA_NORM: Measured = ("AUC (mass)", "kg*min/l", "µg*min/l", 1e9);
-const FRACTION: Measured = ("Fraction", "", "", 1.0);
+pub(super) const FRACTION: Measured = ("Fraction", "", "", 1.0);
 const CLEARANCE: Measured = ("Flow per weight", "l/min/kg", "ml/min/kg", 1e3);
 const VOLUME: Measured = ("Volume per body weight", "l/kg", "ml/kg", 1e3);
 
-const fn entry(
+pub(super) const fn entry(
     name: &'static str,
     mode: DosingMode,
     measured: Measured,

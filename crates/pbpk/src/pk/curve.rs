@@ -3,6 +3,9 @@
 use super::terminal::TerminalPhase;
 use std::fmt;
 
+/// Times that differ by this part of the largest are the same.
+const ROUNDING: f64 = 1e-12;
+
 /// Why two lists are no curve.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum CurveError {
@@ -84,6 +87,35 @@ impl<'a> Curve<'a> {
             times: self.times.get(a..=b)?,
             values: self.values.get(a..=b)?,
         })
+    }
+
+    /// Returns the points from `from` to `to`, with values at both ends that are linear between the points beside them;
+    /// `None` if an end lies outside the curve. An end that is a point but for rounding is that point.
+    pub(super) fn window(&self, from: f64, to: f64) -> Option<(Vec<f64>, Vec<f64>)> {
+        let tiny = ROUNDING * self.end().abs().max(self.start().abs());
+        if !(from < to && from >= self.start() - tiny && to <= self.end() + tiny) {
+            return None;
+        }
+        let inside = self
+            .points()
+            .filter(|(t, _)| *t > from + tiny && *t < to - tiny);
+        let ends = |time: f64| (time, self.linear(time, tiny));
+        let all = std::iter::once(ends(from)).chain(inside).chain([ends(to)]);
+        Some(all.unzip())
+    }
+
+    /// Value at a time, linear between two points.
+    fn linear(&self, time: f64, tiny: f64) -> f64 {
+        let near = self.points().find(|(t, _)| (t - time).abs() <= tiny);
+        let later = self.points().skip(1);
+        let around = || {
+            let mut pairs = self.points().zip(later);
+            let ((t0, v0), (t1, v1)) = pairs.find(|(a, b)| a.0 <= time && time <= b.0)?;
+            Some(v0 + (v1 - v0) * (time - t0) / (t1 - t0))
+        };
+        near.map(|(_, value)| value)
+            .or_else(around)
+            .unwrap_or(f64::NAN)
     }
 
     /// Position of the grid point nearest to a time; the later of two equally near.

@@ -128,6 +128,10 @@ impl Dosing {
             let (Some(start), Some(mass)) = (found.start, found.mass) else {
                 continue;
             };
+            // A regimen takes the dose of what it replaces away.
+            if mass == 0.0 {
+                continue;
+            }
             let dose = weight.filter(|w| *w > 0.0).map(|w| mass / w);
             match applications.iter_mut().find(|a| a.start == start) {
                 Some(a) => {

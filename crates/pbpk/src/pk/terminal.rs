@@ -37,6 +37,11 @@ impl TerminalPhase {
             }
             logs.push((t, log));
         }
+        // A plateau has no slope but that of rounding.
+        let first = logs.first().map(|p| p.1);
+        if logs.iter().all(|p| Some(p.1) == first) {
+            return None;
+        }
         #[expect(clippy::cast_precision_loss, reason = "a number of points")]
         let n = used as f64;
         let (mean_t, mean_log) = (

@@ -204,7 +204,7 @@ impl Cohort {
 }
 
 /// Returns a number in (0, 1).
-fn uniform(seed: u64, column: u64, row: u64) -> f64 {
+pub(crate) fn uniform(seed: u64, column: u64, row: u64) -> f64 {
     ((mixed(seed, column, row) >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
 }
 

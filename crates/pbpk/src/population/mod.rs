@@ -15,6 +15,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 pub use ageing::AgeingTables;
+pub(crate) use cohort::uniform;
 pub use cohort::{Cohort, Distribution, VariedParameter};
 pub use correlation::ScoreCorrelation;
 pub use table::{Covariate, ParameterColumn, Population, PopulationError};

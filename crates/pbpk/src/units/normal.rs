@@ -48,13 +48,40 @@ pub fn part_below(z: f64) -> f64 {
         0.5 + density * sum
     } else {
         let x = z.abs();
-        let fraction = (1..=FRACTION_TERMS)
-            .rev()
-            .fold(x, |f, k| x + f64::from(k) / f);
-        let tail = density / fraction;
+        let tail = density / tail_fraction(x);
         if z < 0.0 { tail } else { 1.0 - tail }
     };
     part.clamp(f64::MIN_POSITIVE, 1.0 - f64::EPSILON / 2.0)
+}
+
+/// Returns the natural logarithm of the part of the standard normal distribution below z, also where that part is too
+/// small for a number.
+#[must_use]
+pub fn ln_part_below(z: f64) -> f64 {
+    if z > -SERIES_MAX {
+        // Above 0 the tail has more digits than what is left.
+        return match z > 0.0 {
+            true => (-part_below(-z)).ln_1p(),
+            false => part_below(z).ln(),
+        };
+    }
+    -0.5 * z * z - 0.5 * std::f64::consts::TAU.ln() - tail_fraction(-z).ln()
+}
+
+/// Returns the density at z over the part below z.
+#[must_use]
+pub fn density_ratio(z: f64) -> f64 {
+    if z > -SERIES_MAX {
+        return (-0.5 * z * z).exp() / std::f64::consts::TAU.sqrt() / part_below(z);
+    }
+    tail_fraction(-z)
+}
+
+/// Laplace's continued fraction: the density at x over the part above x, for x of at least [`SERIES_MAX`].
+fn tail_fraction(x: f64) -> f64 {
+    (1..=FRACTION_TERMS)
+        .rev()
+        .fold(x, |f, k| x + f64::from(k) / f)
 }
 
 /// Largest argument of the series, and the terms of the continued fraction beyond it.

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use crate::cli::{Done, example, folder, sim};
+use crate::cli::{Done, example, folder, observed, sim};
 
 const OUTPUT: &str = "Example|Organism|Central|Drug|Concentration";
 
@@ -269,4 +269,53 @@ fn results_name_the_release_that_they_follow() {
     };
     assert_eq!(release(&[]), "12.4.3");
     assert_eq!(release(&["--osp-version", "13-dev"]), "13-dev");
+}
+
+#[test]
+fn a_sheet_of_a_workbook_gives_the_fit_of_its_text() {
+    let folder = folder("sheet");
+    let text = std::fs::read_to_string(observed()).unwrap();
+    let cell = |text: &str| match text.trim().parse::<f64>() {
+        Ok(number) => tables::SheetCell::Number(number),
+        Err(_) => tables::SheetCell::Text(text.trim().to_owned()),
+    };
+    let mut lines = text.lines();
+    let header = lines
+        .next()
+        .unwrap()
+        .split(',')
+        .map(str::to_owned)
+        .collect();
+    let rows = lines
+        .map(|line| line.split(',').map(cell).collect())
+        .collect();
+    let data = tables::WorkSheet {
+        name: "Data".to_owned(),
+        header,
+        rows,
+    };
+    let empty = tables::WorkSheet {
+        name: "Notes".to_owned(),
+        header: vec!["nothing".to_owned()],
+        rows: Vec::new(),
+    };
+    let file = folder.join("observed.xlsx");
+    std::fs::write(&file, tables::workbook(&[empty, data]).unwrap()).unwrap();
+    let file = file.display().to_string();
+    let fit = |words: &[&str]| {
+        let vary = ["--vary", "Example|Organism|Clearance=0.01..1"];
+        let model = example();
+        let mut all = vec!["fit", &model];
+        all.extend(words.iter().chain(&vary));
+        sim(&all)
+    };
+    let (text, sheet) = (fit(&[&observed()]), fit(&[&file, "--sheet", "Data"]));
+    assert_eq!(sheet.code, 0, "{}", sheet.err);
+    assert_eq!(sheet.out, text.out);
+    let other = fit(&[&file, "--sheet", "Other"]);
+    assert!(
+        other.err.contains("its sheets are Notes, Data"),
+        "{}",
+        other.err
+    );
 }

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pbpk::compile::{CompileError, Structure};
 use pbpk::model::{Model, ModelFormat};
 use pbpk::read::{ReadOptions, XmlLimits};
+use pbpk::regimen::{Regimen, RegimenError};
 use pbpk::watch::{Interrupt, Watch};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -27,9 +28,23 @@ pub struct ModelRef {
     pub path: PathBuf,
     /// SHA-256 of its content, in hex.
     pub sha256: String,
+    /// Regimens that it is given instead of its own doses.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub regimens: Vec<String>,
 }
 
 impl ModelRef {
+    /// Reads a model from its content and gives it the regimens.
+    fn parse(&self, bytes: &[u8], watch: &Watch<'_>) -> Result<Model, Fault> {
+        let read = pbpk::read::read_watched(bytes, &ReadOptions::default(), watch)?;
+        if self.regimens.is_empty() {
+            return Ok(read);
+        }
+        let parsed = self.regimens.iter().map(|text| text.parse());
+        let regimens = parsed.collect::<Result<Vec<Regimen>, RegimenError>>()?;
+        Ok(pbpk::regimen::apply(read, &regimens, watch.question())?.0)
+    }
+
     /// Returns the content of the file, which has to be unchanged.
     ///
     /// # Errors
@@ -78,30 +93,36 @@ pub struct ModelLibrary {
 #[derive(Debug)]
 struct CachedStructure {
     sha256: String,
+    regimens: Vec<String>,
     selection: QuantitySelection,
     structure: Arc<Structure>,
 }
 
 impl ModelLibrary {
-    /// Reads a file and compiles it.
+    /// Reads a file, gives it regimens and compiles it.
     ///
     /// # Errors
     /// [`Fault`] if the file cannot be read, or is no model that can be run.
-    pub fn read(&self, path: &Path, watch: &Watch<'_>) -> Result<ReadModel, Fault> {
+    pub fn read(
+        &self,
+        path: &Path,
+        regimens: Vec<String>,
+        watch: &Watch<'_>,
+    ) -> Result<ReadModel, Fault> {
         let (bytes, sha256) = content(path, watch)?;
         let model = ModelRef {
             path: path.to_path_buf(),
             sha256,
+            regimens,
         };
         let length = bytes.len() as u64;
         let selection = QuantitySelection::File;
-        let structure = match self.find_cached(&model.sha256, &selection) {
+        let structure = match self.find_cached(&model, &selection) {
             Some(kept) => kept,
             None => {
-                let read =
-                    pbpk::read::read_watched(bytes.as_slice(), &ReadOptions::default(), watch)?;
+                let read = model.parse(&bytes, watch)?;
                 drop(bytes);
-                self.compile(Arc::new(read), &model.sha256, selection, watch)?
+                self.compile(Arc::new(read), &model, selection, watch)?
             }
         };
         Ok(ReadModel {
@@ -121,21 +142,29 @@ impl ModelLibrary {
         selection: &QuantitySelection,
         watch: &Watch<'_>,
     ) -> Result<Arc<Structure>, Fault> {
-        if let Some(kept) = self.find_cached(&model.sha256, selection) {
+        if let Some(kept) = self.find_cached(model, selection) {
             return Ok(kept);
         }
-        if let Some(other) = self.find_cached(&model.sha256, &QuantitySelection::File) {
+        if let Some(other) = self.find_cached(model, &QuantitySelection::File) {
             let read = Arc::new(other.model().clone());
-            return self.compile(read, &model.sha256, selection.clone(), watch);
+            return self.compile(read, model, selection.clone(), watch);
         }
         let bytes = model.content(watch)?;
-        let read = pbpk::read::read_watched(bytes.as_slice(), &ReadOptions::default(), watch)?;
-        self.compile(Arc::new(read), &model.sha256, selection.clone(), watch)
+        let read = model.parse(&bytes, watch)?;
+        self.compile(Arc::new(read), model, selection.clone(), watch)
     }
 
-    fn find_cached(&self, sha256: &str, selection: &QuantitySelection) -> Option<Arc<Structure>> {
+    fn find_cached(
+        &self,
+        model: &ModelRef,
+        selection: &QuantitySelection,
+    ) -> Option<Arc<Structure>> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let is = |kept: &CachedStructure| kept.sha256 == sha256 && kept.selection == *selection;
+        let is = |kept: &CachedStructure| {
+            kept.sha256 == model.sha256
+                && kept.regimens == model.regimens
+                && kept.selection == *selection
+        };
         let at = kept.iter().position(is)?;
         let found = kept.remove(at)?;
         let structure = Arc::clone(&found.structure);
@@ -146,7 +175,7 @@ impl ModelLibrary {
     fn compile(
         &self,
         model: Arc<Model>,
-        sha256: &str,
+        of: &ModelRef,
         selection: QuantitySelection,
         watch: &Watch<'_>,
     ) -> Result<Arc<Structure>, Fault> {
@@ -169,7 +198,8 @@ impl ModelLibrary {
             kept.pop_front();
         }
         kept.push_back(CachedStructure {
-            sha256: sha256.to_owned(),
+            sha256: of.sha256.clone(),
+            regimens: of.regimens.clone(),
             selection,
             structure: Arc::clone(&structure),
         });
@@ -306,7 +336,10 @@ mod tests {
         let place = root.join("models/model.xml");
         std::os::unix::fs::symlink(root.join("other.xml"), &place).unwrap();
         let library = ModelLibrary::default();
-        let wrong = library.read(&place, &Watch::default()).unwrap_err().message;
+        let wrong = library
+            .read(&place, Vec::new(), &Watch::default())
+            .unwrap_err()
+            .message;
         assert!(wrong.contains("a link has come into its path"), "{wrong}");
         std::fs::remove_dir_all(root).unwrap();
     }

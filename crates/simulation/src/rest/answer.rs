@@ -9,6 +9,7 @@ use http::request::Parts;
 use http::{HeaderName, HeaderValue, StatusCode};
 use net::http::server::{Response, ResponseBody};
 use serde_json::{Value, json};
+use toolkit::face::Challenge;
 
 use crate::fault::{Fault, Kind, envelope};
 use crate::models::uuid;
@@ -84,24 +85,17 @@ impl PendingAnswer {
 
     /// Returns the answer to a caller without a valid credential.
     pub(super) fn unknown(&self, fault: IdentityFault) -> Response {
-        let (kind, challenge) = match fault {
-            IdentityFault::Missing | IdentityFault::UserUnknown => {
-                (Kind::Unauthorized, "Bearer realm=\"durward\"")
-            }
-            IdentityFault::OtherUser => (Kind::Forbidden, "Bearer realm=\"durward\""),
-            IdentityFault::Unknown | IdentityFault::Expired | IdentityFault::Revoked => (
-                Kind::Unauthorized,
-                "Bearer realm=\"durward\", error=\"invalid_token\"",
-            ),
-            IdentityFault::OutOfScope => (
-                Kind::Forbidden,
-                "Bearer realm=\"durward\", error=\"insufficient_scope\"",
-            ),
+        let challenge = Challenge::of(fault);
+        let kind = match challenge.status {
+            403 => Kind::Forbidden,
+            _ => Kind::Unauthorized,
         };
         let mut response = self.fault(&Fault::new(kind, fault.sentence()));
-        response
-            .headers_mut()
-            .insert(WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
+        if let Ok(status) = StatusCode::from_u16(challenge.status) {
+            *response.status_mut() = status;
+        }
+        let challenge = HeaderValue::from_static(challenge.header());
+        response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
         response
     }
 }

@@ -22,7 +22,7 @@ use http::{Method, StatusCode};
 use net::http::server::{Request, Response};
 use serde_json::{Value, json};
 use toolkit::Trace;
-use toolkit::face::{Behalf, Face, Revocations, Route, Scope};
+use toolkit::face::{Behalf, Face, Route, Scope};
 use toolkit::mcp::{META_FAILURE, META_REFUSAL};
 use toolkit::server::BoxFuture;
 
@@ -82,8 +82,6 @@ pub struct RestFace {
     probing: tokio::sync::Mutex<()>,
     /// When it was made, in milliseconds since 1970.
     since_ms: i64,
-    /// Streams that are open.
-    revocations: Revocations,
 }
 
 impl RestFace {
@@ -112,7 +110,6 @@ impl RestFace {
             probed: RwLock::default(),
             probing: tokio::sync::Mutex::default(),
             since_ms: now_ms(),
-            revocations: Revocations::default(),
         }
     }
 
@@ -402,12 +399,7 @@ impl Face<Request, Response> for RestFace {
         })
     }
 
-    fn expel(&self, caller: &Arc<str>) {
-        self.revocations.revoke(caller);
-    }
-
     fn tick(&self) {
-        self.revocations.tidy();
         // A probe is good for a minute.
         let mut probed = self.probed.write().unwrap_or_else(PoisonError::into_inner);
         let old = |(at, _): &(std::time::Instant, _)| at.elapsed().as_secs() >= 60;

@@ -92,8 +92,8 @@ impl RestFace {
         let mut watch = keeper.jobs.watch(&caller, &id)?;
         let (sender, answer) = stream(EVENTS_MAX);
         let inspected = self.inspecting();
-        let revocation = self.revocations.watch(&caller);
-        if behalf.caller.is_expelled() {
+        let revoked = behalf.caller.revocation.revoked();
+        if behalf.caller.is_revoked() {
             // Revoked while the call was judged: there is no later check.
             return Err(Fault::new(Kind::Unauthorized, "the key is no longer valid"));
         }
@@ -139,8 +139,7 @@ impl RestFace {
         tokio::spawn(async move {
             tokio::select! {
                 () = telling => {}
-                // The caller's key is good no longer.
-                () = revocation.revoked() => {}
+                () = revoked => {}
             }
         });
         let mut response = http::Response::new(answer);

@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use loaded::{ChangedValue, LoadedSimulation, UpdateMode, apply};
 
+use gate::caller::CALLERS_MAX;
+
 use crate::fault::{Fault, Kind};
 
 /// Longest id of a simulation, in characters.
 pub const ID_CHARS_MAX: usize = 64;
-/// Most callers that have something loaded.
-const CALLERS_MAX: usize = 1_024;
 
 /// A simulation that a caller has loaded.
 pub type Shared = Arc<Mutex<LoadedSimulation>>;

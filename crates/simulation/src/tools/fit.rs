@@ -8,7 +8,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pbpk::compile::{Instance, Structure};
-use pbpk::fit::{FitError, FitParameter, FitProblem, FitResult, Observation, ResidualModel, fit};
+use pbpk::fit::{
+    FitError, FitParameter, FitProblem, FitResult, IntervalMethod, LikelihoodOptions,
+    LikelihoodSummary, Observation, ResidualModel, fit,
+};
 use pbpk::path;
 use pbpk::watch::{Interrupt, Question, Watch};
 use serde_json::{Value, json};
@@ -39,11 +42,12 @@ pub(super) fn run(context: &CallContext<'_>, args: Args<'_>) -> Result<Value, Fa
     }
     let varied = varied(args)?;
     let observed = read(args, "observations")?;
-    let errors = match args.text("errors").unwrap_or("log") {
-        "log" => ResidualModel::Log,
-        "absolute" => ResidualModel::Absolute,
-        _ => return Err(Fault::input("errors", "errors is log or absolute").code("value_error")),
-    };
+    let errors =
+        ResidualModel::from_name(args.text("errors").unwrap_or("log")).ok_or_else(|| {
+            let names = ResidualModel::ALL.map(ResidualModel::name).join(", ");
+            Fault::input("errors", format!("errors is one of {names}")).code("value_error")
+        })?;
+    let options = likelihood_options(args)?;
     let until = Instant::now() + Duration::from_millis(context.service.configured.job_timeout_ms);
     let cancel = &context.cancel;
     let ask = || match cancel.is_cancelled() {
@@ -66,6 +70,7 @@ pub(super) fn run(context: &CallContext<'_>, args: Args<'_>) -> Result<Value, Fa
     problem.set_watch(&ask);
     let osp_version = context.osp_version(args)?;
     problem.with_release(osp_version);
+    problem.with_likelihood(options);
     let found = fit(&problem).map_err(fit_fault)?;
     let applied = args.is_set("apply");
     if applied {
@@ -82,14 +87,54 @@ pub(super) fn run(context: &CallContext<'_>, args: Args<'_>) -> Result<Value, Fa
         }
         *loaded = trial;
     }
-    Ok(json!({
+    let mut answer = json!({
         "simulationId": start.id,
         "estimates": estimates(&individual, &parameters, &found), "ospVersion": osp_version.name(),
         "sumOfSquares": number(found.sum_of_squares), "sigma": number(found.sigma),
         "observations": observations.len(), "degreesOfFreedom": found.degrees,
         "runs": found.runs, "converged": found.converged, "applied": applied,
         "fitted": compare_outputs(&structure, &observations, &found),
-    }))
+    });
+    if let (Some(found), Some(members)) = (&found.likelihood, answer.as_object_mut()) {
+        let described = describe_likelihood(&structure, found);
+        members.insert("likelihood".to_owned(), described);
+    }
+    Ok(answer)
+}
+
+fn likelihood_options(args: Args<'_>) -> Result<LikelihoodOptions, Fault> {
+    let count = |name: &str, none: u64| args.get(name).and_then(Value::as_u64).unwrap_or(none);
+    let intervals = match args.text("intervals").unwrap_or("profile") {
+        "profile" => IntervalMethod::Profile,
+        "hessian" => IntervalMethod::Hessian,
+        _ => {
+            let wrong = "intervals is profile or hessian";
+            return Err(Fault::input("intervals", wrong).code("value_error"));
+        }
+    };
+    Ok(LikelihoodOptions {
+        // The schema has the bound.
+        starts: usize::try_from(count("starts", 1)).unwrap_or(1),
+        seed: count("seed", 0),
+        intervals,
+    })
+}
+
+/// Returns criteria, standard deviations and starts of a fit by likelihood.
+fn describe_likelihood(structure: &Structure, found: &LikelihoodSummary) -> Value {
+    let sigmas = found.sigmas.iter().map(|sigma| {
+        let position = structure.outputs().get(sigma.output);
+        let path = position.map_or("", |position| path_and_unit(structure, *position).0);
+        json!({"output": path, "kind": sigma.kind, "value": number(sigma.value)})
+    });
+    let hessian = found.hessian.iter();
+    let hessian = hessian.map(|(low, high)| json!({"low": number(*low), "high": number(*high)}));
+    let starts = found.starts.iter().map(|objective| number(*objective));
+    json!({
+        "objective": number(found.objective), "aic": number(found.aic), "bic": number(found.bic),
+        "sigmas": sigmas.collect::<Vec<_>>(), "hessian": hessian.collect::<Vec<_>>(),
+        "starts": starts.collect::<Vec<_>>(), "warnings": found.warnings,
+    })
 }
 
 fn varied(args: Args<'_>) -> Result<Vec<VariedParameter>, Fault> {

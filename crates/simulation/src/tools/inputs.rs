@@ -59,9 +59,23 @@ pub(super) fn load() -> Value {
         json!({
             "filePath": file(),
             "simulationId": maybe_name(64),
+            "regimen": regimen(),
         }),
         &["filePath"],
     )
+}
+
+/// Returns the schema of regimens.
+fn regimen() -> Value {
+    let text = maybe_text();
+    json!({
+        "type": ["array", "null"], "maxItems": 100,
+        "items": {"type": ["object", "string"], "maxLength": TEXT_CHARS_MAX, "properties": {
+            "dose": text, "loading": text, "container": text, "start": text, "interval": text, "infusion": text,
+            "number": maybe_count(1, 1_000), "steady": {"type": ["boolean", "null"]},
+        }},
+        "description": "Doses instead of the file's: objects such as {dose: '250 mg', interval: '12 h', number: 6}, or texts such as '250 mg,interval=12 h,number=6'. loading is another first dose, infusion its duration, container the application, steady: doses come first until the curves repeat."
+    })
 }
 
 /// Returns a model file. Blank or too long paths are refused in the search for files, so that the fault is the same
@@ -337,7 +351,10 @@ pub(super) fn fit() -> Value {
                 "properties": {"path": text(), "min": bound, "max": bound}
             }},
             "observations": observed(),
-            "errors": {"type": ["string", "null"], "description": "log (differences of logarithms, the default) or absolute."},
+            "errors": {"type": ["string", "null"], "description": "Least squares: log (differences of logarithms, the default) or absolute. Likelihood with standard deviations that are estimated, and values below lloq by M3: additive, proportional, combined or log-normal."},
+            "starts": {"type": ["integer", "null"], "minimum": 1, "maximum": 100, "description": "With a likelihood, number of starts."},
+            "seed": maybe_count(0, u32::MAX),
+            "intervals": {"type": ["string", "null"], "description": "With a likelihood: profile (the default) or hessian."},
             "apply": {"type": ["boolean", "null"], "description": "Whether the estimates are set in the simulation."},
             "ospVersion": osp_version(),
         }),

@@ -35,7 +35,14 @@ pub(super) fn load(context: &CallContext<'_>, args: Args<'_>) -> Result<Value, F
     };
     let sessions = &context.service.sessions;
     sessions.room(context.caller, &id)?;
-    let loaded = read(context, &file, &id)?;
+    let regimens = args.get("regimen").and_then(Value::as_array);
+    let regimens = regimens.into_iter().flatten().map(regimen_text);
+    let regimens = regimens.collect::<Result<Vec<String>, Fault>>()?;
+    if context.service.over_r().is_some() && !regimens.is_empty() {
+        let wrong = "regimens are given by the native engine, and this server solves models over R";
+        return Err(Fault::of(Kind::EnvironmentMissing, "regimen", wrong));
+    }
+    let loaded = read(context, &file, &id, regimens)?;
     let warnings: Vec<&str> = {
         let all = loaded.structure().model().warnings.iter();
         all.take(WARNINGS_MAX).map(String::as_str).collect()
@@ -75,12 +82,41 @@ pub(super) fn read(
     context: &CallContext<'_>,
     file: &Path,
     id: &str,
+    regimens: Vec<String>,
 ) -> Result<LoadedSimulation, Fault> {
     let cancel = &context.cancel;
     let ask = || cancel.is_cancelled().then_some(Interrupt::Cancelled);
     let watch = Watch::new(Some(&ask));
-    let read = context.service.library.read(file, &watch)?;
+    let read = context.service.library.read(file, regimens, &watch)?;
     Ok(LoadedSimulation::new(id, read, &watch)?)
+}
+
+/// Returns a regimen in the notation of `--dose`: as it is, or from the members of an object.
+fn regimen_text(one: &Value) -> Result<String, Fault> {
+    let wrong = |what: String| Fault::input("regimen", what).code("value_error");
+    let text = match one {
+        Value::String(text) => text.clone(),
+        Value::Object(members) => {
+            let member = |(name, value): (&String, &Value)| match value {
+                Value::Null => None,
+                Value::String(text) => Some(format!("{name}={text}")),
+                other => Some(format!("{name}={other}")),
+            };
+            members
+                .iter()
+                .filter_map(member)
+                .collect::<Vec<_>>()
+                .join(",")
+        }
+        _ => {
+            let what = "a regimen is a text such as '250 mg,interval=12 h,number=6', or an object";
+            return Err(wrong(what.to_owned()));
+        }
+    };
+    let parsed: Result<pbpk::regimen::Regimen, _> = text.parse();
+    parsed
+        .map(|_| text)
+        .map_err(|error| wrong(error.to_string()))
 }
 
 fn stem(file: &Path) -> Result<String, Fault> {

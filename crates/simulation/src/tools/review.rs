@@ -38,7 +38,7 @@ type Check = (&'static str, Vec<String>);
 /// Returns whether the file is still what was loaded, and every number of the model is one and within its bounds.
 fn consistency(context: &CallContext<'_>, loaded: &LoadedSimulation) -> Vec<Check> {
     let model = loaded.structure().model();
-    let same = match read(context, &loaded.model.path, &loaded.id) {
+    let same = match read(context, &loaded.model.path, &loaded.id, Vec::new()) {
         Ok(now) if now.model.sha256 == loaded.model.sha256 => Vec::new(),
         Ok(_) => vec![format!(
             "{}: the file has changed since it was loaded",
@@ -291,7 +291,7 @@ pub(super) fn manifest(context: &CallContext<'_>, args: Args<'_>) -> Result<Valu
         .unwrap_or_default()
         .to_string_lossy()
         .to_lowercase();
-    let loaded = read(context, &file, "manifest");
+    let loaded = read(context, &file, "manifest", Vec::new());
     let (status, manifest) = match &loaded {
         Ok(loaded) => {
             let checks = consistency(context, loaded);
@@ -380,7 +380,7 @@ pub(super) fn consistent(context: &CallContext<'_>, args: Args<'_>) -> Result<Va
 
 /// Returns the violations of a model file, each with the path of its object; empty if there are none.
 pub(super) fn violations(context: &CallContext<'_>, file: &std::path::Path) -> Vec<String> {
-    match read(context, file, "artefact") {
+    match read(context, file, "artefact", Vec::new()) {
         Ok(loaded) => {
             let checks = consistency(context, &loaded).into_iter();
             // Warnings of the reader are not faults of the file.

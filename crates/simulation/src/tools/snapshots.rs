@@ -28,6 +28,7 @@ pub(super) fn keep(context: &CallContext<'_>, args: Args<'_>) -> Result<Value, F
         "simulationId": loaded.id,
         "filePath": loaded.model.path,
         "modelSha256": loaded.model.sha256,
+        "regimen": loaded.model.regimens,
         "parameters": parameters.collect::<Vec<Value>>(),
     });
     let before = keeper.index.snapshots(context.caller, &loaded.id)?;
@@ -110,7 +111,9 @@ pub(super) fn restore(context: &CallContext<'_>, args: Args<'_>) -> Result<Value
     // The folders may be others by now.
     let file = context.service.folders.resolve(file_of(snapshot))?;
     context.is_judged(&file)?;
-    let mut loaded = read(context, &file, id)?;
+    let regimens = snapshot.state.get("regimen").and_then(Value::as_array);
+    let regimens = regimens.into_iter().flatten().filter_map(Value::as_str);
+    let mut loaded = read(context, &file, id, regimens.map(str::to_owned).collect())?;
     let was = snapshot.state.get("modelSha256").and_then(Value::as_str);
     if was.is_some_and(|was| was != loaded.model.sha256) {
         let wrong = "the model file is another one than when the snapshot was kept";

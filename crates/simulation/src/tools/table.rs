@@ -245,10 +245,10 @@ pub const TOOLS: &[Tool] = &[
     Tool {
         name: "fit_parameters",
         title: "Fit parameters",
-        about: "Fits parameters of a loaded simulation to measured values, by least squares. parameters: {path, min, max}; observations: {output, unit, timeUnit, times, values, weight}; errors: log or absolute. Gives each estimate with its 95 per cent interval. Nothing is set unless apply is true.",
+        about: "Fits parameters of a loaded simulation to measured values, by least squares or by likelihood. parameters: {path, min, max}; observations: {output, unit, timeUnit, times, values, lloq, weight}; errors: log, absolute, additive, proportional, combined or log-normal. Gives each estimate with its 95 per cent interval; a likelihood gives AIC and BIC besides. Nothing is set unless apply is true.",
         of_bridge: false,
         input: inputs::fit,
-        output: "{simulationId s, estimates [{path s, unit s, start f?, value f?, low f?, high f?, atBound b}], ospVersion s, sumOfSquares f?, sigma f?, observations i, degreesOfFreedom i, runs i, converged b, applied b, fitted [{output s, unit s, points [{time f?, observed f?, fitted f?}]}]}",
+        output: "{simulationId s, estimates [{path s, unit s, start f?, value f?, low f?, high f?, atBound b}], ospVersion s, sumOfSquares f?, sigma f?, observations i, degreesOfFreedom i, runs i, converged b, applied b, fitted [{output s, unit s, points [{time f?, observed f?, fitted f?}]}], ~likelihood {objective f?, aic f?, bic f?, sigmas [{output s, kind s, value f?}], hessian [{low f?, high f?}], starts [f?], warnings [s]}}",
         run: fit::run,
         ..CHANGES
     },

@@ -106,6 +106,19 @@ impl Opened {
         Ok(Arc::clone(open.insert(keeper)))
     }
 
+    /// Cancels a revoked caller's jobs.
+    pub async fn cancel_all(self: Arc<Self>, caller: Arc<str>) {
+        let keeper = self.0.lock().await.clone();
+        let Some(keeper) = keeper else { return };
+        let cancelled = keeper.ask(move |jobs| jobs.cancel_all(&caller, now_ms()));
+        if let Err(failure) = cancelled.await {
+            tracing::warn!(
+                wrong = failure.message,
+                "jobs of a revoked caller are not cancelled"
+            );
+        }
+    }
+
     /// Opens them where an earlier process has kept something, so that its jobs are followed though nobody asks.
     pub async fn take_up(&self, kept: Arc<Kept>, pool: Arc<Pool>, hosts: Arc<Hosts>) {
         let mut wrong = None;

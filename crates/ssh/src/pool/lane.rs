@@ -4,11 +4,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use share::SharePermit;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use super::channel_limit::ChannelLimit;
 use super::place::{Place, Places};
-use super::share::{Share, Shares};
 use super::{Counts, LaneState, SlotFault};
 use crate::hosts::{Host, Limits};
 use crate::upstream::{Channel, ConnectFault, Connection, Ended, Led, OpenFault, Sftp, Way};
@@ -27,8 +28,6 @@ const STALLED_AFTER: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(super) struct Lane {
     host: Arc<Host>,
-    /// Whoever it was made for, where that caller has to leave room for others.
-    pub sharer: Option<Arc<str>>,
     limits: Limits,
     counts: Arc<Counts>,
     links: Mutex<Vec<Arc<Link>>>,
@@ -38,8 +37,8 @@ pub(super) struct Lane {
     opening: AtomicUsize,
     /// Calls that have no channel yet.
     asking: AtomicUsize,
-    /// What callers have who have to leave room for others.
-    shares: Shares,
+    /// Shares of callers that have to leave room for others.
+    limit: ChannelLimit,
     /// Channels of one connection, as far as the server has shown.
     channels_max: AtomicUsize,
     /// Told when a channel is free, or a connection is made or failed.
@@ -76,8 +75,8 @@ pub(crate) struct Slot {
     place: Option<Place>,
     lane: Arc<Lane>,
     link: Arc<Link>,
-    /// What it takes of its caller's part.
-    share: Option<Share>,
+    /// Counts for a caller that has to leave room for others.
+    permit: Option<SharePermit>,
 }
 
 /// The place of a channel whose command is under way.
@@ -148,7 +147,7 @@ impl Drop for Slot {
             (_, place) => drop(place),
         }
         // Its caller's next call finds the place free.
-        self.share = None;
+        self.permit = None;
         self.lane.changed.notify_one();
         Lane::prepare(&self.lane, &self.link);
     }
@@ -212,21 +211,19 @@ enum Look<'l> {
 }
 
 impl Lane {
-    pub fn new(
-        (host, sharer): (Arc<Host>, Option<Arc<str>>),
-        limits: Limits,
-        counts: Arc<Counts>,
-    ) -> Self {
+    pub fn new(host: Arc<Host>, limits: Limits, counts: Arc<Counts>) -> Self {
         Self {
             host,
-            sharer,
             limits,
             counts,
             links: Mutex::default(),
             stalled: Mutex::default(),
             opening: AtomicUsize::new(0),
             asking: AtomicUsize::new(0),
-            shares: Shares::default(),
+            limit: ChannelLimit::new(
+                limits.connections_max.max(1) * limits.channels_max.max(1),
+                limits.queue_max,
+            ),
             channels_max: AtomicUsize::new(limits.channels_max.max(1)),
             changed: Notify::new(),
             failed: Mutex::new(None),
@@ -239,16 +236,14 @@ impl Lane {
         way: &Way<'_>,
         sharer: Option<&Arc<str>>,
     ) -> Result<Slot, SlotFault> {
-        let own = sharer.map(|caller| self.shares.of(caller));
-        let Some(own) = own else {
+        let Some(caller) = sharer else {
             return self.any_slot(way).await;
         };
-        let _asking = own.ask(self.limits.queue_max)?;
-        let channels =
-            || self.limits.connections_max.max(1) * self.channels_max.load(Ordering::Relaxed);
-        let share = own.take(channels, self.limits.queue_wait()).await?;
+        let _call = self.limit.call_permit(caller)?;
+        let wait = self.limits.queue_wait();
+        let permit = self.limit.channel_permit(caller, wait).await?;
         let mut slot = self.any_slot(way).await?;
-        slot.share = Some(share);
+        slot.permit = Some(permit);
         Ok(slot)
     }
 
@@ -354,7 +349,7 @@ impl Lane {
             place: Some(place),
             lane: Arc::clone(self),
             link: Arc::clone(link),
-            share: None,
+            permit: None,
         };
         Self::prepare(self, link);
         Ok(Some(slot))
@@ -363,7 +358,10 @@ impl Lane {
     /// The server gave no channel for this place: it takes fewer than was thought.
     fn learn(&self, link: &Link, place: Place) {
         if let Some(places) = link.places.give_up(place) {
-            self.channels_max.fetch_min(places, Ordering::Relaxed);
+            let before = self.channels_max.fetch_min(places, Ordering::Relaxed);
+            let channels = before.min(places);
+            self.limit
+                .set_channels(self.limits.connections_max.max(1) * channels);
         }
     }
 

@@ -4,10 +4,10 @@
 //! nothing else. One of its channels is opened ahead, so that a command costs one round trip. A call waits
 //! for a channel within bounds: how many wait, and how long.
 
+mod channel_limit;
 mod fault;
 mod lane;
 mod place;
-mod share;
 mod shell;
 
 use std::collections::HashMap;
@@ -18,6 +18,7 @@ use std::time::Duration;
 pub(crate) use fault::SlotFault;
 use lane::Lane;
 pub(crate) use lane::Slot;
+use share::{ShareLimits, SharePermit, SharePool, Shortage};
 use shell::Heard;
 use toolkit::measure::{Measure, Measured};
 use toolkit::server::Failure;
@@ -36,7 +37,9 @@ const HOME_WAIT: Duration = Duration::from_secs(2);
 pub(crate) struct Pool {
     hosts: Arc<Hosts>,
     environment: Environment,
-    lanes: Mutex<HashMap<Key, Arc<Lane>>>,
+    lanes: Mutex<HashMap<Key, HeldLane>>,
+    /// Permits of lanes that one session has alone, by host.
+    own_lanes: Mutex<HashMap<Arc<Host>, SharePool>>,
     pub counts: Arc<Counts>,
     tidying: OnceLock<()>,
     shells: shell::Shells,
@@ -52,7 +55,14 @@ struct Key {
     owner: Option<Arc<str>>,
 }
 
-/// Whoever has connections that nobody shares.
+/// A lane, and its permit if one session has it alone.
+#[derive(Debug)]
+struct HeldLane {
+    lane: Arc<Lane>,
+    _permit: Option<SharePermit>,
+}
+
+/// A session with connections of its own.
 #[derive(Debug, Clone)]
 pub(crate) struct Own {
     /// The session.
@@ -109,7 +119,7 @@ impl Counts {
     }
 }
 
-/// How a lane stands.
+/// State of a lane.
 #[derive(Debug, Clone)]
 pub(crate) struct LaneState {
     pub key: String,
@@ -126,6 +136,7 @@ impl Pool {
             hosts,
             environment,
             lanes: Mutex::default(),
+            own_lanes: Mutex::default(),
             counts: Arc::default(),
             tidying: OnceLock::new(),
             shells: shell::Shells::default(),
@@ -244,9 +255,9 @@ impl Pool {
             host: Arc::clone(host),
             owner: Some(Arc::clone(owner)),
         };
-        let lane = self.lanes().remove(&key);
-        if let Some(lane) = lane {
-            lane.close().await;
+        let held = self.lanes().remove(&key);
+        if let Some(held) = held {
+            held.lane.close().await;
         }
     }
 
@@ -266,48 +277,83 @@ impl Pool {
             owner: own.map(|own| Arc::clone(&own.owner)),
         };
         let mut lanes = self.lanes();
-        if let Some(lane) = lanes.get(&key) {
-            return Ok(Arc::clone(lane));
+        if let Some(held) = lanes.get(&key) {
+            return Ok(Arc::clone(&held.lane));
         }
         let mut limits = self.hosts.limits;
-        if own.is_some() {
-            // Each such lane has one connection; all of a host are as many as may be shared.
-            let most = limits.connections_max.max(1);
-            let alone = lanes
-                .iter()
-                .filter(|(of, _)| of.host == *host && of.owner.is_some());
-            let own = alone.clone().filter(|(_, lane)| lane.sharer.is_some());
-            let own = own.filter(|(_, lane)| lane.sharer.as_ref() == sharer);
-            // Who has to leave room for others has half of them.
-            for (count, most) in [(alone.count(), most), (own.count(), (most / 2).max(1))] {
-                if count >= most {
-                    return Err(SlotFault::ConnectionsMax(most));
-                }
+        let permit = match own {
+            Some(_) => {
+                let permit = self.own_lane_permit(host, limits.connections_max.max(1), sharer)?;
+                limits.connections_max = 1;
+                Some(permit)
             }
-            limits.connections_max = 1;
-        }
-        let whose = (Arc::clone(host), sharer.cloned());
-        let lane = Lane::new(whose, limits, Arc::clone(&self.counts));
-        Ok(Arc::clone(lanes.entry(key).or_insert(Arc::new(lane))))
+            None => None,
+        };
+        let lane = Lane::new(Arc::clone(host), limits, Arc::clone(&self.counts));
+        let lane = Arc::new(lane);
+        let held = HeldLane {
+            lane: Arc::clone(&lane),
+            _permit: permit,
+        };
+        lanes.insert(key, held);
+        Ok(lane)
     }
 
-    /// How every lane stands.
+    /// Returns a permit for a lane that one session has alone. Such lanes have one connection each, and are as many as may be shared;
+    /// a caller that has to leave room for others has half of them.
+    fn own_lane_permit(
+        &self,
+        host: &Arc<Host>,
+        most: usize,
+        sharer: Option<&Arc<str>>,
+    ) -> Result<SharePermit, SlotFault> {
+        let of_caller = (most / 2).max(1);
+        let permits = {
+            let mut all = self
+                .own_lanes
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            let limits = ShareLimits::of_caller(of_caller, most);
+            let of_host = all.entry(Arc::clone(host));
+            of_host.or_insert_with(|| SharePool::new(limits)).clone()
+        };
+        permits.try_acquire(sharer, 1).map_err(|shortage| {
+            SlotFault::ConnectionsMax(match shortage {
+                Shortage::Caller => of_caller,
+                _ => most,
+            })
+        })
+    }
+
+    /// Returns the state of every lane.
     pub fn states(&self) -> Vec<LaneState> {
-        let mut states: Vec<LaneState> = self.lanes().values().map(|lane| lane.state()).collect();
+        let mut states: Vec<LaneState> = self
+            .lanes()
+            .values()
+            .map(|held| held.lane.state())
+            .collect();
         states.sort_by(|a, b| a.key.cmp(&b.key));
         states
     }
 
-    fn lanes(&self) -> MutexGuard<'_, HashMap<Key, Arc<Lane>>> {
+    fn lanes(&self) -> MutexGuard<'_, HashMap<Key, HeldLane>> {
         self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn tidy(&self) {
-        let lanes: Vec<Arc<Lane>> = self.lanes().values().cloned().collect();
+        let lanes: Vec<Arc<Lane>> = {
+            let held = self.lanes();
+            held.values().map(|held| Arc::clone(&held.lane)).collect()
+        };
         for lane in lanes {
             lane.tidy().await;
         }
-        self.lanes().retain(|_, lane| !lane.is_unused());
+        self.lanes().retain(|_, held| !held.lane.is_unused());
+        let mut own = self
+            .own_lanes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        own.retain(|_, permits| permits.held() > 0);
     }
 }
 

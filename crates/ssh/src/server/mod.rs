@@ -90,9 +90,9 @@ impl Ssh {
         Ok(Self {
             tools: tools::all()?,
             pool: Arc::new(Pool::new(Arc::clone(&hosts), environment)),
+            sessions: Sessions::new(hosts.limits.sessions_max),
             hosts,
             recordings: OpenRecordings::default(),
-            sessions: Sessions::default(),
             outputs: Arc::new(Kept::new(None)),
             jobs: Arc::default(),
             metrics: Arc::default(),
@@ -407,6 +407,13 @@ impl ToolServer for Ssh {
                     pool.close(&session.host, &session.id).await;
                 }
             });
+        }
+    }
+
+    fn caller_revoked(&self, caller: &Arc<str>) {
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            let cancelled = Arc::clone(&self.jobs).cancel_all(Arc::clone(caller));
+            runtime.spawn(cancelled);
         }
     }
 

@@ -64,6 +64,12 @@ pub struct AccountBudget {
 }
 
 impl AccountBudget {
+    /// Returns whether the name of the account is short enough, and without tab and line break.
+    #[must_use]
+    pub fn has_valid_name(&self) -> bool {
+        self.account.len() <= super::ACCOUNT_BYTES_MAX && !self.account.contains(['\n', '\t'])
+    }
+
     /// Returns the number of the window at `now_ms`.
     #[must_use]
     pub fn window_at(&self, now_ms: i64) -> i64 {
@@ -80,6 +86,32 @@ impl AccountBudget {
             .ok()
             .filter(|length| *length > 0)?;
         u64::try_from(length - now_ms.rem_euclid(length)).ok()
+    }
+}
+
+/// Part of a budget that a store elsewhere grants to this process, in the window of the request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct AccountQuota {
+    /// Use that this process may reach within the window, reservations included.
+    pub granted: u64,
+    /// Amount that other processes hold.
+    pub others: u64,
+}
+
+/// Use of an account within one window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct AccountUsage {
+    /// Settled use.
+    pub settled: u64,
+    /// Amount of open reservations.
+    pub reserved: u64,
+}
+
+impl AccountUsage {
+    /// Returns settled use and open reservations together.
+    #[must_use]
+    pub fn total(self) -> u64 {
+        self.settled.saturating_add(self.reserved)
     }
 }
 

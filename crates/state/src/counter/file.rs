@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::ledger::AccountLedger;
 use super::{
-    AccountBudget, CounterStore, Reservation, ReservationRecord, ReserveError, ReserveRequest,
-    SettleOutcome, SettleStore, SpendAmount,
+    AccountBudget, AccountQuota, AccountUsage, CounterStore, Reservation, ReservationRecord,
+    ReserveError, ReserveRequest, SettleOutcome, SettleStore, SpendAmount,
 };
 use crate::directory;
 use crate::log::{FileLog, Log as _, LogError, SyncPolicy};
@@ -122,13 +122,53 @@ impl FileCounter {
     }
 
     fn reserve_now(&self, request: &ReserveRequest<'_>) -> Result<Reservation, ReserveError> {
+        self.reserve_locked(&mut self.0.lock(), request, &[])
+    }
+
+    /// Reserves within quotas that a store elsewhere has granted, one for each budget. Returns `None` if a quota does
+    /// not cover the cost. Never waits.
+    ///
+    /// # Errors
+    /// [`ReserveError`]; nothing is reserved then.
+    pub fn reserve_within(
+        &self,
+        request: &ReserveRequest<'_>,
+        quotas: &[AccountQuota],
+    ) -> Result<Option<Reservation>, ReserveError> {
         let mut state = self.0.lock();
+        if !state.ledger.is_within(request, quotas) {
+            return Ok(None);
+        }
+        self.reserve_locked(&mut state, request, quotas).map(Some)
+    }
+
+    fn reserve_locked(
+        &self,
+        state: &mut FileState,
+        request: &ReserveRequest<'_>,
+        quotas: &[AccountQuota],
+    ) -> Result<Reservation, ReserveError> {
         if state.log.is_none() && !request.budgets.is_empty() {
             return Err(ReserveError::Unavailable(self.0.write_failure()));
         }
-        let (record, remaining) = state.ledger.reserve(request)?;
+        let (record, remaining) = state.ledger.reserve(request, quotas)?;
         let store = Arc::clone(&self.0) as Arc<dyn SettleStore>;
         Ok(Reservation::new(store, record, remaining))
+    }
+
+    /// Returns the use of an account in one window.
+    #[must_use]
+    pub fn account_usage(&self, account: &str, window: i64) -> AccountUsage {
+        self.0.lock().ledger.account_usage(account, window)
+    }
+
+    /// Returns the settled use of each account in its latest window.
+    #[must_use]
+    pub fn settled_accounts(&self) -> Vec<(Arc<str>, i64, u64)> {
+        let state = self.0.lock();
+        let accounts = state.ledger.settled_usage();
+        let accounts = accounts.map(|(name, window, used)| (name.into(), window, used));
+        accounts.collect()
     }
 }
 

@@ -6,9 +6,10 @@ use std::hash::{BuildHasher as _, Hasher as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{
-    ACCOUNT_BYTES_MAX, ACCOUNTS_MAX, AccountBudget, CLOSED_MAX, CounterStore, RESERVATIONS_MAX,
-    RemainingBudget, RemainingBudgets, Reservation, ReservationId, ReservationRecord, ReserveError,
-    ReserveRequest, ReservedAccount, SettleOutcome, SettleStore, SpendAmount,
+    ACCOUNTS_MAX, AccountBudget, AccountQuota, AccountUsage, CLOSED_MAX, CounterStore,
+    RESERVATIONS_MAX, RemainingBudget, RemainingBudgets, Reservation, ReservationId,
+    ReservationRecord, ReserveError, ReserveRequest, ReservedAccount, SettleOutcome, SettleStore,
+    SpendAmount,
 };
 use crate::store::{BoxFuture, StoreUnavailable};
 
@@ -108,10 +109,12 @@ impl Default for AccountLedger {
 }
 
 impl AccountLedger {
-    /// Reserves on all accounts or on none.
+    /// Reserves on all accounts or on none. Each budget has its quota at the same position; a budget without one is
+    /// counted here alone.
     pub fn reserve(
         &mut self,
         request: &ReserveRequest<'_>,
+        quotas: &[AccountQuota],
     ) -> Result<(Arc<ReservationRecord>, RemainingBudgets), ReserveError> {
         let ReserveRequest {
             budgets,
@@ -120,7 +123,7 @@ impl AccountLedger {
             expires_ms,
         } = *request;
         self.release_expired(now_ms);
-        let remaining = self.check_budgets(budgets, cost, now_ms)?;
+        let remaining = self.check_budgets(budgets, quotas, cost, now_ms)?;
         if budgets.is_empty() {
             let record = ReservationRecord {
                 id: None,
@@ -176,24 +179,56 @@ impl AccountLedger {
         Ok((record, remaining))
     }
 
+    /// Returns the use of a budget beside which the one at `position` is reserved. An account that is listed twice is
+    /// charged twice.
+    fn usage_beside(
+        &self,
+        budgets: &[AccountBudget],
+        position: usize,
+        budget: &AccountBudget,
+        (cost, now_ms): (SpendAmount, i64),
+    ) -> u64 {
+        let same = budgets.iter().take(position);
+        let same = same.filter(|other| other.account == budget.account);
+        let before = same.map(|other| cost.of(other.unit));
+        let before = before.fold(0_u64, u64::saturating_add);
+        self.usage(budget, now_ms).saturating_add(before)
+    }
+
+    /// Returns whether the quota of every budget covers `cost`.
+    pub fn is_within(&mut self, request: &ReserveRequest<'_>, quotas: &[AccountQuota]) -> bool {
+        let ReserveRequest {
+            budgets,
+            cost,
+            now_ms,
+            ..
+        } = *request;
+        self.release_expired(now_ms);
+        let mut pairs = budgets.iter().zip(quotas).enumerate();
+        budgets.len() == quotas.len()
+            && pairs.all(|(position, (budget, quota))| {
+                let used = self.usage_beside(budgets, position, budget, (cost, now_ms));
+                let left = quota.granted.checked_sub(used);
+                left.is_some_and(|left| left >= cost.of(budget.unit))
+            })
+    }
+
     /// Returns the remaining budgets if all of them allow `cost`.
     fn check_budgets(
         &self,
         budgets: &[AccountBudget],
+        quotas: &[AccountQuota],
         cost: SpendAmount,
         now_ms: i64,
     ) -> Result<RemainingBudgets, ReserveError> {
         let mut tightest = RemainingBudgets::default();
         for (position, budget) in budgets.iter().enumerate() {
-            if budget.account.len() > ACCOUNT_BYTES_MAX || budget.account.contains(['\n', '\t']) {
+            if !budget.has_valid_name() {
                 return Err(ReserveError::InvalidAccount);
             }
-            // An account that is listed twice is charged twice.
-            let same = budgets.iter().take(position);
-            let same = same.filter(|other| other.account == budget.account);
-            let before = same.map(|other| cost.of(other.unit));
-            let before = before.fold(0_u64, u64::saturating_add);
-            let taken = self.usage(budget, now_ms).saturating_add(before);
+            let others = quotas.get(position).map_or(0, |quota| quota.others);
+            let taken = self.usage_beside(budgets, position, budget, (cost, now_ms));
+            let taken = taken.saturating_add(others);
             let remaining = budget.limit.saturating_sub(taken);
             let ends_in_ms = budget.ends_in_ms(now_ms);
             let Some(rest) = remaining.checked_sub(cost.of(budget.unit)) else {
@@ -338,6 +373,17 @@ impl AccountLedger {
         account.map_or(0, |account| account.in_window(window).total())
     }
 
+    /// Returns the use of an account in one window.
+    pub fn account_usage(&self, name: &str, window: i64) -> AccountUsage {
+        let account = self.accounts.get(name);
+        let account = account.map(|account| account.in_window(window));
+        let account = account.unwrap_or_default();
+        AccountUsage {
+            settled: account.used,
+            reserved: account.reserved,
+        }
+    }
+
     /// Returns the use of each account, reservations excluded.
     pub fn settled_usage(&self) -> impl Iterator<Item = (&str, i64, u64)> {
         let used = self.accounts.iter().filter(|(_, account)| account.used > 0);
@@ -364,7 +410,7 @@ impl MemoryCounter {
     /// # Errors
     /// [`ReserveError`]; nothing is reserved then.
     pub fn reserve_now(&self, request: &ReserveRequest<'_>) -> Result<Reservation, ReserveError> {
-        let (record, remaining) = self.0.lock().reserve(request)?;
+        let (record, remaining) = self.0.lock().reserve(request, &[])?;
         let store = Arc::clone(&self.0) as Arc<dyn SettleStore>;
         Ok(Reservation::new(store, record, remaining))
     }

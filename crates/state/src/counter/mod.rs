@@ -13,7 +13,8 @@ mod ledger;
 mod reservation;
 
 pub use budget::{
-    AccountBudget, BudgetUnit, RemainingBudget, RemainingBudgets, ReserveError, SpendAmount,
+    AccountBudget, AccountQuota, AccountUsage, BudgetUnit, RemainingBudget, RemainingBudgets,
+    ReserveError, SpendAmount,
 };
 pub use file::{CounterFileError, FileCounter};
 pub use ledger::MemoryCounter;

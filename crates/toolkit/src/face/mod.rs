@@ -4,7 +4,7 @@
 //! are read and written.
 
 mod body;
-mod revocations;
+mod challenge;
 mod route;
 
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use gate::identity::IdentityFault;
 use crate::server::BoxFuture;
 use crate::trace::Trace;
 pub use body::object;
-pub use revocations::{Revocation, Revocations};
+pub use challenge::Challenge;
 pub use route::{Clash, ROUTES_MAX, Route, Routes};
 
 /// On whose behalf a face makes a request of its own, and the run that it belongs to.
@@ -60,8 +60,9 @@ pub trait Face<Q, S>: Send + Sync {
     /// answers everybody.
     fn handle(&self, who: Result<Caller, IdentityFault>, request: Q) -> BoxFuture<'_, S>;
 
-    /// This caller's key is good no longer: what it had opened ends.
-    fn expel(&self, caller: &Arc<str>) {
+    /// Ends what a revoked caller has open between requests: sessions, processes. What holds the caller's
+    /// [`RevocationFlag`](gate::RevocationFlag) ends by itself.
+    fn on_revoked(&self, caller: &Arc<str>) {
         let _ = caller;
     }
 

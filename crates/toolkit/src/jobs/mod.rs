@@ -245,6 +245,26 @@ impl Jobs {
         Ok(job)
     }
 
+    /// Cancels all jobs of a caller that have not ended, as [`Self::cancel`] does.
+    ///
+    /// # Errors
+    /// [`JobError::Store`].
+    pub fn cancel_all(&self, caller: &str, now_ms: i64) -> Result<(), JobError> {
+        let open_max = self.bounds.open_per_caller_max;
+        let open = self
+            .store
+            .kv()
+            .read(|s| index::open_of(s, caller, open_max))?;
+        for (id, _) in open {
+            match self.cancel(caller, &id, now_ms) {
+                // It has ended meanwhile, and was too old to be kept.
+                Ok(_) | Err(JobError::NotFound) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
     /// Waits for changes of a caller's job.
     ///
     /// # Errors

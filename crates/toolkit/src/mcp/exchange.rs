@@ -7,11 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
+use share::SharePermit;
 use tokio::time::Sleep;
 use wire::id::IdKey;
 
+use super::Open;
 use super::results;
-use super::{Builtin, Open};
 use crate::cancel::Cancel;
 use crate::server::{BoxFuture, Found, News, Progress};
 
@@ -107,16 +108,15 @@ pub(super) struct Calling {
 /// Frees the request's place when the exchange goes.
 pub(super) struct Place {
     pub(super) open: Arc<Open>,
-    pub(super) builtin: Arc<Builtin>,
     pub(super) key: IdKey,
     pub(super) cancel: Cancel,
+    pub(super) _permit: SharePermit,
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
         self.cancel.cancel();
         self.open.forget(&self.key, &self.cancel);
-        self.builtin.leave();
     }
 }
 

@@ -10,13 +10,13 @@ mod request;
 mod results;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gate::approval::change::Seen;
 use gate::facts::Facts;
 use gate::journal::OpId;
 use gate::{PeerId, Spent};
+use share::{ShareLimits, SharePool, Shortage};
 use wire::{Revision, id::IdKey};
 
 use crate::cancel::Cancel;
@@ -30,9 +30,7 @@ pub use request::Message;
 use request::{Content, Request, ToolAsked, Wanted};
 pub use results::{META_FAILURE, META_REFUSAL, RESULT_BYTES_MAX};
 
-/// Most requests of one session that are under way.
-pub const SESSION_REQUESTS_MAX: usize = 64;
-/// Most requests of all sessions of a server that are under way.
+/// Most requests of all sessions of a server that are under way. One caller has half of them if there are others.
 pub const SERVER_REQUESTS_MAX: usize = 1024;
 
 /// The revision in whose words a request is answered.
@@ -43,7 +41,7 @@ struct Dialect(Revision);
 pub struct Builtin {
     id: PeerId,
     server: Arc<dyn DynToolServer>,
-    under_way: AtomicUsize,
+    requests: SharePool,
 }
 
 /// One client's session with it.
@@ -59,10 +57,6 @@ pub struct BuiltinSession {
 struct Open {
     calls: Mutex<HashMap<IdKey, Cancel>>,
 }
-
-/// Too many requests are under way; nothing was done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Busy;
 
 /// What passes for a built-in server carry: a frame, read where it was judged.
 pub trait Carries {
@@ -104,7 +98,7 @@ impl Builtin {
         Ok(Arc::new(Self {
             id,
             server,
-            under_way: AtomicUsize::new(0),
+            requests: SharePool::new(ShareLimits::half_each(SERVER_REQUESTS_MAX)),
         }))
     }
 
@@ -118,6 +112,11 @@ impl Builtin {
     #[must_use]
     pub fn identity(&self) -> Identity {
         self.server.identity()
+    }
+
+    /// As [`ToolServer::caller_revoked`](crate::server::ToolServer::caller_revoked).
+    pub fn caller_revoked(&self, caller: &Arc<str>) {
+        self.server.caller_revoked(caller);
     }
 
     /// This process serves from now on.
@@ -225,23 +224,10 @@ impl Builtin {
         }
     }
 
-    /// How many requests are under way.
+    /// Returns how many requests are under way.
     #[must_use]
     pub fn under_way(&self) -> usize {
-        self.under_way.load(Ordering::Relaxed)
-    }
-
-    fn enter(&self) -> Result<(), Busy> {
-        let entered = self
-            .under_way
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |open| {
-                (open < SERVER_REQUESTS_MAX).then_some(open + 1)
-            });
-        entered.map(drop).map_err(|_| Busy)
-    }
-
-    fn leave(&self) {
-        self.under_way.fetch_sub(1, Ordering::Relaxed);
+        self.requests.held()
     }
 }
 
@@ -251,13 +237,8 @@ impl Open {
     }
 
     /// Notes a request; an earlier one of the same id can then no longer be cancelled by it.
-    fn note(&self, key: &IdKey, cancel: &Cancel) -> Result<(), Busy> {
-        let mut calls = self.calls();
-        if calls.len() >= SESSION_REQUESTS_MAX {
-            return Err(Busy);
-        }
-        calls.insert(key.clone(), cancel.clone());
-        Ok(())
+    fn note(&self, key: &IdKey, cancel: &Cancel) {
+        self.calls().insert(key.clone(), cancel.clone());
     }
 
     fn forget(&self, key: &IdKey, cancel: &Cancel) {
@@ -288,7 +269,7 @@ impl BuiltinSession {
         };
         let read = parsed.as_ref().or_else(|| frame.request().message());
         let place = match read.and_then(Message::stays).map(|key| self.place(key)) {
-            Some(Err(Busy)) => return unsent(frame, UnsentReason::Busy),
+            Some(Err(_)) => return unsent(frame, UnsentReason::Busy),
             Some(Ok(place)) => Some(place),
             None => None,
         };
@@ -427,18 +408,16 @@ impl BuiltinSession {
         Exchange::calling(calling, place)
     }
 
-    fn place(&self, key: &IdKey) -> Result<Place, Busy> {
+    fn place(&self, key: &IdKey) -> Result<Place, Shortage> {
+        let caller = self.session.shares.then_some(&self.session.caller);
+        let permit = self.builtin.requests.try_acquire(caller, 1)?;
         let cancel = Cancel::default();
-        self.builtin.enter()?;
-        if let Err(busy) = self.open.note(key, &cancel) {
-            self.builtin.leave();
-            return Err(busy);
-        }
+        self.open.note(key, &cancel);
         Ok(Place {
             open: Arc::clone(&self.open),
-            builtin: Arc::clone(&self.builtin),
             key: key.clone(),
             cancel,
+            _permit: permit,
         })
     }
 

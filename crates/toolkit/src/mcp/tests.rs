@@ -421,22 +421,37 @@ async fn who_listens_is_told_of_nothing_until_the_end() {
 }
 
 #[tokio::test]
-async fn requests_beyond_the_bound_come_back_and_take_nothing() {
+async fn a_caller_has_half_of_a_servers_requests_and_those_beyond_come_back_unused() {
     let (trial, _) = trial();
-    let session = opened(&trial).await;
+    let sharing = |caller: &str| {
+        let session = SessionRef {
+            id: caller.into(),
+            caller: caller.into(),
+            groups: Arc::default(),
+            shares: true,
+        };
+        trial.builtin().session(session)
+    };
+    let (session, other) = (sharing("ada"), sharing("grace"));
+    reply(&trial, &session, OPEN).await;
+    reply(&trial, &other, OPEN).await;
     let frame = |id: usize| {
         format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"deaf"}}}}"#)
     };
-    let mut open: Vec<_> = (0..SESSION_REQUESTS_MAX)
+    let mut open: Vec<_> = (0..SERVER_REQUESTS_MAX / 2)
         .map(|id| trial.send(&session, &frame(id)).unwrap())
         .collect();
     let spent = trial.spent(&frame(1000), trial.builtin().id()).unwrap();
     let unsent = session.request(spent).map(drop).unwrap_err();
     assert_eq!(unsent.why, UnsentReason::Busy);
+    assert!(
+        trial.send(&other, &frame(0)).is_ok(),
+        "another caller has its part"
+    );
     open.pop();
-    let taken = session.request(unsent.frame);
-    assert!(taken.is_ok(), "there is room again");
-    drop((open, taken));
+    let again = session.request(unsent.frame);
+    assert!(again.is_ok(), "the freed part can be used");
+    drop((open, again));
     assert_eq!(trial.builtin().under_way(), 0);
 }
 

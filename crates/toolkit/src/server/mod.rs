@@ -111,6 +111,11 @@ pub trait ToolServer: Send + Sync {
         let _ = session;
     }
 
+    /// The credential of a caller is revoked: what outlasts its sessions ends. Called in a runtime; waits for nothing.
+    fn caller_revoked(&self, caller: &std::sync::Arc<str>) {
+        let _ = caller;
+    }
+
     /// Where the ends of jobs are recorded that its calls begin. Told once, before the first call.
     fn record_jobs(&self, recorder: JobRecorder) {
         drop(recorder);
@@ -171,6 +176,8 @@ pub trait DynToolServer: Send + Sync {
     fn end(&self);
     /// As [`ToolServer::session_ended`].
     fn session_ended(&self, session: &SessionRef);
+    /// As [`ToolServer::caller_revoked`].
+    fn caller_revoked(&self, caller: &std::sync::Arc<str>);
     /// As [`ToolServer::record_jobs`].
     fn record_jobs(&self, recorder: JobRecorder);
     /// As [`ToolServer::measures`].
@@ -234,6 +241,10 @@ impl<S: ToolServer + 'static> DynToolServer for S {
 
     fn session_ended(&self, session: &SessionRef) {
         ToolServer::session_ended(self, session);
+    }
+
+    fn caller_revoked(&self, caller: &std::sync::Arc<str>) {
+        ToolServer::caller_revoked(self, caller);
     }
 
     fn record_jobs(&self, recorder: JobRecorder) {

@@ -11,7 +11,7 @@ use gate::limits::BREACH_RULE;
 use gate::paths::canonical::Meaning;
 use gate::paths::reach::reads_below;
 use gate::paths::{PathArgument, Reach, Role};
-use gate::policy::{Effect, Operation, PROTECTED_RULE, UNREAD_RULE};
+use gate::policy::{ANCESTOR_RULE, Effect, Operation, PROTECTED_RULE, UNREAD_RULE};
 use mcp::message::method::{self, Class};
 use serde::Deserialize;
 use serde_json::Value;
@@ -82,7 +82,7 @@ struct RecordedArgument {
 pub(super) enum RecordedJudgement {
     /// No policy was asked.
     NotByPolicy,
-    /// A protected place was touched.
+    /// A protected path was touched, or a directory above one.
     Protected,
     /// The record lacks what every judgement needs.
     Incomplete { missing: &'static str },
@@ -136,7 +136,7 @@ impl<'a> RecordedDecision<'a> {
         if rule.is_some() && rule == self.reason.as_deref() || rule == Some(BREACH_RULE) {
             return RecordedJudgement::NotByPolicy;
         }
-        if rule.is_some_and(|rule| [PROTECTED_RULE, UNREAD_RULE].contains(&rule)) {
+        if rule.is_some_and(|rule| [PROTECTED_RULE, ANCESTOR_RULE, UNREAD_RULE].contains(&rule)) {
             return RecordedJudgement::Protected;
         }
         let Some(was) = self.effect() else {

@@ -37,6 +37,14 @@ servers:
     client_key: k.pem
     ca: ca.pem
     insecure_http: true
+identity:
+  issuers: { company: { issuer: "https://id.example/realms/t", audiences: [gate], algorithms: [ES256], subject_claim: email, groups_claim: realm_access.roles, client_id: cli, scopes: [openid, "mcp:read"] } }
+  public_url: "https://gate.example"
+  required: true
+  scopes: ["mcp:read"]
+  skew: 30s
+  lifetime_max: 2h
+  keys_max: 3h
 models:
   providers:
     far: { kind: openai, base_url: "https://far.example/v1", api_keys: ["${TOKEN}"], ca: ca.pem, models: [big], unsupported: refuse }
@@ -47,13 +55,20 @@ models:
     google: { kind: vertex, location: eu, credentials: key.json, metadata: false, models: [big] }
   aliases: { smart: { tiers: [far/big, [near/a, near/b]], rotate: weighted, weights: { near/a: 3 }, overflow: [far/big], deadline: 9s } }
   prices: { far/big: { input: 1.25, output: 10, cached: 0.125, written: 1.5625, reasoning: 12.000001 }, azure/big: { input: 1, output: 1 }, aws/big: { input: 1, output: 1 }, vertex/big: { input: 1, output: 1 }, google/big: { input: 1, output: 1 } }
-  budgets: { own: { tokens: 1000, window: 24h, per: group, groups: [dev] }, money: { cost: 2.50 } }
+  budgets: { own: { tokens: 1000, window: 24h, per: group, groups: [dev] }, money: { cost: 2.50 }, calls: { requests: 7 } }
   deadline: 30s
   stall: 20s
   stream_max: 2h
   reserve: 100
   cache: { ttl: 30m, bytes: 1MiB, per: tenant }
   accounts: { register: open, requests: 30, admin_group: ops, servers: [files] }
+patterns: { sober: { system: Think in order., encoding: native, tools: false } }
+agents:
+  helper: { model: smart, description: Helps, instruction: Help., pattern: sober, patterns: [react], aliases: [aid],
+    toolsets: [{ server: files, tools: ["read_*"] }, { agent: checker }], permissions: { allow: ["files/read_*"], ask: ["files/write_*"], deny: ["*/delete_*"] }, max_iterations: 4,
+    limits: { tool_calls: 3, time: 9s, tokens: 900, cost: 0.25, parallel: 2, tool_result_bytes: 1KiB },
+    on_limit: error, show: none, parameters: { temperature: 0.5, top_p: 0.9, max_tokens: 50, reasoning: low, stop: [END] } }
+  checker: { model: smart, instruction: Check. }
 inspect: { keys: { secrets: [aws, jwt], on: requests, servers: [files], action: mask, labels: [private] },
   dlp: { checker: { url: "https://dlp.example/x", secret: 0123456789abcdef, deadline: 1s, unchecked: allow }, action: deny } }
 policy: ${DIR}/policy.json
@@ -91,6 +106,7 @@ otel:
   interval: 15s
   queue: 512
   service: gate
+state: { url: "redis://me:${TOKEN}@store.example:6380/1", password: "${TOKEN}", prefix: gates, replica: a1, replicas: 3, on_loss: share }
 "#;
 
 #[test]
@@ -134,6 +150,12 @@ fn every_key_of_the_catalogue_is_read() {
             "true",
             "3",
             "/srv/data/policy.json",
+            "https://gate.example",
+            "true",
+            "mcp:read",
+            "30s",
+            "2h",
+            "3h",
             "30s",
             "20s",
             "2h",
@@ -199,6 +221,12 @@ fn every_key_of_the_catalogue_is_read() {
             "15s",
             "512",
             "gate",
+            "redis://store.example:6380/1",
+            "***",
+            "gates",
+            "a1",
+            "3",
+            "share",
         ]
     );
 }

@@ -72,8 +72,8 @@ impl Face<Request, Response> for Mcp {
         })
     }
 
-    fn expel(&self, caller: &Arc<str>) {
-        self.servers.expel(caller);
+    fn on_revoked(&self, caller: &Arc<str>) {
+        self.servers.on_revoked(caller);
     }
 
     fn quiet(&self) {

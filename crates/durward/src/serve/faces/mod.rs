@@ -1,10 +1,12 @@
 //! The faces of `durward serve`: one line each in [`ALL`].
 
 mod accounts;
+pub mod backchannel_logout;
 mod health;
 mod mcp;
 mod metrics;
 mod models;
+mod protected_resource;
 mod simulation;
 
 use std::path::PathBuf;
@@ -17,6 +19,7 @@ use http::header::{ALLOW, WWW_AUTHENTICATE};
 use http::request::Parts;
 use http::{HeaderValue, Method, StatusCode};
 use net::http::server::{Response, plain};
+use toolkit::face::Challenge;
 
 use super::metrics::Sources;
 use super::router::HttpFace;
@@ -31,6 +34,10 @@ pub struct Site {
     pub models: Option<Arc<::models::Face>>,
     /// The accounts, where there are any.
     pub accounts: Option<Arc<::models::AccountsFace>>,
+    /// Verifiers of access tokens, if people sign in here.
+    pub issuers: Option<Arc<::identity::Issuers>>,
+    /// Whether clients speak TLS to this server.
+    pub is_secure: bool,
     /// The gates of all sets of rules.
     pub gates: Vec<Arc<Gate>>,
     /// The state of each set of rules.
@@ -70,6 +77,8 @@ pub const ALL: &[Make] = &[
     simulation::face,
     health::face,
     metrics::face,
+    protected_resource::face,
+    backchannel_logout::face,
 ];
 
 /// All faces of a site.
@@ -84,24 +93,13 @@ fn refused(fault: IdentityFault) -> Response {
 
 /// The same, in words of the face's own.
 fn refused_with(fault: IdentityFault, text: &'static str) -> Response {
-    let (status, challenge) = match fault {
-        IdentityFault::Missing | IdentityFault::UserUnknown => {
-            (StatusCode::UNAUTHORIZED, "Bearer realm=\"durward\"")
-        }
-        IdentityFault::Unknown | IdentityFault::Expired | IdentityFault::Revoked => (
-            StatusCode::UNAUTHORIZED,
-            "Bearer realm=\"durward\", error=\"invalid_token\"",
-        ),
-        IdentityFault::OutOfScope => (
-            StatusCode::FORBIDDEN,
-            "Bearer realm=\"durward\", error=\"insufficient_scope\"",
-        ),
-        IdentityFault::OtherUser => (StatusCode::FORBIDDEN, "Bearer realm=\"durward\""),
-    };
+    let challenge = Challenge::of(fault);
+    let status = StatusCode::from_u16(challenge.status).unwrap_or(StatusCode::UNAUTHORIZED);
     let mut response = plain(status, text);
-    response
-        .headers_mut()
-        .insert(WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
+    response.headers_mut().insert(
+        WWW_AUTHENTICATE,
+        HeaderValue::from_static(challenge.header()),
+    );
     response
 }
 

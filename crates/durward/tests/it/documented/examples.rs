@@ -6,6 +6,10 @@ use crate::support::world::World;
 /// Beginnings of commands, and why they are not run here.
 const NOT_RUN: &[(&str, &str)] = &[
     (
+        "durward agents",
+        "needs agents: agents::configured, and the page of agents",
+    ),
+    (
         "durward approvals watch",
         "a screen: approval_screen:: drives it",
     ),
@@ -45,6 +49,7 @@ const NOT_RUN: &[(&str, &str)] = &[
         "durward run --url",
         "a server on the internet: http_upstream_real::",
     ),
+    ("durward runs show", "needs a run: agents::answers"),
     ("durward serve", "serves until it is ended: serve_http::"),
     (
         "durward sim",

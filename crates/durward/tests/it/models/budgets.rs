@@ -226,7 +226,10 @@ fn calls_that_a_kill_cuts_before_their_first_byte_are_settled_at_the_next_start(
 fn wrong_budgets_are_refused_by_name() {
     for (budget, says) in [
         ("{}", "has neither tokens nor cost"),
-        ("{ tokens: 1, cost: 1 }", "has both tokens and cost"),
+        (
+            "{ tokens: 1, cost: 1 }",
+            "has more than one of tokens, cost and requests",
+        ),
         ("{ cost: 1.1234567 }", "is not an amount of dollars"),
         ("{ cost: -1 }", "is not an amount of dollars"),
         ("{ tokens: -1 }", "is not a whole number"),

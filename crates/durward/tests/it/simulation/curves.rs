@@ -166,3 +166,91 @@ fn a_fit_finds_the_parameter_with_which_the_curve_was_made() {
         }
     }
 }
+
+#[test]
+fn a_regimen_is_given_to_the_model_as_it_is_loaded() {
+    let place = place();
+    let mut client = client(&place);
+    let with = |regimen: Value, id: &str| {
+        let mut load = load();
+        let members = load.as_object_mut().unwrap();
+        members.insert("simulationId".to_owned(), json!(id));
+        members.insert("regimen".to_owned(), regimen);
+        load
+    };
+    let regimen =
+        json!([{"dose": "300 µmol", "interval": "6 h", "number": 4, "loading": "600 µmol"}]);
+    call(&mut client, "load_simulation", with(regimen, "dosed"));
+    let text = json!(["300 µmol,interval=6 h,number=4,loading=600 µmol"]);
+    call(&mut client, "load_simulation", with(text, "same"));
+    call(&mut client, "load_simulation", load());
+    let mut kinetics = |id: &str| {
+        let name = run(&mut client, json!({"simulationId": id}));
+        let asked = json!({"resultsId": name, "outputPath": CURVE, "catalogue": true});
+        call(&mut client, "calculate_pk_parameters", asked)["metrics"][0]["catalogue"].clone()
+    };
+    let dosed = kinetics("dosed");
+    assert_eq!(dosed["tau"], json!(360.0));
+    let number = |name: &str| dosed[name].as_f64().unwrap();
+    let ratio = number("AUC_tau_ss") / number("AUC_tau_tD1");
+    assert!(
+        (number("R_ac") - ratio).abs() < 1e-12 && ratio < 1.0,
+        "{dosed}"
+    );
+    assert_eq!(kinetics("same"), dosed);
+    assert!(kinetics("sim").get("tau").is_none());
+    for (regimen, expected) in [
+        (json!(["300"]), "has no unit"),
+        (
+            json!([{"dose": "300 µmol", "interval": "6 kg"}]),
+            "is no time",
+        ),
+        (json!([{"dose": "300 l"}]), "takes no dose"),
+    ] {
+        let wrong = fails(&mut client, "load_simulation", with(regimen, "wrong"));
+        assert!(wrong.to_string().contains(expected), "{wrong}");
+    }
+    let unknown = with(json!([{"dose": "1 mg", "intervall": "6 h"}]), "wrong");
+    let wrong = fails(&mut client, "load_simulation", unknown);
+    assert!(
+        wrong.to_string().contains("did you mean interval"),
+        "{wrong}"
+    );
+}
+
+#[test]
+fn a_fit_by_likelihood_has_criteria_and_values_below_the_limit() {
+    let place = place();
+    let mut client = client(&place);
+    call(&mut client, "load_simulation", load());
+    let name = run(&mut client, json!({}));
+    let mut observations = measured(&mut client, &name);
+    let values = observations[0]["values"].as_array_mut().unwrap();
+    for (i, value) in values.iter_mut().enumerate() {
+        let off = if i % 2 == 0 { 1.04 } else { 0.96 };
+        *value = json!(value.as_f64().unwrap() * off);
+    }
+    let limit = values.last().unwrap().as_f64().unwrap() * 1.5;
+    let count = values.len();
+    observations[0]["lloq"] = json!(limit);
+    let asked = json!({"simulationId": "sim", "confirm": true, "observations": observations, "errors": "proportional",
+        "starts": 3, "parameters": [{"path": CLEARANCE, "min": 0.01, "max": 1.0}]});
+    let told = call(&mut client, "fit_parameters", asked);
+    let likelihood = &told["likelihood"];
+    let number = |name: &str| likelihood[name].as_f64().unwrap();
+    assert!(
+        (number("aic") - number("objective") - 4.0).abs() < 1e-9,
+        "{told}"
+    );
+    let bic = number("objective") + 2.0 * (count as f64).ln();
+    assert!((number("bic") - bic).abs() < 1e-9, "{told}");
+    let sigma = likelihood["sigmas"][0]["value"].as_f64().unwrap();
+    assert!((sigma - 0.04).abs() < 0.01, "{told}");
+    assert_eq!(likelihood["starts"].as_array().unwrap().len(), 3);
+    let estimate = &told["estimates"][0];
+    let [low, value, high] = ["low", "value", "high"].map(|name| estimate[name].as_f64().unwrap());
+    assert!(
+        low < 0.1 && 0.1 < high && low < value && value < high,
+        "{estimate}"
+    );
+}

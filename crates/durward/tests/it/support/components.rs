@@ -104,9 +104,21 @@ pub fn models_driver(name: &str) -> PathBuf {
         .join(name)
 }
 
+/// Keycloak's home, with the realms of the tests to import.
+pub fn keycloak() -> Option<PathBuf> {
+    component("keycloak/home/bin/kc.sh")?;
+    component("keycloak/home")
+}
+
 /// The program on the Go SDK's client.
 pub fn go_client() -> Option<PathBuf> {
     component("clients-go/client")
+}
+
+/// A Redis server of the test's own.
+pub fn redis_server() -> Option<mocks::redis_server::RedisProcess> {
+    component("redis/usr/bin/redis-server")?;
+    mocks::redis_server::RedisProcess::start(&repository().join(".cache"), &[]).unwrap()
 }
 
 /// nginx, the system's own or Debian's.

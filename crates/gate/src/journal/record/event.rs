@@ -8,6 +8,7 @@ closed_set! {
     /// What a record of kind `auth` is about.
     pub enum AuthEvent {
         KeyRefused "key_refused": "a caller's key was refused; `coalesced` says how often within the interval, `reason` why";
+        TokenRefused "token_refused": "an access token of an issuer was refused, or a request had none; `coalesced` says how often within the interval, `reason` why";
         KeyBegun "key_begun": "a key became valid, or valid for something else: it was created, rotated or changed; `subject_id` is its caller, `message` says what it may be used for";
         KeyEnded "key_ended": "a key is no longer valid: it was revoked or replaced, or it expired; `subject_id` is its caller";
         UserRefused "user_refused": "a process of another user was refused, or one whose user could not be found out; `coalesced` says how often within the interval, `subject_id` which user";
@@ -22,7 +23,7 @@ closed_set! {
     pub enum EndReason {
         Normal "normal": "the client closed it";
         Timeout "timeout": "nothing was asked in it for as long as `session_idle` allows";
-        AuthExpired "auth_expired": "the key that opened it is no longer valid";
+        AuthExpired "auth_expired": "the key or access token that opened it is no longer valid";
         Shutdown "shutdown": "the program is shutting down";
         ServerRemoved "server_removed": "the configuration no longer names its server";
     }

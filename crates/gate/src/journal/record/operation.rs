@@ -150,8 +150,10 @@ pub struct Operation<'a> {
     pub reason: Option<Label>,
     /// Which client program asked.
     pub client_id: Option<&'a str>,
-    /// Which server answered.
+    /// Which server answered, or was asked last.
     pub backend_id: Option<&'a str>,
+    /// The provider's name of the model that answered, or was asked last.
+    pub model: Option<&'a str>,
     /// How it was reached.
     pub transport: Option<Transport>,
     /// The reply.
@@ -188,6 +190,7 @@ impl Operation<'_> {
         members.maybe_label(key!("reason"), self.reason.map(Label::as_str));
         members.maybe_fact(key!("client_id"), self.client_id);
         members.maybe_fact(key!("backend_id"), self.backend_id);
+        members.maybe_fact(key!("model"), self.model);
         members.maybe_label(key!("transport"), self.transport.map(Transport::label));
         if let Some(summary) = self.response_summary {
             members.object(key!("response_summary"), |inner| summary.write(inner));

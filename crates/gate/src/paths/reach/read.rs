@@ -30,6 +30,13 @@ const LOOKS_MAX: usize = 256;
 const OPENED_BYTES_MAX: usize = 4 * 1024;
 /// Longest text that is decoded or expanded as a whole, in bytes; of a longer one its pieces are.
 const DECODED_BYTES_MAX: usize = 64 * 1024;
+/// Most schemes before one another that are taken off, as in `jar:file:`; behind more, the rest is not read.
+const SCHEMES_MAX: usize = 16;
+/// Steps for each byte of a piece that is decoded and expanded: each of its readings reads it again.
+const STEPS_PER_PIECE_BYTE: usize = 8;
+/// Longest piece that is remembered, in bytes, and most of them: text that repeats itself is read once.
+const PIECE_SEEN_BYTES_MAX: usize = 256;
+const PIECES_SEEN_MAX: usize = 16_384;
 /// So many path arguments are compared one by one.
 const FEW: usize = 8;
 /// Longest name of a file, in bytes.
@@ -50,8 +57,13 @@ pub struct Reader<'r> {
     listed: [HashSet<Box<str>>; 4],
     budget: &'r StepBudget,
     looks_left: usize,
+    /// Pieces of the string that is being read.
+    pieces: HashSet<(Box<str>, PieceKind)>,
     out: Reach,
 }
+
+/// What decides on how a piece of one string is read: path, command, decoded, and how deep.
+type PieceKind = (bool, bool, bool, usize);
 
 /// What is known of a string from where it stands.
 #[derive(Debug, Clone, Copy)]
@@ -84,6 +96,7 @@ impl<'r> Reader<'r> {
             listed: Default::default(),
             budget,
             looks_left: LOOKS_MAX,
+            pieces: HashSet::default(),
             out: Reach::default(),
         }
     }
@@ -116,6 +129,7 @@ impl<'r> Reader<'r> {
         if of.is_command && command_reads_below(text.text) {
             self.out.below = true;
         }
+        self.pieces.clear();
         self.string(text.text, of, DEPTH_MAX);
     }
 
@@ -182,6 +196,9 @@ impl<'r> Reader<'r> {
                 self.string(&folded, of, depth);
             }
             for line in text.split(ends_line) {
+                if self.is_over() {
+                    return;
+                }
                 self.string(line, of, depth);
             }
             return;
@@ -220,13 +237,32 @@ impl<'r> Reader<'r> {
                 is_piece: true,
                 ..of
             };
-            if self.budget.is_exceeded() {
-                return;
+            for text in [Some(piece.text), piece.whole].into_iter().flatten() {
+                if self.is_over() {
+                    return;
+                }
+                if !self.is_seen(text, of, depth) {
+                    self.piece(text, of, depth);
+                }
             }
-            self.piece(piece.text, of, depth);
-            if let Some(whole) = piece.whole {
-                self.piece(whole, of, depth);
-            }
+        }
+    }
+
+    /// Returns whether nothing more needs to be read: that something was left out is all that counts of what follows.
+    fn is_over(&self) -> bool {
+        self.out.unread || self.budget.is_exceeded()
+    }
+
+    /// Returns whether a piece of this string was read in this way before, and remembers it.
+    fn is_seen(&mut self, text: &str, of: Of<'_>, depth: usize) -> bool {
+        if text.len() > PIECE_SEEN_BYTES_MAX {
+            return false;
+        }
+        let kind = (of.is_path, of.is_command, of.is_decoded, depth);
+        let piece = (Box::from(text), kind);
+        match self.pieces.len() < PIECES_SEEN_MAX {
+            true => !self.pieces.insert(piece),
+            false => self.pieces.contains(&piece),
         }
     }
 
@@ -235,6 +271,9 @@ impl<'r> Reader<'r> {
     fn literals(&mut self, found: &Literals<'_>, of: Of<'_>, depth: usize) {
         self.out.unread |= found.is_truncated;
         for literal in &found.strings {
+            if self.is_over() {
+                return;
+            }
             let own = literal.key.as_deref().unwrap_or_default();
             let key = if own.is_empty() { of.key } else { own };
             let of = Of {
@@ -321,10 +360,12 @@ impl<'r> Reader<'r> {
 
     /// A part of a string that may be a path of its own.
     fn piece(&mut self, text: &str, of: Of<'_>, depth: usize) {
-        if !self.may_read(text.len()) {
+        let is_simple = is_simple(text);
+        let weight = if is_simple { 1 } else { STEPS_PER_PIECE_BYTE };
+        if !self.may_read(text.len().saturating_mul(weight)) {
             return;
         }
-        if !is_simple(text) {
+        if !is_simple {
             let Some(depth) = depth.checked_sub(1) else {
                 self.out.unread = true;
                 return;
@@ -359,7 +400,7 @@ impl<'r> Reader<'r> {
             return;
         }
         if let Some(scheme) = scheme_of(text) {
-            self.uri(text, &scheme, of);
+            self.uri(text, &scheme, of, SCHEMES_MAX);
         }
         self.one_path(text, of);
         for cut in cuts(text) {
@@ -378,8 +419,16 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// The path of a URI of whichever scheme, and what stands behind its scheme.
-    fn uri(&mut self, text: &str, scheme: &str, of: Of<'_>) {
+    /// The path of a URI of whichever scheme, and what stands behind its scheme. At most `schemes_left` schemes stand before
+    /// one another.
+    fn uri(&mut self, text: &str, scheme: &str, of: Of<'_>, schemes_left: usize) {
+        let Some(schemes_left) = schemes_left.checked_sub(1) else {
+            self.out.unread = true;
+            return;
+        };
+        if !self.may_read(text.len()) {
+            return;
+        }
         if !self.out.schemes.iter().any(|known| known == scheme) {
             self.out.schemes.push(scheme.to_owned());
         }
@@ -393,7 +442,7 @@ impl<'r> Reader<'r> {
         let Some(authority_and_path) = behind.strip_prefix("//") else {
             if behind.contains(['/', '.', ':']) {
                 if let Some(scheme) = scheme_of(behind) {
-                    self.uri(behind, &scheme, of);
+                    self.uri(behind, &scheme, of, schemes_left);
                 }
                 self.one_path(behind, of);
                 for cut in cuts(behind) {
@@ -592,5 +641,41 @@ impl std::fmt::Debug for Reader<'_> {
         f.debug_struct("Reader")
             .field("out", &self.out)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> (Reach, u64) {
+        let budget = StepBudget::for_input(text.len());
+        let mut reader = Reader::new(&[], None, &budget);
+        reader.take(Text {
+            text,
+            key: "q",
+            is_path: false,
+            is_content: false,
+        });
+        (reader.done(false), budget.spent())
+    }
+
+    #[test]
+    fn schemes_before_one_another_end_and_are_counted() {
+        for count in [100, 2_000, 500_000] {
+            let (reach, _) = read(&"a:".repeat(count));
+            assert!(reach.unread, "{count}");
+        }
+        let (reach, _) = read("jar:file:///srv/x.jar!/y");
+        assert!(!reach.unread && reach.schemes == ["jar", "file"]);
+        assert!(reach.places.contains(&"/srv/x.jar".to_owned()), "{reach:?}");
+    }
+
+    #[test]
+    fn a_piece_that_is_repeated_is_read_once() {
+        let (once, few) = read("see /srv/a?b, ");
+        let (often, many) = read(&"see /srv/a?b, ".repeat(1_000));
+        assert!(!often.unread && often.places == once.places);
+        assert!(many < 1_000 * few / 8, "{many} steps, {few} of one");
     }
 }

@@ -43,8 +43,13 @@ impl Schemes {
             (first == Some(true) && listed.all(|is| is)).into()
         } else {
             let inside = facts.reach.schemes.iter();
-            (listed.any(|is| is) || inside.into_iter().any(|scheme| self.texts.contains(scheme)))
-                .into()
+            let is_found =
+                listed.any(|is| is) || inside.into_iter().any(|scheme| self.texts.contains(scheme));
+            match facts.reach.unread {
+                // What was not read may have a URI of any scheme.
+                true => Tri::from(is_found).max(Tri::Unknown),
+                false => is_found.into(),
+            }
         }
     }
 }

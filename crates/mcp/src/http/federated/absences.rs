@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gate::Caller;
+use gate::caller::CALLERS_MAX;
 
 use super::RETRY_MS;
-use crate::call::{CALLERS_MAX, Server};
+use crate::call::Server;
 use crate::federation::Missing;
 
 /// For how long it is known, in milliseconds.

@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use toolkit::measure::{Measure, Measured};
 
 use super::super::session::Session;
+use crate::byte_budget::{ByteBudget, BytePermit};
 use crate::call::Basis;
 use crate::federation::Part;
 use crate::message::method::List;
-use crate::room::{Held, Room};
 use crate::upstream::KEPT_MS_MAX;
 
 /// Most bytes of the lists of one client that are remembered.
@@ -20,10 +20,10 @@ pub const REMEMBERED_BYTES_OF_ALL_MAX: usize = 64 << 20;
 /// What a part takes beside its text, in bytes.
 const PART_BYTES: usize = 512;
 
-/// What is common to all clients: the room, and how often parts were remembered or worked out.
+/// Parts that all clients share: the byte budget, and how often parts were remembered or worked out.
 #[derive(Debug)]
 pub(in crate::http) struct Memories {
-    room: Arc<Room>,
+    budget: Arc<ByteBudget>,
     remembered: AtomicU64,
     worked_out: AtomicU64,
 }
@@ -31,7 +31,7 @@ pub(in crate::http) struct Memories {
 impl Default for Memories {
     fn default() -> Self {
         Self {
-            room: Room::of(REMEMBERED_BYTES_OF_ALL_MAX),
+            budget: ByteBudget::new(REMEMBERED_BYTES_OF_ALL_MAX),
             remembered: AtomicU64::new(0),
             worked_out: AtomicU64::new(0),
         }
@@ -43,8 +43,8 @@ impl Memories {
     pub(super) fn of_client(&self) -> Memory {
         Memory {
             parts: Mutex::default(),
-            of_client: Room::of(REMEMBERED_BYTES_MAX),
-            of_all: Arc::clone(&self.room),
+            of_client: ByteBudget::new(REMEMBERED_BYTES_MAX),
+            of_all: Arc::clone(&self.budget),
         }
     }
 
@@ -75,8 +75,8 @@ impl Memories {
 #[derive(Debug)]
 pub(super) struct Memory {
     parts: Mutex<HashMap<(List, Arc<str>), Remembered>>,
-    of_client: Arc<Room>,
-    of_all: Arc<Room>,
+    of_client: Arc<ByteBudget>,
+    of_all: Arc<ByteBudget>,
 }
 
 /// One server's part of a list.
@@ -87,7 +87,7 @@ struct Remembered {
     basis: Arc<Basis>,
     part: Part,
     since_ns: u64,
-    _room: [Held; 2],
+    _permits: [BytePermit; 2],
 }
 
 impl Memory {
@@ -103,7 +103,7 @@ impl Memory {
         is_of_session.then(|| (Arc::clone(&known.basis), known.part.clone()))
     }
 
-    /// Remembers the part of a session in a list, where there is room for it; what was known of it is forgotten.
+    /// Remembers the part of a session in a list, if the budget has the bytes; what was known of it is forgotten.
     pub fn keep(&self, list: List, session: &Arc<Session>, basis: Basis, part: &Part, now_ns: u64) {
         let key = (list, Arc::clone(&session.server.name));
         let mut parts = self.parts();
@@ -112,14 +112,14 @@ impl Memory {
             return;
         };
         let bytes = PART_BYTES + text.len();
-        let room = self.of_client.held(bytes).zip(self.of_all.held(bytes));
-        if let Some((of_client, of_all)) = room {
+        let permits = self.of_client.permit(bytes).zip(self.of_all.permit(bytes));
+        if let Some((of_client, of_all)) = permits {
             let remembered = Remembered {
                 session: Arc::downgrade(session),
                 basis: Arc::new(basis),
                 part: part.clone(),
                 since_ns: now_ns,
-                _room: [of_client, of_all],
+                _permits: [of_client, of_all],
             };
             parts.insert(key, remembered);
         }

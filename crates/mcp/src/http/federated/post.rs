@@ -56,7 +56,7 @@ impl Face {
         let arrival = (received_ns, Trace::of(headers));
         match shapes::of_client(&body.bytes) {
             Ok(canonical) => {
-                let _room = body.into_room();
+                let _permit = body.into_permit();
                 self.take_for_all(caller, headers, canonical, arrival).await
             }
             Err(fault) => self.bad_frame(&body.bytes, &fault),

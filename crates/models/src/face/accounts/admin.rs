@@ -35,8 +35,11 @@ impl Accounts {
             user.is_some_and(|user| user.role == Role::Admin)
         } else {
             let named = &self.options.admin_group;
-            // Whoever manages accounts can make one that reaches everything: a key for some servers may not.
-            caller.servers.is_none() && caller.groups.iter().any(|group| **group == **named)
+            // Whoever manages accounts can make one that reaches everything: a key for some servers may not, nor a group that an
+            // issuer names.
+            caller.sign_in.is_none()
+                && caller.servers.is_none()
+                && caller.groups.iter().any(|group| **group == **named)
         };
         if is {
             Ok(())

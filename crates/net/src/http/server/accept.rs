@@ -350,7 +350,13 @@ async fn answer<H: Handler>(
     let peer = ends.peer();
     let (head, body) = request.into_parts();
     let target = head.uri.authority().map(http::uri::Authority::as_str);
-    if let Err(fault) = shared.options.names.check(&head.headers, target) {
+    let names = &shared.options.names;
+    let is_public = shared.options.is_public(&head);
+    let checked = match is_public {
+        true => names.check_host(&head.headers, target).map(drop),
+        false => names.check(&head.headers, target),
+    };
+    if let Err(fault) = checked {
         tracing::warn!(%peer, reason = fault.label(), "{}", fault.sentence());
         return plain(fault.status(), fault.sentence());
     }

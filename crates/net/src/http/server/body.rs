@@ -12,7 +12,7 @@ use hyper::body::{Body, Frame, Incoming, SizeHint};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::body_budget::{BodyPermit, Share};
+use super::body_budget::{BodyPermit, BodyShare, Revoked};
 use super::listen::Peer;
 use super::timeouts::Waiting;
 use super::user::Ends;
@@ -32,8 +32,8 @@ pub struct Request {
     pub(super) body: Incoming,
     pub(super) body_bytes_max: usize,
     pub(super) body_wait_ms_max: u64,
-    /// Where its body finds room.
-    pub(super) share: Option<Share>,
+    /// The caller's share of the byte budget for bodies; `None` is unbounded.
+    pub(super) share: Option<BodyShare>,
 }
 
 /// Why a body was not taken.
@@ -45,10 +45,10 @@ pub enum BodyFault {
     TooSlow,
     /// The connection broke, or the body's framing is wrong.
     Broken,
-    /// Too much of its caller's, or of all callers', is being read.
-    NoRoom,
-    /// Its caller's key was taken back before it was here.
-    Expelled,
+    /// The byte budget of its caller, or of all callers, is exhausted.
+    BudgetExhausted,
+    /// Its caller's key was revoked before it had arrived.
+    Revoked,
 }
 
 impl BodyFault {
@@ -57,8 +57,8 @@ impl BodyFault {
         Self::TooLong,
         Self::TooSlow,
         Self::Broken,
-        Self::NoRoom,
-        Self::Expelled,
+        Self::BudgetExhausted,
+        Self::Revoked,
     ];
 
     /// The closed label.
@@ -68,8 +68,8 @@ impl BodyFault {
             Self::TooLong => "body_too_long",
             Self::TooSlow => "body_too_slow",
             Self::Broken => "body_broken",
-            Self::NoRoom => "too_many_bodies",
-            Self::Expelled => "caller_expelled",
+            Self::BudgetExhausted => "too_many_bodies",
+            Self::Revoked => "caller_expelled",
         }
     }
 
@@ -80,8 +80,10 @@ impl BodyFault {
             Self::TooLong => "the body is longer than this server takes",
             Self::TooSlow => "the body took too long to arrive",
             Self::Broken => "the body could not be read to its end",
-            Self::NoRoom => "too many bodies are being read; try again when some have ended",
-            Self::Expelled => "the key was revoked while the body was being read",
+            Self::BudgetExhausted => {
+                "too many bodies are being read; try again when some have ended"
+            }
+            Self::Revoked => "the key was revoked while the body was being read",
         }
     }
 
@@ -92,8 +94,8 @@ impl BodyFault {
             Self::TooLong => http::StatusCode::PAYLOAD_TOO_LARGE,
             Self::TooSlow => http::StatusCode::REQUEST_TIMEOUT,
             Self::Broken => http::StatusCode::BAD_REQUEST,
-            Self::NoRoom => http::StatusCode::SERVICE_UNAVAILABLE,
-            Self::Expelled => http::StatusCode::UNAUTHORIZED,
+            Self::BudgetExhausted => http::StatusCode::SERVICE_UNAVAILABLE,
+            Self::Revoked => http::StatusCode::UNAUTHORIZED,
         }
     }
 }
@@ -115,8 +117,8 @@ impl Request {
         self.body_bytes_max = body_bytes_max;
     }
 
-    /// Its body takes of this caller's share of the room for all bodies.
-    pub fn takes_of(&mut self, share: Share) {
+    /// Bounds the body by this caller's share of the byte budget.
+    pub fn set_body_share(&mut self, share: BodyShare) {
         self.share = Some(share);
     }
 
@@ -129,8 +131,7 @@ impl Request {
         Ok(body.bytes)
     }
 
-    /// The same with the room that it takes. Where its caller's share has none, that is waited for as long as a body
-    /// may take.
+    /// Reads the body with its permit of the byte budget, for which it waits as long as a body may take.
     ///
     /// # Errors
     /// As [`Request::read_body`].
@@ -150,18 +151,17 @@ impl Request {
         if self.body.is_end_stream() {
             return Ok(Whole::default());
         }
+        let revoked = self.share.as_mut().and_then(BodyShare::take_revoked);
         let mut whole = Collecting {
             bytes_max: self.body_bytes_max,
             announced,
             wait: Duration::from_millis(self.body_wait_ms_max),
             until: None,
-            share: self.share.clone(),
+            share: self.share.as_ref(),
+            revoked,
             permit: None,
         };
         let bytes = whole.collect(&mut self.body).await?;
-        if self.share.as_ref().is_some_and(|share| !share.is_welcome()) {
-            return Err(BodyFault::Expelled);
-        }
         Ok(Whole {
             bytes,
             permit: whole.permit,
@@ -190,7 +190,7 @@ impl Request {
     }
 }
 
-/// A body that was read, and the room that it takes.
+/// A body that was read, and its part of the byte budget.
 #[derive(Debug, Default)]
 pub struct Whole {
     /// Its bytes.
@@ -199,27 +199,28 @@ pub struct Whole {
 }
 
 impl Whole {
-    /// Lets the bytes go. The room stays taken, for what was made of them, until this is dropped.
+    /// Frees the bytes and returns their permit, for what was made of them.
     #[must_use]
-    pub fn into_room(self) -> impl Send + use<> {
+    pub fn into_permit(self) -> impl Send + use<> {
         self.permit
     }
 }
 
 /// A body on its way in.
-struct Collecting {
+struct Collecting<'s> {
     bytes_max: usize,
     /// How long it will be at least.
     announced: usize,
     wait: Duration,
     /// Until when, once something of it is waited for.
     until: Option<Instant>,
-    share: Option<Share>,
-    /// Found as soon as there is more than one piece.
+    share: Option<&'s BodyShare>,
+    revoked: Option<Revoked>,
+    /// Reserved as soon as there is more than one piece.
     permit: Option<BodyPermit>,
 }
 
-impl Collecting {
+impl Collecting<'_> {
     async fn collect(&mut self, body: &mut Incoming) -> Result<Bytes, BodyFault> {
         let Some(first) = self.next(body).await? else {
             return Ok(Bytes::new());
@@ -230,7 +231,7 @@ impl Collecting {
         if body.is_end_stream() {
             return Ok(first);
         }
-        self.find_room(first.len().max(self.announced)).await?;
+        self.reserve(first.len().max(self.announced)).await?;
         let Some(second) = self.next(body).await? else {
             return Ok(first);
         };
@@ -242,7 +243,7 @@ impl Collecting {
             if length > self.bytes_max {
                 return Err(BodyFault::TooLong);
             }
-            self.find_room(length).await?;
+            self.reserve(length).await?;
             whole.extend_from_slice(&part);
             more = self.next(body).await?;
         }
@@ -255,7 +256,9 @@ impl Collecting {
         if let Poll::Ready(data) = there.await {
             return data;
         }
-        tokio::time::timeout_at(self.until(), next_data(body))
+        let until = self.until();
+        let data = unless_revoked(&mut self.revoked, next_data(body));
+        tokio::time::timeout_at(until, data)
             .await
             .unwrap_or(Err(BodyFault::TooSlow))
     }
@@ -264,14 +267,37 @@ impl Collecting {
         *self.until.get_or_insert_with(|| Instant::now() + self.wait)
     }
 
-    async fn find_room(&mut self, bytes: usize) -> Result<(), BodyFault> {
+    async fn reserve(&mut self, bytes: usize) -> Result<(), BodyFault> {
         let until = self.until();
-        let Some(share) = &self.share else {
+        let Some(share) = self.share else {
             return Ok(());
         };
         let permit = self.permit.get_or_insert_with(|| share.permit());
-        let found = tokio::time::timeout_at(until, permit.reserve(bytes)).await;
-        found.ok().flatten().ok_or(BodyFault::NoRoom)
+        let reserve = async {
+            permit
+                .reserve(bytes)
+                .await
+                .ok_or(BodyFault::BudgetExhausted)
+        };
+        let reserved = unless_revoked(&mut self.revoked, reserve);
+        tokio::time::timeout_at(until, reserved)
+            .await
+            .unwrap_or(Err(BodyFault::BudgetExhausted))
+    }
+}
+
+/// Returns the result of `work`, or that the credential was revoked before.
+async fn unless_revoked<T>(
+    revoked: &mut Option<Revoked>,
+    work: impl Future<Output = Result<T, BodyFault>>,
+) -> Result<T, BodyFault> {
+    let Some(revoked) = revoked else {
+        return work.await;
+    };
+    tokio::select! {
+        biased;
+        () = revoked => Err(BodyFault::Revoked),
+        done = work => done,
     }
 }
 

@@ -2,9 +2,10 @@
 //!
 //! A body may take long to arrive. If its caller's key is revoked meanwhile, the body is rejected.
 
-use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
 
 use share::{ShareLimits, SharePermit, SharePool};
 
@@ -16,104 +17,75 @@ pub const BODIES_BYTES_MAX: usize = 256 * 1024 * 1024;
 const RESERVED_BYTES_MIN: usize = 1024;
 /// Most bodies that wait for bytes: as many as there are connections by default.
 const BODIES_WAITING_MAX: usize = 10_240;
-/// How many callers are remembered that were expelled; whoever began to send before the oldest of these counts as one.
-const EXPELLED_MAX: usize = 1_024;
 
-/// The room.
-#[derive(Debug)]
-pub struct Bodies {
-    bytes: SharePool,
-    /// How many callers were expelled so far, and the last of them.
-    expulsions: AtomicU64,
-    expelled: Mutex<VecDeque<Arc<str>>>,
-}
+/// Bytes of all bodies that are being read.
+#[derive(Debug, Clone)]
+pub struct BodyBudget(SharePool);
 
-/// A moment between expulsions.
-#[derive(Debug, Clone, Copy)]
-pub struct Moment(u64);
-
-impl Default for Bodies {
+impl Default for BodyBudget {
     fn default() -> Self {
         let limits = ShareLimits::of_caller(BODIES_OF_CALLER_BYTES_MAX, BODIES_BYTES_MAX);
-        Self {
-            bytes: SharePool::new(limits.with_queue(BODIES_WAITING_MAX, BODIES_WAITING_MAX)),
-            expulsions: AtomicU64::new(0),
-            expelled: Mutex::default(),
-        }
+        Self(SharePool::new(
+            limits.with_queue(BODIES_WAITING_MAX, BODIES_WAITING_MAX),
+        ))
     }
 }
 
-/// Where a caller's bodies find room.
-#[derive(Debug, Clone)]
-pub struct Share {
-    bodies: Arc<Bodies>,
+/// Resolves when a credential is revoked.
+pub(super) type Revoked = Pin<Box<dyn Future<Output = ()> + Send + Sync>>;
+
+/// A caller's share of the budget, and the end of its credential.
+pub struct BodyShare {
+    budget: BodyBudget,
     caller: Arc<str>,
-    since: Moment,
+    revoked: Option<Revoked>,
 }
 
 /// Bytes that are reserved for one body, until it is dropped.
 #[derive(Debug)]
 pub(super) struct BodyPermit(SharePermit);
 
-impl Bodies {
-    /// The present moment: to be taken before anybody looks who has sent a request.
+impl BodyBudget {
+    /// Returns the share of a caller.
     #[must_use]
-    pub fn moment(&self) -> Moment {
-        Moment(self.expulsions.load(Ordering::Acquire))
-    }
-
-    /// The share of a caller who was welcome then.
-    #[must_use]
-    pub fn of(self: &Arc<Self>, caller: &Arc<str>, since: Moment) -> Share {
-        Share {
-            bodies: Arc::clone(self),
+    pub fn share_of(&self, caller: &Arc<str>) -> BodyShare {
+        BodyShare {
+            budget: self.clone(),
             caller: Arc::clone(caller),
-            since,
+            revoked: None,
         }
-    }
-
-    /// A caller is no longer welcome: bodies that are being read of this caller's are not taken.
-    pub fn expel(&self, caller: &Arc<str>) {
-        let mut expelled = self.expelled.lock().unwrap_or_else(PoisonError::into_inner);
-        if expelled.len() >= EXPELLED_MAX {
-            expelled.pop_front();
-        }
-        expelled.push_back(Arc::clone(caller));
-        self.expulsions.fetch_add(1, Ordering::AcqRel);
-    }
-
-    /// Whether a caller who was welcome then still is.
-    fn is_welcome(&self, caller: &str, since: Moment) -> bool {
-        if self.moment().0 == since.0 {
-            return true;
-        }
-        let expelled = self.expelled.lock().unwrap_or_else(PoisonError::into_inner);
-        let meanwhile = self.moment().0.saturating_sub(since.0);
-        let Ok(meanwhile) = usize::try_from(meanwhile) else {
-            return false;
-        };
-        meanwhile <= expelled.len()
-            && !expelled
-                .iter()
-                .rev()
-                .take(meanwhile)
-                .any(|own| **own == *caller)
     }
 
     fn permit(&self, caller: &Arc<str>) -> BodyPermit {
-        BodyPermit(self.bytes.permit(Some(caller)))
+        BodyPermit(self.0.permit(Some(caller)))
     }
 }
 
-impl Share {
-    /// Whether its caller is still welcome.
-    pub(super) fn is_welcome(&self) -> bool {
-        self.bodies.is_welcome(&self.caller, self.since)
+impl BodyShare {
+    /// Rejects a body that has not arrived when `revoked` resolves.
+    #[must_use]
+    pub fn until(self, revoked: impl Future<Output = ()> + Send + Sync + 'static) -> Self {
+        Self {
+            revoked: Some(Box::pin(revoked)),
+            ..self
+        }
+    }
+
+    pub(super) fn take_revoked(&mut self) -> Option<Revoked> {
+        self.revoked.take()
     }
 
     /// Returns a permit for one more body, with nothing reserved yet.
     pub(super) fn permit(&self) -> BodyPermit {
-        self.bodies.permit(&self.caller)
+        self.budget.permit(&self.caller)
+    }
+}
+
+impl fmt::Debug for BodyShare {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BodyShare")
+            .field("caller", &self.caller)
+            .finish_non_exhaustive()
     }
 }
 
@@ -147,52 +119,34 @@ mod tests {
     }
 
     #[test]
-    fn what_one_caller_holds_is_not_taken_from_another() {
-        let bodies = Arc::new(Bodies::default());
+    fn a_caller_holds_its_share_and_leaves_the_rest_to_others() {
+        let budget = BodyBudget::default();
         let (one, other) = (Arc::from("one"), Arc::from("other"));
         let half = BODIES_OF_CALLER_BYTES_MAX / 2;
-        let mut held = [bodies.permit(&one), bodies.permit(&one)];
-        assert!(held.iter_mut().all(|room| finds(room, half)));
-        assert!(!finds(&mut bodies.permit(&one), 1));
-        assert!(finds(&mut bodies.permit(&other), half));
+        let mut held = [budget.permit(&one), budget.permit(&one)];
+        assert!(held.iter_mut().all(|permit| finds(permit, half)));
+        assert!(!finds(&mut budget.permit(&one), 1));
+        assert!(finds(&mut budget.permit(&other), half));
         drop(held);
-        assert!(finds(&mut bodies.permit(&one), half));
+        assert!(finds(&mut budget.permit(&one), half));
     }
 
     #[test]
-    fn who_was_expelled_meanwhile_is_not_welcome_and_who_comes_later_is() {
-        let bodies = Arc::new(Bodies::default());
-        let (one, other): (Arc<str>, Arc<str>) = ("one".into(), "other".into());
-        let (of_one, of_other) = (
-            bodies.of(&one, bodies.moment()),
-            bodies.of(&other, bodies.moment()),
-        );
-        assert!(of_one.is_welcome() && of_other.is_welcome());
-        bodies.expel(&one);
-        assert!(!of_one.is_welcome() && of_other.is_welcome());
-        assert!(bodies.of(&one, bodies.moment()).is_welcome());
-        for number in 0..EXPELLED_MAX {
-            bodies.expel(&number.to_string().into());
-        }
-        assert!(!of_other.is_welcome(), "nobody knows any more");
-    }
-
-    #[test]
-    fn all_together_have_a_bound() {
-        let bodies = Arc::new(Bodies::default());
+    fn all_callers_together_have_a_bound() {
+        let budget = BodyBudget::default();
         let mut held = Vec::new();
         for number in 0..BODIES_BYTES_MAX / BODIES_OF_CALLER_BYTES_MAX {
-            let mut room = bodies.permit(&number.to_string().into());
-            assert!(finds(&mut room, BODIES_OF_CALLER_BYTES_MAX), "{number}");
-            held.push(room);
+            let mut permit = budget.permit(&number.to_string().into());
+            assert!(finds(&mut permit, BODIES_OF_CALLER_BYTES_MAX), "{number}");
+            held.push(permit);
         }
-        assert!(!finds(&mut bodies.permit(&"late".into()), 1));
+        assert!(!finds(&mut budget.permit(&"late".into()), 1));
     }
 
     #[test]
     fn a_body_of_unknown_length_grows_within_the_bound() {
-        let bodies = Arc::new(Bodies::default());
-        let mut room = bodies.permit(&"one".into());
+        let budget = BodyBudget::default();
+        let mut permit = budget.permit(&"one".into());
         for bytes in [
             1,
             RESERVED_BYTES_MIN,
@@ -200,32 +154,97 @@ mod tests {
             1_000_000,
             BODIES_OF_CALLER_BYTES_MAX,
         ] {
-            assert!(finds(&mut room, bytes), "{bytes}");
+            assert!(finds(&mut permit, bytes), "{bytes}");
         }
-        // Nobody else of this caller finds room beside it.
-        assert!(!finds(&mut bodies.permit(&"one".into()), 1));
-        drop(room);
-        assert_eq!((bodies.bytes.held(), bodies.bytes.callers()), (0, 0));
+        // No other body of this caller finds a byte beside it.
+        assert!(!finds(&mut budget.permit(&"one".into()), 1));
+        drop(permit);
+        assert_eq!((budget.0.held(), budget.0.callers()), (0, 0));
     }
 
     #[test]
     fn a_body_beyond_its_callers_share_is_read_alone() {
-        let bodies = Arc::new(Bodies::default());
+        let budget = BodyBudget::default();
         let one: Arc<str> = "one".into();
-        let mut beside = bodies.permit(&one);
+        let mut beside = budget.permit(&one);
         assert!(finds(&mut beside, RESERVED_BYTES_MIN));
-        let mut long = bodies.permit(&one);
+        let mut long = budget.permit(&one);
         assert!(!finds(&mut long, 3 * BODIES_OF_CALLER_BYTES_MAX));
         drop((beside, long));
-        let mut long = bodies.permit(&one);
+        let mut long = budget.permit(&one);
         assert!(finds(&mut long, 3 * BODIES_OF_CALLER_BYTES_MAX));
         assert!(finds(&mut long, 5 * BODIES_OF_CALLER_BYTES_MAX));
-        assert!(!finds(&mut bodies.permit(&one), 1));
-        let mut other = bodies.permit(&"other".into());
+        assert!(!finds(&mut budget.permit(&one), 1));
+        let mut other = budget.permit(&"other".into());
         assert!(finds(&mut other, BODIES_OF_CALLER_BYTES_MAX));
-        // What all take together stays within the bound.
+        // All together stay within the bound.
         assert!(!finds(&mut long, BODIES_BYTES_MAX));
-        let mut late = bodies.permit(&"late".into());
+        let mut late = budget.permit(&"late".into());
         assert!(!finds(&mut late, BODIES_BYTES_MAX + 1));
+    }
+
+    #[test]
+    fn every_byte_is_shared_and_comes_back() {
+        const BYTES: usize = BODIES_OF_CALLER_BYTES_MAX / 4;
+        let budget = BodyBudget::default();
+        let acquire = |caller: &Arc<str>| {
+            let mut permit = budget.permit(caller);
+            let reserve = async move { permit.reserve(BYTES).await.map(|()| permit) };
+            Box::pin(reserve) as _
+        };
+        assert_eq!(
+            share::contract::check_user(&budget.0, BYTES, acquire),
+            Ok(())
+        );
+    }
+
+    #[test]
+    fn bodies_beyond_those_that_may_wait_are_refused_and_the_first_go_on() {
+        let budget = BodyBudget::default();
+        let callers = BODIES_BYTES_MAX / BODIES_OF_CALLER_BYTES_MAX;
+        let mut held: Vec<_> = (0..callers)
+            .map(|number| budget.permit(&number.to_string().into()))
+            .collect();
+        assert!(
+            held.iter_mut()
+                .all(|permit| finds(permit, BODIES_OF_CALLER_BYTES_MAX))
+        );
+        let mut cx = Context::from_waker(Waker::noop());
+        let late: Arc<str> = "late".into();
+        // Each is a future that waits in the queue, as that of a body does.
+        let mut wait = || {
+            let mut permit = budget.permit(&late);
+            let mut waiting = Box::pin(async move { permit.reserve(1).await.map(|()| permit) });
+            let first = waiting.as_mut().poll(&mut cx);
+            (waiting, first)
+        };
+        let mut waiting = Vec::new();
+        for number in 0..BODIES_WAITING_MAX {
+            let (body, first) = wait();
+            assert!(first.is_pending(), "{number}");
+            waiting.push(body);
+        }
+        let (_, refused) = wait();
+        assert!(
+            matches!(refused, Poll::Ready(None)),
+            "one more than may wait"
+        );
+        assert_eq!(budget.0.waiting(), BODIES_WAITING_MAX);
+        drop(held.pop());
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut served = 0;
+        for body in &mut waiting {
+            if let Poll::Ready(permit) = body.as_mut().poll(&mut cx) {
+                assert!(permit.is_some());
+                served += 1;
+            }
+        }
+        // Each permit is dropped with its result, and the next waiter has its bytes.
+        assert_eq!(served, BODIES_WAITING_MAX);
+        drop((waiting, held));
+        assert_eq!(
+            (budget.0.held(), budget.0.waiting(), budget.0.callers()),
+            (0, 0, 0)
+        );
     }
 }

@@ -23,7 +23,7 @@ pub use accept::{Drained, serve};
 pub use body::{
     BodyFault, Parts, Request, Response, ResponseBody, StreamClosed, StreamSender, Whole, stream,
 };
-pub use body_budget::{BODIES_BYTES_MAX, BODIES_OF_CALLER_BYTES_MAX, Bodies, Moment, Share};
+pub use body_budget::{BODIES_BYTES_MAX, BODIES_OF_CALLER_BYTES_MAX, BodyBudget, BodyShare};
 pub use listen::{Listener, Peer, Socket};
 pub use names::{NameFault, Names};
 pub use rustls::ServerConfig as TlsConfig;
@@ -67,10 +67,26 @@ pub struct Options {
     pub drain_ms: u64,
     /// The names that `Host` and `Origin` may have.
     pub names: Names,
+    /// Paths whose documents pages of every origin may read; only GET, HEAD and OPTIONS are answered so.
+    pub public_paths: &'static [&'static str],
     /// Certificate and key, where the server speaks TLS.
     pub tls: Option<Arc<rustls::ServerConfig>>,
     /// Who serves connections; without them the runtime that takes them does.
     pub threads: Option<Threads>,
+}
+
+impl Options {
+    /// Returns whether pages of every origin may send this request.
+    fn is_public(&self, head: &http::request::Parts) -> bool {
+        use http::Method;
+        let path = head.uri.path();
+        let is_below = |public: &&&str| {
+            let rest = path.strip_prefix(**public);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        matches!(head.method, Method::GET | Method::HEAD | Method::OPTIONS)
+            && self.public_paths.iter().any(|public| is_below(&public))
+    }
 }
 
 impl Default for Options {
@@ -89,6 +105,7 @@ impl Default for Options {
             connections_max: 10_240,
             drain_ms: 10_000,
             names: Names::loopback(),
+            public_paths: &[],
             tls: None,
             threads: None,
         }

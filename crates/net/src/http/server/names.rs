@@ -125,17 +125,31 @@ impl Names {
     /// # Errors
     /// What is wrong with its names.
     pub fn check(&self, headers: &HeaderMap, target: Option<&str>) -> Result<(), NameFault> {
-        let host = single(headers, &HOST)
-            .map_err(|_| NameFault::HostUnusable)?
-            .ok_or(NameFault::HostUnusable)?;
-        if !self.has_host(host) || target.is_some_and(|t| !t.eq_ignore_ascii_case(host)) {
-            return Err(NameFault::HostForeign);
-        }
+        let host = self.check_host(headers, target)?;
         match single(headers, &ORIGIN) {
             Ok(None) if is_of_another_page(headers) => Err(NameFault::OriginForeign),
             Ok(None) => Ok(()),
             Ok(Some(origin)) if self.has_origin(origin, host) => Ok(()),
             Ok(Some(_)) | Err(_) => Err(NameFault::OriginForeign),
+        }
+    }
+
+    /// Checks only the host: for documents that pages of every origin may read. Returns it.
+    ///
+    /// # Errors
+    /// [`NameFault::HostUnusable`], [`NameFault::HostForeign`].
+    pub fn check_host<'h>(
+        &self,
+        headers: &'h HeaderMap,
+        target: Option<&str>,
+    ) -> Result<&'h str, NameFault> {
+        let host = single(headers, &HOST)
+            .map_err(|_| NameFault::HostUnusable)?
+            .ok_or(NameFault::HostUnusable)?;
+        let is_other = target.is_some_and(|t| !t.eq_ignore_ascii_case(host));
+        match is_other || !self.has_host(host) {
+            true => Err(NameFault::HostForeign),
+            false => Ok(host),
         }
     }
 

@@ -14,6 +14,10 @@ pub struct ModelArgs {
     /// Change a parameter or start value; repeatable, and PATH may hold * and **
     #[arg(long = "param", value_name = "PATH=VALUE[unit]")]
     pub params: Vec<String>,
+    /// Give these doses instead of the file's: DOSE[,interval=TIME][,number=N][,start=TIME][,infusion=TIME][,loading=DOSE]
+    /// [,container=PATH][,steady], such as '250 mg,interval=12 h,number=6'; repeatable
+    #[arg(long = "dose", value_name = "REGIMEN")]
+    pub doses: Vec<String>,
     /// Refuse what the schema forbids but the genuine solver tolerates
     #[arg(long)]
     pub strict: bool,
@@ -48,6 +52,9 @@ pub struct ObservedArgs {
     /// Output that the column DV of a NONMEM-like table is of; with several compartments CMT=OUTPUT, repeatable
     #[arg(long = "dv", value_name = "[CMT=]OUTPUT")]
     pub dv: Vec<String>,
+    /// Sheet of a workbook with observed data (xlsx, xls, ods), by default the first
+    #[arg(long, value_name = "NAME")]
+    pub sheet: Option<String>,
 }
 
 /// Where results are kept for the next time.

@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
+use clap::builder::PossibleValue;
 use clap::{Args as ClapArgs, ValueEnum};
+
+use crate::fit::ResidualModel;
 
 use super::common::number;
 use super::{ModelArgs, ObservedArgs, OutputArgs, SolverArgs};
@@ -55,13 +58,35 @@ pub struct SensitivityArgs {
     pub json: bool,
 }
 
-/// How far data may lie from a curve.
+impl ValueEnum for ResidualModel {
+    fn value_variants<'a>() -> &'a [Self] {
+        &Self::ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let help = match self {
+            Self::Log => {
+                "Least squares of logarithms: errors are a share of the value. Values that are not positive are left out"
+            }
+            Self::Absolute => "Least squares of differences",
+            Self::Additive => "Likelihood: normal errors, one standard deviation for each output",
+            Self::Proportional => "Likelihood: normal errors, a share of the value of the model",
+            Self::Combined => "Likelihood: both, variances added",
+            Self::LogNormal => {
+                "Likelihood: log-normal errors. Values that are not positive are left out"
+            }
+        };
+        Some(PossibleValue::new(self.name()).help(help))
+    }
+}
+
+/// How intervals of estimates by likelihood are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ErrorModel {
-    /// Differences of logarithms: errors are a share of the value. Values that are not positive are left out
-    Log,
-    /// Differences
-    Absolute,
+pub enum IntervalChoice {
+    /// Ends at which the profile of the likelihood falls below its bound
+    Profile,
+    /// From the curvature at the optimum: fewer runs
+    Hessian,
 }
 
 /// Arguments of `fit`.
@@ -70,24 +95,37 @@ pub enum ErrorModel {
   durward sim fit model.pkml observed.csv --vary 'R1|k1=0.001..1'
   durward sim fit model.pkml observed.csv --vary 'Organism|Liver|Volume' --vary 'R1|k1' --error absolute
   durward sim fit model.pkml observed.csv --vary 'R1|k1' --csv fitted.csv --svg fit.svg
+  durward sim fit model.pkml observed.csv --vary 'R1|k1=0.001..1' --error combined --starts 20
 
 The data have a column `Time [unit]` and one column `path [unit]` for each output; empty cells are left out. A column
-SD after an output weights its values; <0.2, or a column LLOQ, marks values below the limit of quantification: such a
-value counts only where the model is above the limit. A table with TIME and DV is read like one of NONMEM; --dv names
+SD after an output weights its values; <0.2, or a column LLOQ, marks values below the limit of quantification: with
+least squares such a value counts only where the model is above the limit, with a likelihood it has the probability
+that the true value is below it (M3). A table with TIME and DV is read like one of NONMEM; --dv names
 the output. Masses are taken for amounts by molecular weight.
 Parameters start at the model's values (--param changes them); those that are positive are fitted by their
-logarithms. Intervals hold the true value with 95 % where the model is right and the errors are independent.")]
+logarithms. Intervals hold the true value with 95 % where the model is right and the errors are independent.
+With --error additive, proportional, combined or log-normal the standard deviations are estimated too, and -2 log
+likelihood, AIC and BIC are printed.")]
 pub struct FitArgs {
     #[command(flatten)]
     pub model: ModelArgs,
-    /// Observed data (CSV)
+    /// Observed data: CSV, or a sheet of a workbook (xlsx, xls, ods)
     pub data: PathBuf,
     /// Parameter to fit, perhaps with bounds in base units; repeatable
     #[arg(long, value_name = "PATH[=MIN..MAX]", required = true)]
     pub vary: Vec<String>,
     /// How errors are measured
-    #[arg(long, value_enum, default_value_t = ErrorModel::Log)]
-    pub error: ErrorModel,
+    #[arg(long, value_enum, default_value_t = ResidualModel::Log)]
+    pub error: ResidualModel,
+    /// With a likelihood, number of starts: the first at the model's values, the others between the bounds
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub starts: u16,
+    /// Seed of the further starts
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    pub seed: u64,
+    /// With a likelihood, how the intervals are found
+    #[arg(long, value_enum, default_value_t = IntervalChoice::Profile)]
+    pub interval: IntervalChoice,
     /// Weight of an output's data, by default 1; repeatable
     #[arg(long, value_name = "PATH=NUMBER")]
     pub weight: Vec<String>,

@@ -14,6 +14,7 @@ use super::{CacheArgs, ModelArgs, ObservedArgs, OutputArgs, SolverArgs, UnitArgs
   durward sim run model.pkml --csv - --all --stats
   durward sim run model.pkml --csv out.csv --param 'Applications|**|Dose=250 mg' --rtol 1e-6 --atol 1e-9
   durward sim run model.pkml --csv out.csv --output '**|Plasma' --unit mg/l --time-unit h
+  durward sim run model.pkml --csv out.csv --dose '250 mg,interval=12 h,number=6,loading=500 mg'
 
 The CSV starts with `Time [min]`, then one column `path [unit]` for each output; base units unless --unit says
 otherwise, full double precision, nan inf -inf. Without --csv a summary is printed: of the outputs named, else of
@@ -79,9 +80,14 @@ pub struct SteadyArgs {
   durward sim pk model.pkml --output '**|Plasma (Peripheral Venous Blood)'
   durward sim pk model.pkml --output 'Organism|A' --norm-dose 2.5 --user 'AUC_24h=AUC_tEnd,0,1440'
   durward sim pk model.pkml --csv kinetics.csv --xlsx kinetics.xlsx
+  durward sim pk model.pkml --dose '250 mg,interval=12 h,number=6'
+  durward sim pk model.pkml --observed measured.csv
 
 Doses and application times are read from the model; for the normalisation, --norm-dose (µmol/kg) and
---infusion (min) replace them by one application at the first time. To give another dose, use --param.")]
+--infusion (min) replace them by one application at the first time. To give other doses, use --dose. With several
+doses the parameters of dosing intervals follow: AUC_tau_ss, R_ac, PTF, Swing and others. With --observed, the
+parameters are those of the observed values: missing ones are left out, and values below the limit of quantification
+are 0 before the first quantified one and left out after it.")]
 pub struct PkArgs {
     #[command(flatten)]
     pub model: ModelArgs,
@@ -90,11 +96,16 @@ pub struct PkArgs {
     #[command(flatten)]
     pub solver: SolverArgs,
     /// Dose per body weight in µmol/kg by which parameters are normalised; does not change what is given in the model
-    #[arg(long, alias = "dose", value_name = "NUMBER", value_parser = number, allow_negative_numbers = true)]
+    #[arg(long, value_name = "NUMBER", value_parser = number, allow_negative_numbers = true)]
     pub norm_dose: Option<f64>,
     /// Infusion time of that application in minutes
     #[arg(long, value_name = "MINUTES", requires = "norm_dose", value_parser = number, allow_negative_numbers = true)]
     pub infusion: Option<f64>,
+    /// Parameters of these observed values instead of those of the model's curves
+    #[arg(long, value_name = "FILE")]
+    pub observed: Option<PathBuf>,
+    #[command(flatten)]
+    pub of: ObservedArgs,
     /// A parameter of your own: NAME=MEASURE,START,END in minutes, an end may be left empty; repeatable
     #[arg(long = "user", value_name = "DEFINITION")]
     pub user: Vec<String>,

@@ -4,6 +4,7 @@ pub mod acceptance;
 pub mod asked;
 pub mod cases;
 pub mod corpus;
+pub mod python;
 
 use std::io::{Read, Write as _};
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
-//! Sealing what has to be read again: keys of providers, which a digest would not do for.
+//! Encryption of secrets at rest that are read again: keys of providers, tokens of people.
 //!
-//! ChaCha20-Poly1305 with a random nonce for each text; whose key it is belongs to what is authenticated, so that
-//! a sealed key cannot be moved to another user or provider.
+//! ChaCha20-Poly1305 with a random nonce for each text. The purpose is authenticated, so that a sealed text cannot be moved to
+//! another user or provider.
 
 use std::fmt;
 
@@ -20,10 +20,11 @@ impl fmt::Debug for Seal {
 }
 
 impl Seal {
-    /// From the master key; `None` where the library refuses it, which it does not for 32 bytes.
+    /// Derives the key of a kind of secrets from the master key; `None` if the library refuses it, which it does not for 32
+    /// bytes.
     #[must_use]
-    pub fn new(master: &[u8; 32]) -> Option<Self> {
-        let key = Zeroizing::new(blake3::derive_key("durward provider keys at rest", master));
+    pub fn new(kind: &'static str, master: &[u8; 32]) -> Option<Self> {
+        let key = Zeroizing::new(blake3::derive_key(kind, master));
         let key = UnboundKey::new(&CHACHA20_POLY1305, key.as_slice()).ok()?;
         Some(Self(LessSafeKey::new(key)))
     }
@@ -38,7 +39,7 @@ impl Seal {
         Some(STANDARD.encode([nonce.as_slice(), &sealed].concat()))
     }
 
-    /// The text; `None` where it was sealed with another key, for another purpose, or was changed.
+    /// Returns the text; `None` if it was sealed with another key, for another purpose, or was changed.
     #[must_use]
     pub fn open(&self, purpose: &str, sealed: &str) -> Option<Zeroizing<String>> {
         let mut bytes = Zeroizing::new(STANDARD.decode(sealed).ok()?);
@@ -56,7 +57,10 @@ mod tests {
 
     #[test]
     fn what_is_sealed_opens_with_its_key_for_its_purpose_and_unchanged_only() {
-        let (own, other) = (Seal::new(&[1; 32]).unwrap(), Seal::new(&[2; 32]).unwrap());
+        let (own, other) = (
+            Seal::new("k", &[1; 32]).unwrap(),
+            Seal::new("k", &[2; 32]).unwrap(),
+        );
         let sealed = own.seal("u_1 openai", "sk-secret", [7; NONCE_LEN]).unwrap();
         assert!(!sealed.contains("secret"));
         let opened = |seal: &Seal, purpose, text: &str| {
@@ -69,6 +73,8 @@ mod tests {
         );
         assert_eq!(opened(&own, "u_2 openai", &sealed), None);
         assert_eq!(opened(&other, "u_1 openai", &sealed), None);
+        let of_another_kind = Seal::new("l", &[1; 32]).unwrap();
+        assert_eq!(opened(&of_another_kind, "u_1 openai", &sealed), None);
         for at in 0..sealed.len() {
             let mut changed = sealed.clone().into_bytes();
             changed[at] = if changed[at] == b'A' { b'B' } else { b'A' };

@@ -1,0 +1,186 @@
+//! Keys of agents.
+
+use super::{Key, key};
+
+pub(super) const AGENTS: &[Key] = &[
+    key(
+        "agents.*.model",
+        "text",
+        "",
+        "the model that the agent calls: an alias, or `PROVIDER/MODEL`",
+    ),
+    key(
+        "agents.*.description",
+        "text",
+        "none",
+        "shown by `durward agents list`",
+    ),
+    key(
+        "agents.*.instruction",
+        "text",
+        "",
+        "what the agent is for; a template with `{{ date }}`, `{{ caller }}` and `{{ tools }}`",
+    ),
+    key(
+        "agents.*.pattern",
+        "native, react, or a name of `patterns`",
+        "native",
+        "how calls are written: `native` as the provider's tool calls, `react` as tags in text",
+    ),
+    key(
+        "agents.*.patterns",
+        "a list of patterns",
+        "none",
+        "further patterns; each makes the model `NAME_PATTERN`, and `react` makes `NAME_simple`",
+    ),
+    key(
+        "agents.*.aliases",
+        "a list of names",
+        "none",
+        "further names of the agent",
+    ),
+    key(
+        "agents.*.toolsets",
+        "a list of maps",
+        "none",
+        "tools of the agent",
+    ),
+    key(
+        "agents.*.toolsets.server",
+        "the name of a server",
+        "",
+        "a server with tools for the agent",
+    ),
+    key(
+        "agents.*.toolsets.tools",
+        "a list of patterns",
+        "all",
+        "which of its tools: names in which `*` matches any text",
+    ),
+    key(
+        "agents.*.toolsets.agent",
+        "the name of an agent",
+        "",
+        "another agent that is called as a tool; three levels at most, no circles",
+    ),
+    key(
+        "agents.*.permissions.allow",
+        "a list of SERVER/TOOL",
+        "all tools of `toolsets`",
+        "tools that are offered; `*` matches any text",
+    ),
+    key(
+        "agents.*.permissions.ask",
+        "a list of SERVER/TOOL",
+        "none",
+        "tools whose calls ask a person, whatever the policy allows",
+    ),
+    key(
+        "agents.*.permissions.deny",
+        "a list of SERVER/TOOL",
+        "none",
+        "tools whose calls are refused, whatever the policy allows",
+    ),
+    key(
+        "agents.*.max_iterations",
+        "1 to 1000",
+        "10",
+        "most calls of the model",
+    ),
+    key(
+        "agents.*.limits.tool_calls",
+        "0 to 10000",
+        "20",
+        "most calls of tools",
+    ),
+    key(
+        "agents.*.limits.time",
+        "span of time",
+        "2m",
+        "longest time of a run",
+    ),
+    key(
+        "agents.*.limits.tokens",
+        "number",
+        "200000",
+        "most tokens of a run, read and written",
+    ),
+    key(
+        "agents.*.limits.cost",
+        "dollars",
+        "none",
+        "most cost of a run, by `models.prices`",
+    ),
+    key(
+        "agents.*.limits.parallel",
+        "1 to 64",
+        "4",
+        "most tool calls at once",
+    ),
+    key(
+        "agents.*.limits.tool_result_bytes",
+        "size",
+        "64KiB",
+        "most of a tool's result that the model reads",
+    ),
+    key(
+        "agents.*.on_limit",
+        "answer or error",
+        "answer",
+        "what happens at a limit: a last call without tools that ends with `length`, or an error",
+    ),
+    key(
+        "agents.*.show",
+        "steps or none",
+        "steps",
+        "whether callers see thoughts and tool calls, as `reasoning_content`",
+    ),
+    key(
+        "agents.*.parameters.temperature",
+        "0 to 2",
+        "that of the model",
+        "sent with each request to the model; a caller's own outranks it",
+    ),
+    key(
+        "agents.*.parameters.top_p",
+        "0 to 1",
+        "that of the model",
+        "likewise",
+    ),
+    key(
+        "agents.*.parameters.max_tokens",
+        "number",
+        "that of the model",
+        "likewise, for one reply",
+    ),
+    key(
+        "agents.*.parameters.reasoning",
+        "text",
+        "that of the model",
+        "likewise, as `reasoning_effort`",
+    ),
+    key(
+        "agents.*.parameters.stop",
+        "a list of texts",
+        "none",
+        "likewise",
+    ),
+    key(
+        "patterns.*.system",
+        "text",
+        "",
+        "words before an agent's own instruction",
+    ),
+    key(
+        "patterns.*.encoding",
+        "native or react",
+        "react",
+        "how calls are written",
+    ),
+    key(
+        "patterns.*.tools",
+        "true or false",
+        "true",
+        "whether tools are offered",
+    ),
+];
