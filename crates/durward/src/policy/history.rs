@@ -277,7 +277,7 @@ impl StartVersion {
 pub fn record_start(source: &PolicySource, policy: &Policy, places: &Places) -> StartVersion {
     let request = VersionRequest {
         source: &name_of(source, places),
-        digest: policy.digest(),
+        digest: policy.text_digest(),
         change: VersionChange::ManualChange,
         always: false,
         at_least: 1,
@@ -299,7 +299,7 @@ pub fn record_reload(
 ) -> u64 {
     let request = VersionRequest {
         source: &name_of(source, places),
-        digest: policy.digest(),
+        digest: policy.text_digest(),
         change: VersionChange::Reloaded,
         always,
         at_least: latest + 1,

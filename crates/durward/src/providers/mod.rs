@@ -85,15 +85,15 @@ fn check_agents(settings: &Settings, catalogue: &Catalogue) -> Result<(), Failur
 /// The file, in the state directory, that says what was used of the budgets.
 const BUDGETS_FILE: &str = "budgets";
 
+/// Budgets, and their counter if replicas share it.
+type OpenedBudgets = (Budgets, Option<Arc<LeasedCounter>>);
+
 /// Returns the budgets with their use so far and the accounts, and their counter if replicas share it; `None` if there
 /// are neither budgets nor accounts.
 ///
 /// # Errors
 /// Where what was used, or the accounts, cannot be read or kept.
-pub fn budgets(
-    settings: &Settings,
-    places: &Places,
-) -> Result<Option<(Budgets, Option<Arc<LeasedCounter>>)>, Failure> {
+pub fn budgets(settings: &Settings, places: &Places) -> Result<Option<OpenedBudgets>, Failure> {
     let models = &settings.models;
     if models.providers.is_empty() || (models.budgets.is_empty() && models.accounts.is_none()) {
         return Ok(None);
