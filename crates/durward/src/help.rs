@@ -34,7 +34,7 @@ pub const GROUPS: [(&str, &[&str]); 7] = [
     (
         "Look",
         &[
-            "logs", "audit", "status", "tools", "call", "models", "agents", "runs",
+            "logs", "audit", "status", "tools", "call", "models", "budgets", "agents", "runs",
         ],
     ),
     ("Measure", &["lab"]),

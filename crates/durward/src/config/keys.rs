@@ -102,9 +102,6 @@ const fn joined<const N: usize>(first: &[Key], then: &[Key]) -> [Key; N] {
 /// The other name of `servers`, as MCP clients have it.
 pub const SERVERS_ALIAS: &str = "mcpServers";
 
-/// Keys of parts that are still to come, and what they will be for.
-pub const LATER: [(&str, &str); 1] = [("state", "where counters and sessions are kept")];
-
 /// The names that may stand directly below `path` (empty for the top), each once.
 pub fn names(path: &str) -> Vec<&'static str> {
     let below = |key: &'static str| -> Option<&'static str> {
@@ -122,14 +119,6 @@ pub fn names(path: &str) -> Vec<&'static str> {
         }
     }
     out
-}
-
-/// What a key of a part to come is for.
-pub fn later(path: &str) -> Option<&'static str> {
-    LATER
-        .iter()
-        .find(|(key, _)| *key == path)
-        .map(|(_, about)| *about)
 }
 
 /// Prints the reference page.
@@ -171,13 +160,6 @@ pub fn page(out: &mut dyn Write) -> io::Result<()> {
     )?;
     for kind in gate::inspect::secrets::SECRETS {
         writeln!(out, "| `{}` | {} |", kind.name, kind.about)?;
-    }
-    writeln!(
-        out,
-        "\n## Not built yet\n\nRefused by name, so that a file written for them is not misread.\n"
-    )?;
-    for (path, about) in LATER {
-        writeln!(out, "- `{}`: {about}", path.replace('*', "NAME"))?;
     }
     writeln!(out, "\n## Example\n\n```yaml\n{EXAMPLE}```")
 }

@@ -81,18 +81,6 @@ impl<'r> Section<'r> {
             if known.contains(&name) || (pattern.is_empty() && name == keys::SERVERS_ALIAS) {
                 continue;
             }
-            let full = if pattern.is_empty() {
-                name.to_owned()
-            } else {
-                format!("{pattern}.{name}")
-            };
-            if let Some(about) = keys::later(&full) {
-                return Err(Fault::new(
-                    member.at,
-                    format!("{} is not supported in this version yet", self.name(name)),
-                )
-                .hint(format!("it is for {about}; leave it out for now")));
-            }
             let place = if self.path.is_empty() {
                 String::new()
             } else {

@@ -71,23 +71,6 @@ fn unknown_keys_are_refused_with_the_nearest() {
 }
 
 #[test]
-fn keys_of_parts_to_come_are_refused_by_name() {
-    for (path, about) in keys::LATER {
-        let text = match path.strip_prefix("servers.*.") {
-            Some(name) => format!("servers: {{ a: {{ {name}: x }} }}"),
-            None => format!("{path}: x"),
-        };
-        let message = settings(&text).unwrap_err();
-        let name = path.replace('*', "a");
-        assert!(
-            message.contains(&format!("{name} is not supported in this version yet")),
-            "{message}"
-        );
-        assert!(message.contains(about), "{message}");
-    }
-}
-
-#[test]
 fn values_of_the_wrong_kind_are_refused() {
     refused(&[
         (

@@ -85,8 +85,8 @@ fn check_agents(settings: &Settings, catalogue: &Catalogue) -> Result<(), Failur
 /// The file, in the state directory, that says what was used of the budgets.
 const BUDGETS_FILE: &str = "budgets";
 
-/// Budgets, and their counter if replicas share it.
-type OpenedBudgets = (Budgets, Option<Arc<LeasedCounter>>);
+/// Budgets and accounts, and their counter if replicas share it.
+pub type OpenedBudgets = (Budgets, Option<Arc<LeasedCounter>>);
 
 /// Returns the budgets with their use so far and the accounts, and their counter if replicas share it; `None` if there
 /// are neither budgets nor accounts.

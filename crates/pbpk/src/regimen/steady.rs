@@ -106,9 +106,11 @@ fn repeats(curve: &[f64], k: usize, floor: f64) -> bool {
     let allowed = CHANGE_MAX * peak + floor;
     let steps = now.iter().zip(before).map(|(a, b)| a - b);
     let earlier_steps = before.iter().zip(earlier).map(|(a, b)| a - b);
-    let equal = steps.clone().all(|step| !(step.abs() > allowed));
+    // Times without a value, which are NaN, say nothing.
+    let is_small = |change: f64, allowed: f64| change.is_nan() || change.abs() <= allowed;
+    let equal = steps.clone().all(|step| is_small(step, allowed));
     let grows = steps
         .zip(earlier_steps)
-        .all(|(step, earlier)| !((step - earlier).abs() > CHANGE_MAX * step.abs() + floor));
+        .all(|(step, earlier)| is_small(step - earlier, CHANGE_MAX * step.abs() + floor));
     equal || grows
 }

@@ -189,7 +189,7 @@ fn cell(text: &str) -> String {
 
 fn number_cell(number: Option<f64>) -> String {
     let text = match number {
-        Some(number) if number == 0.0 => "0".to_owned(),
+        Some(0.0) => "0".to_owned(),
         Some(number) if number.is_finite() => {
             let exponent = number.abs().log10().floor();
             match (-3.0..DIGITS as f64).contains(&exponent) {
