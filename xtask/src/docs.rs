@@ -44,12 +44,41 @@ const OF_PROGRAMS: [(&str, &str, &str); 6] = [
 ];
 
 /// The schemas of the data of operations: file, and name in the example that prints them.
-const SCHEMAS: [(&str, &str); 6] = [
+const SCHEMAS: [(&str, &str); 32] = [
     ("docs/schemas/admin/calls.json", "calls"),
     ("docs/schemas/admin/call-kinds.json", "call-kinds"),
     ("docs/schemas/admin/approval.json", "approval"),
     ("docs/schemas/admin/approval-answer.json", "approval-answer"),
     ("docs/schemas/admin/approval-event.json", "approval-event"),
+    ("docs/schemas/admin/status.json", "status"),
+    ("docs/schemas/admin/segments.json", "segments"),
+    ("docs/schemas/admin/witness.json", "witness"),
+    ("docs/schemas/admin/key.json", "key"),
+    ("docs/schemas/admin/issued-key.json", "issued-key"),
+    ("docs/schemas/admin/caller.json", "caller"),
+    ("docs/schemas/admin/group.json", "group"),
+    ("docs/schemas/admin/pins.json", "pins"),
+    ("docs/schemas/admin/pin-changes.json", "pin-changes"),
+    ("docs/schemas/admin/pin-classes.json", "pin-classes"),
+    ("docs/schemas/admin/reload.json", "reload"),
+    ("docs/schemas/admin/model-route.json", "model-route"),
+    ("docs/schemas/admin/resting-key.json", "resting-key"),
+    ("docs/schemas/admin/limits.json", "limits"),
+    ("docs/schemas/admin/server.json", "server"),
+    ("docs/schemas/admin/archived-server.json", "archived-server"),
+    ("docs/schemas/admin/restored-server.json", "restored-server"),
+    ("docs/schemas/admin/server-tools.json", "server-tools"),
+    ("docs/schemas/admin/grant.json", "grant"),
+    ("docs/schemas/admin/policy-rules.json", "policy-rules"),
+    ("docs/schemas/admin/policy-check.json", "policy-check"),
+    ("docs/schemas/admin/policy-version.json", "policy-version"),
+    ("docs/schemas/admin/explanation.json", "explanation"),
+    ("docs/schemas/admin/policy-case.json", "policy-case"),
+    (
+        "docs/schemas/admin/replay-difference.json",
+        "replay-difference",
+    ),
+    ("docs/schemas/admin/replay-summary.json", "replay-summary"),
     ("docs/schemas/admin/spend.json", "spend"),
 ];
 
@@ -101,7 +130,7 @@ fn print_page(root: &Path, page: Page) -> Result<Vec<u8>, TaskError> {
                 "run",
                 "--quiet",
                 "--package",
-                "admin",
+                "durward",
                 "--features",
                 "schemas",
             ];

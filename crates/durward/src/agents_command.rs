@@ -19,8 +19,8 @@ use crate::agents::AgentProvider;
 
 pub const HELP: &str = "\
 Examples:
-  durward agents check                      check agents and patterns, and name mistakes
-  durward agents list                       the models that agents are, with tools and limits
+  durward agents check      read agents and patterns, and name what is wrong with them
+  durward agents list       the models that agents are, with tools and limits
   durward agents run standard_agent 'What is in /tmp?'
 
 An agent is a model: clients call it at /v1/chat/completions of `durward serve` by its name. It is written in

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use admin::status::CertificateStatus;
 use net::timers::kept;
-use serde_json::{Value, json};
 use toolkit::measure::{Measure, Measured};
 
 use crate::config::Settings;
@@ -135,19 +135,19 @@ impl Certificates {
         }
     }
 
-    /// Returns what `durward status --json` shows.
-    pub fn to_json(&self) -> Value {
+    /// Returns each with its end, and a warning if that is near.
+    pub fn statuses(&self) -> Vec<CertificateStatus> {
         let now_s = local::now_ms() / 1_000;
         let all = self.0.iter().map(|own| {
             let near = own.nearness(now_s) > Nearness::Far;
-            json!({
-                "name": own.name,
-                "file": own.path.display().to_string(),
-                "not_after": own.end(),
-                "warning": near.then(|| own.sentence(now_s)),
-            })
+            CertificateStatus {
+                name: own.name.to_string(),
+                file: own.path.display().to_string(),
+                not_after: own.end(),
+                warning: near.then(|| own.sentence(now_s)),
+            }
         });
-        Value::Array(all.collect())
+        all.collect()
     }
 
     /// Returns the end of each as a metric.

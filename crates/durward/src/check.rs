@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+use admin::policy::{unknown_tool_warnings, warnings as policy_warnings};
 use clap::Args;
 use models::Most;
 use serde_json::{Value, json};
@@ -20,8 +21,8 @@ use crate::layout;
 use crate::layout::table::{Column, Long, Table};
 use crate::places::Places;
 use crate::plural::count;
+use crate::policy::listed_servers;
 use crate::policy::source::{PolicySource, Protected, ShippedPolicy};
-use crate::policy::unknown_tools;
 use crate::providers::shared_store;
 use crate::serve::{NOTHING_TO_SERVE, Ready, ServeArgs};
 use crate::tools::start::start;
@@ -302,13 +303,9 @@ fn compiled(
     let policy = source.load(Protected::AsRun, places)?;
     let own = server.is_none_or(|server| server.policy.is_some());
     if let (PolicySource::File(file), true) = (&source, own) {
-        let mut found = crate::policy::warnings(&policy);
-        found.extend(unknown_tools::warnings(
-            &policy,
-            (&source, false),
-            settings,
-            places,
-        ));
+        let mut found = policy_warnings(&policy);
+        let listed = listed_servers(&source, false, settings);
+        found.extend(unknown_tool_warnings(&policy, &listed, &places.pins()));
         for warning in found {
             warnings.push(format!(
                 "{}: rule {} \"{}\": {}",

@@ -13,8 +13,8 @@ use state::directory;
 
 use crate::config;
 use crate::install;
-use crate::install::document::{Format, at};
 use crate::places::Places;
+use admin::document::{Format, at};
 
 /// Most answers that are read.
 const ANSWERS_MAX: usize = 20;

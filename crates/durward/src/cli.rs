@@ -172,6 +172,9 @@ pub enum Command {
     /// Show where a model name is routed, and what calls have cost
     #[command(after_help = crate::route::MODELS_HELP)]
     Models(crate::route::ModelsArgs),
+    /// List, add, archive and restore the servers of the configuration
+    #[command(after_help = crate::servers::HELP)]
+    Servers(crate::servers::ServersArgs),
     /// Check, list and run agents
     #[command(after_help = crate::agents_command::HELP)]
     Agents(crate::agents_command::AgentsArgs),

@@ -40,11 +40,6 @@ pub fn sentence(free: u64, places: &Places) -> String {
     )
 }
 
-/// Whether there is less room than is asked for.
-pub fn is_low(free: u64, places: &Places) -> bool {
-    free < places.warn_below
-}
-
 /// Tells in the log when the room gets low, each time that it has halved since, and when there is enough again. Runs until it is
 /// dropped.
 pub async fn watch(places: Places) {

@@ -22,15 +22,37 @@ pub enum CommandFamily {
     Journal,
     /// `approvals`.
     Approvals,
+    /// `status`.
+    Status,
+    /// `pins`.
+    Pins,
+    /// `keys`.
+    Keys,
+    /// `reload`.
+    Reload,
+    /// `policy`.
+    Policy,
+    /// `servers`.
+    Servers,
 }
 
 /// Returns the exit code of a command for an error of an operation: the one table of them.
 pub const fn exit_code(family: CommandFamily, kind: ErrorKind) -> u8 {
-    use ErrorKind::{Malformed, NotFound, NotReadable, Refused};
+    use CommandFamily::{Approvals, Journal, Keys, Pins, Policy, Reload, Servers, Status};
+    use ErrorKind::{Cancelled, InUse, Malformed, NotFound, NotReadable, Refused};
     match (family, kind) {
-        (CommandFamily::Journal, NotFound | NotReadable | Malformed | Refused) => 2,
-        (CommandFamily::Approvals, NotFound | Refused) => 1,
-        (CommandFamily::Approvals, NotReadable | Malformed) => 2,
+        (Approvals, NotFound | Refused) | (Servers, NotFound | Refused | InUse) => 1,
+        (Keys, NotReadable) => EXIT_JOURNAL,
+        (Keys, NotFound | Malformed | InUse | Refused | Cancelled)
+        | (Policy, Malformed | Refused)
+        | (Servers, Malformed) => EXIT_CONFIGURATION,
+        (Approvals, NotReadable | Malformed | InUse | Cancelled)
+        | (Policy, NotFound | NotReadable | InUse | Cancelled)
+        | (Servers, NotReadable | Cancelled)
+        | (
+            Journal | Status | Pins | Reload,
+            NotFound | NotReadable | Malformed | InUse | Refused | Cancelled,
+        ) => 2,
     }
 }
 

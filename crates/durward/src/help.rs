@@ -25,8 +25,8 @@ pub const GROUPS: [(&str, &[&str]); 7] = [
     (
         "Guard your servers",
         &[
-            "wrap", "unwrap", "install", "run", "serve", "init", "check", "policy", "keys",
-            "reload",
+            "wrap", "unwrap", "install", "run", "serve", "init", "check", "servers", "policy",
+            "keys", "reload",
         ],
     ),
     ("Sign in", &["login", "logout", "whoami"]),

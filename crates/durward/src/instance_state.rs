@@ -1,7 +1,7 @@
 //! What a running instance reports of itself beside its calls: its latest reload, the verification of its
 //! journal, and its certificates.
 
-use serde_json::{Value, json};
+use admin::status::InstanceStatus;
 use toolkit::measure::{Measure, Measured};
 
 use crate::certificates::Certificates;
@@ -32,13 +32,11 @@ impl InstanceState {
         })
     }
 
-    /// Adds what `durward status --json` shows to the status of an instance.
-    pub fn add_to(&self, status: &mut Value) {
-        if let Some(members) = status.as_object_mut() {
-            members.insert("last_reload".into(), self.reloads.status().to_json());
-            members.insert("journal_verified".into(), self.journal.to_json());
-            members.insert("certificates".into(), self.certificates.to_json());
-        }
+    /// Adds the latest reload, the verification of the journal and the certificates to the status of an instance.
+    pub fn add_to(&self, status: &mut InstanceStatus) {
+        status.last_reload = self.reloads.status().outcome();
+        status.journal_verified = self.journal.verified();
+        status.certificates = self.certificates.statuses();
     }
 }
 
@@ -72,42 +70,4 @@ pub fn measures(states: &[InstanceState]) -> Vec<Measure> {
     let certificates = states.first().map(|state| state.certificates.measures());
     measures.extend(certificates.into_iter().flatten());
     measures
-}
-
-/// Returns the lines that `durward status` prints below an instance.
-pub fn lines(status: &Value) -> Vec<String> {
-    let text = |value: &Value, name: &str| {
-        let text = value.get(name).and_then(Value::as_str);
-        text.unwrap_or("?").replace('\n', "\n    ")
-    };
-    let mut lines = Vec::new();
-    let reload = status.get("last_reload").unwrap_or(&Value::Null);
-    if reload.get("successful") == Some(&json!(false)) {
-        lines.push(format!(
-            "reload failed {}: {}\n    the earlier rules and settings stay in force; correct the file, or run: durward reload",
-            text(reload, "at"),
-            text(reload, "message")
-        ));
-    }
-    let certificates = status.get("certificates").and_then(Value::as_array);
-    let warnings = certificates.into_iter().flatten();
-    lines.extend(warnings.filter_map(|own| own.get("warning")?.as_str().map(str::to_owned)));
-    let journal = status.get("journal_verified").unwrap_or(&Value::Null);
-    if journal.get("finding").is_some_and(Value::is_string) {
-        lines.push(format!(
-            "the journal was changed: {}; see durward audit verify, durward audit repair",
-            text(journal, "finding")
-        ));
-    } else if journal.get("back_to").is_some_and(Value::is_string) {
-        let extent = match journal.get("complete") == Some(&json!(true)) {
-            true => "all",
-            false => "not all yet",
-        };
-        lines.push(format!(
-            "closed segments verified back to {} ({extent}), at {}",
-            text(journal, "back_to"),
-            text(journal, "at")
-        ));
-    }
-    lines
 }

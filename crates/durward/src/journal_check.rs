@@ -3,11 +3,11 @@
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
+use admin::status::VerificationProgress;
 use gate::journal::audit::{ClosedSegments, Finding, VerifiedSegment};
 use gate::journal::{
     Component, HEAD_FILE, Journal, Level, PublicKey, Record, System, SystemEvent, format_utc,
 };
-use serde_json::{Value, json};
 
 use crate::failure::Failure;
 use crate::local;
@@ -155,19 +155,19 @@ impl JournalCheck {
         self.lock().finding.clone()
     }
 
-    /// Returns what `durward status --json` shows; null where nothing is verified.
-    pub fn to_json(&self) -> Value {
+    /// Returns how far closed segments are verified; `None` if they are not to be.
+    pub fn verified(&self) -> Option<VerificationProgress> {
         if self.mode == Verify::Off {
-            return Value::Null;
+            return None;
         }
         let progress = self.lock();
-        json!({
-            "complete": progress.is_complete,
-            "segments": progress.segments,
-            "size_bytes": progress.bytes,
-            "back_to": progress.back_to_ms.map(format_utc),
-            "at": progress.at_ms.map(format_utc),
-            "finding": progress.finding,
+        Some(VerificationProgress {
+            complete: progress.is_complete,
+            segments: progress.segments,
+            size_bytes: progress.bytes,
+            back_to: progress.back_to_ms.map(format_utc),
+            at: progress.at_ms.map(format_utc),
+            finding: progress.finding.clone(),
         })
     }
 }

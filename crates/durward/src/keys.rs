@@ -2,12 +2,14 @@
 
 use std::io::{self, Write};
 
+use admin::AdminError;
+use admin::keys::{IssuedKey, KeyDirectory, KeyEntry};
 use clap::{Args, Subcommand};
-use gate::identity::{Entry, KeyRing, NewKey, RingError, Rotation};
+use gate::identity::{NewKey, Rotation};
 
 use crate::config::Settings;
 use crate::config::values::Span;
-use crate::failure::Failure;
+use crate::failure::{self, CommandFamily};
 use crate::layout;
 use crate::layout::table::{Column, Long, Table};
 use crate::local;
@@ -192,42 +194,40 @@ pub fn run(
         let _ = writeln!(err, "error: {message}");
         return crate::failure::EXIT_CONFIGURATION;
     }
-    let mut broken = None;
-    let mut random = |bytes: &mut [u8]| {
-        if let Err(error) = local::random(bytes) {
-            broken = Some(error);
-        }
+    let directory = places.keys();
+    let keys = KeyDirectory {
+        path: &directory,
+        now_ms: local::now_ms(),
+        random: &local::random,
     };
-    let done = act(&args.command, places, &mut random);
-    // A text without randomness behind it must not be used.
-    let failed = match (done, broken) {
-        (_, Some(error)) => Failure::configuration(format!(
-            "no random bytes: {error}; revoke the key if it is listed"
-        )),
-        (Err(error), None) => Failure::of_keys(&error),
-        (Ok(text), None) => {
-            return match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-                Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                    let _ = writeln!(err, "error: cannot write: {error}");
-                    2
-                }
-                _ => 0,
-            };
+    let error = match print(&args.command, &keys, out) {
+        Ok(Ok(())) => return 0,
+        Ok(Err(error)) if error.kind() == io::ErrorKind::BrokenPipe => return 0,
+        Ok(Err(error)) => {
+            let _ = writeln!(err, "error: cannot write: {error}");
+            return 2;
         }
+        Err(error) => error,
     };
-    let _ = writeln!(err, "error: {}", failed.message);
-    failed.code
+    let hint = match &error {
+        AdminError::Random(_) => "; revoke the key if it is listed",
+        _ => "",
+    };
+    let _ = writeln!(err, "error: {error}{hint}");
+    failure::exit_code(CommandFamily::Keys, error.kind())
 }
 
-fn act(
+/// Runs the operation and prints its result.
+fn print(
     command: &Command,
-    places: &Places,
-    random: &mut dyn FnMut(&mut [u8]),
-) -> Result<String, RingError> {
-    let now_ms = local::now_ms();
-    let later = |span: Span| now_ms.saturating_add(i64::try_from(span.0).unwrap_or(i64::MAX));
-    let mut ring = KeyRing::open(&places.keys(), random)?;
-    match command {
+    keys: &KeyDirectory<'_>,
+    out: &mut dyn Write,
+) -> Result<io::Result<()>, AdminError> {
+    let later = |span: Span| {
+        let span_ms = i64::try_from(span.0).unwrap_or(i64::MAX);
+        keys.now_ms.saturating_add(span_ms)
+    };
+    let printed = match command {
         Command::Create {
             name,
             expires,
@@ -236,15 +236,13 @@ fn act(
             json,
             ..
         } => {
-            let expires_ms = expires.map(later);
-            let new = NewKey {
+            let issued = keys.create(NewKey {
                 name: name.clone(),
-                expires_ms,
+                expires_ms: expires.map(later),
                 servers: servers.clone(),
                 groups: groups.clone(),
-            };
-            let text = ring.create(new, now_ms, random)?;
-            Ok(made(&ring, (name, &text), *json, now_ms))
+            })?;
+            print_issued(&issued, *json, out)
         }
         Command::Rotate {
             name,
@@ -256,62 +254,27 @@ fn act(
                 overlap_until_ms: overlap.map(later),
                 expires_ms: expires.map(later),
             };
-            let text = ring.rotate(name, rotation, now_ms, random)?;
-            Ok(made(&ring, (name, &text), *json, now_ms))
+            print_issued(&keys.rotate(name, rotation)?, *json, out)
         }
         Command::Revoke { name, json } => {
-            ring.revoke(name, now_ms)?;
-            Ok(match json {
-                true => format!("{:#}\n", one(&ring, name, now_ms)),
-                false => format!("{name} is revoked\n"),
-            })
+            let entry = keys.revoke(name)?;
+            match json {
+                true => layout::json(&entry, out),
+                false => writeln!(out, "{name} is revoked"),
+            }
         }
-        Command::List { json: true } => {
-            let entries: Vec<serde_json::Value> =
-                ring.entries().iter().map(|e| object(e, now_ms)).collect();
-            Ok(format!("{:#}\n", serde_json::Value::from(entries)))
-        }
-        Command::List { json: false } => Ok(list(ring.entries(), now_ms)),
-    }
+        Command::List { json: true } => layout::json(&keys.list()?, out),
+        Command::List { json: false } => list(&keys.list()?, out),
+    };
+    Ok(printed.and_then(|()| out.flush()))
 }
 
-/// A new text of a key, which is printed this once.
-fn made(ring: &KeyRing, (name, text): (&str, &str), json: bool, now_ms: i64) -> String {
-    if !json {
-        return format!("{text}\n");
+/// Prints a new secret, this once.
+fn print_issued(issued: &IssuedKey, json: bool, out: &mut dyn Write) -> io::Result<()> {
+    match json {
+        true => layout::json(issued, out),
+        false => writeln!(out, "{}", issued.key.reveal()),
     }
-    let mut key = one(ring, name, now_ms);
-    if let Some(members) = key.as_object_mut() {
-        members.insert("key".into(), text.into());
-    }
-    format!("{key:#}\n")
-}
-
-/// A key as `list` has it.
-fn one(ring: &KeyRing, name: &str, now_ms: i64) -> serde_json::Value {
-    let entry = ring.entries().iter().rev().find(|entry| entry.name == name);
-    entry.map_or(serde_json::Value::Null, |entry| object(entry, now_ms))
-}
-
-fn state(entry: &Entry, now_ms: i64) -> &'static str {
-    match entry.good_at(now_ms) {
-        Ok(()) => "good",
-        Err(_) if entry.revoked_ms.is_some() => "revoked",
-        Err(_) => "expired",
-    }
-}
-
-fn object(entry: &Entry, now_ms: i64) -> serde_json::Value {
-    serde_json::json!({
-        "name": entry.name,
-        "state": state(entry, now_ms),
-        "created_ms": entry.created_ms,
-        "expires_ms": entry.expires_ms,
-        "revoked_ms": entry.revoked_ms,
-        "overlap_until_ms": entry.overlap_until_ms().filter(|end| now_ms < *end),
-        "servers": entry.servers,
-        "groups": entry.groups,
-    })
 }
 
 /// The columns of `keys list`.
@@ -325,41 +288,36 @@ const COLUMNS: [Column; 7] = [
     Column::new("OLD SECRET UNTIL", 0, Long::Whole).of_rank(2),
 ];
 
-fn list(entries: &[Entry], now_ms: i64) -> String {
+fn list(entries: &[KeyEntry], out: &mut dyn Write) -> io::Result<()> {
     if entries.is_empty() {
-        return "no keys yet; create one with: durward keys create NAME\n".to_owned();
+        return writeln!(
+            out,
+            "no keys yet; create one with: durward keys create NAME"
+        );
     }
     let utc = gate::journal::format_utc;
-    let mut rows = Vec::with_capacity(entries.len());
-    let or_dash = |text: String| {
-        if text.is_empty() {
-            "-".to_owned()
-        } else {
-            text
-        }
+    let or_dash = |text: String| match text.as_str() {
+        "" => "-".to_owned(),
+        _ => text,
     };
-    for entry in entries {
+    let row = |entry: &KeyEntry| {
         let scope = match entry.servers.as_slice() {
             [] => "all servers".to_owned(),
             servers => servers.join(","),
         };
-        let overlap = entry.overlap_until_ms().filter(|end| now_ms < *end);
-        rows.push(vec![
+        let overlap = entry.overlap_until_ms;
+        vec![
             entry.name.clone(),
-            state(entry, now_ms).to_owned(),
+            entry.state.label().to_owned(),
             scope,
             or_dash(entry.groups.join(",")),
             utc(entry.created_ms),
             entry.expires_ms.map_or_else(|| "never".to_owned(), utc),
             overlap.map_or_else(|| "-".to_owned(), utc),
-        ]);
-    }
+        ]
+    };
+    let rows: Vec<Vec<String>> = entries.iter().map(row).collect();
     let table = Table::of(&COLUMNS, &rows, layout::screen_width(), 0);
-    let mut out = Vec::new();
-    // Writing to memory does not fail.
-    let _ = table.heading(&mut out);
-    for row in &rows {
-        let _ = table.row(row, &mut out);
-    }
-    String::from_utf8_lossy(&out).into_owned()
+    table.heading(out)?;
+    rows.iter().try_for_each(|row| table.row(row, out))
 }

@@ -5,7 +5,6 @@
 mod agents;
 mod agents_command;
 mod approvals;
-mod atomic;
 mod audit;
 mod budgets;
 mod builtin;
@@ -56,6 +55,7 @@ mod runs;
 mod sandbox;
 mod screening;
 mod serve;
+mod servers;
 mod sign_in;
 mod signed;
 mod sim;
@@ -147,6 +147,9 @@ fn main() -> ExitCode {
         Command::Logs(args) => logs::run(&args, &journal_of(&places), &mut out, &mut err),
         Command::Reload(args) => control::reload::run(&args, &places, &mut out, &mut err),
         Command::Init(args) => init::run(&args, &source, &places, &mut out, &mut err),
+        Command::Servers(args) => {
+            servers::run(&args, &source, &settings, &places, &mut out, &mut err)
+        }
         Command::Pins(args) => pins::run(&args, &settings, &places, &mut out, &mut err),
         Command::Approvals(args) => approvals::run(&args, &places, &mut out, &mut err),
         Command::Sim(args) => sim::run(args, &mut out, &mut err),
@@ -195,6 +198,7 @@ fn folded(
             | Command::Pins(_)
             | Command::Approvals(_)
             | Command::Keys(_)
+            | Command::Servers(_)
             | Command::Budgets(_)
             | Command::Status(_)
             | Command::Wrap(_)
@@ -270,9 +274,8 @@ fn work_for_another(args: &[OsString], own_binary: &Path) -> Option<ExitCode> {
 /// The journal that reading commands are about.
 fn journal_of(places: &Places) -> audit::Context {
     audit::Context {
+        paths: places.paths(),
         journal: places.journal(),
-        keys: places.keys(),
-        witness: places.witness.clone(),
         now_ms: local::now_ms(),
     }
 }
@@ -312,6 +315,7 @@ fn needs_settings(command: &Command) -> bool {
         | Command::Wrap(_)
         | Command::Unwrap(_)
         | Command::Approvals(_)
+        | Command::Servers(_)
         | Command::Status(_) => true,
         Command::Demo
         | Command::Init(_)

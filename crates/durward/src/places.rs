@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use admin::StatePaths;
 use net::confine::Confine;
 use toolkit::files::GuardedFiles;
 
@@ -118,24 +119,34 @@ impl Places {
             .map_or_else(|| path.to_path_buf(), |current| current.join(path))
     }
 
+    /// Returns the paths that operations take.
+    pub fn paths(&self) -> StatePaths {
+        StatePaths {
+            state: self.state.clone(),
+            config: self.config.clone(),
+            runtime: self.runtime.clone(),
+            witness: self.witness.clone(),
+        }
+    }
+
     /// Returns the state directory without links, so that two processes can tell whether theirs is the same.
     pub fn real_state(&self) -> PathBuf {
-        std::fs::canonicalize(&self.state).unwrap_or_else(|_| self.state.clone())
+        self.paths().real_state()
     }
 
     /// The journal's directory.
     pub fn journal(&self) -> PathBuf {
-        self.state.join("journal")
+        self.paths().journal()
     }
 
     /// The key directory.
     pub fn keys(&self) -> PathBuf {
-        self.state.join("keys")
+        self.paths().keys()
     }
 
     /// The directory of approved definitions.
     pub fn pins(&self) -> PathBuf {
-        self.state.join("pins")
+        self.paths().pins()
     }
 
     /// Where the built-in server of this name keeps things.

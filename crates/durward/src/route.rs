@@ -2,15 +2,15 @@
 
 use std::io::{self, Write};
 
-use ::models::{Catalogue, Prices, Route, Target};
+use admin::models::{ModelRoute, ProviderSummary, explain_route};
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
 
 use crate::agents::AgentProvider;
 use crate::audit::Context;
 use crate::config::Settings;
 use crate::config::values::{Choice as _, Span};
 use crate::failure::Failure;
+use crate::layout;
 use crate::layout::money::dollars;
 use crate::providers;
 use crate::spend::{self, SpendArgs};
@@ -67,11 +67,10 @@ pub fn run(
         Command::Explain(args) => args,
     };
     match explain(args, settings) {
-        Ok(said) => {
-            let written = if args.json {
-                writeln!(out, "{said:#}")
-            } else {
-                print(&said, out)
+        Ok(route) => {
+            let written = match args.json {
+                true => layout::json(&route, out),
+                false => print(&route, out),
             };
             // A reader that closes the pipe has seen enough.
             let is_fine = written.is_ok_and(|()| out.flush().is_ok());
@@ -84,7 +83,7 @@ pub fn run(
     }
 }
 
-fn explain(args: &ExplainArgs, settings: &Settings) -> Result<Value, Failure> {
+fn explain(args: &ExplainArgs, settings: &Settings) -> Result<ModelRoute, Failure> {
     let Some(catalogue) = providers::catalogue(
         settings,
         AgentProvider::new(&settings.agents).as_ref(),
@@ -95,112 +94,70 @@ fn explain(args: &ExplainArgs, settings: &Settings) -> Result<Value, Failure> {
             "no model provider is configured; write models: { providers: … } in durward.yaml",
         ));
     };
-    let Some(route) = catalogue.find(&args.model) else {
+    let configured = settings.models.providers.iter();
+    let summaries: Vec<ProviderSummary> = configured
+        .map(|own| ProviderSummary {
+            name: own.name.clone(),
+            reached_by: own.summary(),
+            keys: own.keys.len(),
+        })
+        .collect();
+    let prices = providers::prices(settings);
+    let word = |rotation: ::models::Rotation| {
+        let mut words = ::models::Rotation::WORDS.iter();
+        words
+            .find(|(_, own)| *own == rotation)
+            .map(|(word, _)| *word)
+    };
+    explain_route(&args.model, &catalogue, &prices, &summaries, word).ok_or_else(|| {
         let names: Vec<String> = catalogue.names().map(|(name, _)| name).collect();
-        return Err(Failure::other(format!(
+        Failure::other(format!(
             "\"{}\" is not a known model; the configuration has: {}",
             args.model.escape_debug(),
             names.join(", ")
-        )));
-    };
-    Ok(said(&route, &catalogue, settings))
-}
-
-fn said(route: &Route, catalogue: &Catalogue, settings: &Settings) -> Value {
-    let prices = providers::prices(settings);
-    let tiers = route.tiers().map(|tier| {
-        let targets = tier.into_iter();
-        let targets = targets.map(|(at, weight)| target(at, weight, &prices, settings));
-        targets.collect::<Vec<_>>()
-    });
-    let overflow = route.overflow().map(|at| target(at, 1, &prices, settings));
-    let rotation = ::models::Rotation::WORDS;
-    let rotation = rotation.iter().find(|(_, own)| *own == route.rotation());
-    json!({
-        "name": route.name(),
-        "tiers": tiers.collect::<Vec<_>>(),
-        "overflow": overflow.collect::<Vec<_>>(),
-        "rotate": rotation.map(|(word, _)| word),
-        "deadline_ms": route.deadline_ms(),
-        "providers": catalogue.providers().len(),
+        ))
     })
 }
 
-fn target(target: &Target, weight: u64, prices: &Prices, settings: &Settings) -> Value {
-    let offer = target.provider().offer_of(target.model());
-    let name = target.provider().peer().name();
-    let mut configured = settings.models.providers.iter();
-    let own = configured.find(|own| own.name == name);
-    let paths = |translated: bool| {
-        let all = offer.endpoints.iter();
-        let of_kind = all.filter(|endpoint| offer.translated.contains(endpoint) == translated);
-        of_kind.map(|endpoint| endpoint.path()).collect::<Vec<_>>()
-    };
-    let price = prices.find(target).map(|price| {
-        json!({ "input": price.input, "output": price.output, "cached": price.cached, "written": price.written, "reasoning": price.reasoning })
-    });
-    json!({
-        "target": target.name(),
-        "reached_by": own.map(|own| own.summary()),
-        "keys": own.map(|own| own.keys.len()),
-        "weight": weight,
-        "serves": paths(false),
-        "translates": paths(true),
-        "price_micros_for_a_million_tokens": price,
-    })
-}
-
-fn print(said: &Value, out: &mut dyn Write) -> io::Result<()> {
-    let text = |value: &Value| {
-        value
-            .as_str()
-            .unwrap_or_default()
-            .escape_debug()
-            .to_string()
-    };
-    let words = |value: &Value| {
-        let words = value.as_array().into_iter().flatten();
-        words
-            .filter_map(Value::as_str)
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
-    let deadline = Span(said["deadline_ms"].as_u64().unwrap_or(0));
+fn print(route: &ModelRoute, out: &mut dyn Write) -> io::Result<()> {
+    let text =
+        |text: Option<&String>| text.map_or_else(String::new, |own| own.escape_debug().to_string());
+    let rotate = route.rotate.as_ref();
     writeln!(
         out,
-        "{}: rotate {}, all attempts within {deadline}",
-        text(&said["name"]),
-        text(&said["rotate"])
+        "{}: rotate {}, all attempts within {}",
+        text(Some(&route.name)),
+        text(rotate),
+        Span(route.deadline_ms)
     )?;
-    let weighs = said["rotate"] == "weighted";
-    for (number, tier) in said["tiers"].as_array().into_iter().flatten().enumerate() {
+    let weighs = rotate.is_some_and(|rotate| rotate == "weighted");
+    for (number, tier) in route.tiers.iter().enumerate() {
         writeln!(out, "  tier {}", number + 1)?;
-        for target in tier.as_array().into_iter().flatten() {
-            let weight = if weighs {
-                format!("  weight {}", target["weight"])
-            } else {
-                String::new()
+        for target in tier {
+            let weight = match weighs {
+                true => format!("  weight {}", target.weight),
+                false => String::new(),
             };
             writeln!(
                 out,
                 "    {}  {}{weight}",
-                text(&target["target"]),
-                text(&target["reached_by"])
+                text(Some(&target.target)),
+                text(target.reached_by.as_ref())
             )?;
-            for what in ["serves", "translates"] {
-                let endpoints = words(&target[what]);
+            for (what, endpoints) in [
+                ("serves", &target.serves),
+                ("translates", &target.translates),
+            ] {
                 if !endpoints.is_empty() {
-                    writeln!(out, "      {what} {endpoints}")?;
+                    writeln!(out, "      {what} {}", endpoints.join(", "))?;
                 }
             }
-            let price = &target["price_micros_for_a_million_tokens"];
-            if let (Some(input), Some(output)) = (price["input"].as_u64(), price["output"].as_u64())
-            {
+            if let Some(price) = &target.price_micros_for_a_million_tokens {
                 writeln!(
                     out,
                     "      ${} read, ${} written, for a million tokens",
-                    dollars(input),
-                    dollars(output)
+                    dollars(price.input),
+                    dollars(price.output)
                 )?;
             }
         }

@@ -31,6 +31,7 @@ use crate::local::{self, LocalView, SystemClock};
 use crate::notify;
 use crate::otel::Telemetry;
 use crate::places::Places;
+use crate::policy::history::{self, StartVersion};
 use crate::policy::source::{PolicySource, Protected};
 use crate::reload::{Asked, ReloadState, Reloader};
 use crate::serve::metrics::Sources;
@@ -103,9 +104,10 @@ fn guard(
     let OpenedJournal { journal, check } = open_journal(plan.sync, places, instance)?;
     let clock = Arc::new(SystemClock::new());
     let digest = policy.digest().to_owned();
+    let version = history::record_start(&plan.policy, &policy, places);
     let world = World {
         policy,
-        version: "v1".into(),
+        version: version.label(),
         limits: plan.limits,
         approval: plan.approval,
         inspect: settings.inspect.for_gate(checker::asking),
@@ -116,7 +118,7 @@ fn guard(
         drop(journal.close(local::now_ms(), "configuration"));
     })?;
     let gate = Arc::new(Gate::new(world, Arc::clone(&journal), clock, salt));
-    record_start(&gate, plan, &settings, &digest, &session)?;
+    record_start(&gate, plan, &settings, (&digest, version), &session)?;
     let state = InstanceState {
         reloads: ReloadState::new(),
         journal: check,
@@ -283,7 +285,7 @@ fn record_start(
     gate: &Gate,
     plan: &Plan,
     settings: &Settings,
-    digest: &str,
+    (digest, version): (&str, StartVersion),
     session: &str,
 ) -> Result<(), Failure> {
     if let Some(file) = &settings.file {
@@ -299,11 +301,15 @@ fn record_start(
             .map_err(Failure::journal)?;
     }
     let source = plan.policy.label();
+    let label = version.label();
+    let before = version.changed_from.map(|number| format!("v{number}"));
     let loaded = Config {
         component: Some(Component::Policy),
-        version: Some("v1"),
+        version: Some(&label),
+        previous_version: before.as_deref(),
         source: Some(&source),
         checksum: Some(digest),
+        message: before.as_ref().map(|_| history::CHANGED_WHILE_STOPPED),
         ..Config::of(ConfigEvent::Loaded)
     };
     let started = System {

@@ -47,7 +47,9 @@ const ARROWS: &[(&str, AllowedUse)] = &[
     ),
     (
         "admin",
-        AllowedUse::Use(&["gate", "wire", "state", "toolkit", "mcp", "models"]),
+        AllowedUse::Use(&[
+            "gate", "wire", "dialects", "state", "toolkit", "mcp", "models",
+        ]),
     ),
     (
         "ssh",

@@ -1,6 +1,7 @@
 //! Calls that wait for a person: list, find and answer them, read past answers, and follow what happens.
 
 mod feed;
+mod grants;
 mod question;
 
 use std::path::{Path, PathBuf};
@@ -15,6 +16,10 @@ use crate::control::client::{self, Found, NoAnswer};
 use crate::error::AdminError;
 
 pub use feed::{ApprovalFeed, EVENTS_MAX, FeedItem, SEARCH_MS};
+pub use grants::{
+    ForgetReport, ForgottenGrants, GrantList, GrantSelection, GrantedCall, forget_grants,
+    list_grants,
+};
 pub use question::{ApprovalEvent, ApprovalQuestion, EndedQuestion, InstanceEvent, ReloadFailure};
 
 /// Label of a refusal of a yes that has to confirm that part of the call was not shown.

@@ -25,7 +25,7 @@ struct Outcomes {
     found: HashMap<String, Map<String, Value>>,
 }
 
-/// The members that tell which call a record is about.
+/// Members that name the call of a record.
 #[derive(Deserialize)]
 struct Named {
     kind: String,

@@ -87,7 +87,7 @@ pub fn instances(runtime: &[PathBuf]) -> Found {
             }
             match Instance::connect(&directory, &name) {
                 Ok(instance) => found.instances.push(instance),
-                // What a dead instance left; the next that starts removes it.
+                // A dead instance left it; the next that starts removes it.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => {

@@ -19,7 +19,7 @@ const SOCKETS_MAX: usize = 1_000;
 /// Most names that are tried for one's own socket.
 const NAMES_MAX: usize = 16;
 const EXTENSION: &str = ".sock";
-/// How the name of a socket ends until it is listened at, so that no client finds it before.
+/// End of the name of a socket until a process listens at it, so that no client finds it before.
 const UNREADY: &str = ".sock.new";
 
 /// A runtime directory that was found to be ours alone.
@@ -36,7 +36,7 @@ pub enum Unusable {
     Foreign {
         /// The directory.
         path: PathBuf,
-        /// Whose it is.
+        /// Its owner.
         owner: u32,
     },
     /// Others may read or change it.
@@ -160,8 +160,8 @@ impl Directory {
         Ok(names)
     }
 
-    /// Whether no instance listens there any more. Under the directory's lock this is certain: whoever
-    /// binds holds it until they listen.
+    /// Returns whether no process listens at a socket. Under the directory's lock this is certain: a process that binds
+    /// holds the lock until it listens.
     fn is_stale(&self, name: &str) -> bool {
         matches!(self.connect(name), Err(error) if error.kind() == io::ErrorKind::ConnectionRefused)
     }
@@ -195,7 +195,7 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Makes the directory where it is missing, removes what dead instances have left, and listens.
+    /// Creates the directory if it is missing, removes sockets of dead instances, and listens.
     pub fn bind(path: &Path, instance: &str) -> Result<Self, Unusable> {
         create_private(path).map_err(|error| Unusable::Io {
             what: "make the runtime directory".into(),
@@ -256,7 +256,7 @@ impl Socket {
         self.listener.take()
     }
 
-    /// Where it is.
+    /// Returns its path.
     pub fn path(&self) -> PathBuf {
         self.directory.path().join(&self.name)
     }

@@ -32,6 +32,14 @@ pub enum Request {
     Approvals,
     /// The same, and then events: items with `asked`, `ended` or `reload_failed`.
     WatchApprovals,
+    /// The calls that are allowed for a while, one item each.
+    Grants,
+    /// Ends grants.
+    Forget {
+        /// Id of the answered question; all grants if absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        id: Option<String>,
+    },
     /// Answers a waiting call.
     Answer {
         /// The call, or the beginning of its id.

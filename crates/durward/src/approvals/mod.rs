@@ -1,6 +1,7 @@
 //! `durward approvals`: see which calls wait for a person, and answer them.
 
 mod decide;
+mod grants;
 mod list;
 mod screen;
 mod text;
@@ -32,6 +33,8 @@ Examples:
   durward approvals allow k7f --session  allow it, and the same call until its session ends
   durward approvals once k7f             allow only this call; three letters of an id are enough
   durward approvals deny k7f --reason \"not on a Friday\"
+  durward approvals granted              the calls that pass for a while without a question
+  durward approvals forget k7f           ask again at the next call
 
 The live screen needs a terminal; without one, or with --plain, `watch` prints lines.
 
@@ -61,6 +64,10 @@ enum Command {
     Once(decide::OnceArgs),
     /// Refuse a call
     Deny(decide::DenyArgs),
+    /// List the calls that are allowed for a while
+    Granted(grants::GrantedArgs),
+    /// End such a grant, so that the next call asks again
+    Forget(grants::ForgetArgs),
 }
 
 /// Runs the command and gives its exit code.
@@ -85,6 +92,8 @@ pub fn run(args: &ApprovalsArgs, places: &Places, out: &mut dyn Write, err: &mut
             };
             decide::run(&args.decide, &answer, places, out, err)
         }
+        Command::Granted(args) => grants::granted(args, places, out, err),
+        Command::Forget(args) => grants::forget(args, places, out, err),
     };
     match done {
         Ok(code) => code,

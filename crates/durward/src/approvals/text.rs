@@ -149,7 +149,7 @@ pub fn word(text: &Option<String>) -> String {
 /// are unseen are written out.
 pub fn safe(text: &str) -> String {
     if text.chars().all(|c| !c.is_control()) {
-        // A backslash stands doubled or begins an escape already, and an ellipsis marks what was cut.
+        // A backslash is doubled or begins an escape already, and an ellipsis marks what was cut.
         text.split_inclusive(['\\', '…'])
             .map(|part| {
                 let (plain, mark) = match part.char_indices().next_back() {

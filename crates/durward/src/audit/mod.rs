@@ -9,11 +9,11 @@ mod verify;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use admin::AdminError;
 use admin::calls::{RecordConditions, Since};
+use admin::{AdminError, StatePaths};
 use clap::{Args, Subcommand, ValueEnum};
+use gate::journal::HEAD_FILE;
 use gate::journal::audit::{AuditError, Filter, Kind};
-use gate::journal::{HEAD_FILE, KeysError, RepairError};
 
 use crate::failure::{self, CommandFamily};
 
@@ -170,14 +170,12 @@ enum KindArg {
     Config,
 }
 
-/// What the command is given by the program: where things are by default, and what time it is.
+/// The installation that a command is about, and the time.
 pub struct Context {
-    /// The journal's directory where `--dir` is not given.
+    /// Its paths; `--dir` and `--key` name others.
+    pub paths: StatePaths,
+    /// The journal's directory.
     pub journal: PathBuf,
-    /// The key directory, whose public key is trusted where `--key` is not given, with the head beside it.
-    pub keys: PathBuf,
-    /// The witness's file, where one is configured.
-    pub witness: Option<PathBuf>,
     /// Milliseconds since 1970.
     pub now_ms: i64,
 }
@@ -186,20 +184,12 @@ pub struct Context {
 #[derive(Debug)]
 pub enum Failure {
     Admin(AdminError),
-    Keys(KeysError),
-    Repair(RepairError),
     Write(io::Error),
 }
 
 impl From<AdminError> for Failure {
     fn from(error: AdminError) -> Self {
         Failure::Admin(error)
-    }
-}
-
-impl From<AuditError> for Failure {
-    fn from(error: AuditError) -> Self {
-        Failure::Admin(AdminError::Journal(error))
     }
 }
 
@@ -236,14 +226,13 @@ pub fn ended(result: Result<u8, Failure>, err: &mut dyn Write) -> u8 {
                 AdminError::Journal(AuditError::NotAHead { .. }) => {
                     format!("\n  hint: the head of a journal is {HEAD_FILE} in its key directory")
                 }
+                AdminError::JournalKey(_) => {
+                    "\n  hint: name the public key of the journal with --key FILE".to_owned()
+                }
                 _ => String::new(),
             };
             let _ = writeln!(err, "error: {error}{hint}");
             return failure::exit_code(CommandFamily::Journal, error.kind());
-        }
-        Err(Failure::Repair(error)) => error.to_string(),
-        Err(Failure::Keys(error)) => {
-            format!("{error}\n  hint: name the public key of the journal with --key FILE")
         }
     };
     // Where standard error is gone too, the exit code still tells.

@@ -91,12 +91,18 @@ impl Place {
             .unwrap()
     }
 
+    fn paths(&self) -> admin::StatePaths {
+        admin::StatePaths {
+            state: self.0.clone(),
+            ..admin::StatePaths::default()
+        }
+    }
+
     fn run(&self, arguments: &[&str]) -> (u8, String, String) {
         let cli = Cli::try_parse_from([&["audit"], arguments].concat()).unwrap();
         let context = super::Context {
+            paths: self.paths(),
             journal: self.journal(),
-            keys: self.0.join("keys"),
-            witness: None,
             now_ms: NOW_MS + 3_600_000,
         };
         let (mut out, mut err) = (Vec::new(), Vec::new());
@@ -400,9 +406,8 @@ fn a_reader_that_goes_away_ends_following_with_success() {
     let place = Place::new("gone");
     let cli = Cli::try_parse_from(["audit", "tail", "--follow"]).unwrap();
     let context = super::Context {
+        paths: place.paths(),
         journal: place.journal(),
-        keys: place.0.join("keys"),
-        witness: None,
         now_ms: NOW_MS,
     };
     assert_eq!(

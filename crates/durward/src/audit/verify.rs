@@ -1,17 +1,14 @@
 //! `durward audit verify`
 
-use std::fs::File;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use admin::AdminError;
+use admin::OperationWatch;
+use admin::journal::{self, JournalVerification, VerificationStatus, VerifyRequest};
 use clap::Args;
-use gate::journal::audit::{Anchors, Unproven, Verdict, VerifyReport, is_head_of, verify_against};
-use gate::journal::{CHECKPOINT_PUBLIC_FILE, HEAD_FILE, PublicKey};
-use rustix::fs::{FlockOperation, flock};
-use serde::Serialize;
 
 use super::{Context, Failure, OPEN, SOUND, TAMPERED};
+use crate::layout;
 use crate::plural::count;
 
 /// What the exit code says.
@@ -43,116 +40,53 @@ pub(super) struct VerifyArgs {
     json: bool,
 }
 
-#[derive(Serialize)]
-struct Report<'a> {
-    status: Verdict,
-    #[serde(flatten)]
-    report: &'a VerifyReport,
-}
-
 pub(super) fn run(
     args: &VerifyArgs,
     context: &Context,
     out: &mut dyn Write,
 ) -> Result<u8, Failure> {
-    let default = [context.keys.join(CHECKPOINT_PUBLIC_FILE)];
-    let files = if args.key.is_empty() {
-        default.as_slice()
-    } else {
-        args.key.as_slice()
+    let request = VerifyRequest {
+        journal: args.dir.clone(),
+        keys: args.key.clone(),
+        head: args.head.clone(),
+        witness: args.witness.clone(),
+        running: args.running,
     };
-    let mut trusted = Vec::with_capacity(files.len());
-    for file in files {
-        match PublicKey::read(file) {
-            Ok(key) => trusted.push(key),
-            // Where there is a key or a head and no journal, the journal was taken away.
-            Err(_) if args.key.is_empty() && args.dir.is_none() && !context.journal.exists() => {
-                return Err(AdminError::NoJournal(context.journal.clone()).into());
-            }
-            Err(error) => return Err(Failure::Keys(error)),
-        }
-    }
-    let dir = args.dir.as_ref().unwrap_or(&context.journal);
-    // The head of this installation says nothing of another journal.
-    let own = dir.starts_with(&context.journal);
-    let head = context.keys.join(HEAD_FILE);
-    let anchors = Anchors {
-        head: args.head.as_deref().or(own.then_some(head.as_path())),
-        witness: (args.witness.as_deref()).or(context.witness.as_deref().filter(|_| own)),
-    };
-    if let Some(file) = &args.head {
-        is_head_of(file, dir, &trusted)?;
-    }
-    let report = verify_against(dir, &trusted, &anchors)?;
-    let running = args.running.then_some(dir.as_path());
-    self::report(&report, args.json, running, out)
+    let verified = journal::verify(&request, &context.paths, &mut OperationWatch::default())?;
+    report(&verified, args.json, out)
 }
 
-/// Prints the report of a verification; returns the exit code. With the directory of a journal, segments that a running
-/// instance is writing there leave nothing open.
+/// Prints the report of a verification; returns the exit code.
 pub(super) fn report(
-    report: &VerifyReport,
+    verified: &JournalVerification,
     json: bool,
-    running: Option<&Path>,
     out: &mut dyn Write,
 ) -> Result<u8, Failure> {
-    let is_written = |open: &Unproven| running.is_some_and(|dir| is_being_written(open, dir));
-    let status = match report.verdict() {
-        Verdict::Open if report.unproven.iter().all(is_written) => Verdict::Sound,
-        verdict => verdict,
-    };
-    let code = match status {
-        Verdict::Sound => SOUND,
-        Verdict::Open => OPEN,
-        Verdict::Tampered => TAMPERED,
-    };
-    if json {
-        serde_json::to_writer(&mut *out, &Report { status, report })
-            .map_err(std::io::Error::from)?;
-        writeln!(out)?;
-    } else {
-        print(report, status, out)?;
+    match json {
+        true => layout::json_as_written(verified, out)?,
+        false => print(verified, out)?,
     }
     out.flush()?;
-    Ok(code)
+    Ok(match verified.status {
+        VerificationStatus::Sound => SOUND,
+        VerificationStatus::Open => OPEN,
+        VerificationStatus::Tampered => TAMPERED,
+    })
 }
 
-/// Whether an instance holds the lock of the segment that is open: it writes there.
-fn is_being_written(open: &Unproven, directory: &Path) -> bool {
-    let Unproven::Tail {
-        file,
-        abandoned: false,
-        ..
-    } = open
-    else {
-        return false;
+fn print(verified: &JournalVerification, out: &mut dyn Write) -> Result<(), Failure> {
+    let report = &verified.report;
+    let status = match verified.status {
+        VerificationStatus::Sound => "sound",
+        VerificationStatus::Open => "open",
+        VerificationStatus::Tampered => "tampered",
     };
-    let path = match directory.is_dir() {
-        true => directory.join(file),
-        false => directory.to_path_buf(),
-    };
-    // Only its writer locks a segment exclusively, and for as long as it runs.
-    File::open(path).is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockShared).is_err())
-}
-
-fn print(report: &VerifyReport, status: Verdict, out: &mut dyn Write) -> Result<(), Failure> {
-    let status = match status {
-        Verdict::Sound => "sound",
-        Verdict::Open => "open",
-        Verdict::Tampered => "tampered",
-    };
-    let VerifyReport {
-        segments,
-        records,
-        signatures,
-        ..
-    } = report;
     writeln!(
         out,
         "{status}: {}, {}, {}",
-        count(*segments, "segment"),
-        count(*records, "record"),
-        count(*signatures, "signature")
+        count(report.segments, "segment"),
+        count(report.records, "record"),
+        count(report.signatures, "signature")
     )?;
     for finding in &report.findings {
         match finding.line {

@@ -52,6 +52,18 @@ pub enum Source {
     None,
 }
 
+/// Returns the configuration file that a source names, whether it exists or not; `None` if no configuration is to be read.
+pub fn file_of(source: &Source, places: &Places) -> Option<PathBuf> {
+    match source {
+        Source::None => None,
+        Source::File(file) => Some(places.absolute(file)),
+        Source::Default => {
+            let found = file::default(&places.config);
+            Some(found.unwrap_or_else(|| places.config.join(FILE_NAME)))
+        }
+    }
+}
+
 /// Reads the configuration that a command is about.
 ///
 /// # Errors

@@ -2,11 +2,12 @@
 
 use std::io::Write;
 
+use admin::reload::{self, InstanceReload, ReloadAnswer};
 use clap::Args;
-use serde_json::{Value, json};
 
+use crate::failure::{self, CommandFamily};
+use crate::layout;
 use crate::places::Places;
-use admin::control::{Request, client};
 
 pub const HELP: &str = "\
 Examples:
@@ -18,10 +19,8 @@ Changed files are reloaded by themselves within a second, unless --no-watch was 
 
 Exit codes: 0 every instance reloaded; 1 one of them could not; 2 no instance could be asked.";
 
-/// One of those asked could not take it up.
+/// An instance could not reload.
 const EXIT_REFUSED: u8 = 1;
-/// Nobody could be asked.
-const EXIT_CANNOT: u8 = 2;
 
 /// Arguments of `durward reload`.
 #[derive(Debug, Args)]
@@ -34,90 +33,60 @@ pub struct ReloadArgs {
     json: bool,
 }
 
-/// Asks and tells; gives the exit code.
+/// Reloads and prints; returns the exit code.
 pub fn run(args: &ReloadArgs, places: &Places, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
-    let mut found = client::instances(&places.runtime);
-    for warning in &found.warnings {
+    let report = reload::reload(&places.runtime, args.server.as_deref());
+    for warning in &report.warnings {
         let _ = writeln!(err, "warning: {warning}");
     }
-    let (mut told, mut refused) = (Vec::new(), false);
-    for instance in &mut found.instances {
-        let socket = instance.socket.display().to_string();
-        let server = match instance.ask(&Request::Status, |_| {}) {
-            Ok(status) => text(&status, "server"),
-            Err(error) => {
-                let _ = writeln!(err, "warning: {socket}: {error}");
+    let instances = match report.instances {
+        Ok(instances) => instances,
+        Err(error) => {
+            let _ = writeln!(err, "error: {error}");
+            return failure::exit_code(CommandFamily::Reload, error.kind());
+        }
+    };
+    // A reader that has seen enough closes the pipe.
+    let _ = match args.json {
+        true => layout::json(&instances, out),
+        false => print(&instances, out, err),
+    };
+    let is_refused = |own: &InstanceReload| matches!(own.outcome, ReloadAnswer::Error(_));
+    match instances.iter().any(is_refused) {
+        true => EXIT_REFUSED,
+        false => 0,
+    }
+}
+
+fn print(
+    instances: &[InstanceReload],
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> std::io::Result<()> {
+    for InstanceReload {
+        server, outcome, ..
+    } in instances
+    {
+        let in_force = match outcome {
+            ReloadAnswer::InForce(in_force) => in_force,
+            ReloadAnswer::Error(error) => {
+                let _ = writeln!(
+                    err,
+                    "error: {server}: {error}\n  the earlier rules and settings stay in force"
+                );
                 continue;
             }
         };
-        if args.server.as_ref().is_some_and(|name| *name != server) {
-            continue;
-        }
-        match instance.ask(&Request::Reload, |_| {}) {
-            Ok(answer) => {
-                told.push(json!({ "server": server, "socket": socket, "in_force": answer }))
-            }
-            Err(error) => {
-                refused = true;
-                let error = error.to_string();
-                if !args.json {
-                    let _ = writeln!(
-                        err,
-                        "error: {server}: {error}\n  the earlier rules and settings stay in force"
-                    );
-                }
-                told.push(json!({ "server": server, "socket": socket, "error": error }));
-            }
-        }
-    }
-    if told.is_empty() {
-        let _ = writeln!(
-            err,
-            "error: no running instance{}",
-            match &args.server {
-                Some(name) => format!(" guards \"{name}\"; durward status tells which run"),
-                None => " of this user was found; `durward status` lists what runs".to_owned(),
-            }
-        );
-        return EXIT_CANNOT;
-    }
-    // A reader that has seen enough closes the pipe.
-    let _ = print(args.json, &told, out);
-    if refused { EXIT_REFUSED } else { 0 }
-}
-
-fn print(json: bool, told: &[Value], out: &mut dyn Write) -> std::io::Result<()> {
-    if json {
-        return writeln!(out, "{:#}", json!(told));
-    }
-    for instance in told {
-        let Some(answer) = instance.get("in_force") else {
-            continue;
-        };
         writeln!(
             out,
-            "{}: policy {} in force, digest {}",
-            text(instance, "server"),
-            text(answer, "version"),
-            text(answer, "digest")
+            "{server}: policy {} in force, digest {}",
+            in_force.version.as_deref().unwrap_or("?"),
+            in_force.digest.as_deref().unwrap_or("?")
         )?;
-        let keys = answer.get("needs_restart").and_then(Value::as_array);
-        let keys: Vec<&str> = keys
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .collect();
-        if !keys.is_empty() {
-            writeln!(out, "  changed, and needs a restart: {}", keys.join(", "))?;
+        if !in_force.needs_restart.is_empty() {
+            let keys = in_force.needs_restart.join(", ");
+            writeln!(out, "  changed, and needs a restart: {keys}")?;
         }
     }
     Ok(())
-}
-
-fn text(value: &Value, name: &str) -> String {
-    value
-        .get(name)
-        .and_then(Value::as_str)
-        .unwrap_or("?")
-        .to_owned()
 }

@@ -6,9 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use admin::approvals::ForgottenGrants;
 use admin::control::{CONNECTIONS_MAX, IDLE_MS_MAX, REQUEST_BYTES_MAX, Request};
+use admin::models::RestingKey;
+use admin::status::{InstanceStatus, ServingStatus};
 use gate::Gate;
 use gate::approval::{Answer, Channel, Choice, Outcome};
+use gate::journal::{Level, Record, System, SystemEvent};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -162,6 +166,13 @@ impl Peer {
                     }
                     ok(&json!({ "waiting": waiting.len() }))
                 }
+                Ok(Request::Grants) => {
+                    let grants = control.gate.approvals().granted_calls();
+                    for grant in &grants {
+                        self.say(&item(&json!(grant))).await?;
+                    }
+                    ok(&json!({ "grants": grants.len() }))
+                }
                 Ok(Request::Reload) => match control.reload.ask().await {
                     Ok(in_force) => ok(&in_force),
                     Err(message) => refused("not_reloaded", &message),
@@ -209,7 +220,7 @@ impl Peer {
                     .failure()
                     .is_some_and(|failure| !failure.is_announced_elsewhere)
                 {
-                    self.say(&item(&json!({ "reload_failed": status.to_json() })))
+                    self.say(&item(&json!({ "reload_failed": status.outcome() })))
                         .await?;
                 }
             }
@@ -255,18 +266,15 @@ fn item(value: &Value) -> Value {
     json!({ "item": value })
 }
 
-/// Returns the keys of model providers that rest, as `durward status --json` has them. No key is among them: each is named by its
-/// place in the configuration.
-fn resting(all: Vec<(String, Vec<models::RestingKey>)>) -> Vec<Value> {
+/// Returns the keys of model providers that rest. No key is among them: each is named by its place in the configuration.
+fn resting(all: Vec<(String, Vec<models::RestingKey>)>) -> Vec<RestingKey> {
     let of_provider = |(provider, keys): (String, Vec<models::RestingKey>)| {
-        let key = move |own: models::RestingKey| {
-            json!({
-                "provider": provider.clone(),
-                "key": own.number,
-                "model": own.model,
-                "reason": own.why.label(),
-                "left_s": own.left_ms.div_ceil(1_000),
-            })
+        let key = move |own: models::RestingKey| RestingKey {
+            provider: Some(provider.clone()),
+            key: own.number,
+            model: own.model,
+            reason: Some(own.why.label().to_owned()),
+            left_s: own.left_ms.div_ceil(1_000),
         };
         keys.into_iter().map(key)
     };
@@ -284,28 +292,30 @@ impl Control {
                 let approvals = self.gate.approvals();
                 let serving = self.serving.as_ref().map(|serving| {
                     let (sessions, processes) = (serving.counts)();
-                    json!({
-                        "address": serving.address,
-                        "sessions": sessions,
-                        "processes": processes,
-                        "resting_keys": resting((serving.resting_keys)()),
-                    })
+                    ServingStatus {
+                        address: Some(serving.address.clone()),
+                        sessions,
+                        processes,
+                        resting_keys: resting((serving.resting_keys)()),
+                    }
                 });
-                let mut status = json!({
-                    "server": self.server,
-                    "serving": serving,
-                    "state_dir": self.state_dir,
-                    "pid": std::process::id(),
-                    "version": env!("CARGO_PKG_VERSION"),
-                    "since": self.since,
-                    "policy_version": self.gate.world().version,
-                    "policy_digest": self.gate.world().policy.digest(),
-                    "approvals_waiting": approvals.waiting(),
-                    "approvals_remembered": approvals.grants(),
-                    "healthy": !self.gate.has_failed() && self.state.detail().is_none(),
-                });
+                let world = self.gate.world();
+                let mut status = InstanceStatus {
+                    server: Some(self.server.clone()),
+                    serving,
+                    state_dir: Some(self.state_dir.clone()),
+                    pid: std::process::id(),
+                    version: env!("CARGO_PKG_VERSION").to_owned(),
+                    since: self.since.clone(),
+                    policy_version: Some(world.version.clone()),
+                    policy_digest: world.policy.digest().to_owned(),
+                    approvals_waiting: approvals.waiting() as u64,
+                    approvals_remembered: approvals.grants() as u64,
+                    healthy: !self.gate.has_failed() && self.state.detail().is_none(),
+                    ..InstanceStatus::default()
+                };
                 self.state.add_to(&mut status);
-                ok(&status)
+                ok(&json!(status))
             }
             Request::Answer {
                 id,
@@ -314,10 +324,39 @@ impl Control {
                 unseen,
             } => self.decide(&id, &answer, reason, unseen),
             // These have more than one line, or have to wait; whoever reads the requests answers them.
-            Request::Approvals | Request::WatchApprovals | Request::Reload => {
+            Request::Forget { id } => self.forget(id.as_deref()),
+            Request::Approvals | Request::WatchApprovals | Request::Grants | Request::Reload => {
                 refused("bad_request", "not here")
             }
         }
+    }
+
+    /// Ends grants and records that in the journal.
+    fn forget(&self, id: Option<&str>) -> Value {
+        let approvals = self.gate.approvals();
+        let forgotten = match id {
+            Some(id) => approvals.forget_grant(id),
+            None => approvals.forget(),
+        };
+        if forgotten > 0 {
+            let message = match id {
+                Some(id) => format!("the grant {id}, by {}", self.user),
+                None => format!("all {forgotten} grants, by {}", self.user),
+            };
+            let record = System {
+                level: Some(Level::Info),
+                backend_id: Some(&self.server),
+                message: Some(&message),
+                ..System::of(SystemEvent::ApprovalsForgotten)
+            };
+            // A journal that fails here fails the gate: no call passes without a question either.
+            if let Err(error) = self.gate.record(&Record::System(&record)) {
+                tracing::error!(reason = error.label(), "{error}");
+            }
+        }
+        ok(&json!(ForgottenGrants {
+            forgotten: forgotten as u64
+        }))
     }
 
     fn decide(&self, id: &str, answer: &str, reason: Option<String>, unseen: bool) -> Value {

@@ -15,13 +15,14 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum as _};
 use gate::policy::starter::STARTER_POLICY;
 
-use crate::atomic::{self, Existing};
 use crate::classes::{Declared, ToolClasses};
 use crate::config;
 use crate::failure::EXIT_CONFIGURATION;
 use crate::install::client::Client;
+use crate::local;
 use crate::places::Places;
 use crate::tools::start::definitions;
+use admin::atomic::{self, Existing};
 use words::quoted;
 
 pub const HELP: &str = "\
@@ -280,7 +281,7 @@ fn write_both(policy: &Path, file: &Path, text: &str) -> Result<Vec<PathBuf>, St
         let failed = |error: io::Error| format!("cannot write {}: {error}", path.display());
         let existing = match fs::read_to_string(path) {
             Ok(before) => {
-                copies.push(atomic::backup(path, &before).map_err(failed)?);
+                copies.push(atomic::backup(path, &before, local::now_ms()).map_err(failed)?);
                 Existing::Replace
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Existing::Keep,

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 
-use super::document::Format;
 use crate::places::Places;
+use admin::document::Format;
 
 /// A client whose configuration is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -4,7 +4,6 @@
 //! copy of what was there.
 
 pub mod client;
-pub mod document;
 pub mod entry;
 mod models;
 mod server;
@@ -18,14 +17,15 @@ use clap::Args;
 use serde_json::{Value, json};
 use toolkit::files::unreadable;
 
-use crate::atomic::{self, Existing};
 use crate::config::{Origin, Settings, Source};
 use crate::failure::EXIT_CONFIGURATION;
 use crate::flags::Given;
+use crate::local;
 use crate::places::Places;
 use crate::policy;
+use admin::atomic::{self, Existing};
+use admin::document::{self, Format};
 use client::{Client, Location};
-use document::Format;
 use entry::Front;
 use server::Chosen;
 
@@ -317,7 +317,7 @@ pub fn replace(file: &Path, before: Option<&str>, edited: &str) -> Result<Option
         Some(text) => (
             Existing::Replace,
             Some(
-                atomic::backup(file, text)
+                atomic::backup(file, text, local::now_ms())
                     .map_err(|error| format!("{shown}: cannot make a backup: {error}"))?,
             ),
         ),

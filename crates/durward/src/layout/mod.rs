@@ -50,6 +50,11 @@ pub fn json_line(data: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}", serde_json::to_value(data)?)
 }
 
+/// Prints data as JSON on one line, the members in their own order.
+pub fn json_as_written(data: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "{}", serde_json::to_string(data)?)
+}
+
 /// The text, cut to so many characters, with a sign where something is missing.
 pub fn cut(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {

@@ -126,7 +126,7 @@ async fn watch_reloads(ways: Arc<Ways>, reloads: ReloadState) {
         if let Some(failure) = news.filter(|new| announced.as_ref() != Some(*new)) {
             let message = json!({
                 "event": "reload_failed",
-                "last_reload": status.to_json(),
+                "last_reload": status.outcome(),
                 "answer": "durward status",
             });
             let announcement = Announcement {

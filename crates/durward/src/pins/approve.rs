@@ -2,11 +2,11 @@
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write};
 
-use gate::pins::{Approval, PinFile};
+use admin::pins::{self, PinOutcome, PinSelection};
 use mcp::descriptions::hidden::spelled_out;
 use serde_json::{Value, json};
 
-use super::{ApproveArgs, DONE, Failure, ForgetArgs, TROUBLE, book, chosen, file, short};
+use super::{ApproveArgs, DONE, Failure, ForgetArgs, TROUBLE, short};
 use crate::classes::ToolClasses;
 use crate::config::Settings;
 use crate::local;
@@ -18,60 +18,37 @@ pub(super) fn approve(
     places: &Places,
     out: &mut dyn Write,
 ) -> Result<u8, Failure> {
-    let file = file(places, &args.server)?;
-    let now_ms = local::now_ms();
-    let outcomes = file.change(|book| {
-        let tools: Vec<String> = if args.all {
-            book.unapproved().map(str::to_owned).collect()
-        } else {
-            args.tools.clone()
-        };
-        let mut approved = |tool: String| {
-            let outcome = book.approve(&tool, args.digest.as_deref(), now_ms);
-            (tool, outcome)
-        };
-        tools.into_iter().map(&mut approved).collect::<Vec<_>>()
-    })?;
-    let wrong = outcomes
-        .iter()
-        .any(|(_, o)| matches!(o, Approval::Unknown | Approval::Another { .. }));
+    let selection = PinSelection {
+        tools: args.tools.clone(),
+        all: args.all,
+        digest: args.digest.clone(),
+    };
+    let approvals = pins::approve(&places.pins(), &args.server, &selection, local::now_ms())?;
+    let wrong = approvals.iter().any(|own| own.outcome.is_failure());
     if args.json {
-        let tools: Vec<_> = outcomes
-            .iter()
-            .map(|(tool, outcome)| match outcome {
-                Approval::Approved { digest } => {
-                    json!({"tool": tool, "outcome": "approved", "digest": digest})
-                }
-                Approval::Nothing => json!({"tool": tool, "outcome": "nothing_waits"}),
-                Approval::Unknown => json!({"tool": tool, "outcome": "unknown"}),
-                Approval::Another { digest } => {
-                    json!({"tool": tool, "outcome": "another_waits", "digest": digest})
-                }
-            })
-            .collect();
         let accepted = match args.accept_classes {
             true => Some(declare(args, settings, places, out)?),
             false => None,
         };
-        let printed = json!({"server": args.server, "tools": tools, "classes": accepted});
+        let printed = json!({"server": args.server, "tools": approvals, "classes": accepted});
         writeln!(out, "{printed:#}")?;
     } else {
-        if outcomes.is_empty() {
+        if approvals.is_empty() {
             writeln!(out, "nothing waits at {}", args.server)?;
         }
-        for (tool, outcome) in &outcomes {
-            let tool = spelled_out(tool);
-            match outcome {
-                Approval::Approved { digest } => {
+        for approval in &approvals {
+            let tool = spelled_out(&approval.tool);
+            match &approval.outcome {
+                PinOutcome::Approved { digest } => {
                     writeln!(out, "{tool}: approved {}", short(digest))?;
                 }
-                Approval::Nothing => writeln!(out, "{tool}: nothing waits")?,
-                Approval::Unknown => writeln!(
+                PinOutcome::NothingWaits => writeln!(out, "{tool}: nothing waits")?,
+                PinOutcome::Unknown => writeln!(
                     out,
                     "{tool}: {} never listed such a tool; see durward pins list {}",
                     args.server, args.server
                 )?,
-                Approval::Another { digest } => writeln!(
+                PinOutcome::AnotherWaits { digest } => writeln!(
                     out,
                     "{tool}: not approved, another definition waits now ({}); look at it again",
                     short(digest)
@@ -92,13 +69,13 @@ fn declare(
 ) -> Result<Value, Failure> {
     let Some(file) = &settings.writable else {
         return match args.accept_classes {
-            true => Err(Failure::Said(
+            true => Err(Failure::Declaration(
                 "the definitions were approved, but no class was declared: --no-config leaves no file to declare it in".into(),
             )),
             false => Ok(Value::Null),
         };
     };
-    let book = book(places, &args.server)?;
+    let book = pins::read_book(&places.pins(), &args.server)?;
     let is_chosen = |name: &String| args.all || args.tools.contains(name);
     let approved = book.tools.iter().filter(|(name, _)| is_chosen(name));
     let definitions = approved.filter_map(|(name, tool)| {
@@ -120,12 +97,14 @@ fn declare(
         }
         let mut lines = input.lock().lines();
         let accepted = classes.review(&mut || lines.next(), out);
-        if !accepted.map_err(Failure::Said)? {
+        if !accepted.map_err(Failure::Declaration)? {
             writeln!(out, "no class was declared")?;
             return Ok(Value::Null);
         }
     }
-    let declared = classes.declare(file, places).map_err(Failure::Said)?;
+    let declared = classes
+        .declare(file, places)
+        .map_err(Failure::Declaration)?;
     if !args.json {
         declared.print(file, &args.server, out)?;
     }
@@ -137,11 +116,10 @@ pub(super) fn forget(
     places: &Places,
     out: &mut dyn Write,
 ) -> Result<u8, Failure> {
-    chosen(places, Some(&args.server))?;
-    let forgotten = PinFile::new(&places.pins(), &args.server)?.forget()?;
+    let forgotten = pins::forget(&places.pins(), &args.server)?;
     if args.json {
-        let told = json!({"server": args.server, "forgotten": forgotten});
-        writeln!(out, "{told:#}")?;
+        let printed = json!({"server": args.server, "forgotten": forgotten});
+        writeln!(out, "{printed:#}")?;
     } else if forgotten {
         writeln!(
             out,

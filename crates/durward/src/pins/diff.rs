@@ -1,143 +1,47 @@
-//! What waits beside what was approved, field by field.
+//! Waiting definitions beside the approved ones, field by field.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
-use gate::pins::{Definition, Tool};
+use admin::pins::{self, DefinitionChange};
 use mcp::descriptions::hidden::spelled_out;
-use mcp::descriptions::tree::Node;
-use serde_json::{Value, json};
 
-use super::{DIFFERS, DONE, DiffArgs, Failure, book, chosen, short};
+use super::{DIFFERS, DONE, DiffArgs, Failure, short};
+use crate::layout;
 use crate::places::Places;
 
-/// One field that differs.
-#[derive(Debug, PartialEq, Eq)]
-struct Change {
-    field: String,
-    old: Option<String>,
-    new: Option<String>,
-}
-
 pub(super) fn run(args: &DiffArgs, places: &Places, out: &mut dyn Write) -> Result<u8, Failure> {
-    let mut told = Vec::new();
-    for server in chosen(places, args.server.as_deref())? {
-        let book = book(places, &server)?;
-        if let Some(tool) = args.tool.as_ref().filter(|t| !book.tools.contains_key(*t)) {
-            return Err(Failure::Said(format!(
-                "{server} never listed a tool named \"{}\"; see durward pins list {server}",
-                tool.escape_debug()
-            )));
-        }
-        for (name, tool) in book.waiting() {
-            if args.tool.as_ref().is_none_or(|wanted| wanted == name) {
-                told.push((server.clone(), name.to_owned(), tool.clone()));
-            }
-        }
-    }
+    let changed = pins::diff(&places.pins(), args.server.as_deref(), args.tool.as_deref())?;
     if args.json {
-        let tools: Vec<Value> = told.iter().map(|(s, n, t)| object(s, n, t)).collect();
-        writeln!(out, "{:#}", json!({ "waiting": tools }))?;
-    } else if told.is_empty() {
+        layout::json(&changed, out)?;
+    } else if changed.waiting.is_empty() {
         writeln!(out, "nothing waits")?;
     } else {
-        for (at, (server, name, tool)) in told.iter().enumerate() {
+        for (at, change) in changed.waiting.iter().enumerate() {
             if at > 0 {
                 writeln!(out)?;
             }
-            print(server, name, tool, out)?;
+            print(change, out)?;
         }
     }
-    Ok(if told.is_empty() { DONE } else { DIFFERS })
+    Ok(match changed.waiting.is_empty() {
+        true => DONE,
+        false => DIFFERS,
+    })
 }
 
-fn print(server: &str, name: &str, tool: &Tool, out: &mut dyn Write) -> std::io::Result<()> {
-    let name = spelled_out(name);
-    let digest =
-        |d: &Option<Definition>| d.as_ref().map_or("none", |d| short(&d.digest)).to_owned();
-    writeln!(
-        out,
-        "--- {server}/{name}  approved {}",
-        digest(&tool.approved)
-    )?;
-    writeln!(
-        out,
-        "+++ {server}/{name}  waiting  {}",
-        digest(&tool.waiting)
-    )?;
-    for change in changes(tool) {
-        writeln!(out, "@@ {} @@", change.field)?;
-        for (mark, line) in lines(change.old.as_deref(), change.new.as_deref()) {
+fn print(change: &DefinitionChange, out: &mut dyn Write) -> std::io::Result<()> {
+    let (server, name) = (&change.server, spelled_out(&change.tool));
+    let digest = |own: &Option<String>| own.as_deref().map_or("none", short).to_owned();
+    let (approved, waiting) = (digest(&change.approved), digest(&change.waiting));
+    writeln!(out, "--- {server}/{name}  approved {approved}")?;
+    writeln!(out, "+++ {server}/{name}  waiting  {waiting}")?;
+    for field in &change.changes {
+        writeln!(out, "@@ {} @@", field.field)?;
+        for (mark, line) in lines(field.old.as_deref(), field.new.as_deref()) {
             writeln!(out, "{mark}{line}")?;
         }
     }
     Ok(())
-}
-
-fn object(server: &str, name: &str, tool: &Tool) -> Value {
-    let changes: Vec<Value> = changes(tool)
-        .into_iter()
-        .map(|c| json!({"field": c.field, "old": c.old, "new": c.new}))
-        .collect();
-    let digest = |d: &Option<Definition>| d.as_ref().map(|d| d.digest.clone());
-    json!({
-        "server": server,
-        "tool": name,
-        "approved": digest(&tool.approved),
-        "waiting": digest(&tool.waiting),
-        "changes": changes,
-    })
-}
-
-/// The fields that differ, by place.
-fn changes(tool: &Tool) -> Vec<Change> {
-    let fields = |definition: &Option<Definition>| {
-        let mut out = BTreeMap::new();
-        if let Some(node) = definition.as_ref().and_then(|d| Node::parse(&d.text)) {
-            flatten(&node, String::new(), &mut out);
-        }
-        out
-    };
-    let (old, new) = (fields(&tool.approved), fields(&tool.waiting));
-    let places: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
-    places
-        .into_iter()
-        .filter(|place| old.get(*place) != new.get(*place))
-        .map(|place| Change {
-            field: spelled_out(place),
-            old: old.get(place).cloned(),
-            new: new.get(place).cloned(),
-        })
-        .collect()
-}
-
-/// Every scalar by its place; empty objects and arrays too.
-fn flatten(node: &Node<'_>, place: String, out: &mut BTreeMap<String, String>) {
-    let below = |name: &str| {
-        if place.is_empty() {
-            name.to_owned()
-        } else {
-            format!("{place}.{name}")
-        }
-    };
-    match node {
-        Node::Object(members) if !members.is_empty() => {
-            for (name, value) in members {
-                flatten(value, below(name), out);
-            }
-        }
-        Node::Array(elements) if !elements.is_empty() => {
-            for (at, value) in elements.iter().enumerate() {
-                flatten(value, format!("{place}[{at}]"), out);
-            }
-        }
-        Node::Object(_) | Node::Array(_) | Node::Scalar(_) => {
-            out.insert(place, node.canonical());
-        }
-        Node::String(text) => {
-            out.insert(place, text.value().into_owned());
-        }
-    }
 }
 
 /// Lines with their mark: what is equal at both ends, what went, what came.
@@ -169,6 +73,8 @@ fn lines(old: Option<&str>, new: Option<&str>) -> Vec<(char, String)> {
 
 #[cfg(test)]
 mod tests {
+    use gate::pins::{Definition, Tool};
+
     use super::*;
 
     fn tool(approved: Option<&str>, waiting: &str) -> Tool {
@@ -180,7 +86,8 @@ mod tests {
 
     fn shown(approved: Option<&str>, waiting: &str) -> String {
         let mut out = Vec::new();
-        print("s", "t", &tool(approved, waiting), &mut out).unwrap();
+        let change = DefinitionChange::new("s", "t", &tool(approved, waiting));
+        print(&change, &mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
         text.lines().skip(2).collect::<Vec<_>>().join("\n")
     }

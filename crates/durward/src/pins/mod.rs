@@ -9,10 +9,11 @@ mod propose;
 
 use std::io::{self, Write};
 
+use admin::AdminError;
 use clap::{Args, Subcommand};
-use gate::pins::{Book, PinError, PinFile, servers};
 
 use crate::config::Settings;
+use crate::failure::{self, CommandFamily};
 use crate::places::Places;
 
 /// All is well; for `diff`: nothing waits.
@@ -122,15 +123,15 @@ struct ForgetArgs {
 /// Why a command could not do its work.
 #[derive(Debug)]
 enum Failure {
-    Pins(PinError),
-    Directory(io::Error),
+    Admin(AdminError),
     Write(io::Error),
-    Said(String),
+    /// The operation was done, and not all that was asked for.
+    Declaration(String),
 }
 
-impl From<PinError> for Failure {
-    fn from(error: PinError) -> Self {
-        Self::Pins(error)
+impl From<AdminError> for Failure {
+    fn from(error: AdminError) -> Self {
+        Self::Admin(error)
     }
 }
 
@@ -155,51 +156,18 @@ pub fn run(
         Command::Propose(args) => propose::run(args, places, out),
         Command::Forget(args) => approve::forget(args, places, out),
     };
-    let message = match outcome {
+    let (code, message) = match outcome {
         Ok(code) => return code,
         Err(Failure::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => return DONE,
-        Err(Failure::Write(error)) => format!("cannot write: {error}"),
-        Err(Failure::Directory(error)) => {
-            format!("cannot read {}: {error}", places.pins().display())
+        Err(Failure::Write(error)) => (TROUBLE, format!("cannot write: {error}")),
+        Err(Failure::Admin(error)) => {
+            let code = failure::exit_code(CommandFamily::Pins, error.kind());
+            (code, error.to_string())
         }
-        Err(Failure::Pins(error)) => error.to_string(),
-        Err(Failure::Said(message)) => message,
+        Err(Failure::Declaration(message)) => (TROUBLE, message),
     };
     let _ = writeln!(err, "error: {message}");
-    TROUBLE
-}
-
-/// The servers to look at: the one that is named, or all.
-fn chosen(places: &Places, server: Option<&str>) -> Result<Vec<String>, Failure> {
-    let known = servers(&places.pins()).map_err(Failure::Directory)?;
-    match server {
-        None => Ok(known),
-        Some(server) if known.iter().any(|k| k == server) => Ok(vec![server.to_owned()]),
-        Some(server) => Err(no_pins(server, &known)),
-    }
-}
-
-fn no_pins(server: &str, known: &[String]) -> Failure {
-    let known = match known {
-        [] => "there are none yet; the tools of a server are pinned when a client first lists them"
-            .to_owned(),
-        known => format!("there are pins of: {}", known.join(", ")),
-    };
-    Failure::Said(format!(
-        "no pins of a server called \"{}\"; {known}",
-        server.escape_debug()
-    ))
-}
-
-/// The file of a server, which must be there.
-fn file(places: &Places, server: &str) -> Result<PinFile, Failure> {
-    chosen(places, Some(server))?;
-    Ok(PinFile::new(&places.pins(), server)?)
-}
-
-fn book(places: &Places, server: &str) -> Result<Book, Failure> {
-    let file = PinFile::new(&places.pins(), server)?;
-    Ok(file.read()?.unwrap_or_default())
+    code
 }
 
 fn digest(text: &str) -> Result<String, String> {

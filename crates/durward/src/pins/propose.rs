@@ -2,25 +2,18 @@
 
 use std::io::Write;
 
-use mcp::describe::proposed;
+use admin::pins;
 use mcp::descriptions::hidden::spelled_out;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
-use super::{DONE, Failure, ProposeArgs, book, chosen};
+use super::{DONE, Failure, ProposeArgs};
+use crate::layout;
 use crate::places::Places;
 
 pub(super) fn run(args: &ProposeArgs, places: &Places, out: &mut dyn Write) -> Result<u8, Failure> {
-    chosen(places, Some(&args.server))?;
-    let book = book(places, &args.server)?;
-    let pinned = book.tools.iter().filter_map(|(name, tool)| {
-        let definition = tool.approved.as_ref()?;
-        Some((name, proposed(name, &definition.text)))
-    });
+    let proposed = pins::propose(&places.pins(), &args.server)?;
     if args.json {
-        let tools: Map<String, Value> = pinned
-            .map(|(name, operations)| (name.clone(), json!(operations.map(|set| set.words()))))
-            .collect();
-        writeln!(out, "{:#}", json!({"server": args.server, "tools": tools}))?;
+        layout::json(&proposed, out)?;
         return Ok(DONE);
     }
     writeln!(
@@ -29,11 +22,11 @@ pub(super) fn run(args: &ProposeArgs, places: &Places, out: &mut dyn Write) -> R
         args.server
     )?;
     writeln!(out, "tools:")?;
-    for (name, operations) in pinned {
-        // A name in quotes is one in YAML whatever is in it; JSON quotes it so.
+    for (name, words) in &proposed.tools {
+        // A quoted name is valid YAML whatever it contains; JSON quotes it so.
         let name = json!(spelled_out(name));
-        match operations {
-            Some(operations) => writeln!(out, "  {name}: {}", operations.words())?,
+        match words {
+            Some(words) => writeln!(out, "  {name}: {words}")?,
             None => writeln!(
                 out,
                 "  # {name}: unknown, so that each call is judged as one that may do anything"

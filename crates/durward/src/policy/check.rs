@@ -3,14 +3,13 @@
 use std::io::Write;
 use std::path::PathBuf;
 
+use admin::policy::{self, PolicyCheck};
 use clap::Args;
-use gate::policy::Policy;
-use gate::policy::lint::Warning;
-use serde_json::{Value, json};
 
 use super::source::{self, PolicySource, Protected};
 use super::text::Plain;
-use super::{Context, EXIT_FINE, Failure, unknown_tools};
+use super::{Context, EXIT_FINE, Failure, listed_servers};
+use crate::layout;
 use crate::plural::count;
 
 pub const HELP: &str = "\
@@ -50,67 +49,42 @@ pub fn run(
     };
     let policy = source.load(Protected::AsRun, context.places);
     let policy = policy.map_err(Failure::Configuration)?;
-    let mut warnings = super::warnings(&policy);
-    warnings.extend(unknown_tools::warnings(
-        &policy,
-        (&source, args.file.is_some()),
-        context.settings,
-        context.places,
-    ));
-    let found = warnings.len();
-    let file = source.to_string();
+    let every = args.file.is_some();
+    let listed = listed_servers(&source, every, context.settings);
+    let pins = context.places.pins();
+    let checked = policy::check(source.to_string(), &policy, &listed, &pins);
     match args.json {
-        true => writeln!(out, "{:#}", object(&file, &policy, &warnings))?,
-        false => print(&file, &policy, &warnings, out)?,
+        true => layout::json(&checked, out)?,
+        false => print(&checked, out)?,
     }
+    let found = checked.warnings.len();
     if args.strict && found > 0 {
         return Err(Failure::Configuration(format!(
-            "{file}: {}, and --strict was given",
+            "{}: {}, and --strict was given",
+            checked.file,
             count(found, "warning")
         )));
     }
     Ok(EXIT_FINE)
 }
 
-fn print(
-    file: &str,
-    policy: &Policy,
-    warnings: &[Warning],
-    out: &mut dyn Write,
-) -> std::io::Result<()> {
-    for warning in warnings {
+fn print(checked: &PolicyCheck, out: &mut dyn Write) -> std::io::Result<()> {
+    for warning in &checked.warnings {
         let id = Plain(&warning.id).to_string();
         let message = Plain(&warning.message).to_string();
-        writeln!(out, "warning: rule {} \"{id}\": {message}", warning.number)?;
+        writeln!(out, "warning: rule {} \"{id}\": {message}", warning.rule)?;
         writeln!(out, "  hint: {}", warning.hint)?;
     }
-    let rules = policy.rules().len();
     writeln!(
         out,
-        "{file}: {}, {}, digest {}",
-        count(rules, "rule"),
-        count(warnings.len(), "warning"),
-        policy.digest()
+        "{}: {}, {}, digest {}",
+        checked.file,
+        count(checked.rules, "rule"),
+        count(checked.warnings.len(), "warning"),
+        checked.digest
     )?;
-    if rules == 0 {
+    if checked.rules == 0 {
         writeln!(out, "note: a policy without rules refuses every call")?;
     }
     Ok(())
-}
-
-fn object(file: &str, policy: &Policy, warnings: &[Warning]) -> Value {
-    let warnings = warnings.iter().map(|warning| {
-        json!({
-            "rule": warning.number,
-            "id": warning.id,
-            "message": warning.message,
-            "hint": warning.hint,
-        })
-    });
-    json!({
-        "file": file,
-        "rules": policy.rules().len(),
-        "digest": policy.digest(),
-        "warnings": warnings.collect::<Vec<_>>(),
-    })
 }

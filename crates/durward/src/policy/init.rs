@@ -7,7 +7,7 @@ use clap::Args;
 use gate::policy::starter::STARTER_POLICY;
 
 use super::{EXIT_FINE, Failure};
-use crate::atomic::{self, Existing};
+use admin::atomic::{self, Existing};
 
 pub const HELP: &str = "\
 Examples:

@@ -1,28 +1,29 @@
 //! `durward policy`: write rules, check them, understand them, try them before they apply.
 //!
-//! Nothing here sends or forwards anything, and nothing but `init` writes. Standard output carries
+//! Nothing here sends or forwards anything, and nothing but `init` and `rollback` writes. Standard output carries
 //! what was asked for; what cannot be done is said on standard error.
 
 mod cases;
 mod check;
 mod explain;
+pub mod history;
 mod init;
-pub mod question;
 mod replay;
 mod show;
 pub mod source;
 mod text;
-pub mod unknown_tools;
 
 use std::io::{self, Write};
 
+use std::sync::Arc;
+
+use admin::AdminError;
+use admin::policy::ListedServer;
 use clap::{Args, Subcommand};
-use dialects::Endpoint;
-use gate::policy::Policy;
-use gate::policy::lint::{self, Warning};
+use toolkit::mcp::Builtin;
 
 use crate::config::Settings;
-use crate::failure::EXIT_CONFIGURATION;
+use crate::failure::{self, CommandFamily, EXIT_CONFIGURATION};
 use crate::places::Places;
 
 /// All is as it should be.
@@ -32,10 +33,32 @@ const EXIT_DIFFERENT: u8 = 1;
 /// The question cannot be answered: a bad argument, nothing to read.
 const EXIT_CANNOT: u8 = 2;
 
-/// What of a policy does nothing, or something else than it seems to.
-pub fn warnings(policy: &Policy) -> Vec<Warning> {
-    let of_models = Endpoint::ALL.map(Endpoint::path);
-    lint::warnings(policy.rules(), &of_models)
+/// Returns the servers to which rules from this source apply; all if the policy is read for `every` server.
+pub fn listed_servers<'a>(
+    source: &source::PolicySource,
+    every: bool,
+    settings: &'a Settings,
+) -> Vec<ListedServer<'a>> {
+    let has_policy = |server| every || settings.policy_of(server).0 == *source;
+    // A built-in server states what its tools do.
+    let own = settings.servers.iter().filter(|own| own.builtin.is_none());
+    let own = own.filter(|server| has_policy(Some(*server)));
+    let own = own.map(|server| (&server.name, &server.reads));
+    let of_clients = settings.client_servers.iter().filter(|_| has_policy(None));
+    let of_clients = of_clients.map(|server| (&server.name, &server.reads));
+    own.chain(of_clients)
+        .map(|(name, reads)| ListedServer {
+            name,
+            declared: &reads.arguments,
+        })
+        .collect()
+}
+
+/// Starts the built-in server of this name; `None` if it is another one, or if it cannot be used, which `durward check`
+/// reports.
+pub fn builtin_of(settings: &Settings, server: &str, places: &Places) -> Option<Arc<Builtin>> {
+    let configured = settings.server(server)?.builtin.as_ref()?;
+    configured.start(server, places).ok()
 }
 
 /// Arguments of `durward policy`.
@@ -76,6 +99,15 @@ enum Command {
     /// Compare a policy with the decisions in a journal
     #[command(after_help = replay::HELP)]
     Replay(replay::ReplayArgs),
+    /// List the versions of a policy that were in force
+    #[command(after_help = history::HISTORY_HELP)]
+    History(history::HistoryArgs),
+    /// Show what changed between two versions
+    #[command(after_help = history::DIFF_HELP)]
+    Diff(history::DiffArgs),
+    /// Write an earlier version to the policy's file
+    #[command(after_help = history::ROLLBACK_HELP)]
+    Rollback(history::RollbackArgs),
 }
 
 /// What a command is about beside its arguments.
@@ -85,15 +117,29 @@ struct Context<'c> {
     places: &'c Places,
 }
 
+impl Context<'_> {
+    fn builtin(&self, server: &str) -> Option<Arc<Builtin>> {
+        builtin_of(self.settings, server, self.places)
+    }
+}
+
 /// Why a command could not do its work.
 #[derive(Debug)]
 enum Failure {
+    /// The operation failed.
+    Admin(AdminError),
     /// The policy, or a file that goes with it, cannot be used.
     Configuration(String),
     /// The question cannot be answered.
     Cannot(String),
     /// The answer could not be written.
     Write(io::Error),
+}
+
+impl From<AdminError> for Failure {
+    fn from(error: AdminError) -> Self {
+        Self::Admin(error)
+    }
 }
 
 impl From<io::Error> for Failure {
@@ -127,6 +173,9 @@ pub fn run(
         Command::Explain(args) => explain::run(args, context, out, err),
         Command::Test(args) => cases::run(args, context, out, err),
         Command::Replay(args) => replay::run(args, context, out, err),
+        Command::History(args) => history::history(args, context, out, err),
+        Command::Diff(args) => history::diff(args, context, out, err),
+        Command::Rollback(args) => history::rollback(args, context, out, err),
     };
     let done = done.and_then(|code| Ok(out.flush().map(|()| code)?));
     let (code, message) = match done {
@@ -135,6 +184,10 @@ pub fn run(
             return EXIT_FINE;
         }
         Err(Failure::Write(error)) => (EXIT_CANNOT, format!("cannot write: {error}")),
+        Err(Failure::Admin(error)) => {
+            let code = failure::exit_code(CommandFamily::Policy, error.kind());
+            (code, error.to_string())
+        }
         Err(Failure::Cannot(message)) => (EXIT_CANNOT, message),
         Err(Failure::Configuration(message)) => (EXIT_CONFIGURATION, message),
     };

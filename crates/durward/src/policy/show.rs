@@ -1,14 +1,15 @@
 //! `durward policy show`
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use admin::policy::list_rules;
 use clap::Args;
-use gate::policy::{ANCESTOR_RULE, DEFAULT_RULE, Effect, PROTECTED_RULE, Rule};
-use serde_json::{Map, Value, json};
+use gate::policy::{ANCESTOR_RULE, DEFAULT_RULE, Effect, PROTECTED_RULE};
 
+use super::history;
 use super::source::{self, Protected};
-use super::text::{Plain, by_precedence, list};
+use super::text::{Plain, list};
 use super::{Context, EXIT_FINE, Failure};
 use crate::layout;
 use crate::layout::table::{Column, Long, Table};
@@ -17,6 +18,7 @@ pub const HELP: &str = "\
 Examples:
   durward policy show                  the configuration's policy, else the starter policy
   durward policy show policy.json
+  durward policy show v3               a version that was in force; see durward policy history
   durward policy show policy.json --json | jq '.rules[].id'
 
 All matching rules count: deny outranks hitl, hitl outranks allow, and a call that no rule allows is refused. If
@@ -25,7 +27,7 @@ several rules with the deciding effect match, the most specific one is named in 
 /// Arguments of `durward policy show`.
 #[derive(Debug, Args)]
 pub struct ShowArgs {
-    /// The rules, as JSON [default: the configuration's, else the starter policy]
+    /// The rules, as JSON, or a version such as v3 [default: the configuration's, else the starter policy]
     #[arg(value_name = "FILE", env = "DURWARD_POLICY", hide_env_values = true)]
     file: Option<PathBuf>,
     /// Print one JSON object
@@ -46,13 +48,14 @@ pub fn run(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<u8, Failure> {
-    let policy = source::load(args.file.as_deref(), None, Protected::AsRun, context, err)?;
-    let numbered: Vec<(usize, &Rule)> = policy.rules().iter().enumerate().collect();
-    let rules = by_precedence(numbered, |(_, rule)| rule);
+    let version = args.file.as_deref().and_then(version_of);
+    let policy = match version {
+        Some(number) => history::load(number, context, err)?,
+        None => source::load(args.file.as_deref(), None, Protected::AsRun, context, err)?,
+    };
+    let listed = list_rules(&policy);
     if args.json {
-        let rules: Vec<Value> = rules.iter().map(|(at, rule)| object(*at, rule)).collect();
-        let all = json!({ "digest": policy.digest(), "rules": rules });
-        writeln!(out, "{all:#}")?;
+        layout::json(&listed, out)?;
         return Ok(EXIT_FINE);
     }
     let row = |cells: [&str; 4]| cells.map(str::to_owned).to_vec();
@@ -60,17 +63,18 @@ pub fn run(
     let above = "a directory above these, in a call of a tool that may move it";
     let mut rows = vec![row(["  -", "deny", PROTECTED_RULE, protected])];
     let mut ancestor = Some(row(["  -", "hitl", ANCESTOR_RULE, above]));
-    for (at, rule) in &rules {
-        let conditions: Vec<String> = asked(rule)
+    for rule in &listed.rules {
+        let conditions = rule.conditions.iter();
+        let conditions: Vec<String> = conditions
             .map(|(name, texts)| format!("{name}={}", list(texts)))
             .collect();
-        if rule.effect != Effect::Deny {
+        if rule.effect != Effect::Deny.label() {
             rows.extend(ancestor.take());
         }
-        let number = format!("{:3}", at + 1);
+        let number = format!("{:3}", rule.number);
         let id = Plain(&rule.id).to_string();
         let conditions = conditions.join(" and ");
-        rows.push(row([&number, rule.effect.label(), &id, &conditions]));
+        rows.push(row([&number, rule.effect, &id, &conditions]));
     }
     rows.extend(ancestor);
     let rest = "whatever no rule allows";
@@ -83,23 +87,8 @@ pub fn run(
     Ok(EXIT_FINE)
 }
 
-fn asked(rule: &Rule) -> impl Iterator<Item = (&'static str, &[String])> {
-    let asked = rule.conditions.all().iter();
-    asked.map(|asked| (asked.row.key, asked.texts.as_slice()))
-}
-
-fn object(at: usize, rule: &Rule) -> Value {
-    let conditions: Map<String, Value> = asked(rule)
-        .map(|(name, texts)| (name.to_owned(), json!(texts)))
-        .collect();
-    json!({
-        "number": at + 1,
-        "id": rule.id,
-        "description": rule.description,
-        "effect": rule.effect.label(),
-        "specificity": rule.conditions.specificity(),
-        "conditions": conditions,
-        "cache_side_effects": rule.cache_side_effects,
-        "approvers": rule.approvers,
-    })
+/// Returns the version that is named instead of a file.
+fn version_of(file: &Path) -> Option<u64> {
+    let name = file.to_str()?.strip_prefix('v')?;
+    name.parse().ok().filter(|_| !file.exists())
 }

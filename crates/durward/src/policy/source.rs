@@ -38,9 +38,19 @@ impl PolicySource {
         match self {
             Self::File(file) => of_file(file, protected, places),
             Self::Shipped(shipped) => {
-                let name = shipped.name();
-                compile(&shipped.text(), (name, None), protected, places)
+                compile(&shipped.text(), shipped.name(), None, protected, places)
             }
+        }
+    }
+
+    /// Returns the text of the policy.
+    ///
+    /// # Errors
+    /// A message that names the file.
+    pub fn text(&self, places: &Places) -> Result<String, String> {
+        match self {
+            Self::File(file) => rules(file, places),
+            Self::Shipped(shipped) => Ok(shipped.text().into_owned()),
         }
     }
 }
@@ -115,18 +125,17 @@ pub(super) fn configured(
 /// A message that names the file, with line and column where the text is at fault.
 pub fn of_file(file: &Path, protected: Protected, places: &Places) -> Result<Policy, String> {
     let name = file.display().to_string();
-    compile(
-        &rules(file, places)?,
-        (&name, Some(file)),
-        protected,
-        places,
-    )
+    compile(&rules(file, places)?, &name, Some(file), protected, places)
 }
 
 /// Compiles the text of a policy for this machine.
-fn compile(
+///
+/// # Errors
+/// A message that begins with `name`, with line and column of the fault.
+pub(super) fn compile(
     text: &str,
-    (name, file): (&str, Option<&Path>),
+    name: &str,
+    file: Option<&Path>,
     protected: Protected,
     places: &Places,
 ) -> Result<Policy, String> {

@@ -3,8 +3,6 @@
 use std::borrow::Borrow;
 use std::fmt;
 
-use gate::policy::{Effect, Rule, Tri};
-
 /// Text without what could drive a terminal or turn the direction of writing: such characters are
 /// written as their numbers.
 pub struct Plain<'a>(pub &'a str);
@@ -26,37 +24,12 @@ impl fmt::Display for Plain<'_> {
     }
 }
 
-/// The word for a truth value.
-pub fn word(value: Tri) -> &'static str {
-    match value {
-        Tri::Yes => "yes",
-        Tri::No => "no",
-        Tri::Unknown => "unknown",
-    }
-}
-
 /// One text as it is, several in brackets.
 pub fn list<T: Borrow<str>>(texts: &[T]) -> String {
     match texts {
         [one] => Plain(one.borrow()).to_string(),
         several => format!("[{}]", Plain(&several.join(", "))),
     }
-}
-
-/// Rules in the order in which they decide: deny, hitl, allow; within an effect the more specific
-/// first, of equals the first in the file.
-pub fn by_precedence<'r, T>(items: Vec<T>, rule: impl Fn(&T) -> &'r Rule) -> Vec<T> {
-    let mut items = items;
-    items.sort_by_key(|item| {
-        let rule = rule(item);
-        let effect = match rule.effect {
-            Effect::Deny => 0,
-            Effect::Hitl => 1,
-            Effect::Allow => 2,
-        };
-        (effect, std::cmp::Reverse(rule.conditions.specificity()))
-    });
-    items
 }
 
 #[cfg(test)]

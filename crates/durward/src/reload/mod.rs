@@ -33,6 +33,7 @@ use crate::limits::LimitArgs;
 use crate::local;
 use crate::notices::Notices;
 use crate::places::Places;
+use crate::policy::history::record_reload;
 use crate::policy::source::{PolicySource, Protected, narrow_policy};
 pub use group::Group;
 pub use state::{ReloadFailure, ReloadState};
@@ -229,7 +230,7 @@ impl Reloader {
             requests,
             handle: Handle(sender),
             in_force: InForce {
-                policy_version: 1,
+                policy_version: version_of(&world),
                 policy_digest: world.policy.digest().to_owned(),
                 config_version: 1,
                 config_checksum: settings.checksum.clone(),
@@ -377,10 +378,9 @@ impl Reloader {
         }
         if new_policy {
             let file = source.file().map(|file| file.display().to_string());
-            let versions = (
-                self.in_force.policy_version,
-                self.in_force.policy_version + 1,
-            );
+            let before = self.in_force.policy_version;
+            let now = record_reload(&source, &policy, &self.places, before, explicit);
+            let versions = (before, now);
             let source = file.as_deref().unwrap_or("starter");
             self.record_update(
                 change,
@@ -472,6 +472,12 @@ impl Reloader {
             tracing::error!(target: "reload", reason = error.label(), "{error}");
         }
     }
+}
+
+/// Returns the number of the policy's version.
+fn version_of(world: &World) -> u64 {
+    let number = world.version.strip_prefix('v');
+    number.and_then(|number| number.parse().ok()).unwrap_or(1)
 }
 
 /// Waits until the files are to be looked at; gives whether that is because of a notice.

@@ -1,6 +1,6 @@
 //! The result of the latest reload: what `status`, `/health`, `/metrics` and approvers are shown of it.
 
-use serde_json::{Value, json};
+use admin::status::ReloadOutcome;
 use tokio::sync::watch;
 
 use super::Change;
@@ -87,15 +87,13 @@ impl ReloadStatus {
         self.last.as_ref()?.failure.as_ref()
     }
 
-    /// Returns the latest reload as `durward status --json` shows it; null before the first.
-    pub fn to_json(&self) -> Value {
-        self.last.as_ref().map_or(Value::Null, |last| {
-            json!({
-                "at": gate::journal::format_utc(last.at_ms),
-                "change": last.change.label(),
-                "successful": last.failure.is_none(),
-                "message": last.failure.as_ref().map(|failure| &failure.message),
-            })
+    /// Returns the latest reload; `None` before the first.
+    pub fn outcome(&self) -> Option<ReloadOutcome> {
+        self.last.as_ref().map(|last| ReloadOutcome {
+            at: Some(gate::journal::format_utc(last.at_ms)),
+            change: last.change.label().to_owned(),
+            successful: last.failure.is_none(),
+            message: last.failure.as_ref().map(|failure| failure.message.clone()),
         })
     }
 }

@@ -51,6 +51,7 @@ use crate::notices::Notices;
 use crate::notify;
 use crate::otel::Telemetry;
 use crate::places::Places;
+use crate::policy::history::{self, StartVersion};
 use crate::policy::source::PolicySource;
 use crate::program;
 use crate::providers;
@@ -464,10 +465,11 @@ impl Ruled {
     ) -> Result<Self, Failure> {
         let mut random = [0_u8; 8];
         local::random(&mut random).map_err(|e| Failure::other(format!("no randomness: {e}")))?;
-        record_policy(journal, &source, policy.digest())?;
+        let version = history::record_start(&source, &policy, places);
+        record_policy(journal, &source, policy.digest(), version)?;
         let world = World {
             policy,
-            version: "v1".into(),
+            version: version.label(),
             limits: plan.limits,
             approval: plan.approval,
             inspect: Arc::clone(&plan.inspect),
@@ -587,13 +589,22 @@ fn finish(gates: Vec<Arc<Gate>>, journal: &Journal) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn record_policy(journal: &Journal, source: &PolicySource, digest: &str) -> Result<(), Failure> {
+fn record_policy(
+    journal: &Journal,
+    source: &PolicySource,
+    digest: &str,
+    version: StartVersion,
+) -> Result<(), Failure> {
     let source = source.label();
+    let label = version.label();
+    let before = version.changed_from.map(|number| format!("v{number}"));
     let loaded = Config {
         component: Some(Component::Policy),
-        version: Some("v1"),
+        version: Some(&label),
+        previous_version: before.as_deref(),
         source: Some(&source),
         checksum: Some(digest),
+        message: before.as_ref().map(|_| history::CHANGED_WHILE_STOPPED),
         ..Config::of(ConfigEvent::Loaded)
     };
     journal

@@ -3,24 +3,26 @@
 pub mod call;
 pub(crate) mod session;
 pub(crate) mod start;
-pub(crate) mod verdict;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use admin::policy::HypotheticalCall;
+use admin::tools::{ListedTool, ServerTools, ToolVerdict};
 use clap::Args;
 use mcp::descriptions::hidden::spelled_out;
-use serde_json::{Value, json};
+use serde_json::{Map, Value};
 
 use crate::config::Settings;
 use crate::config::server::Server;
 use crate::failure::EXIT_CONFIGURATION;
 use crate::layout;
 use crate::layout::table::{Column, Long, Table};
+use crate::local::LocalView;
 use crate::places::Places;
+use crate::policy::builtin_of;
 use crate::policy::source::{PolicySource, Protected};
 use session::{Begin, Session};
-use verdict::Verdict;
 
 pub const HELP: &str = "\
 Examples:
@@ -62,14 +64,6 @@ pub struct ToolsArgs {
     json: bool,
 }
 
-/// A tool and what the policy says of it.
-pub(crate) struct Listed {
-    pub name: String,
-    pub verdict: Option<Verdict>,
-    /// As the server describes it.
-    pub tool: Value,
-}
-
 /// Lists the tools; gives the exit code.
 pub fn run(
     args: &ToolsArgs,
@@ -96,8 +90,8 @@ pub fn run(
         };
         let policy = args.policy.as_deref();
         let printed = list(server, policy, &begin).map(|tools| match args.json {
-            true => writeln!(out, "{}", object(&server.name, &tools)),
-            false => print(&server.name, &tools, out),
+            true => layout::json_line(&tools, out),
+            false => print(&tools, out),
         });
         match printed {
             Ok(Ok(())) => {}
@@ -135,7 +129,7 @@ pub(crate) fn list(
     server: &Server,
     policy: Option<&Path>,
     begin: &Begin<'_>,
-) -> Result<Vec<Listed>, String> {
+) -> Result<ServerTools, String> {
     let source = match policy {
         Some(file) => PolicySource::File(file.to_path_buf()),
         None => begin.settings.policy_of(Some(server)).0,
@@ -145,32 +139,46 @@ pub(crate) fn list(
     let tools = session.tools(&server.name);
     session.end();
     let named = tools?.into_iter().filter_map(|tool| {
+        let Value::Object(tool) = tool else {
+            return None;
+        };
         let name = tool.get("name")?.as_str()?.to_owned();
         Some((name, tool))
     });
-    let listed = named.map(|(name, tool)| Listed {
-        verdict: Verdict::of(
-            &rules,
-            &server.name,
-            server.builtin.as_ref(),
-            &name,
-            begin.places,
-        ),
-        name,
-        tool,
+    let view = LocalView::new(begin.places);
+    let builtin = builtin_of(begin.settings, &server.name, begin.places);
+    let listed = named.map(|(name, tool)| {
+        let call = HypotheticalCall {
+            method: "tools/call",
+            name: Some(&name),
+            backend: &server.name,
+            builtin: builtin.as_deref(),
+            subject: &begin.places.user,
+            ..HypotheticalCall::default()
+        };
+        let facts = call.listed_facts(&view);
+        ListedTool {
+            policy: facts.map(|facts| ToolVerdict::of(&rules, &facts)),
+            name,
+            tool,
+        }
     });
-    Ok(listed.collect())
+    Ok(ServerTools {
+        server: server.name.clone(),
+        tools: listed.collect(),
+    })
 }
 
-/// A server with its tools, as lines.
-pub(crate) fn print(server: &str, tools: &[Listed], out: &mut dyn Write) -> io::Result<()> {
+/// Prints a server with its tools, as lines.
+pub(crate) fn print(listed: &ServerTools, out: &mut dyn Write) -> io::Result<()> {
+    let ServerTools { server, tools } = listed;
     let noun = if tools.len() == 1 { "tool" } else { "tools" };
     writeln!(out, "{server}  {} {noun}", tools.len())?;
     let rows: Vec<Vec<String>> = tools
         .iter()
         .map(|listed| {
-            let (word, rules) = match &listed.verdict {
-                Some(verdict) => (verdict.word, verdict.rules.join(", ")),
+            let (word, rules) = match &listed.policy {
+                Some(policy) => (policy.verdict.label(), policy.rules.join(", ")),
                 None => ("unknown", String::new()),
             };
             vec![
@@ -186,23 +194,11 @@ pub(crate) fn print(server: &str, tools: &[Listed], out: &mut dyn Write) -> io::
 }
 
 /// The first line of a tool's description.
-fn about(tool: &Value) -> Option<String> {
+fn about(tool: &Map<String, Value>) -> Option<String> {
     let about = tool.get("description")?.as_str()?;
     let first = about.lines().find(|line| !line.trim().is_empty())?;
     Some(spelled_out(&layout::cut(
         first.trim(),
         DESCRIPTION_CHARS_MAX + 1,
     )))
-}
-
-/// A server with its tools, as JSON.
-pub(crate) fn object(server: &str, tools: &[Listed]) -> Value {
-    let tools = tools.iter().map(|listed| {
-        let mut tool = listed.tool.clone();
-        if let (Some(members), Some(verdict)) = (tool.as_object_mut(), &listed.verdict) {
-            members.insert("policy".into(), verdict.json());
-        }
-        tool
-    });
-    json!({ "server": server, "tools": tools.collect::<Vec<_>>() })
 }

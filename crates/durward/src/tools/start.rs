@@ -12,7 +12,7 @@ use serde_json::Value;
 use state::directory;
 
 use super::session::{Begin, Session};
-use super::{list, object, print};
+use super::{list, print};
 use crate::config::Settings;
 use crate::config::server::Server;
 use crate::install::entry::CommandLine;
@@ -70,8 +70,9 @@ pub(crate) fn definitions(
     let scratch = Scratch::new(places)?;
     let tools = list(server, None, &scratch.begin(settings, places))?;
     let definitions = tools
+        .tools
         .into_iter()
-        .map(|listed| (listed.name, listed.tool.to_string()));
+        .map(|listed| (listed.name, Value::Object(listed.tool).to_string()));
     Ok(definitions.collect())
 }
 
@@ -125,12 +126,14 @@ pub(crate) fn start(
         match list(server, policy, &scratch.begin(settings, places)) {
             Ok(tools) => {
                 if let Some(out) = &mut out {
-                    print(&server.name, &tools, *out).or_else(|error| match error.kind() {
+                    print(&tools, *out).or_else(|error| match error.kind() {
                         io::ErrorKind::BrokenPipe => Ok(()),
                         _ => Err(format!("cannot write: {error}")),
                     })?;
                 }
-                started.servers.push(object(&server.name, &tools));
+                let printed = serde_json::to_value(&tools);
+                let printed = printed.map_err(|error| format!("{}: {error}", server.name))?;
+                started.servers.push(printed);
             }
             Err(message) => started.failed.push(message),
         }

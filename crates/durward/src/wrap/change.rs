@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::atomic::{self, Existing};
 use crate::install;
 use crate::install::client::Client;
-use crate::install::document::{self, EditError, Format};
 use crate::install::entry::{self, FileVariables, Front};
+use admin::atomic::{self, Existing};
+use admin::document::{self, EditError, Format};
 
 use super::record::{Record, digest};
 

@@ -276,6 +276,45 @@ fn remembered_for_the_very_same_call_only() {
 }
 
 #[test]
+fn a_grant_is_listed_and_the_call_asks_again_after_it_is_forgotten() {
+    let Some(mut scene) = Scene::new(&[]) else {
+        return;
+    };
+    let (code, said) = scene.answer(&["granted"]);
+    assert_eq!(code, Some(0));
+    assert!(said.contains("no calls are allowed for a while"), "{said}");
+    scene.write(1, "new.txt", "x");
+    let ids = scene.until_waiting(1);
+    scene.answer(&["allow", &ids[0]]);
+    passed(&line(&mut scene.client), 1);
+    let (code, said) = scene.answer(&["granted", "--json"]);
+    assert_eq!(code, Some(0));
+    let grant: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(grant["id"], ids[0].as_str(), "{grant}");
+    assert_eq!(grant["tool_name"], "write_file");
+    assert_eq!(grant["rule"], "writes");
+    assert_eq!(grant["channel"], "cli");
+    assert!(grant["arguments"].as_str().unwrap().contains("new.txt"));
+    let left_ms = grant["remaining_ms"].as_u64().unwrap();
+    assert!((1..=600_000).contains(&left_ms), "{left_ms}");
+    assert_eq!(scene.answer(&["forget", "zzzzzzzz"]).0, Some(1));
+    let (code, said) = scene.answer(&["forget", &ids[0][..4]]);
+    assert_eq!((code, said.as_str()), (Some(0), "1 grant forgotten\n"));
+    // The same call asks again.
+    scene.write(2, "new.txt", "x");
+    let ids = scene.until_waiting(1);
+    scene.answer(&["allow", &ids[0]]);
+    passed(&line(&mut scene.client), 2);
+    let (code, said) = scene.answer(&["forget", "--all"]);
+    assert_eq!((code, said.as_str()), (Some(0), "1 grant forgotten\n"));
+    let (place, _) = scene.end();
+    let records = place.records();
+    let forgotten = records.0.iter();
+    let forgotten = forgotten.filter(|record| record["event"] == "approvals_forgotten");
+    assert_eq!(forgotten.count(), 2);
+}
+
+#[test]
 fn effects_that_the_rule_does_not_bear_are_not_remembered() {
     let Some(mut scene) = Scene::new(&[]) else {
         return;

@@ -172,7 +172,7 @@ fn show_lists_rules_in_the_order_in_which_they_decide() {
         .collect();
     assert_eq!(
         effects,
-        ["deny", "deny", "hitl", "allow", "allow", "deny"],
+        ["deny", "deny", "hitl", "hitl", "allow", "allow", "deny"],
         "{out}"
     );
     let (_, out, _) = run(&world, &["show", "{POLICY}", "--json"]);

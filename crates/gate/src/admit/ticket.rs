@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use crate::approval::{Approvals, Asking, Binding, Choice, Id, Outcome, Shown, Slot};
+use crate::approval::{Approvals, Asking, Binding, Choice, GrantedCall, Id, Outcome, Shown, Slot};
 use crate::channel::Channel;
 use crate::effect::Effect;
 use crate::facts::{Fact, FactId, Facts};
@@ -282,7 +282,14 @@ impl Gate {
             Some(answer) if same => {
                 if let Some(binding) = held.binding {
                     let session = &held.call.origin.session_id;
-                    self.approvals.grant(binding, session, &answer);
+                    let shown = held.call.request.message().arguments();
+                    let call = GrantedCall::new(
+                        &ticket.id.to_string(),
+                        &held.call.facts,
+                        shown.as_deref(),
+                        &held.decided.final_rule,
+                    );
+                    self.approvals.grant(binding, session, &answer, call);
                 }
                 held.decided.hitl = Some(Hitl::answered("user_allowed", &answer, waited));
                 self.note_approved(&held.world, &held.call, &held.decided);

@@ -7,6 +7,9 @@ use std::collections::HashMap;
 use crate::facts::{Fact, FactId, Facts};
 use crate::journal::Digest;
 
+use serde::Serialize;
+
+use super::display;
 use crate::channel::Channel;
 use crate::effects::NEVER_REMEMBERED;
 
@@ -76,12 +79,78 @@ impl Binding {
     }
 }
 
+/// Most characters that are kept of a text of a granted call.
+const GRANT_CHARS_MAX: usize = 200;
+
 /// A yes that still holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Grant {
     pub expires_ns: u64,
     pub channel: Channel,
     pub approver: String,
+    /// The call that was approved.
+    pub call: GrantedCall,
+}
+
+/// A call that was allowed for a while. Long texts are cut.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct GrantedCall {
+    /// Id of the question that was answered.
+    pub id: String,
+    /// Caller.
+    pub subject_id: String,
+    /// Server.
+    pub backend_id: String,
+    /// Method of the protocol.
+    pub mcp_method: String,
+    /// Tool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_name: Option<String>,
+    /// URI of the resource.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uri: Option<String>,
+    /// First path.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Arguments on one line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<String>,
+    /// Rule that asked.
+    pub rule: String,
+    /// Session to which the grant is limited; absent if it is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// Who allowed it.
+    pub approver: String,
+    /// Where it was allowed; absent only before an answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub channel: Option<Channel>,
+    /// When it was allowed, UTC.
+    pub granted_at: String,
+    /// How long the grant still holds, in milliseconds, as of the moment when it was listed.
+    pub remaining_ms: u64,
+}
+
+impl GrantedCall {
+    /// Describes a call; who allowed it, and for how long, is added with the grant.
+    pub(crate) fn new(id: &str, facts: &Facts, arguments: Option<&str>, rule: &str) -> Self {
+        let cut = |text: &str| display::text(text, GRANT_CHARS_MAX);
+        let mut paths = facts.paths.known().into_iter().flatten();
+        let first = paths.find(|argument| !argument.content);
+        let path = first.map(|own| own.meaning.places.first().unwrap_or(&own.text));
+        Self {
+            id: id.to_owned(),
+            subject_id: cut(&facts.subject_id),
+            backend_id: cut(&facts.backend_id),
+            mcp_method: cut(&facts.method),
+            tool_name: facts.tool_name.known().map(|text| cut(text)),
+            uri: facts.uri.known().map(|text| cut(text)),
+            path: path.map(|text| cut(text)),
+            arguments: arguments.map(cut),
+            rule: cut(rule),
+            ..Self::default()
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -118,6 +187,25 @@ impl Grants {
 
     pub fn expire(&mut self, now_ns: u64) {
         self.by_binding.retain(|_, grant| now_ns < grant.expires_ns);
+    }
+
+    /// Returns the granted calls, the one that ends first first.
+    pub fn list(&self, now_ns: u64) -> Vec<GrantedCall> {
+        let mut grants: Vec<&Grant> = self.by_binding.values().collect();
+        grants.retain(|grant| now_ns < grant.expires_ns);
+        grants.sort_by(|a, b| (a.expires_ns, &a.call.id).cmp(&(b.expires_ns, &b.call.id)));
+        let call = |grant: &Grant| GrantedCall {
+            remaining_ms: grant.expires_ns.saturating_sub(now_ns) / 1_000_000,
+            ..grant.call.clone()
+        };
+        grants.into_iter().map(call).collect()
+    }
+
+    /// Ends the grants of this id; returns how many there were.
+    pub fn forget(&mut self, id: &str) -> usize {
+        let before = self.by_binding.len();
+        self.by_binding.retain(|_, grant| grant.call.id != id);
+        before - self.by_binding.len()
     }
 
     pub fn clear(&mut self) {

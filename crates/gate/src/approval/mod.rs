@@ -22,6 +22,7 @@ use std::task::{Context, Poll, Waker};
 use share::{ShareLimits, SharePermit, SharePool, Shortage};
 
 use crate::clock::Clock;
+use crate::journal::format_utc;
 use crate::reason::Reason;
 
 pub use crate::channel::Channel;
@@ -29,6 +30,8 @@ pub use crate::effects::NEVER_REMEMBERED;
 pub use answer::{Answer, Choice, Declined, Outcome, REASON_CHARS_MAX};
 pub use options::{Options, PENDING_LIMIT, REMEMBER_S_MAX, TIMEOUT_S_MAX, TIMEOUT_S_MIN};
 pub use question::{Id, Question, Shown};
+
+pub use grants::GrantedCall;
 
 pub(crate) use grants::{Binding, Grant, may_be_remembered};
 pub(crate) use question::Asking;
@@ -315,9 +318,26 @@ impl Approvals {
         woken.into_iter().for_each(Waker::wake);
     }
 
-    /// Ends every grant: whoever it was given to may be somebody else now.
-    pub fn forget(&self) {
-        self.lock().grants.clear();
+    /// Returns the calls that are allowed for a while, the one that ends first first.
+    #[must_use]
+    pub fn granted_calls(&self) -> Vec<GrantedCall> {
+        let now_ns = self.clock.mono_ns();
+        self.lock().grants.list(now_ns)
+    }
+
+    /// Ends the grants that an answer to the question of this id gave; returns how many there were.
+    pub fn forget_grant(&self, id: &str) -> usize {
+        self.lock().grants.forget(id)
+    }
+
+    /// Ends every grant; returns how many there were. The callers may be others now.
+    pub fn forget(&self) -> usize {
+        let now_ns = self.clock.mono_ns();
+        let grants = &mut self.lock().grants;
+        grants.expire(now_ns);
+        let number = grants.len();
+        grants.clear();
+        number
     }
 
     /// From now on these bounds, and nothing of what has been allowed for a while. Who waits keeps the
@@ -354,17 +374,25 @@ impl Approvals {
     }
 
     /// Remembers a yes that says so: for a while, or in this session.
-    pub(crate) fn grant(&self, binding: Binding, session_id: &str, answer: &Answer) {
+    pub(crate) fn grant(
+        &self,
+        binding: Binding,
+        session_id: &str,
+        answer: &Answer,
+        call: GrantedCall,
+    ) {
         let now_ns = self.clock.mono_ns();
         let mut inner = self.lock();
         let remember_ms = inner.options.remember_ms;
-        let (binding, held_ms) = match answer.choice {
+        let (binding, held_ms, session_id) = match answer.choice {
             _ if remember_ms == 0 => return,
-            Choice::Session if !session_id.is_empty() => {
-                (binding.in_session(session_id), SESSION_MS_MAX)
-            }
-            // Where there is no session, none can end.
-            Choice::Allow | Choice::Session => (binding, remember_ms),
+            Choice::Session if !session_id.is_empty() => (
+                binding.in_session(session_id),
+                SESSION_MS_MAX,
+                Some(session_id.to_owned()),
+            ),
+            // Without a session, none can end.
+            Choice::Allow | Choice::Session => (binding, remember_ms, None),
             Choice::Once | Choice::Deny => return,
         };
         let held_ns = held_ms.saturating_mul(1_000_000);
@@ -372,6 +400,13 @@ impl Approvals {
             expires_ns: now_ns.saturating_add(held_ns),
             channel: answer.channel,
             approver: answer.approver.clone(),
+            call: GrantedCall {
+                session_id,
+                approver: answer.approver.clone(),
+                channel: Some(answer.channel),
+                granted_at: format_utc(self.clock.wall_ms()),
+                ..call
+            },
         };
         inner.grants.add(binding, grant, now_ns);
     }

@@ -33,7 +33,7 @@ pub use chain::{
     BODY_BYTES_MAX, EntryHash, FORMAT, LINE_BYTES_MAX, Line, SegmentId, body_hash, entry_hash,
 };
 pub use error::JournalError;
-pub use head::{FileWitness, HEAD_FILE, Step, Witness};
+pub use head::{FileWitness, HEAD_FILE, Step, WITNESS_BYTES_MAX, Witness};
 pub use instant::{format_utc, parse_utc};
 pub use keys::{
     CHECKPOINT_KEY_FILE, CHECKPOINT_PUBLIC_FILE, DIGEST_KEY_FILE, Digest, Keys, KeysError,

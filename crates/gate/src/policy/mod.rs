@@ -58,6 +58,7 @@ pub struct Policy {
     compiled: Vec<compiled::Compiled>,
     index: index::Index,
     digest: String,
+    text_digest: String,
     /// What no call may touch.
     protected: guarded::GuardedPaths,
     /// What no call may change; reading it is for the rules.
@@ -96,6 +97,7 @@ impl Policy {
             rules,
             compiled,
             index,
+            text_digest: digest.clone(),
             digest,
             protected: guarded::GuardedPaths::new(protected, view),
             read_only: guarded::GuardedPaths::default(),
@@ -145,9 +147,15 @@ impl Policy {
         &self.rules
     }
 
-    /// SHA-256 of the policy's text, in hex.
+    /// Returns the SHA-256, in hex, of the policy's text and of the rules that narrow it.
     #[must_use]
     pub fn digest(&self) -> &str {
         &self.digest
+    }
+
+    /// Returns the SHA-256 of the policy's text alone, in hex.
+    #[must_use]
+    pub fn text_digest(&self) -> &str {
+        &self.text_digest
     }
 }

@@ -69,9 +69,9 @@ impl Call {
 
     /// The whole call on lines of this width.
     pub fn lines(&self, width: usize) -> Vec<(Kind, String)> {
-        /// Where the values stand.
+        /// Column of the values.
         const VALUE: usize = 10;
-        /// Where the lines of a change go on: signs and the blanks of unchanged lines stand below one another.
+        /// Where the lines of a change go on: signs and the blanks of unchanged lines are below one another.
         const IN_CHANGE: usize = 3;
         let mut in_change = false;
         let mut out = Vec::new();

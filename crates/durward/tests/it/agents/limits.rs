@@ -132,6 +132,16 @@ fn permissions_narrow_what_the_policy_allows() {
 }
 
 #[test]
+fn a_narrowed_policy_is_recorded_in_the_history_with_its_own_text() {
+    let permissions = "permissions: { deny: [echo/add] }";
+    let served = serve(&agent("mock/plain", permissions));
+    let state = ["--config", "durward.yaml", "--state-dir", "state"];
+    let words = [&state[..], &["policy", "show", "v1"]].concat();
+    let shown = served.place.durward(&words);
+    assert!(shown.status.success(), "{shown:?}");
+}
+
+#[test]
 fn a_permission_to_ask_asks_a_person() {
     let served = serve(&agent("mock/plain", "permissions: { ask: [echo/echo] }"));
     let answer = std::thread::scope(|scope| {

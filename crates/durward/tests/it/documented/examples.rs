@@ -21,11 +21,14 @@ const NOT_RUN: &[(&str, &str)] = &[
         "durward audit tail --follow",
         "runs until Ctrl-C: the unit tests of audit::",
     ),
+    ("durward budgets", "needs a Redis server: models::fleet"),
     ("durward demo", "a tour of its own: demo::"),
     (
         "durward lab",
         "runs durward-lab, another program: lab_command::",
     ),
+    ("durward login", "needs an issuer: sign_in::"),
+    ("durward logout", "needs an issuer: sign_in::"),
     ("durward logs tail", "runs until Ctrl-C: logs_command::"),
     ("durward man | man", "needs a pager"),
     (
@@ -42,6 +45,18 @@ const NOT_RUN: &[(&str, &str)] = &[
     ),
     ("durward pins propose", "needs pins: pins_command::"),
     (
+        "durward policy diff",
+        "needs recorded versions: policy_history::",
+    ),
+    (
+        "durward policy rollback",
+        "needs recorded versions: policy_history::",
+    ),
+    (
+        "durward policy show v",
+        "needs recorded versions: policy_history::",
+    ),
+    (
         "durward reload",
         "needs a running instance: reload_policy::",
     ),
@@ -51,6 +66,18 @@ const NOT_RUN: &[(&str, &str)] = &[
     ),
     ("durward runs show", "needs a run: agents::answers"),
     ("durward serve", "serves until it is ended: serve_http::"),
+    (
+        "durward servers add",
+        "needs a configuration without these servers: servers_command::",
+    ),
+    (
+        "durward servers archive",
+        "needs a server that can be spared: servers_command::",
+    ),
+    (
+        "durward servers restore",
+        "needs an archived server: servers_command::",
+    ),
     (
         "durward sim",
         "needs a model: the tests of pbpk run the examples of its README",
@@ -68,6 +95,7 @@ const NOT_RUN: &[(&str, &str)] = &[
         "prints for hosts of the reader: ssh_serve::",
     ),
     ("durward ssh serve", "serves until it is ended: ssh_serve::"),
+    ("durward whoami", "needs an issuer: sign_in::"),
 ];
 
 /// Commands of which the example shows another end than success.

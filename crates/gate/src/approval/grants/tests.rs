@@ -5,6 +5,7 @@ fn grant(expires_ns: u64) -> Grant {
         expires_ns,
         channel: Channel::Cli,
         approver: "p".into(),
+        call: GrantedCall::default(),
     }
 }
 

@@ -22,5 +22,5 @@ pub use back::{Look, Reach, back};
 pub use closed::{ClosedSegments, VerifiedSegment};
 pub use filter::{Filter, Kind};
 pub use finding::{Finding, Note, Problem, Unproven, Verdict, VerifyReport};
-pub use read::{Follower, Skipped, each, latest};
-pub use verify::{AuditError, FINDINGS_MAX, verify, verify_against};
+pub use read::{Follower, Skipped, each, each_while, latest};
+pub use verify::{AuditError, FINDINGS_MAX, SegmentWatch, verify, verify_against, verify_watched};

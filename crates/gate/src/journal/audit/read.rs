@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::{BufReader, Seek as _, SeekFrom};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use super::filter::Filter;
@@ -47,18 +48,19 @@ pub fn latest(
             if kept.len() > limit {
                 kept.pop_first();
             }
+            ControlFlow::Continue(())
         })?;
         skipped = skipped.saturating_add(unreadable);
     }
     Ok((kept.into_values().collect(), skipped))
 }
 
-/// Calls `each` with every body of one file that the filter takes; returns how many lines were unreadable.
+/// Calls `each` with every body of one file that the filter takes, until it breaks; returns how many lines were unreadable.
 fn lines_of(
     path: &Path,
     file: File,
     filter: &Filter,
-    each: &mut dyn FnMut(&[u8]),
+    each: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
 ) -> Result<Skipped, AuditError> {
     let mut lines = Lines::new(BufReader::with_capacity(1 << 18, file));
     let (mut bytes, mut skipped) = (Vec::new(), 0_u64);
@@ -66,7 +68,11 @@ fn lines_of(
         match body(&bytes, ended, filter) {
             None => skipped = skipped.saturating_add(1),
             Some(None) => {}
-            Some(Some(body)) => each(body),
+            Some(Some(body)) => {
+                if each(body).is_break() {
+                    return Err(AuditError::Cancelled);
+                }
+            }
         }
     }
     Ok(skipped)
@@ -81,6 +87,21 @@ pub fn each(
     path: &Path,
     filter: &Filter,
     each: &mut dyn FnMut(&[u8]),
+) -> Result<Skipped, AuditError> {
+    each_while(path, filter, &mut |body| {
+        each(body);
+        ControlFlow::Continue(())
+    })
+}
+
+/// Calls `each` as [`each`](fn@each) does, until it breaks.
+///
+/// # Errors
+/// As [`each`](fn@each), and [`AuditError::Cancelled`] after `each` breaks.
+pub fn each_while(
+    path: &Path,
+    filter: &Filter,
+    each: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
 ) -> Result<Skipped, AuditError> {
     let files = files(path)?;
     if files.is_empty() {

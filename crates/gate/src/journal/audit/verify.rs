@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::fs;
 use std::io;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use super::anchors::{self, Anchors, By, Claims, Seen};
@@ -60,7 +61,12 @@ pub enum AuditError {
         /// What is wrong there.
         problem: Problem,
     },
+    /// The caller ended the verification or the reading.
+    Cancelled,
 }
+
+/// Receives the number of scanned segments and of all; breaks to end the verification.
+pub type SegmentWatch<'a> = dyn FnMut(u64, u64) -> ControlFlow<()> + 'a;
 
 impl fmt::Display for AuditError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -87,6 +93,7 @@ impl fmt::Display for AuditError {
             AuditError::Altered { path, problem } => {
                 write!(f, "{} is not as it was written: {problem}", path.display())
             }
+            AuditError::Cancelled => f.write_str("cancelled"),
         }
     }
 }
@@ -99,7 +106,8 @@ impl std::error::Error for AuditError {
             | AuditError::Empty { .. }
             | AuditError::NotASegment { .. }
             | AuditError::NotAHead { .. }
-            | AuditError::Altered { .. } => None,
+            | AuditError::Altered { .. }
+            | AuditError::Cancelled => None,
         }
     }
 }
@@ -158,13 +166,32 @@ pub fn verify_against(
     trusted: &[PublicKey],
     anchors: &Anchors<'_>,
 ) -> Result<VerifyReport, AuditError> {
+    verify_watched(
+        path,
+        trusted,
+        anchors,
+        &mut |_, _| ControlFlow::Continue(()),
+    )
+}
+
+/// Verifies as [`verify_against`] does, and calls `watch` before each segment. A journal that changes meanwhile is scanned
+/// again from its first segment.
+///
+/// # Errors
+/// As [`verify_against`], and [`AuditError::Cancelled`] after `watch` breaks.
+pub fn verify_watched(
+    path: &Path,
+    trusted: &[PublicKey],
+    anchors: &Anchors<'_>,
+    watch: &mut SegmentWatch<'_>,
+) -> Result<VerifyReport, AuditError> {
     if trusted.is_empty() {
         return Err(AuditError::NoKey);
     }
     let (mut looks, mut vanished) = (0, 0);
     loop {
         let before = anchors::head(anchors.head, trusted)?;
-        let looked = look(path, trusted, anchors, &before);
+        let looked = look(path, trusted, anchors, &before, watch);
         let moved = || {
             let after = anchors::head(anchors.head, trusted);
             after.is_ok_and(|after| after.serial() != before.serial())
@@ -193,6 +220,7 @@ fn look(
     trusted: &[PublicKey],
     anchors: &Anchors<'_>,
     before: &Seen,
+    watch: &mut SegmentWatch<'_>,
 ) -> Result<VerifyReport, AuditError> {
     let mut report = VerifyReport::default();
     let mut claims = Claims::new();
@@ -223,7 +251,13 @@ fn look(
     }
     report.segments = entries.len() as u64;
     let shelf = Shelf::new(&entries, &mut report);
-    chains(&shelf, &mut entries, (trusted, &claims), &mut report)?;
+    let mut context = ScanContext {
+        trusted,
+        claims: &claims,
+        total: report.segments,
+        watch,
+    };
+    chains(&shelf, &mut entries, &mut context, &mut report)?;
     let after = anchors::head(anchors.head, trusted)?;
     let heads = [before, &after].into_iter().filter_map(Seen::head);
     let retired_ms = heads.filter_map(|head| head.retired_ms).max();
@@ -241,23 +275,32 @@ fn look(
     Ok(report)
 }
 
+/// Inputs of every scan of one look.
+struct ScanContext<'a> {
+    trusted: &'a [PublicKey],
+    claims: &'a Claims,
+    /// Number of segments.
+    total: u64,
+    watch: &'a mut SegmentWatch<'a>,
+}
+
 /// Scans every chain from its start.
 fn chains(
     shelf: &Shelf,
     entries: &mut [Entry],
-    against: (&[PublicKey], &Claims),
+    context: &mut ScanContext<'_>,
     report: &mut VerifyReport,
 ) -> Result<(), AuditError> {
     let (mut loose, mut seen) = (Loose::default(), HashSet::new());
     for root in shelf.roots(entries) {
-        chain(root, shelf, entries, against, &mut seen, &mut loose, report)?;
+        chain(root, shelf, entries, context, &mut seen, &mut loose, report)?;
     }
     for at in 0..entries.len() {
         if !seen.contains(&at) {
             if let Some(entry) = entries.get(at) {
                 report.find(&entry.name, None, Problem::Circle);
             }
-            chain(at, shelf, entries, against, &mut seen, &mut loose, report)?;
+            chain(at, shelf, entries, context, &mut seen, &mut loose, report)?;
         }
     }
     join::tell(loose, report);
@@ -351,7 +394,7 @@ fn chain(
     root: usize,
     shelf: &Shelf,
     entries: &mut [Entry],
-    (trusted, claims): (&[PublicKey], &Claims),
+    context: &mut ScanContext<'_>,
     seen: &mut HashSet<usize>,
     loose: &mut Loose,
     report: &mut VerifyReport,
@@ -362,8 +405,12 @@ fn chain(
     let mut join = Join::new(partial);
     let mut next = Some(root);
     while let Some(at) = next {
+        let done = seen.len() as u64;
         if !seen.insert(at) {
             break;
+        }
+        if (context.watch)(done, context.total).is_break() {
+            return Err(AuditError::Cancelled);
         }
         let Some(entry) = entries.get_mut(at) else {
             break;
@@ -372,7 +419,7 @@ fn chain(
             &entry.name,
             entry.id,
             entry.header.as_ref(),
-            (trusted, claims.get(&entry.id)),
+            (context.trusted, context.claims.get(&entry.id)),
             &mut join,
             report,
         );

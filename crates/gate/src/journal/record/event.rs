@@ -46,6 +46,7 @@ closed_set! {
         ServeStarted "serve_started": "`serve` listens; `message` says where";
         ServerAdded "server_added": "a reload has added a server";
         ServerRemoved "server_removed": "a reload has removed a server";
+        ApprovalsForgotten "approvals_forgotten": "a person has ended grants with `durward approvals forget`; `message` says which";
         JournalAltered "journal_altered": "a closed segment of the journal is not as it was written; `error_message` says what was found";
         JobEnded "job_ended": "a job that a call started has ended: `op` is that call, `job_id`, `job_kind` and `job_status` the job, `queue_wait_us` how long it waited for a worker, `ran_us` how long it ran";
     }

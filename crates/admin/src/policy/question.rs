@@ -1,41 +1,53 @@
-//! A call that nobody makes, described as a real one would be.
+//! A hypothetical call, described as a real one would be.
 
+use std::fmt;
 use std::sync::Arc;
 
 use gate::Caller;
 use gate::facts::{Fact, FactId, Facts, Kind, Stated};
+use gate::paths::PathView;
 use mcp::describe::{self, ArgumentRoles, Context, PathSchemas};
 use mcp::message::method::{self, Class};
 use serde_json::json;
 use serde_json::value::RawValue;
+use toolkit::mcp::Builtin;
 use toolkit::server::SessionRef;
 use wire::scan::{Bounds, scan_request};
 
-use crate::builtin::Configured;
-use crate::local::LocalView;
-use crate::places::Places;
-
-/// What a server may ask of its client.
+/// Methods of a server's requests to its client.
 const SERVER_METHODS: [&str; 3] = ["sampling/createMessage", "elicitation/create", "roots/list"];
 
-/// A call to ask about.
-#[derive(Debug, Default)]
-pub struct Question<'a> {
+/// A hypothetical call.
+#[derive(Default)]
+pub struct HypotheticalCall<'a> {
+    /// The method of the protocol.
     pub method: &'a str,
     /// The tool, or the prompt.
     pub name: Option<&'a str>,
-    /// Its arguments, as JSON.
+    /// Arguments, as JSON.
     pub arguments: Option<&'a str>,
-    /// In place of the arguments: one argument named `path`.
+    /// Instead of the arguments: one argument named `path`.
     pub path: Option<&'a str>,
     /// The resource.
     pub uri: Option<&'a str>,
+    /// The server.
     pub backend: &'a str,
-    /// The server itself, where it is a built-in one.
-    pub builtin: Option<(&'a Configured, &'a Places)>,
+    /// The server itself, if it is a built-in one.
+    pub builtin: Option<&'a Builtin>,
+    /// The caller.
     pub subject: &'a str,
-    /// What else is known of it.
+    /// Further facts.
     pub facts: &'a [GivenFact],
+}
+
+impl fmt::Debug for HypotheticalCall<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HypotheticalCall")
+            .field("method", &self.method)
+            .field("name", &self.name)
+            .field("backend", &self.backend)
+            .finish_non_exhaustive()
+    }
 }
 
 /// A fact that no request states.
@@ -56,7 +68,7 @@ impl GivenFact {
         Self::of(name, &values)
     }
 
-    /// The fact of this name; one value where it is no list.
+    /// Returns the fact of this name; one value if it is no list.
     ///
     /// # Errors
     /// A sentence about what is wrong.
@@ -81,13 +93,13 @@ impl GivenFact {
     }
 }
 
-impl Question<'_> {
+impl HypotheticalCall<'_> {
     /// States the facts, by the very code that states them for a call.
     ///
     /// # Errors
     /// A sentence that says what is missing or wrong.
-    pub fn facts(&self, view: &LocalView) -> Result<Facts, String> {
-        let mut facts = self.described(view)?;
+    pub fn facts(&self, view: &dyn PathView) -> Result<Facts, String> {
+        let mut facts = self.describe(view)?;
         self.state(&mut facts)?;
         Ok(facts)
     }
@@ -96,18 +108,14 @@ impl Question<'_> {
         self.facts.iter().try_for_each(|given| given.state(facts))
     }
 
-    fn described(&self, view: &LocalView) -> Result<Facts, String> {
-        self.with_context(view, |context| self.described_in(context))
+    fn describe(&self, view: &dyn PathView) -> Result<Facts, String> {
+        self.with_context(view, |context| self.describe_in(context))
     }
 
-    /// Lends what describing needs to know.
-    fn with_context<T>(&self, view: &LocalView, describe: impl FnOnce(&Context<'_>) -> T) -> T {
+    /// Describes the call with the context that describing needs.
+    fn with_context<T>(&self, view: &dyn PathView, describe: impl FnOnce(&Context<'_>) -> T) -> T {
         let (schemas, caller) = (PathSchemas::default(), Caller::local(self.subject));
         let roles = ArgumentRoles::default();
-        // What cannot be used is said where it is served.
-        let builtin = self
-            .builtin
-            .and_then(|(builtin, places)| builtin.start(self.backend, places).ok());
         describe(&Context {
             backend_id: self.backend,
             caller: &caller,
@@ -115,12 +123,12 @@ impl Question<'_> {
             schemas: &schemas,
             roles: &roles,
             definitions: None,
-            builtin: builtin.as_deref(),
+            builtin: self.builtin,
             inline: None,
         })
     }
 
-    fn described_in(&self, context: &Context<'_>) -> Result<Facts, String> {
+    fn describe_in(&self, context: &Context<'_>) -> Result<Facts, String> {
         if SERVER_METHODS.contains(&self.method) {
             let params = self
                 .uri
@@ -165,13 +173,13 @@ impl Question<'_> {
                 groups: Arc::default(),
                 shares: false,
             };
-            // One that cannot be described is answered with a failure, and judged by what is known.
+            // A call that cannot be described fails, and is judged by what is known.
             let _ = builtin.describe(&builtin.read(&scan, by), &mut facts);
         }
         Ok(*facts)
     }
 
-    /// The request as it would come.
+    /// Returns the request as a client would send it.
     fn frame(&self) -> Result<String, String> {
         let mut params = Vec::new();
         if let Some(name) = self.name {
@@ -199,8 +207,9 @@ impl Question<'_> {
         ))
     }
 
-    /// The facts of the tool in a list, where the arguments of a call are not known yet.
-    pub fn listed(&self, view: &LocalView) -> Option<Facts> {
+    /// Returns the facts of the tool in a list, before the arguments of a call are known.
+    #[must_use]
+    pub fn listed_facts(&self, view: &dyn PathView) -> Option<Facts> {
         let name = self.name.filter(|_| self.method == "tools/call")?;
         let tool = gate::facts::ResourceType::Tool;
         let mut facts = self.with_context(view, |context| describe::listed(tool, name, context));

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{EditError, Format, ListEdit, at};
+use super::{EditError, Format, ListEdit, MappingLine, RemovedEntry, at};
 
 pub(super) fn parse(text: &str) -> Result<Value, EditError> {
     if text.trim().is_empty() {
@@ -50,19 +50,129 @@ pub(super) fn set(text: &str, path: &[&str], value: &Value) -> Result<String, Ed
             if list(&mut lines, &entry, old, value) {
                 return Ok(lines.concat());
             }
-            entry.replace(&mut lines, &written(last, value, entry.indent));
+            entry.replace(&mut lines, &to_line(last, value, entry.indent));
         }
         (None, Value::Object(new)) => {
             block.append(&mut lines, &format!("{}:", key(last)));
             let entry = block.find(&lines, last).ok_or(EditError::Unsafe)?;
             let mut inside = entry.inside(&lines);
             for (name, value) in new {
-                inside.append(&mut lines, &written(name, value, 0));
+                inside.append(&mut lines, &to_line(name, value, 0));
             }
         }
-        (None, _) => block.append(&mut lines, &written(last, value, 0)),
+        (None, _) => block.append(&mut lines, &to_line(last, value, 0)),
     }
     Ok(lines.concat())
+}
+
+/// Removes an entry of a mapping in block style.
+pub(super) fn remove(text: &str, path: &[&str]) -> Result<(String, RemovedEntry), EditError> {
+    let mut lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
+    let (last, parents) = path.split_last().ok_or(EditError::Unsafe)?;
+    let mut mapping = None;
+    let mut block = Block {
+        start: 0,
+        end: lines.len(),
+        indent: 0,
+    };
+    for key in parents {
+        let found = block.find(&lines, key).ok_or(EditError::Unsafe)?;
+        mapping = Some(found);
+        block = found.inside(&lines);
+    }
+    let found = block.find(&lines, last).ok_or(EditError::Unsafe)?;
+    let mut start = found.start;
+    let blank = " ".repeat(found.indent);
+    while start > block.start {
+        let above = lines.get(start - 1).map_or("", String::as_str);
+        match above
+            .strip_prefix(&blank)
+            .is_some_and(|text| text.starts_with('#'))
+        {
+            true => start -= 1,
+            false => break,
+        }
+    }
+    let removed: String = lines.drain(start..found.end).collect();
+    let is_empty = !lines
+        .get(block.start..(block.end + start).saturating_sub(found.end))
+        .unwrap_or_default()
+        .iter()
+        .any(|line| indent(line).is_some());
+    let mapping = mapping.filter(|_| is_empty).and_then(|found| {
+        let line = lines.get_mut(found.start)?;
+        let full = line.clone();
+        let colon = full.find(':')?;
+        let (key, rest) = full.split_at(colon + 1);
+        *line = format!("{key} {{}}{rest}");
+        Some(MappingLine {
+            at: found.start,
+            empty: line.clone(),
+            full,
+        })
+    });
+    let entry = RemovedEntry {
+        lines: removed,
+        at: start,
+        mapping,
+    };
+    Ok((lines.concat(), entry))
+}
+
+/// Adds the lines of an entry behind the other entries of its mapping.
+pub(super) fn append_entry(
+    text: &str,
+    path: &[&str],
+    entry: &RemovedEntry,
+) -> Result<String, EditError> {
+    let mut lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
+    if let Some(last) = lines.last_mut().filter(|last| !last.ends_with('\n')) {
+        last.push('\n');
+    }
+    let (_, parents) = path.split_last().ok_or(EditError::Unsafe)?;
+    let mut block = Block {
+        start: 0,
+        end: lines.len(),
+        indent: 0,
+    };
+    for key in parents {
+        if block.find(&lines, key).is_none() {
+            block.append(&mut lines, &format!("{key}:"));
+        }
+        let found = block.find(&lines, key).ok_or(EditError::Unsafe)?;
+        if let Some(line) = lines.get_mut(found.start) {
+            // A mapping that is written as empty begins to have lines.
+            *line = line.replacen(": {}", ":", 1);
+        }
+        block = found.inside(&lines);
+    }
+    let mut added = entry.lines.clone();
+    if !added.ends_with('\n') {
+        added.push('\n');
+    }
+    let own = added.lines().find_map(indent).unwrap_or(block.indent);
+    let is_first = !lines
+        .get(block.start..block.end)
+        .unwrap_or_default()
+        .iter()
+        .any(|line| indent(line).is_some());
+    if own != block.indent && !is_first {
+        added = reindent(&added, own, block.indent);
+    }
+    lines.insert(block.end.min(lines.len()), added);
+    Ok(lines.concat())
+}
+
+/// Moves lines from one indentation to another.
+fn reindent(text: &str, from: usize, to: usize) -> String {
+    let (from, to) = (" ".repeat(from), " ".repeat(to));
+    let lines = text.split_inclusive('\n');
+    lines
+        .map(|line| match line.strip_prefix(&from) {
+            Some(rest) => format!("{to}{rest}"),
+            None => line.to_owned(),
+        })
+        .collect()
 }
 
 /// Lines that belong together: those of a mapping, or of one of its keys.
@@ -72,7 +182,7 @@ struct Block {
     start: usize,
     /// The line behind the last.
     end: usize,
-    /// Where its keys begin, or where the key begins.
+    /// Column of its keys, or of the key.
     indent: usize,
 }
 
@@ -154,11 +264,11 @@ fn members(
                 let found = inside.find(lines, name).ok_or(EditError::Unsafe)?;
                 let before = lines.len();
                 if !list(lines, &found, is, value) {
-                    found.replace(lines, &written(name, value, found.indent));
+                    found.replace(lines, &to_line(name, value, found.indent));
                 }
                 resized(&mut inside, before, lines.len());
             }
-            None => inside.append(lines, &written(name, value, 0)),
+            None => inside.append(lines, &to_line(name, value, 0)),
         }
     }
     Ok(())
@@ -202,7 +312,7 @@ fn list(lines: &mut Vec<String>, found: &Block, old: &Value, new: &Value) -> boo
 }
 
 /// A key with its value on one line; JSON is YAML.
-fn written(name: &str, value: &Value, indent: usize) -> String {
+fn to_line(name: &str, value: &Value, indent: usize) -> String {
     let blank = " ".repeat(indent);
     match value.as_str().filter(|text| is_plain(text)) {
         Some(text) => format!("{blank}{}: {text}", key(name)),

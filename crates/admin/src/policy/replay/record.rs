@@ -1,4 +1,4 @@
-//! A decision as the journal holds it, and the facts that can be had from it.
+//! A decision as the journal has it, and the facts that it states.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -16,9 +16,9 @@ use mcp::message::method::{self, Class};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// A decision record. What is not read here plays no part in a judgement.
+/// A decision record; members that play no part in a judgement are not read.
 #[derive(Deserialize)]
-pub struct Recorded<'a> {
+pub(super) struct RecordedDecision<'a> {
     #[serde(borrow)]
     pub time: Cow<'a, str>,
     #[serde(borrow)]
@@ -54,7 +54,7 @@ pub struct Recorded<'a> {
     #[serde(default)]
     side_effects: Vec<String>,
     #[serde(default)]
-    path_arguments: Vec<Argument>,
+    path_arguments: Vec<RecordedArgument>,
     #[serde(default)]
     path_arguments_omitted: u64,
     #[serde(default)]
@@ -65,7 +65,7 @@ pub struct Recorded<'a> {
 }
 
 #[derive(Deserialize)]
-struct Argument {
+struct RecordedArgument {
     role: String,
     places: Vec<String>,
     #[serde(default)]
@@ -79,45 +79,48 @@ struct Argument {
 }
 
 /// Whether and how a recorded decision can be judged again.
-pub enum Judged {
+pub(super) enum RecordedJudgement {
     /// No policy was asked.
     NotByPolicy,
     /// A protected path was touched, or a directory above one.
     Protected,
     /// The record lacks what every judgement needs.
     Incomplete { missing: &'static str },
-    /// What was decided, and about what.
-    Facts { was: Effect, facts: Box<Known> },
+    /// The decision, and the facts of its call.
+    Facts {
+        was: Effect,
+        facts: Box<RecordedFacts>,
+    },
 }
 
 /// The facts of a call, as far as they were recorded.
-pub struct Known {
-    /// With what was recorded alone.
+pub(super) struct RecordedFacts {
+    /// The recorded facts alone.
     pub least: Facts,
-    /// With what was not recorded as something that may be anything; absent where all was recorded.
+    /// The same, with facts that were not recorded as unknown; `None` if all were recorded.
     pub most: Option<Facts>,
-    /// What was not recorded.
+    /// Facts that were not recorded, in words.
     pub missing: &'static str,
 }
 
-impl<'a> Recorded<'a> {
-    /// Reads a record's body; `None` where it is no decision of a policy.
-    pub fn parse(body: &'a [u8]) -> Option<Self> {
+impl<'a> RecordedDecision<'a> {
+    /// Reads a record's body; `None` if it is no decision of a policy.
+    pub(super) fn parse(body: &'a [u8]) -> Option<Self> {
         serde_json::from_slice(body).ok()
     }
 
     /// Whether the policy of this digest took the decision.
-    pub fn by_policy(&self, digest: &str) -> bool {
+    pub(super) fn by_policy(&self, digest: &str) -> bool {
         self.policy_digest.as_deref() == Some(digest)
     }
 
     /// The digest of the policy that took the decision.
-    pub fn digest(&self) -> Option<&str> {
+    pub(super) fn digest(&self) -> Option<&str> {
         self.policy_digest.as_deref()
     }
 
-    /// What the policy said; an approval or its lack does not change that it asked for one.
-    pub fn effect(&self) -> Option<Effect> {
+    /// Returns the effect of the policy; an approval or its lack does not change that it asked for one.
+    pub(super) fn effect(&self) -> Option<Effect> {
         if self.hitl_outcome.is_some() {
             return Some(Effect::Hitl);
         }
@@ -127,14 +130,14 @@ impl<'a> Recorded<'a> {
     }
 
     /// Whether and how it can be judged again.
-    pub fn judged(&self) -> Judged {
-        let incomplete = |missing| Judged::Incomplete { missing };
+    pub(super) fn to_judgement(&self) -> RecordedJudgement {
+        let incomplete = |missing| RecordedJudgement::Incomplete { missing };
         let rule = self.final_rule.as_deref();
         if rule.is_some() && rule == self.reason.as_deref() || rule == Some(BREACH_RULE) {
-            return Judged::NotByPolicy;
+            return RecordedJudgement::NotByPolicy;
         }
         if rule.is_some_and(|rule| [PROTECTED_RULE, ANCESTOR_RULE, UNREAD_RULE].contains(&rule)) {
-            return Judged::Protected;
+            return RecordedJudgement::Protected;
         }
         let Some(was) = self.effect() else {
             return incomplete("the decision");
@@ -182,9 +185,9 @@ impl<'a> Recorded<'a> {
         };
         self.state_operation(&mut base);
         self.state_more(&mut base);
-        Judged::Facts {
+        RecordedJudgement::Facts {
             was,
-            facts: Box::new(self.known(base)),
+            facts: Box::new(self.to_facts(base)),
         }
     }
 
@@ -220,10 +223,10 @@ impl<'a> Recorded<'a> {
                 },
                 Value::Null | Value::Bool(_) => continue,
             };
-            // What is read from others is no fact to state.
+            // Facts that are derived from others cannot be set.
             let _ = facts.set(row.id, Fact::Known(value));
         }
-        // What a rule asked for and nobody knew is not known here either; a fact that is missing from both was absent.
+        // A fact that a rule asked for and that was unknown is unknown here too; a fact that is missing from both was absent.
         let unknown = self.more.get("unknown_facts").and_then(Value::as_array);
         for name in unknown.into_iter().flatten().filter_map(Value::as_str) {
             if let Some(id) = FactId::named(name) {
@@ -253,18 +256,21 @@ impl<'a> Recorded<'a> {
         }
     }
 
-    fn known(&self, base: Facts) -> Known {
+    fn to_facts(&self, base: Facts) -> RecordedFacts {
         let Some(contents) = self.content_paths else {
-            return Known {
+            return RecordedFacts {
                 most: Some(base.clone()),
                 least: base,
                 missing: "the paths",
             };
         };
-        let recorded: Option<Vec<PathArgument>> =
-            self.path_arguments.iter().map(Argument::revive).collect();
+        let recorded: Option<Vec<PathArgument>> = self
+            .path_arguments
+            .iter()
+            .map(RecordedArgument::to_path_argument)
+            .collect();
         let Some(recorded) = recorded else {
-            return Known {
+            return RecordedFacts {
                 most: Some(base.clone()),
                 least: base,
                 missing: "the paths",
@@ -272,10 +278,10 @@ impl<'a> Recorded<'a> {
         };
         let mut hidden = Vec::new();
         if self.path_arguments_omitted > 0 {
-            hidden.extend(Role::ALL.map(|role| unknown(role, false)));
+            hidden.extend(Role::ALL.map(|role| unknown_path(role, false)));
         }
         if contents > 0 {
-            hidden.push(unknown(Role::Shape, true));
+            hidden.push(unknown_path(Role::Shape, true));
         }
         let missing = if self.path_arguments_omitted > 0 {
             "more paths than a record holds"
@@ -286,7 +292,7 @@ impl<'a> Recorded<'a> {
             paths: Fact::Known(paths),
             ..base.clone()
         };
-        Known {
+        RecordedFacts {
             least: with(recorded.clone()),
             most: (!hidden.is_empty()).then(|| {
                 let mut most = with([recorded, hidden].concat());
@@ -298,7 +304,7 @@ impl<'a> Recorded<'a> {
     }
 }
 
-/// The side effects that were recorded; `None` where none were, which is how unknown ones are recorded.
+/// Returns the recorded side effects; `None` if there are none: unknown ones are recorded so.
 /// Facts hold lists that live as long as the program: each list that a journal names is made once.
 fn side_effects(recorded: &[String]) -> Option<&'static [&'static str]> {
     /// Most lists that are made: journals name a handful.
@@ -324,9 +330,9 @@ fn side_effects(recorded: &[String]) -> Option<&'static [&'static str]> {
     Some(made)
 }
 
-impl Argument {
-    /// The argument again; `None` where its role is none that is known.
-    fn revive(&self) -> Option<PathArgument> {
+impl RecordedArgument {
+    /// Returns the argument; `None` if its role is unknown.
+    fn to_path_argument(&self) -> Option<PathArgument> {
         let role = Role::ALL.into_iter().find(|r| r.label() == self.role)?;
         Some(PathArgument {
             // Of the text itself only the scheme plays a part in a judgement.
@@ -348,7 +354,7 @@ impl Argument {
 }
 
 /// A path of which nothing is known.
-fn unknown(role: Role, content: bool) -> PathArgument {
+fn unknown_path(role: Role, content: bool) -> PathArgument {
     PathArgument {
         text: String::new(),
         role,

@@ -1,22 +1,22 @@
-//! Everything that a policy can say of a call of which not all is known.
+//! Decisions that a policy can take about a call of which not all is known.
 
 use gate::policy::{Effect, Policy, Rule};
 
-use super::record::Known;
+use super::record::RecordedFacts;
 
-/// What a policy can say.
+/// Decisions that are possible.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Outlook {
+pub(super) struct DecisionOutlook {
     /// The decisions that are possible, at least one; one means that it is certain.
     pub possible: Vec<Effect>,
-    /// The rule that decides, where that is certain.
+    /// The rule that decides, if that is certain.
     pub rule: Option<String>,
 }
 
-impl Outlook {
-    /// Judges what was recorded alone, and with what was not as something that may be anything. A
-    /// rule that matches in both matches; one that becomes unsure may or may not.
-    pub fn of(policy: &Policy, known: &Known) -> Self {
+impl DecisionOutlook {
+    /// Judges the recorded facts alone, and with those that were not recorded as unknown. A rule that matches in both
+    /// matches; one that becomes unsure may or may not.
+    pub(super) fn of(policy: &Policy, known: &RecordedFacts) -> Self {
         let least = policy.judge(&known.least);
         let verdict = least.verdict();
         let Some(most) = &known.most else {
@@ -36,7 +36,7 @@ impl Outlook {
         let is_in = |list: &[&Rule], rule: &Rule| list.iter().any(|other| other.id == rule.id);
         let certain = |effect: Effect| {
             most.matched_rules().any(|rule| rule.effect == effect)
-                // A call whose recorded paths leave a rule open was decided on the safe side.
+                // If the recorded paths of a call leave a rule open, it was decided on the safe side.
                 || effect != Effect::Allow
                     && recorded_unsure.iter().any(|rule| rule.effect == effect)
         };

@@ -1,5 +1,5 @@
-//! A client's configuration file as a document that is edited in place: whatever an edit is not about keeps
-//! its bytes, comments included.
+//! Configuration files, of Durward and of MCP clients, as documents that are edited in place: lines that an edit does not
+//! concern keep their bytes, comments included.
 //!
 //! Every edit is verified: the new text is parsed, and it has to hold the old values and the new one.
 
@@ -9,6 +9,7 @@ mod yaml;
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// The syntax of a configuration file.
@@ -16,7 +17,9 @@ use serde_json::Value;
 pub enum Format {
     /// JSON; comments and trailing commas are accepted, and kept.
     Json,
+    /// TOML.
     Toml,
+    /// YAML, in block style.
     Yaml,
 }
 
@@ -27,7 +30,7 @@ pub enum EditError {
     Malformed(Format, String),
     /// The value at this path has to be a table of named values.
     NotAnObject(String),
-    /// A name is given twice, and nobody can say which the client reads.
+    /// A name is given twice, so that it is unclear which the client reads.
     Twice(String),
     /// What would be written is not what was meant, so nothing is.
     Unsafe,
@@ -70,7 +73,7 @@ impl Format {
     /// All that a text says; an empty text is an empty object.
     ///
     /// # Errors
-    /// [`EditError::Malformed`], [`EditError::NotAnObject`] where it holds something else, [`EditError::Twice`].
+    /// [`EditError::Malformed`], [`EditError::NotAnObject`] if it holds something else, [`EditError::Twice`].
     pub fn parse(self, text: &str) -> Result<Value, EditError> {
         let value = match self {
             Self::Json => json::parse(text)?,
@@ -104,7 +107,112 @@ impl Format {
     }
 }
 
-/// The value at a path; none where there is none.
+/// Lines of an entry that was removed from a text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RemovedEntry {
+    /// The lines, with the comments directly above the key.
+    pub lines: String,
+    /// Number of the lines before them.
+    pub at: usize,
+    /// The line of the mapping that the entry was in, if it was the only entry, and the line that took its place.
+    pub mapping: Option<MappingLine>,
+}
+
+/// The line of a mapping that became empty.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MappingLine {
+    /// Number of the lines before it.
+    pub at: usize,
+    /// As it was.
+    pub full: String,
+    /// As it is without entries.
+    pub empty: String,
+}
+
+impl RemovedEntry {
+    /// Returns the text with the lines in their earlier position; `None` if the text has no such position.
+    #[must_use]
+    pub fn insert_into(&self, text: &str) -> Option<String> {
+        let mut lines: Vec<&str> = text.split_inclusive('\n').collect();
+        if let Some(mapping) = &self.mapping {
+            let line = lines.get_mut(mapping.at)?;
+            if *line != mapping.empty {
+                return None;
+            }
+            *line = &mapping.full;
+        }
+        if self.at > lines.len() {
+            return None;
+        }
+        lines.insert(self.at, &self.lines);
+        Some(lines.concat())
+    }
+}
+
+impl Format {
+    /// Removes the entry at `path` of a YAML text with the comments directly above it; returns the text and the removed
+    /// lines.
+    ///
+    /// # Errors
+    /// [`EditError`]; also for other formats.
+    pub fn remove(self, text: &str, path: &[&str]) -> Result<(String, RemovedEntry), EditError> {
+        let mut meant = self.parse(text)?;
+        take(&mut meant, path).ok_or(EditError::Unsafe)?;
+        let (edited, entry) = match self {
+            Self::Yaml => yaml::remove(text, path)?,
+            Self::Json | Self::Toml => return Err(EditError::Unsafe),
+        };
+        match self.parse(&edited) {
+            Ok(is) if is == meant => Ok((edited, entry)),
+            _ => Err(EditError::Unsafe),
+        }
+    }
+
+    /// Adds the lines of a removed entry behind the other entries of its mapping.
+    ///
+    /// # Errors
+    /// [`EditError`]; also for other formats.
+    pub fn append_entry(
+        self,
+        text: &str,
+        path: &[&str],
+        entry: &RemovedEntry,
+    ) -> Result<String, EditError> {
+        let mut before = self.parse(text)?;
+        let edited = match self {
+            Self::Yaml => yaml::append_entry(text, path, entry)?,
+            Self::Json | Self::Toml => return Err(EditError::Unsafe),
+        };
+        let mut after = self.parse(&edited)?;
+        let added = take(&mut after, path);
+        // An empty mapping is as good as none.
+        let parent = path.get(..path.len().saturating_sub(1)).unwrap_or_default();
+        for root in [&mut before, &mut after] {
+            let is_empty = at(root, parent).is_some_and(|own| {
+                own.is_null() || own.as_object().is_some_and(serde_json::Map::is_empty)
+            });
+            if is_empty {
+                take(root, parent);
+            }
+        }
+        match added.is_some() && before == after {
+            true => Ok(edited),
+            false => Err(EditError::Unsafe),
+        }
+    }
+}
+
+/// Removes the value at a path.
+fn take(root: &mut Value, path: &[&str]) -> Option<Value> {
+    let (last, parents) = path.split_last()?;
+    let mut value = root;
+    for key in parents {
+        value = value.get_mut(*key)?;
+    }
+    value.as_object_mut()?.remove(*last)
+}
+
+/// Returns the value at a path.
 pub fn at<'v>(value: &'v Value, path: &[&str]) -> Option<&'v Value> {
     path.iter().try_fold(value, |value, key| value.get(*key))
 }

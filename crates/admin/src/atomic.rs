@@ -7,12 +7,10 @@ use std::path::{Path, PathBuf};
 
 use gate::journal::format_utc;
 
-use crate::local;
-
 /// Permissions of a file that is new: its owner's alone.
 pub const PRIVATE_MODE: u32 = 0o600;
 
-/// What becomes of a file that is there already.
+/// Treatment of a file that exists already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Existing {
     /// It stays, and the write is refused with [`io::ErrorKind::AlreadyExists`].
@@ -21,11 +19,11 @@ pub enum Existing {
     Replace,
 }
 
-/// Writes `bytes` beside `path`, forces them to the disk, then gives them the name. Whoever reads
-/// meanwhile sees the old file or the new one. A link at `path` is followed, not replaced.
+/// Writes `bytes` beside `path`, forces them to the disk, then gives them the name. A reader sees the old file or the new
+/// one. A link at `path` is followed, not replaced.
 ///
 /// # Errors
-/// What the operating system says; the file at `path` is then as it was.
+/// An error of the operating system; the file at `path` is then unchanged.
 pub fn write(path: &Path, bytes: &[u8], existing: Existing) -> io::Result<()> {
     let path = match fs::canonicalize(path) {
         Ok(real) => real,
@@ -50,12 +48,12 @@ pub fn write(path: &Path, bytes: &[u8], existing: Existing) -> io::Result<()> {
     File::open(folder(&path))?.sync_all()
 }
 
-/// A copy beside the file, as private as the file, named after the time.
+/// Writes a copy beside the file, as private as the file, named after the time.
 ///
 /// # Errors
-/// What the operating system says.
-pub fn backup(file: &Path, text: &str) -> io::Result<PathBuf> {
-    let stamp: String = format_utc(local::now_ms())
+/// An error of the operating system.
+pub fn backup(file: &Path, text: &str, now_ms: i64) -> io::Result<PathBuf> {
+    let stamp: String = format_utc(now_ms)
         .chars()
         .filter(|c| c.is_ascii_alphanumeric())
         .collect();
@@ -85,7 +83,7 @@ fn folder(path: &Path) -> &Path {
     }
 }
 
-/// A name in the same folder that no other process picks.
+/// Returns a name in the same folder that no other process picks.
 fn beside(path: &Path) -> io::Result<PathBuf> {
     let name = path
         .file_name()
