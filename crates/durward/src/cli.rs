@@ -176,8 +176,8 @@ pub enum Command {
     #[command(after_help = crate::servers::HELP)]
     Servers(crate::servers::ServersArgs),
     /// Check, list and run agents
-    #[command(after_help = crate::agents::command::HELP)]
-    Agents(crate::agents::command::AgentsArgs),
+    #[command(after_help = crate::agents_command::HELP)]
+    Agents(crate::agents_command::AgentsArgs),
     /// Show the calls of a run as a tree
     #[command(after_help = crate::runs::HELP)]
     Runs(crate::runs::RunsArgs),

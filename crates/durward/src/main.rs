@@ -3,6 +3,7 @@
 //! This is the table of contents: what each command does is in the module of its name.
 
 mod agents;
+mod agents_command;
 mod approvals;
 mod audit;
 mod budgets;
@@ -136,7 +137,7 @@ fn main() -> ExitCode {
         Command::Whoami(args) => sign_in::whoami(&args, &places, &mut out, &mut err),
         Command::Agents(args) => {
             let written = (&mut out as &mut dyn Write, &mut err as &mut dyn Write);
-            agents::command::run(&args, (&given, source), settings, &places, written)
+            agents_command::run(&args, (&given, source), settings, &places, written)
         }
         Command::Runs(args) => runs::run(&args, &journal_of(&places), &mut out, &mut err),
         Command::Check(args) => check::run(&args, &given, settings, &places, &mut out, &mut err),

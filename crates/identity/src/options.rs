@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use net::outbound::http::Target;
+
 use crate::algorithm::Algorithm;
 
 /// Longest URL of an issuer, in bytes: it is a part of each subject.
@@ -97,7 +99,8 @@ pub(crate) fn check_url(url: &str) -> Result<(), IssuerFault> {
     if url.len() > ISSUER_BYTES_MAX || url.contains(unfit) {
         return Err(IssuerFault::UrlUnfit);
     }
-    crate::upstream::check(url).map_err(|_| IssuerFault::Url)
+    let target = Target::parse(url, false);
+    target.map(drop).map_err(|_| IssuerFault::Url)
 }
 
 impl IdentityOptions {

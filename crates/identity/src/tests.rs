@@ -387,7 +387,7 @@ fn of_header(world: &World) -> Vec<Attack> {
         ),
         ("a header that is a list", raw("[]"), F::HeaderUnfit),
         (
-            "a header that is no JSON",
+            "a header that is not JSON",
             raw("{alg:RS256}"),
             F::HeaderUnfit,
         ),

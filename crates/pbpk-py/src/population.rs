@@ -57,13 +57,13 @@ impl Population {
         self.0.columns.iter().map(|c| c.path.clone()).collect()
     }
 
-    /// Names of the covariates: columns that are no parameters of a model.
+    /// Returns the names of the covariates: columns that are not parameters of a model.
     #[getter]
     fn all_covariate_names(&self) -> Vec<String> {
         self.0.covariates.iter().map(|c| c.name.clone()).collect()
     }
 
-    /// Texts of the covariate with this name, one for each individual.
+    /// Returns the texts of the covariate with this name, one for each individual.
     fn get_covariate_values(&self, name: &str) -> PyResult<Vec<String>> {
         let found = self.0.covariates.iter().find(|c| c.name == name);
         let names = || self.all_covariate_names().join(", ");
@@ -75,7 +75,7 @@ impl Population {
         })
     }
 
-    /// Numbers of the individuals.
+    /// Returns the numbers of the individuals.
     #[getter]
     fn all_individual_ids(&self) -> Vec<i64> {
         (0..self.0.len()).map(|row| self.0.id(row)).collect()
@@ -170,7 +170,7 @@ pub(crate) fn run_chunk<'py>(
     Ok((done.ids, shaped(py, done.values, shape)?, done.failures))
 }
 
-/// What came of a range of individuals.
+/// Results of a range of individuals.
 struct Done {
     ids: Vec<i64>,
     times: Vec<f64>,

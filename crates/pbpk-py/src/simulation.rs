@@ -22,7 +22,7 @@ use crate::signals::interruptible;
 pub(crate) struct Simulation {
     model: Arc<Model>,
     pub(crate) individual: Instance,
-    /// What was set, by position.
+    /// Values that were set, by position.
     set: Vec<(usize, f64)>,
 }
 
@@ -80,7 +80,7 @@ impl Simulation {
         &self.model
     }
 
-    /// What was set, by position.
+    /// Values that were set, by position.
     pub(crate) fn set(&self) -> &[(usize, f64)] {
         &self.set
     }
@@ -93,14 +93,14 @@ impl Simulation {
     }
 }
 
-/// Returns the release of OSP of this name, the default where none is given.
+/// Returns the release of OSP of this name, by default the default one.
 pub(crate) fn release(name: Option<&str>) -> PyResult<OspVersion> {
     name.map_or(Ok(OspVersion::default()), |name| {
         name.parse().map_err(raised)
     })
 }
 
-/// Positions of what these paths or patterns name, once each.
+/// Returns the positions of the quantities that these paths or patterns name, once each.
 pub(crate) fn found(model: &Model, patterns: &[String]) -> PyResult<Vec<usize>> {
     let mut all = Vec::new();
     for pattern in patterns {
@@ -128,13 +128,13 @@ fn selected(model: &Model) -> Vec<usize> {
 
 #[pymethods]
 impl Simulation {
-    /// Name of the simulation.
+    /// Returns the name of the simulation.
     #[getter]
     fn name(&self) -> &str {
         &self.model.name
     }
 
-    /// What was noted when the file was read.
+    /// Returns the notes of reading the file.
     #[getter]
     fn warnings(&self) -> Vec<String> {
         self.model
@@ -144,7 +144,7 @@ impl Simulation {
             .collect()
     }
 
-    /// Paths of the outputs.
+    /// Returns the paths of the outputs.
     #[getter]
     fn outputs(&self) -> Vec<String> {
         let outputs = self.individual.structure().outputs();
@@ -168,7 +168,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// Paths of all parameters, or of those that match the pattern.
+    /// Returns the paths of all parameters, or of those that match the pattern.
     #[pyo3(signature = (pattern="**"))]
     fn get_all_parameter_paths(&self, pattern: &str) -> PyResult<Vec<String>> {
         let found = path::find_among(&self.model, pattern, |q| q.kind == QuantityKind::Parameter);
@@ -179,7 +179,7 @@ impl Simulation {
         Ok(quantities.map(|q| q.path.clone()).collect())
     }
 
-    /// Value of a quantity and its base unit.
+    /// Returns the value of a quantity and its base unit.
     fn get_parameter_value(&self, path: &str) -> PyResult<(f64, String)> {
         let q = path::find_one(&self.model, path).map_err(raised)?;
         Ok((self.individual.value(q).unwrap_or(f64::NAN), self.unit(q)))
@@ -246,8 +246,8 @@ impl Simulation {
         SimulationResults::new(py, results)
     }
 
-    /// Pharmacokinetic parameters of the outputs of a run: tuples (output, parameter, value, unit of the value). Molar
-    /// concentrations have the units of the suite's reports; what rests on another output has its base unit.
+    /// Returns the pharmacokinetic parameters of the outputs of a run: tuples (output, parameter, value, unit of the value). Molar
+    /// concentrations have the units of the suite's reports; parameters of other outputs have their base unit.
     #[pyo3(signature = (osp_version=None))]
     fn pk_parameters(
         &self,

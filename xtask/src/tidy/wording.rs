@@ -7,7 +7,7 @@ use super::tree::SourceTree;
 use crate::finding::Finding;
 
 /// A word or phrase, and what to write in its place.
-const BANNED: [(&str, &str); 29] = [
+const BANNED: [(&str, &str); 27] = [
     ("whence", "write \"where from\", or name the cause"),
     ("hither", "write \"here\""),
     ("thither", "write \"there\""),
@@ -20,8 +20,6 @@ const BANNED: [(&str, &str); 29] = [
     ("hold against", "write \"compare with\""),
     ("held against", "write \"compared with\""),
     ("holds against", "write \"compares with\""),
-    ("arm", "write \"variant\""),
-    ("arms", "write \"variants\""),
     ("protocol eras", "write \"protocol revisions\""),
     ("modern era", "name the protocol revision"),
     ("legacy era", "name the protocol revisions"),

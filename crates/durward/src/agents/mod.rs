@@ -4,7 +4,6 @@
 //! recorded like one of the same caller, with the fact `agent` and the agent's call as `parent_op`. There is no other
 //! way from here to a server or a provider.
 
-pub mod command;
 mod driver;
 mod output;
 mod tools;

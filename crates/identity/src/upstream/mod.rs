@@ -62,11 +62,6 @@ impl fmt::Display for FetchFault {
     }
 }
 
-/// Checks a URL that requests will be sent to.
-pub fn check(url: &str) -> Result<(), TargetFault> {
-    Target::parse(url, false).map(drop)
-}
-
 fn client(url: &str, authorities: Option<&Vec<u8>>) -> Result<HttpClient, FetchFault> {
     let target = Target::parse(url, false).map_err(FetchFault::Target)?;
     let options = HttpOptions {

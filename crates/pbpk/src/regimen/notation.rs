@@ -146,7 +146,7 @@ fn minutes(name: &str, text: &str) -> Result<f64, RegimenError> {
         Some(_) => Err(wrong(text, format!("{name} must not be negative"))),
         None => {
             let what =
-                format!("'{text}' is no time for {name}; write min, h or day(s) after a number");
+                format!("'{text}' is not a time for {name}; write min, h or day(s) after a number");
             Err(wrong(text, what))
         }
     }
@@ -195,7 +195,10 @@ mod tests {
             ("250", "has no unit"),
             ("250 mg,number=6", "need an interval"),
             ("250 mg,intervall=12 h,number=6", "did you mean interval"),
-            ("250 mg,interval=12 kg,number=6", "is no time for interval"),
+            (
+                "250 mg,interval=12 kg,number=6",
+                "is not a time for interval",
+            ),
             ("-1 mg", "must not be negative"),
             ("250 mg,number=0", "above 0"),
             ("interval=12 h", "a dose is missing"),

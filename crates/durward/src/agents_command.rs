@@ -15,7 +15,7 @@ use crate::places::Places;
 use crate::providers;
 use crate::serve::{AgentQuestion, ask_agent};
 
-use super::AgentProvider;
+use crate::agents::AgentProvider;
 
 pub const HELP: &str = "\
 Examples:
