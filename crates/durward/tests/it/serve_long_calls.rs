@@ -139,7 +139,8 @@ fn a_long_call_that_finds_no_place_is_refused_with_a_record() {
     let key = key(&place, "hostile");
     let served = Served::start_configured(place);
     let hostile = Caller::open(&served, &key);
-    let text = "/$A".repeat(8_000);
+    // Each takes far longer to read than to arrive.
+    let text = "/$A".repeat(100_000);
     let mut streams = Vec::new();
     for id in 0..CALLS {
         let mut stream = served.connect();

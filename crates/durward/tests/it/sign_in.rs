@@ -480,17 +480,26 @@ fn waiting_run(place: &Place) -> Child {
     process
 }
 
+/// Waits for the end of a run whose client stays, and returns its exit code.
+fn end_of(mut process: Child) -> Option<i32> {
+    // Waiting closes the standard input that the process still has.
+    let input = process.stdin.take();
+    let status = process.wait().unwrap();
+    drop(input);
+    status.code()
+}
+
 fn a_session_ends_when_its_person_signs_out_or_another_signs_in(
     keycloak: &Keycloak,
     place: &Place,
 ) {
     login(keycloak, place, "company", "alice");
-    let mut first = waiting_run(place);
+    let first = waiting_run(place);
     login(keycloak, place, "company", "bob");
-    assert_eq!(first.wait().unwrap().code(), Some(15));
-    let mut second = waiting_run(place);
+    assert_eq!(end_of(first), Some(15));
+    let second = waiting_run(place);
     assert_eq!(durward(place, &["logout"]).0, 0);
-    assert_eq!(second.wait().unwrap().code(), Some(13));
+    assert_eq!(end_of(second), Some(13));
 }
 
 /// The partner's tokens last ten seconds.
@@ -503,12 +512,12 @@ fn tokens_are_refreshed_until_the_session_ends(keycloak: &Keycloak, place: &Plac
         person["token_end_ms"].as_i64().unwrap()
     };
     let first = token_end();
-    let mut run = waiting_run(place);
+    let run = waiting_run(place);
     let patience = Duration::from_secs(60);
     eventually_within(patience, "the token is refreshed", || token_end() > first);
     let end = ["end-sessions", &keycloak.base, "partner", "alice"];
     keycloak.act(&end).unwrap();
-    assert_eq!(run.wait().unwrap().code(), Some(13));
+    assert_eq!(end_of(run), Some(13));
     let (code, said) = durward(place, &["call", "echo", "echo", "{}"]);
     assert_eq!(code, 13, "{said}");
     assert!(said.contains("has ended at the issuer"), "{said}");

@@ -32,21 +32,31 @@ struct Negotiation {
 /// The latest answer to clients of one kind. Its lock is held while a server is being asked, so that clients that arrive
 /// together start one process.
 #[derive(Debug, Default)]
-pub(super) struct Handshake(Option<(Weak<Link>, String)>);
+pub(super) struct Handshake {
+    answer: Option<(Weak<Link>, String)>,
+    /// The server's answers name their client, so that each client gets its own.
+    names_client: bool,
+}
 
 impl Handshake {
     /// Returns the result of the answer while the process that gave it runs.
     pub fn result(&self) -> Option<&str> {
-        let (link, result) = self.0.as_ref()?;
+        let (link, result) = self.answer.as_ref()?;
         let is_running = link.upgrade().is_some_and(|link| !link.has_ended());
         is_running.then_some(result)
+    }
+
+    /// Returns whether each client has to ask the server itself, at the same time as others.
+    pub fn names_client(&self) -> bool {
+        self.names_client
     }
 
     /// Keeps the result that a process has answered an `initialize` with, unless it is long or repeats what only this client
     /// has said of itself: other clients must not see that.
     pub fn keep(&mut self, link: &Arc<Link>, initialize: &[u8], result: &str) {
-        if result.len() <= RESULT_BYTES_MAX && !repeats_client(initialize, result) {
-            self.0 = Some((Arc::downgrade(link), result.to_owned()));
+        self.names_client = repeats_client(initialize, result);
+        if result.len() <= RESULT_BYTES_MAX && !self.names_client {
+            self.answer = Some((Arc::downgrade(link), result.to_owned()));
         }
     }
 }
@@ -85,8 +95,8 @@ impl Negotiation {
     }
 }
 
-/// Returns whether a string of the result contains a string of the client's `clientInfo`, its version apart. An
-/// `initialize` or a result that cannot be read counts as such.
+/// Returns whether a string of the result contains, as words of its own, a string of the client's `clientInfo`, its version
+/// apart. An `initialize` or a result that cannot be read counts as such.
 fn repeats_client(initialize: &[u8], result: &str) -> bool {
     let read = || {
         let scan = scan_request(initialize, &Bounds::default()).ok()?;
@@ -105,8 +115,20 @@ fn repeats_client(initialize: &[u8], result: &str) -> bool {
         .filter(|text| !text.is_empty())
         .collect();
     let of_result = strings(&result);
-    let is_repeated = |text: &&str| of_result.iter().any(|said| said.contains(text));
+    let is_repeated = |text: &&str| of_result.iter().any(|said| has_words(said, text));
     own.iter().any(is_repeated)
+}
+
+/// Returns whether `text` contains `words` with no letter or digit right before or behind it.
+fn has_words(text: &str, words: &str) -> bool {
+    text.match_indices(words).any(|(at, found)| {
+        let before = text.get(..at).and_then(|before| before.chars().next_back());
+        let behind = text
+            .get(at + found.len()..)
+            .and_then(|behind| behind.chars().next());
+        let is_open = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
+        is_open(before) && is_open(behind)
+    })
 }
 
 /// Returns the names of members and the strings of a value.
@@ -146,6 +168,7 @@ mod tests {
         ));
         assert!(repeats(r#"{"instructions":"Welcome, ada\u0027s desk!"}"#));
         assert!(repeats(r#"{"_meta":{"of ada's desk":1}}"#));
+        assert!(!repeats(r#"{"serverInfo":{"name":"ada's desks"}}"#));
         assert!(repeats("no JSON"));
         assert!(repeats_client(b"no JSON", "{}"));
     }

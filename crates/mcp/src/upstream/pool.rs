@@ -385,6 +385,7 @@ impl Pool {
             }
             None => None,
         };
+        handshake.take_if(|handshake| handshake.names_client());
         let shared = handshake.as_ref().and_then(|handshake| handshake.result());
         if let Some(result) = shared.map(str::to_owned) {
             *slot.hello() = Hello::of(initialize, &result);

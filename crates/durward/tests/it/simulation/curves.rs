@@ -203,7 +203,7 @@ fn a_regimen_is_given_to_the_model_as_it_is_loaded() {
         (json!(["300"]), "has no unit"),
         (
             json!([{"dose": "300 µmol", "interval": "6 kg"}]),
-            "is no time",
+            "is not a time",
         ),
         (json!([{"dose": "300 l"}]), "takes no dose"),
     ] {
