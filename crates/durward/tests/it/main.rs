@@ -27,6 +27,7 @@ mod bounds;
 mod breaker;
 mod builtin_server;
 mod certificates;
+mod chained_schemes;
 mod check_refuses;
 mod client_notifications;
 mod coerced_strings;
