@@ -584,6 +584,10 @@ fn modelled(
 }
 
 fn finish(gates: Vec<Arc<Gate>>, journal: &Journal) -> Result<u8, Failure> {
+    for gate in &gates {
+        // A journal that fails here fails the gate as well.
+        drop(gate.flush());
+    }
     let has_failed = gates.iter().any(|gate| gate.has_failed());
     close_journal(journal, has_failed, "signal")?;
     Ok(0)
