@@ -170,7 +170,7 @@ class Single(unittest.TestCase):
             self.assertEqual(simulation.get_parameter_value("Organism|Weight"), before)
         with self.assertRaisesRegex(pbpk.PbpkError, "no output"):
             simulation.run().get_output_values("x")
-        with self.assertRaisesRegex(pbpk.PbpkError, "'log' or 'absolute'"):
+        with self.assertRaisesRegex(pbpk.PbpkError, "one of log, absolute, additive"):
             pbpk.fit(simulation, {}, {}, error="x")
 
     def test_a_run_lets_other_threads_go_on(self):
