@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use solver::compile::{Instance, Structure};
 use solver::model::{Model, QuantityKind};
-use solver::pk::{Curve, Dosing, analyse, analyse_intervals};
+use solver::pk::{Curve, Dosing, analyse_all};
 use solver::regimen::Regimen;
 use solver::run::{OspVersion, RunOptions};
 use solver::watch::{Question, Watch};
@@ -271,9 +271,7 @@ impl Simulation {
         for (output, (path, unit)) in results.paths.iter().zip(results.units.iter()).enumerate() {
             let values: Vec<f64> = results.column(output).collect();
             let curve = Curve::new(&results.times, &values).map_err(raised)?;
-            let mut found = analyse(curve, &dosing).values;
-            found.extend(analyse_intervals(curve, &dosing));
-            for value in found {
+            for value in analyse_all(curve, &dosing) {
                 let (shown, unit) = value.display_in(unit);
                 all.push((path.clone(), value.parameter.name.to_owned(), shown, unit));
             }

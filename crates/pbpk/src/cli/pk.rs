@@ -14,8 +14,7 @@ use crate::csv::{self, CurveSeries, CurveTable};
 use crate::model::Model;
 use crate::observed::ObservedPoint;
 use crate::pk::{
-    Curve, Dosing, DrugApplication, IntervalMeasure, ObservedProfile, UserParameter, analyse,
-    analyse_intervals,
+    Curve, Dosing, DrugApplication, IntervalMeasure, ObservedProfile, UserParameter, analyse_all,
 };
 use crate::run::OspVersion;
 
@@ -206,9 +205,7 @@ fn analysed(
 ) -> Result<Vec<Row>, CommandFailure> {
     let curve = Curve::new(times, &series.values)
         .map_err(|e| CommandFailure::failure(format!("'{}': {e}", series.name)))?;
-    let mut known = analyse(curve, dosing).values;
-    known.extend(analyse_intervals(curve, dosing));
-    let mut rows: Vec<Row> = known
+    let mut rows: Vec<Row> = analyse_all(curve, dosing)
         .iter()
         .map(|v| {
             let (value, unit) = v.display_in(&series.unit);

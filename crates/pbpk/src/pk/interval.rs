@@ -4,7 +4,7 @@
 //! `[first dose, first dose + τ]`, that at steady state `[d, d + τ]` of the last dose `d` for which the curve is long
 //! enough. Areas are linear trapezoids with values at both ends that are linear between points.
 
-use super::analysis::PkValue;
+use super::analysis::{PkValue, analyse};
 use super::catalogue::{AREA, CONCENTRATION, DosingMode, FRACTION, PkParameter, TIME, entry};
 use super::curve::Curve;
 use super::dosing::Dosing;
@@ -44,6 +44,15 @@ pub fn analyse_intervals(curve: Curve<'_>, dosing: &Dosing) -> Vec<PkValue> {
         .zip(values)
         .map(|(parameter, value)| PkValue { parameter, value })
         .collect()
+}
+
+/// Computes the parameters of the suite's catalogue and of [`INTERVAL_CATALOGUE`] that are defined for the dosing, in this
+/// order: everything that a report shows of a curve.
+#[must_use]
+pub fn analyse_all(curve: Curve<'_>, dosing: &Dosing) -> Vec<PkValue> {
+    let mut values = analyse(curve, dosing).values;
+    values.extend(analyse_intervals(curve, dosing));
+    values
 }
 
 fn single(curve: Curve<'_>) -> Vec<f64> {

@@ -20,7 +20,7 @@ pub use analysis::{PkAnalysis, PkValue, analyse};
 pub use catalogue::{CATALOGUE, DosingMode, PkParameter, parameter};
 pub use curve::{Curve, CurveError};
 pub use dosing::{Dosing, DosingError, DrugApplication};
-pub use interval::{INTERVAL_CATALOGUE, analyse_intervals};
+pub use interval::{INTERVAL_CATALOGUE, analyse_all, analyse_intervals};
 pub use profile::ObservedProfile;
 pub use terminal::TerminalPhase;
 pub use user::{IntervalMeasure, UserParameter};

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use pbpk::compile::Instance;
 use pbpk::path::PathPattern;
-use pbpk::pk::{Curve, Dosing, analyse, analyse_intervals};
+use pbpk::pk::{Curve, Dosing, analyse_all};
 use pbpk::watch::{Interrupt, Watch};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -175,8 +175,7 @@ fn all(times: &[f64], values: &[f64], dosing: &Dosing) -> Value {
     let Ok(curve) = Curve::new(times, values) else {
         return json!({});
     };
-    let mut found = analyse(curve, dosing).values;
-    found.extend(analyse_intervals(curve, dosing));
+    let found = analyse_all(curve, dosing);
     let named = found
         .iter()
         .map(|one| (one.parameter.name.to_owned(), number(one.value)));

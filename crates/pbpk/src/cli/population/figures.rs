@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::Path;
 
 use crate::csv;
-use crate::pk::{Curve, Dosing, analyse};
+use crate::pk::{Curve, Dosing, analyse_all};
 use crate::population::{Population, PopulationPlan};
 use crate::watch::Watch;
 
@@ -173,7 +173,7 @@ pub(super) fn kinetics(
             let values: Vec<f64> = values.copied().collect();
             let curve =
                 Curve::new(&c.times, &values).map_err(|e| io::Error::other(e.to_string()))?;
-            for v in analyse(curve, &dosing).values {
+            for v in analyse_all(curve, &dosing) {
                 text.push_str(&format!("{},", c.id));
                 csv::push_field(&mut text, output);
                 text.push_str(&format!(",{},", v.parameter.name));
