@@ -32,11 +32,25 @@ impl FromStr for Regimen {
 }
 
 impl Regimen {
-    /// Returns the regimen of names with values, as in `regimen:` of a study.
+    /// Returns the notation of a regimen that is given as names with values, as in a study or by a client.
     ///
     /// # Errors
-    /// [`RegimenError::Notation`] for an unknown name or a value that is none.
-    pub fn from_pairs<'p>(
+    /// [`RegimenError::Notation`] for a value with a comma, which would add a name, and as for reading the notation.
+    pub fn notation<'p>(
+        pairs: impl Iterator<Item = (&'p str, &'p str)>,
+    ) -> Result<String, RegimenError> {
+        let mut parts = Vec::new();
+        for (name, value) in pairs {
+            if value.contains(',') {
+                return Err(wrong(value, format!("{name} must not have a comma")));
+            }
+            parts.push(format!("{name}={value}"));
+        }
+        let text = parts.join(",");
+        text.parse::<Self>().map(|_| text)
+    }
+
+    fn from_pairs<'p>(
         pairs: impl Iterator<Item = (&'p str, &'p str)>,
     ) -> Result<Self, RegimenError> {
         let (mut dose, mut number) = (None, None);

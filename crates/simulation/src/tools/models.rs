@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use pbpk::regimen::Regimen;
 use pbpk::watch::{Interrupt, Watch};
 use serde_json::{Value, json};
 use toolkit::server::Args;
@@ -94,29 +95,25 @@ pub(super) fn read(
 /// Returns a regimen in the notation of `--dose`: as it is, or from the members of an object.
 fn regimen_text(one: &Value) -> Result<String, Fault> {
     let wrong = |what: String| Fault::input("regimen", what).code("value_error");
-    let text = match one {
-        Value::String(text) => text.clone(),
+    let read = match one {
+        Value::String(text) => text.parse::<Regimen>().map(|_| text.clone()),
         Value::Object(members) => {
-            let member = |(name, value): (&String, &Value)| match value {
+            let text_of = |value: &Value| match value {
                 Value::Null => None,
-                Value::String(text) => Some(format!("{name}={text}")),
-                other => Some(format!("{name}={other}")),
+                Value::String(text) => Some(text.clone()),
+                other => Some(other.to_string()),
             };
-            members
-                .iter()
-                .filter_map(member)
-                .collect::<Vec<_>>()
-                .join(",")
+            let pairs = members.iter();
+            let pairs = pairs.filter_map(|(name, value)| Some((name.as_str(), text_of(value)?)));
+            let pairs: Vec<(&str, String)> = pairs.collect();
+            Regimen::notation(pairs.iter().map(|(name, value)| (*name, value.as_str())))
         }
         _ => {
             let what = "a regimen is a text such as '250 mg,interval=12 h,number=6', or an object";
             return Err(wrong(what.to_owned()));
         }
     };
-    let parsed: Result<pbpk::regimen::Regimen, _> = text.parse();
-    parsed
-        .map(|_| text)
-        .map_err(|error| wrong(error.to_string()))
+    read.map_err(|error| wrong(error.to_string()))
 }
 
 fn stem(file: &Path) -> Result<String, Fault> {

@@ -111,13 +111,17 @@ fn regimen_text(node: &DocumentNode) -> Result<String, String> {
     match node {
         DocumentNode::Text(text) => Ok(text.clone()),
         DocumentNode::Map(members) => {
-            let member = |(name, value): &(String, DocumentNode)| {
-                let value = value.text();
+            let pair = |(name, value): &(String, DocumentNode)| {
+                let value = value.text().map(str::to_owned);
                 let value = value.ok_or_else(|| format!("regimen: {name} has to be a text"))?;
-                Ok(format!("{name}={value}"))
+                Ok((name.clone(), value))
             };
-            let members: Result<Vec<String>, String> = members.iter().map(member).collect();
-            Ok(members?.join(","))
+            let pairs: Result<Vec<(String, String)>, String> = members.iter().map(pair).collect();
+            let pairs = pairs?;
+            let pairs = pairs
+                .iter()
+                .map(|(name, value)| (name.as_str(), value.as_str()));
+            Regimen::notation(pairs).map_err(|error| error.to_string())
         }
         DocumentNode::List(_) => Err("a regimen is a text or names with values".to_owned()),
     }
