@@ -56,6 +56,13 @@ impl TokenCache {
         halves.young.insert(digest, token);
     }
 
+    /// Removes one token.
+    pub fn remove(&self, digest: &TokenDigest) {
+        let mut halves = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        halves.young.remove(digest);
+        halves.old.remove(digest);
+    }
+
     /// Drops the tokens that `is_dropped` names; returns the subjects of their callers.
     pub fn drop_where(&self, is_dropped: impl Fn(&CachedToken) -> bool) -> Vec<Arc<str>> {
         let mut halves = self.0.write().unwrap_or_else(PoisonError::into_inner);

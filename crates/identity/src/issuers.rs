@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use gate::caller::Caller;
@@ -38,7 +38,7 @@ pub struct Issuers {
     ended: Mutex<EndedSessions>,
 }
 
-/// Sessions that have ended at their issuer, oldest first, and callers who have not been expelled for it yet.
+/// Sessions that have ended at their issuer, oldest first, and callers who are not revoked for it yet.
 #[derive(Debug, Default)]
 struct EndedSessions {
     sessions: VecDeque<(usize, Arc<str>)>,
@@ -220,16 +220,18 @@ impl Issuers {
         let Some((at, _)) = self.find(issuer) else {
             return;
         };
-        let gone = self.cache.drop_where(|cached| {
-            let sign_in = cached.token.caller.sign_in.as_deref();
-            cached.issuer == at && sign_in.is_some_and(|own| own.sid.as_deref() == Some(sid))
-        });
-        let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ended = self.lock_ended();
         if ended.sessions.len() >= ENDED_MAX {
             ended.sessions.pop_front();
         }
         ended.sessions.push_back((at, sid.into()));
-        ended.gone.extend(gone);
+        drop(ended);
+        // After the session is noted: a token that is verified meanwhile is found here, or refused where it is cached.
+        let gone = self.cache.drop_where(|cached| {
+            let sign_in = cached.token.caller.sign_in.as_deref();
+            cached.issuer == at && sign_in.is_some_and(|own| own.sid.as_deref() == Some(sid))
+        });
+        self.lock_ended().gone.extend(gone);
     }
 
     fn find(&self, issuer: &str) -> Option<(usize, &TrustedIssuer)> {
@@ -259,6 +261,9 @@ impl Issuers {
         }
         let cached = Arc::new(self.verify(token, now_ms)?);
         self.cache.insert(digest, Arc::clone(&cached));
+        // Once more: the session may have ended between the check and the insertion.
+        self.check_session(cached.issuer, &cached.token)
+            .inspect_err(|_| self.cache.remove(&digest))?;
         Ok(cached)
     }
 
@@ -280,12 +285,16 @@ impl Issuers {
         })
     }
 
+    fn lock_ended(&self) -> MutexGuard<'_, EndedSessions> {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn check_session(&self, issuer: usize, token: &VerifiedToken) -> Result<(), TokenFault> {
         let sign_in = token.caller.sign_in.as_deref();
         let Some(sid) = sign_in.and_then(|own| own.sid.as_deref()) else {
             return Ok(());
         };
-        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let ended = self.lock_ended();
         let has_ended = |(at, own): &(usize, Arc<str>)| *at == issuer && **own == *sid;
         match ended.sessions.iter().any(has_ended) {
             true => Err(TokenFault::SessionEnded),
@@ -376,7 +385,6 @@ impl Authenticate for Issuers {
     }
 
     fn take_revoked(&self, _now_ms: i64) -> Vec<Arc<str>> {
-        let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut ended.gone)
+        std::mem::take(&mut self.lock_ended().gone)
     }
 }
