@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use ::agents::plan::{CallEncoding, LimitPolicy, RunLimits, StepDisplay};
 use ::agents::prompt::{TemplateValues, render_instruction};
+use gate::policy::NameGlob;
 use gate::policy::document::nearest;
 use serde_json::json;
 
@@ -66,7 +67,7 @@ impl PartialEq for AgentConfig {
     }
 }
 
-/// Patterns `SERVER/TOOL`, in which `*` matches any text. They only narrow what the policy allows.
+/// Pairs of globs `SERVER/TOOL`, with the syntax of `tool_name` in rules. They only narrow what the policy allows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AgentPermissions {
     /// If there is one, tools that match none of these or of `ask` are not offered.
@@ -317,6 +318,9 @@ fn toolsets(section: &Section<'_>) -> Result<Vec<AgentToolset>, Fault> {
         let agent = item.text("agent")?.map(|text| text.value.value);
         let tools = item.list("tools")?.map_or_else(Vec::new, |list| list.value);
         let tools: Vec<String> = tools.into_iter().map(|text| text.value).collect();
+        tools
+            .iter()
+            .try_for_each(|glob| check_glob(glob, "tools", &item))?;
         out.push(match (server, agent) {
             (Some(name), None) => AgentToolset::Server { name, tools },
             (None, Some(name)) if tools.is_empty() => AgentToolset::Agent(name),
@@ -332,11 +336,21 @@ fn toolsets(section: &Section<'_>) -> Result<Vec<AgentToolset>, Fault> {
     Ok(out)
 }
 
+fn check_glob(glob: &str, member: &str, section: &Section<'_>) -> Result<(), Fault> {
+    let read = NameGlob::parse(glob);
+    read.map(drop).map_err(|why| {
+        let message = format!("holds \"{}\": {why}", glob.escape_debug());
+        section.fault(member, message)
+    })
+}
+
 fn permissions(section: &Section<'_>) -> Result<AgentPermissions, Fault> {
     let pairs = |name: &str| -> Result<Vec<(String, String)>, Fault> {
         let list = section.list(name)?.map_or_else(Vec::new, |list| list.value);
         let pair = |text: String| match text.split_once('/') {
             Some((server, tool)) if !server.is_empty() && !tool.is_empty() => {
+                check_glob(server, name, section)?;
+                check_glob(tool, name, section)?;
                 Ok((server.to_owned(), tool.to_owned()))
             }
             _ => {

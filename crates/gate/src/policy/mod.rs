@@ -35,6 +35,7 @@ pub use explain::Reading;
 pub use judge::{
     ANCESTOR_RULE, DEFAULT_RULE, Judgement, NAMED_MAX, Named, PROTECTED_RULE, UNREAD_RULE, Verdict,
 };
+pub use pattern::NameGlob;
 pub use rule::Rule;
 pub use tri::Tri;
 

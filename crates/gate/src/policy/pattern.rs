@@ -22,6 +22,26 @@ pub(super) struct Pattern {
     rest: Rest,
 }
 
+/// Shell glob over the name of a tool or a server, with the syntax of `tool_name` in rules; case is ignored.
+#[derive(Debug, Clone)]
+pub struct NameGlob(Pattern);
+
+impl NameGlob {
+    /// Reads a glob.
+    ///
+    /// # Errors
+    /// A sentence about the glob.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        Pattern::name(text, true).map(Self)
+    }
+
+    /// Returns whether the whole name matches.
+    #[must_use]
+    pub fn matches(&self, name: &str) -> bool {
+        self.0.matches(name, &shell::fold(name))
+    }
+}
+
 /// What may follow the fixed beginning.
 #[derive(Debug, Clone)]
 enum Rest {
@@ -196,6 +216,23 @@ fn fixed_beginning(pattern: &str) -> Option<(&str, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn name_globs_match_whole_names_without_case() {
+        for (glob, name, is_match) in [
+            ("read_*", "read_file", true),
+            ("read_*", "Read_File", true),
+            ("read_*", "reads", false),
+            ("*_file", "read_file", true),
+            ("a*b*c", "axxc", false),
+            ("read_?", "read_a", true),
+            ("read", "read_file", false),
+        ] {
+            let read = NameGlob::parse(glob).unwrap();
+            assert_eq!(read.matches(name), is_match, "{glob} {name}");
+        }
+        assert!(NameGlob::parse("a[").is_err());
+    }
 
     /// A short cut says what the whole expression would have said.
     #[test]

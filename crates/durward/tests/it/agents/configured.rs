@@ -49,6 +49,14 @@ fn what_is_wrong_has_its_line_and_the_nearest_name() {
             "neither server nor agent",
         ),
         (
+            "agents: { a: { model: mock/plain, instruction: x, toolsets: [{ server: echo, tools: [\"x[\"] }] } }",
+            "holds \"x[\"",
+        ),
+        (
+            "agents: { a: { model: mock/plain, instruction: x, permissions: { allow: [\"echo/x[\"] } } }",
+            "holds \"x[\"",
+        ),
+        (
             "agents: { a: { model: mock/plain, instruction: x, limits: { tokens: 0 } } }",
             "is outside of 1",
         ),
