@@ -19,7 +19,7 @@ use crate::agents::AgentProvider;
 
 pub const HELP: &str = "\
 Examples:
-  durward agents check      read agents and patterns, and name what is wrong with them
+  durward agents check      check agents and patterns, and name the mistakes
   durward agents list       the models that agents are, with tools and limits
   durward agents run standard_agent 'What is in /tmp?'
 
@@ -214,10 +214,10 @@ fn summary(settings: &Settings, out: &mut dyn Write) -> io::Result<()> {
     let models: usize = agents.all.iter().map(|agent| agent.models().len()).sum();
     writeln!(
         out,
-        "{} and {} are valid; clients see {} models",
+        "{} and {} are valid; clients see {}",
         count(agents.all.len(), "agent"),
         count(agents.patterns.len(), "pattern"),
-        models
+        count(models, "model"),
     )
 }
 
@@ -233,7 +233,8 @@ fn list(settings: &Settings, is_json: bool, out: &mut dyn Write) -> io::Result<(
         return writeln!(out, "{:#}", json!({ "agents": agents }));
     }
     for agent in agents {
-        writeln!(out, "{}  {}", agent.name, agent.description)?;
+        let heading = format!("{}  {}", agent.name, agent.description);
+        writeln!(out, "{}", heading.trim_end())?;
         let names: Vec<String> = agent.models().into_iter().map(|(name, _)| name).collect();
         writeln!(out, "  called as  {}", names.join(", "))?;
         writeln!(out, "  model      {}, {}", agent.model, agent.pattern)?;

@@ -12,6 +12,7 @@ use crate::audit::{self, Context, Failure, SOUND};
 use crate::layout;
 use crate::layout::money::dollars;
 use crate::layout::table::{Column, Long, Table};
+use crate::plural::count;
 
 pub const HELP: &str = "\
 Examples:
@@ -91,15 +92,10 @@ fn print(
         print_table(&report, out)?;
     }
     if report.total.unpriced > 0 && !args.json && !args.csv {
-        let noun = if report.total.unpriced == 1 {
-            "call"
-        } else {
-            "calls"
-        };
         writeln!(
             err,
-            "note: the cost of {} {noun} is unknown: the model has no price\n  hint: add it under models.prices in durward.yaml",
-            report.total.unpriced
+            "note: the cost of {} is unknown: the model has no price\n  hint: add it under models.prices in durward.yaml",
+            count(report.total.unpriced, "call")
         )?;
     }
     Ok(SOUND)

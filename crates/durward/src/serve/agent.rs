@@ -17,6 +17,7 @@ use super::{Clients, ServeArgs, Serving, serve};
 use crate::config::{self, Settings};
 use crate::failure::Failure;
 use crate::flags::Given;
+use crate::local;
 use crate::places::Places;
 
 /// The agent has no answer.
@@ -78,7 +79,10 @@ impl Serving {
             "messages": [{ "role": "user", "content": question.text }],
         });
         let mut context = CallContext::of(caller);
-        let run = format!("run-{}", crate::local::now_ms());
+        let mut random = [0_u8; 8];
+        local::random(&mut random)
+            .map_err(|error| Failure::other(format!("no random bytes: {error}")))?;
+        let run = format!("run-{:016x}", u64::from_ne_bytes(random));
         if let Some(run) = RunId::named(&run) {
             context = context.in_run(run);
         }
@@ -123,11 +127,10 @@ fn tell_end(outcome: Option<&ModelOutcome>, run: &str, err: &mut dyn Write) -> b
         return false;
     };
     let end = &outcome.call.end;
-    if end.is_done() {
-        let _ = writeln!(err, "\nrun {run}: durward logs --run {run} shows its calls");
-        return true;
+    if !end.is_done() {
+        let reason = end.reason().unwrap_or("cancelled");
+        let _ = writeln!(err, "error: {end} ({reason})");
     }
-    let reason = end.reason().unwrap_or("cancelled");
-    let _ = writeln!(err, "error: {end} ({reason})");
-    false
+    let _ = writeln!(err, "\nits calls: durward runs show {run}");
+    end.is_done()
 }
