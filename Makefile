@@ -42,6 +42,7 @@ check: ## format, lints, the rules of the house
 	cargo fmt --all --check
 	for apart in crates/pbpk-py crates/pbpk/crosscheck crates/pbpk/fuzz fuzz; do cargo fmt --manifest-path $$apart/Cargo.toml --check || exit 1; done
 	cargo clippy --workspace --all-targets -- -D warnings
+	for apart in crates/pbpk/fuzz fuzz; do cargo check --manifest-path $$apart/Cargo.toml --target-dir $(or $(CARGO_TARGET_DIR),target)/apart || exit 1; done
 	cargo xtask tidy
 
 conformance: ## the official MCP suite, directly and through Durward; writes docs/conformance.md again

@@ -2,21 +2,21 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pbpk::formula::Body;
+use pbpk::formula::FormulaBody;
 
 fuzz_target!(|text: &str| {
     let aliases: Vec<String> = ["a", "b", "Time", "K_m"].map(str::to_owned).to_vec();
-    let Ok(body) = Body::parse(text, &aliases) else {
+    let Ok(body) = FormulaBody::parse(text, &aliases) else {
         return;
     };
     let at = |i: usize| [1.5, -2.0, 3.0, 0.25][i];
     let value = body.evaluate(&mut Vec::new(), at);
     let printed = body.to_string();
     // Brackets that the printer adds may cross the bound on nesting.
-    let Ok(again) = Body::parse(&printed, &aliases) else {
+    let Ok(again) = FormulaBody::parse(&printed, &aliases) else {
         assert!(
             matches!(
-                Body::parse(&printed, &aliases),
+                FormulaBody::parse(&printed, &aliases),
                 Err(pbpk::formula::FormulaError::TooLarge { .. })
             ),
             "{printed}"

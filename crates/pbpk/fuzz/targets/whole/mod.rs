@@ -1,7 +1,7 @@
 //! Bytes through the whole library.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use pbpk::compile::{Instance, Structure};
 use pbpk::run::RunOptions;
@@ -22,7 +22,7 @@ pub fn read_and_run(bytes: &[u8]) {
         return;
     };
     let instance = Instance::new(&structure);
-    let steps = AtomicUsize::new(0);
+    let steps = AtomicU32::new(0);
     let ask = || (steps.fetch_add(1, Relaxed) >= STEPS_MAX).then_some(Interrupt::Cancelled);
     let options = RunOptions {
         times: Some(&times),
