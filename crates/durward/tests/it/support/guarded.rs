@@ -164,11 +164,19 @@ impl Place {
         self.path("runtime")
     }
 
+    /// Where a configuration of the user is looked for: there is none, whatever the user of the tests has.
+    pub fn config_home(&self) -> PathBuf {
+        self.path("config-home")
+    }
+
     pub fn options(&self) -> Options {
         Options {
             timeout: PATIENCE,
             cwd: Some(self.dir.clone()),
-            env: vec![("XDG_RUNTIME_DIR".into(), self.runtime().into())],
+            env: vec![
+                ("XDG_RUNTIME_DIR".into(), self.runtime().into()),
+                ("XDG_CONFIG_HOME".into(), self.config_home().into()),
+            ],
             ..Options::default()
         }
     }
@@ -201,6 +209,7 @@ impl Place {
     fn place<'c>(&self, command: &'c mut Command) -> &'c mut Command {
         command
             .env("XDG_RUNTIME_DIR", self.runtime())
+            .env("XDG_CONFIG_HOME", self.config_home())
             .current_dir(&self.dir)
             .stdin(Stdio::null())
     }

@@ -156,6 +156,7 @@ impl Served {
             .args(args)
             .current_dir(&place.dir)
             .env("XDG_RUNTIME_DIR", place.runtime())
+            .env("XDG_CONFIG_HOME", place.config_home())
             .envs(variables.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
