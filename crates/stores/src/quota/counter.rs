@@ -274,6 +274,7 @@ fn read_identity(file: &Path, is_new: bool) -> Result<String, OpenError> {
             Err(error) => return Err(fault(error)),
         }
     }
+    // It has to be unique, not secret.
     let part = || RandomState::new().build_hasher().finish();
     let identity = format!("{:016x}{:016x}", part(), part());
     let mut options = fs::OpenOptions::new();
